@@ -1,0 +1,205 @@
+"""`doit bench`: the plug-in named in pyproject.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline.command_line import Command
+from pipeline.commands import reported
+from pipeline.errors import PipelineError
+from pipeline.session import ROOT
+
+if TYPE_CHECKING:
+    from pipeline.bench.cases import Case
+    from pipeline.bench.run import Outcome, Runner
+    from pipeline.bench.suite import Suite
+    from pipeline.progress import ProgressDisplay
+
+
+def _option(name: str, kind: type, default: Any, text: str, short: str = "") -> dict[str, Any]:
+    return {"name": name, "long": name, "short": short, "type": kind, "default": default, "help": text}
+
+
+class Bench(Command):
+    """Runs the suite, prints the table, and keeps or checks the figures."""
+
+    name = "bench"
+    doc_purpose = "measure instructions, RAM and ROM of the networks in pipeline/bench/suite.yaml"
+    doc_usage = "[--only GLOBS] [--targets NAMES] [--models DIR] [--check | --update | --times]"
+    doc_description = (
+        "Artifacts are cached as in any run. Exit code 1 when a row fails, or when --check finds figures worse than "
+        "those of docs/bench.json."
+    )
+    cmd_options = (
+        _option("only", str, "", "names of rows, with * and ?, separated by commas"),
+        _option("targets", str, "", "targets to measure on, separated by commas"),
+        _option("models", str, "", "measure every *.tflite file under this folder instead of the suite"),
+        _option("recipe", str, "", "with --models: the recipe whose options hold"),
+        _option("check", bool, False, "fail when instructions, RAM or ROM rose by more than one percent"),
+        _option("update", bool, False, "write docs/bench.json and the table in README.md"),
+        _option("times", bool, False, "print how long cold, unchanged and changed runs take"),
+        _option("json", str, "", "write the figures to this file"),
+        _option("markdown", str, "", "write the tables to this file"),
+        _option("jobs", int, 1, "how many rows run side by side", short="n"),
+    )
+
+    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
+        """Run what the options ask for. Returns the exit code."""
+
+        def work() -> int:
+            if pos_args:
+                raise PipelineError(f"doit bench takes no argument '{pos_args[0]}'; rows are chosen with --only")
+            return bench(opt_values)
+
+        return reported(work)
+
+
+def bench(
+    options: dict[str, Any], *, root: Path = ROOT, suite_file: Path | None = None, run: Runner | None = None
+) -> int:
+    """What `doit bench` does; `run` gives the report of a case, by running its recipe if None. Raises PipelineError."""
+    from pipeline.bench import suite as suites
+    from pipeline.bench.run import recipe_runner
+    from pipeline.bench.times import measure_times
+    from pipeline.progress import ProgressDisplay
+
+    suite = suites.load_suite(suite_file or suites.SUITE)
+    _refuse(options)
+    if options["times"]:
+        measure_times(suite.times, root, lambda line: print(line, flush=True))
+        return 0
+    cases, chosen = _cases(options, suite, root)
+    display = ProgressDisplay()
+    try:
+        with nullcontext(run) if run else recipe_runner(root, display, options["jobs"]) as runner:
+            outcomes = _run(chosen, runner, display, options["jobs"])
+    finally:
+        display.close()
+    return _finish(options, root, suite, cases, outcomes, display)
+
+
+def _refuse(options: dict[str, Any]) -> None:
+    modes = [f"--{name}" for name in ("check", "update", "times") if options[name]]
+    if len(modes) > 1:
+        raise PipelineError(f"give one of {' and '.join(modes)}")
+    if options["models"] and modes:
+        raise PipelineError(f"{modes[0]} is about the suite; it does not go with --models")
+    if options["recipe"] and not options["models"]:
+        raise PipelineError("--recipe goes with --models; rows of the suite name their recipes")
+    if options["jobs"] < 1:
+        raise PipelineError(f"-n {options['jobs']}: should be 1 or more")
+
+
+def _cases(options: dict[str, Any], suite: Suite, root: Path) -> tuple[list[Case], list[Case]]:
+    """All cases, and those that the options select."""
+    from pipeline.bench.cases import file_cases, models_folder, select, suite_cases
+    from pipeline.loader import load_targets
+
+    targets = load_targets(root)
+    if options["models"]:
+        changes: dict[str, Any] = {"recipe": options["recipe"]} if options["recipe"] else {}
+        if options["targets"]:
+            changes["targets"] = tuple(name.strip() for name in options["targets"].split(",") if name.strip())
+        folder = Path(options["models"]).expanduser().resolve()
+        cases = file_cases(folder, suite.models.model_copy(update=changes), root)
+    else:
+        cases = suite_cases(suite.rows, root, models_folder(root))
+    return cases, select(cases, options["only"], options["targets"], targets)
+
+
+def _run(cases: list[Case], run: Runner, display: ProgressDisplay, jobs: int) -> list[Outcome]:
+    from pipeline.bench.run import run_cases
+
+    width = max(len(case.title) for case in cases)
+
+    def tell(outcome: Outcome) -> None:
+        display.end("", outcome.case.title)
+        record = outcome.record
+        if outcome.failed:
+            text = f"failed: {outcome.error}"
+        elif record is None:
+            text = f"skipped: {outcome.first_line}"
+        else:
+            text = "no counter" if record.instructions is None else f"{record.instructions:>15,} instructions"
+        # The lines of an error stay together, below their case.
+        display.line(f"  {outcome.case.title:{width}}  {text}".replace("\n", "\n      "))
+
+    return run_cases(cases, run, tell, jobs)
+
+
+def _finish(
+    options: dict[str, Any],
+    root: Path,
+    suite: Suite,
+    cases: list[Case],
+    outcomes: list[Outcome],
+    display: ProgressDisplay,
+) -> int:
+    """Show and write what was measured. Returns the exit code."""
+    from pipeline.bench.page import page
+    from pipeline.bench.record import write_records
+    from pipeline.bench.table import case_table, ratio_table, render
+
+    records = [outcome.record for outcome in outcomes if outcome.record is not None and not outcome.failed]
+    display.show(lambda _: render(case_table(outcomes), "one inference; bytes for arena, RAM and ROM"))
+    ratios = ratio_table(suite, {record.id: record for record in records})
+    if ratios.rows:
+        display.show(lambda _: render(ratios, "FP32 against int8, instructions"))
+    if options["json"]:
+        _writing(options["json"], lambda path: write_records(path, records))
+    if options["markdown"]:
+        _writing(options["markdown"], lambda path: path.write_text(page(outcomes, suite), encoding="utf-8"))
+    failed = sum(outcome.failed for outcome in outcomes)
+    if options["check"]:
+        return _check(root, outcomes)
+    if options["update"]:
+        _update(root, suite, cases, outcomes)
+    if failed:
+        print(f"{failed} of {len(outcomes)} rows failed")
+    return 1 if failed else 0
+
+
+def _check(root: Path, outcomes: list[Outcome]) -> int:
+    from pipeline.bench.check import check
+    from pipeline.bench.record import read_records
+
+    verdict = check(outcomes, read_records(root / "docs" / "bench.json"))
+    for label, lines in (("note", verdict.notes), ("better", verdict.better), ("WORSE", verdict.worse)):
+        for line in lines:
+            print(f"{label}: {line}")
+    compared = sum(outcome.record is not None for outcome in outcomes)
+    print(f"{len(verdict.worse)} worse, {len(verdict.better)} better; {compared} of {len(outcomes)} rows measured")
+    return 1 if verdict.failed else 0
+
+
+def _update(root: Path, suite: Suite, cases: list[Case], outcomes: list[Outcome]) -> None:
+    """Store what was measured; rows that were not keep their stored figures, rows no longer in the suite go."""
+    from pipeline.bench.page import readme_section, update_readme
+    from pipeline.bench.record import read_records, write_records
+
+    place = root / "docs" / "bench.json"
+    records = read_records(place)
+    for outcome in outcomes:
+        if outcome.failed:
+            # Its figures are no longer true.
+            records.pop(outcome.case.id, None)
+        elif outcome.record is not None:
+            records[outcome.case.id] = outcome.record
+    kept = {case.id: records[case.id] for case in cases if case.id in records}
+    measured = {outcome.case.id for outcome in outcomes}
+    old = sum(outcome.record is None and not outcome.failed and outcome.case.id in kept for outcome in outcomes)
+    old += sum(case.id in kept and case.id not in measured for case in cases)
+    write_records(place, kept.values())
+    changed = update_readme(root / "README.md", readme_section(cases, suite, kept))
+    print(f"docs/bench.json: {len(kept)} rows" + (f", {old} of them as they were" if old else ""))
+    print(f"README.md: the table {'is new' if changed else 'is as it was'}")
+
+
+def _writing(name: str, write: Callable[[Path], object]) -> None:
+    try:
+        write(Path(name).expanduser())
+    except OSError as error:
+        raise PipelineError(f"{name} cannot be written: {error.strerror}") from error

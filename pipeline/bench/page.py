@@ -1,0 +1,66 @@
+"""The tables as a page, and as the section of the README that `doit bench --update` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pipeline.bench.cases import Case
+from pipeline.bench.record import Record
+from pipeline.bench.run import Outcome
+from pipeline.bench.suite import Suite
+from pipeline.bench.table import case_table, markdown, ratio_table, sources
+from pipeline.digest import write_whole
+from pipeline.errors import PipelineError
+
+BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+
+
+def page(outcomes: Iterable[Outcome], suite: Suite) -> str:
+    """Markdown: all cases, FP32 against int8 where rows of it were measured, who the others are."""
+    outcomes = list(outcomes)
+    records = {outcome.case.id: outcome.record for outcome in outcomes if outcome.record and not outcome.failed}
+    parts = [markdown(case_table(outcomes))]
+    ratios = ratio_table(suite, records)
+    if ratios.rows:
+        parts.append("FP32 against int8, instructions of one inference:\n")
+        parts.append(markdown(ratios))
+    others = sources(outcome.case for outcome in outcomes)
+    if others:
+        parts.append("".join(f"- {line}\n" for line in others))
+    return "\n".join(parts)
+
+
+def readme_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[str, str], Record]) -> str:
+    """The page of the stored figures; what is not stored is named, not left out silently."""
+    cases = list(cases)
+    measured = [Outcome(case, records[case.id]) for case in cases if case.id in records]
+    missing: dict[str, list[str]] = {}
+    for case in cases:
+        if case.id not in records:
+            missing.setdefault(case.row, []).append(case.target)
+    intro = (
+        "Written by `doit bench --update`, checked by `doit bench --check`. Instructions of one inference; arena, RAM\n"
+        "and ROM in bytes, RAM with the arena and the stack really used. Verdict: output values that differ from\n"
+        "LiteRT's, and the layers that were compared as well. Ratio: what others need, by what this needs.\n"
+    )
+    text = f"{intro}\n{page(measured, suite)}"
+    names = ", ".join(f"{row} ({', '.join(targets)})" for row, targets in missing.items())
+    return f"{text}\nNot measured: {names}.\n" if missing else text
+
+
+def replace_section(text: str, section: str) -> str:
+    """`text` with `section` between the two markers. Raises PipelineError unless each is there once, in order."""
+    begin, end = text.find(BEGIN), text.find(END)
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or end < begin:
+        raise PipelineError(f"the README needs the lines {BEGIN} and {END}, once each, around the table")
+    return f"{text[: begin + len(BEGIN)]}\n{section.strip()}\n{text[end:]}"
+
+
+def update_readme(path: Path, section: str) -> bool:
+    """Write the section into a README; whether that changed it. Raises PipelineError."""
+    text = path.read_text(encoding="utf-8")
+    new = replace_section(text, section)
+    if new != text:
+        write_whole(path, new)
+    return new != text

@@ -1,0 +1,77 @@
+"""`doit bench --times`: how long a cold run takes, one in which nothing changed, and one with a changed parameter.
+
+Each is a process of its own, as a user starts it, with a store of its own that is new at the beginning. Times depend
+on the machine, so they are printed and neither stored nor compared.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.bench.suite import Times
+from pipeline.errors import PipelineError
+
+_KIB = 1024
+
+# Runs a command and writes its peak RSS, in KiB, to a file: arguments are the file, then the command. A process that is
+# started from a large one counts the memory it shared until its exec; from this small one it does not.
+_LAUNCHER = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[2:]).returncode
+open(sys.argv[1], "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+sys.exit(code)
+"""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Wall seconds of one run, the largest resident set of a process in it, in bytes, and how many stages ran."""
+
+    what: str
+    seconds: float
+    peak_rss: int
+    stages: int = 0
+
+    def __str__(self) -> str:
+        memory = f"peak RSS {self.peak_rss / 2**20:6,.0f} MiB"
+        return f"  {self.what:34} {self.seconds:8.2f} s   {memory}   {self.stages} stages ran"
+
+
+def measure_times(times: Times, root: Path, tell: Callable[[str], None]) -> None:
+    """Run and `tell` each figure. Raises PipelineError when a run fails."""
+    tell(f"{times.recipe}, {os.cpu_count()} cores")
+    with tempfile.TemporaryDirectory(prefix="firmline-times-") as folder:
+        store = Path(folder) / "store"
+        runs = (
+            ("cold: a new store", ()),
+            ("nothing changed", ()),
+            ("a tensorize parameter changed", (f"set={times.changed}",)),
+            ("back again", ()),
+        )
+        for what, arguments in runs:
+            command = [sys.executable, "-m", "doit", "run", f"recipe={times.recipe}", *arguments]
+            tell(str(timed(what, command, root, {**os.environ, "FIRMLINE_STORE": str(store)})))
+
+
+def timed(what: str, command: list[str], folder: Path, environment: dict[str, str]) -> Timing:
+    """Run a command in a folder and measure it. Raises PipelineError with the end of its output when it fails."""
+    with tempfile.TemporaryFile() as output, tempfile.NamedTemporaryFile() as peak:
+        start = time.perf_counter()
+        launched = [sys.executable, "-c", _LAUNCHER, peak.name, *command]
+        run = subprocess.run(launched, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
+        seconds = time.perf_counter() - start
+        output.seek(0)
+        peak_kib = peak.read()
+        lines = output.read().decode(errors="replace").strip().splitlines()
+        if run.returncode:
+            raise PipelineError("\n".join([f"{what}: the run failed", *lines[-3:]]))
+    # The reporter's lines: kind, ran or cached, seconds, key.
+    stages = sum(words[1:2] == ["ran"] for words in map(str.split, lines))
+    return Timing(what, seconds, int(peak_kib) * _KIB, stages)

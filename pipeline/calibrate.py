@@ -1,0 +1,209 @@
+"""`doit calibrate target=NAME`: measure kernels on the target's simulator and write the table tensorize chooses by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from doit import doit_cmd
+
+from pipeline.api import run_recipe
+from pipeline.command_line import Command
+from pipeline.commands import reported
+from pipeline.digest import write_whole
+from pipeline.errors import PipelineError, RecipeError, did_you_mean, list_known
+from pipeline.loader import check_variables, load_recipes, load_targets
+from pipeline.progress import ProgressDisplay
+from pipeline.recipe_files import recipe_names
+from pipeline.registry import default_registry
+from pipeline.session import ROOT, Display
+from pipeline.tools import Tools
+from stages.base import StageError
+
+if TYPE_CHECKING:
+    from stages.graph import Graph
+    from stages.targets.spec import Target
+
+CALIBRATION = "calibrate"
+
+
+class Calibrate(Command):
+    """`doit calibrate target=NAME [recipes=a,b]`."""
+
+    name = "calibrate"
+    doc_purpose = "measure what kernels cost on a target; tensorize chooses by it"
+    doc_usage = "target=NAME [recipes=a,b] [model=… set=…] [--all | --check]"
+    doc_description = (
+        "Writes stages/kernels/costs/NAME.json: instructions of every kernel for every layer of the recipes (all of "
+        "the target's family if none are named, and a grid of single operators), each compared with the integer "
+        "reference. "
+        "Only what the table lacks, or has from another version of a kernel, is measured."
+    )
+    cmd_options = (
+        {
+            "name": "all",
+            "long": "all",
+            "short": "",
+            "type": bool,
+            "default": False,
+            "help": "measure also what the table has",
+        },
+        {
+            "name": "check",
+            "long": "check",
+            "short": "",
+            "type": bool,
+            "default": False,
+            "help": "measure nothing: say what is missing or stale, exit code 1 if anything is",
+        },
+    )
+
+    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
+        """Measure, and print what was done. Returns the exit code."""
+        return reported(lambda: _run(dict(doit_cmd._CMDLINE_VARS or {}), opt_values))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What there was to measure: `cases` in all, `missing` of them not in the table, entries of `stale` kernels."""
+
+    table: Path
+    cases: int
+    missing: tuple[str, ...]
+    stale: tuple[str, ...]
+    entries: int
+
+
+def calibrate(
+    target_name: str,
+    recipes: tuple[str, ...] = (),
+    *,
+    again: bool = False,
+    check: bool = False,
+    overrides: Mapping[str, str] | None = None,
+    root: Path = ROOT,
+    display: Display | None = None,
+) -> Outcome:
+    """Measure what the table of a target lacks for `recipes`; none: all of the target's family, and the grid.
+
+    `again` measures also what the table has; `check` measures and writes nothing. `overrides` are `model` and `set`,
+    for each recipe. Raises PipelineError.
+    """
+    targets = load_targets(root)
+    if target_name not in targets:
+        message = f"unknown target '{target_name}'{did_you_mean(target_name, targets)}"
+        raise RecipeError(message, hint=list_known("targets", targets))
+    target = targets[target_name]
+    if target.counter == "none":
+        raise PipelineError(f"target {target.name} counts no instructions, so there is nothing to calibrate by")
+    given = {**(overrides or {}), "target": target_name}
+    try:
+        return _calibrate(target, recipes, given, again=again, check=check, root=root, display=display)
+    except StageError as error:
+        raise PipelineError(f"{CALIBRATION}: {error}") from error
+
+
+def _calibrate(
+    target: Target,
+    recipes: tuple[str, ...],
+    given: Mapping[str, str],
+    *,
+    again: bool,
+    check: bool,
+    root: Path,
+    display: Display | None,
+) -> Outcome:
+    from stages.calibrate.cases import cases
+    from stages.calibrate.table import Table
+    from stages.tensorize import cost_table
+
+    path = cost_table(target.name, root)
+    table = Table.read(path, target)
+    wanted = cases(_graphs(target, recipes, given, root, display), target)
+    missing = wanted if again else table.missing(wanted)
+    if not check and (missing or table.stale):
+        from stages.calibrate.measure import measure
+
+        def progress(message: str, fraction: float | None = None) -> None:
+            if display is not None:
+                display.progress(target.name, CALIBRATION, message, fraction)
+
+        try:
+            for case, instructions in measure(missing, target, progress=progress):
+                table.add(case, instructions)
+        finally:  # what was measured before a failure is kept
+            table.tools = _versions(target, root)
+            write_whole(path, table.text(target))
+    names = tuple(f"{case.variant}: {case.signature}" for case in missing)
+    return Outcome(path, len(wanted), names, table.stale, table.entries())
+
+
+def _graphs(
+    target: Target, recipes: tuple[str, ...], given: Mapping[str, str], root: Path, display: Display | None
+) -> Iterator[Graph]:
+    """The integer graphs of the recipes, and the grid when no recipes are named."""
+    from stages.graph import Graph
+
+    for name in recipes or _recipes_of_family(target, root):
+        result = run_recipe(name, given, until="quantize", root=root, display=display)
+        yield Graph.load(result.artifacts["quantize"])
+    if not recipes:
+        from stages.calibrate.grid import grid
+
+        if display is not None:
+            display.progress(target.name, CALIBRATION, "making the layers of the grid", None)
+        yield from grid()
+
+
+def _recipes_of_family(target: Target, root: Path) -> Iterator[str]:
+    """Recipes whose own target is of the same family, and of such matrices what they have on this target."""
+    registry = default_registry()
+    for name in recipe_names(root):
+        found = load_recipes(name, root=root, registry=registry)
+        if not any(loaded.target.family == target.family for loaded in found):
+            continue
+        if len(found) > 1:
+            found = load_recipes(name, root=root, registry=registry, variables={"target": target.name})
+        yield from (loaded.title for loaded in found)
+
+
+def _versions(target: Target, root: Path) -> dict[str, str]:
+    """Of what the instruction counts depend on beside the kernels: the compiler and TVM."""
+    registry = default_registry()
+    tools = Tools(root / ".firmline" / "tools.json")
+    wanted = [
+        tool
+        for kind in ("tensorize", "compile", "simulate")
+        for tool in registry[kind].tools(registry[kind].config(), target)
+        if tool.name in ("tvm", "compiler", "spike")
+    ]
+    return {tool.name: tools.identify(tool).version for tool in wanted}
+
+
+def _run(given: dict[str, str], options: Mapping[str, Any]) -> int:
+    check_variables(given, ("target", "recipes", "model", "set"))
+    target = given.pop("target", "")
+    if not target:
+        raise RecipeError("which target? `doit calibrate target=NAME`", hint=list_known("targets", load_targets(ROOT)))
+    names = tuple(dict.fromkeys(name.strip() for name in given.pop("recipes", "").split(",") if name.strip()))
+    if given and not names:
+        raise PipelineError(f"{'= and '.join(given)}= changes recipes: name them with recipes=")
+    display = ProgressDisplay()
+    try:
+        outcome = calibrate(
+            target, names, again=options["all"], check=options["check"], overrides=given, display=display
+        )
+    finally:
+        display.close()
+    for name in outcome.stale:
+        print(f"stale: {name} has changed since it was measured")
+    shown = outcome.table.relative_to(ROOT)
+    if not options["check"]:
+        print(f"{shown}: measured {len(outcome.missing)}, {outcome.entries} measurements in all")
+        return 0
+    for line in outcome.missing:
+        print(f"missing: {line}")
+    print(f"{shown}: {outcome.cases - len(outcome.missing)} of {outcome.cases} measurements are there")
+    return 1 if outcome.missing or outcome.stale else 0

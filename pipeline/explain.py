@@ -1,0 +1,86 @@
+"""Why a stage will run: what differs between its key's ingredients and those that the recipe had last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from pipeline.planner import Action, Plan
+from pipeline.store import Store
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One stage: whether the store has its artifact, and if not, why."""
+
+    kind: str
+    key: str
+    cached: bool
+    reasons: tuple[str, ...] = ()
+
+
+def explain(plan: Plan, store: Store) -> list[Explanation]:
+    """One explanation per stage, in running order."""
+    last = store.last_run(plan.recipe, plan.target)
+    keys = last.keys if last is not None else {}
+    return [_explain(action, store, keys.get(action.kind)) for action in plan]
+
+
+def compared_with(plan: Plan, store: Store) -> str:
+    """Which run the reasons compare with, and what that one was given that this one is not, and the other way round.
+
+    `compared with its run of 2026-11-21 04:10, which had target=rv32-rvp and not set=stages.emit.unroll=8`
+    """
+    last = store.last_run(plan.recipe, plan.target)
+    if last is None:
+        return "of which no run is noted"
+    had = [f"target={last.target}"] if last.target != plan.target else []
+    had += [change for change in last.changes if change not in plan.changes]
+    lacked = [change for change in plan.changes if change not in last.changes]
+    when = datetime.fromtimestamp(last.when).strftime("%Y-%m-%d %H:%M")
+    differs = " and ".join(part for part in (", ".join(had), f"not {', '.join(lacked)}" if lacked else "") if part)
+    return f"compared with its run of {when}" + (f", which had {differs}" if differs else "")
+
+
+def _explain(action: Action, store: Store, last: str | None) -> Explanation:
+    if store.find(action.key) is not None:
+        return Explanation(action.kind, action.key, cached=True)
+    if store.path(action.key).exists():
+        reason = "its artifact is damaged: a file was altered or is missing"
+        return Explanation(action.kind, action.key, False, (reason,))
+    before = store.manifest(last) if last else None
+    if before is None:
+        reason = "no artifact of an earlier run is left" if last else "this recipe has not run this stage before"
+        return Explanation(action.kind, action.key, False, (reason,))
+    reasons = tuple(_differences(before["ingredients"], action.ingredients))
+    return Explanation(action.kind, action.key, False, reasons or ("its artifact was deleted",))
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for name, word in (("code", "code"), ("files", "file"), ("inputs", "input")):
+        # A digest tells nobody anything: only what changed is named.
+        for path, before, after in _changes(old[name], new[name], ()):
+            how = "is new" if before is None else "is gone" if after is None else "changed"
+            yield f"{word} {'.'.join(path)} {how}"
+    for name, word in (("parameters", "parameter"), ("tools", "tool"), ("target", "target"), ("model", "model")):
+        for path, before, after in _changes(old[name], new[name], ()):
+            yield f"{word} {'.'.join(path)}: {_short(before)} -> {_short(after)}".replace(" :", ":")
+
+
+def _changes(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, Any]]:
+    """The smallest parts in which two JSON values differ; None stands for what is not there."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in {**old, **new}:
+            yield from _changes(old.get(key), new.get(key), (*path, key))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (before, after) in enumerate(zip(old, new, strict=True)):
+            yield from _changes(before, after, (*path, str(index)))
+    elif old != new:
+        yield path, old, new
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."

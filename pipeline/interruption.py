@@ -1,0 +1,138 @@
+"""The end of a command that is interrupted: Ctrl-C, SIGTERM (a cancelled job), a reader of its output that went away.
+
+Whatever the command was doing, in whichever thread: its child processes are killed, the artifacts that were being made
+are removed, so are temporary folders, and one line says that it was interrupted.
+
+    SIGINT, SIGTERM -> handler, in the main thread: kill children, raise KeyboardInterrupt
+                    -> `finally` and `with` of the main thread
+                    -> `guarded`: raise it in the other threads too, clean, exit
+
+Imports little, so that a signal that comes while the rest is imported finds the handler there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+MESSAGE = "interrupted; what is finished is kept"
+# What a shell shows for a process that SIGPIPE ended.
+_BROKEN_PIPE = 128 + signal.SIGPIPE
+# Seconds that other threads have to end.
+_PATIENCE = 3.0
+
+# The signal that ends this process, 0 before one came.
+_received = 0
+# Folders that are not to stay when the process ends early.
+_unfinished: set[Path] = set()
+
+
+def interrupted() -> bool:
+    """Whether a signal is ending this process: what fails from now on fails for that reason."""
+    return bool(_received)
+
+
+@contextlib.contextmanager
+def unfinished(folder: Path) -> Iterator[None]:
+    """While this lasts, an interruption removes the folder."""
+    _unfinished.add(folder)
+    try:
+        yield
+    finally:
+        # Once a signal came, what cleans up here may be interrupted too: then the folder is left to `_end`.
+        if not interrupted():
+            _unfinished.discard(folder)
+
+
+def guarded(work: Callable[[], Any]) -> Any:
+    """What `work` returns. An interruption ends the process: one line on stderr, exit code 128 and the signal's number.
+
+    A pipe that nobody reads any more ends it quietly.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # A shell starts background jobs with SIGINT ignored; so they stay.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _on_signal)
+    folder = Path(tempfile.mkdtemp(prefix="firmline-"))
+    # Also for the programs that stages start.
+    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
+    try:
+        result = work()
+        sys.stdout.flush()
+        return result
+    except KeyboardInterrupt:
+        _end(f"{MESSAGE}\n", 128 + (_received or signal.SIGINT), folder)
+    except BrokenPipeError:
+        _end("", _BROKEN_PIPE, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _on_signal(number: int, _frame: FrameType | None) -> None:
+    global _received
+    # A second one finds the first at work.
+    if not _received:
+        _received = number
+        _kill_children()
+        raise KeyboardInterrupt
+
+
+def _end(message: str, code: int, temporary: Path) -> NoReturn:
+    """Stop what other threads do, clean, say `message`, and exit at once: a thread inside C++ cannot be stopped."""
+    threading.excepthook = lambda _: None
+    deadline = time.monotonic() + _PATIENCE
+    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+    for thread in others:
+        if thread.ident is not None:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt)
+            )
+    while True:
+        # Again and again: a thread may just have started one.
+        _kill_children()
+        others = [thread for thread in others if thread.is_alive()]
+        if not others or time.monotonic() > deadline:
+            break
+        others[0].join(0.05)
+    for folder in (*_unfinished, temporary):
+        shutil.rmtree(folder, ignore_errors=True)
+    for stream, text in ((sys.stdout, ""), (sys.stderr, message)):
+        with contextlib.suppress(OSError, ValueError):
+            stream.write(text)
+            stream.flush()
+    os._exit(code)
+
+
+def _kill_children() -> None:
+    """Kill all descendants of this process, children of killed children included."""
+    for process in _descendants(os.getpid()):
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)
+
+
+def _descendants(process: int) -> list[int]:
+    """Ids of all processes below one, from /proc/<id>/stat (proc(5): the fourth field is the parent's)."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            # The second field, a name in parentheses, may have spaces itself.
+            parent = int(path.read_text(errors="replace").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(path.parent.name))
+    found: list[int] = []
+    pending = [process]
+    while pending:
+        below = children.get(pending.pop(), [])
+        found += below
+        pending += below
+    return found

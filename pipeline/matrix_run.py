@@ -1,0 +1,145 @@
+"""One run of a matrix: which sub-recipe came to what, as a table, matrix.json and matrix.md."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pipeline.bench.table import Table, markdown, render
+from pipeline.digest import write_whole
+from pipeline.loader import LoadedRecipe
+from pipeline.planner import Plan
+from pipeline.progress import ProgressDisplay
+
+FORMAT = 1
+_FIGURES = ("verdict", "instructions", "RAM", "ROM")
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """A sub-recipe's outcome. `axes` has the name of its value on each axis; bytes for RAM and ROM.
+
+    `error` is the message of what failed, '' for what did not; figures are None then, and where the target cannot
+    measure them.
+    """
+
+    name: str
+    target: str
+    axes: Mapping[str, str]
+    verdict: str
+    instructions: int | None = None
+    ram_bytes: int | None = None
+    rom_bytes: int | None = None
+    error: str = ""
+
+
+class MatrixRun:
+    """Collects the outcomes of a matrix's sub-recipes. Methods may be called from several threads.
+
+    A stage that several sub-recipes share runs once; what it fails with is the outcome of them all.
+    """
+
+    def __init__(self, folder: Path, shown_folder: str, members: Sequence[LoadedRecipe]) -> None:
+        self.name = members[0].recipe.name
+        self._folder = folder
+        self._shown = shown_folder
+        self._members = tuple(members)
+        self._lock = threading.Lock()
+        self._plans: dict[str, Plan] = {}
+        self._reports: dict[str, Mapping[str, Any]] = {}
+        self._errors: dict[str, str] = {}
+
+    def planned(self, plan: Plan) -> None:
+        """A sub-recipe has this plan."""
+        self._plans[plan.recipe] = plan
+
+    def finished(self, title: str, report: Mapping[str, Any] | None) -> None:
+        """A sub-recipe ran to its end."""
+        with self._lock:
+            self._reports[title] = report or {}
+
+    def failed(self, what: str, message: str) -> None:
+        """A sub-recipe (by its title) or an action (by its key) failed."""
+        with self._lock:
+            self._errors[what] = message
+
+    def row(self, member: LoadedRecipe) -> MatrixRow:
+        """What a sub-recipe came to, as far as that is known."""
+        name, target, axes = member.variant, member.target.name, dict(member.labels)
+        error = self._error(member.title)
+        if error:
+            return MatrixRow(name, target, axes, "failed", error=error)
+        report = self._reports.get(member.title)
+        if not report:
+            return MatrixRow(name, target, axes, NOT_RUN if report is None else "no report")
+        memory = report.get("memory", {})
+        return MatrixRow(
+            name,
+            target,
+            axes,
+            _verdict(report.get("verify", {})),
+            report.get("instructions", {}).get("total"),
+            memory.get("ram_bytes"),
+            memory.get("rom_bytes"),
+        )
+
+    def rows(self) -> list[MatrixRow]:
+        """All rows, in the order of the matrix."""
+        return [self.row(member) for member in self._members]
+
+    def line(self, title: str) -> str:
+        """One line about a sub-recipe that is done or failed."""
+        row = self.row(next(member for member in self._members if member.title == title))
+        width = max(len(member.variant) for member in self._members)
+        count = "" if row.instructions is None else f"{row.instructions:>15,} instructions"
+        what = f"failed: {row.error.splitlines()[0]}" if row.error else f"{row.verdict}{count}"
+        return f"  {row.name:{width}} {what}"
+
+    def end(self, display: ProgressDisplay) -> None:
+        """Write matrix.json and matrix.md, and show the table. Raises OSError."""
+        rows = self.rows()
+        table = matrix_table(rows)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        content = {"format": FORMAT, "recipe": self.name, "rows": [asdict(row) for row in rows]}
+        write_whole(self._folder / "matrix.json", json.dumps(content, indent=1) + "\n")
+        write_whole(self._folder / "matrix.md", f"# {self.name}\n\n{markdown(table)}")
+        display.show(partial(_render, table, self.name))
+        display.line(f"{self._shown}/matrix.md, matrix.json")
+
+    def _error(self, title: str) -> str:
+        plan = self._plans.get(title)
+        keys = [action.key for action in plan] if plan is not None else []
+        return next((self._errors[what] for what in (title, *keys) if what in self._errors), "")
+
+
+def matrix_table(rows: Sequence[MatrixRow]) -> Table:
+    """One line per sub-recipe: its place on each axis, verdict, instructions, bytes of RAM and ROM."""
+    axes = list(dict.fromkeys(axis for row in rows for axis in row.axes))
+    columns = (*(axis.rpartition(".")[2] for axis in axes), *_FIGURES)
+    cells = tuple((*(row.axes.get(axis, "") for axis in axes), *_figures(row)) for row in rows)
+    return Table(columns, cells, tuple(not row.error for row in rows))
+
+
+def _figures(row: MatrixRow) -> tuple[str, ...]:
+    verdict = f"failed: {row.error.splitlines()[0]}" if row.error else row.verdict
+    numbers = (row.instructions, row.ram_bytes, row.rom_bytes)
+    return verdict, *("" if number is None else f"{number:,}" for number in numbers)
+
+
+def _verdict(verify: Mapping[str, Any]) -> str:
+    """`exact, 48 values, 13 layers`; what is not exact has failed in verify, unless it is float and near enough."""
+    if not verify:
+        return "done"
+    relative = (verify.get("float") or {}).get("max_relative")
+    what = "exact" if not relative else f"float within {relative:.1g}"
+    return f"{what}, {verify['outputs_checked']:,} values, {verify['layers_checked']} layers"
+
+
+def _render(table: Table, title: str, width: int) -> Any:
+    return render(table, title)

@@ -1,0 +1,94 @@
+"""What is shown while stages run: on a terminal one moving line per running stage, elsewhere nothing."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+# Columns of a table that is not printed on a terminal.
+_FILE_WIDTH = 160
+
+
+class ProgressDisplay:
+    """Moving lines on a terminal (rich, imported with the first one), and lines that stay, printed above them.
+
+    `stream` gets the lines that stay. Safe to use from threads.
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stdout
+        self._terminal = self._stream.isatty()
+        self._lock = threading.Lock()
+        self._bars: Progress | None = None
+        self._tasks: dict[tuple[str, str], TaskID] = {}
+
+    def progress(self, recipe: str, kind: str, message: str, fraction: float | None = None) -> None:
+        """Show what a stage does; a bar when `fraction` (0 to 1) is known, else a pulse."""
+        if not self._terminal:
+            return
+        with self._lock:
+            if self._bars is None:
+                self._bars = _bars(self._stream)
+                self._bars.start()
+            task = self._tasks.get((recipe, kind))
+            if task is None:
+                task = self._tasks[recipe, kind] = self._bars.add_task(kind, total=None, message="")
+            total, done = (None, 0.0) if fraction is None else (1.0, fraction)
+            self._bars.update(task, total=total, completed=done, message=message)
+
+    def end(self, recipe: str, kind: str) -> None:
+        """The stage is done or failed: its moving line goes."""
+        with self._lock:
+            task = self._tasks.pop((recipe, kind), None)
+            if task is not None and self._bars is not None:
+                self._bars.remove_task(task)
+
+    def line(self, text: str) -> None:
+        """Print a line that stays."""
+        with self._lock:
+            if self._bars is not None:
+                self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            else:
+                self._stream.write(text + "\n")
+                self._stream.flush()
+
+    def show(self, render: Callable[[int], Any]) -> None:
+        """Print what `render(width)` returns, a rich renderable; in a file it may be wider than a terminal."""
+        from rich.console import Console
+
+        with self._lock:
+            console = self._bars.console if self._bars is not None else Console(file=self._stream)
+            if not self._terminal:
+                console.width = _FILE_WIDTH
+            console.print(render(console.width))
+
+    def close(self) -> None:
+        """Take the moving lines away."""
+        with self._lock:
+            if self._bars is not None:
+                self._bars.stop()
+                self._bars = None
+                self._tasks.clear()
+
+
+def _bars(stream: TextIO) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description:10}"),
+        BarColumn(bar_width=24),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[message]}", markup=False),
+        console=Console(file=stream),
+        transient=True,
+        # Stages may print; rich must not take over the streams that doit has.
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )

@@ -1,0 +1,93 @@
+"""What a run leaves for the user: `build/<recipe>/<target>/` with firmware.elf, src/, report.json and log.txt.
+
+Everything is copied from artifacts, since a user may strip or patch what lies in build/. Each file appears by a rename,
+and only when it differs, so two runs side by side, or a kill, leave no half file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pipeline.digest import write_whole
+
+# Stage and name of what is copied; of the report stage everything is.
+_COPIED = (("compile", "firmware.elf"), ("emit", "src"))
+_REPORT = "report.json"
+
+
+def publish(artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Copy from the artifacts' folders into `folder`, and write report.json with `additions` in it.
+
+    The report stage makes report.json from artifacts alone, as the same key must give the same bytes; what is only
+    known about this run (`stages` with their keys, whether cached, seconds, and `tools`) is added here. Returns the
+    report, or None when there is none. Raises OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    copied = [artifacts[kind] / name for kind, name in _COPIED if kind in artifacts]
+    if "report" in artifacts:
+        copied += sorted(path for path in artifacts["report"].iterdir() if path.name != _REPORT)
+    for source in copied:
+        if source.is_dir():
+            _copy_folder(source, folder / source.name)
+        elif source.is_file():
+            _copy_file(source, folder / source.name)
+    made = artifacts["report"] / _REPORT if "report" in artifacts else None
+    if made is None or not made.is_file():
+        return None
+    report: dict[str, Any] = {**json.loads(made.read_text(encoding="utf-8")), **additions}
+    write_whole(folder / _REPORT, json.dumps(report, indent=1) + "\n")
+    return report
+
+
+def _same(source: Path, copy: Path) -> bool:
+    """Whether `copy` has the size and time that `_copy_file` gave it."""
+    try:
+        made, wanted = copy.stat(), source.stat()
+    except FileNotFoundError:
+        return False
+    return (made.st_size, made.st_mtime_ns) == (wanted.st_size, wanted.st_mtime_ns)
+
+
+def _copy_file(source: Path, place: Path) -> None:
+    if _same(source, place):
+        return
+    aside = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        shutil.copyfile(source, aside)
+        info = source.stat()
+        # Artifacts are read-only; what is published belongs to the user.
+        aside.chmod(info.st_mode | 0o200)
+        os.utime(aside, ns=(info.st_atime_ns, info.st_mtime_ns))
+        if place.is_dir():
+            shutil.rmtree(place)
+        aside.replace(place)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def _copy_folder(source: Path, place: Path) -> None:
+    names = _tree(source)
+    if place.is_dir() and _tree(place) == names and all(_same(source / name, place / name) for name in names):
+        return
+    aside, old = place.with_name(f".{place.name}.{os.getpid()}"), place.with_name(f".{place.name}.{os.getpid()}.old")
+    try:
+        for name in names:
+            (aside / name).parent.mkdir(parents=True, exist_ok=True)
+            _copy_file(source / name, aside / name)
+        # A folder cannot replace one that is not empty: for an instant there is none.
+        if place.exists():
+            place.rename(old)
+        aside.rename(place)
+    finally:
+        for left in (aside, old):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _tree(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())

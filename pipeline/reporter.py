@@ -1,0 +1,160 @@
+"""doit's reporter: one line per stage, errors of one to five lines on stderr, the report's table at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
+
+from doit.exceptions import TaskFailed, UnmetDependency
+
+from pipeline.interruption import interrupted
+from pipeline.matrix_run import MatrixRun
+from pipeline.progress import ProgressDisplay
+from pipeline.session import Session, StageResult, Workspace
+from stages.base import Stage
+
+# Columns for the kind of a stage.
+_WIDTH = 12
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a task of pipeline.tasks is, for the reporter.
+
+    `kind` and `key` are the stage's, '' for the task that fills the build folder. `session` is None for a sub-recipe of
+    a `matrix` that cannot be planned.
+    """
+
+    recipe: str
+    session: Session | None = None
+    kind: str = ""
+    key: str = ""
+    matrix: MatrixRun | None = None
+
+
+class StageReporter:
+    """Prints what happens to the tasks of pipeline.tasks, which carry a `Shown` as doit's `meta`."""
+
+    desc = "one line per stage, and the report's table"
+
+    def __init__(self, outstream: TextIO, options: Mapping[str, Any] | None = None) -> None:
+        self.display = ProgressDisplay(outstream)
+        self._errors: list[str] = []
+        self._recipes: set[str] = set()
+        self._matrices: list[MatrixRun] = []
+
+    def initialize(self, tasks: Mapping[str, Any], selected_tasks: list[str]) -> None:
+        """Called by doit before the first task."""
+        for task in tasks.values():
+            shown = _shown(task)
+            if shown is not None and shown.session is not None:
+                shown.session.display = self.display
+                if shown.matrix is None:
+                    self._recipes.add(shown.recipe)
+
+    def get_status(self, task: Any) -> None:
+        """Called when doit looks whether a task is up to date."""
+
+    def execute_task(self, task: Any) -> None:
+        """Called when a task starts."""
+        shown = _shown(task)
+        if shown is not None and shown.kind:
+            self.display.progress(shown.recipe, shown.kind, "starts", None)
+
+    def add_success(self, task: Any) -> None:
+        """Called when a task ran."""
+        shown = _shown(task)
+        if shown is not None and shown.kind:
+            self._stage(shown)
+        elif shown is not None and shown.matrix is not None:
+            self._member(shown, shown.matrix)
+        elif shown is not None and shown.session is not None:
+            session = shown.session
+            show_end(self.display, session.workspace, session.report, session.folder)
+
+    def skip_uptodate(self, task: Any) -> None:
+        """Called when the store has what a task would make."""
+        shown = _shown(task)
+        if shown is not None and shown.kind:
+            self._stage(shown)
+
+    def skip_ignore(self, task: Any) -> None:
+        """Called for a task that the user told doit to ignore."""
+        self.display.line(f"  {task.name} ignored")
+
+    def add_failure(self, task: Any, fail: Any) -> None:
+        """Called when a task failed, or cannot run because another failed."""
+        shown = _shown(task)
+        if shown is not None and shown.kind:
+            self.display.end(shown.recipe, shown.kind)
+        own = not isinstance(fail, UnmetDependency)
+        if not own:
+            # doit would count what a failure leaves undone as an error of its own, and end with 2 instead of 1.
+            fail.__class__ = TaskFailed
+        else:
+            message = fail.message.rstrip() + "".join(["\n", *fail.traceback] if fail.traceback else [])
+            self._errors.append(f"{shown.recipe}: {message}" if shown is not None and shown.matrix else message)
+        if shown is not None and shown.matrix is not None:
+            if own:
+                shown.matrix.failed(shown.key or shown.recipe, fail.message.rstrip())
+            if not shown.kind:
+                self._member(shown, shown.matrix)
+
+    def cleanup_error(self, exception: Any) -> None:
+        """Called when a task's teardown fails."""
+        self._errors.append(exception.get_msg())
+
+    def runtime_error(self, msg: str) -> None:
+        """Called for an error of doit itself."""
+        self._errors.append(msg)
+
+    def teardown_task(self, task: Any) -> None:
+        """Called when a task's teardown starts."""
+
+    def complete_run(self) -> None:
+        """Called at the end."""
+        self.display.close()
+        for matrix in [] if interrupted() else self._matrices:
+            try:
+                matrix.end(self.display)
+            except OSError as error:
+                self._errors.append(f"{matrix.name}: the table cannot be written: {error.strerror}")
+        for message in self._errors:
+            sys.stderr.write(f"ERROR: {message}\n")
+
+    def _member(self, shown: Shown, matrix: MatrixRun) -> None:
+        """A sub-recipe of a matrix is done, or failed."""
+        if matrix not in self._matrices:
+            self._matrices.append(matrix)
+        self.display.line(matrix.line(shown.recipe))
+
+    def _stage(self, shown: Shown) -> None:
+        recipe = shown.recipe
+        self.display.end(recipe, shown.kind)
+        result = shown.session.results.get(shown.kind) if shown.session is not None else None
+        if result is not None and shown.matrix is None:
+            several = len(self._recipes) > 1
+            name = f"{recipe}:{shown.kind}" if several else shown.kind
+            width = max(map(len, self._recipes)) + _WIDTH if several else _WIDTH
+            self.display.line(stage_line(name, result, width))
+
+
+def stage_line(name: str, result: StageResult, width: int = _WIDTH) -> str:
+    """One stage's line: its name, whether it ran, how long it took when it ran, its key."""
+    return f"  {name:{width}} {'cached' if result.cached else 'ran':6} {result.seconds:7.1f} s   {result.key[:12]}"
+
+
+def show_end(display: ProgressDisplay, workspace: Workspace, report: dict[str, Any] | None, folder: Path) -> None:
+    """Print what the stages have to show of the report, and where the build folder is."""
+    for stage in workspace.registry:
+        if report is not None and type(stage).render is not Stage.render:
+            display.show(partial(stage.render, report))
+    display.line(f"{workspace.shown(folder)}/")
+
+
+def _shown(task: Any) -> Shown | None:
+    return task.meta.get("shown") if task.meta else None

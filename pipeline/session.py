@@ -1,0 +1,292 @@
+"""One run of one recipe: which actions are done, running those that are not, and leaving the build folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from pipeline.digest import digest_of
+from pipeline.errors import DiskFullError, PipelineError, StageCrashed, StageFailed, is_disk_full
+from pipeline.loader import LoadedRecipe, load_recipe, load_recipes
+from pipeline.planner import Action, Plan, Planner
+from pipeline.publish import publish
+from pipeline.registry import Registry, default_registry
+from pipeline.store import Artifact, Store
+from pipeline.tools import Tools
+from stages.base import Job, StageError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Held by a running stage that is `exclusive`.
+_EXCLUSIVE = threading.Lock()
+
+
+class Display(Protocol):
+    """Where the progress of running stages is shown."""
+
+    def progress(self, recipe: str, kind: str, message: str, fraction: float | None) -> None:
+        """A stage says what it is doing, and how far it is (0 to 1) if it knows."""
+
+
+class _NoDisplay:
+    def progress(self, recipe: str, kind: str, message: str, fraction: float | None) -> None:
+        """Show nothing."""
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """How one stage went. `seconds` is how long it took when it ran, in this run or in an earlier one."""
+
+    kind: str
+    key: str
+    cached: bool
+    seconds: float
+
+
+class Workspace:
+    """The project's folder, its stages and its store, as one run uses them. A context manager."""
+
+    def __init__(
+        self,
+        *,
+        root: Path = ROOT,
+        registry: Registry | None = None,
+        store: Path | None = None,
+        build: Path | None = None,
+    ) -> None:
+        self.root = root
+        self.registry = registry or default_registry()
+        self.store = Store(store or root / (os.environ.get("FIRMLINE_STORE") or ".firmline/store"))
+        self.build = build or root / "build"
+        self.planner = Planner(root, self.registry, self.store.digests, Tools(self.store.folder / "tools.json"))
+        self._open = ExitStack()
+
+    def __enter__(self) -> Workspace:
+        self._open.enter_context(self.store.in_use())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write the caches and let the store be trimmed again. May be called twice."""
+        self._open.close()
+
+    def shown(self, path: Path) -> str:
+        """A path as messages call it: relative to the project when it lies inside."""
+        return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
+
+    def plan(
+        self, source: str | Path | Mapping[str, Any], variables: Mapping[str, str] | None = None, until: str = ""
+    ) -> Plan:
+        """The plan of a recipe, as far as the stage `until`. Raises RecipeError, ToolError, StageFailed."""
+        loaded = load_recipe(source, root=self.root, registry=self.registry, variables=variables)
+        return self.planner.plan(loaded, until)
+
+    def load(self, source: str, variables: Mapping[str, str] | None = None) -> tuple[LoadedRecipe, ...]:
+        """A recipe, or the sub-recipes of a matrix. Raises RecipeError."""
+        return load_recipes(source, root=self.root, registry=self.registry, variables=variables)
+
+
+class Session:
+    """Runs the actions of one plan. Methods may be called from several threads, each action from one.
+
+    log.txt has what stages log as they log it, and for a cached stage what it logged when it ran.
+    """
+
+    def __init__(self, workspace: Workspace, plan: Plan, display: Display | None = None) -> None:
+        self.workspace = workspace
+        self.plan = plan
+        self.folder = workspace.build / plan.folder
+        self.results: dict[str, StageResult] = {}
+        self.report: dict[str, Any] | None = None
+        self._artifacts: dict[str, Artifact] = {}
+        self.display = display or _NoDisplay()
+        self._log = _RunLog(self.folder / "log.txt", plan)
+
+    @property
+    def log_name(self) -> str:
+        """How messages call the log: relative to the project when it lies inside."""
+        return self.workspace.shown(self._log.path)
+
+    def log_traceback(self) -> None:
+        """Put the traceback of the exception being handled into the log."""
+        for line in traceback.format_exc().splitlines():
+            self._log.write("error", line)
+
+    def is_done(self, action: Action) -> bool:
+        """Whether the store has the action's artifact, whole and unaltered."""
+        artifact = self.workspace.store.find(action.key)
+        if artifact is None:
+            return False
+        self._finish(action, artifact, cached=True)
+        return True
+
+    def run(self, action: Action, *, force: bool = False) -> StageResult:
+        """Make the action's artifact unless the store has it; `force` makes it in any case.
+
+        Raises StageFailed, StageCrashed (its traceback is in the log), StoreError.
+        """
+        done = self.results.get(action.kind)
+        if done is not None and not force:
+            return done
+        inputs = {kind: self._input(action, kind, key).files for kind, key in action.inputs.items()}
+
+        def write(out: Path, keep: Callable[[str], None]) -> None:
+            def log(line: str) -> None:
+                keep(line)
+                self._log.write(action.kind, line)
+
+            self._log.write(action.kind, f"runs; key {action.key}")
+            job: Job[Any] = Job(
+                config=action.config,
+                model=action.model,
+                target=action.target,
+                inputs=inputs,
+                out=out,
+                files={name: self.workspace.root / path for name, path in action.files.items()},
+                tools=action.tools,
+                progress=lambda message, fraction=None: self.display.progress(
+                    action.recipe, action.kind, message, fraction
+                ),
+                log=log,
+            )
+            with self._failures(action.kind), _EXCLUSIVE if action.stage.exclusive else contextlib.nullcontext():
+                action.stage.run(job)
+
+        try:
+            artifact, cached = self.workspace.store.make(
+                action.ingredients,
+                write,
+                recipe=action.recipe,
+                force=force,
+                waiting=lambda: self.display.progress(
+                    action.recipe, action.kind, "waits for another run that makes the same", None
+                ),
+            )
+        except PipelineError as error:
+            self._log.write(action.kind, f"failed: {error}")
+            raise
+        return self._finish(action, artifact, cached=cached)
+
+    def publish(self) -> None:
+        """Fill the build folder from the artifacts of all stages, and complete the report. Raises PipelineError."""
+        store = self.workspace.store
+        lock = "build-" + digest_of(str(self.folder))
+        artifacts = {action.kind: self._input(action, action.kind, action.key).files for action in self.plan}
+        additions = {
+            "stages": [vars(self.results[action.kind]) for action in self.plan],
+            "tools": {name: tool.version for action in self.plan for name, tool in sorted(action.tools.items())},
+        }
+        try:
+            with store.locked(lock):
+                self.report = publish(artifacts, self.folder, additions)
+        except OSError as error:
+            if is_disk_full(error):
+                raise DiskFullError(f"no space left for {self.folder}", hint="free some and run again") from error
+            raise PipelineError(f"{self.folder} cannot be written: {error.strerror}") from error
+        self._log.write("publish", f"wrote {self.folder.relative_to(self.workspace.build)}")
+
+    def close(self) -> None:
+        """End the log and note which keys this recipe had, for `doit explain`."""
+        if self.results:
+            keys = {kind: result.key for kind, result in self.results.items()}
+            self.workspace.store.remember_keys(self.plan.recipe, self.plan.target, keys, self.plan.changes)
+        self.workspace.store.digests.save()
+        self._log.close()
+
+    def _finish(self, action: Action, artifact: Artifact, *, cached: bool) -> StageResult:
+        result = StageResult(action.kind, action.key, cached, artifact.seconds)
+        self._artifacts[action.key] = artifact
+        self.results[action.kind] = result
+        if cached:
+            self.workspace.store.mark_used(artifact)
+            self._log.write(action.kind, f"cached; made {artifact.manifest['created']}, key {action.key}")
+            for line in artifact.log.splitlines():
+                self._log.write(action.kind, line)
+        else:
+            self._log.write(action.kind, f"done in {artifact.seconds:.1f} s")
+        return result
+
+    def _input(self, action: Action, kind: str, key: str) -> Artifact:
+        """The artifact of a consumed stage, which ran before in this session, or in an earlier run."""
+        artifact = self._artifacts.get(key) or self.workspace.store.find(key)
+        if artifact is None:
+            raise PipelineError(f"{action.kind}: the artifact of '{kind}' is not in the store; run {kind} first")
+        if kind not in self.results:
+            self._finish(self.plan[kind], artifact, cached=True)
+        return artifact
+
+    @contextlib.contextmanager
+    def _failures(self, kind: str) -> Iterator[None]:
+        """Turns what a stage raises into the pipeline's errors."""
+        try:
+            yield
+        except PipelineError:
+            raise
+        except StageError as error:
+            raise StageFailed(kind, error) from error
+        except Exception as error:
+            if is_disk_full(error):
+                raise
+            self.log_traceback()
+            raise StageCrashed(kind, error, self.log_name) from error
+
+
+class _RunLog:
+    """log.txt: seconds since the start, stage, line. Opened with the first line; skipped when it cannot be written."""
+
+    def __init__(self, path: Path, plan: Plan) -> None:
+        self.path = path
+        self._plan = plan
+        self._lock = threading.Lock()
+        self._stream: Any = None
+        self._broken = False
+        self._start = time.monotonic()
+
+    def write(self, kind: str, line: str) -> None:
+        """Add a line; safe from threads."""
+        with self._lock:
+            if self._stream is None and not self._broken:
+                self._open()
+            if self._stream is not None:
+                for part in line.rstrip("\n").split("\n"):
+                    self._put(f"{time.monotonic() - self._start:9.3f} {kind:9} | {part}\n")
+
+    def close(self) -> None:
+        """End the log."""
+        with self._lock, contextlib.suppress(OSError):
+            if self._stream is not None:
+                self._stream.close()
+            self._stream, self._broken = None, True
+
+    def _open(self) -> None:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # A new file, not the old one truncated: another run may still be writing that.
+            self.path.unlink(missing_ok=True)
+            self._stream = self.path.open("w", encoding="utf-8", buffering=1)
+        except OSError:
+            self._broken = True
+            return
+        started = datetime.now().astimezone().isoformat(timespec="seconds")
+        self._put(f"recipe {self._plan.recipe}, target {self._plan.target}, {started}\n")
+        self._put(f"{platform.platform()}, Python {platform.python_version()}\n")
+        for action in self._plan:
+            for tool in action.tools.values():
+                self._put(f"{action.kind} uses {tool.name} {tool.version} {tool.path}".rstrip() + "\n")
+
+    def _put(self, text: str) -> None:
+        # A full disk must not hide the message about the full disk.
+        with contextlib.suppress(OSError):
+            self._stream.write(text)

@@ -1,0 +1,276 @@
+"""The recipe's stages as doit tasks.
+
+`doit run recipe=a,b` has, for each recipe, one task per stage and one that fills the build folder: `a:import` …
+`a:publish`; for a matrix `m` these of each sub-recipe, `m:kws-host:import` …, and a stage that several sub-recipes
+share runs in the first of them. A recipe named as a task (`doit run a`, `doit run m:kws-host:emit`) is the same as
+with `recipe=`. Without any, each recipe and sub-recipe is one task, so that `doit list` shows them.
+
+doit's own state is kept in memory and forgotten: `uptodate` asks the store.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from doit import doit_cmd
+from doit.exceptions import InvalidCommand, TaskFailed
+
+from pipeline.errors import PipelineError, RecipeError, first_line, list_known
+from pipeline.interruption import interrupted
+from pipeline.loader import LoadedRecipe, check_variables, describe, load_recipes
+from pipeline.matrix_run import MatrixRun
+from pipeline.overrides import VARIABLES
+from pipeline.planner import Action
+from pipeline.recipe_files import recipe_names
+from pipeline.registry import Registry, default_registry
+from pipeline.reporter import Shown, StageReporter
+from pipeline.session import ROOT, Session, Workspace
+
+_ASK = "_which_recipe"
+_PUBLISH = "publish"
+Task = dict[str, Any]
+
+
+def given_variables() -> dict[str, str]:
+    """The `name=value` arguments of the command line. Raises RecipeError for one that means nothing."""
+    given: dict[str, str] = dict(doit_cmd._CMDLINE_VARS or {})
+    check_variables(given, ("recipe", *VARIABLES))
+    if "recipe" in given and not given["recipe"].strip():
+        raise RecipeError("recipe= is empty", hint=list_known("recipes", recipe_names(ROOT)))
+    return given
+
+
+def recipes_given(given: dict[str, str]) -> list[str]:
+    """The recipes of `recipe=a,b`, each once, in order."""
+    return list(dict.fromkeys(name.strip() for name in given.get("recipe", "").split(",") if name.strip()))
+
+
+def recipes_named(words: Sequence[str], root: Path = ROOT, registry: Registry | None = None) -> list[str]:
+    """The recipes that a command line's words name, as `recipe=` takes them, each once.
+
+    `doit run -n 2 'kws*' m:ad-host m:ad-host:emit` names each recipe that begins with kws, and sub-recipe m:ad-host.
+    """
+    stages = (*(registry or default_registry()).kinds, _PUBLISH)
+    found: dict[str, None] = {}
+    for word in words:
+        if word.startswith("-") or "=" in word:
+            continue
+        name, _, rest = word.partition(":")
+        variant, _, stage = rest.rpartition(":")
+        if not stage or (not variant and stage in stages):
+            variant = ""
+        elif stage not in stages:
+            variant = rest
+        # One that is abstract is named in full or not at all; `*` is not about sub-folders, `layers/*` is.
+        usual = recipe_names(root, nested="/" in name)
+        names = [
+            known
+            for known in recipe_names(root, abstract=True, nested=True)
+            if known == name or (fnmatchcase(known, name) and known in usual)
+        ]
+        found.update(dict.fromkeys(f"{known}:{variant}" if variant else known for known in names))
+    # A matrix as a whole has its sub-recipes already.
+    return [name for name in found if ":" not in name or name.partition(":")[0] not in found]
+
+
+def wants_traceback() -> bool:
+    """Whether the user asked for tracebacks: `-v 2`, or FIRMLINE_TRACEBACK=1."""
+    arguments = " ".join(sys.argv[1:])
+    asked = any(flag in arguments for flag in ("-v 2", "-v2", "--verbosity 2", "--verbosity=2"))
+    return asked or os.environ.get("FIRMLINE_TRACEBACK", "") not in ("", "0")
+
+
+def doit_config(words: Sequence[str] = (), root: Path = ROOT) -> dict[str, Any]:
+    """doit's settings for this project; `words` are the command line's."""
+    config: dict[str, Any] = {
+        "reporter": StageReporter,
+        # In memory: nothing to corrupt, nothing for two runs to fight over.
+        "backend": "sqlite3",
+        "dep_file": ":memory:",
+        # Stages share the plan, and do their work in subprocesses or in C++.
+        "par_type": "thread",
+        "verbosity": 2,
+        # A recipe that fails stops its own stages, not those of the others.
+        "continue": True,
+    }
+    if "recipe" not in (doit_cmd._CMDLINE_VARS or {}) and not recipes_named(words, root):
+        config["default_tasks"] = [_ASK]
+    return config
+
+
+def recipe_tasks(words: Sequence[str] = (), root: Path = ROOT, registry: Registry | None = None) -> Iterator[Task]:
+    """The tasks of the recipes named on the command line, whose words are `words`.
+
+    Raises doit's InvalidCommand with the pipeline's message.
+    """
+    try:
+        given = given_variables()
+        names = recipes_given(given) or recipes_named(words, root, registry)
+        given.pop("recipe", None)
+        if not names:
+            yield from _one_task_per_recipe(root, registry or default_registry())
+            return
+        # Stays open until the process ends: the store must not be trimmed while it is in use.
+        workspace = Workspace(root=root, registry=registry).__enter__()
+        for name in names:
+            members = workspace.load(name, given)
+            if len(members) == 1 and (not members[0].variant or name == members[0].title):
+                yield from _stage_tasks(Session(workspace, workspace.planner.plan(members[0])))
+            else:
+                yield from _matrix_tasks(workspace, members)
+    except PipelineError as error:
+        if wants_traceback():
+            raise
+        raise InvalidCommand(str(error)) from None
+
+
+def _matrix_tasks(workspace: Workspace, members: Sequence[LoadedRecipe]) -> Iterator[Task]:
+    name = members[0].recipe.name
+    folder = workspace.build / name
+    matrix = MatrixRun(folder, workspace.shown(folder), members)
+    owners: dict[str, str] = {}
+    yield {
+        "basename": name,
+        "name": None,
+        "doc": f"matrix of {len(members)} recipes: {' x '.join(members[0].labels)}",
+        "task_dep": [member.title for member in members],
+    }
+    for member in members:
+        try:
+            session = Session(workspace, workspace.planner.plan(member))
+        except PipelineError as error:
+            # A missing compiler or file is the outcome of this one, not the end of all.
+            yield _refused_task(matrix, member, error)
+            continue
+        matrix.planned(session.plan)
+        yield from _stage_tasks(session, matrix, owners)
+
+
+def _refused_task(matrix: MatrixRun, member: LoadedRecipe, error: PipelineError) -> Task:
+    def refuse() -> None:
+        raise error
+
+    return {
+        "basename": member.title,
+        "doc": f"{member.title} cannot be planned",
+        "actions": [(_guarded, [refuse])],
+        "io": {"capture": False},
+        "meta": {"shown": Shown(member.title, matrix=matrix)},
+    }
+
+
+def _stage_tasks(
+    session: Session, matrix: MatrixRun | None = None, owners: dict[str, str] | None = None
+) -> Iterator[Task]:
+    """The tasks of one recipe. `owners` has the task that runs an action, by key, of the sub-recipes before."""
+    recipe = session.plan.recipe
+    owners = {} if owners is None else owners
+
+    def publish() -> None:
+        session.publish()
+        if matrix is not None:
+            matrix.finished(recipe, session.report)
+            # A matrix may have more recipes than a process may have open files.
+            session.close()
+
+    yield {"basename": recipe, "name": None, "doc": f"all stages of {recipe} on {session.plan.target}"}
+    for action in session.plan:
+        yield _stage_task(session, action, matrix, owners.setdefault(action.key, f"{recipe}:{action.kind}"))
+    yield {
+        "basename": recipe,
+        "name": _PUBLISH,
+        "doc": f"fill {session.workspace.shown(session.folder)}/ with firmware.elf, src/, report.json, log.txt",
+        "actions": [(_guarded, [publish, session])],
+        "task_dep": [f"{recipe}:{action.kind}" for action in session.plan],
+        "teardown": [session.close],
+        "io": {"capture": False},
+        "meta": {"shown": Shown(recipe, session, matrix=matrix)},
+    }
+
+
+def _stage_task(session: Session, action: Action, matrix: MatrixRun | None, owner: str) -> Task:
+    recipe = action.recipe
+    name = f"{recipe}:{action.kind}"
+    found: list[bool] = []
+
+    def is_done() -> bool:
+        found[:] = [session.is_done(action)]
+        return found[0]
+
+    def run() -> None:
+        # doit runs what is up to date only when told to (`-a`); what is shared is then made once.
+        session.run(action, force=found == [True] and owner == name)
+
+    return {
+        "basename": recipe,
+        "name": action.kind,
+        "doc": (type(action.stage).__doc__ or action.kind).strip().splitlines()[0],
+        "actions": [(_guarded, [run, session])],
+        "task_dep": [f"{recipe}:{kind}" for kind in action.stage.consumes] + ([owner] if owner != name else []),
+        "uptodate": [is_done],
+        "teardown": [session.close],
+        # doit captures output by replacing sys.stdout, which threads share.
+        "io": {"capture": False},
+        "meta": {"shown": Shown(recipe, session, action.kind, action.key, matrix)},
+    }
+
+
+def _one_task_per_recipe(root: Path, registry: Registry) -> Iterator[Task]:
+    """For `doit list`: a task that is run by its name is in `recipe_tasks`."""
+    known = recipe_names(root, nested=True)
+    written = {name: describe(name, root) for name in known}
+    columns = [one.columns for one in written.values() if not one.matrix and not one.error]
+    model, target = (max((len(row[index]) for row in columns), default=0) for index in (0, 1))
+    for name, one in written.items():
+        if one.error:
+            # A mistake in one recipe must not hide the others.
+            yield {"basename": name, "doc": f"cannot be read: {one.error}", "actions": None}
+        elif one.matrix:
+            yield from _matrix_listing(name, one.purpose, root, registry)
+        else:
+            doc = f"{one.columns[0]:{model}}  {one.columns[1]:{target}}  {one.purpose}".rstrip()
+            yield {"basename": name, "doc": doc, "actions": None}
+    yield {"basename": _ASK, "actions": [(_guarded, [partial(_ask, known)])], "io": {"capture": False}}
+
+
+def _matrix_listing(name: str, purpose: str, root: Path, registry: Registry) -> Iterator[Task]:
+    try:
+        members = load_recipes(name, root=root, registry=registry)
+    except RecipeError as error:
+        yield {"basename": name, "doc": f"cannot be read: {error.message.splitlines()[0]}", "actions": None}
+        return
+    doc = f"matrix of {len(members)} recipes: {' x '.join(members[0].labels)}; --all lists them. {purpose}".rstrip()
+    yield {"basename": name, "name": None, "doc": doc}
+    for member in members:
+        yield {"basename": name, "name": member.variant, "doc": f"on {member.target.name}", "actions": None}
+
+
+def _guarded(work: Callable[[], object], session: Session | None = None) -> TaskFailed | None:
+    """Run a task's work; an error becomes doit's failure with the message alone, unless tracebacks are wanted."""
+    try:
+        work()
+    except Exception as error:
+        if interrupted():
+            # The compiler was killed, or TVM made an error of its own of it.
+            raise KeyboardInterrupt from None
+        if wants_traceback():
+            return TaskFailed(traceback.format_exc())
+        if isinstance(error, PipelineError):
+            return TaskFailed(str(error))
+        message = f"unexpected {type(error).__name__}: {first_line(error)}"
+        if session is not None:
+            session.log_traceback()
+            message += f"\nthe traceback is in {session.log_name}"
+        return TaskFailed(message)
+    return None
+
+
+def _ask(known: list[str]) -> None:
+    raise RecipeError("which recipe? `doit run recipe=NAME`", hint=list_known("recipes", known))

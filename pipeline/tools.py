@@ -1,0 +1,168 @@
+"""Which version of a tool this machine has.
+
+A program is asked `--version` once; the answer is remembered with the program's path, mtime and size, so that a run in
+which nothing changed starts no compiler. A C library's version is a macro of its headers, remembered in the same way. A
+Python package is asked through importlib.metadata.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.digest import write_whole
+from pipeline.errors import ToolError
+from stages.base import Tool, ToolIdentity
+
+_FORMAT = 2
+# With dots if any, and never a number inside a word: riscv64-unknown-elf-gcc is no version 64.
+_VERSIONS = (re.compile(r"(?<![\w.-])\d+(?:\.\d+)+(?:[\w.+-]*\w)?"), re.compile(r"(?<![\w.-])\d+(?![\w.])"))
+
+# Picolibc defines newlib's too, for it came from there.
+_LIBRARIES = (
+    ("picolibc", re.compile(r'^#define __PICOLIBC_VERSION__ "(\S+)"', re.MULTILINE)),
+    ("newlib", re.compile(r'^#define _NEWLIB_VERSION "(\S+)"', re.MULTILINE)),
+    ("glibc", re.compile(r"^#define __GLIBC__ (\d+)(?:\n.*)*?\n#define __GLIBC_MINOR__ (\d+)", re.MULTILINE)),
+)
+_HEADER = re.compile(r'^# 1 "(/[^"]*/stdlib\.h)"', re.MULTILINE)
+
+
+class Tools:
+    """Looks tools up; `cache` is the file in which the versions of programs are remembered."""
+
+    def __init__(self, cache: Path) -> None:
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._found: dict[Tool, ToolIdentity] = {}
+        self._versions: dict[str, list[Any]] = {}
+        with contextlib.suppress(OSError, ValueError):
+            loaded = json.loads(cache.read_text(encoding="utf-8"))
+            if isinstance(loaded, dict) and loaded.get("format") == _FORMAT:
+                self._versions = loaded["versions"]
+
+    def identify(self, tool: Tool) -> ToolIdentity:
+        """The tool as found here. Raises ToolError when it is missing or older than its minimum."""
+        if tool not in self._found:
+            if tool.package:
+                identity = self._package(tool)
+            elif tool.c_flags is not None:
+                identity = self._c_library(tool, tool.c_flags)
+            else:
+                identity = self._program(tool)
+            if tool.minimum and _parts(identity.version) < _parts(tool.minimum):
+                where = f" ({identity.path})" if identity.path else ""
+                raise ToolError(
+                    f"{tool.name} is too old: found {identity.version or 'no version'}{where}, "
+                    f"{tool.minimum} or newer is needed",
+                    hint=_install(tool),
+                )
+            self._found[tool] = identity
+        return self._found[tool]
+
+    def _package(self, tool: Tool) -> ToolIdentity:
+        from importlib import metadata
+
+        try:
+            return ToolIdentity(tool.name, "", metadata.version(tool.package))
+        except metadata.PackageNotFoundError:
+            message = f"Python package {tool.package} is not installed{_needed(tool)}"
+            raise ToolError(message, hint=_install(tool)) from None
+
+    def _program(self, tool: Tool) -> ToolIdentity:
+        path = shutil.which(tool.command)
+        if path is None:
+            raise ToolError(f"{tool.command} is not on PATH{_needed(tool)}", hint=_install(tool))
+        # Debian's commands are links into /etc/alternatives: what counts is the file at the end.
+        real = os.path.realpath(path)
+        return ToolIdentity(tool.name, path, self._remembered(path, real, lambda: (_ask_version(path), [real])))
+
+    def _c_library(self, tool: Tool, flags: Sequence[str]) -> ToolIdentity:
+        path = shutil.which(tool.command)
+        if path is None:
+            raise ToolError(f"{tool.command} is not on PATH{_needed(tool)}", hint=_install(tool))
+        real = os.path.realpath(path)
+
+        def ask() -> tuple[str, list[str]]:
+            version, header = _ask_c_library(path, flags)
+            return version, [real, header] if header else []
+
+        return ToolIdentity(tool.name, "", self._remembered(" ".join([path, *flags]), real, ask))
+
+    def _remembered(self, name: str, program: str, ask: Callable[[], tuple[str, list[str]]]) -> str:
+        """A version, asked for again when one of the files that `ask` gave with it, `program` first, has changed."""
+        entry = self._versions.get(name)
+        if entry is None or entry[:-1] != [_state(program), *(_state(file[0]) for file in entry[1:-1])]:
+            version, files = ask()
+            entry = [*map(_state, files), version]
+            if files:
+                with self._lock:
+                    self._versions[name] = entry
+                    # Without this cache the next run asks again, no more.
+                    with contextlib.suppress(OSError):
+                        write_whole(self._cache, json.dumps({"format": _FORMAT, "versions": self._versions}))
+        return str(entry[-1])
+
+
+def _state(path: str) -> list[Any]:
+    """What tells a changed file from an unchanged one; an empty list for none."""
+    try:
+        info = Path(path).stat()
+    except OSError:
+        return []
+    return [path, info.st_mtime_ns, info.st_size]
+
+
+def _ask_c_library(compiler: str, flags: Sequence[str]) -> tuple[str, str]:
+    """The version in the headers that the compiler finds, and one of them; '' twice when it finds none it knows."""
+    command = [compiler, *flags, "-E", "-dD", "-include", "stdlib.h", "-x", "c", os.devnull]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolError(f"{compiler} -E does not run: {error}") from None
+    header = _HEADER.search(done.stdout)
+    for name, pattern in _LIBRARIES:
+        found = pattern.search(done.stdout)
+        if found and header:
+            return f"{name} {'.'.join(found.groups())}", header[1]
+    return "", ""
+
+
+def _ask_version(path: str) -> str:
+    """The version in the first line of `--version`, or '' when there is none. Raises ToolError when it does not run."""
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolError(f"{path} --version does not run: {error}") from None
+    for line in (done.stdout + done.stderr).splitlines():
+        # "gcc (Debian 12.2.0-14) 12.2.0": what is in parentheses is the packager's.
+        for text in (re.sub(r"\([^)]*\)", "", line), line):
+            for pattern in _VERSIONS:
+                match = pattern.search(text)
+                if match:
+                    return match[0]
+    return ""
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    """`13.2.0-rc1` as (13, 2): trailing zeros do not count, nor does what follows the numbers."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    parts = [int(part) for part in match[0].split(".")] if match else []
+    while parts and parts[-1] == 0:
+        parts.pop()
+    return tuple(parts)
+
+
+def _needed(tool: Tool) -> str:
+    return f"; {tool.name} {tool.minimum} or newer is needed" if tool.minimum else f"; {tool.name} is needed"
+
+
+def _install(tool: Tool) -> str:
+    return f"install it: {tool.install}" if tool.install else ""

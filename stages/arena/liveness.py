@@ -1,0 +1,121 @@
+"""Which tensor needs memory from when to when.
+
+Time is the layer's index. A graph input is alive from layer 0 (it is filled before the run), a graph output to the last
+layer, any other tensor from the layer that writes it to the last that reads it; scratch lives for its layer only.
+Tensors that share memory (`alias_of`: reshape, squeeze; or an in-place layer) are one buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from stages.arena.planner import Buffer
+from stages.graph import Graph, Layer, Tensor
+
+
+@dataclass(frozen=True)
+class Liveness:
+    """`buffers` to plan; `home` maps each tensor in the arena to its buffer's name (a constant tensor has none).
+
+    `in_place` are the indices of layers whose output overlays an input: layer index -> input number.
+    """
+
+    buffers: tuple[Buffer, ...]
+    home: Mapping[str, str]
+    in_place: Mapping[int, int] = field(default_factory=dict)
+
+
+def scratch_name(layer: int, name: str) -> str:
+    """Name of a layer's scratch buffer in the plan."""
+    return f"scratch:{layer}:{name}"
+
+
+def liveness(
+    graph: Graph, scratch: Mapping[int, Mapping[str, int]] | None = None, may_overlay: frozenset[int] = frozenset()
+) -> Liveness:
+    """Buffers of `graph`.
+
+    scratch      bytes by name for each layer index
+    may_overlay  indices of layers whose kernel may write its output over an input (`Kernel.overlays`)
+    """
+    home = {name: _root(graph, name) for name, tensor in graph.tensors.items() if not tensor.constant}
+    home = {name: root for name, root in home.items() if not graph.tensors[root].constant}
+    first, last = _spans(graph, home)
+    in_place: dict[int, int] = {}
+    for layer in graph.layers:
+        if layer.index not in may_overlay:
+            continue
+        number = _dying_input(graph, layer, home, first, last)
+        if number is not None:
+            old, new = home[layer.outputs[0]], home[layer.inputs[number]]
+            home.update({name: new for name, root in home.items() if root == old})
+            last[new] = max(last[new], last.pop(old))
+            first.pop(old)
+            in_place[layer.index] = number
+    size = {root: max(graph.tensors[name].bytes for name in home if home[name] == root) for root in first}
+    tensors = [Buffer(root, size[root], first[root], last[root]) for root in first]
+    extra = [
+        Buffer(scratch_name(index, name), count, index, index, "scratch")
+        for index, sizes in sorted((scratch or {}).items())
+        for name, count in sizes.items()
+    ]
+    return Liveness(tuple(tensors + extra), {n: r for n, r in home.items() if r in first}, in_place)
+
+
+def _root(graph: Graph, name: str) -> str:
+    """The tensor at the end of the chain of aliases."""
+    seen = {name}
+    while (target := graph.tensors[name].alias_of) is not None:
+        if target in seen:
+            raise ValueError(f"tensor {name} is an alias of itself")
+        seen.add(target)
+        name = target
+    return name
+
+
+def _spans(graph: Graph, home: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
+    """First and last layer of each buffer that is used at all."""
+    end = max(len(graph.layers) - 1, 0)
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+
+    def use(name: str, when: int) -> None:
+        if name in home:
+            first[home[name]] = min(first.get(home[name], when), when)
+            last[home[name]] = max(last.get(home[name], when), when)
+
+    for name in graph.inputs:
+        use(name, 0)
+    for layer in graph.layers:
+        for name in (*layer.inputs, *layer.outputs):
+            use(name, layer.index)
+    for name in graph.outputs:
+        use(name, end)
+    return first, last
+
+
+def _dying_input(
+    graph: Graph, layer: Layer, home: Mapping[str, str], first: Mapping[str, int], last: Mapping[str, int]
+) -> int | None:
+    """Number of the input whose memory the only output may take, None if there is none.
+
+    It has the output's size and order of elements, and is not needed after this layer.
+    """
+    if len(layer.outputs) != 1:
+        return None
+    out = home[layer.outputs[0]]
+    if first[out] != layer.index:
+        return None
+    kept = {home[name] for name in graph.outputs if name in home}
+    for number, name in enumerate(layer.inputs):
+        if name not in home or home[name] == out or home[name] in kept:
+            continue
+        if _same_place(graph.tensors[name], graph.tensors[layer.outputs[0]]) and last[home[name]] == layer.index:
+            return number
+    return None
+
+
+def _same_place(one: Tensor, other: Tensor) -> bool:
+    """Whether element i of both lies at the same byte (planes of one channel or one pixel are not told apart)."""
+    return one.bytes == other.bytes and (one.layout == "NCHW") == (other.layout == "NCHW")

@@ -1,0 +1,157 @@
+"""What every stage is: a function of its config, its input artifacts and its declared tools.
+
+A stage knows nothing of doit, of the artifact store or of the other stages. It imports heavy libraries
+(tvm, ai_edge_litert, jinja2, ...) inside `run`, so that reading a recipe stays fast.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    from stages.models.spec import ModelSource
+    from stages.targets.spec import Target
+
+
+class StageError(Exception):
+    """A mistake in the input or the environment that the user can mend.
+
+    The message is one to five lines and is printed without a traceback; `hint` says what to do next.
+    """
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message if not hint else f"{message}\n{hint}")
+        self.message = message
+        self.hint = hint
+
+
+class StageConfig(BaseModel):
+    """Base of each stage's options: strict, frozen, unknown keys refused. `kind` tells the stages apart."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+C = TypeVar("C", bound=StageConfig)
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program or Python package a stage depends on; its identity is part of the action key.
+
+    `command` is looked up on PATH (or is an absolute path); `package` is a Python distribution. With `c_flags`,
+    `command` is a compiler and the tool is the C library whose headers it finds with these flags. `minimum` is the
+    lowest version that works; `install` is the command that installs it, shown when it is missing or too old.
+    """
+
+    name: str
+    command: str = ""
+    package: str = ""
+    c_flags: tuple[str, ...] | None = None
+    minimum: str = ""
+    install: str = ""
+
+
+@dataclass(frozen=True)
+class ToolIdentity:
+    """A tool as found on this machine: where it is ('' for a Python package) and which version it reports."""
+
+    name: str
+    path: str
+    version: str
+
+
+def no_progress(message: str, fraction: float | None = None) -> None:
+    """Progress callback that discards its arguments."""
+
+
+@dataclass(frozen=True)
+class Job(Generic[C]):
+    """All that one run of a stage may read, and the one folder it may write.
+
+    `inputs` maps the kind of each consumed stage to the folder of its artifact (read-only). `files` maps a name to
+    an external file whose digest is part of the key (for example the model file, or a real input). `out` exists and
+    is empty; whatever is in it when `run` returns becomes the artifact: regular files in any folders, no links (a link
+    is no content), made read-only then. `progress(message, fraction)` may be called at any time and from any thread;
+    `log(line)` goes to the run's log.txt, and is kept with the artifact for later runs that reuse it.
+
+    `config` is an instance of the stage's config class, or of a subclass that adds `kind`. `tools` has what
+    `Stage.tools` named, by name: run a program by its `path`, not by its command.
+    """
+
+    config: C
+    model: ModelSource
+    target: Target
+    inputs: Mapping[str, Path]
+    out: Path
+    files: Mapping[str, Path] = field(default_factory=dict)
+    tools: Mapping[str, ToolIdentity] = field(default_factory=dict)
+    progress: Callable[..., None] = no_progress
+    log: Callable[[str], None] = lambda line: None
+
+
+class Stage(ABC, Generic[C]):
+    """One step of the pipeline.
+
+    kind           the word used in recipes, keys and reports
+    config         the pydantic model of its options (declared once; schema, help, keys and errors derive from it)
+    consumes       kinds of the stages whose artifacts `run` reads
+    sources        globs, relative to the project's root, of the code whose bytes are part of the action key
+    target_fields  top-level fields of the target that `run` reads; only these are part of the action key
+    uses_model     whether the recipe's model entry itself (not only the imported artifact) is part of the key
+    exclusive      whether only one such stage may run at a time in a process: TVM's state is not thread-safe
+
+    The key is the digest of these and of nothing else, so `run` must depend on nothing else: not on time, on the
+    recipe's name, on the environment, on paths. Every pattern in `sources` matches a file, and they cover, together
+    with the sources of the consumed stages, every module of the project that `run` imports (tests hold both).
+    """
+
+    kind: ClassVar[str]
+    config: ClassVar[type[StageConfig]]
+    consumes: ClassVar[tuple[str, ...]] = ()
+    sources: ClassVar[tuple[str, ...]]
+    target_fields: ClassVar[tuple[str, ...]] = ()
+    uses_model: ClassVar[bool] = False
+    exclusive: ClassVar[bool] = False
+
+    def tools(self, config: C, target: Target) -> tuple[Tool, ...]:
+        """Tools that `run` uses, so that their versions enter the key. Cheap: called on every run.
+
+        A missing or too old tool stops the plan with its name, what was found, what is needed and `install`; a program
+        is asked `--version`, once.
+        """
+        return ()
+
+    def files(self, config: C, model: ModelSource, root: Path) -> dict[str, Path]:
+        """External files that `run` reads, by name. Relative paths in recipes are relative to `root`, the project's.
+
+        A file that is not there is reported at the line of the recipe that names it: return the path and do not look.
+        """
+        return {}
+
+    def target_files(self, target: Target, root: Path) -> dict[str, Path]:
+        """Files of the project below `root` that `run` reads and that go with the target, by name, as in `Job.files`.
+
+        Only files that exist: their digests are part of the key, so one that appears makes another key.
+        """
+        return {}
+
+    def render(self, report: dict[str, Any], width: int) -> Any:
+        """What a run shows in the terminal at its end: a rich renderable for `width` columns, or None for nothing.
+
+        `report` is report.json as it is in the build folder. Only the report stage has something to show.
+        """
+        return None
+
+    @abstractmethod
+    def run(self, job: Job[C]) -> None:
+        """Read `job`, write `job.out`. Raises StageError for what the user can mend.
+
+        Any other exception is a bug: its traceback goes to log.txt. An OSError that says the disk is full is reported
+        as such.
+        """

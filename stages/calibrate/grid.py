@@ -1,0 +1,108 @@
+"""One-operator layers that every table has: what the models of costs learn the kernels' behaviour from.
+
+Shapes vary one thing at a time around what networks have: size of the image, channels in and out, window, stride; and
+what kernels find awkward: few channels, channels that are no multiple of a register, a single row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from stages.graph import Graph
+from stages.import_model.build import build_module
+from stages.import_model.describe import describe, operator_options
+from stages.layout.apply import lay_out
+from stages.layout.rules import LayoutConfig
+from stages.models.operators import build
+from stages.models.spec import OpModel
+from stages.models.tflite_reader import read
+from stages.quantize.lower import lower_module
+
+# height, width, channels in, channels out, window, stride
+_CONVOLUTIONS = (
+    (8, 8, 16, 16, (1, 1), 1),
+    (8, 8, 64, 64, (1, 1), 1),
+    (8, 8, 16, 128, (1, 1), 1),
+    (8, 8, 128, 16, (1, 1), 1),
+    (3, 3, 256, 256, (1, 1), 1),
+    (16, 16, 8, 24, (1, 1), 1),
+    (7, 7, 36, 50, (1, 1), 1),
+    (9, 9, 32, 32, (1, 1), 2),
+    (16, 16, 3, 8, (3, 3), 2),
+    (16, 16, 3, 32, (3, 3), 1),
+    (8, 8, 16, 16, (3, 3), 1),
+    (8, 8, 32, 32, (3, 3), 2),
+    (6, 6, 40, 24, (5, 5), 1),
+    (9, 9, 24, 24, (1, 7), 1),
+    (9, 9, 24, 24, (7, 1), 1),
+    (1, 1, 64, 10, (1, 1), 1),
+)
+# height, width, channels, window, stride
+_DEPTHWISE = (
+    (8, 8, 8, (3, 3), 1),
+    (8, 8, 64, (3, 3), 1),
+    (16, 16, 32, (3, 3), 1),
+    (5, 5, 128, (3, 3), 1),
+    (7, 13, 12, (3, 3), 1),
+    (16, 16, 16, (3, 3), 2),
+    (9, 9, 64, (3, 3), 2),
+    (28, 28, 8, (3, 3), 2),
+    (8, 8, 32, (5, 5), 1),
+    (10, 10, 16, (5, 5), 2),
+)
+_PRODUCTS = (
+    (1, 16, 8),
+    (1, 64, 12),
+    (1, 128, 128),
+    (1, 640, 128),
+    (1, 1024, 100),
+    (1, 50, 7),
+    (4, 64, 32),
+    (16, 128, 64),
+)
+_IMAGES = ((8, 8, 16), (5, 5, 7), (16, 16, 32), (4, 4, 256), (12, 12, 3), (2, 3, 64), (14, 14, 40), (1, 1, 1000))
+_UNARY = ("logistic", "hard_swish", "relu", "softmax", "quantize", "dequantize")
+
+
+def grid() -> Iterator[Graph]:
+    """The layers, each as a graph; depthwise convolutions and pooling in both layouts."""
+    for spec, layouts in _specs():
+        data = build(spec)
+        for layout in layouts:
+            info = read(data, spec.op)
+            module, _ = lay_out(build_module(data, info), LayoutConfig(default=layout))
+            yield lower_module(module, describe(info, operator_options(data))).graph
+
+
+def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
+    both, rows = ("NHWC", "NCHW"), ("NHWC",)
+
+    def op(name: str, shape: tuple[int, ...], **options: Any) -> OpModel:
+        return OpModel.model_validate({"op": name, "shape": shape, **options})
+
+    for height, width, before, after, kernel, stride in _CONVOLUTIONS:
+        options: dict[str, Any] = {"kernel": kernel, "stride": (stride, stride)}
+        yield op("conv2d", (height, width, before), out_channels=after, **options), rows
+    for height, width, channels, kernel, stride in _DEPTHWISE:
+        yield op("depthwise_conv2d", (height, width, channels), kernel=kernel, stride=(stride, stride)), both
+    for batch, depth, units in _PRODUCTS:
+        yield op("fully_connected", (depth,), batch=batch, out_channels=units), rows
+    for shape in _IMAGES:
+        window = (min(shape[0], 7), min(shape[1], 7))
+        for pool in ("avg_pool2d", "max_pool2d"):
+            yield op(pool, shape, kernel=(2, 2), stride=(2, 2)), both
+            yield op(pool, shape, kernel=(3, 3), stride=(1, 1)), both
+            yield op(pool, shape, kernel=window, stride=(1, 1), padding="valid"), both
+        for binary in ("add", "sub", "mul"):
+            yield op(binary, shape), rows
+        yield op("mean", shape, axes=(1, 2)), both
+        yield op("pad", shape, pads=((0, 0), (1, 1), (1, 1), (0, 0))), rows
+        yield op("concatenation", shape), rows
+        yield op("concatenation", shape, axis=1, parts=3), rows
+        for unary in _UNARY:
+            yield op(unary, shape), rows
+    for spec in (op("conv2d", (8, 8, 24), out_channels=24, dtype="uint8"), op("add", (8, 8, 24), dtype="uint8")):
+        yield spec, rows
+    yield op("depthwise_conv2d", (8, 8, 24), kernel=(3, 3), dtype="uint8"), both
+    yield op("fully_connected", (96,), out_channels=24, dtype="uint8"), rows

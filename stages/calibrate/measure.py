@@ -1,0 +1,181 @@
+"""Measures layers on the target's simulator: many in one firmware, made by the same stages as any other.
+
+The firmware's network is a graph of layers that have nothing to do with each other: each reads inputs of its own and
+writes an output of its own, and a rule for each names its kernel. So what is measured is what a recipe gets, and every
+output byte is compared with the integer reference in the same run.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stages.base import StageError, no_progress
+from stages.compile.firmware import compile_firmware
+from stages.emit import EmitConfig
+from stages.emit.build import emit
+from stages.graph import Graph, Tensor
+from stages.reference.integer import run_layer, to_logical, to_physical
+from stages.simulate.firmware import run_firmware
+from stages.tensorize import LayerMatch, TensorizeConfig, TensorizeRule
+from stages.tensorize.build import save, tensorize_graph
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stages.calibrate.cases import Case
+    from stages.targets.spec import Target
+
+# Of one firmware: layers, bytes of activations and packed weights, and estimated instructions.
+_LAYERS, _BYTES, _INSTRUCTIONS = 32, 12_000_000, 1_500_000_000
+_ASSUMED = 10_000_000  # instructions of a layer whose kernel states no estimate
+_AT_ONCE = 2
+
+
+def measure(
+    cases: Sequence[Case], target: Target, *, progress: Callable[..., None] = no_progress
+) -> Iterator[tuple[Case, int]]:
+    """Each case with its instructions, as they become known, a firmware's at a time.
+
+    Raises StageError for a layer whose output is not the reference's.
+    """
+    groups, done = list(batches(cases)), 0
+    progress(f"measuring {len(cases)} layers", 0.0)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        running = [pool.submit(run_batch, group, target) for group in groups]
+        try:
+            for group, future in zip(groups, running, strict=True):
+                yield from zip(group, future.result(), strict=True)
+                done += len(group)
+                progress(f"measured {done} of {len(cases)} layers", done / len(cases))
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def batches(cases: Sequence[Case]) -> Iterator[list[Case]]:
+    """The cases, in order, in groups that fit one firmware."""
+    group: list[Case] = []
+    size = work = 0.0
+    for case in cases:
+        own = sum(t.bytes for t in (*case.view.inputs, *case.view.outputs))
+        own += sum(case.view.arrays[name].nbytes for name in case.view.layer.constants.values())
+        instructions = case.estimate or _ASSUMED
+        if group and (len(group) == _LAYERS or size + own > _BYTES or work + instructions > _INSTRUCTIONS):
+            yield group
+            group, size, work = [], 0.0, 0.0
+        group.append(case)
+        size, work = size + own, work + instructions
+    if group:
+        yield group
+
+
+def run_batch(batch: Sequence[Case], target: Target) -> list[int]:
+    """Instructions of each case, all in one firmware. Raises StageError as `measure`."""
+    # What model_run does about its arguments is counted with the first layer, so that is one that nobody asked for.
+    cases = [min(batch, key=lambda case: case.estimate or _ASSUMED), *batch]
+    graph = joined(cases)
+    rules = tuple(
+        TensorizeRule(
+            match=LayerMatch(name=layer.name), kernel=case.kernel.name, params=case.params.model_dump(mode="json")
+        )
+        for layer, case in zip(graph.layers, cases, strict=True)
+    )
+    kernels = {case.kernel.name: case.kernel for case in cases}
+    with tempfile.TemporaryDirectory(prefix="firmline-calibrate-") as name:
+        folder = Path(name)
+        tensorized, emitted, built = (folder / part for part in ("tensorized", "emitted", "built"))
+        for part in (tensorized, emitted, built):
+            part.mkdir()
+        save(tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values()), tensorized)
+        graph.save(tensorized)
+        root = next(iter(kernels.values())).folder.parent
+        described = emit(tensorized, emitted, EmitConfig(), target, name="calibrate", kernel_root=root)
+        compile_firmware(emitted / "src", described, target, built)
+        inputs = _inputs(graph)
+        run = run_firmware(
+            built / "firmware.elf",
+            target,
+            [b"".join(to_physical(inputs[n], graph.tensors[n]).tobytes() for n in graph.inputs)],
+            layers=len(graph.layers),
+            output_bytes=sum(graph.tensors[n].bytes for n in graph.outputs),
+        )
+    _compare(graph, cases, inputs, run.outputs)
+    return run.counts[0][1:]
+
+
+def joined(cases: Sequence[Case]) -> Graph:
+    """One graph with a layer for each case, `case0`, `case1`, ..., that shares nothing with the others."""
+    graph = Graph()
+    for index, case in enumerate(cases):
+        layer = case.view.layer
+        names = {name: f"case{index}.{name}" for name in (*layer.inputs, *layer.outputs)}
+        for old, new in names.items():
+            tensor = case.view.tensors[old]
+            root = _root(case, tensor)
+            graph.tensors[new] = tensor.model_copy(
+                update={"name": new, "alias_of": None, "tflite_index": None, "constant": root.constant}
+            )
+            if root.constant:
+                graph.constants[new] = case.view.arrays[root.name].reshape(tensor.physical_shape)
+            elif old in layer.inputs:
+                graph.inputs.append(new)
+            else:
+                graph.outputs.append(new)
+        constants = {role: f"case{index}.{name}" for role, name in layer.constants.items()}
+        graph.constants.update({constants[role]: case.view.constant(role) for role in constants})
+        graph.layers.append(
+            layer.model_copy(
+                update={
+                    "index": index,
+                    "name": f"case{index}",
+                    "inputs": tuple(names[n] for n in layer.inputs),
+                    "outputs": tuple(names[n] for n in layer.outputs),
+                    "constants": constants,
+                }
+            )
+        )
+    return graph
+
+
+def _root(case: Case, tensor: Tensor) -> Tensor:
+    """The tensor whose memory this one shares, through all aliases."""
+    while tensor.alias_of is not None:
+        tensor = case.view.tensors[tensor.alias_of]
+    return tensor
+
+
+def _inputs(graph: Graph) -> dict[str, NDArray[np.generic]]:
+    """Random values over the whole range of each input's type (float32: -1 to 1), in logical order."""
+    random = np.random.default_rng(0)
+    made: dict[str, NDArray[np.generic]] = {}
+    for name in graph.inputs:
+        tensor = graph.tensors[name]
+        if tensor.dtype == "float32":
+            made[name] = random.uniform(-1, 1, tensor.shape).astype(np.float32)
+        else:
+            bounds = np.iinfo(tensor.dtype)
+            made[name] = random.integers(bounds.min, bounds.max, tensor.shape, tensor.dtype, endpoint=True)
+    return made
+
+
+def _compare(graph: Graph, cases: Sequence[Case], inputs: dict[str, NDArray[np.generic]], outputs: bytes) -> None:
+    """Raises StageError for the first layer whose output is not that of the integer reference."""
+    position = 0
+    for layer, case in zip(graph.layers, cases, strict=True):
+        view = graph.view(layer)
+        out = view.outputs[0]
+        got = to_logical(np.frombuffer(outputs, out.dtype, out.elements, position), out)
+        position += out.bytes
+        values = [to_logical(graph.constants[t.name], t) if t.constant else inputs[t.name] for t in view.inputs]
+        wrong = int((got != run_layer(view, values)).sum())
+        if wrong:
+            raise StageError(
+                f"kernel {case.variant} computes {wrong} of {out.elements} elements wrongly\n{case.signature}",
+                hint=f"layer {case.view.layer.name}; nothing was written",
+            )

@@ -1,0 +1,96 @@
+"""The table of a target: which entries are there, which are missing or stale, and writing it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stages.calibrate.fit import Measurement, fit
+from stages.kernels import registry
+from stages.kernels.digest import kernel_digest
+from stages.tensorize.costs import FORMAT, quantities, read_file
+
+if TYPE_CHECKING:
+    from stages.calibrate.cases import Case
+    from stages.targets.spec import Target
+
+
+@dataclass
+class Table:
+    """The content of a table file (stages.tensorize.costs).
+
+    stale   names of kernels that were measured in another version, or are no more; their entries are not in `layers`
+    """
+
+    target: str
+    tools: dict[str, str] = field(default_factory=dict)
+    layers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stale: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path, target: Target) -> Table:
+        """What counts of the table in `path`; an empty one without the file. Raises StageError as `read_file`."""
+        if not path.is_file():
+            return cls(target.name)
+        raw = read_file(path)
+        current = {name: kernel_digest(kernel) for name, kernel in registry.kernels(target.kernels).items()}
+        stale = tuple(sorted(name for name, digest in raw["kernels"].items() if current.get(name) != digest))
+        layers = {
+            signature: {name: entry for name, entry in row.items() if name.split(" ")[0] not in stale}
+            for signature, row in raw["layers"].items()
+        }
+        kept = {signature: row for signature, row in layers.items() if row.keys() - {"work"}}
+        return cls(target.name, dict(raw["tools"]), kept, stale)
+
+    def missing(self, cases: Sequence[Case]) -> list[Case]:
+        """The cases without an entry."""
+        return [case for case in cases if case.variant not in self.layers.get(case.signature, {})]
+
+    def add(self, case: Case, instructions: int) -> None:
+        """Enters a measurement."""
+        row = self.layers.setdefault(case.signature, {})
+        row["work"] = {name: int(value) for name, value in quantities(case.view, None).items() if name != "call"}
+        row[case.variant] = [instructions, None if case.estimate is None else round(case.estimate)]
+
+    def entries(self) -> int:
+        """Number of measurements."""
+        return sum(len(row) - 1 for row in self.layers.values())
+
+    def text(self, target: Target) -> str:
+        """The file: sorted, one line for each kernel, fit and layer."""
+        variants = sorted({name for row in self.layers.values() for name in row if name != "work"})
+        kernels = registry.kernels(target.kernels)
+        used = sorted({name.split(" ")[0] for name in variants})
+        fits = {name: self._fit(name) for name in variants}
+        parts = {
+            "kernels": {name: kernel_digest(kernels[name]) for name in used},
+            "fits": {name: made for name, made in fits.items() if made},
+            "layers": {name: _sorted(self.layers[name]) for name in sorted(self.layers)},
+        }
+        head = {"format": FORMAT, "target": self.target, "tools": dict(sorted(self.tools.items()))}
+        lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+        for key, rows in parts.items():
+            inner = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
+            lines.append(f' "{key}": {{\n{inner}\n }}')
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    def _fit(self, variant: str) -> dict[str, Any] | None:
+        rows = [row for row in self.layers.values() if variant in row]
+        made = fit([Measurement(row[variant][0], _quantities(row, variant)) for row in rows])
+        if made is None:
+            return None
+        return {"layers": made.layers, "error": made.error, "factors": dict(sorted(made.factors.items()))}
+
+
+def _quantities(row: Mapping[str, Any], variant: str) -> dict[str, float]:
+    known = {**row["work"], "call": 1.0}
+    estimate = row[variant][1]
+    return known if estimate is None else {**known, "estimate": estimate}
+
+
+def _sorted(row: Mapping[str, Any]) -> dict[str, Any]:
+    """`work` first, then the variants."""
+    return {"work": row["work"], **{name: row[name] for name in sorted(row) if name != "work"}}

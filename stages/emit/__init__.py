@@ -1,0 +1,60 @@
+"""emit: scheduled TIR and packed weights -> a folder of C that stands alone."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from stages.base import Job, Stage, StageConfig, Tool
+from stages.targets.spec import Size, Target
+
+DEFAULT_PREFIX = "model"
+
+
+class EmitConfig(StageConfig):
+    """Options of the emit stage.
+
+    `prefix` begins the names of everything that the sources define, in capitals those of macros: `kws` makes kws_run
+    and KWS_INPUT0_BYTES, so that several models fit into one program. They share the kernels, whose files are equal.
+    `weights`: `incbin` writes weights.bin and a short weights.S, which costs no compile time; `c` writes an array for
+    toolchains whose assembler has no `.incbin`. `alignment` is that of each tensor in the arena and of each constant,
+    in bytes. An arena above `arena_limit` bytes, which the recipe's `memory.arena_limit` sets, is an error.
+    """
+
+    prefix: str = Field(default=DEFAULT_PREFIX, pattern=r"^[a-z][a-z0-9_]*$")
+    weights: Literal["incbin", "c"] = "incbin"
+    alignment: Literal[4, 8, 16, 32, 64] = Field(default=16)
+    arena_limit: Size | None = None
+
+
+class EmitStage(Stage[EmitConfig]):
+    kind = "emit"
+    exclusive = True
+    config = EmitConfig
+    consumes = ("import", "tensorize")
+    sources = (
+        "stages/emit/*.py",
+        "stages/emit/templates/*.j2",
+        "stages/arena/*.py",
+        "stages/graph/*.py",
+        "stages/tensorize/plan.py",
+        "stages/tensorize/build.py",
+        "stages/kernels/**/*.[chS]",
+    )
+    target_fields = ("name", "word_bits", "compiler")
+
+    def tools(self, config: EmitConfig, target: Target) -> tuple[Tool, ...]:
+        return (Tool("tvm", package="apache-tvm"), Tool("jinja2", package="jinja2"))
+
+    def run(self, job: Job[EmitConfig]) -> None:
+        import json
+
+        from stages.emit.build import emit
+
+        described = job.inputs["import"] / "import.json"
+        name = json.loads(described.read_text())["name"]
+        emit(job.inputs["tensorize"], job.out, job.config, job.target, name=name, progress=job.progress)
+
+
+STAGE = EmitStage()

@@ -1,0 +1,98 @@
+"""Runs the stage: lowers every function, plans the arena, lays out the weights, writes src/ and model.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stages.arena import Plan, liveness, plan
+from stages.base import StageError, no_progress
+from stages.emit import DEFAULT_PREFIX
+from stages.emit.functions import layer_functions
+from stages.emit.kernel_sources import ROOT, copy_kernels
+from stages.emit.lower import to_c
+from stages.emit.model import Model, constant_root
+from stages.emit.render import render
+from stages.emit.weights import lay_out
+from stages.graph import Graph
+from stages.tensorize import build as tensorized
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stages.emit import EmitConfig
+    from stages.targets.spec import Target
+    from stages.tensorize.build import Tensorized
+
+# Offsets in emitted loops are 32 bits with a sign.
+_LARGEST_ARENA = 2**31
+
+
+def emit(
+    source: Path,
+    out: Path,
+    config: EmitConfig,
+    target: Target,
+    *,
+    name: str = "model",
+    kernel_root: Path = ROOT,
+    progress: Callable[..., None] = no_progress,
+) -> dict[str, Any]:
+    """Emits the tensorize artifact in `source` as `out`/src and `out`/model.json; returns what model.json holds.
+
+    `target` is the one that the artifact was made for. Raises StageError for an arena that is too large.
+    """
+    graph = Graph.load(source)
+    made = tensorized.load(source)
+    progress("lowering to C", 0.1)
+    steps = [step for layer in made.plan.layers for step in layer.steps]
+    printed = to_c(made.functions, {step.function: step.roles for step in steps})
+    if config.prefix != DEFAULT_PREFIX:
+        printed = {n: replace(f, name=f"{config.prefix}_{f.name}") for n, f in printed.items()}
+    functions = layer_functions(graph, made.plan, printed)
+    progress("planning the arena", 0.8)
+    lives = liveness(
+        graph,
+        {f.plan.index: f.scratch for f in functions.values()},
+        frozenset(layer.index for layer in made.plan.layers if layer.may_overlay),
+    )
+    arena = plan(lives.buffers, config.alignment)
+    _check_limit(arena, config.arena_limit)
+    weights = lay_out(_constants(graph, made), config.alignment)
+    model = Model(graph, made, functions, lives, arena, weights)
+    progress("writing the sources", 0.9)
+    src = out / "src"
+    src.mkdir()
+    files = [f for layer in made.plan.layers for f in (*layer.sources, *layer.headers)]
+    kernels = [f"kernels/{file}" for file in copy_kernels(files, src / "kernels", kernel_root)] if files else []
+    described = render(model, src, config, target, name, kernels)
+    (out / "model.json").write_text(json.dumps(described, indent=1) + "\n")
+    return described
+
+
+def _check_limit(arena: Plan, limit: int | None) -> None:
+    if arena.total >= _LARGEST_ARENA:
+        raise StageError(
+            f"the model does not fit any target: its arena needs {arena.total:,} bytes, {_LARGEST_ARENA - 1:,} at most"
+        )
+    if limit is not None and arena.total > limit:
+        largest = sorted(arena.buffers, key=lambda buffer: -buffer.bytes)[:3]
+        named = ", ".join(f"{b.name} {b.bytes:,} (layers {b.first} to {b.last})" for b in largest)
+        raise StageError(
+            f"the arena needs {arena.total:,} bytes, the recipe's memory.arena_limit is {limit:,}",
+            hint=f"most is alive at one layer with {arena.lower_bound:,} bytes; the largest buffers: {named}",
+        )
+
+
+def _constants(graph: Graph, made: Tensorized) -> dict[str, np.ndarray]:
+    """Packed constants in the order of the layers, then constant tensors that layers read as data."""
+    found = {key: made.weights[key] for layer in made.plan.layers for key in layer.constants.values()}
+    for layer in graph.layers:
+        for name in layer.inputs:
+            root = constant_root(graph, name)
+            if graph.tensors[root].constant:
+                found[root] = graph.constants[root]
+    return found

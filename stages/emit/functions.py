@@ -1,0 +1,126 @@
+"""The C functions of the layers: signatures, parameters that are used, and the scratch each layer asks for.
+
+A layer is one function of layers.c. Where its kernel made several (a float operator that TVM splits), the layer's
+function calls them in order and they are static.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stages.emit.lower import CFunction, Param
+
+if TYPE_CHECKING:
+    from stages.graph import Graph
+    from stages.tensorize.plan import LayerPlan, TensorizePlan
+
+_CTYPES = {"bool": "bool", "float32": "float", "float64": "double"}
+_WIDTH = 116
+
+
+@dataclass(frozen=True)
+class Text:
+    """A function as written to layers.c."""
+
+    signature: str
+    body: str
+
+
+@dataclass(frozen=True)
+class LayerFunction:
+    """A layer's function: `roles` are its arguments in order, `scratch` the bytes it needs by scratch name."""
+
+    plan: LayerPlan
+    name: str
+    roles: tuple[str, ...]
+    scratch: Mapping[str, int]
+    text: Text
+    steps: tuple[Text, ...] = ()
+
+
+def layer_functions(graph: Graph, plan: TensorizePlan, printed: Mapping[str, CFunction]) -> dict[int, LayerFunction]:
+    """The function of each layer that computes something, by layer index."""
+    return {
+        entry.index: _layer(entry, [printed[s.function] for s in entry.steps]) for entry in plan.layers if entry.steps
+    }
+
+
+def ctype(dtype: str) -> str:
+    """The C type of an element: int8_t, float, ..."""
+    return _CTYPES.get(dtype, f"{dtype}_t")
+
+
+def _layer(entry: LayerPlan, functions: Sequence[CFunction]) -> LayerFunction:
+    used = [_used(function) for function in functions]
+    scratch: dict[str, int] = {}
+    for name, count in (item for function in functions for item in scratch_of(function).items()):
+        scratch[name] = max(count, scratch.get(name, 0))  # steps may use one name for what each needs for itself
+    if len(functions) == 1:
+        (function,) = functions
+        text = Text(_signature(function.name, used[0], entry.may_overlay), function.body)
+        return LayerFunction(entry, function.name, tuple(p.role for p in used[0]), scratch, text)
+    name = functions[0].name.rsplit("_step", 1)[0]
+    merged = _merge(used)
+    names = {param.role: param.name for param in merged}
+    calls = [
+        call(function.name, [names[p.role] for p in params]) for function, params in zip(functions, used, strict=True)
+    ]
+    steps = tuple(Text(_signature(f.name, p, entry.may_overlay), f.body) for f, p in zip(functions, used, strict=True))
+    text = Text(_signature(name, merged, entry.may_overlay), "".join(f"    {line}\n" for line in calls))
+    return LayerFunction(entry, name, tuple(p.role for p in merged), scratch, text, steps)
+
+
+def scratch_of(function: CFunction) -> dict[str, int]:
+    """Bytes by name of the scratch that a function asks the arena for."""
+    return {p.role.partition(":")[2]: p.bytes for p in _used(function) if p.role.startswith("scratch:")}
+
+
+def _used(function: CFunction) -> list[Param]:
+    """Parameters that the body mentions: simplification may have made a scratch buffer or a constant unnecessary."""
+    return [p for p in function.params if re.search(rf"\b{p.name}\b", function.body)]
+
+
+def _merge(used: Sequence[Sequence[Param]]) -> list[Param]:
+    """The parameters of all steps, each role once, under names that are unique in the layer's function."""
+    merged: dict[str, Param] = {}
+    taken: set[str] = set()
+    for param in (p for params in used for p in params):
+        if param.role in merged:
+            continue
+        name, number = param.name, 1
+        while name in taken:
+            name, number = f"{param.name}_{number}", number + 1
+        taken.add(name)
+        merged[param.role] = Param(name, param.role, param.dtype, param.bytes)
+    return list(merged.values())
+
+
+def _signature(name: str, params: Sequence[Param], overlay: bool) -> str:
+    return _wrapped(f"void {name}(", [_declaration(p, overlay) for p in params] or ["void"], ")")
+
+
+def _declaration(param: Param, overlay: bool) -> str:
+    """`const int8_t *restrict input`; without restrict where input and output may be one buffer."""
+    kind = param.role.partition(":")[0]
+    const = "const " if kind in ("input", "constant") else ""
+    restrict = "" if overlay and kind in ("input", "output") else "restrict "
+    return f"{const}{ctype(param.dtype)} *{restrict}{param.name}"
+
+
+def call(name: str, arguments: Sequence[str], indent: int = 4) -> str:
+    """A call statement, wrapped under its opening parenthesis."""
+    return _wrapped(f"{name}(", arguments, ");", indent)
+
+
+def _wrapped(head: str, parts: Sequence[str], tail: str, indent: int = 0) -> str:
+    lines, line = [], head
+    for number, part in enumerate(parts):
+        piece = part + ("," if number + 1 < len(parts) else tail)
+        if len(line) + len(piece) + 1 + indent > _WIDTH and line != head:
+            lines.append(line.rstrip())
+            line = " " * (len(head) + indent)
+        line += piece + " "
+    return "\n".join([*lines, line.rstrip()])

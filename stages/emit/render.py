@@ -1,0 +1,236 @@
+"""Writes the files of src/ from their templates, and describes them for model.json."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stages.emit.floats import uses_math
+from stages.emit.functions import call, ctype
+from stages.emit.requirement import architecture_flags, requirements
+from stages.emit.weights import rows
+
+if TYPE_CHECKING:
+    from stages.emit import EmitConfig
+    from stages.emit.model import Model
+    from stages.graph import Layer, Tensor
+    from stages.targets.spec import Target
+
+_NAME_LENGTH = 80
+_TEMPLATES = Path(__file__).resolve().parent / "templates"
+
+
+def render(
+    model: Model, src: Path, config: EmitConfig, target: Target, name: str, kernels: list[str]
+) -> dict[str, Any]:
+    """Writes src/ (beside the kernels, which are there already); returns the content of model.json."""
+    context = _context(model, config, target, name, kernels)
+    files = {"model.h", "model.c", "layers.h", "layers.c", "model_trace.h", "model_trace.c", "CMakeLists.txt"}
+    if model.weights.data:
+        files |= {"weights.h", "weights.c" if config.weights == "c" else "weights.S"}
+    for file in sorted(files):
+        (src / file).write_text(_environment().get_template(f"{file}.j2").render(context))
+    if "weights.S" in files:
+        (src / "weights.bin").write_bytes(model.weights.data)
+    return _described(model, context, name)
+
+
+def comment(text: str) -> str:
+    """Text of a model, safe inside a C comment and short.
+
+    Converters join the names of fused operators with semicolons; the first is enough for a reader.
+    """
+    text = text.partition(";")[0]
+    if len(text) > _NAME_LENGTH:
+        text = f"...{text[-_NAME_LENGTH:]}"
+    printable = "".join(c if c.isprintable() and c.isascii() and c != "\\" else "?" for c in text)
+    return printable.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+
+
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def _context(model: Model, config: EmitConfig, target: Target, name: str, kernels: list[str]) -> dict[str, Any]:
+    functions = [_function(model, index) for index in sorted(model.functions)]
+    bodies = "".join(part["body"] for f in functions for part in (f, *f["steps"]))
+    headers = {f'"kernels/{h}"' for layer in model.plan.layers for h in layer.headers}
+    macro = config.prefix.upper()
+    inputs = [_port(model, f"{macro}_INPUT{i}", n) for i, n in enumerate(model.graph.inputs)]
+    outputs = [_port(model, f"{macro}_OUTPUT{i}", n) for i, n in enumerate(model.graph.outputs)]
+    c = ["model.c", "layers.c", *(k for k in kernels if k.endswith(".c"))]
+    assembly = [k for k in kernels if k.endswith(".S")]
+    if model.weights.data:
+        (c if config.weights == "c" else assembly).insert(0, "weights.c" if config.weights == "c" else "weights.S")
+    return {
+        "prefix": config.prefix,
+        "macro": macro,
+        "requirements": requirements([k.removeprefix("kernels/") for k in kernels], target),
+        "flags": architecture_flags(target),
+        "ports_bool": any(port["ctype"] == "bool" for port in inputs + outputs),
+        "name": "".join(ch if ch.isalnum() or ch in "_-." else "_" for ch in name),
+        "target": model.plan.target,
+        "alignment": config.alignment,
+        "arena_bytes": model.arena.total,
+        "weights_bytes": len(model.weights.data),
+        "weight_rows": rows(model.weights.data) if config.weights == "c" else [],
+        "inputs": inputs,
+        "outputs": outputs,
+        "ports": inputs + outputs,
+        "layers": [_layer(model, layer) for layer in model.graph.layers],
+        "functions": functions,
+        "includes": (["<math.h>"] if uses_math(bodies) else []) + sorted(headers),
+        "uses_math": uses_math(bodies),
+        "uses_bool": re.search(r"\bbool\b", bodies + "".join(f["signature"] for f in functions)) is not None,
+        "traces": _traces(model),
+        "c": c,
+        "assembly": assembly,
+    }
+
+
+def _port(model: Model, macro: str, name: str) -> dict[str, Any]:
+    tensor = model.graph.tensors[name]
+    quantized = tensor.quant is not None and len(tensor.quant.scale) == 1
+    scale = f"{tensor.scale:.9g}" if quantized else "1.0"
+    return {
+        "macro": macro,
+        "comment": f"{comment(name)}: {_shape(tensor)} {tensor.dtype}",
+        "name": name,
+        "ctype": ctype(tensor.dtype),
+        "bytes": tensor.bytes,
+        "shape": tensor.shape,
+        "scale": (scale if "." in scale or "e" in scale else f"{scale}.0") + "f",
+        "zero_point": tensor.zero_point,
+        "offset": model.offset(name),
+    }
+
+
+def _layer(model: Model, layer: Layer) -> dict[str, Any]:
+    function = model.functions.get(layer.index)
+    arguments = [model.argument(layer.index, role) for role in function.roles] if function else []
+    return {
+        "index": layer.index,
+        "comment": _layer_comment(model, layer),
+        "call": call(function.name, arguments) if function else "",
+    }
+
+
+def _layer_comment(model: Model, layer: Layer) -> list[str]:
+    """Two lines: which layer, and from what to what by which kernel."""
+    entry = model.plan.layers[layer.index]
+    shapes = [" + ".join(_shape(model.graph.tensors[n]) for n in names) for names in (layer.inputs, layer.outputs)]
+    by = "same memory, nothing to do" if entry.kernel == "alias" else f"kernel {entry.kernel}"
+    if layer.index in model.lives.in_place:
+        by += ", in place"
+    return [f"{layer.index:3d}  {layer.kind}  {comment(layer.name)}", f"     {shapes[0]} -> {shapes[1]}, {by}"]
+
+
+def _function(model: Model, index: int) -> dict[str, Any]:
+    function = model.functions[index]
+    return {
+        "name": function.name,
+        "signature": function.text.signature,
+        "body": function.text.body,
+        "comment": [line.strip() for line in _layer_comment(model, model.graph.layers[index])],
+        "steps": [{"signature": step.signature, "body": step.body} for step in function.steps],
+    }
+
+
+def _traces(model: Model) -> list[dict[str, Any]]:
+    """Outputs of every layer that the imported file has too."""
+    return [
+        {
+            "layer": layer.index,
+            "tensor": name,
+            "offset": model.offset(name),
+            "bytes": model.graph.tensors[name].bytes,
+            "comment": comment(name),
+        }
+        for layer in model.graph.layers
+        for name in layer.outputs
+        if model.graph.tensors[name].tflite_index is not None and name in model.lives.home
+    ]
+
+
+def _shape(tensor: Tensor) -> str:
+    text = "x".join(str(extent) for extent in tensor.shape) or "scalar"
+    return f"{text} {tensor.layout}" if tensor.layout == "NCHW" else text
+
+
+def _described(model: Model, context: dict[str, Any], name: str) -> dict[str, Any]:
+    graph = model.graph
+    return {
+        "name": name,
+        "target": model.plan.target,
+        "arena_bytes": model.arena.total,
+        "arena_lower_bound": model.arena.lower_bound,
+        "weights_bytes": len(model.weights.data),
+        "inputs": [_described_port(graph.tensors[n]) for n in graph.inputs],
+        "outputs": [_described_port(graph.tensors[n]) for n in graph.outputs],
+        "layers": [_described_layer(model, layer) for layer in graph.layers],
+        "traces": [_described_trace(graph.tensors[t["tensor"]], t) for t in context["traces"]],
+        "arena": model.arena.rows(),
+        "sources": {"c": context["c"], "assembly": context["assembly"], "trace": ["model_trace.c"]},
+    }
+
+
+def _described_port(tensor: Tensor) -> dict[str, Any]:
+    return {
+        "name": tensor.name,
+        "dtype": tensor.dtype,
+        "shape": list(tensor.shape),
+        "bytes": tensor.bytes,
+        "scale": tensor.quant.scale[0] if tensor.quant else None,
+        "zero_point": tensor.zero_point if tensor.quant else None,
+    }
+
+
+def _described_layer(model: Model, layer: Layer) -> dict[str, Any]:
+    entry, tensors = model.plan.layers[layer.index], model.graph.tensors
+    first, out = tensors[layer.inputs[0]] if layer.inputs else None, tensors[layer.outputs[0]]
+    function = model.functions.get(layer.index)
+    return {
+        "index": layer.index,
+        "name": layer.name,
+        "op": layer.kind,
+        "shape_in": list(first.shape) if first else [],
+        "shape_out": list(out.shape),
+        "macs": model.graph.macs(layer),
+        "kernel": entry.kernel,
+        "layout": _layouts(layer, first, out),
+        "function": function.name if function else "",
+    }
+
+
+def _layouts(layer: Layer, first: Tensor | None, out: Tensor) -> str:
+    """`NHWC`, or `NHWC->NCHW` where a layer changes it, and the layout of its weights: `NHWC/OHWI`."""
+    before, after = _layout(first) if first else "", _layout(out)
+    data = after if before == after or not before else f"{before}->{after}"
+    kernel = getattr(layer.op, "kernel_layout", "")
+    return "/".join(part for part in (data, kernel) if part)
+
+
+def _layout(tensor: Tensor) -> str:
+    return tensor.layout or ("NHWC" if len(tensor.shape) == 4 else "")
+
+
+def _described_trace(tensor: Tensor, trace: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "layer": trace["layer"],
+        "tensor": tensor.name,
+        "tflite_index": tensor.tflite_index,
+        "dtype": tensor.dtype,
+        "shape": list(tensor.shape),
+        "layout": tensor.layout,
+        "bytes": tensor.bytes,
+    }

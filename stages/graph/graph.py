@@ -1,0 +1,131 @@
+"""Layers and the graph, and how they are kept on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from stages.graph.ops import Op
+from stages.graph.tensor import Tensor
+
+if TYPE_CHECKING:
+    import numpy as np
+
+FORMAT = 1
+
+
+class Layer(BaseModel):
+    """One step of the network.
+
+    index      position in execution order, from 0; the number in reports and in the emitted function names
+    name       name of the imported operator's (first) output tensor: what layout and tensorize rules match
+    inputs     names of data tensors
+    constants  the name of the constant for each role (weights, bias, multiplier, shift, table, exp)
+    tflite_op  index and name of the operator in the imported file
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    index: int
+    name: str
+    op: Op
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: dict[str, str] = Field(default_factory=dict)
+    tflite_op: tuple[int, str] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The operator's name as rules and reports write it: conv2d, depthwise_conv2d, softmax, logistic, pad, ..."""
+        op: Any = self.op
+        if op.op == "activation":
+            return str(op.function)
+        return str(op.kind) if op.op in ("move", "float") else str(op.op)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    format: int = FORMAT
+    tensors: list[Tensor]
+    layers: list[Layer]
+    inputs: list[str]
+    outputs: list[str]
+
+
+@dataclass
+class Graph:
+    """`inputs` and `outputs` are tensor names in the model's order; `constants` maps names to arrays."""
+
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    layers: list[Layer] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def view(self, layer: Layer) -> LayerView:
+        return LayerView(layer, self.tensors, self.constants)
+
+    def macs(self, layer: Layer) -> int:
+        """Multiply-accumulates of one inference, padding included, as papers count them; 0 for other operators."""
+        op: Any = layer.op
+        out = self.tensors[layer.outputs[0]]
+        if op.op == "conv2d":
+            return out.elements * op.kernel[0] * op.kernel[1] * op.in_channels // op.groups
+        if op.op == "depthwise_conv2d":
+            return int(out.elements * op.kernel[0] * op.kernel[1])
+        if op.op == "fully_connected":
+            return out.elements * int(op.depth)
+        return int(op.macs) if op.op == "float" else 0
+
+    def save(self, folder: Path) -> None:
+        """Writes graph.json and constants.npz; the same graph gives the same bytes."""
+        import numpy as np
+
+        file = _File(tensors=list(self.tensors.values()), layers=self.layers, inputs=self.inputs, outputs=self.outputs)
+        (folder / "graph.json").write_text(file.model_dump_json(indent=1) + "\n")
+        np.savez(folder / "constants.npz", **{name: self.constants[name] for name in sorted(self.constants)})
+
+    @classmethod
+    def load(cls, folder: Path, *, constants: bool = True) -> Graph:
+        """Reads what `save` wrote. Raises ValueError for another format."""
+        file = _File.model_validate_json((folder / "graph.json").read_text())
+        if file.format != FORMAT:
+            raise ValueError(f"graph.json has format {file.format}; this version reads {FORMAT}")
+        arrays: dict[str, np.ndarray] = {}
+        if constants:
+            import numpy as np
+
+            with np.load(folder / "constants.npz") as npz:
+                arrays = {name: npz[name] for name in npz.files}
+        return cls({t.name: t for t in file.tensors}, file.layers, file.inputs, file.outputs, arrays)
+
+
+@dataclass(frozen=True)
+class LayerView:
+    """A layer with its tensors and constants at hand: all that a kernel looks at."""
+
+    layer: Layer
+    tensors: Mapping[str, Tensor]
+    arrays: Mapping[str, np.ndarray]
+
+    @property
+    def op(self) -> Any:
+        return self.layer.op
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        return tuple(self.tensors[name] for name in self.layer.inputs)
+
+    @property
+    def outputs(self) -> tuple[Tensor, ...]:
+        return tuple(self.tensors[name] for name in self.layer.outputs)
+
+    def constant(self, role: str) -> np.ndarray:
+        """The constant with this role. KeyError when the layer has none."""
+        return self.arrays[self.layer.constants[role]]
+
+    def has(self, role: str) -> bool:
+        return role in self.layer.constants

@@ -1,0 +1,68 @@
+"""Tensors of the integer graph."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+DType = Literal["int8", "uint8", "int16", "int32", "int64", "float32", "bool"]
+ITEM_BYTES: dict[str, int] = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "int32": 4, "float32": 4, "int64": 8}
+
+
+class Quant(BaseModel):
+    """Affine quantization: real = scale * (q - zero_point). One value, or one for each index along `axis`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    scale: tuple[float, ...]
+    zero_point: tuple[int, ...]
+    axis: int | None = None
+
+
+class Tensor(BaseModel):
+    """A tensor. `shape` is logical: the order of the imported model (NHWC for images). `layout` says how it lies.
+
+    layout        '' or 'NHWC': as `shape`; 'NCHW': planar, physical shape is (N, C, H, W). Only 4-D tensors have one.
+    tflite_index  index of the equal tensor in the imported file, or None for one that exists only here
+    constant      the data is in the graph's constants under `name` (physical order)
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    layout: Literal["", "NHWC", "NCHW"] = ""
+    quant: Quant | None = None
+    tflite_index: int | None = None
+    constant: bool = False
+    alias_of: str | None = Field(default=None, description="shares memory with this tensor (reshape, squeeze)")
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * ITEM_BYTES[self.dtype]
+
+    @property
+    def permutation(self) -> tuple[int, ...]:
+        """Axes such that physical = logical.transpose(permutation)."""
+        return (0, 3, 1, 2) if self.layout == "NCHW" else tuple(range(len(self.shape)))
+
+    @property
+    def physical_shape(self) -> tuple[int, ...]:
+        return tuple(self.shape[axis] for axis in self.permutation)
+
+    @property
+    def scale(self) -> float:
+        """The per-tensor scale. KeyError-free: raises ValueError for a tensor that has none."""
+        if self.quant is None or len(self.quant.scale) != 1:
+            raise ValueError(f"tensor {self.name} has no per-tensor quantization")
+        return self.quant.scale[0]
+
+    @property
+    def zero_point(self) -> int:
+        """The per-tensor zero point, 0 for a tensor without quantization."""
+        return self.quant.zero_point[0] if self.quant is not None else 0

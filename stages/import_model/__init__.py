@@ -1,0 +1,5 @@
+"""import: a TFLite file to a Relax module with one function per operator."""
+
+from stages.import_model.stage import STAGE
+
+__all__ = ["STAGE"]

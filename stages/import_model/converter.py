@@ -1,0 +1,355 @@
+"""TVM's TFLite operator converter, bent to one function per operator and to what LiteRT really computes.
+
+TVM's `OperatorConverter` turns one operator after the other into Relax expressions. Here each operator gets its own
+block builder, its data tensors become parameters and its constants stay inside. Conversions that TVM 0.27 lacks or
+that differ from LiteRT's reference kernels are overridden; each says why.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm import relax
+from tvm.relax.frontend.tflite.tflite_frontend import ExprTable, OperatorConverter, TensorWrapper
+
+from stages.import_model.hybrid import convert_hybrid, is_hybrid
+from stages.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.relax_module import build_function
+
+# TVM's converter knows some 200 operators, but float arithmetic on quantized integers is one result of asking for the
+# wrong one. These are converted as quantize(op(dequantize(x))) or move integers without looking at them.
+# fmt: off
+QUANTIZED = frozenset({
+    "ADD", "AVERAGE_POOL_2D", "CONCATENATION", "CONV_2D", "DEPTHWISE_CONV_2D", "DEPTH_TO_SPACE", "DEQUANTIZE",
+    "DIV", "EXPAND_DIMS", "FULLY_CONNECTED", "HARD_SWISH", "L2_NORMALIZATION", "LEAKY_RELU", "LOGISTIC",
+    "MAX_POOL_2D", "MAXIMUM", "MEAN", "MINIMUM", "MUL", "PAD", "PADV2", "QUANTIZE", "RELU", "RELU6",
+    "RELU_N1_TO_1", "RESHAPE", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SLICE", "SOFTMAX",
+    "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V", "SQUEEZE", "STRIDED_SLICE", "SUB", "SUM", "TANH", "TRANSPOSE",
+})
+FLOAT = QUANTIZED | frozenset({
+    "ABS", "COS", "ELU", "EXP", "FLOOR", "LOG", "LOG_SOFTMAX", "NEG", "PRELU", "REDUCE_MAX", "REDUCE_MIN",
+    "RSQRT", "SIN", "SQRT", "SQUARE", "SQUARED_DIFFERENCE",
+})
+# fmt: on
+
+
+class Unsupported(Exception):
+    """The operator, as the file uses it, cannot be converted; the message completes "operator 3 (ADD, 'sum') ..."."""
+
+
+class Converter(OperatorConverter):
+    """Converts single operators of `model` (the flatbuffer) whose checked contents are `info`.
+
+    Tensors are known by their index, not by their name as in TVM: names may be empty or occur twice.
+    """
+
+    def __init__(self, model: Any, info: ModelInfo) -> None:
+        super().__init__(model, model.Subgraphs(0), ExprTable(), None)
+        self.info = info
+        self.folded: dict[int, npt.NDArray[Any]] = {}
+        self._data: dict[int, relax.Expr] = {}
+
+    def constant(self, index: int) -> npt.NDArray[Any] | None:
+        """The value of a tensor that is known now, None for one computed at run time."""
+        if index in self.folded:
+            return self.folded[index]
+        tensor = self.info.tensors[index]
+        return tensor.values() if tensor.data is not None else None
+
+    def convert(self, operator: OperatorInfo, name: str) -> tuple[relax.Function, tuple[int, ...]]:
+        """The operator as a private function, and the indices of the tensors that are its parameters.
+
+        A tensor that is read twice is one parameter. Several outputs make a tuple. Raises Unsupported, or whatever TVM
+        raises.
+        """
+        data = tuple(dict.fromkeys(i for i in operator.inputs if i >= 0 and self.constant(i) is None))
+        self._data = {index: relax.Var(f"t{index}", self.type(index)) for index in data}
+        self.exp_tab = ExprTable()
+
+        def body(builder: relax.BlockBuilder) -> relax.Expr:
+            self.bb = builder
+            return self._declared(builder.normalize(self._made(operator)), operator)
+
+        return build_function(name, list(self._data.values()), body), data
+
+    def _made(self, operator: OperatorInfo) -> relax.Expr:
+        flat = self.subgraph.Operators(operator.index)
+        if not is_hybrid(operator, self.info):
+            return self.convert_map[operator.op](op=flat)
+        tables = {"CONV_2D": "Conv2DOptions", "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions"}
+        options = _options(flat, tables.get(operator.op, "FullyConnectedOptions"))
+        bias = self.constant(operator.inputs[2]) if operator.inputs[2:] and operator.inputs[2] >= 0 else None
+        data, activation = self.get_expr(operator.inputs[0]), self.convert_fused_activation_function
+        return convert_hybrid(operator, self.info, data, bias, options, activation)
+
+    def fold(self, operator: OperatorInfo) -> bool:
+        """Computes a DEQUANTIZE of a constant (float16 weights, mostly) now. False if the operator is another one."""
+        if operator.op != "DEQUANTIZE":
+            return False
+        source = self.info.tensors[operator.inputs[0]]
+        value = self.constant(source.index)
+        if value is None:
+            return False
+        if source.scale.size:
+            shape = [-1 if axis == source.axis else 1 for axis in range(value.ndim)] if source.scale.size > 1 else []
+            value = (value.astype(np.int64) - source.zero_point.reshape(shape)) * source.scale.reshape(shape)
+        self.folded[operator.outputs[0]] = np.asarray(value, dtype=np.float32)
+        return True
+
+    def type(self, index: int) -> relax.TensorType:
+        tensor = self.info.tensors[index]
+        return relax.TensorType(tensor.shape, tensor.dtype)
+
+    def _declared(self, made: relax.Expr, operator: OperatorInfo) -> relax.Expr:
+        """`made`, when its types are those the file declares for the outputs."""
+        # SPLIT into one part is a tuple of one in Relax, and one tensor in the file.
+        if isinstance(made.ty, relax.TupleType) and len(operator.outputs) == 1:
+            made = self.bb.normalize(relax.TupleGetItem(made, 0))
+        types = list(made.ty.fields) if isinstance(made.ty, relax.TupleType) else [made.ty]
+        for index, found in zip(operator.outputs, types, strict=True):
+            tensor, shape = self.info.tensors[index], tuple(int(size) for size in found.shape)
+            if shape != tensor.shape or str(found.dtype.dtype) != tensor.dtype:
+                raise Unsupported(
+                    f"gives {found.dtype.dtype}{list(shape)}, but the file declares {tensor.dtype}{list(tensor.shape)}"
+                )
+        return made
+
+    # ---- what TVM's converter asks for -------------------------------------------------------------------------
+
+    def get_expr(self, input_tensor_idx: int) -> relax.Expr:
+        index = int(input_tensor_idx)
+        if index not in self._data:
+            # Some of TVM's conversions take for granted that their data is no constant.
+            self._data[index] = relax.const(self.constant(index))
+        return self._data[index]
+
+    def has_expr(self, input_tensor_idx: int) -> bool:
+        return int(input_tensor_idx) in self._data
+
+    def get_tensor_value(self, tensor_wrapper: TensorWrapper, is_sparse: bool = False) -> npt.NDArray[Any]:
+        index = int(tensor_wrapper.tensor_idx)
+        value = self.constant(index)
+        if value is None:
+            name = self.info.tensors[index].name
+            raise Unsupported(f"takes {name!r}, a shape or an axis, from a computed tensor; it must be a constant")
+        return value
+
+    def get_tensor_shape(self, tensor_wrapper: TensorWrapper) -> npt.NDArray[Any]:
+        return np.array(self.info.tensors[int(tensor_wrapper.tensor_idx)].shape, dtype=np.int32)
+
+    def get_input_tensors(self, op: Any) -> list[TensorWrapper]:
+        """As TVM's, without absent tensors at the end: TVM's convolution looks into a bias of -1."""
+        found = self.get_tensors(op.InputsAsNumpy())
+        while found and found[-1].tensor_idx < 0:
+            found.pop()
+        return found
+
+    def get_tensors(self, tensors_idx_list: Any) -> list[TensorWrapper]:
+        """As TVM's, with the scales just as they are in the file.
+
+        Unlike TVM's it takes one zero point for many scales, no quantization for float tensors and for scale 0, and an
+        axis only where there are several scales (exporters leave any number in it).
+        """
+        found = []
+        for index in (int(i) for i in tensors_idx_list):
+            if index < 0:
+                found.append(TensorWrapper(index, 0, 0))
+                continue
+            tensor, info, parameters = self.subgraph.Tensors(index), self.info.tensors[index], None
+            if info.scale.size and info.scale.all() and not info.dtype.startswith("float"):
+                many = info.scale.size > 1
+                if many and info.zero_point.any():
+                    raise Unsupported(f"has a zero point per channel in {info.name!r}; it must be 0")
+                parameters = {
+                    "scale": relax.const(info.scale if many else info.scale[0], "float32"),
+                    "zero_point": relax.const(int(info.zero_point[0]), "int32"),
+                    "axis": info.axis if many else 0,
+                }
+            found.append(TensorWrapper(index, tensor, self.model.Buffers(tensor.Buffer()), parameters))
+        return found
+
+    def has_same_qnn_params(self, lhs_tensor: TensorWrapper, rhs_tensor: TensorWrapper) -> bool:
+        """Whether scale and zero point are equal; TVM's tolerance of 1e-5 is more than many a scale."""
+        a, b = (self.info.tensors[int(t.tensor_idx)] for t in (lhs_tensor, rhs_tensor))
+        return np.array_equal(a.scale, b.scale) and np.array_equal(a.zero_point, b.zero_point)
+
+    # ---- conversions of our own --------------------------------------------------------------------------------
+
+    def convert_qnn_fused_activation_function(
+        self, expr: relax.Expr, fused_activation_fn: int, scale: float, zero_point: int, dtype: str
+    ) -> relax.Expr:
+        """The clamp in integers as CalculateActivationRangeQuantized has it: in float32, halves away from zero.
+
+        TVM divides in double and rounds halves to even.
+        """
+        bounds = {1: (0.0, None), 2: (-1.0, 1.0), 3: (0.0, 6.0)}  # RELU, RELU_N1_TO_1, RELU6
+        if fused_activation_fn == 0:
+            return expr
+        if fused_activation_fn not in bounds:
+            raise Unsupported(f"has the fused activation {self.activation_fn_type[fused_activation_fn]}")
+        limits = np.iinfo(dtype)
+        low, high = bounds[fused_activation_fn]
+
+        def quantized(value: float | None, otherwise: int) -> float:
+            if value is None:
+                return float(otherwise)
+            ratio = np.float32(value) / np.float32(scale)
+            nearest = int(np.trunc(ratio + np.copysign(np.float32(0.5), ratio)))
+            return float(min(max(nearest + int(zero_point), limits.min), limits.max))
+
+        return relax.op.clip(expr, min=quantized(low, limits.min), max=quantized(high, limits.max))
+
+    def convert_fully_connected(self, op: Any) -> relax.Expr:
+        """Rows of `depth` elements, whatever the input's shape; TVM's matmul takes the input's axes as they are."""
+        tensors, result = self.get_input_tensors(op), self.get_output_tensors(op)[0]
+        index = int(tensors[0].tensor_idx)
+        data, shape = self.get_expr(index), self.info.tensors[index].shape
+        depth = self.info.tensors[int(tensors[1].tensor_idx)].shape[-1]
+        rows = int(np.prod(shape)) // depth
+        if rows * depth != int(np.prod(shape)):
+            raise Unsupported(f"cannot cut an input of {list(shape)} into rows of {depth}")
+        if shape != (rows, depth):
+            self._data[index] = relax.op.reshape(data, (rows, depth))
+        made = self.bb.normalize(super().convert_fully_connected(op))
+        self._data[index] = data
+        wanted = self.info.tensors[int(result.tensor_idx)].shape
+        return made if wanted == (rows, int(made.ty.shape[-1])) else relax.op.reshape(made, wanted)
+
+    def convert_softmax(self, op: Any) -> relax.Expr:
+        """With beta, which TVM leaves out."""
+        beta = _options(op, "SoftmaxOptions").Beta()
+        if beta == 1.0:
+            return super().convert_softmax(op)
+        source, result = self.get_input_tensors(op)[0], self.get_output_tensors(op)[0]
+        data = self.get_expr(source.tensor_idx)
+        real = self.dequantize(data, source) if source.qnn_params else data
+        made = relax.op.nn.softmax(relax.op.multiply(real, relax.const(beta, "float32")), axis=-1)
+        return self.quantize(made, result) if result.qnn_params else made
+
+    def convert_l2_normalization(self, op: Any) -> relax.Expr:
+        """Also for quantized tensors, which TVM refuses."""
+        source, result = self.get_input_tensors(op)[0], self.get_output_tensors(op)[0]
+        if not source.qnn_params:
+            return super().convert_l2_normalization(op)
+        real = self.dequantize(self.get_expr(source.tensor_idx), source)
+        squares = relax.op.sum(relax.op.square(real), axis=-1, keepdims=True)
+        norm = relax.op.maximum(relax.op.sqrt(squares), relax.const(1e-6, "float32"))
+        return self.quantize(relax.op.divide(real, norm), result)
+
+    def convert_reshape(self, op: Any) -> relax.Expr:
+        """Bytes stay as they are, even when the output states another quantization; TVM would requantize uint8."""
+        source, result = self.get_input_tensors(op)[0], self.get_output_tensors(op)[0]
+        wanted = self.info.tensors[int(result.tensor_idx)].shape
+        for extra in self.get_input_tensors(op)[1:]:
+            self.get_tensor_value(extra)  # a computed shape is refused
+        return relax.op.reshape(self.get_expr(source.tensor_idx), wanted)
+
+    def convert_squeeze(self, op: Any) -> relax.Expr:
+        """Also without a list of axes, which means all of size 1."""
+        source = self.get_input_tensors(op)[0]
+        shape = self.info.tensors[int(source.tensor_idx)].shape
+        options = _options(op, "SqueezeOptions")
+        axes = [int(axis) % len(shape) for axis in options.SqueezeDimsAsNumpy()] if options.SqueezeDimsLength() else []
+        axes = axes or [axis for axis, size in enumerate(shape) if size == 1]
+        return relax.op.squeeze(self.get_expr(source.tensor_idx), axis=sorted(axes))
+
+    def convert_resize_nearest_neighbor(self, op: Any) -> relax.Expr:
+        """With the reference's rounding (GetNearestNeighbor); TVM takes the wrong neighbour for align_corners."""
+        source, size = self.get_input_tensors(op)
+        options = _options(op, "ResizeNearestNeighborOptions")
+        if options.AlignCorners() and options.HalfPixelCenters():
+            raise Unsupported("has both align_corners and half_pixel_centers")
+        coordinates, rounding = "asymmetric", "floor"
+        if options.AlignCorners():
+            coordinates, rounding = "align_corners", "round_prefer_ceil"
+        elif options.HalfPixelCenters():
+            # floor((i + 0.5) * scale) is the half-pixel coordinate plus one half, rounded down.
+            coordinates, rounding = "half_pixel", "round_prefer_ceil"
+        data, wanted = self.get_expr(source.tensor_idx), [int(value) for value in self.get_tensor_value(size)]
+        return relax.op.image.resize2d(data, wanted, None, "NHWC", "nearest_neighbor", coordinates, rounding)
+
+    def convert_split(self, op: Any) -> relax.Expr:
+        """With the axis as a scalar or a list of one; TVM takes only the first."""
+        axis, source = self.get_input_tensors(op)
+        number = _options(op, "SplitOptions").NumSplits()
+        where = int(self.get_tensor_value(axis).reshape(-1)[0])
+        return relax.op.split(self.get_expr(source.tensor_idx), number, axis=where % self._rank(source))
+
+    def convert_split_v(self, op: Any) -> relax.Expr:
+        """With -1 for "the rest", and plain integers for the axis."""
+        source, parts, axis = self.get_input_tensors(op)
+        where = int(self.get_tensor_value(axis).reshape(-1)[0]) % self._rank(source)
+        sizes = [int(size) for size in self.get_tensor_value(parts).reshape(-1)]
+        if -1 in sizes:
+            sizes[sizes.index(-1)] = self.info.tensors[int(source.tensor_idx)].shape[where] - sum(sizes) - 1
+        ends = [int(end) for end in np.cumsum(sizes)[:-1]]
+        return relax.op.split(self.get_expr(source.tensor_idx), ends, axis=where)
+
+    def convert_transpose(self, op: Any) -> relax.Expr:
+        """With the axes as plain integers."""
+        source, axes = self.get_input_tensors(op)
+        order = [int(axis) % self._rank(source) for axis in self.get_tensor_value(axes)]
+        return relax.op.permute_dims(self.get_expr(source.tensor_idx), order)
+
+    def convert_slice(self, op: Any) -> relax.Expr:
+        """With begin and end from 0 to the size."""
+        source, begin, size = self.get_input_tensors(op)
+        shape = self.info.tensors[int(source.tensor_idx)].shape
+        starts = [int(value) for value in self.get_tensor_value(begin)]
+        counts = [int(value) for value in self.get_tensor_value(size)]
+        ends = [shape[axis] if count == -1 else starts[axis] + count for axis, count in enumerate(counts)]
+        return self._slice(source, starts, ends, [1] * len(shape))
+
+    def convert_strided_slice(self, op: Any) -> relax.Expr:
+        """With begin, end and stride clamped as the reference does (StartForAxis, StopForAxis), shrunk axes dropped.
+
+        TVM's version lets negative indices through where no mask is set, which Relax counts differently.
+        """
+        source, begin, end, stride = self.get_input_tensors(op)
+        options = _options(op, "StridedSliceOptions")
+        if options.EllipsisMask() or options.NewAxisMask():
+            raise Unsupported("has an ellipsis or a new axis in its masks")
+        shape = self.info.tensors[int(source.tensor_idx)].shape
+        given = [self.get_tensor_value(t).reshape(-1) for t in (begin, end, stride)]
+        starts, ends, steps, shrunk = [], [], [], []
+        for axis, size in enumerate(shape):
+            bit = 1 << axis
+            if axis >= len(given[0]):
+                first, last, step = 0, size, 1
+            else:
+                first, last, step = (int(values[axis]) for values in given)
+                whole = slice(None if options.BeginMask() & bit else first, None if options.EndMask() & bit else last)
+                if options.ShrinkAxisMask() & bit:
+                    first, step = first % size, 1
+                    last = first + 1
+                    shrunk.append(axis)
+                elif step < 0:
+                    raise Unsupported(f"has the stride {step} along axis {axis}; strides must be positive")
+                else:
+                    first, last, step = slice(whole.start, whole.stop, step).indices(size)
+            starts.append(first)
+            ends.append(last)
+            steps.append(step)
+        made = self._slice(source, starts, ends, steps)
+        return relax.op.squeeze(made, axis=shrunk) if shrunk else made
+
+    def _slice(self, source: TensorWrapper, starts: list[int], ends: list[int], steps: list[int]) -> relax.Expr:
+        axes = list(range(len(starts)))
+        return relax.op.strided_slice(self.get_expr(source.tensor_idx), axes, starts, ends, steps)
+
+    def _rank(self, tensor: TensorWrapper) -> int:
+        return len(self.info.tensors[int(tensor.tensor_idx)].shape)
+
+
+def _options(op: Any, table: str) -> Any:
+    """The operator's options as the flatbuffer class `table`."""
+    import tflite
+
+    options = getattr(tflite, table)()
+    raw = op.BuiltinOptions()
+    if raw is None:
+        raise Unsupported(f"has no {table}")
+    options.Init(raw.Bytes, raw.Pos)
+    return options

@@ -1,0 +1,95 @@
+"""tensors.json: what the imported file says about its tensors and operators, for stages without a TFLite reader."""
+
+from __future__ import annotations
+
+import json
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from stages.models.tflite_reader import ModelInfo, OperatorInfo
+
+# Enumerations of the schema that occur in options, by field.
+_NAMES = {"fusedActivationFunction": "ActivationFunctionType", "padding": "Padding"}
+
+
+def operator_options(data: bytes) -> list[dict[str, Any]]:
+    """The options of each operator of a sound TFLite file, with the schema's field names; enumerations as names."""
+    from ai_edge_litert import schema_py_generated as schema
+
+    graph = schema.Model.GetRootAs(data, 0).Subgraphs(0)
+    found = []
+    for index in range(graph.OperatorsLength()):
+        options = schema.OperatorT.InitFromObj(graph.Operators(index)).builtinOptions
+        fields = vars(options) if options is not None else {}
+        found.append({key: _plain(schema, key, value) for key, value in fields.items()})
+    return found
+
+
+def _plain(schema: Any, key: str, value: Any) -> Any:
+    if key in _NAMES:
+        names = {number: name for name, number in vars(getattr(schema, _NAMES[key])).items() if name[0] != "_"}
+        return names.get(value, value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def describe(info: ModelInfo, options: list[dict[str, Any]]) -> dict[str, Any]:
+    """{tensors: [{index, name, shape, dtype, scales, zero_points, axis, constant}], operators: [{index, op, inputs,
+    outputs, options}], inputs, outputs}.
+
+    Tensors and operators are in the order of the file; `inputs` and `outputs` are tensor indices, -1 for an absent
+    input. Scales are the float32 values of the file, written so that reading them back gives the same float32; `axis`
+    is null where there is one scale or none.
+    """
+    tensors = [
+        {
+            "index": tensor.index,
+            "name": tensor.name,
+            "shape": list(tensor.shape),
+            "dtype": tensor.dtype,
+            "scales": [float(scale) for scale in tensor.scale],
+            "zero_points": [int(zero_point) for zero_point in tensor.zero_point],
+            "axis": tensor.axis if tensor.scale.size > 1 else None,
+            "constant": tensor.data is not None,
+        }
+        for tensor in info.tensors
+    ]
+    operators = [
+        {
+            "index": operator.index,
+            "op": operator.op,
+            "inputs": list(operator.inputs),
+            "outputs": list(operator.outputs),
+            "options": options[operator.index],
+        }
+        for operator in info.operators
+    ]
+    return {"tensors": tensors, "operators": operators, "inputs": list(info.inputs), "outputs": list(info.outputs)}
+
+
+def dump(description: dict[str, Any]) -> str:
+    """The description as JSON with one line for each tensor and operator."""
+    parts = []
+    for key, value in description.items():
+        if key in ("tensors", "operators"):
+            lines = ",\n".join("  " + json.dumps(item) for item in value)
+            parts.append(f' "{key}": [\n{lines}\n ]')
+        else:
+            parts.append(f' "{key}": {json.dumps(value)}')
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def macs(operator: OperatorInfo, info: ModelInfo) -> int:
+    """Multiply-accumulates of one inference, padding included, as papers count them; 0 for other operators."""
+    if operator.op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+        return 0
+    weights = info.tensors[operator.inputs[1]].shape
+    outputs = prod(info.tensors[operator.outputs[0]].shape)
+    # Multiplications for one output element: OHWI, 1HWC and [units, depth] weights.
+    window = weights[1:3] if operator.op == "DEPTHWISE_CONV_2D" else weights[1:]
+    return outputs * prod(window)

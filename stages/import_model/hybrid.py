@@ -1,0 +1,137 @@
+"""Dynamic-range quantization: float32 data, 8-bit weights.
+
+LiteRT's hybrid kernels quantize the input at run time, once per batch, and multiply integers. So does the Relax made
+here: the integers are held in float32, where sums below 2^24 are exact, and scaled back. The formulas are those of
+SymmetricQuantizeFloats and AsymmetricQuantizeFloats (portable_tensor_utils) and of EvalHybrid in conv.cc,
+depthwise_conv.cc and fully_connected.cc: weights with one scale go with symmetric inputs, weights with a scale per
+channel with asymmetric ones (fully connected: by its option). Equal to LiteRT to the last bits of a float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm import relax
+from tvm.relax.frontend.tflite.tflite_frontend import get_pad_value
+
+from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+
+OPERATORS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
+# Smaller than any range that matters; keeps an input of all zeros from dividing by zero.
+_TINY = 1e-30
+
+
+def is_hybrid(operator: OperatorInfo, info: ModelInfo) -> bool:
+    """Whether the operator multiplies float32 data with constant 8-bit weights."""
+    if operator.op not in OPERATORS:
+        return False
+    data, weights = (info.tensors[index] for index in operator.inputs[:2])
+    return data.dtype == "float32" and weights.dtype == "int8" and weights.scale.size > 0 and weights.data is not None
+
+
+@dataclass(frozen=True)
+class _Quantized:
+    """Integers as float32, zero point already subtracted, and the scale of each batch."""
+
+    values: relax.Expr
+    scale: relax.Expr
+
+
+def convert_hybrid(
+    operator: OperatorInfo,
+    info: ModelInfo,
+    data: relax.Expr,
+    bias: npt.NDArray[Any] | None,
+    options: Any,
+    activation: Callable[[relax.Expr, int], relax.Expr],
+) -> relax.Expr:
+    """The operator as float Relax: quantize `data`, multiply, scale back, add the bias, activate.
+
+    `options` is the flatbuffer's options table, `activation(expression, code)` the fused activation of TVM's front end.
+    """
+    source, weights = (info.tensors[index] for index in operator.inputs[:2])
+    result = info.tensors[operator.outputs[0]]
+    if operator.op == "FULLY_CONNECTED":
+        rows, depth = int(np.prod(source.shape)) // weights.shape[1], weights.shape[1]
+        data = relax.op.reshape(data, (rows, depth))
+        quantized = _quantize(data, 2, asymmetric=bool(options.AsymmetricQuantizeInputs()))
+        product = relax.op.matmul(quantized.values, _float(weights.values().T))
+    else:
+        quantized = _quantize(data, 4, asymmetric=weights.scale.size > 1)
+        product = _convolution(operator.op, source, weights, quantized.values, options)
+    if weights.scale.size > 1:
+        made = relax.op.multiply(relax.op.multiply(product, _float(weights.scale)), quantized.scale)
+    else:
+        made = relax.op.multiply(product, relax.op.multiply(quantized.scale, _float(weights.scale.reshape(()))))
+    if bias is not None:
+        made = relax.op.add(made, _float(bias))
+    made = activation(made, options.FusedActivationFunction())
+    return relax.op.reshape(made, result.shape) if operator.op == "FULLY_CONNECTED" else made
+
+
+def _float(values: npt.NDArray[Any]) -> relax.Expr:
+    return relax.const(np.ascontiguousarray(values.astype(np.float32)))
+
+
+def _scalar(value: float) -> relax.Expr:
+    return relax.const(value, "float32")
+
+
+def _quantize(data: relax.Expr, rank: int, *, asymmetric: bool) -> _Quantized:
+    axes = list(range(1, rank))
+    if not asymmetric:
+        # scale = max |x| / 127; q = round(x * (127 / max |x|))
+        reach = relax.op.maximum(relax.op.max(relax.op.abs(data), axes, True), _scalar(_TINY))
+        inverse = relax.op.divide(_scalar(127.0), reach)
+        rounded = _round(relax.op.multiply(data, inverse))
+        return _Quantized(relax.op.clip(rounded, -127.0, 127.0), relax.op.divide(reach, _scalar(127.0)))
+    # scale = (max - min) / 255 with min <= 0 <= max; the zero point is rounded from the end with the smaller error.
+    low = relax.op.minimum(relax.op.min(data, axes, True), _scalar(0.0))
+    high = relax.op.maximum(relax.op.max(data, axes, True), _scalar(0.0))
+    scale = relax.op.maximum(relax.op.divide(relax.op.subtract(high, low), _scalar(255.0)), _scalar(_TINY))
+    below = relax.op.abs(relax.op.divide(low, scale))
+    above = relax.op.abs(relax.op.divide(high, scale))
+    from_low = relax.op.subtract(below, _scalar(128.0))
+    from_high = relax.op.subtract(_scalar(127.0), above)
+    nearer_low = relax.op.less(relax.op.add(below, _scalar(128.0)), relax.op.add(above, _scalar(127.0)))
+    zero_point = relax.op.clip(_round(relax.op.where(nearer_low, from_low, from_high)), -128.0, 127.0)
+    inverse = relax.op.divide(_scalar(1.0), scale)
+    rounded = _round(relax.op.add(zero_point, relax.op.multiply(data, inverse)))
+    return _Quantized(relax.op.subtract(relax.op.clip(rounded, -128.0, 127.0), zero_point), scale)
+
+
+def _round(values: relax.Expr) -> relax.Expr:
+    """To the nearest integer, halves away from zero as C's round; Relax's own goes to even."""
+    nearest = relax.op.floor(relax.op.add(relax.op.abs(values), _scalar(0.5)))
+    return relax.op.multiply(relax.op.sign(values), nearest)
+
+
+def _convolution(op: str, source: TensorInfo, weights: TensorInfo, data: relax.Expr, options: Any) -> relax.Expr:
+    """conv2d in NHWC. Zeros around the image are zeros of the quantized values too: their zero point is gone."""
+    dilation = (options.DilationHFactor(), options.DilationWFactor())
+    stride = (options.StrideH(), options.StrideW())
+    padding = [0, 0, 0, 0]
+    if options.Padding() == 0:
+        extents = [(size - 1) * step + 1 for size, step in zip(weights.shape[1:3], dilation, strict=True)]
+        top, bottom = get_pad_value(source.shape[1], extents[0], stride[0])
+        left, right = get_pad_value(source.shape[2], extents[1], stride[1])
+        padding = [top, left, bottom, right]
+    channels = source.shape[3]
+    if op == "DEPTHWISE_CONV_2D":
+        layout, groups = "HWOI", channels  # from (1, kh, kw, O)
+    else:
+        layout, groups = "HWIO", channels // weights.shape[3]  # from OHWI
+    return relax.op.nn.conv2d(
+        data,
+        _float(weights.values().transpose(1, 2, 3, 0)),
+        strides=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=groups,
+        data_layout="NHWC",
+        kernel_layout=layout,
+    )

@@ -1,0 +1,104 @@
+"""The import stage: finds the TFLite file, checks it, and makes the Relax module.
+
+Artifact: model.tflite (the bytes as they came), module.json (stages.relax_module), tensors.json
+(stages.import_model.describe) and import.json {name, sha256, bytes, operators, macs}.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from stages.base import Job, Stage, StageConfig, StageError, Tool
+
+if TYPE_CHECKING:
+    from stages.models.spec import ModelSource
+    from stages.targets.spec import Target
+
+MODEL, TENSORS, SUMMARY = "model.tflite", "tensors.json", "import.json"
+
+
+class ImportConfig(StageConfig):
+    """No options: what to import is the recipe's `model:`."""
+
+
+class ImportStage(Stage[ImportConfig]):
+    """Recipe's model -> Relax module with one private function per operator."""
+
+    kind: ClassVar[str] = "import"
+    exclusive = True
+    config: ClassVar[type[StageConfig]] = ImportConfig
+    sources: ClassVar[tuple[str, ...]] = (
+        "stages/import_model/*.py",
+        "stages/models/*.py",
+        "stages/models/zoo/*.py",
+        "stages/relax_module.py",
+    )
+    uses_model: ClassVar[bool] = True
+
+    def tools(self, config: ImportConfig, target: Target) -> tuple[Tool, ...]:
+        """TVM, the flatbuffer reader of its front end, and the TFLite schema that LiteRT ships."""
+        return (
+            Tool("tvm", package="apache-tvm"),
+            Tool("tflite", package="tflite"),
+            Tool("litert", package="ai-edge-litert"),
+        )
+
+    def files(self, config: ImportConfig, model: ModelSource, root: Path) -> dict[str, Path]:
+        """The model file, when the recipe names one."""
+        from stages.models.resolve import external_file
+
+        path = external_file(model, root)
+        return {"model": path} if path is not None else {}
+
+    def run(self, job: Job[ImportConfig]) -> None:
+        """Writes the artifact. Raises StageError for a missing, corrupt or unsupported model."""
+        from stages.import_model.build import build_module
+        from stages.import_model.describe import describe, dump, macs, operator_options
+        from stages.models.tflite_reader import read
+        from stages.relax_module import save_module
+
+        data = _bytes(job)
+        name = model_name(job.model)
+        info = read(data, str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or name)
+        job.progress(f"import {name}: {len(info.operators)} operators")
+        module = build_module(data, info)
+        (job.out / MODEL).write_bytes(data)
+        save_module(module, job.out)
+        (job.out / TENSORS).write_text(dump(describe(info, operator_options(data))))
+        summary = {
+            "name": name,
+            "sha256": hashlib.sha256(data).hexdigest(),
+            "bytes": len(data),
+            "operators": len(info.operators),
+            "macs": sum(macs(operator, info) for operator in info.operators),
+        }
+        (job.out / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
+        job.log(f"{name}: {summary['operators']} operators, {summary['macs']:,} MACs, sha256 {summary['sha256']}")
+
+
+def model_name(model: ModelSource) -> str:
+    """How reports name the model: the file's name without its ending, the zoo's entry, or the operator."""
+    for field in ("zoo", "op"):
+        if hasattr(model, field):
+            return str(getattr(model, field))
+    path = str(getattr(model, "file", "") or getattr(model, "url", "")).split("?")[0]
+    return Path(path).name.removesuffix(".tflite")
+
+
+def _bytes(job: Job[ImportConfig]) -> bytes:
+    path = job.files.get("model")
+    if path is None:
+        from stages.models.resolve import resolve
+
+        return resolve(job.model)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or error
+        raise StageError(f"cannot read the model file {path}: {reason}") from None
+
+
+STAGE = ImportStage()

@@ -1,0 +1,16 @@
+/* Sum of two tensors of 8 bits, one of which is a shift away from the common scale. */
+#ifndef FIRMLINE_ARM_DSP_ADD_H
+#define FIRMLINE_ARM_DSP_ADD_H
+
+#include <stdint.h>
+
+/* The rest of the constants; zero_point, floor and low as in gemm.S, doubled and rounder as in rounding.py. */
+struct arm_dsp_add {
+    int32_t doubled, rounder, zero_point, floor, low;
+};
+
+/* y[i] = requantize((x0[i] << 19) + table[x1[i]]); the table is indexed by the byte. y may be x0 or x1. */
+void arm_dsp_add_s8(const int8_t *x0, const int8_t *x1, void *y, int32_t count, const int32_t *table, const int32_t *fields);
+void arm_dsp_add_u8(const uint8_t *x0, const uint8_t *x1, void *y, int32_t count, const int32_t *table, const int32_t *fields);
+
+#endif

@@ -1,0 +1,116 @@
+"""ADD and SUB of tensors of one size.
+
+The reference brings both inputs to twice the larger scale, in Q20, and adds. For the input that has the larger scale
+this is (x - zero_point) << 19, exactly: its real multiplier is 1/2. What the other becomes is a table of 256 values,
+from which the first one's zero point is subtracted as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.arm_dsp.base import ArmDspKernel, clamp_fields, not_eight_bit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+    from stages.targets.spec import Target
+
+FIELDS = ("doubled", "rounder", "zero_point", "floor", "low")  # of the C structure arm_dsp_add
+COMMON_SHIFT = 19
+_HALF = 1 << 30  # the multiplier 1/2
+
+
+class Add(ArmDspKernel):
+    """One input by a shift, the other by a table of 1 KB."""
+
+    name = "arm_dsp.add_s8"
+    ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
+    sources = ("add.c",)
+    headers: ClassVar[tuple[str, ...]] = ("add.h",)
+    in_place = True
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view, weights=False) or _why_not_shape(view) or _why_not_arithmetic(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        doubled, rounder = factors(view)
+        fields = (doubled, rounder, *clamp_fields(view))
+        return {"table": table(view), "fields": np.array(fields, np.int32)}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.arm_dsp.add_tir import add
+
+        return add(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As measured: 10 instructions for an element."""
+        return 10.0 * view.outputs[0].elements + 40
+
+
+def _why_not_shape(view: LayerView) -> str:
+    out = view.outputs[0]
+    for tensor in view.inputs:
+        if tensor.physical_shape != out.physical_shape or (tensor.layout == "NCHW") != (out.layout == "NCHW"):
+            return f"tensor {tensor.name} is not of the output's shape and layout"
+    return ""
+
+
+def _why_not_arithmetic(view: LayerView) -> str:
+    if view.op.rounding != "double" or view.op.left_shift != COMMON_SHIFT + 1:
+        return "not the reference's 20 bits and two roundings"
+    if shifted_input(view) < 0:
+        return "no input (sub: the first) has the larger scale"
+    try:
+        factors(view)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def shifted_input(view: LayerView) -> int:
+    """Which input is only shifted; -1 if none can be."""
+    op = view.op
+    for number in (0, 1) if op.op == "add" else (0,):
+        if (op.multipliers[number], op.shifts[number]) == (_HALF, 0):
+            return number
+    return -1
+
+
+def table(view: LayerView) -> NDArray[np.int32]:
+    """int32[256], by the byte of the other input: its share of the sum, and that of the shifted input's zero point."""
+    import numpy as np
+
+    op, shifted = view.op, shifted_input(view)
+    other = 1 - shifted
+    dtype = view.inputs[other].dtype
+    values = np.arange(256, dtype=np.uint8).view(dtype).astype(np.int64)
+    m, shift = op.multipliers[other], op.shifts[other]
+    common = (values - op.zero_points[other]) << op.left_shift
+    t = (common * m * (1 << max(shift, 0)) + (1 << 30)) >> 31
+    right = max(-shift, 0)
+    share = (t + ((1 << right) >> 1) - ((t < 0) & (right > 0))) >> right
+    sign = -1 if op.op == "sub" else 1
+    return (sign * share - (op.zero_points[shifted] << COMMON_SHIFT)).astype(np.int32)
+
+
+def factors(view: LayerView) -> tuple[int, int]:
+    """The output's multiplier, doubled, and its rounder, lowered (rounding.py). Raises ValueError where there is none.
+
+    Sums are within 2^29, results must be within 2^15 less the zero point's share.
+    """
+    import numpy as np
+
+    from stages.kernels.arm_dsp import rounding
+
+    op = view.op
+    if op.output_shift > -15:
+        raise ValueError(f"the output's shift is {op.output_shift}; results may leave 16 bits")
+    return int(rounding.doubled(np.array([op.output_multiplier]))[0]), rounding.lowered_rounder(op.output_shift)

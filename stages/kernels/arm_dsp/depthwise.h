@@ -1,0 +1,24 @@
+/* Depthwise convolution on planes of int16: padded once, widened channel by channel, multiplied by depthwise3x3.S. */
+#ifndef FIRMLINE_ARM_DSP_DEPTHWISE_H
+#define FIRMLINE_ARM_DSP_DEPTHWISE_H
+
+#include <stdint.h>
+
+/* Where a channel of the image lies (steps in bytes) and where it goes in the plane (in elements). `flip` is 0x80 for uint8. */
+struct arm_dsp_widen {
+    int32_t rows, columns, row_step, column_step;
+    int32_t first, pitch, flip;
+};
+
+void arm_dsp_fill(int16_t *plane, int32_t count, int32_t value);
+void arm_dsp_widen(int16_t *plane, const void *x, const int32_t *geometry);
+
+/* The functions of depthwise3x3.S, which describes them. */
+typedef void arm_dsp_depthwise3x3(const int16_t *plane, const int32_t *channel, void *out, const int32_t *fields);
+
+arm_dsp_depthwise3x3 arm_dsp_depthwise3x3_s1_near, arm_dsp_depthwise3x3_s1_near_clamped;
+arm_dsp_depthwise3x3 arm_dsp_depthwise3x3_s1_apart, arm_dsp_depthwise3x3_s1_apart_clamped;
+arm_dsp_depthwise3x3 arm_dsp_depthwise3x3_s2_near, arm_dsp_depthwise3x3_s2_near_clamped;
+arm_dsp_depthwise3x3 arm_dsp_depthwise3x3_s2_apart, arm_dsp_depthwise3x3_s2_apart_clamped;
+
+#endif

@@ -1,0 +1,225 @@
+/* Depthwise 3x3 on one plane of int16, stride 1 or 2, requantized to 8 bits. Thumb-2 with the DSP extension.
+ *
+ *   void arm_dsp_depthwise3x3_s<1|2>_<near|apart>[_clamped](const int16_t *plane, const int32_t *channel, void *out,
+ *                                                          const int32_t *fields);
+ *
+ *   plane    rows of (pairs + odd) * 2 * stride + 2 elements, padding in place, at a multiple of 4
+ *   channel  three words of taps (bytes w0, w1, w2, 0 of a row), bias, multiplier, rounder (rounding.py)
+ *   out      near: neighbours in a row are neighbours in memory and so are rows. apart: they are fields.column bytes apart, rows
+ *            start fields.row bytes apart
+ *   fields   rows, pairs of a row, odd, jump, column, row, zero_point, floor, low (as in gemm.S). A row has `pairs` pairs of
+ *            outputs, and one more if odd; jump: bytes from the end of a row of the plane to the start of the next output row's
+ *
+ * Two neighbouring outputs z0, z1, one row of taps. Registers hold pairs of elements:
+ *
+ *   stride 1    x0 x1 | x2 x3      z0 += x0 w0 + x1 w1   smlad            z0 += x2 w2            smlabt
+ *                                  z1 += x1 w0           smlatb           z1 += x2 w1 + x3 w2    smlad
+ *   stride 2    x0 x1 | x2 x3 | x4 z0 += x0 w0 + x1 w1   smlad            z0 += x2 w2            smlabb, smlabt
+ *                                  z1 += x2 w0 + x3 w1   smlad            z1 += x4 w2            smlabb, smlabt
+ *
+ * Five (six) instructions for six multiply-accumulates. r0-r2 are the three rows, r3-r8 the taps.
+ */
+    .syntax unified
+    .thumb
+
+#define x01 r9
+#define x23 r10
+#define z0 r11
+#define z1 r12
+#define out lr
+
+#define BIAS 0                         /* the frame: twice, for both outputs */
+#define MULTIPLIER 8
+#define ROUNDER 12
+#define FLOOR 16
+#define LOW 20
+#define ZERO_POINT 24
+#define COLUMN 28
+#define ROW 32
+#define OUT_ROW 36
+#define ROWS 40
+#define ODD 44
+#define JUMP 48
+#define PAIR_BYTES 52
+#define ROW_END 56                     /* r0 behind the pairs of the row */
+#define ENTRY 60
+#define FRAME 68                       /* and nine registers: a multiple of 8 */
+
+/* Taps w0, w1, w2 of a row: (w0, w1) into a, (w1, w2) into b. */
+.macro taps_s1 a, b
+    sxtb16 z1, \a, ror #8              /* w1, 0 */
+    sxtb16 \a, \a                      /* w0, w2 */
+    pkhbt \b, z1, \a
+    pkhbt \a, \a, z1, lsl #16
+.endm
+
+.macro row_s1 x, a, b
+    ldrd x01, x23, [\x], #4
+    smlad z0, x01, \a, z0
+    smlatb z1, x01, \a, z1
+    smlabt z0, x23, \b, z0
+    smlad z1, x23, \b, z1
+.endm
+
+.macro row_s2 x, a, w2, half
+    ldrd x01, x23, [\x], #8
+    smlad z0, x01, \a, z0
+    smlab\half z0, x23, \w2, z0
+    ldr x01, [\x]
+    smlad z1, x23, \a, z1
+    smlab\half z1, x01, \w2, z1
+.endm
+
+.macro sums
+    ldrd z0, z1, [sp, #BIAS]
+    .if stride == 1
+    row_s1 r0, r3, r4
+    row_s1 r1, r5, r6
+    row_s1 r2, r7, r8
+    .else
+    row_s2 r0, r3, r4, b
+    row_s2 r1, r5, r4, t
+    row_s2 r2, r7, r6, b
+    .endif
+.endm
+
+.macro requantize
+    ldrd x01, x23, [sp, #MULTIPLIER]
+    smmlar z0, z0, x01, z0
+    smmlar z1, z1, x01, z1
+    ldr x01, [sp, #ZERO_POINT]
+    smmlar z0, z0, x23, x01
+    smmlar z1, z1, x23, x01
+    .if clamped
+    pkhbt z0, z0, z1, lsl #16
+    ldrd x01, x23, [sp, #FLOOR]
+    usat16 z0, #8, z0
+    uqsub8 z0, z0, x01
+    uadd8 z0, z0, x23
+    lsr z1, z0, #16
+    .else
+    ssat z0, #8, z0
+    ssat z1, #8, z1
+    .endif
+.endm
+
+/* A pair of outputs; all instructions are of four bytes: the entry is computed. */
+.macro pair
+    sums
+    requantize
+    .if near
+    strb.w z0, [out], #1
+    strb.w z1, [out], #1
+    .else
+    ldr.w x01, [sp, #COLUMN]
+    strb.w z0, [out]
+    strb.w z1, [out, x01]
+    add.w out, out, x01, lsl #1
+    .endif
+.endm
+
+/* Taps of a row: (w0, w1) into a; w2 stays in the upper half of e. */
+.macro taps_s2 a, e
+    sxtb16 z0, \a, ror #8
+    sxtb16 \e, \a
+    pkhbt \a, \e, z0, lsl #16
+.endm
+
+.macro depthwise name, step, is_near, is_clamped
+    .set stride, \step
+    .set near, \is_near
+    .set clamped, \is_clamped
+    .section .text.\name, "ax", %progbits
+    .globl \name
+    .type \name, %function
+    .thumb_func
+    .balign 4
+\name:
+    push {r4-r11, lr}
+    sub sp, sp, #FRAME
+    mov out, r2
+    ldm r3, {r4-r12}                   /* the fields */
+    strd r4, r6, [sp, #ROWS]
+    str r7, [sp, #JUMP]
+    strd r8, r9, [sp, #COLUMN]
+    str r2, [sp, #OUT_ROW]
+    str r10, [sp, #ZERO_POINT]
+    strd r11, r12, [sp, #FLOOR]
+    lsl r4, r5, #1 + stride            /* bytes of a row's pairs */
+    str r4, [sp, #PAIR_BYTES]
+    add r4, r4, r6, lsl #1 + stride    /* of a row */
+    add r4, r4, #4
+    and r5, r5, #1                     /* an odd number of pairs enters in the middle */
+    mov r6, #.Lsecond_\@ - .Lloop_\@
+    adr r7, .Lloop_\@
+    mla r5, r5, r6, r7
+    orr r5, r5, #1
+    str r5, [sp, #ENTRY]
+    ldm r1!, {r3, r5, r7}
+    mov r2, r4
+    .if stride == 1
+    taps_s1 r3, r4
+    taps_s1 r5, r6
+    taps_s1 r7, r8
+    .else
+    taps_s2 r3, r4
+    taps_s2 r5, r6
+    pkhtb r4, r6, r4, asr #16          /* w2 of the first two rows */
+    taps_s2 r7, r6
+    asr r6, r6, #16
+    .endif
+    ldm r1, {r9-r11}
+    strd r9, r9, [sp, #BIAS]
+    strd r10, r11, [sp, #MULTIPLIER]
+    add r1, r0, r2
+    add r2, r1, r2
+
+.Lrow_\@:
+    ldr x01, [sp, #PAIR_BYTES]
+    adds x23, x01, r0
+    str x23, [sp, #ROW_END]
+    cmp x01, #0
+    beq.w .Llast_\@
+    ldr pc, [sp, #ENTRY]
+    .balign 4
+.Lloop_\@:
+    pair
+.Lsecond_\@:
+    pair
+    ldr x01, [sp, #ROW_END]
+    cmp r0, x01
+    bne .Lloop_\@
+
+.Llast_\@:
+    ldrd x01, x23, [sp, #ODD]          /* and JUMP */
+    cmp x01, #0
+    beq.w .Lnext_\@
+    sums
+    requantize
+    strb z0, [out], #1
+    ldr x23, [sp, #JUMP]
+.Lnext_\@:
+    add r0, r0, x23
+    add r1, r1, x23
+    add r2, r2, x23
+    .if !near
+    ldrd x23, out, [sp, #ROW]          /* and OUT_ROW */
+    add out, out, x23
+    str out, [sp, #OUT_ROW]
+    .endif
+    ldr x01, [sp, #ROWS]
+    subs x01, x01, #1
+    str x01, [sp, #ROWS]
+    bne.w .Lrow_\@
+
+    add sp, sp, #FRAME
+    pop {r4-r11, pc}
+    .size \name, . - \name
+.endm
+
+.irp s, 1, 2
+depthwise arm_dsp_depthwise3x3_s\s\()_near, \s, 1, 0
+depthwise arm_dsp_depthwise3x3_s\s\()_apart, \s, 0, 0
+depthwise arm_dsp_depthwise3x3_s\s\()_near_clamped, \s, 1, 1
+depthwise arm_dsp_depthwise3x3_s\s\()_apart_clamped, \s, 0, 1
+.endr

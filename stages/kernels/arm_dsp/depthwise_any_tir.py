@@ -1,0 +1,46 @@
+"""TIR of depthwise convolution by windows of any kind: the loops of depthwise_tir.py around another block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.kernels.arm_dsp.depthwise import ANY_FIELDS, any_plane, tap_pairs
+from stages.kernels.arm_dsp.depthwise_tir import channel_shape, over_planes, pixel
+from stages.kernels.arm_dsp.requantize_tir import half_word, requantize
+from stages.kernels.tir.block import Block, Operand, accumulator, loop, store
+from stages.kernels.tir.fixed_point import clamp, widen
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+
+
+def depthwise(view: LayerView) -> Lowering:
+    op, y, plane, pairs = view.op, view.outputs[0], any_plane(view), tap_pairs(view)
+    taps = op.kernel[0] * pairs
+
+    def meaning(b: Any) -> None:
+        with loop(("row", plane.out_rows), ("column", plane.out_columns)) as (row, column):
+            store(b.acc, b.channel[taps], 0)
+            with loop(("ky", op.kernel[0]), ("pair", pairs)) as (ky, pair):
+                first = (row * op.stride[0] + ky * op.dilation[0]) * plane.pitch + column * op.stride[1] + pair * 2
+                word = b.channel[ky * pairs + pair]
+                products = [widen(b.plane[first + i]) * half_word(word, i) for i in range(2)]
+                store(b.acc, b.acc[0] + products[0] + products[1], 0)
+            scaled = requantize(b.acc[0], b.channel[taps + 1], b.channel[taps + 2], op.rounding)
+            result = T.Cast(y.dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
+            store(b.y, result, *pixel(y, row, column))
+
+    fields = Operand("fields", (len(ANY_FIELDS),), "int32")
+    operands = (
+        Operand("plane", (plane.elements,), "int16"),
+        Operand("channel", (taps + 3,), "int32"),
+        Operand("y", channel_shape(y), y.dtype, "w"),
+        fields,
+        accumulator(),
+    )
+    arguments = lambda b: [b.plane, b.channel, b.y, b.fields]  # noqa: E731
+    block = Block("plane", operands, meaning, "arm_dsp_depthwise_plane", arguments)
+    return over_planes(view, plane, block, (Operand("channels", (op.out_channels, taps + 3), "int32"), fields))

@@ -1,0 +1,126 @@
+"""TIR of depthwise 3x3.
+
+fill   plane <- zero point                                      arm_dsp_fill
+for n in images, c in channels:
+  widen  plane[top + row, left + column] <- x[row, column]      arm_dsp_widen
+  plane  y <- requantize(bias + plane * taps)                   arm_dsp_depthwise3x3_*
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.kernels.arm_dsp.base import INT8_OFFSET
+from stages.kernels.arm_dsp.depthwise import CHANNEL_WORDS, FIELDS, WIDEN, clamped, plane_of
+from stages.kernels.arm_dsp.requantize_tir import byte, requantize
+from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.kernels.tir.fixed_point import clamp, widen
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView, Tensor
+    from stages.kernels.arm_dsp.depthwise import Plane
+    from stages.kernels.kernel import Lowering
+
+
+def channel_shape(tensor: Tensor) -> tuple[int, ...]:
+    """One channel of an image, as a region of its buffer."""
+    _, height, width, _ = tensor.shape
+    return (height, width) if tensor.layout == "NCHW" else (height, width, 1)
+
+
+def pixel(tensor: Tensor, row: Any, column: Any) -> tuple[Any, ...]:
+    """Indices of a channel's element."""
+    return (row, column) if tensor.layout == "NCHW" else (row, column, 0)
+
+
+def fill(view: LayerView, plane: Plane) -> Block:
+    """The whole plane is padding."""
+    elements = plane.elements
+    value = view.op.input_zero_point - INT8_OFFSET[view.inputs[0].dtype]
+
+    def meaning(b: Any) -> None:
+        with loop(("i", elements)) as i:
+            store(b.plane, T.int16(value), i)
+
+    operands = (Operand("plane", (elements,), "int16", "w"),)
+    return Block("fill", operands, meaning, "arm_dsp_fill", lambda b: [b.plane, elements, value])
+
+
+def widened(view: LayerView, plane: Plane) -> Block:
+    """A channel of the image in its place."""
+    x = view.inputs[0]
+    offset = INT8_OFFSET[x.dtype]
+
+    def meaning(b: Any) -> None:
+        with loop(("row", plane.in_rows), ("column", plane.in_columns)) as (row, column):
+            at = (column, row) if plane.swapped else (row, column)
+            value = widen(b.x[pixel(x, *at)]) - offset if offset else widen(b.x[pixel(x, *at)])
+            store(b.plane, T.Cast("int16", value), (row + plane.top) * plane.pitch + column + plane.left)
+
+    operands = (
+        Operand("x", channel_shape(x), x.dtype),
+        Operand("widen", (len(WIDEN),), "int32"),
+        Operand("plane", (plane.elements,), "int16", "w"),
+    )
+    return Block("widen", operands, meaning, "arm_dsp_widen", lambda b: [b.plane, b.x, b.widen])
+
+
+def _plane(view: LayerView) -> Block:
+    op, y, plane = view.op, view.outputs[0], plane_of(view)
+    stride = op.stride[0]
+
+    def meaning(b: Any) -> None:
+        with loop(("row", plane.out_rows), ("column", plane.out_columns)) as (row, column):
+            store(b.acc, b.channel[3], 0)
+            with loop(("ky", 3), ("kx", 3)) as (ky, kx):
+                value = widen(b.plane[(row * stride + ky) * plane.pitch + column * stride + kx])
+                store(b.acc, b.acc[0] + value * byte(b.channel[ky], kx), 0)
+            scaled = requantize(b.acc[0], b.channel[4], b.channel[5], op.rounding)
+            result = T.Cast(y.dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
+            store(b.y, result, *pixel(y, *((column, row) if plane.swapped else (row, column))))
+
+    operands = (
+        Operand("plane", (plane.elements,), "int16"),
+        Operand("channel", (CHANNEL_WORDS,), "int32"),
+        Operand("y", channel_shape(y), y.dtype, "w"),
+        Operand("fields", (len(FIELDS),), "int32"),
+        accumulator(),
+    )
+    suffix = ("near" if plane.near else "apart") + ("_clamped" if clamped(view) else "")
+    function = f"arm_dsp_depthwise3x3_s{stride}_{suffix}"
+    return Block("plane", operands, meaning, function, lambda b: [b.plane, b.channel, b.y, b.fields])
+
+
+def depthwise(view: LayerView) -> Lowering:
+    """The layer by the kernel for 3x3."""
+    constants = (
+        Operand("channels", (view.op.out_channels, CHANNEL_WORDS), "int32"),
+        Operand("fields", (len(FIELDS),), "int32"),
+    )
+    return over_planes(view, plane_of(view), _plane(view), constants)
+
+
+def over_planes(view: LayerView, plane: Plane, block: Block, constants: tuple[Operand, Operand]) -> Lowering:
+    """The loops over images and channels around `block`, which has the operands plane, channel, y, fields, acc."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    padding, channel = fill(view, plane), widened(view, plane)
+
+    def region(buffer: Any, tensor: Tensor, n: Any, c: Any) -> tuple[Any, ...]:
+        return (buffer, n, c, 0, 0) if tensor.layout == "NCHW" else (buffer, n, 0, 0, c)
+
+    with Function("depthwise_conv2d") as f:
+        image = f.input(0, x.physical_shape, x.dtype)
+        channels, fields = (f.constant(operand.name, operand.shape, operand.dtype) for operand in constants)
+        geometry = f.constant("widen", (len(WIDEN),), "int32")
+        out = f.output(0, y.physical_shape, y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        scratch = f.scratch("plane", (plane.elements,), "int16")
+        f.place(padding, plane=scratch)
+        with f.loop(("n", y.shape[0]), ("c", op.out_channels)) as (n, c):
+            source = c if op.depth_multiplier == 1 else T.truncdiv(c, op.depth_multiplier)
+            f.place(channel, x=region(image, x, n, source), widen=geometry, plane=scratch)
+            place = region(out, y, n, c)
+            f.place(block, plane=scratch, channel=(channels, c, 0), y=place, fields=fields, acc=acc)
+    return f.lowering()

@@ -1,0 +1,128 @@
+"""TIR of fully connected layers: `dot` of a row with all units; rows that need it are copied first.
+
+for n in rows:
+  copy  row <- x[n] as int8, padded to a multiple of four; offset     arm_dsp_copy_row
+  dot   y[n] <- requantize(bias + row * weights)                      arm_dsp_dot_*
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.kernels.arm_dsp.base import INT8_OFFSET
+from stages.kernels.arm_dsp.fully_connected import (
+    FIELDS,
+    UNITS,
+    block_count,
+    copies,
+    fours,
+    layer_arithmetic,
+    layer_form,
+)
+from stages.kernels.arm_dsp.requantize_tir import byte, half_word, requantize
+from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.kernels.tir.fixed_point import clamp, widen
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+
+_PAIRS = UNITS // 2
+
+
+def _copy(view: LayerView, weight_zero_point: int) -> Block:
+    depth, dtype = view.op.depth, view.inputs[0].dtype
+    flipped = INT8_OFFSET[dtype]
+
+    def meaning(b: Any) -> None:
+        store(b.acc, 0, 0)
+        with loop(("k", depth)) as k:
+            value = widen(b.x[k]) - flipped if flipped else widen(b.x[k])
+            store(b.row, T.Cast("int8", value), k)
+            store(b.acc, b.acc[0] + value, 0)
+        for k in range(depth, fours(view) * 4):
+            store(b.row, T.int8(0), k)
+        store(b.offset, b.acc[0] * (0 - weight_zero_point), 0)
+
+    operands = (
+        Operand("x", (depth,), dtype),
+        Operand("row", (fours(view) * 4,), "int8", "w"),
+        Operand("offset", (1,), "int32", "w"),
+        accumulator(),
+    )
+    arguments = lambda b: [b.row, b.offset, b.x, depth, flipped, weight_zero_point]  # noqa: E731
+    return Block("copy", operands, meaning, "arm_dsp_copy_row", arguments)
+
+
+def _dot(view: LayerView, words: int) -> Block:
+    op, dtype, form = view.op, view.outputs[0].dtype, layer_form(view)
+    copied = copies(view)
+
+    def weight(word: Any, number: int, channel: int) -> Any:
+        if form == "bytes":
+            return byte(word, 2 * number + channel)
+        a = byte(word, 2 * number)
+        return T.shift_right(half_word(word, number) - a, 8) if channel else a
+
+    def unit(b: Any, block: Any, pair: Any, channel: int, number: Any) -> None:
+        bias = b.blocks[block, pair * 2 + channel]
+        if form == "ab" and channel:
+            bias = T.shift_right(bias - b.blocks[block, pair * 2], 8)
+        store(b.acc, bias + b.offset[0] if copied else bias, 0)
+        with loop(("four", fours(view))) as four:
+            for odd in range(2):
+                word = b.blocks[block, 8 + (four * _PAIRS + pair) * 2 + odd]
+                products = [widen(b.x[four * 4 + odd + 2 * i]) * weight(word, i, channel) for i in range(2)]
+                store(b.acc, b.acc[0] + products[0] + products[1], 0)
+        at = words - 16 + pair * 4 + channel
+        scaled = requantize(b.acc[0], b.blocks[block, at], b.blocks[block, at + 2], op.rounding)
+        store(b.y, T.Cast(dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max)), number)
+
+    def meaning(b: Any) -> None:
+        whole, left = divmod(op.units, UNITS)
+        if whole:
+            with loop(("block", whole), ("pair", _PAIRS)) as (block, pair):
+                for channel in range(2):
+                    unit(b, block, pair, channel, block * UNITS + pair * 2 + channel)
+        for number in range(left):
+            unit(b, whole, number // 2, number % 2, whole * UNITS + number)
+
+    operands = (
+        Operand("x", (fours(view) * 4,), "int8"),
+        Operand("blocks", (block_count(view), words), "int32"),
+        Operand("y", (op.units,), dtype, "w"),
+        Operand("fields", (len(FIELDS),), "int32"),
+        *((Operand("offset", (1,), "int32"),) if copied else ()),
+        accumulator(),
+    )
+
+    def arguments(b: Any) -> list[Any]:
+        return [b.x, b.blocks, b.y, op.units, b.fields, b.offset[0] if copied else 0]
+
+    return Block("dot", operands, meaning, f"arm_dsp_dot_{form}_{op.rounding}", arguments)
+
+
+def fully_connected(view: LayerView) -> Lowering:
+    """The rows of a batch, one after the other."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    words = UNITS + fours(view) * UNITS + 2 * UNITS
+    dot, copied = _dot(view, words), copies(view)
+    with Function("fully_connected") as f:
+        inputs = f.input(0, (op.batch, op.depth), x.dtype)
+        blocks = f.constant("blocks", (block_count(view), words), "int32")
+        fields = f.constant("fields", (len(FIELDS),), "int32")
+        out = f.output(0, (op.batch, op.units), y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        row = f.scratch("row", (fours(view) * 4,), "int8") if copied else None
+        offset = f.scratch("offset", (1,), "int32") if copied else None
+        with f.loop(("n", op.batch)) as (n,):
+            constants = {"blocks": blocks, "fields": fields, "y": (out, n, 0), "acc": acc}
+            if copied:
+                copy = _copy(view, layer_arithmetic(view).weight_zero_point)
+                f.place(copy, x=(inputs, n, 0), row=row, offset=offset, acc=acc)
+                f.place(dot, x=row, offset=offset, **constants)
+            else:
+                f.place(dot, x=(inputs, n, 0), **constants)
+    return f.lowering()

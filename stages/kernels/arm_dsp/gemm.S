@@ -1,0 +1,322 @@
+/* GEMM of a panel of 1 to 4 pixels with pairs of output channels, requantized to 8 bits. Thumb-2 with the DSP extension.
+ *
+ *   void arm_dsp_gemm_<ab|bytes>_r<R>_<rows|planes>(const int32_t *panel, const int32_t *pairs, void *out, int count,
+ *                                                   const int32_t *fields);
+ *
+ * A step is two consecutive elements of the depth. The panel holds them as int16, a word for each pixel; a word of weights
+ * holds them for both channels A and B of a pair:
+ *
+ *   ab      two halfwords 256 * b + a. The word itself is a factor: it adds x * (256 * b + a) to S, and its low bytes add x * a
+ *           to A. B is (S - A) >> 8: exact while 256 * B fits int32, which is proved when the weights are packed.
+ *   bytes   a, b of the first element, a, b of the second. For all weights, and for those with a zero point.
+ *
+ * Register blocking of one step, ab (R = 4): 12 instructions for 16 multiply-accumulates.
+ *
+ *              w & 0xff   w           <- weights, 1 load and 1 sxtb16
+ *   pixel 0  x | A0       S0
+ *   pixel 1  x | A1       S1          x: 2 ldrd for four pixels
+ *   pixel 2  x | A2       S2
+ *   pixel 3  x | A3       S3          8 sums + 2 weights + 2 pixels + panel, pairs = r0-r12 and lr
+ *
+ * Three pixels leave registers for two steps of weights: 17 instructions for 24 multiply-accumulates. They need an even
+ * number of steps.
+ *
+ *   panel   [steps][R] words; for `bytes` [R] more: what the weights' zero point adds to each pixel's sums
+ *   pairs   [count][6 + steps] words: bias of A, bias of B (ab: 256 * B + A), two multipliers, two rounders (rounding.py), weights.
+ *           The order in memory is bias, weights, multipliers, rounders: one pointer runs through it.
+ *   out     rows: the pixels' bytes are fields.step apart, channels are neighbours. planes: pixels are neighbours, channels
+ *           are fields.step apart
+ *   fields  steps, step, zero_point, floor, low: a result is max(clamp(y + zero_point, 0, 255), floor) - floor + low
+ *
+ * The loop over steps is unrolled by UNROLL and entered in the middle, so that any number of steps costs the same.
+ */
+    .syntax unified
+    .thumb
+
+#define UNROLL 8
+
+#define pairs r12
+#define panel lr
+
+#define PANEL 0                        /* the frame */
+#define ENTRY 4                        /* where the unrolled loop is entered */
+#define PANEL_END 8
+#define PAIRS_END 12
+#define OUT 16                         /* OUT and STEP, FLOOR and LOW are loaded by pairs */
+#define STEP 20
+#define FLOOR 24
+#define LOW 28
+#define ZERO_POINT 32
+#define FRAME 44
+#define ARGUMENT (FRAME + 36)          /* the fifth */
+
+/* `step` for each row in use: its sums for A and B, its number. */
+.macro for_rows step
+    \step r0, r4, 0
+    .if rows > 1
+    \step r1, r5, 1
+    .endif
+    .if rows > 2
+    \step r2, r6, 2
+    .endif
+    .if rows > 3
+    \step r3, r7, 3
+    .endif
+.endm
+
+/* From the last row, since row 0 holds the biases at first. */
+.macro start_rows
+    .if rows > 3
+    start_row r3, r7, r11
+    .endif
+    .if rows > 2
+    start_row r2, r6, r10
+    .endif
+    .if rows > 1
+    start_row r1, r5, r9
+    .endif
+    .if bytes
+    start_row r0, r4, r8
+    .endif
+.endm
+
+.macro start_row a, b, offset
+    .if bytes
+    add \a, r0, \offset
+    add \b, r4, \offset
+    .else
+    mov \a, r0
+    mov \b, r4
+    .endif
+.endm
+
+.macro multiply_accumulate x, a, b
+    smlad \a, \x, r8, \a
+    smlad \b, \x, r9, \b
+.endm
+
+/* All instructions are of four bytes: the entry is computed. */
+.macro one_step
+    ldr r9, [pairs], #4
+    .if rows > 1
+    ldrd r10, r11, [panel], #8
+    .else
+    ldr r10, [panel], #4
+    .endif
+    sxtb16 r8, r9
+    .if bytes
+    sxtb16 r9, r9, ror #8
+    .endif
+    multiply_accumulate r10, r0, r4
+    .if rows > 1
+    multiply_accumulate r11, r1, r5
+    .endif
+    .if rows == 3
+    ldr r10, [panel], #4
+    .elseif rows == 4
+    ldrd r10, r11, [panel], #8
+    .endif
+    .if rows > 2
+    multiply_accumulate r10, r2, r6
+    .endif
+    .if rows > 3
+    multiply_accumulate r11, r3, r7
+    .endif
+.endm
+
+/* Three pixels: two steps at a time, since a load more fits the registers. The words are factors first, then their low bytes. */
+.macro three_pixels w
+    ldm panel!, {r3, r10, r11}
+    smlad r4, r3, \w, r4
+    smlad r5, r10, \w, r5
+    smlad r6, r11, \w, r6
+    sxtb16 \w, \w
+    smlad r0, r3, \w, r0
+    smlad r1, r10, \w, r1
+    smlad r2, r11, \w, r2
+.endm
+
+.macro two_steps
+    ldrd r8, r9, [pairs], #8
+    three_pixels r8
+    three_pixels r9
+.endm
+
+.macro split_sums a, b, row
+    .if !bytes
+    sub \b, \b, \a
+    asr \b, \b, #8
+    .endif
+.endm
+
+/* Doubles and multiplies: (2 * a * m + 2^31) >> 32. The multiplier is 2 * m modulo 2^32; the sum gives what it lacks. */
+.macro high_multiply a, b, row
+    smmlar \a, \a, r8, \a
+    smmlar \b, \b, r9, \b
+.endm
+
+.macro round a, b, row
+    smmlar \a, \a, r10, panel
+    smmlar \b, \b, r11, panel
+.endm
+
+/* Up to four pixels of a channel into the bytes of c0: r8 is floor, r9 low, in every byte. */
+.macro narrow_plane c0, c1, c2, c3
+    .if rows > 2
+    pkhbt \c0, \c0, \c2, lsl #16
+    .endif
+    .if rows > 3
+    pkhbt \c1, \c1, \c3, lsl #16
+    .endif
+    usat16 \c0, #8, \c0
+    .if rows > 1
+    usat16 \c1, #8, \c1
+    orr \c0, \c0, \c1, lsl #8
+    .endif
+    uqsub8 \c0, \c0, r8
+    uadd8 \c0, \c0, r9
+.endm
+
+.macro write_plane c0, to:vararg
+    .if rows == 4
+    str \c0, [\to]
+    .elseif rows == 1
+    strb \c0, [\to]
+    .else
+    strh \c0, [\to]
+    .endif
+.endm
+
+/* Both channels of a pixel, which are neighbours. */
+.macro write_pixel a, b, row
+    .if \row > 0
+    add r10, r10, r11
+    .endif
+    pkhbt \a, \a, \b, lsl #16
+    usat16 \a, #8, \a
+    orr \a, \a, \a, lsr #8
+    uqsub8 \a, \a, r8
+    uadd8 \a, \a, r9
+    strh \a, [r10]
+.endm
+
+.macro gemm name, row_count, is_bytes, is_planes
+    .set rows, \row_count
+    .set bytes, \is_bytes
+    .set paired, rows == 3 && !bytes   /* steps are taken by twos */
+    .section .text.\name, "ax", %progbits
+    .globl \name
+    .type \name, %function
+    .thumb_func
+    .balign 4
+\name:
+    push {r4-r11, lr}
+    sub sp, sp, #FRAME
+    str r0, [sp, #PANEL]
+    str r2, [sp, #OUT]
+    ldr r4, [sp, #ARGUMENT]
+    ldm r4, {r5-r9}
+    str r6, [sp, #STEP]
+    str r7, [sp, #ZERO_POINT]
+    strd r8, r9, [sp, #FLOOR]
+    add r4, r5, #6
+    mul r4, r4, r3
+    add r4, r1, r4, lsl #2
+    str r4, [sp, #PAIRS_END]
+    mov r6, #rows * 4
+    mla r4, r5, r6, r0
+    str r4, [sp, #PANEL_END]
+    .if paired
+    .set turn, UNROLL / 2
+    lsr r5, r5, #1
+    .else
+    .set turn, UNROLL
+    .endif
+    rsb r5, r5, #0                     /* steps (pairs of steps) that the first turn skips */
+    and r5, r5, #turn - 1
+    mov r6, #(.Lloop_end_\@ - .Lloop_\@) / turn
+    adr r7, .Lloop_\@
+    mla r5, r5, r6, r7
+    orr r5, r5, #1
+    str r5, [sp, #ENTRY]
+    mov pairs, r1
+
+.Lpair_\@:
+    ldrd r0, r4, [pairs], #8
+    .if bytes
+    ldr panel, [sp, #PANEL_END]
+    .if rows == 1
+    ldr r8, [panel]
+    .elseif rows == 2
+    ldrd r8, r9, [panel]
+    .elseif rows == 3
+    ldm panel, {r8-r10}
+    .else
+    ldm panel, {r8-r11}
+    .endif
+    .endif
+    start_rows
+    ldr panel, [sp, #PANEL]
+    .if paired
+    ldr r7, [sp, #PANEL_END]
+    .endif
+    ldr pc, [sp, #ENTRY]
+    .balign 4
+.Lloop_\@:
+    .rept turn
+    .if paired
+    two_steps
+    .else
+    one_step
+    .endif
+    .endr
+.Lloop_end_\@:
+    .if paired
+    cmp panel, r7
+    .else
+    ldr r8, [sp, #PANEL_END]
+    cmp panel, r8
+    .endif
+    bne .Lloop_\@
+
+    for_rows split_sums
+    ldm pairs!, {r8-r11}
+    for_rows high_multiply
+    ldr panel, [sp, #ZERO_POINT]
+    for_rows round
+    ldrd r8, r9, [sp, #FLOOR]
+    ldrd r10, r11, [sp, #OUT]
+    .if \is_planes
+    narrow_plane r0, r1, r2, r3
+    narrow_plane r4, r5, r6, r7
+    write_plane r0, r10
+    write_plane r4, r10, r11
+    .if rows == 3
+    add panel, r10, r11
+    lsr r0, r0, #16
+    lsr r4, r4, #16
+    strb r0, [r10, #2]
+    strb r4, [panel, #2]
+    .endif
+    add r10, r10, r11, lsl #1
+    str r10, [sp, #OUT]
+    .else
+    add panel, r10, #2
+    str panel, [sp, #OUT]
+    for_rows write_pixel
+    .endif
+    ldr r8, [sp, #PAIRS_END]
+    cmp pairs, r8
+    bne .Lpair_\@
+
+    add sp, sp, #FRAME
+    pop {r4-r11, pc}
+    .size \name, . - \name
+.endm
+
+.irp r, 1, 2, 3, 4
+gemm arm_dsp_gemm_ab_r\r\()_rows, \r, 0, 0
+gemm arm_dsp_gemm_ab_r\r\()_planes, \r, 0, 1
+gemm arm_dsp_gemm_bytes_r\r\()_rows, \r, 1, 0
+gemm arm_dsp_gemm_bytes_r\r\()_planes, \r, 1, 1
+.endr

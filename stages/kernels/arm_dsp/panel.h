@@ -1,0 +1,47 @@
+/* Panels: the activations of up to 4 output pixels as gemm.S reads them.
+ *
+ *   panel[step][row] is a word with two activations of the row as int16. The elements of a run, bytes that are neighbours in the
+ *   image such as a row of a window, make steps in this order (packing.py packs the weights alike):
+ *
+ *     four elements 0 1 2 3      steps (0, 2), (1, 3): what sxtb16 makes of a word
+ *     one to three that remain   steps (0, 1), (2, -): the element that is missing is arbitrary and meets a weight of zero
+ *
+ *   Planes give the steps (0, 1), (2, 3), ... of the channels. Behind the last step, panel[steps][row] is the row's offset:
+ *   -weight_zero_point * (sum of the row), which only gemm_bytes reads and which is left out where `offsets` is 0.
+ *
+ * uint8 activations become int8 by flipping the top bit (`flip` 0x80).
+ */
+#ifndef FIRMLINE_ARM_DSP_PANEL_H
+#define FIRMLINE_ARM_DSP_PANEL_H
+
+#include <stdint.h>
+
+/* Where the windows lie; all in elements. `fill` stands outside the image (the input's zero point). */
+struct arm_dsp_geometry {
+    int32_t height, width, channels;
+    int32_t kernel_y, kernel_x;
+    int32_t stride_y, stride_x;
+    int32_t dilation_y, dilation_x;
+    int32_t top, left;
+    int32_t out_width;
+    int32_t fill;
+};
+
+/* Rows of a matrix: row r is at x + r * depth. */
+void arm_dsp_panel_rows(int32_t *panel, const void *x, int32_t rows, int32_t depth, int32_t flip, int32_t offsets,
+                        int32_t weight_zero_point);
+
+/* Columns of a matrix: element k of row r is at x + k * stride + r. */
+void arm_dsp_panel_planes(int32_t *panel, const void *x, int32_t rows, int32_t depth, int32_t stride, int32_t flip,
+                          int32_t offsets, int32_t weight_zero_point);
+
+/* Windows of an NHWC image: row r is the window of output pixel `first + r`, counted along the rows of the output. */
+void arm_dsp_panel_windows(int32_t *panel, const void *x, int32_t first, int32_t rows, const int32_t *geometry, int32_t flip,
+                           int32_t offsets, int32_t weight_zero_point);
+
+/* The functions of panel.S, which describes them. */
+typedef uint32_t *arm_dsp_put_runs(uint32_t *to, const uint8_t *from, int32_t runs, int32_t count, int32_t step);
+
+arm_dsp_put_runs arm_dsp_put_runs_r3, arm_dsp_put_runs_r4;
+
+#endif

@@ -1,0 +1,17 @@
+/* Averages over whole images. */
+#ifndef FIRMLINE_ARM_DSP_POOL_H
+#define FIRMLINE_ARM_DSP_POOL_H
+
+#include <stdint.h>
+
+/* `count` pixels of each channel; flip is 0x80 for int8, whose bytes become unsigned by it, bias 128 then. low and high clip. */
+struct arm_dsp_average {
+    int32_t channels, count, flip, low, high;
+};
+
+/* NCHW: a channel's pixels are neighbours. */
+void arm_dsp_average_planes(const void *x, void *y, const int32_t *fields);
+/* NHWC: a multiple of four channels, at most 255 pixels. */
+void arm_dsp_average_rows(const void *x, void *y, const int32_t *fields);
+
+#endif

@@ -1,0 +1,91 @@
+"""Requantization in two multiplications, and the proof for each channel that it is exact.
+
+The reference scales an accumulator by m * 2^(-31 - s) (`stages.graph.ops`; s = -shift). The kernels do it with SMMLAR
+and SMMLA, (2^32 * sum + x * y [+ 2^31]) >> 32, in two steps:
+
+  t = smmlar(acc, 2m mod 2^32, acc)    (acc * m + 2^30) >> 31, the doubling multiplication: the factor as a signed
+                                       number lacks 2^32 (m >= 2^30 makes it negative), and the sum adds acc * 2^32.
+                                       smmla: (acc * m) >> 31
+  y = smmlar(t, p, zero point)         (t * p + 2^31) >> 32, plus the zero point
+
+Rounding `double` takes t with rounding and wants t / 2^s with halves away from zero. One of these `p` gives it, over
+the range of t that weights, bias and activations admit:
+
+  0               |t| < 2^(s - 1): the result is 0 (channels that died in training)
+  2^(32 - s) + 1  the product is t too far from zero, in units of 2^-32: that turns a negative half away from zero, and
+                  moves nothing else while |t| < 2^(32 - s), because t * 2^(32 - s) is a multiple of 2^(32 - s). For
+                  s <= 12 a larger |t| is at least 2^(s + 8): the result is clipped, whatever its last bit
+
+For shifts as large as those of ADD there is the lowered way: t + (t >> 31), one more instruction, and p = 2^(32 - s).
+
+Rounding `single` takes t without rounding, (t + 2^(s - 1)) >> s, p = 2^(32 - s): a half is an integer, so that what t
+lost below its last bit cannot reach it.
+
+Results are narrowed to 16 bits before they are clipped, so their range must fit, with the zero point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stages.graph.ops import Rounding
+
+MARGIN = 512  # of 16 bits, for the zero point and the kernels' offset of it
+
+
+@dataclass(frozen=True)
+class Range:
+    """Inclusive bounds of each channel's accumulator: int64 arrays [channels]."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+def accumulator_range(weights: NDArray[np.int64], bias: NDArray[np.int64], lowest: int, highest: int) -> Range:
+    """Bounds of bias + sum(x * weights[channel, :]) for x in [lowest, highest]; zero points are subtracted already."""
+    up, down = np.maximum(weights, 0).sum(1), np.minimum(weights, 0).sum(1)
+    return Range(bias + up * lowest + down * highest, bias + up * highest + down * lowest)
+
+
+def doubled(multiplier: NDArray[np.int32]) -> NDArray[np.int32]:
+    """2m modulo 2^32 as int32."""
+    return (multiplier.astype(np.int64) * 2).astype(np.uint32).view(np.int32)
+
+
+def lowered_rounder(shift: int) -> int:
+    """`p` for a t that is lowered by one where it is negative. Raises ValueError for a shift above -2."""
+    if shift > -2:
+        raise ValueError(f"the shift is {shift}: no rounding by multiplication")
+    return 1 << (32 + max(shift, -31))
+
+
+def rounders(
+    multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range, rounding: Rounding
+) -> NDArray[np.int32]:
+    """`p` of each channel. Raises ValueError, naming the channel, where none is exact."""
+    m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
+    s = np.where(m == 0, 2, s)
+    half_ulp = 1 << 30 if rounding == "double" else 0
+    t_low, t_high = (acc.low * m + half_ulp) >> 31, (acc.high * m + half_ulp) >> 31
+    size = np.maximum(np.abs(t_low), np.abs(t_high))
+    half = np.int64(1) << np.maximum(s - 1, 0)
+    unit = np.int64(1) << np.clip(32 - s, 0, 32)
+    if rounding == "double":
+        exact = (s >= 2) & ((size < unit) | (s <= 12))
+        p = unit + 1
+    else:
+        exact = s >= 2
+        p = unit
+    fits = size < (np.int64(32768 - MARGIN) << np.maximum(s, 0))
+    dead = (size < half) & (s >= 1)
+    p = np.where(dead, 0, np.where(exact & fits, p, -1))
+    if p.min() < 0:
+        channel = int(np.argmin(p))
+        raise ValueError(f"channel {channel} has shift {int(shift[channel])}: no exact short rounding of its range")
+    return p.astype(np.int32)

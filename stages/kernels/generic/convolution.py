@@ -1,0 +1,189 @@
+"""CONV_2D and FULLY_CONNECTED as matrix products."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from stages.kernels.generic.base import MAX_DEPTH, GenericKernel, bad_weights, not_eight_bit
+from stages.kernels.generic.parameters import epilogue, parameters, taps
+from stages.kernels.kernel import KernelParams, Lowering
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView, Tensor
+    from stages.targets.spec import Target
+
+_INT8_OFFSET = {"int8": 0, "uint8": 128}
+
+
+class ConvParams(KernelParams):
+    """`pixels` output pixels are gathered and multiplied at a time (0: four, or two when a window is large)."""
+
+    pixels: int = Field(default=0, ge=0, le=64)
+
+
+class Conv2d(GenericKernel):
+    """Convolution as im2col and a 2x8 blocked matrix product; a pointwise int8 NHWC layer reads its input in place.
+
+    Input and output may each be NHWC or NCHW. uint8 inputs become int8 while they are gathered.
+    """
+
+    name = "generic.conv2d"
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    sources = ("gemm.c", "im2col.c")
+    params = ConvParams
+
+    def why_not(self, view: LayerView, target: Target) -> str:
+        depth = window_depth(view)
+        too_deep = f"a window has {depth} elements; int32 sums hold {MAX_DEPTH}" if depth > MAX_DEPTH else ""
+        return not_eight_bit(view) or bad_weights(view) or too_deep
+
+    def pack(self, view: LayerView, params: ConvParams) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.kernels.generic import packing
+
+        op, x = view.op, view.inputs[0]
+        weights, weight_zero_point = packing.signed_weights(view)
+        to_ohwi = {"OHWI": (0, 1, 2, 3), "HWIO": (3, 0, 1, 2), "OIHW": (0, 2, 3, 1)}[op.kernel_layout]
+        ohwi = weights.transpose(to_ohwi)
+        gathered = ohwi.transpose(0, 3, 1, 2) if x.layout == "NCHW" else ohwi
+        flat = np.ascontiguousarray(gathered).reshape(op.out_channels, -1)
+        zero_point = op.input_zero_point - _INT8_OFFSET[x.dtype]
+        constants = {
+            "weights": np.stack([packing.panels(group) for group in np.split(flat, op.groups)]),
+            "channels": packing.channels(view, flat, weight_zero_point, zero_point).reshape(op.groups, -1, 3),
+            "gemm": parameters("fl_gemm", gemm_fields(view, weight_zero_point)),
+        }
+        if not reads_in_place(view):
+            constants["im2col"] = parameters("fl_im2col", im2col_fields(view))
+        return constants
+
+    def lower(self, view: LayerView, params: ConvParams, target: Target) -> Lowering:
+        from stages.kernels.generic.convolution_tir import conv2d
+
+        return conv2d(view, tile_pixels(view, params))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """2.1 instructions for a product, 42 for an output (32-bit machines: 3.3 and 53), 1.5 for a gathered byte."""
+        out, depth = view.outputs[0], window_depth(view)
+        gathered = 0 if reads_in_place(view) else out.elements // view.op.out_channels * view.op.groups * depth
+        return out.elements * (_product(target) * depth + _output(target)) + 1.5 * gathered
+
+
+class FullyConnected(GenericKernel):
+    """Rows of x times rows of w, two by eight at once. uint8 inputs become int8 in a scratch row first."""
+
+    name = "generic.fully_connected"
+    ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
+    sources = ("gemm.c", "im2col.c")
+
+    def why_not(self, view: LayerView, target: Target) -> str:
+        x, y = view.inputs[0], view.outputs[0]
+        if any(_is_interleaved_planes(tensor) for tensor in (x, y)):
+            return "an NCHW input or output is in another order than the weights"
+        too_deep = f"{view.op.depth} inputs; int32 sums hold {MAX_DEPTH}" if view.op.depth > MAX_DEPTH else ""
+        return not_eight_bit(view) or bad_weights(view) or too_deep
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        from stages.kernels.generic import packing
+
+        op, x = view.op, view.inputs[0]
+        weights, weight_zero_point = packing.signed_weights(view)
+        weights = weights.reshape(op.units, op.depth)
+        zero_point = op.input_zero_point - _INT8_OFFSET[x.dtype]
+        fields = {"x_row": op.depth, "y_row": op.units, "y_column": 1, "weight_zero_point": weight_zero_point}
+        constants = {
+            "weights": packing.panels(weights),
+            "channels": packing.channels(view, weights, weight_zero_point, zero_point),
+            "gemm": parameters("fl_gemm", fields | epilogue(op, op.rounding)),
+        }
+        if x.dtype == "uint8":
+            constants["im2col"] = parameters("fl_im2col", row_fields(view))
+        return constants
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.convolution_tir import fully_connected
+
+        return fully_connected(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """3.5 instructions for a product of a single row, else as a convolution."""
+        each = 3.5 if view.op.batch == 1 else _product(target)
+        return view.op.batch * view.op.units * (each * view.op.depth + _output(target))
+
+
+def _product(target: Target) -> float:
+    """Instructions for one product where two rows are computed at once."""
+    return 2.1 if target.word_bits == 64 else 3.3
+
+
+def _output(target: Target) -> float:
+    """Instructions to requantize and store one output."""
+    return 42 if target.word_bits == 64 else 53
+
+
+def window_depth(view: LayerView) -> int:
+    """Elements of one output's window."""
+    op = view.op
+    return int(prod(op.kernel) * op.in_channels // op.groups)
+
+
+def reads_in_place(view: LayerView) -> bool:
+    """Whether windows are single pixels that lie in memory as the matrix product wants them."""
+    op, x = view.op, view.inputs[0]
+    pointwise = op.kernel == (1, 1) and op.stride == (1, 1) and op.padding == (0, 0, 0, 0)
+    return bool(pointwise and x.dtype == "int8" and x.layout != "NCHW")
+
+
+def tile_pixels(view: LayerView, params: ConvParams) -> int:
+    """Output pixels of one matrix product."""
+    out = view.outputs[0]
+    pixels = out.shape[1] * out.shape[2]
+    if reads_in_place(view):
+        return pixels
+    chosen = params.pixels or (4 if window_depth(view) <= 512 else 2)
+    return min(chosen, pixels)
+
+
+def gemm_fields(view: LayerView, weight_zero_point: int) -> dict[str, int]:
+    op, out = view.op, view.outputs[0]
+    planar = out.layout == "NCHW"
+    return {
+        "x_row": op.in_channels if reads_in_place(view) else window_depth(view),
+        "y_row": 1 if planar else op.out_channels,
+        "y_column": out.shape[1] * out.shape[2] if planar else 1,
+        "weight_zero_point": weight_zero_point,
+    } | epilogue(op, op.rounding)
+
+
+def im2col_fields(view: LayerView) -> dict[str, int]:
+    op, x, out = view.op, view.inputs[0], view.outputs[0]
+    return {
+        "height": x.shape[1],
+        "width": x.shape[2],
+        "channels": op.in_channels // op.groups,
+        "pixel": 1 if x.layout == "NCHW" else op.in_channels,
+        **taps(op),
+        "out_width": out.shape[2],
+        "fill": op.input_zero_point - _INT8_OFFSET[x.dtype],
+        "flip": _INT8_OFFSET[x.dtype],
+    }
+
+
+def row_fields(view: LayerView) -> dict[str, int]:
+    """A row of a fully connected layer as an image of one pixel, to make it int8."""
+    ones = ("height", "width", "kernel_height", "kernel_width", "stride_y", "stride_x", "dilation_y", "dilation_x")
+    fields = {**dict.fromkeys(ones, 1), "channels": view.op.depth, "pixel": view.op.depth, "out_width": 1}
+    return fields | {"top": 0, "left": 0, "fill": 0, "flip": _INT8_OFFSET[view.inputs[0].dtype]}
+
+
+def _is_interleaved_planes(tensor: Tensor) -> bool:
+    """Whether an NCHW tensor's bytes are in another order than the same tensor's in NHWC."""
+    return tensor.layout == "NCHW" and tensor.shape[3] > 1 and tensor.shape[1] * tensor.shape[2] > 1

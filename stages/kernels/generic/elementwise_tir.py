@@ -1,0 +1,142 @@
+"""TIR of element-wise layers: loops over the outer axes, around the block `row` of one run of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tvm import tirx
+from tvm.tirx.script.builder import ir as T
+
+from stages.kernels.generic.base import SUFFIX
+from stages.kernels.generic.parameters import FIELDS
+from stages.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.kernels.tir.fixed_point import clamp, requantize, widen
+from stages.kernels.tir.strides import broadcast_strides, logical_strides, offset, walk
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+
+_BIGGEST = 1024.0  # beyond every 8-bit value, whatever the zero point
+
+
+def add(view: LayerView) -> Lowering:
+    op = view.op
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        shifted = [(widen(x[i]) - op.zero_points[i]) * (1 << op.left_shift) for i in range(2)]
+        scaled = [requantize(shifted[i], op.multipliers[i], op.shifts[i], op.rounding) for i in range(2)]
+        total = scaled[0] + scaled[1] if op.op == "add" else scaled[0] - scaled[1]
+        return _clamped(view, requantize(total, op.output_multiplier, op.output_shift, op.rounding))
+
+    return _layer(view, f"fl_add_{SUFFIX[view.inputs[0].dtype]}", value, {"add": _fields("fl_add")})
+
+
+def mul(view: LayerView) -> Lowering:
+    op = view.op
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        product = (widen(x[0]) - op.zero_points[0]) * (widen(x[1]) - op.zero_points[1])
+        return _clamped(view, requantize(product, op.output_multiplier, op.output_shift, op.rounding))
+
+    return _layer(view, f"fl_mul_{SUFFIX[view.inputs[0].dtype]}", value, {"mul": _fields("fl_mul")})
+
+
+def table(view: LayerView) -> Lowering:
+    """No micro-kernel: the loop is all there is, and TVM cannot prove two indices equal that are loaded."""
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        return b.table[T.bitwise_and(widen(x[0]), 255)]
+
+    return _layer(view, "", value, {"table": Operand("table", (256,), view.outputs[0].dtype)})
+
+
+def requantize_layer(view: LayerView) -> Lowering:
+    op = view.op
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        return _clamped(view, requantize(widen(x[0]) - op.input_zero_point, op.multiplier, op.shift, op.rounding))
+
+    function = f"fl_requantize_{SUFFIX[view.inputs[0].dtype]}"
+    return _layer(view, function, value, {"requantize": _fields("fl_requantize")})
+
+
+def quantize(view: LayerView) -> Lowering:
+    """The quotient goes to int32 towards zero, then one step away from it when the rest is a half or more."""
+    op = view.op
+    scale = T.float32(op.scale)
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        ratio = tirx.Select(x[0] / scale > T.float32(-_BIGGEST), x[0] / scale, T.float32(-_BIGGEST))
+        bounded = tirx.Select(ratio < T.float32(_BIGGEST), ratio, T.float32(_BIGGEST))
+        whole = T.Cast("int32", bounded)
+        rest = bounded - T.Cast("float32", whole)
+        up, down = T.Cast("int32", rest >= T.float32(0.5)), T.Cast("int32", rest <= T.float32(-0.5))
+        return _clamped(view, whole + up - down)
+
+    constants = [scale, op.output_zero_point, op.act_min, op.act_max]
+    return _layer(view, "fl_quantize", value, {}, constants)
+
+
+def dequantize(view: LayerView) -> Lowering:
+    op = view.op
+    scale = T.float32(op.scale)
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        return scale * T.Cast("float32", widen(x[0]) - op.input_zero_point)
+
+    function = f"fl_dequantize_{SUFFIX[view.inputs[0].dtype]}"
+    return _layer(view, function, value, {}, [scale, op.input_zero_point])
+
+
+def _fields(structure: str) -> Operand:
+    return Operand(structure.removeprefix("fl_"), (len(FIELDS[structure]),), "int32")
+
+
+def _clamped(view: LayerView, scaled: Any) -> Any:
+    op = view.op
+    return T.Cast(view.outputs[0].dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
+
+
+def _layer(
+    view: LayerView,
+    function: str,
+    value: Callable[[Sequence[Any], Any], Any],
+    constants: dict[str, Operand],
+    extra: Sequence[Any] = (),
+) -> Lowering:
+    """y[i] = value of the inputs' elements; `value(elements, operands)` builds the expression.
+
+    The C function gets (inputs..., y, count, step of each input, constants..., extra...); '' is none.
+    """
+    out = view.outputs[0]
+    axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in view.inputs))
+    run, outer = axes[-1], axes[:-1]
+    steps = run.strides[1:]
+    names = [f"x{i}" for i in range(len(view.inputs))]
+
+    def meaning(b: Any) -> None:
+        with loop(("i", run.extent)) as i:
+            elements = [getattr(b, name)[i * step if step != 1 else i] for name, step in zip(names, steps, strict=True)]
+            store(b.y, value(elements, b), i)
+
+    def arguments(b: Any) -> list[Any]:
+        given = [getattr(b, key) for key in constants]
+        return [*(getattr(b, name) for name in names), b.y, run.extent, *steps, *given, *extra]
+
+    operands = (
+        *(Operand(n, ((run.extent - 1) * s + 1,), x.dtype) for n, s, x in zip(names, steps, view.inputs, strict=True)),
+        *constants.values(),
+        Operand("y", (run.extent,), out.dtype, "w"),
+    )
+    row = Block("row", operands, meaning, function, arguments)
+    with Function(view.op.op) as f:
+        inputs = [f.input(i, (x.elements,), x.dtype) for i, x in enumerate(view.inputs)]
+        given = {key: f.constant(key, operand.shape, operand.dtype) for key, operand in constants.items()}
+        y = f.output(0, (out.elements,), out.dtype)
+        with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as variables:
+            starts = [offset(variables, outer, k) for k in range(len(inputs) + 1)]
+            regions = {n: (buffer, starts[1 + k]) for k, (n, buffer) in enumerate(zip(names, inputs, strict=True))}
+            f.place(row, **regions, **given, y=(y, starts[0]))
+    return f.lowering()

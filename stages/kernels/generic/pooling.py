@@ -1,0 +1,57 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.generic.base import GenericKernel, not_eight_bit
+from stages.kernels.generic.parameters import parameters, taps
+from stages.kernels.kernel import Lowering
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.targets.spec import Target
+
+
+class Pool2d(GenericKernel):
+    """One image at a time; input and output may each be NHWC or NCHW."""
+
+    name = "generic.pool2d"
+    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
+    sources = ("pool.c",)
+
+    def why_not(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op, x, y = view.op, view.inputs[0], view.outputs[0]
+        channels = x.shape[3]
+        fields = {
+            "height": x.shape[1],
+            "width": x.shape[2],
+            "out_height": y.shape[1],
+            "out_width": y.shape[2],
+            "channels": channels,
+            **taps(op),
+            "low": op.act_min,
+            "high": op.act_max,
+        }
+        for letter, tensor in (("x", x), ("y", y)):
+            planar = tensor.layout == "NCHW"
+            fields[f"{letter}_pixel"] = 1 if planar else channels
+            fields[f"{letter}_channel"] = tensor.shape[1] * tensor.shape[2] if planar else 1
+        return {"pool": parameters("fl_pool", fields)}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.pooling_tir import pool2d
+
+        return pool2d(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """5 instructions for an element of a window, 40 for an output."""
+        return view.outputs[0].elements * (5.0 * prod(view.op.kernel) + 40)

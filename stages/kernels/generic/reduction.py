@@ -1,0 +1,118 @@
+"""MEAN, SOFTMAX and L2_NORMALIZATION."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.generic.base import GenericKernel, not_eight_bit
+from stages.kernels.generic.parameters import epilogue, parameters
+from stages.kernels.kernel import Lowering
+from stages.kernels.tir.strides import Axis, logical_strides, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.targets.spec import Target
+
+
+class Mean(GenericKernel):
+    """A run of means at a time; any axes that are at most two runs in memory, any layouts."""
+
+    name = "generic.mean"
+    ops: ClassVar[frozenset[str]] = frozenset({"mean"})
+    sources = ("mean.c",)
+
+    def why_not(self, view: LayerView, target: Target) -> str:
+        runs = len(mean_axes(view)[1])
+        return not_eight_bit(view) or (f"the axes are {runs} runs in memory; this kernel sums 2" if runs > 2 else "")
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op = view.op
+        kept, (outer, inner) = mean_axes(view)[0], two(mean_axes(view)[1])
+        fields = {
+            "x_step": kept[-1].strides[1],
+            "extent0": outer.extent,
+            "step0": outer.strides[0],
+            "extent1": inner.extent,
+            "step1": inner.strides[0],
+            "offset": op.input_zero_point * op.count,
+            "multiplier": op.multiplier,
+            "shift": op.shift,
+        }
+        return {"mean": parameters("fl_mean", fields | epilogue(op, op.rounding))}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.reduction_tir import mean
+
+        return mean(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """4 instructions for an input, 30 for an output."""
+        return 4.0 * view.inputs[0].elements + 30 * view.outputs[0].elements
+
+
+class Softmax(GenericKernel):
+    """One row at a time: its maximum, the sum of the exponentials from a table, the quotients."""
+
+    name = "generic.softmax"
+    ops: ClassVar[frozenset[str]] = frozenset({"softmax"})
+    sources = ("softmax.c",)
+
+    def why_not(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {"exp": view.constant("exp")}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.reduction_tir import softmax
+
+        return softmax(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """45 instructions for an element, 300 for a row."""
+        elements = view.outputs[0].elements
+        return 45.0 * elements + 300 * elements / view.outputs[0].shape[-1]
+
+
+class L2Normalization(GenericKernel):
+    """One row at a time: the sum of its squares, one over the root of that, the products."""
+
+    name = "generic.l2_normalization"
+    ops: ClassVar[frozenset[str]] = frozenset({"l2_normalization"})
+    sources = ("l2_normalization.c",)
+
+    def why_not(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.reduction_tir import l2_normalization
+
+        return l2_normalization(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """35 instructions for an element, 400 for a row."""
+        elements = view.outputs[0].elements
+        return 35.0 * elements + 400 * elements / view.outputs[0].shape[-1]
+
+
+def mean_axes(view: LayerView) -> tuple[list[Axis], list[Axis]]:
+    """Axes to loop over: those that stay, with strides of (output, input), and those that are summed, of (input,)."""
+    x, y = view.inputs[0], view.outputs[0]
+    summed = {axis % len(x.shape) for axis in view.op.axes}
+    kept = [axis for axis in range(len(x.shape)) if axis not in summed]
+    steps = logical_strides(x)
+    out = logical_strides(y)
+    if len(y.shape) == len(x.shape):  # keep_dims: summed axes are there with one element
+        out = tuple(out[axis] for axis in kept)
+    inputs = [steps[axis] for axis in kept]
+    stays = walk([x.shape[axis] for axis in kept], out, inputs) if kept else walk([], (), ())
+    return stays, walk([x.shape[axis] for axis in sorted(summed)], [steps[axis] for axis in sorted(summed)])
+
+
+def two(axes: list[Axis]) -> tuple[Axis, Axis]:
+    """One or two axes as an outer and an inner one."""
+    return (axes[0], axes[1]) if len(axes) == 2 else (Axis(1, (0,)), axes[0])

@@ -1,0 +1,181 @@
+"""TIR of MEAN, SOFTMAX and L2_NORMALIZATION."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.kernels.generic.base import SUFFIX
+from stages.kernels.generic.parameters import FIELDS
+from stages.kernels.generic.reduction import mean_axes, two
+from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
+from stages.kernels.tir.fixed_point import clamp, divide_by_pot, high_mul, int64, maximum, requantize, select, widen
+from stages.kernels.tir.strides import logical_strides, offset, walk
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+
+
+def mean(view: LayerView) -> Lowering:
+    """The loops around a run of means."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    kept, summed = mean_axes(view)
+    run, (outer, inner) = kept[-1], two(summed)
+    reach = sum((axis.extent - 1) * axis.strides[-1] for axis in (run, *summed)) + 1
+
+    def meaning(b: Any) -> None:
+        with loop(("i", run.extent)) as i:
+            store(b.acc, -op.input_zero_point * op.count, 0)
+            with loop(("a", outer.extent), ("b", inner.extent)) as (j, k):
+                element = b.x[i * run.strides[1] + j * outer.strides[0] + k * inner.strides[0]]
+                store(b.acc, b.acc[0] + widen(element), 0)
+            scaled = requantize(b.acc[0], op.multiplier, op.shift, op.rounding) + op.output_zero_point
+            store(b.y, T.Cast(y.dtype, clamp(scaled, op.act_min, op.act_max)), i)
+
+    operands = (
+        Operand("x", (reach,), x.dtype),
+        Operand("mean", (len(FIELDS["fl_mean"]),), "int32"),
+        Operand("y", (run.extent,), y.dtype, "w"),
+        accumulator(),
+    )
+    function = f"fl_mean_{SUFFIX[x.dtype]}"
+    row = Block("row", operands, meaning, function, lambda b: [b.x, b.y, run.extent, b.mean])
+    with Function("mean") as f:
+        source = f.input(0, (x.elements,), x.dtype)
+        fields = f.constant("mean", (len(FIELDS["fl_mean"]),), "int32")
+        target = f.output(0, (y.elements,), y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(kept[:-1]))) as at:
+            f.place(row, x=(source, offset(at, kept, 1)), y=(target, offset(at, kept, 0)), mean=fields, acc=acc)
+    return f.lowering()
+
+
+def softmax(view: LayerView) -> Lowering:
+    return _rows(view, _softmax_row(view), ("exp", (256,), "int32"))
+
+
+def l2_normalization(view: LayerView) -> Lowering:
+    return _rows(view, _l2_row(view))
+
+
+def _rows(view: LayerView, row: Block, *constants: tuple[str, tuple[int, ...], str]) -> Lowering:
+    """The loops around the block of a row, whose elements may be apart (NCHW). One-element operands are scratch."""
+    x, y = view.inputs[0], view.outputs[0]
+    axes = walk(x.shape[:-1], logical_strides(y)[:-1], logical_strides(x)[:-1])
+    with Function(view.op.op) as f:
+        source = f.input(0, (x.elements,), x.dtype)
+        others = {key: f.constant(key, shape, dtype) for key, shape, dtype in constants}
+        target = f.output(0, (y.elements,), y.dtype)
+        for operand in row.operands:
+            if operand.access == "rw":
+                others[operand.name] = f.scratch(operand.name, operand.shape, operand.dtype)
+        with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(axes))) as at:
+            f.place(row, x=(source, offset(at, axes, 1)), y=(target, offset(at, axes, 0)), **others)
+    return f.lowering()
+
+
+def _row_operands(view: LayerView) -> tuple[Operand, Operand]:
+    """The last axis of the input and of the output."""
+    x, y = view.inputs[0], view.outputs[0]
+    count, x_step, y_step = _row_steps(view)
+    return Operand("x", ((count - 1) * x_step + 1,), x.dtype), Operand("y", ((count - 1) * y_step + 1,), y.dtype, "w")
+
+
+def _row_steps(view: LayerView) -> tuple[int, int, int]:
+    """Elements of a row, and the steps between neighbours in the input and in the output."""
+    x, y = view.inputs[0], view.outputs[0]
+    return x.shape[-1], logical_strides(x)[-1], logical_strides(y)[-1]
+
+
+def _leading_zeros(count: Any, value: Any) -> None:
+    """Counts the leading zeros of an int64 expression in [0, 2^32), as of 32 bits, into count[0]."""
+    store(count, 0, 0)
+    with loop(("bit", 32)) as bit:
+        below = value < T.shift_left(T.int64(1), int64(bit))
+        store(count, count[0] + T.Cast("int32", below), 0)
+
+
+def _softmax_row(view: LayerView) -> Block:
+    """The formula of `stages.graph.ops.Softmax` on one row."""
+    dtype, (count, x_step, y_step) = view.inputs[0].dtype, _row_steps(view)
+    lowest = -128 if dtype == "int8" else 0
+
+    def meaning(b: Any) -> None:
+        store(b.top, lowest, 0)
+        with loop(("i", count)) as i:
+            store(b.top, maximum(widen(b.x[i * x_step]), b.top[0]), 0)
+        store(b.total, 0, 0)
+        with loop(("i", count)) as i, position("d", b.top[0] - widen(b.x[i * x_step])) as d:
+            store(b.total, b.total[0] + T.Cast("int32", divide_by_pot(int64(b.exp[d]), 12)), 0)
+        total = T.bitwise_and(int64(b.total[0]), T.int64(0xFFFFFFFF))
+        _leading_zeros(b.zeros, total)
+        store(b.half, T.Cast("int32", T.shift_right(T.shift_left(total, int64(b.zeros[0])), T.int64(1))), 0)
+        store(b.scale, T.Cast("int32", high_mul(b.half[0], -1010580540) + T.int64(1515870810)), 0)
+        with loop(("step", 3)):
+            error = T.int64(1 << 29) - high_mul(b.half[0], b.scale[0])
+            change = _saturated(high_mul(b.scale[0], error) * T.int64(4))
+            store(b.scale, b.scale[0] + change, 0)
+        store(b.scale, _saturated(int64(b.scale[0]) * T.int64(2)), 0)
+        with loop(("i", count)) as i, position("d", b.top[0] - widen(b.x[i * x_step])) as d:
+            shift = 35 - b.zeros[0]
+            part = divide_by_pot(high_mul(b.scale[0], b.exp[d]), T.min(shift, 31))
+            value = select(shift > 31, 0, T.Cast("int32", part))
+            store(b.y, T.Cast(dtype, clamp(value + lowest, lowest, lowest + 255)), i * y_step)
+
+    source, target = _row_operands(view)
+    cells = (accumulator(name) for name in ("top", "total", "zeros", "half", "scale"))
+    operands = (source, Operand("exp", (256,), "int32"), target, *cells)
+    function = f"fl_softmax_{SUFFIX[dtype]}"
+    return Block("row", operands, meaning, function, lambda b: [b.x, b.exp, b.y, count, x_step, y_step])
+
+
+def _l2_row(view: LayerView) -> Block:
+    """The formula of `stages.graph.ops.L2Normalization` on one row.
+
+    Its loop while n >= 2^29 runs at most once, as n < 2^31.
+    """
+    dtype, (count, x_step, y_step) = view.inputs[0].dtype, _row_steps(view)
+    zero_point = view.op.input_zero_point
+
+    def meaning(b: Any) -> None:
+        store(b.n, 0, 0)
+        with loop(("i", count)) as i:
+            d = widen(b.x[i * x_step]) - zero_point
+            store(b.n, b.n[0] + d * d, 0)
+        store(b.unit, T.Cast("int32", b.n[0] <= 1), 0)
+        store(b.shift, 11 + T.Cast("int32", b.n[0] >= 1 << 29), 0)
+        store(b.n, select(b.n[0] >= 1 << 29, T.truncdiv(b.n[0], 4), b.n[0]), 0)
+        store(b.n, maximum(T.int32(2), b.n[0]), 0)  # below, `unit` decides
+        _leading_zeros(b.pairs, int64(b.n[0]))
+        store(b.pairs, T.truncdiv(b.pairs[0] - 1, 2) - 1, 0)
+        normal = T.shift_left(b.n[0], b.pairs[0] * 2)
+        store(b.n, T.Cast("int32", divide_by_pot(int64(T.shift_right(normal, T.int32(1))), 1)), 0)
+        store(b.r, T.int32(1 << 28), 0)
+        with loop(("step", 5)):
+            cube = _saturated(high_mul(T.Cast("int32", high_mul(b.r[0], b.r[0])), b.r[0]) * T.int64(64))
+            store(b.cube, cube, 0)
+            change = high_mul(b.r[0], 3 << 27) - high_mul(b.n[0], b.cube[0])
+            store(b.r, _saturated(change * T.int64(8)), 0)
+        store(b.shift, b.pairs[0] - b.shift[0], 0)
+        multiplier = T.shift_left(T.Cast("int32", high_mul(b.r[0], 1518500250)), maximum(b.shift[0], T.int32(0)))
+        store(b.r, select(b.unit[0] > 0, T.int32((1 << 31) - 1), multiplier), 0)
+        store(b.shift, select(b.unit[0] > 0, 0, select(b.shift[0] < 0, b.shift[0], 0)), 0)
+        with loop(("i", count)) as i:
+            d = widen(b.x[i * x_step]) - zero_point
+            if dtype == "uint8":
+                value = clamp(requantize(d * 128, b.r[0], b.shift[0], "double") + 128, 0, 255)
+            else:
+                value = clamp(requantize(d, b.r[0], b.shift[0] + 7, "double"), -128, 127)
+            store(b.y, T.Cast(dtype, value), i * y_step)
+
+    cells = (accumulator(name) for name in ("n", "unit", "shift", "pairs", "r", "cube"))
+    arguments = [count, x_step, y_step, zero_point]
+    function = f"fl_l2_normalize_{SUFFIX[dtype]}"
+    return Block("row", (*_row_operands(view), *cells), meaning, function, lambda b: [b.x, b.y, *arguments])
+
+
+def _saturated(x: Any) -> Any:
+    """An int64 expression as the nearest int32."""
+    return T.Cast("int32", T.min(T.max(x, T.int64(-(1 << 31))), T.int64((1 << 31) - 1)))

@@ -1,0 +1,118 @@
+"""The kernel descriptor: what a micro-kernel can do, how it wants its constants, and its meaning in TIR.
+
+A kernel is three things that the tests hold against each other:
+
+  workload     a TIR function that computes the layer and *is* its meaning: runs, lowered to plain C, without any kernel
+  intrinsics   for named blocks of the workload: the block's meaning (desc) and the call of the C micro-kernel (impl).
+               `Schedule.tensorize` replaces one by the other only where TVM finds them structurally equal
+  sources      the C (or assembly) of the micro-kernels
+
+The loop nest, tiling and packing stay in TIR; the C micro-kernel is the body of one tile.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    import numpy as np
+    from tvm.tirx import PrimFunc
+
+    from stages.graph import LayerView
+    from stages.targets.spec import Target
+
+
+class KernelParams(BaseModel):
+    """Tunable parameters of a kernel (block sizes, unrolling); a recipe rule's `params` are validated by it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+@dataclass(frozen=True)
+class Intrinsic:
+    """`block` of the workload is replaced by a call: desc is its meaning, impl the TIR that calls the C function."""
+
+    block: str
+    desc: PrimFunc
+    impl: PrimFunc
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """A layer as TIR.
+
+    Every buffer parameter of `workload` has a role in `roles`, same order: `input:0`, `output:0`, `constant:<key>` (a
+    key of `pack_for`), `scratch:<name>`. Buffers allocated inside the function become scratch when it is emitted.
+    """
+
+    workload: PrimFunc
+    roles: tuple[str, ...]
+    intrinsics: Sequence[Intrinsic] = ()
+
+
+class Kernel(ABC):
+    """One kernel. Stateless: everything about a layer comes in through its view.
+
+    name      `<isa>.<kernel>`, what recipes and reports write
+    ops       the values of `Layer.op.op` it is for
+    sources   files of the kernel's folder that firmware using it is compiled with (.c, .S); a file of another
+              kernel folder is `../neon/windows.c`
+    headers   files of the kernel's folder that declare the functions its intrinsics call; the emitted layers include
+              them. What sources and headers include is found in the same folder and in `stages/kernels/include`
+    in_place  element i of the output depends on element i of each input alone, and is written after they are read: the
+              output may take the memory of an input of the same size that nothing reads afterwards
+    """
+
+    name: ClassVar[str]
+    ops: ClassVar[frozenset[str]]
+    sources: ClassVar[tuple[str, ...]]
+    headers: ClassVar[tuple[str, ...]] = ()
+    params: ClassVar[type[KernelParams]] = KernelParams
+    in_place: ClassVar[bool] = False
+
+    @property
+    def folder(self) -> Path:
+        """The folder of `stages/kernels` this kernel lives in."""
+        import inspect
+
+        return Path(inspect.getfile(type(self))).parent
+
+    @abstractmethod
+    def why_not(self, view: LayerView, target: Target) -> str:
+        """The reason this kernel cannot compute the layer on the target, '' when it can: layouts, types, bounds."""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        """Constants as the kernel reads them, by key: in this form they go to the weights' section."""
+        return {}
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        """What tensorize calls: `pack`, for kernels whose packing depends on the target (its word size) as well."""
+        return self.pack(view, params)
+
+    def candidates(self, view: LayerView, target: Target) -> Sequence[KernelParams]:
+        """Parameters worth comparing for a layer that the kernel can compute; the first are the defaults.
+
+        `doit calibrate` measures each, and tensorize takes the cheapest unless a rule gives parameters.
+        """
+        return (self.params(),)
+
+    def overlays(self, view: LayerView) -> bool:
+        """Whether this layer's output may take the memory of an input of the same size that nothing reads afterwards.
+
+        `in_place` kernels always may; others where each result is written after all that is read from its place.
+        """
+        return self.in_place
+
+    @abstractmethod
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        """The layer as TIR with named blocks. Imports tvm."""
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Estimated instructions of one call, used to choose when no measured cost is there."""
+        raise LookupError(f"{self.name} states no cost")

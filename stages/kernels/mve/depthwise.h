@@ -1,0 +1,34 @@
+/* Depthwise convolution of sixteen channels at a time. */
+#ifndef FIRMLINE_MVE_DEPTHWISE_H
+#define FIRMLINE_MVE_DEPTHWISE_H
+
+#include <stdint.h>
+
+/* An NHWC image of which a group of channels is taken; `pixel` is the bytes from a pixel to the next. `fill` stands outside of the
+ * image: the zero point as int8. `flip` is 0x80 for uint8 activations, which become int8 by it, else 0; the results are flipped back.
+ * zero_point, low and high are those of the output as int8. `pitch` is the bytes of a line in scratch. */
+struct mve_depthwise {
+    int32_t height, width, pixel, out_height, out_width;
+    int32_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x, top, left;
+    int32_t fill, flip, zero_point, low, high, pitch;
+};
+
+/* A row of outputs of 3x3: depthwise3x3.S. */
+typedef void mve_row3x3(uint8_t *y, const int8_t *top, const int8_t *middle, const int8_t *bottom, const int32_t *constants,
+                        int32_t channels, const struct mve_depthwise *d);
+
+mve_row3x3 mve_row3x3_exact_s1, mve_row3x3_exact_s2, mve_row3x3_lowered_s1, mve_row3x3_lowered_s2;
+mve_row3x3 mve_row3x3_exact_s1_clipped, mve_row3x3_exact_s2_clipped;
+mve_row3x3 mve_row3x3_lowered_s1_clipped, mve_row3x3_lowered_s2_clipped;
+
+/* All outputs of `channels` (1 to 16) channels: depthwise.c. The others are for one row function each. */
+typedef void mve_depthwise(const void *x, const int32_t *constants, void *y, int32_t channels, int8_t *lines,
+                           const int32_t *fields);
+
+/* Weights of mve_depthwise_wide, [ky][kx][2][16], are each the sum of two: for uint8 weights far from their zero point. */
+mve_depthwise mve_depthwise_any, mve_depthwise_wide;
+mve_depthwise mve_depthwise3x3_exact_s1, mve_depthwise3x3_exact_s2, mve_depthwise3x3_lowered_s1, mve_depthwise3x3_lowered_s2;
+mve_depthwise mve_depthwise3x3_exact_s1_clipped, mve_depthwise3x3_exact_s2_clipped;
+mve_depthwise mve_depthwise3x3_lowered_s1_clipped, mve_depthwise3x3_lowered_s2_clipped;
+
+#endif

@@ -1,0 +1,162 @@
+/* A row of outputs of a depthwise 3x3 for 16 channels. Armv8.1-M with MVE (integer).
+ *
+ *   void mve_row3x3_<mode>_s<stride>[_clipped](uint8_t *y, const int8_t *top, const int8_t *middle, const int8_t *bottom,
+ *                                              const int32_t *constants, int32_t channels, const struct mve_depthwise *d);
+ *
+ *   y          out_width pixels, `pixel` bytes apart; `channels` (1 to 16) bytes of each are written
+ *   top ...    lines of [columns][16] activations
+ *   constants  [9][16] weights; [3][4][4] bias, multiplier, rounder: vector j is of channels j, j + 4, j + 8, j + 12
+ *   d          see depthwise.h
+ *   mode       exact, lowered: rounding.py
+ *   clipped    clips to low ... high and flips; else the bounds are those of int8, where narrowing saturates anyway
+ *
+ * Two taps at a time; products are int16, and two of them fit (packing checks that no two weights of a pair are -128):
+ *
+ *   x * w   even = vmullb, odd = vmullt      16 products in two vectors
+ *   even += x' * w', odd += x' * w'          x' is loaded twice: its register takes the first product, there is no other
+ *   q4 += vmovlb even, q5 += vmovlb odd, q6 += vmovlt even, q7 += vmovlt odd
+ *
+ * Narrowing runs the other way: q4 and q6 interleave to the even, q5 and q7 to the odd channels, and those to 16 bytes.
+ * 119 instructions (clipped: 125) for 144 multiply-accumulates and 16 outputs.
+ */
+    .syntax unified
+    .thumb
+
+#define FIELD_PIXEL 8
+#define FIELD_OUT_WIDTH 16
+#define FIELD_FLIP 56                  /* then zero_point, low, high */
+#define BIAS 144
+#define MULTIPLIER (BIAS + 64)
+#define ROUNDER (BIAS + 128)
+
+    /* The sums of the first pair of taps; their registers are free before. */
+.macro first_taps row0, at0, row1, at1
+    vldrb.8 q0, [\row0, #\at0]
+    vldrw.32 q1, [r4]
+    vmullb.s8 q2, q0, q1
+    vmullt.s8 q3, q0, q1
+    vldrb.8 q0, [\row1, #\at1]
+    vldrw.32 q1, [r4, #16]
+    vmullb.s8 q4, q0, q1
+    vmullt.s8 q5, q0, q1
+    vadd.i16 q2, q2, q4
+    vadd.i16 q3, q3, q5
+    vmovlb.s16 q4, q2
+    vmovlb.s16 q5, q3
+    vmovlt.s16 q6, q2
+    vmovlt.s16 q7, q3
+.endm
+
+    /* q2 and q3 to the sums. */
+.macro add_products
+    vmovlb.s16 q0, q2
+    vmovlt.s16 q1, q2
+    vadd.i32 q4, q4, q0
+    vadd.i32 q6, q6, q1
+    vmovlb.s16 q0, q3
+    vmovlt.s16 q1, q3
+    vadd.i32 q5, q5, q0
+    vadd.i32 q7, q7, q1
+.endm
+
+    /* Taps \tap and the next; their activations are at \at0 of line \row0 and at \at1 of \row1. */
+.macro two_taps tap, row0, at0, row1, at1
+    vldrb.8 q0, [\row0, #\at0]
+    vldrw.32 q1, [r4, #(16 * \tap)]
+    vmullb.s8 q2, q0, q1
+    vmullt.s8 q3, q0, q1
+    vldrb.8 q0, [\row1, #\at1]
+    vldrw.32 q1, [r4, #(16 * \tap + 16)]
+    vmullb.s8 q0, q0, q1
+    vadd.i16 q2, q2, q0
+    vldrb.8 q0, [\row1, #\at1]
+    vmullt.s8 q0, q0, q1
+    vadd.i16 q3, q3, q0
+    add_products
+.endm
+
+.macro last_tap row, at
+    vldrb.8 q0, [\row, #\at]
+    vldrw.32 q1, [r4, #128]
+    vmullb.s8 q2, q0, q1
+    vmullt.s8 q3, q0, q1
+    add_products
+.endm
+
+    /* Vector \j of the sums. */
+.macro scale sum, j, mode
+    vldrw.32 q0, [r4, #(BIAS + 16 * \j)]
+    vldrw.32 q1, [r4, #(MULTIPLIER + 16 * \j)]
+    vldrw.32 q2, [r4, #(ROUNDER + 16 * \j)]
+    vadd.i32 \sum, \sum, q0
+    vqrdmulh.s32 \sum, \sum, q1
+    .ifc \mode,lowered
+    vshr.s32 q0, \sum, #31
+    vadd.i32 \sum, \sum, q0
+    .endif
+    vqrdmulh.s32 \sum, \sum, q2
+.endm
+
+.macro row3x3 mode, stride, clipped
+    .section .text.mve_row3x3_\mode\()_s\stride\clipped, "ax", %progbits
+    .balign 4
+    .global mve_row3x3_\mode\()_s\stride\clipped
+    .thumb_func
+    .type mve_row3x3_\mode\()_s\stride\clipped, %function
+mve_row3x3_\mode\()_s\stride\clipped:
+    push {r4-r10, lr}
+    vpush {d8-d15}
+    ldrd r4, r6, [sp, #96]             /* constants, channels */
+    ldr r7, [sp, #104]
+    vctp.8 r6
+    ldr r5, [r7, #FIELD_PIXEL]
+    ldr lr, [r7, #FIELD_OUT_WIDTH]
+    ldrd r10, r6, [r7, #FIELD_FLIP]    /* and zero_point */
+    ldrd r8, r9, [r7, #(FIELD_FLIP + 8)]
+1:  first_taps r1, 0, r1, 16
+    two_taps 2, r1, 32, r2, 0
+    two_taps 4, r2, 16, r2, 32
+    two_taps 6, r3, 0, r3, 16
+    last_tap r3, 32
+    scale q4, 0, \mode
+    scale q5, 1, \mode
+    scale q6, 2, \mode
+    scale q7, 3, \mode
+    vqmovnb.s32 q4, q4
+    vqmovnb.s32 q5, q5
+    vqmovnt.s32 q4, q6
+    vqmovnt.s32 q5, q7
+    vqadd.s16 q4, q4, r6
+    vqadd.s16 q5, q5, r6
+    vqmovnb.s16 q4, q4
+    vqmovnt.s16 q4, q5
+    .ifc \clipped,_clipped
+    vdup.8 q0, r8
+    vdup.8 q1, r9
+    vdup.8 q2, r10
+    vmax.s8 q4, q4, q0
+    vmin.s8 q4, q4, q1
+    veor q4, q4, q2
+    .endif
+    add r1, r1, #(16 * \stride)
+    add r2, r2, #(16 * \stride)
+    add r3, r3, #(16 * \stride)
+    vpst
+    vstrbt.8 q4, [r0]
+    add r0, r0, r5
+    subs lr, lr, #1
+    bne.w 1b
+    vpop {d8-d15}
+    pop {r4-r10, pc}
+    .size mve_row3x3_\mode\()_s\stride\clipped, . - mve_row3x3_\mode\()_s\stride\clipped
+.endm
+
+.macro row3x3_modes stride, clipped
+    row3x3 exact, \stride, \clipped
+    row3x3 lowered, \stride, \clipped
+.endm
+
+    row3x3_modes 1
+    row3x3_modes 2
+    row3x3_modes 1, _clipped
+    row3x3_modes 2, _clipped

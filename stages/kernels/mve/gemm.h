@@ -1,0 +1,30 @@
+/* Convolution and fully connected layers as products of matrices. */
+#ifndef FIRMLINE_MVE_GEMM_H
+#define FIRMLINE_MVE_GEMM_H
+
+#include <stdint.h>
+
+/* Where the windows lie in an NHWC image. `fill` stands outside of it: the zero point as int8. `flip` is 0x80 for uint8, which
+ * becomes int8 by it, else 0. `depth` elements are gathered into rows of `row` bytes, whose rest is arbitrary. */
+struct mve_windows {
+    int32_t height, width, channels;
+    int32_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x, top, left;
+    int32_t out_width, fill, flip, depth, row, weight_zero_point;
+};
+
+/* The windows of output pixels first, first + 1, ..., one in each row, as int8. Where the weights have a zero point,
+ * offsets[i] is what row i adds to its sums for it; offsets is not used otherwise. */
+void mve_windows(const void *x, int8_t *rows, int32_t *offsets, int32_t first, int32_t count, const int32_t *windows);
+
+/* The functions of gemm.S, which describes them. */
+typedef void mve_gemm(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, int32_t rows, int32_t blocks,
+                      const int32_t *fields, const int32_t *offsets);
+
+mve_gemm mve_gemm_exact_whole, mve_gemm_exact_rest, mve_gemm_exact_short;
+mve_gemm mve_gemm_lowered_whole, mve_gemm_lowered_rest, mve_gemm_lowered_short;
+mve_gemm mve_gemm_single_whole, mve_gemm_single_rest, mve_gemm_single_short;
+mve_gemm mve_gemm_exact_whole_offsets, mve_gemm_exact_rest_offsets, mve_gemm_exact_short_offsets;
+mve_gemm mve_gemm_lowered_whole_offsets, mve_gemm_lowered_rest_offsets, mve_gemm_lowered_short_offsets;
+mve_gemm mve_gemm_single_whole_offsets, mve_gemm_single_rest_offsets, mve_gemm_single_short_offsets;
+
+#endif

@@ -1,0 +1,28 @@
+"""Requantization as the MVE kernels do it (rounding.py), in TIR."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.kernels.tir.fixed_point import high_mul, int64
+
+if TYPE_CHECKING:
+    from stages.kernels.mve.rounding import Mode
+
+Expr = Any  # a TIR expression or a Python int
+
+
+def byte(word: Expr, number: Expr) -> Expr:
+    """A byte of an int32 as a signed number."""
+    return T.bitwise_xor(T.bitwise_and(T.shift_right(word, number * 8), 255), 128) - 128
+
+
+def requantize(acc: Expr, multiplier: Expr, rounder: Expr, mode: Mode) -> Expr:
+    """vqrdmulh(vqrdmulh(acc, multiplier), rounder); int32."""
+    single = T.shift_right(int64(acc) * int64(multiplier), T.int64(31))
+    t = single if mode == "single" else high_mul(acc, multiplier)
+    if mode == "lowered":
+        t = t + T.shift_right(t, T.int64(63))
+    return T.Cast("int32", high_mul(t, rounder))

@@ -1,0 +1,53 @@
+"""What the NEON kernels share: the checks of types and layouts, and the output's constants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.kernels.generic.base import not_eight_bit
+from stages.kernels.kernel import Kernel
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.targets.spec import Target
+
+INT8_OFFSET = {"int8": 0, "uint8": 128}  # what is subtracted to make a value of the type an int8
+
+
+class NeonKernel(Kernel):
+    """A kernel for A64, on 8-bit tensors of one type in NHWC."""
+
+    def why_not(self, view: LayerView, target: Target) -> str:
+        tensors = not_eight_bit(view) or self.why_not_planar(view)
+        return self.why_not_target(target) or tensors or self.why_not_layer(view)
+
+    def why_not_target(self, target: Target) -> str:
+        """The reason the kernel cannot run on the target, '' when it can."""
+        return "" if target.family == "aarch64" else "needs an Armv8-A core in its 64-bit state"
+
+    def why_not_planar(self, view: LayerView) -> str:
+        """Why a tensor's bytes are in another order than NHWC, '' if none's are."""
+        for tensor in (*view.inputs, *view.outputs):
+            if tensor.layout == "NCHW" and tensor.shape[3] > 1 and tensor.shape[1] * tensor.shape[2] > 1:
+                return f"tensor {tensor.name} is NCHW; this kernel is for NHWC"
+        return ""
+
+    def why_not_layer(self, view: LayerView) -> str:
+        """The reason the kernel cannot compute a layer whose types and layouts fit, '' when it can."""
+        return ""
+
+
+def output_constants(view: LayerView, zero_point: int | None = None) -> np.ndarray:
+    """int8[64], 16 bytes each: zero point (int16), lowest and highest value as int8, what is xored into each byte.
+
+    `zero_point` is given for operators that have none of their own.
+    """
+    import numpy as np
+
+    op, offset = view.op, INT8_OFFSET[view.outputs[0].dtype]
+    own = op.output_zero_point if zero_point is None else zero_point
+    start = np.full(8, own - offset, np.int16).view(np.int8)
+    rest = [np.full(16, value, np.int8) for value in (op.act_min - offset, op.act_max - offset)]
+    return np.concatenate([start, *rest, np.full(16, offset, np.uint8).view(np.int8)])

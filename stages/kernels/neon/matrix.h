@@ -1,0 +1,26 @@
+/* Convolution as a product of matrices: rows of windows, and products without the dot product. */
+#ifndef FIRMLINE_NEON_MATRIX_H
+#define FIRMLINE_NEON_MATRIX_H
+
+#include <stdint.h>
+
+/* Where the windows lie in an NHWC image. `fill` stands outside of it: the zero point as int8. `flip` is 0x80 for uint8, which
+ * becomes int8 by it, else 0. `row` is the length of a gathered row; zeros follow the window. */
+struct neon_windows {
+    int32_t height, width, channels;
+    int32_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, top, left;
+    int32_t out_width, fill, flip, row, weight_zero_point;
+};
+
+/* The windows of output pixels first, first + 1, ..., one in each row, as int8. Where the weights have a zero point,
+ * offsets[i] is what row i adds to its sums for it; offsets is not used otherwise. */
+void neon_windows(const void *x, int8_t *rows, int32_t *offsets, int32_t first, int32_t count, const void *windows);
+
+/* y = requantize(bias + offsets + x * weights), see gemm_4x4.S; `has_offsets` tells whether offsets count. */
+void neon_gemm_s8(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, const int32_t *offsets,
+                  int32_t has_offsets, int32_t rows, const void *gemm);
+/* For weights with pairs of -128. */
+void neon_gemm_s8_wide(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, const int32_t *offsets,
+                       int32_t has_offsets, int32_t rows, const void *gemm);
+
+#endif

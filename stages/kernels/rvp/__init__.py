@@ -1,0 +1,8 @@
+"""Kernels for RISC-V cores with the packed-SIMD extension P, draft 0.9.11, RV64 and RV32."""
+
+from stages.kernels.rvp.add import Add
+from stages.kernels.rvp.convolution import Conv2d, FullyConnected
+from stages.kernels.rvp.depthwise_conv2d import DepthwiseConv2d
+from stages.kernels.rvp.pooling import Pool2d
+
+__all__ = ["Add", "Conv2d", "DepthwiseConv2d", "FullyConnected", "Pool2d"]

@@ -1,0 +1,237 @@
+"""TIR of the GEMM kernels: gather a panel, multiply it with all channels.
+
+    for t in tiles of P panels of R rows:
+      panel  panel[P, chunk, R, lane] <- rows of the matrix, or windows           rvp_panel_rows, rvp_panel_windows
+      gemm   y[P * R, N] <- requantize(bias + panel * weights)                    rvp_gemm_s8_r<R>, rvp_dot_s8
+
+Panels left over get blocks of their own, `panel_last` and `gemm_last`, and so do rows left over, `panel_rest` and
+`gemm_rest`. Where rows of the output are not whole registers, or the output is planar, gemm writes to a stage, from
+which `unstage` copies.
+
+An int32 of the panel holds four activations, the first in the low byte.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.kernels.rvp.base import clip_word
+from stages.kernels.rvp.convolution import (
+    PANEL_BYTES,
+    block_count,
+    flip,
+    function_suffix,
+    geometry,
+    has_windows,
+    layer_arithmetic,
+    matrix,
+    needs_stage,
+    run_bytes,
+)
+from stages.kernels.rvp.requantize_tir import byte, requantize
+from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
+from stages.kernels.tir.fixed_point import clamp, select, widen
+from stages.kernels.tir.window import inside, tap
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+
+Expr = Any  # a TIR expression or a Python int
+
+
+class _Gemm:
+    """The blocks of one layer."""
+
+    def __init__(self, view: LayerView, lanes: int) -> None:
+        self.view, self.lanes = view, lanes
+        self.rows, self.depth, self.columns = matrix(view)
+        self.run = run_bytes(view)
+        self.run_chunks = -(-self.run // 4)
+        self.chunks = self.depth // self.run * self.run_chunks
+        self.blocks = block_count(view, lanes)
+        self.single_row = self.rows == 1
+        self.weight_zero_point = layer_arithmetic(view).weight_zero_point
+        self.suffix = function_suffix(self.weight_zero_point, view.op.rounding)
+        self.staged = needs_stage(view, lanes)
+
+    def panel_shape(self, rows: int, panels: int) -> tuple[int, int, int, int]:
+        return panels, self.chunks + (1 if self.weight_zero_point else 0), rows, self.lanes
+
+    def gather(self, name: str, rows: int, panels: int) -> Block:
+        """`panels` panels of `rows` rows, from the matrix or from the image."""
+        view, windows = self.view, has_windows(self.view)
+        x, flipped = view.inputs[0], flip(view)
+
+        def activation(b: Any, pixel: Expr, chunk: Expr, k: Expr) -> Expr:
+            """An element of a chunk of the row as int32; 0 behind the end of a run, where anything may be."""
+            run, within = T.truncdiv(chunk, self.run_chunks), T.truncmod(chunk, self.run_chunks) * 4 + k
+            element = run * self.run + within
+            value = self._window_element(b, pixel, element) if windows else widen(b.x[pixel, element])
+            value = value - flipped if flipped else value
+            return value if self.run % 4 == 0 else select(within < self.run, value, 0)
+
+        def row_of(b: Any, start: Expr, panel: Expr, row: Expr) -> None:
+            pixel = start + panel * rows + row
+            with loop(("chunk", self.chunks)) as chunk:
+                taps = [activation(b, pixel, chunk, k) for k in range(4)]
+                word = T.bitwise_and(taps[0], 255) + T.bitwise_and(taps[1], 255) * 256
+                word = word + T.bitwise_and(taps[2], 255) * 65536 + taps[3] * 16777216
+                with loop(("lane", self.lanes)) as lane:
+                    store(b.panel, word, panel, chunk, row, lane)
+            if self.weight_zero_point:
+                store(b.acc, 0, 0)
+                with loop(("chunk", self.chunks), ("k", 4)) as (chunk, k):
+                    store(b.acc, b.acc[0] + activation(b, pixel, chunk, k), 0)
+                with loop(("lane", self.lanes)) as lane:
+                    store(b.panel, b.acc[0] * (0 - self.weight_zero_point), panel, self.chunks, row, lane)
+
+        def meaning(b: Any) -> None:
+            if windows:
+                with position("start", b.first[0]) as start, loop(("panel", panels), ("row", rows)) as (panel, row):
+                    row_of(b, start, panel, row)
+            else:
+                with loop(("panel", panels), ("row", rows)) as (panel, row):
+                    row_of(b, 0, panel, row)
+
+        panel = Operand("panel", self.panel_shape(rows, panels), "int32", "w")
+        if windows:
+            position_operands = (
+                Operand("first", (1,), "int32"),
+                Operand("geometry", (len(geometry(view)),), "int32"),
+            )
+            return Block(
+                name,
+                (Operand("x", x.shape[1:], x.dtype), *position_operands, panel, accumulator()),
+                meaning,
+                "rvp_panel_windows",
+                lambda b: [b.panel, b.x, b.first[0], rows, panels, b.geometry, flipped, self.weight_zero_point],
+            )
+        return Block(
+            name,
+            (Operand("x", (panels * rows, self.depth), x.dtype), panel, accumulator()),
+            meaning,
+            "rvp_panel_rows",
+            lambda b: [b.panel, b.x, rows, panels, self.depth, self.depth, flipped, self.weight_zero_point],
+        )
+
+    def _window_element(self, b: Any, pixel: Expr, k: Expr) -> Expr:
+        g = geometry(self.view)
+        oy, ox = T.truncdiv(pixel, g["out_width"]), T.truncmod(pixel, g["out_width"])
+        point, c = T.truncdiv(k, g["channels"]), T.truncmod(k, g["channels"])
+        iy = tap(oy, T.truncdiv(point, g["kernel_x"]), g["stride_y"], g["dilation_y"], g["top"])
+        ix = tap(ox, T.truncmod(point, g["kernel_x"]), g["stride_x"], g["dilation_x"], g["left"])
+        return select(inside(iy, g["height"], ix, g["width"]), widen(b.x[iy, ix, c]), g["fill"])
+
+    def multiply(self, name: str, rows: int, panels: int) -> Block:
+        """All columns of `panels` panels of `rows` rows."""
+        op, dtype, lanes = self.view.op, self.view.outputs[0].dtype, self.lanes
+        width = self.blocks * 4 * lanes if self.staged else self.columns
+
+        def meaning(b: Any) -> None:
+            loops = (("panel", panels), ("row", rows), ("block", self.blocks), ("j", 4), ("lane", lanes))
+            with loop(*loops) as (panel, row, block, j, lane):
+                store(b.acc, b.params[block, 0, j, lane], 0)
+                if self.weight_zero_point:
+                    store(b.acc, b.acc[0] + b.panel[panel, self.chunks, row, lane], 0)
+                with loop(("chunk", self.chunks), ("k", 4)) as (chunk, k):
+                    product = byte(b.panel[panel, chunk, row, lane], k) * widen(b.weights[block, chunk, j, lane, k])
+                    store(b.acc, b.acc[0] + product, 0)
+                mark = b.params[block, 2, 0, lanes - 1]
+                multiplier, rounder = (b.params[block, n, j, lane] for n in (1, 2))
+                scaled = requantize(b.acc[0], multiplier, rounder, mark, op.rounding)
+                value = T.Cast(dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
+                # Register j holds channels 0, 2, 1, 3 of the block in turn.
+                channel = block * (4 * lanes) + lane * 4 + T.truncmod(j, 2) * 2 + T.truncdiv(j, 2)
+                store(b.y, value, panel * rows + row, channel)
+
+        operands = (
+            Operand("panel", self.panel_shape(rows, panels), "int32"),
+            Operand("weights", (self.blocks, self.chunks, 4, lanes, 4), "int8"),
+            Operand("params", (self.blocks, 3, 4, lanes), "int32"),
+            Operand("y", (panels * rows, width), dtype, "w"),
+            accumulator(),
+        )
+        clip = clip_word(self.view)
+        if self.single_row:
+            return Block(
+                name,
+                operands,
+                meaning,
+                f"rvp_dot_s8{self.suffix}",
+                lambda b: [b.panel, b.weights, b.params, b.y, self.chunks, self.blocks, clip],
+            )
+        return Block(
+            name,
+            operands,
+            meaning,
+            f"rvp_gemm_s8_r{rows}{self.suffix}",
+            lambda b: [b.panel, b.weights, b.params, b.y, self.chunks, self.blocks, width, clip, panels],
+        )
+
+    def unstage(self, name: str, rows: int) -> Block:
+        """The columns that are wanted, in the output's layout. Data movement: stays TIR."""
+        dtype, planar = self.view.outputs[0].dtype, self.view.outputs[0].layout == "NCHW"
+
+        def meaning(b: Any) -> None:
+            with loop(("row", rows), ("column", self.columns)) as (row, column):
+                store(b.y, b.stage[row, column], *((column, row) if planar else (row, column)))
+
+        stage = Operand("stage", (rows, self.blocks * 4 * self.lanes), dtype)
+        y = Operand("y", (self.columns, rows) if planar else (rows, self.columns), dtype, "w")
+        return Block(name, (stage, y), meaning)
+
+
+def gemm(view: LayerView, mr: int, lanes: int) -> Lowering:
+    """The layer, panels of `mr` rows."""
+    g, windows = _Gemm(view, lanes), has_windows(view)
+    x, y = view.inputs[0], view.outputs[0]
+    planar = y.layout == "NCHW"
+    # A planar output of several images has the pixels of a channel apart: the product of all rows knows one image only.
+    images = y.shape[0] if planar else 1
+    pixels = g.rows // images
+    rows = min(mr, pixels)
+    most = max(1, PANEL_BYTES[lanes] // prod((*g.panel_shape(rows, 1), 4)))
+    panels = min(most, pixels // rows)
+    whole, last, left = pixels // (rows * panels), pixels // rows % panels, pixels % rows
+    # Rows and panels of the blocks: in the loop over tiles, for the last panels and for the last rows.
+    parts = {"": (rows, panels)} | ({"_last": (rows, last)} if last else {}) | ({"_rest": (left, 1)} if left else {})
+
+    with Function("gemm") as f:
+        source = f.input(0, x.shape if windows else (images, pixels, g.depth), x.dtype)
+        weights = f.constant("weights", (g.blocks, g.chunks, 4, lanes, 4), "int8")
+        params = f.constant("params", (g.blocks, 3, 4, lanes), "int32")
+        fields = f.constant("geometry", (len(geometry(view)),), "int32") if windows else None
+        out = f.output(0, (images, g.columns, pixels) if planar else (images, pixels, g.columns), y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        first = f.scratch("first", (1,), "int32") if windows else None
+        buffers = {suffix: f.scratch("panel" + suffix, g.panel_shape(*part), "int32") for suffix, part in parts.items()}
+        width = g.blocks * 4 * lanes
+        stage = f.scratch("stage", (rows * panels, width), y.dtype) if g.staged else None
+
+        def part(suffix: str, start: Any, n: Any) -> None:
+            """The blocks for the rows of a part from row `start`."""
+            size, panel = parts[suffix], buffers[suffix]
+            collect, multiply = g.gather("panel" + suffix, *size), g.multiply("gemm" + suffix, *size)
+            if windows:
+                f.set_position("first" + suffix, first, start)
+                f.place(collect, x=(source, n, 0, 0, 0), first=first, geometry=fields, panel=panel, acc=acc)
+            else:
+                f.place(collect, x=(source, n, start, 0), panel=panel, acc=acc)
+            place = (out, n, 0, start) if planar else (out, n, start, 0)
+            target = (stage, 0, 0) if g.staged else place
+            f.place(multiply, panel=panel, weights=weights, params=params, y=target, acc=acc)
+            if g.staged:
+                f.place(g.unstage("unstage" + suffix, prod(size)), stage=target, y=place)
+
+        with f.loop(("n", images)) as (n,):
+            with f.loop(("t", whole)) as (t,):
+                part("", t * rows * panels, n)
+            if last:
+                part("_last", whole * rows * panels, n)
+            if left:
+                part("_rest", pixels - left, n)
+    return f.lowering()

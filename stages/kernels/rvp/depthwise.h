@@ -1,0 +1,32 @@
+/* Depthwise 3x3 on NHWC images, one group of 4 * RVP_LANES channels at a time.
+ *
+ * The image goes through the kernel of depthwise3x3_s8.S strip by strip: four output columns, all rows. Columns are
+ * transposed on the way in and out, so that the four columns of one channel lie in one 32-bit lane.
+ */
+#ifndef FIRMLINE_RVP_DEPTHWISE_H
+#define FIRMLINE_RVP_DEPTHWISE_H
+
+#include <stdint.h>
+
+/* Rows and columns may be exchanged (with the weights transposed) where that wastes fewer columns of the last strip.
+ * Steps are bytes.
+ */
+struct rvp_depthwise_geometry {
+    int32_t rows, columns;             /* of the input */
+    int32_t row_step, column_step;
+    int32_t out_rows, out_columns;
+    int32_t out_row_step, out_column_step;
+    int32_t top, left;                 /* padding */
+    int32_t fill;                      /* what stands in the padding: the input's zero point */
+    int32_t clip;                      /* as in gemm_s8.S */
+};
+
+/* One group of channels; x and out point to its first channel, params are as in depthwise3x3_s8.S. The number is the
+ * stride, u is for uint8, s for weights in two addends. scratch: see scratch_bytes of depthwise_conv2d.py.
+ */
+typedef void rvp_depthwise(const void *x, const int32_t *params, void *out, int8_t *scratch, const int32_t *geometry);
+
+rvp_depthwise rvp_depthwise_s1, rvp_depthwise_s1u, rvp_depthwise_s1us;
+rvp_depthwise rvp_depthwise_s2, rvp_depthwise_s2u, rvp_depthwise_s2us;
+
+#endif

@@ -1,0 +1,248 @@
+/* One row times all output channels, requantized to 8 bits: fully connected layers with a batch of one. RV64 and RV32,
+ * P 0.9.11.
+ *
+ *   void rvp_dot_s8[z][s](const int32_t *panel, const int8_t *weights, const int32_t *params, void *out,
+ *                         int chunks, int blocks, int clip);
+ *
+ * Arguments and variants are those of gemm_s8.S for one row; `blocks` is even. The weights are streamed once, two
+ * blocks at a time: each activation is loaded once for eight registers of weights.
+ *
+ *             w0   w1   w2   w3   w0   w1   w2   w3     <- block b, then block b + 1: 8 loads
+ *   row 0 x | A0   A1   A2   A3   B0   B1   B2   B3     1 load, 8 smaqa of 4 * LANES MACs each
+ */
+#include "rvp_asm.h"
+
+#define UNROLL 8
+
+#define panel a0
+#define weights a1
+#define params a2
+#define out a3
+#define chunks a4
+#define end a5
+#define weights_end a6
+#define next a7                       /* the second block's weights */
+#define x ra
+
+#define A t0, t1, t2, t3
+#define B t4, t5, t6, s0
+#define w0 s1
+#define w1 s2
+#define w2 s3
+#define w3 s4
+#define start s5                      /* the panel, minus the chunks that the entry skips */
+#define entry s6
+#define skipped s7                    /* bytes of weights that the entry skips */
+#define zero s8
+#define upper s9
+#define block_bytes s10
+#define clamps s11
+
+#define FRAME(slot) ((slot) * REGISTER_BYTES)
+#define LOWEST FRAME(13)
+#define HIGHEST FRAME(14)
+#define FLIP FRAME(15)
+#define FRAME_BYTES ((FRAME(16) + 15) & ~15)
+
+.macro load4 base, first
+    LX w0, ((\first) + 0) * REGISTER_BYTES(\base)
+    LX w1, ((\first) + 1) * REGISTER_BYTES(\base)
+    LX w2, ((\first) + 2) * REGISTER_BYTES(\base)
+    LX w3, ((\first) + 3) * REGISTER_BYTES(\base)
+.endm
+
+.macro multiply_accumulate c0, c1, c2, c3
+    smaqa \c0, x, w0
+    smaqa \c1, x, w1
+    smaqa \c2, x, w2
+    smaqa \c3, x, w3
+.endm
+
+.macro bias_of first, c0, c1, c2, c3
+    LX \c0, ((\first) + 0) * REGISTER_BYTES(params)
+    LX \c1, ((\first) + 1) * REGISTER_BYTES(params)
+    LX \c2, ((\first) + 2) * REGISTER_BYTES(params)
+    LX \c3, ((\first) + 3) * REGISTER_BYTES(params)
+.endm
+
+.macro add_offset c0, c1, c2, c3
+    add32 \c0, \c0, x
+    add32 \c1, \c1, x
+    add32 \c2, \c2, x
+    add32 \c3, \c3, x
+.endm
+
+/* Halves away from zero: a negative value is lowered by one, then rounded towards plus infinity. (Rounded once: simply
+ * that.)
+ */
+.macro round_wide c, w
+    .if !single
+    sign32 x, \c
+    add32 \c, \c, x
+    .endif
+    kwmmul.u \c, \c, \w
+    sclip32_14 \c, \c
+.endm
+
+/* Requantizes a block whose params start at register `first`; its bytes end up in c0. */
+.macro requantize first, c0, c1, c2, c3
+    load4 params, \first + 4
+    .if single
+    smmul \c0, \c0, w0
+    smmul \c1, \c1, w1
+    smmul \c2, \c2, w2
+    smmul \c3, \c3, w3
+    .else
+    kwmmul.u \c0, \c0, w0
+    kwmmul.u \c1, \c1, w1
+    kwmmul.u \c2, \c2, w2
+    kwmmul.u \c3, \c3, w3
+    .endif
+    load4 params, \first + 8
+    bltz w0, 8f
+    smmul.u \c0, \c0, w0
+    smmul.u \c1, \c1, w1
+    smmul.u \c2, \c2, w2
+    smmul.u \c3, \c3, w3
+    j 9f
+8:  slli w0, w0, 1                     /* without the mark of a wide block */
+    srli w0, w0, 1
+    round_wide \c0, w0
+    round_wide \c1, w1
+    round_wide \c2, w2
+    round_wide \c3, w3
+9:
+    pack_low16 \c0, \c0, \c1
+    pack_low16 \c2, \c2, \c3
+    add16 \c0, \c0, zero
+    add16 \c2, \c2, zero
+    kslli16_8 \c0, \c0
+    kslli16_8 \c2, \c2
+    srli \c0, \c0, 8
+    select_bits \c0, upper, \c2, \c0
+.endm
+
+.macro clamp c
+    smax8 \c, \c, w0
+    smin8 \c, \c, w1
+    xor \c, \c, w2
+.endm
+
+.macro splat_byte rd                   /* low byte of rd into every byte */
+    andi \rd, \rd, 255
+    slli x, \rd, 8
+    or \rd, \rd, x
+    pack_low16 \rd, \rd, \rd
+    pack_all \rd
+.endm
+
+.macro dot name, offsets, rounds_once
+    .set single, \rounds_once
+    .section .text.\name, "ax", @progbits
+    .globl \name
+    .type \name, @function
+    .balign 4
+\name:
+    addi sp, sp, -FRAME_BYTES
+    SX ra, FRAME(0)(sp)
+    .set slot, 1
+    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
+    SX \r, slot * REGISTER_BYTES(sp)
+    .set slot, slot + 1
+    .endr
+    slli zero, a6, REGISTER_BYTES * 8 - 8 /* the clip word, byte by byte */
+    srai zero, zero, REGISTER_BYTES * 8 - 8
+    pack_low16 zero, zero, zero
+    pack_all zero
+    li upper, 0xff00
+    pack_low16 upper, upper, upper
+    pack_all upper
+    srli t1, a6, 8
+    li clamps, 0x007f80
+    xor clamps, clamps, t1
+    slli clamps, clamps, REGISTER_BYTES * 8 - 24
+    srli t2, a6, 16
+    srli t3, a6, 24
+    splat_byte t1
+    splat_byte t2
+    splat_byte t3
+    SX t1, LOWEST(sp)
+    SX t2, HIGHEST(sp)
+    SX t3, FLIP(sp)
+
+    slli block_bytes, chunks, 2 + REGISTER_SHIFT
+    mul weights_end, block_bytes, a5
+    add weights_end, weights_end, weights
+    slli end, chunks, REGISTER_SHIFT
+    add end, end, panel
+    neg t1, chunks                     /* how many chunks of the unrolled loop are skipped at its first turn */
+    andi t1, t1, UNROLL - 1
+    slli skipped, t1, 2 + REGISTER_SHIFT
+    slli start, t1, REGISTER_SHIFT
+    sub start, panel, start
+    li t2, 17 * 4                      /* bytes of code of one chunk */
+    mul t1, t1, t2
+    lla entry, 3f
+    add entry, entry, t1
+
+2:  bias_of 0, A                       /* two blocks of channels */
+    bias_of 12, B
+    .if \offsets
+    LX x, 0(end)
+    add_offset A
+    add_offset B
+    .endif
+    mv panel, start
+    sub weights, weights, skipped
+    add next, weights, block_bytes
+    jr entry
+
+    .option push
+    .option norvc
+    .balign 4
+3:
+    .set chunk, 0
+    .rept UNROLL
+    LX x, chunk * REGISTER_BYTES(panel)
+    load4 weights, chunk * 4
+    multiply_accumulate A
+    load4 next, chunk * 4
+    multiply_accumulate B
+    .set chunk, chunk + 1
+    .endr
+    .option pop
+    addi panel, panel, UNROLL * REGISTER_BYTES
+    addi weights, weights, UNROLL * 4 * REGISTER_BYTES
+    addi next, next, UNROLL * 4 * REGISTER_BYTES
+    bne panel, end, 3b
+
+    requantize 0, A
+    requantize 12, B
+    beqz clamps, 5f
+    LX w0, LOWEST(sp)
+    LX w1, HIGHEST(sp)
+    LX w2, FLIP(sp)
+    clamp t0
+    clamp t4
+5:  SX t0, 0(out)
+    SX t4, REGISTER_BYTES(out)
+    addi out, out, 2 * REGISTER_BYTES
+    addi params, params, 24 * REGISTER_BYTES
+    mv weights, next
+    bne weights, weights_end, 2b
+
+    LX ra, FRAME(0)(sp)
+    .set slot, 1
+    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
+    LX \r, slot * REGISTER_BYTES(sp)
+    .set slot, slot + 1
+    .endr
+    addi sp, sp, FRAME_BYTES
+    ret
+    .size \name, . - \name
+.endm
+
+dot rvp_dot_s8, 0, 0
+dot rvp_dot_s8z, 1, 0
+dot rvp_dot_s8s, 0, 1
+dot rvp_dot_s8zs, 1, 1

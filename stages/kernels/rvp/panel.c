@@ -1,0 +1,463 @@
+#include "panel.h"
+
+#include "rvp_intrinsics.h"
+
+enum { W = RVP_WORD_BYTES };
+
+/* Writes one row of a panel, chunk after chunk.
+ *
+ * step     bytes from a chunk of the row to its next
+ * adjust   whether activations are flipped (xor `flip`) and added up in `sum`; a constant where this is inlined
+ */
+struct writer {
+    int8_t *to;
+    int step;
+    int adjust;
+    rvp_word flip;
+    rvp_word sum;
+};
+
+/* A register of activations: two chunks on RV64, one on RV32. */
+RVP_INLINE void put_register(struct writer *w, rvp_word x)
+{
+    if (w->adjust) {
+        x ^= w->flip;
+        w->sum = rvp_smaqa(w->sum, x, rvp_splat8(1));
+    }
+    if (RVP_LANES == 1) {
+        rvp_store(w->to, x);
+        w->to += w->step;
+    } else {
+        rvp_store(w->to, rvp_pack(x, x));
+        rvp_store(w->to + w->step, rvp_packu(x, x));
+        w->to += 2 * w->step;
+    }
+}
+
+/* One chunk: the low four bytes of x. */
+RVP_INLINE void put_chunk(struct writer *w, rvp_word x)
+{
+    if (RVP_LANES == 1) {
+        put_register(w, x);
+        return;
+    }
+    if (w->adjust) {
+        x = (uint32_t)(x ^ w->flip);
+        w->sum = rvp_smaqa(w->sum, x, rvp_splat8(1));
+    }
+    rvp_store(w->to, rvp_pack(x, x));
+    w->to += w->step;
+}
+
+RVP_INLINE void put_fill(struct writer *w, rvp_word fill, int bytes)
+{
+    for (; bytes > W - 4; bytes -= W) {
+        put_register(w, fill);
+    }
+    if (bytes > 0) {
+        put_chunk(w, fill);
+    }
+}
+
+/* A run at a multiple of a register's size. */
+RVP_INLINE void put_aligned_run(struct writer *w, const int8_t *from, int bytes)
+{
+    const int8_t *const end = from + bytes;
+    while (end - from >= 4 * W) {
+        put_register(w, rvp_load(from));
+        put_register(w, rvp_load(from + W));
+        put_register(w, rvp_load(from + 2 * W));
+        put_register(w, rvp_load(from + 3 * W));
+        from += 4 * W;
+    }
+    if (end - from >= 2 * W) {
+        put_register(w, rvp_load(from));
+        put_register(w, rvp_load(from + W));
+        from += 2 * W;
+    }
+    while (end - from > W - 4) {
+        put_register(w, rvp_load(from));
+        from += W;
+    }
+    if (end > from) {
+        put_chunk(w, rvp_load(from));
+    }
+}
+
+/* A run that starts `offset` > 0 bytes into a register. Only registers that hold some byte of the run are loaded. */
+RVP_INLINE void put_unaligned_run(struct writer *w, const int8_t *from, int offset, int bytes)
+{
+    const int shift = 8 * offset;
+    const int8_t *next = from - offset + W;
+    const int8_t *const end = from + bytes;
+    rvp_word low = rvp_load(next - W) >> shift;
+    for (; bytes > W - 4; bytes -= W) {
+        rvp_word x = low;
+        if (next < end) {
+            low = rvp_load(next);
+            x |= low << (8 * W - shift);
+            low >>= shift;
+            next += W;
+        }
+        put_register(w, x);
+    }
+    if (bytes > 0) {
+        if (next < end) {
+            low |= rvp_load(next) << (8 * W - shift);
+        }
+        put_chunk(w, low);
+    }
+}
+
+/* A run anywhere. */
+RVP_INLINE void put_run(struct writer *w, const int8_t *from, int bytes)
+{
+    const int offset = (int)((uintptr_t)from & (W - 1));
+    if (offset == 0) {
+        put_aligned_run(w, from, bytes);
+    } else {
+        put_unaligned_run(w, from, offset, bytes);
+    }
+}
+
+/* Where a run lies in registers of memory: `shift` bits into `first`; ~shift completes it to one less than a register.
+ */
+struct place {
+    const int8_t *first;
+    uintptr_t shift, rest;
+};
+
+RVP_INLINE struct place place_of(const int8_t *from)
+{
+    const uintptr_t address = (uintptr_t)from;
+    return (struct place){(const int8_t *)(address & -(uintptr_t)W), address * 8, ~(address * 8)};
+}
+
+/* A run of at most four chunks, anywhere, without a branch; chunks and `one_over` are constants where this is inlined.
+ *
+ * Register i of the run is joined from registers i and i + 1 of memory. (Shifting by one and then by `rest` gives 0
+ * where the run is aligned.) The last of these is the one with the run's last byte: where that is register i itself,
+ * what it adds lies behind the run's end. A run that is whole registers and one byte over (`one_over`, such as three
+ * pixels of three channels) does not need it.
+ */
+RVP_INLINE void put_short_run(struct writer *w, struct place p, const int8_t *last_byte, int chunks, int one_over)
+{
+    const int registers = (4 * chunks + W - 1) / W;
+    rvp_word low = rvp_load(p.first);
+#pragma GCC unroll 4
+    for (int i = 0; i < registers; i++) {
+        rvp_word next = 0;
+        if (i + 1 < registers) {
+            next = rvp_load(p.first + (i + 1) * W);
+        } else if (!one_over) {
+            next = rvp_load((const int8_t *)((uintptr_t)last_byte & -(uintptr_t)W));
+        }
+        rvp_word x = rvp_srl(low, p.shift);
+        if (i + 1 < registers || !one_over) {
+            x |= rvp_sll(next << 1, p.rest);
+        }
+        if ((i + 1) * W <= 4 * chunks) {
+            put_register(w, x);
+        } else {
+            put_chunk(w, x);
+        }
+        low = next;
+    }
+}
+
+/* 1 to W bytes from any address, in the low bytes of the result; what is above them is arbitrary. */
+RVP_INLINE rvp_word gather(const int8_t *from, int bytes)
+{
+    const int offset = (int)((uintptr_t)from & (W - 1));
+    rvp_word x = rvp_load(from - offset) >> (8 * offset);
+    if (bytes > W - offset) {
+        x |= rvp_load(from - offset + W) << (8 * (W - offset));
+    }
+    return x;
+}
+
+/* A run of which the bytes [first, last) lie inside the image, at `from`, and the others hold `fill`. */
+RVP_INLINE void put_edge_run(struct writer *w, const int8_t *from, int first, int last, int bytes, rvp_word fill)
+{
+    for (int at = 0; at < bytes; at += W) {
+        const int begin = first > at ? first : at, end = last < at + W ? last : at + W;
+        rvp_word x = fill;
+        if (begin < end) {
+            const int count = end - begin, place = 8 * (begin - at);
+            const rvp_word mask = (~(rvp_word)0 >> (8 * (W - count))) << place;
+            x = rvp_select_bits(mask, gather(from + (begin - first), count) << place, fill);
+        }
+        if (bytes - at > W - 4) {
+            put_register(w, x);
+        } else {
+            put_chunk(w, x);
+        }
+    }
+}
+
+RVP_INLINE void put_offset(struct writer *w, int weight_zero_point)
+{
+    int32_t sum = (int32_t)w->sum;
+    if (RVP_LANES == 2) {
+        sum += (int32_t)((uint64_t)w->sum >> 32);
+    }
+    rvp_store(w->to, rvp_splat32(-weight_zero_point * sum));
+}
+
+/* The writer of the row whose first chunk is at `to`. */
+RVP_INLINE struct writer writer_of(int8_t *to, int rows, int adjust, int flip)
+{
+    return (struct writer){.to = to, .step = rows * W, .adjust = adjust, .flip = rvp_splat8(flip)};
+}
+
+/* Bytes of a panel whose rows are `chunks` chunks. */
+RVP_INLINE int panel_bytes(int chunks, int rows, int offsets)
+{
+    return (chunks + (offsets ? 1 : 0)) * rows * W;
+}
+
+RVP_INLINE void panel_rows(int32_t *panel, const int8_t *x, int rows, int panels, int depth, int stride, int adjust,
+                           int flip, int weight_zero_point)
+{
+    const int aligned = (((uintptr_t)x | (uintptr_t)stride) & (W - 1)) == 0;
+    /* From a panel's first chunks to the next panel's. */
+    const int skip = panel_bytes((depth + 3) / 4, rows, adjust && weight_zero_point != 0) - rows * W;
+    int8_t *to = (int8_t *)panel;
+    int column = 0;
+    for (int row = rows * panels; row > 0; row--) {
+        struct writer w = writer_of(to, rows, adjust, flip);
+        to += W;
+        if (++column == rows) {
+            column = 0;
+            to += skip;
+        }
+        if (aligned) {
+            put_aligned_run(&w, x, depth);
+        } else {
+            put_run(&w, x, depth);
+        }
+        if (adjust && weight_zero_point != 0) {
+            put_offset(&w, weight_zero_point);
+        }
+        x += stride;
+    }
+}
+
+/* Where a run of `bytes` bytes leaves the image: its bytes [first, last) lie inside. */
+struct edge {
+    int bytes, first, last;
+};
+
+RVP_INLINE struct edge edge_at(int x, int taps, int width, int channels)
+{
+    const int first = x < 0 ? -x : 0;
+    const int last = width - x < taps ? width - x : taps;
+    return (struct edge){taps * channels, first < last ? first * channels : 0, first < last ? last * channels : 0};
+}
+
+/* The run whose first byte inside the image is at `from`. */
+RVP_INLINE void put_edge(struct writer *w, const int8_t *from, struct edge e, int inside, rvp_word fill, int aligned)
+{
+    if (!inside || e.first == e.last) {
+        put_fill(w, fill, e.bytes);
+    } else if (aligned) {
+        put_fill(w, fill, e.first);
+        put_aligned_run(w, from, e.last - e.first);
+        put_fill(w, fill, e.bytes - e.last);
+    } else {
+        put_edge_run(w, from, e.first, e.last, e.bytes, fill);
+    }
+}
+
+/* A window that starts at (y, x) of the image and leaves it somewhere. */
+RVP_INLINE struct writer edge_window(struct writer w, const int8_t *image, int y, int x, const struct rvp_geometry *g,
+                                     int aligned)
+{
+    const rvp_word fill = rvp_splat8(g->fill);
+    const int width = g->width, height = g->height, channels = g->channels, kernel_x = g->kernel_x;
+    const int dilation_x = g->dilation_x, dilation_y = g->dilation_y;
+    const struct edge whole_row = edge_at(x, kernel_x, width, channels);
+    const int8_t *row = image + y * width * channels;
+    for (int ky = g->kernel_y; ky > 0; ky--) {
+        const int inside = y >= 0 && y < height;
+        if (dilation_x == 1) {
+            put_edge(&w, row + x * channels + whole_row.first, whole_row, inside, fill, aligned);
+        } else {
+            for (int kx = 0; kx < kernel_x; kx++) {
+                const int column = x + kx * dilation_x;
+                const struct edge tap = edge_at(column, 1, width, channels);
+                put_edge(&w, row + column * channels, tap, inside, fill, aligned);
+            }
+        }
+        y += dilation_y;
+        row += dilation_y * width * channels;
+    }
+    return w;
+}
+
+static struct writer put_edge_window(struct writer w, const int8_t *image, int y, int x, const struct rvp_geometry *g)
+{
+    if ((((uintptr_t)image | (uintptr_t)g->channels) & (W - 1)) == 0) {
+        return edge_window(w, image, y, x, g, 1);
+    }
+    return edge_window(w, image, y, x, g, 0);
+}
+
+/* A window inside the image: rows of `bytes`, or, where it is dilated, `taps` runs of `bytes` that are `tap_step`
+ * apart.
+ */
+struct window {
+    int rows, row_step;
+    int taps, tap_step;
+    int bytes;
+};
+
+/* How windows are copied: as rows of so many chunks, as rows of whole registers, or as any runs. NINE_BYTES are rows of
+ * three chunks, whole registers and one byte over, in images whose rows are whole registers: first layers with three
+ * channels.
+ */
+enum { ALIGNED_ROWS = 0, ANY_RUNS = -1, NINE_BYTES = -2, SHORT_ROWS = 4 };
+
+RVP_INLINE void put_inner_window(struct writer *w, const int8_t *from, const struct window *v, int how)
+{
+    if (how == NINE_BYTES) {
+        struct place p = place_of(from);
+        for (int ky = v->rows; ky > 0; ky--) {
+            put_short_run(w, p, 0, 3, 1);
+            p.first += v->row_step;
+        }
+        return;
+    }
+    for (int ky = v->rows; ky > 0; ky--) {
+        if (how == ALIGNED_ROWS) {
+            put_aligned_run(w, from, v->bytes);
+        } else if (how != ANY_RUNS) {
+            put_short_run(w, place_of(from), from + v->bytes - 1, how, 0);
+        } else {
+            for (int kx = 0; kx < v->taps; kx++) {
+                put_run(w, from + kx * v->tap_step, v->bytes);
+            }
+        }
+        from += v->row_step;
+    }
+}
+
+RVP_INLINE int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+RVP_INLINE void panel_windows(int32_t *panel, const int8_t *image, int first, int rows, int panels,
+                              const struct rvp_geometry *g, int how, int adjust, int flip, int weight_zero_point)
+{
+    const int whole_rows = g->dilation_x == 1;
+    const struct window v = {
+        .rows = g->kernel_y,
+        .row_step = g->dilation_y * g->width * g->channels,
+        .taps = whole_rows ? 1 : g->kernel_x,
+        .tap_step = g->dilation_x * g->channels,
+        .bytes = (whole_rows ? g->kernel_x : 1) * g->channels,
+    };
+    const int inner_y = g->height - (g->kernel_y - 1) * g->dilation_y; /* windows that start there leave the image */
+    const int inner_x = g->width - (g->kernel_x - 1) * g->dilation_x;
+    const int stride_x = g->stride_x, x_step = g->stride_x * g->channels;
+    const int out_y = first / g->out_width;
+    int left = first - out_y * g->out_width; /* pixels of the output until its row ends */
+    int y = out_y * g->stride_y - g->top, x = left * stride_x - g->left;
+    left = g->out_width - left;
+    const int chunks = v.rows * v.taps * ((v.bytes + 3) / 4);
+    const int next_panel = panel_bytes(chunks, rows, adjust && weight_zero_point != 0);
+    int8_t *to = (int8_t *)panel, *end = to + rows * W; /* of the panel's first chunks */
+    while (panels > 0) {
+        int inner = 0; /* pixels from here on whose windows lie inside */
+        if (y >= 0 && y < inner_y && x >= 0 && x < inner_x) {
+            inner = smaller(smaller((inner_x - x + stride_x - 1) / stride_x, left), (int)(end - to) / W);
+        }
+        const int8_t *from = image + (y * g->width + x) * g->channels;
+        for (int i = 0; i < inner; i++) {
+            struct writer w = writer_of(to, rows, adjust, flip);
+            put_inner_window(&w, from, &v, how);
+            if (adjust && weight_zero_point != 0) {
+                put_offset(&w, weight_zero_point);
+            }
+            to += W;
+            from += x_step;
+        }
+        if (inner == 0) {
+            struct writer w = put_edge_window(writer_of(to, rows, adjust, flip), image, y, x, g);
+            if (adjust && weight_zero_point != 0) {
+                put_offset(&w, weight_zero_point);
+            }
+            to += W;
+            inner = 1;
+        }
+        x += inner * stride_x;
+        left -= inner;
+        if (left == 0) {
+            x = -g->left;
+            y += g->stride_y;
+            left = g->out_width;
+        }
+        if (to == end) {
+            to += next_panel - rows * W;
+            end += next_panel;
+            panels--;
+        }
+    }
+}
+
+/* The usual cases are compiled on their own: 5 rows, nothing to adjust, pixels that are whole registers. */
+void rvp_panel_rows(int32_t *panel, const void *x, int rows, int panels, int depth, int stride, int flip,
+                    int weight_zero_point)
+{
+    if (flip != 0 || weight_zero_point != 0) {
+        panel_rows(panel, x, rows, panels, depth, stride, 1, flip, weight_zero_point);
+    } else if (rows == 5) {
+        panel_rows(panel, x, 5, panels, depth, stride, 0, 0, 0);
+    } else {
+        panel_rows(panel, x, rows, panels, depth, stride, 0, 0, 0);
+    }
+}
+
+static int how_to_copy(const int8_t *image, const struct rvp_geometry *g)
+{
+    if (g->dilation_x != 1) {
+        return ANY_RUNS;
+    }
+    const int bytes = g->kernel_x * g->channels, row_step = g->dilation_y * g->width * g->channels;
+    if (bytes == 9 && row_step % W == 0) {
+        return NINE_BYTES;
+    }
+    if (bytes <= 4 * SHORT_ROWS) {
+        return (bytes + 3) / 4;
+    }
+    return (((uintptr_t)image | (uintptr_t)g->channels) & (W - 1)) == 0 ? ALIGNED_ROWS : ANY_RUNS;
+}
+
+void rvp_panel_windows(int32_t *panel, const void *image, int first, int rows, int panels, const int32_t *geometry,
+                       int flip, int weight_zero_point)
+{
+    const struct rvp_geometry *const g = (const struct rvp_geometry *)geometry;
+    const int how = how_to_copy(image, g);
+    if (flip != 0 || weight_zero_point != 0) {
+        if (how == NINE_BYTES) {
+            panel_windows(panel, image, first, rows, panels, g, NINE_BYTES, 1, flip, weight_zero_point);
+        } else {
+            panel_windows(panel, image, first, rows, panels, g, ANY_RUNS, 1, flip, weight_zero_point);
+        }
+    } else if (rows != 5 || how == ANY_RUNS) {
+        panel_windows(panel, image, first, rows, panels, g, ANY_RUNS, 0, 0, 0);
+    } else if (how == NINE_BYTES) {
+        panel_windows(panel, image, first, 5, panels, g, NINE_BYTES, 0, 0, 0);
+    } else if (how == ALIGNED_ROWS) {
+        panel_windows(panel, image, first, 5, panels, g, ALIGNED_ROWS, 0, 0, 0);
+    } else if (how == 1) {
+        panel_windows(panel, image, first, 5, panels, g, 1, 0, 0, 0);
+    } else if (how == 2) {
+        panel_windows(panel, image, first, 5, panels, g, 2, 0, 0, 0);
+    } else if (how == 3) {
+        panel_windows(panel, image, first, 5, panels, g, 3, 0, 0, 0);
+    } else {
+        panel_windows(panel, image, first, 5, panels, g, 4, 0, 0, 0);
+    }
+}

@@ -1,0 +1,59 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.rvp.base import RvpKernel, not_eight_bit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+    from stages.targets.spec import Target
+
+FIELDS = 13  # int32 fields of the C structure rvp_pool
+MAX_WINDOW = 255  # elements of an average: 16-bit sums hold 255 times -128 or 255
+
+
+class Pool2d(RvpKernel):
+    """A register of channels at a time: averages in 16-bit lanes, maxima in bytes."""
+
+    name = "rvp.pool2d"
+    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
+    sources = ("pool.c",)
+    headers: ClassVar[tuple[str, ...]] = ("pool.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        op, x, y = view.op, view.inputs[0], view.outputs[0]
+        register = target.word_bits // 8
+        if "NCHW" in (x.layout, y.layout):
+            return "the kernel reads and writes NHWC"
+        if x.shape[3] % register:
+            return f"{x.shape[3]} channels are no multiple of {register}"
+        if op.op == "avg_pool2d" and prod(op.kernel) > MAX_WINDOW:
+            return f"a window has {prod(op.kernel)} elements; 16-bit sums hold {MAX_WINDOW}"
+        return not_eight_bit(view, weights=False)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        op, x, y = view.op, view.inputs[0], view.outputs[0]
+        sizes = (*x.shape[1:3], *y.shape[1:3], x.shape[3])
+        fields = (*sizes, *op.kernel, *op.stride, *op.padding[:2], op.act_min, op.act_max)
+        return {"pool": np.array(fields, np.int32)}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.rvp.pooling_tir import pool2d
+
+        return pool2d(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Of a register of channels: 7 instructions (maximum: 4) for a pixel, 16 a channel for a mean, 40 around."""
+        register, average = target.word_bits // 8, view.op.op == "avg_pool2d"
+        pixel, around = (7, 40 + 16 * register) if average else (4, 40)
+        return view.outputs[0].elements / register * (pixel * prod(view.op.kernel) + around)

@@ -1,0 +1,31 @@
+"""Requantization as the rvp kernels do it, in TIR: from packed multipliers and rounders (packing.py)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.kernels.tir.fixed_point import int64, select
+
+if TYPE_CHECKING:
+    from stages.graph.ops import Rounding
+
+Expr = Any  # a TIR expression or a Python int
+
+
+def byte(word: Expr, k: Expr) -> Expr:
+    """Byte k of an int32 as a signed number."""
+    return T.bitwise_xor(T.bitwise_and(T.shift_right(word, k * 8), 255), 128) - 128
+
+
+def requantize(acc: Expr, multiplier: Expr, rounder: Expr, mark: Expr, rounding: Rounding) -> Expr:
+    """The accumulator scaled by multiplier and rounder, int32. A negative `mark`: the rounder is a wide one."""
+    product = int64(acc) * int64(multiplier)
+    once = rounding == "single"
+    t = T.shift_right(product, T.int64(32)) if once else T.shift_right(product + T.int64(1 << 30), T.int64(31))
+    short = T.shift_right(t * int64(rounder) + T.int64(1 << 31), T.int64(32))
+    lowered = t if once else t - T.Cast("int64", t < T.int64(0))
+    unmarked = int64(T.bitwise_and(rounder, 0x7FFFFFFF))
+    wide = T.shift_right(lowered * unmarked + T.int64(1 << 30), T.int64(31))
+    return T.Cast("int32", select(mark < 0, wide, short))

@@ -1,0 +1,182 @@
+"""Which layout every tensor is written in, so that as few bytes as possible are transposed between operators.
+
+Works on shapes and names only, without tvm. Three kinds of operators:
+
+  transposing  convolutions and pools: read the layout their rule says, write whatever their consumers read
+  following    element-wise operators, concatenation, padding, ...: read and write the same layout, either one
+  bound        reshape, softmax, fully connected, ...: the order of elements is their meaning; NHWC
+
+Following operators without a rule take the layouts for which the fewest bytes are transposed, found as a minimum
+cut (stages.layout.cut). A tensor whose bytes are the same in both layouts (one channel, or one pixel) is never
+transposed: where labels differ the transform is a reshape, which costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from stages.layout.cut import Split
+from stages.layout.rules import TRANSPOSING, DataLayout, KernelLayout, LayoutConfig, Operator, choose
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Layouts of one operator. `data` and `out` are '' where the operator has no 4-D input or output.
+
+    why: `rule <n>`, `default`, `inherited` (from the neighbours) or `bound` (the operator can only read NHWC).
+    """
+
+    data: DataLayout | str
+    out: DataLayout | str
+    kernel: KernelLayout | None
+    why: str
+
+
+@dataclass(frozen=True)
+class Transform:
+    """Tensor `tensor` is copied from layout `source` to `target` before operator `before` (None: a model output).
+
+    moves tells that the bytes change their order; without it the transform is a reshape.
+    """
+
+    tensor: int
+    source: DataLayout
+    target: DataLayout
+    before: int | None
+    moves: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """decisions by operator index; tensors: the layout each 4-D tensor is written in; transforms in order."""
+
+    decisions: Mapping[int, Decision]
+    tensors: Mapping[int, DataLayout]
+    transforms: Sequence[Transform]
+
+
+def same_bytes(shape: Sequence[int]) -> bool:
+    """Whether a tensor of this logical (NHWC) shape lies in memory alike in NHWC and NCHW."""
+    return shape[3] == 1 or shape[1] * shape[2] == 1
+
+
+def assign(
+    operators: Sequence[Operator],
+    shapes: Mapping[int, tuple[int, ...]],
+    inputs: Sequence[int],
+    outputs: Sequence[int],
+    config: LayoutConfig,
+    item_bytes: Mapping[int, int] | None = None,
+) -> Plan:
+    """Layouts for a network, whose inputs and outputs stay NHWC. Logical `shapes` and `item_bytes` are by tensor index.
+
+    Raises StageError when a rule cannot be followed.
+    """
+    return _Assignment(operators, shapes, inputs, outputs, config, item_bytes or {}).plan()
+
+
+class _Assignment:
+    def __init__(
+        self,
+        operators: Sequence[Operator],
+        shapes: Mapping[int, tuple[int, ...]],
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        config: LayoutConfig,
+        item_bytes: Mapping[int, int],
+    ) -> None:
+        self.operators, self.shapes, self.inputs, self.outputs = operators, shapes, inputs, outputs
+        self.item_bytes = item_bytes
+        self.choices = {operator.index: choose(operator, config) for operator in operators}
+        self.by_index = {operator.index: operator for operator in operators}
+        self.producer = {tensor: operator for operator in operators for tensor in operator.outputs}
+        self.readers: dict[int, list[Operator]] = {}
+        for operator in operators:
+            for tensor in dict.fromkeys(operator.inputs):
+                self.readers.setdefault(tensor, []).append(operator)
+        self.reads: dict[int, DataLayout] = {
+            index: choice.data for index, choice in self.choices.items() if choice.data is not None
+        }
+
+    def plan(self) -> Plan:
+        self._settle()
+        written = {tensor: self._written(tensor) for tensor in self.shapes if self._four_d(tensor)}
+        decisions = {}
+        for operator in self.operators:
+            choice = self.choices[operator.index]
+            data = self.reads[operator.index] if any(map(self._four_d, operator.inputs)) else ""
+            out = next((written[tensor] for tensor in operator.outputs if self._four_d(tensor)), "")
+            decisions[operator.index] = Decision(data, out, choice.kernel, choice.why or "inherited")
+        return Plan(decisions, written, self._transforms(written))
+
+    def _four_d(self, tensor: int) -> bool:
+        return len(self.shapes[tensor]) == 4
+
+    def _settle(self) -> None:
+        """Layouts for the operators that no rule decides: those for which the fewest bytes are transposed.
+
+        A tensor is transposed when its readers, and its writer if that must write what it reads, do not all agree.
+        Where several choices cost the same, as few operators as possible read NCHW.
+        """
+        split = Split("NHWC", "NCHW")
+        for tensor in filter(self._four_d, self.shapes):
+            if same_bytes(self.shapes[tensor]):
+                continue
+            sides: list[Hashable] = [self.reads.get(op.index, op.index) for op in self.readers.get(tensor, ())]
+            source = self.producer.get(tensor)
+            if source is None or tensor in self.outputs:
+                sides.append("NHWC")
+            if source is not None and source.kind not in TRANSPOSING:
+                sides.append(self.reads.get(source.index, source.index))
+            if any(isinstance(side, int) for side in sides):
+                split.bundle(dict.fromkeys(sides), prod(self.shapes[tensor]) * self.item_bytes.get(tensor, 1))
+        planar = split.second_side()
+        for operator in self.operators:
+            self.reads.setdefault(operator.index, "NCHW" if operator.index in planar else "NHWC")
+
+    def _wanted(self, tensor: int) -> list[DataLayout]:
+        """The layouts it is read in."""
+        wanted = [self.reads[operator.index] for operator in self.readers.get(tensor, ())]
+        return [*wanted, "NHWC"] if tensor in self.outputs else wanted
+
+    def _written(self, tensor: int) -> DataLayout:
+        source = self.producer.get(tensor)
+        if source is None:
+            return "NHWC"
+        own = self.reads[source.index]
+        if source.kind not in TRANSPOSING:
+            return own
+        wanted = self._wanted(tensor)
+        if not wanted or len(set(wanted)) == 1:
+            return wanted[0] if wanted else own
+        # One transform is due either way; then most readers should do without it.
+        planar = wanted.count("NCHW")
+        return own if 2 * planar == len(wanted) else "NCHW" if 2 * planar > len(wanted) else "NHWC"
+
+    def _transforms(self, written: Mapping[int, DataLayout]) -> list[Transform]:
+        """At most one for each tensor (there are only two layouts), before the first operator that needs it."""
+        found: dict[int, Transform] = {}
+        for operator in self.operators:
+            for tensor in operator.inputs:
+                if tensor in written and tensor not in found and self.reads[operator.index] != written[tensor]:
+                    reader = f"{operator.label} reads {self.reads[operator.index]}"
+                    found[tensor] = self._transform(tensor, written[tensor], operator.index, reader)
+        for tensor in self.outputs:
+            if written.get(tensor) == "NCHW" and tensor not in found:
+                found[tensor] = self._transform(tensor, "NCHW", None, "the model's output is NHWC")
+        return list(found.values())
+
+    def _transform(self, tensor: int, source: DataLayout, before: int | None, reader: str) -> Transform:
+        target: DataLayout = "NHWC" if source == "NCHW" else "NCHW"
+        producer = self.producer.get(tensor)
+        if producer is None:
+            writer = f"the model's input is {source}"
+        elif producer.kind in TRANSPOSING:
+            writer = f"{producer.label} writes {source} for other readers"
+        else:
+            writer = f"{producer.label} writes {source}, the layout it reads"
+        moves = not same_bytes(self.shapes[tensor])
+        return Transform(tensor, source, target, before, moves, f"{writer}; {reader}")

@@ -1,0 +1,65 @@
+"""The layout stage: Relax module in, Relax module with decided layouts out, and layouts.json that explains them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.base import Job, Stage, StageConfig, Tool
+from stages.layout.rules import LayoutConfig
+
+if TYPE_CHECKING:
+    from stages.targets.spec import Target
+
+LAYOUTS = "layouts.json"
+
+
+class LayoutStage(Stage[LayoutConfig]):
+    """Gives every operator its data and kernel layout, and inserts the transforms that cannot be avoided."""
+
+    kind: ClassVar[str] = "layout"
+    exclusive = True
+    config: ClassVar[type[StageConfig]] = LayoutConfig
+    consumes: ClassVar[tuple[str, ...]] = ("import",)
+    sources: ClassVar[tuple[str, ...]] = ("stages/layout/*.py", "stages/relax_module.py")
+
+    def tools(self, config: LayoutConfig, target: Target) -> tuple[Tool, ...]:
+        """TVM holds and checks the module."""
+        return (Tool("tvm", package="apache-tvm"),)
+
+    def run(self, job: Job[LayoutConfig]) -> None:
+        """Writes module.json and layouts.json. Raises StageError for a rule that cannot be followed."""
+        from stages.layout.apply import lay_out
+        from stages.relax_module import load_module, save_module, shorten
+
+        module, report = lay_out(load_module(job.inputs["import"]), job.config)
+        save_module(module, job.out)
+        (job.out / LAYOUTS).write_text(_dump(report))
+        moved = [transform for transform in report["transforms"] if transform["moves"]]
+        job.log(f"{len(report['operators'])} operators, {len(moved)} layout transforms")
+        for transform in moved:
+            job.log(f"  {shorten(transform['name'])!r} {transform['from']} -> {transform['to']}: {transform['reason']}")
+        for warning in report["warnings"]:
+            job.log(f"warning: {warning}")
+
+
+def _dump(report: dict[str, Any]) -> str:
+    """JSON with one line for each operator and transform."""
+    lists = (f' "{key}": ' + _list(report[key]) for key in ("operators", "transforms", "unused_rules", "warnings"))
+    return "{\n" + ",\n".join(lists) + "\n}\n"
+
+
+def _list(items: list[Any]) -> str:
+    if not items:
+        return "[]"
+    return "[\n" + ",\n".join("  " + json.dumps(item) for item in items) + "\n ]"
+
+
+def read_layouts(folder: Path) -> dict[str, Any]:
+    """layouts.json of a layout artifact: see stages.layout.apply.lay_out."""
+    found: dict[str, Any] = json.loads((folder / LAYOUTS).read_text())
+    return found
+
+
+STAGE = LayoutStage()

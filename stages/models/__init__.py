@@ -1,0 +1,1 @@
+"""Models: where a recipe's network comes from (file, url, zoo, single operator)."""

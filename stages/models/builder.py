@@ -1,0 +1,366 @@
+"""Small TFLite models in a few lines: one method per operator, shapes and quantization checked as they are built.
+
+    from stages.models.builder import ModelBuilder
+
+    b = ModelBuilder()
+    x = b.input("x", (1, 8, 8, 16), "int8", 0.05, -3)
+    w = rng.integers(-127, 128, (32, 3, 3, 16), dtype=np.int8)          # OHWI
+    bias = rng.integers(-1000, 1000, 32, dtype=np.int32)
+    y = b.conv2d(x, w, bias, weight_scale=[0.01] * 32, stride=(2, 2), padding="same",
+                 activation="relu", out=(0.1, -128))
+    y = b.max_pool2d(y, (2, 2), (2, 2))                                 # out=None: quantized like its input
+    b.output(y)
+    data: bytes = b.build()
+
+Everywhere: `out=(scale, zero_point)` quantizes the result (None: as the first input; float32 has none); images are
+NHWC; `padding` is "same" or "valid" as TensorFlow defines them (use `pad` for explicit amounts); `activation` is
+"none", "relu", "relu6" or "relu_n1_to_1"; `name` names the result tensor, which is the layer's name in reports.
+Wrong shapes and types raise BuildError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stages.models.builder_shapes import ShapeOperators, checked_axis
+from stages.models.tflite_writer import BuildError, Tensor
+
+__all__ = ["BuildError", "ModelBuilder", "Tensor", "same_padding", "window_output"]
+
+Array = npt.NDArray[Any]
+Pair = tuple[int, int]
+Quant = tuple[float, int]
+Scale = float | Sequence[float] | Array
+
+ACTIVATIONS = {"none": 0, "relu": 1, "relu_n1_to_1": 2, "relu6": 3}
+PADDINGS = {"same": 0, "valid": 1}
+
+# The versions at which TFLite's own converter registers an operator's 8-bit form; float is version 1.
+_INT8_VERSIONS = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 4, "LEAKY_RELU": 2}
+
+
+def window_output(size: int, kernel: int, stride: int, dilation: int, padding: str) -> int:
+    """Output size along one axis of a sliding window; TensorFlow's SAME and VALID."""
+    extent = (kernel - 1) * dilation + 1
+    return -(-size // stride) if padding == "same" else -(-(size - extent + 1) // stride)
+
+
+def same_padding(size: int, kernel: int, stride: int, dilation: int) -> Pair:
+    """Zeros before and after one axis under SAME; the odd one goes after."""
+    extent = (kernel - 1) * dilation + 1
+    total = max(0, (-(-size // stride) - 1) * stride + extent - size)
+    return total // 2, total - total // 2
+
+
+class ModelBuilder(ShapeOperators):
+    """Builds a one-subgraph TFLite model; see the module's docstring."""
+
+    # ---- convolution and matrix product ------------------------------------------------------------------------
+
+    def conv2d(
+        self,
+        x: Tensor,
+        weights: Array,
+        bias: Array | None = None,
+        *,
+        weight_scale: Scale | None = None,
+        weight_zero_point: int = 0,
+        stride: Pair = (1, 1),
+        dilation: Pair = (1, 1),
+        padding: str = "same",
+        activation: str = "none",
+        out: Quant | None = None,
+        name: str = "conv2d",
+    ) -> Tensor:
+        """CONV_2D. weights OHWI, bias [O] (int32 for 8-bit models; without one, zeros are stored: LiteRT demands it).
+
+        weight_scale: one value, or one per output channel.
+
+        Fewer input channels in `weights` than in `x` is a grouped convolution: x.C = groups * weights.I.
+        """
+        if weights.ndim != 4 or len(x.shape) != 4 or x.shape[3] % weights.shape[3]:
+            raise BuildError(f"{name}: weights {weights.shape} (OHWI) do not fit the input {x.shape} (NHWC)")
+        options = self._window(name, x, weights.shape[1:3], stride, padding, activation, dilation)
+        bias = bias if bias is not None else _no_bias(x, weights.shape[0])
+        parameters = self._parameters(name, x, weights, bias, weight_scale, weight_zero_point, 0, weights.shape[0])
+        shape = (*options.pop("shape"), weights.shape[0])
+        return self._emit("CONV_2D", [x, *parameters], shape, out, name, "Conv2DOptions", options)
+
+    def depthwise_conv2d(
+        self,
+        x: Tensor,
+        weights: Array,
+        bias: Array | None = None,
+        *,
+        weight_scale: Scale | None = None,
+        weight_zero_point: int = 0,
+        stride: Pair = (1, 1),
+        dilation: Pair = (1, 1),
+        padding: str = "same",
+        activation: str = "none",
+        out: Quant | None = None,
+        name: str = "depthwise_conv2d",
+    ) -> Tensor:
+        """DEPTHWISE_CONV_2D. weights [1, H, W, C * multiplier]; bias as in `conv2d`.
+
+        weight_scale: one value, or one per last axis.
+        """
+        if weights.ndim != 4 or len(x.shape) != 4 or weights.shape[0] != 1 or weights.shape[3] % x.shape[3]:
+            raise BuildError(f"{name}: weights {weights.shape} (1HWC) do not fit the input {x.shape} (NHWC)")
+        options = self._window(name, x, weights.shape[1:3], stride, padding, activation, dilation)
+        options["depthMultiplier"] = weights.shape[3] // x.shape[3]
+        bias = bias if bias is not None else _no_bias(x, weights.shape[3])
+        parameters = self._parameters(name, x, weights, bias, weight_scale, weight_zero_point, 3, weights.shape[3])
+        shape = (*options.pop("shape"), weights.shape[3])
+        return self._emit("DEPTHWISE_CONV_2D", [x, *parameters], shape, out, name, "DepthwiseConv2DOptions", options)
+
+    def fully_connected(
+        self,
+        x: Tensor,
+        weights: Array,
+        bias: Array | None = None,
+        *,
+        weight_scale: Scale | None = None,
+        weight_zero_point: int = 0,
+        activation: str = "none",
+        keep_num_dims: bool = False,
+        out: Quant | None = None,
+        name: str = "fully_connected",
+    ) -> Tensor:
+        """FULLY_CONNECTED. weights [units, depth]; x is flattened to rows of `depth` unless keep_num_dims."""
+        size = int(np.prod(x.shape))
+        if weights.ndim != 2 or size % weights.shape[1] or (keep_num_dims and x.shape[-1] != weights.shape[1]):
+            raise BuildError(f"{name}: weights {weights.shape} [units, depth] do not fit the input {x.shape}")
+        parameters = self._parameters(name, x, weights, bias, weight_scale, weight_zero_point, 0, weights.shape[0])
+        rows = x.shape[:-1] if keep_num_dims else (size // weights.shape[1],)
+        fields = {"fusedActivationFunction": _activation(name, activation), "keepNumDims": keep_num_dims}
+        shape = (*rows, weights.shape[0])
+        return self._emit("FULLY_CONNECTED", [x, *parameters], shape, out, name, "FullyConnectedOptions", fields)
+
+    # ---- element by element ------------------------------------------------------------------------------------
+
+    def add(
+        self, a: Tensor, b: Tensor, *, activation: str = "none", out: Quant | None = None, name: str = "add"
+    ) -> Tensor:
+        """ADD with broadcasting; each operand may have its own quantization, and one may be a constant."""
+        return self._binary("ADD", "AddOptions", a, b, activation, out, name)
+
+    def sub(
+        self, a: Tensor, b: Tensor, *, activation: str = "none", out: Quant | None = None, name: str = "sub"
+    ) -> Tensor:
+        """SUB: a - b, as `add`."""
+        return self._binary("SUB", "SubOptions", a, b, activation, out, name)
+
+    def mul(
+        self, a: Tensor, b: Tensor, *, activation: str = "none", out: Quant | None = None, name: str = "mul"
+    ) -> Tensor:
+        """MUL, as `add`."""
+        return self._binary("MUL", "MulOptions", a, b, activation, out, name)
+
+    def relu(self, x: Tensor, *, out: Quant | None = None, name: str = "relu") -> Tensor:
+        """RELU as an operator of its own; `out` may requantize."""
+        return self._emit("RELU", [x], x.shape, out, name)
+
+    def relu6(self, x: Tensor, *, out: Quant | None = None, name: str = "relu6") -> Tensor:
+        """RELU6 as an operator of its own; `out` may requantize."""
+        return self._emit("RELU6", [x], x.shape, out, name)
+
+    def leaky_relu(self, x: Tensor, alpha: float = 0.2, *, out: Quant | None = None, name: str = "leaky") -> Tensor:
+        """LEAKY_RELU: x where x >= 0, else alpha * x."""
+        return self._emit("LEAKY_RELU", [x], x.shape, out, name, "LeakyReluOptions", {"alpha": float(alpha)})
+
+    def hard_swish(self, x: Tensor, *, out: Quant | None = None, name: str = "hard_swish") -> Tensor:
+        """HARD_SWISH: x * relu6(x + 3) / 6."""
+        return self._emit("HARD_SWISH", [x], x.shape, out, name, "HardSwishOptions")
+
+    def logistic(self, x: Tensor, *, name: str = "logistic") -> Tensor:
+        """LOGISTIC; 8-bit outputs have the scale 1/256 and the lowest zero point, which the kernels demand."""
+        return self._emit("LOGISTIC", [x], x.shape, _unit_range(x, 256), name)
+
+    def tanh(self, x: Tensor, *, name: str = "tanh") -> Tensor:
+        """TANH; 8-bit outputs have the scale 1/128 and the middle zero point, which the kernels demand."""
+        middle = (1.0 / 128, 128 if x.dtype == "uint8" else 0)
+        return self._emit("TANH", [x], x.shape, middle if x.scale else None, name)
+
+    def softmax(self, x: Tensor, beta: float = 1.0, *, name: str = "softmax") -> Tensor:
+        """SOFTMAX over the last axis; 8-bit outputs have the scale 1/256 and the lowest zero point."""
+        fields = {"beta": float(beta)}
+        return self._emit("SOFTMAX", [x], x.shape, _unit_range(x, 256), name, "SoftmaxOptions", fields)
+
+    def quantize(self, x: Tensor, dtype: str, out: Quant, *, name: str = "quantize") -> Tensor:
+        """QUANTIZE: float32 to 8 bits, or from one 8-bit quantization (or type) to another."""
+        made = self.tensor(name, x.shape, dtype, *out)
+        self.operator("QUANTIZE", [x], [made], "QuantizeOptions", version=2 if x.scale else 1)
+        return made
+
+    def dequantize(self, x: Tensor, *, name: str = "dequantize") -> Tensor:
+        """DEQUANTIZE: 8 bits to float32."""
+        made = self.tensor(name, x.shape, "float32")
+        self.operator("DEQUANTIZE", [x], [made], "DequantizeOptions", version=_version("DEQUANTIZE", x.dtype))
+        return made
+
+    # ---- pooling and reduction ---------------------------------------------------------------------------------
+
+    def avg_pool2d(
+        self,
+        x: Tensor,
+        kernel: Pair,
+        stride: Pair | None = None,
+        *,
+        padding: str = "valid",
+        activation: str = "none",
+        out: Quant | None = None,
+        name: str = "avg_pool2d",
+    ) -> Tensor:
+        """AVERAGE_POOL_2D; padding is left out of the mean. 8-bit kernels demand the input's quantization."""
+        options = self._pool(name, x, kernel, stride or kernel, padding, activation)
+        shape = (*options.pop("shape"), x.shape[3])
+        return self._emit("AVERAGE_POOL_2D", [x], shape, out, name, "Pool2DOptions", options)
+
+    def max_pool2d(
+        self,
+        x: Tensor,
+        kernel: Pair,
+        stride: Pair | None = None,
+        *,
+        padding: str = "valid",
+        activation: str = "none",
+        out: Quant | None = None,
+        name: str = "max_pool2d",
+    ) -> Tensor:
+        """MAX_POOL_2D; as `avg_pool2d`."""
+        options = self._pool(name, x, kernel, stride or kernel, padding, activation)
+        shape = (*options.pop("shape"), x.shape[3])
+        return self._emit("MAX_POOL_2D", [x], shape, out, name, "Pool2DOptions", options)
+
+    def mean(
+        self,
+        x: Tensor,
+        axes: Sequence[int],
+        *,
+        keep_dims: bool = False,
+        out: Quant | None = None,
+        name: str = "mean",
+    ) -> Tensor:
+        """MEAN over `axes`; `out` may requantize."""
+        reduced = {checked_axis(name, axis, x) for axis in axes}
+        shape = [
+            1 if axis in reduced else size for axis, size in enumerate(x.shape) if keep_dims or axis not in reduced
+        ]
+        constant = self.constant(f"{name}/axes", np.asarray(list(axes), dtype=np.int32))
+        return self._emit("MEAN", [x, constant], shape, out, name, "ReducerOptions", {"keepDims": keep_dims})
+
+    # ---- shared ------------------------------------------------------------------------------------------------
+
+    def _binary(
+        self, op: str, table: str, a: Tensor, b: Tensor, activation: str, out: Quant | None, name: str
+    ) -> Tensor:
+        if a.dtype != b.dtype:
+            raise BuildError(f"{name}: {op} of {a.dtype} and {b.dtype}")
+        try:
+            shape = np.broadcast_shapes(a.shape, b.shape)
+        except ValueError:
+            raise BuildError(f"{name}: shapes {a.shape} and {b.shape} do not broadcast") from None
+        fields = {"fusedActivationFunction": _activation(name, activation)}
+        return self._emit(op, [a, b], shape, out, name, table, fields)
+
+    def _window(
+        self, name: str, x: Tensor, kernel: Sequence[int], stride: Pair, padding: str, activation: str, dilation: Pair
+    ) -> dict[str, Any]:
+        """Option fields shared by the convolutions, plus "shape": the output's (N, H, W)."""
+        fields = self._pool(name, x, kernel, stride, padding, activation, dilation)
+        del fields["filterHeight"], fields["filterWidth"]
+        return fields | {"dilationHFactor": dilation[0], "dilationWFactor": dilation[1]}
+
+    def _pool(
+        self,
+        name: str,
+        x: Tensor,
+        kernel: Sequence[int],
+        stride: Pair,
+        padding: str,
+        activation: str,
+        dilation: Pair = (1, 1),
+    ) -> dict[str, Any]:
+        if padding not in PADDINGS:
+            raise BuildError(f"{name}: padding {padding!r} is neither 'same' nor 'valid'")
+        if len(x.shape) != 4 or min(*kernel, *stride, *dilation) < 1:
+            raise BuildError(f"{name}: kernel {kernel}, stride {stride}, dilation {dilation} on an input {x.shape}")
+        height, width = (window_output(x.shape[1 + i], kernel[i], stride[i], dilation[i], padding) for i in (0, 1))
+        if min(height, width) < 1:
+            raise BuildError(f"{name}: a {tuple(kernel)} window does not fit into {x.shape} without padding")
+        return {
+            "shape": (x.shape[0], height, width),
+            "padding": PADDINGS[padding],
+            "strideH": stride[0],
+            "strideW": stride[1],
+            "filterHeight": kernel[0],
+            "filterWidth": kernel[1],
+            "fusedActivationFunction": _activation(name, activation),
+        }
+
+    def _parameters(
+        self,
+        name: str,
+        x: Tensor,
+        weights: Array,
+        bias: Array | None,
+        scale: Scale | None,
+        zero_point: int,
+        axis: int,
+        channels: int,
+    ) -> list[Tensor]:
+        """The weight and bias tensors; the bias has the scale input_scale * weight_scale and zero point 0."""
+        if bias is not None and bias.shape != (channels,):
+            raise BuildError(f"{name}: bias {bias.shape} for {channels} output channels")
+        if x.scale and scale is None:
+            raise BuildError(f"{name}: weight_scale is missing")
+        made = [self.constant(f"{name}/weights", weights, scale, zero_point, axis=axis)]
+        if bias is not None:
+            product = np.float32(x.scale[0]) * np.asarray(made[0].scale, dtype=np.float32) if x.scale else None
+            made.append(self.constant(f"{name}/bias", bias, product))
+        return made
+
+    def _emit(
+        self,
+        op: str,
+        inputs: Sequence[Tensor],
+        shape: Sequence[int],
+        out: Quant | None,
+        name: str,
+        table: str = "",
+        fields: dict[str, Any] | None = None,
+    ) -> Tensor:
+        """Appends an operator with one result of the first input's dtype."""
+        x = inputs[0]
+        if out is not None and not x.scale:
+            raise BuildError(f"{name}: out={out} on a {x.dtype} input without quantization")
+        made = self.tensor(name, shape, x.dtype, *out) if out is not None else self._like(x, name, shape)
+        self.operator(op, inputs, [made], table, fields, version=_version(op, x.dtype))
+        return made
+
+
+def _no_bias(x: Tensor, channels: int) -> Array:
+    return np.zeros(channels, dtype=np.int32 if x.scale else np.float32)
+
+
+def _activation(name: str, activation: str) -> int:
+    if activation not in ACTIVATIONS:
+        raise BuildError(f"{name}: activation {activation!r} is none of {', '.join(ACTIVATIONS)}")
+    return ACTIVATIONS[activation]
+
+
+def _unit_range(x: Tensor, steps: int) -> Quant | None:
+    """The fixed quantization of results in [0, 1)."""
+    return (1.0 / steps, 0 if x.dtype == "uint8" else -128) if x.scale else None
+
+
+def _version(op: str, dtype: str) -> int:
+    return _INT8_VERSIONS.get(op, 2) if dtype == "int8" and op not in _ONE_VERSION else 1
+
+
+_ONE_VERSION = {"RESHAPE", "SQUEEZE", "HARD_SWISH"}

@@ -1,0 +1,65 @@
+"""Fixed-point constants from scales, with the very roundings of the reference kernels.
+
+Each function says which C++ expression it follows; the tests compare with LiteRT over scales chosen to tell the
+variants apart. float32 steps are written out, because they show in the outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import floor, frexp
+
+import numpy as np
+
+Fixed = tuple[int, int]  # (multiplier, shift)
+
+LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
+
+
+def quantize_multiplier(real: float) -> Fixed:
+    """QuantizeMultiplier: real = multiplier * 2^(shift - 31), multiplier in [2^30, 2^31), or 0; real >= 0."""
+    if real == 0.0:
+        return 0, 0
+    fraction, shift = frexp(real)
+    multiplier = floor(fraction * 2**31 + 0.5)
+    if multiplier == 2**31:
+        multiplier, shift = multiplier // 2, shift + 1
+    if shift < -31:
+        return 0, 0
+    return multiplier, shift
+
+
+def convolution_multipliers(
+    dtype: str, input_scale: float, weight_scales: Sequence[float], output_scale: float
+) -> list[float]:
+    """Real multipliers of CONV_2D and DEPTHWISE_CONV_2D, one for each weight scale.
+
+    int8 (PopulateConvolutionQuantizationParams): all in double. uint8 (GetQuantizedConvolutionMultipler): the product
+    of input and weight scale is a float32.
+    """
+    if dtype == "uint8":
+        return [float(np.float32(input_scale) * np.float32(scale)) / output_scale for scale in weight_scales]
+    return [input_scale * scale / output_scale for scale in weight_scales]
+
+
+def float32_product(*factors: float) -> float:
+    """a * b * ... with every product rounded to float32."""
+    result = np.float32(factors[0])
+    for factor in factors[1:]:
+        result = result * np.float32(factor)
+    return float(result)
+
+
+def float32_ratio(numerator: float, denominator: float) -> float:
+    """numerator / denominator in float32."""
+    return float(np.float32(numerator) / np.float32(denominator))
+
+
+def mean_multiplier(input_scale: float, output_scale: float, count: int) -> Fixed:
+    """MEAN: the scales' multiplier divided by `count`, keeping as many bits as fit (QuantizedMeanOrSum).
+
+    The multiplier is shifted left by floor(log2(count)) before the integer division.
+    """
+    multiplier, shift = quantize_multiplier(input_scale / output_scale)
+    room = min(count.bit_length() - 1, 32, 31 + shift)
+    return (multiplier << room) // count, shift - room

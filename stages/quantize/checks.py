@@ -1,0 +1,30 @@
+"""What must hold of every integer graph."""
+
+from __future__ import annotations
+
+from stages.graph import Graph
+
+_COMPUTING = {"int8", "uint8", "float32"}
+
+
+def widened(graph: Graph) -> list[str]:
+    """Layers with an activation or weights wider than the 8 bits of the imported model; empty when all is well.
+
+    int8 stays int8 and uint8 stays uint8: 16 bits would be as exact, but cost twice the memory and half the lanes.
+    """
+    found = []
+    for layer in graph.layers:
+        if layer.op.op in ("float", "move"):
+            continue
+        types: set[str] = {graph.tensors[name].dtype for name in (*layer.inputs, *layer.outputs)}
+        if "weights" in layer.constants:
+            types.add(str(graph.constants[layer.constants["weights"]].dtype))
+        if not types <= _COMPUTING:
+            found.append(layer.name)
+    return found
+
+
+def check_widths(graph: Graph) -> None:
+    """AssertionError when a layer is wider than 8 bits: that is a defect of this stage, not of the model."""
+    wide = widened(graph)
+    assert not wide, f"wider than 8 bits: {', '.join(wide)}"

@@ -1,0 +1,154 @@
+"""The Relax module that layout made, as the integer graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from tvm import IRModule, ir, relax
+
+from stages.base import StageError
+from stages.graph import Float, Graph, Quant, Tensor
+from stages.graph.kinds import kind_of
+from stages.quantize.operator import Operator
+from stages.quantize.patterns import FAMILIES, MOVES
+from stages.quantize.writer import GraphWriter
+from stages.relax_module import OperatorCall, attributes, operator_calls
+
+_FLOAT_TYPES = {"float32", "int32", "int64", "bool"}
+
+
+@dataclass
+class Lowered:
+    """The graph, and the names of the Relax functions that its Float layers call."""
+
+    graph: Graph
+    float_functions: list[str] = field(default_factory=list)
+
+
+def lower_module(module: IRModule, description: dict[str, Any]) -> Lowered:
+    """Lowers every operator. `description` is what tensors.json holds (stages.import_model.describe).
+
+    Raises StageError naming the operator and its tensors when one has no integer form.
+    """
+    return _Lowering(module, description).run()
+
+
+class _Lowering:
+    def __init__(self, module: IRModule, description: dict[str, Any]) -> None:
+        self.module = module
+        self.file_tensors: list[dict[str, Any]] = description["tensors"]
+        self.file_inputs = {entry["index"]: entry["inputs"] for entry in description["operators"]}
+        self.options = {entry["index"]: entry["options"] for entry in description["operators"]}
+        self.lowered = Lowered(Graph())
+        self.writer = GraphWriter(self.lowered.graph)
+        self.values: dict[relax.Var, Tensor | list[Tensor]] = {}
+
+    def run(self) -> Lowered:
+        main, graph = self.module["main"], self.lowered.graph
+        facts = attributes(main)
+        for parameter, index in zip(main.params, facts["inputs"], strict=True):
+            tensor = self.writer.tensor(self._file_tensor(index, ""))
+            self.values[parameter] = tensor
+            graph.inputs.append(tensor.name)
+        calls = {call.variable: call for call in operator_calls(self.module)}
+        for block in main.body.blocks:
+            for binding in block.bindings:
+                self._bind(binding.var, binding.value, calls)
+        result = self._value(main.body.body)
+        graph.outputs.extend(tensor.name for tensor in (result if isinstance(result, list) else [result]))
+        return self.lowered
+
+    def _bind(self, variable: relax.Var, value: relax.Expr, calls: dict[relax.Var, OperatorCall]) -> None:
+        if isinstance(value, relax.Call) and isinstance(value.op, ir.GlobalVar):
+            outputs = self._operator(calls[variable])
+            self.values[variable] = outputs if isinstance(variable.ty, relax.TupleType) else outputs[0]
+        else:
+            self.values[variable] = self._value(value)
+
+    def _value(self, expr: relax.Expr) -> Tensor | list[Tensor]:
+        """What an expression of main, other than a call, stands for."""
+        if isinstance(expr, relax.Var):
+            return self.values[expr]
+        if isinstance(expr, relax.TupleGetItem):
+            whole = self._value(expr.tuple_value)
+            return whole[expr.index] if isinstance(whole, list) else whole
+        if isinstance(expr, relax.Tuple):
+            parts = [self._value(part) for part in expr.fields]
+            return [part for part in parts if isinstance(part, Tensor)]
+        raise StageError(f"the module's main function has an unexpected {type(expr).__name__}")
+
+    def _operator(self, call: OperatorCall) -> list[Tensor]:
+        inputs = [self._input(argument) for argument in call.arguments]
+        layout = call.attributes.get("out_layout", "")
+        made = [self._file_tensor(index, layout) for index in call.outputs]
+        if call.op == "LAYOUT":
+            made = [made[0].model_copy(update={"name": f"{inputs[0].name}/{layout}"})]
+        outputs = [self.writer.tensor(tensor) for tensor in made]
+        operator = Operator(call, inputs, outputs, self.options.get(call.index, {}))
+        self.writer.operator = operator
+        if call.op not in MOVES and all(tensor.dtype in _FLOAT_TYPES for tensor in (*inputs, *outputs)):
+            self._float(operator)
+        elif call.op in FAMILIES:
+            self._check_quantization(operator)
+            FAMILIES[call.op](operator, self.writer)
+        else:
+            supported = ", ".join(sorted(set(FAMILIES) - {"LAYOUT"}))
+            raise operator.error("has no integer form", f"In integers there are {supported}.")
+        # A layer may have changed its output (an alias), never its name.
+        return [self.lowered.graph.tensors[tensor.name] for tensor in outputs]
+
+    def _input(self, argument: relax.Expr) -> Tensor:
+        value = self._value(argument)
+        if not isinstance(value, Tensor):
+            raise StageError("the module's main function passes a tuple to an operator")
+        return value
+
+    def _float(self, operator: Operator) -> None:
+        call = operator.call
+        if len(operator.outputs) != 1:
+            raise operator.error("has several outputs, which float operators other than SPLIT cannot have")
+        op = Float(kind=kind_of(call.op), function=call.symbol, macs=self._macs(operator))
+        self.writer.layer(op, operator.inputs, operator.outputs[0])
+        self.lowered.float_functions.append(call.symbol)
+
+    def _macs(self, operator: Operator) -> int:
+        """Multiply-accumulates, from the shape of the weights in the file: OHWI, 1HWC or (units, depth)."""
+        call = operator.call
+        if call.op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+            return 0
+        weights = self.file_tensors[self.file_inputs[call.index][1]]["shape"]
+        return operator.outputs[0].elements * prod(weights[1:3] if call.op == "DEPTHWISE_CONV_2D" else weights[1:])
+
+    def _check_quantization(self, operator: Operator) -> None:
+        """8-bit tensors of operators that compute need one scale each."""
+        if operator.call.op in MOVES:
+            return
+        for tensor in (*operator.inputs, *operator.outputs):
+            if tensor.dtype in ("int8", "uint8"):
+                if tensor.quant is None:
+                    raise operator.error(f"has no scale for {tensor.name!r}")
+                if len(tensor.quant.scale) != 1:
+                    raise operator.error(f"has one scale per channel for {tensor.name!r}, which is no constant")
+            elif operator.call.op not in ("QUANTIZE", "DEQUANTIZE") or tensor.dtype != "float32":
+                raise operator.error(
+                    f"has the type {tensor.dtype} in {tensor.name!r}", "Integer operators take int8 or uint8 tensors."
+                )
+
+    def _file_tensor(self, index: int, layout: str) -> Tensor:
+        entry = self.file_tensors[index]
+        quant = None
+        # Exporters leave a scale of 0 where they mean none.
+        if entry["scales"] and all(entry["scales"]) and entry["dtype"] != "float32":
+            points = entry["zero_points"] or [0] * len(entry["scales"])
+            quant = Quant(scale=tuple(entry["scales"]), zero_point=tuple(points), axis=entry["axis"])
+        shape = tuple(entry["shape"])
+        return Tensor(
+            name=entry["name"] or f"tensor{index}",
+            shape=shape,
+            dtype=entry["dtype"],
+            layout=layout if len(shape) == 4 else "",
+            quant=quant,
+            tflite_index=index,
+        )

@@ -1,0 +1,231 @@
+"""One imported operator as the patterns see it: its Relax body, its tensors, its constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm import relax
+from tvm.ir.expr import GenericConst
+from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
+
+from stages.base import StageError
+from stages.graph import Tensor
+from stages.quantize.arithmetic import LIMITS
+from stages.quantize.tables import Quantized, quantized_bound
+from stages.relax_module import OperatorCall
+
+Array = npt.NDArray[Any]
+_SUPPORTED = "Integer operators take int8 or uint8 tensors with one scale; constant weights may have one per channel."
+
+Match = dict[DFPattern, relax.Expr]
+
+
+def dequantized(x: DFPattern) -> DFPattern:
+    """relax.dequantize(x) with constant scale and zero point."""
+    return is_op("relax.dequantize")(x, is_const(), is_const())
+
+
+def quantized(x: DFPattern) -> DFPattern:
+    """relax.quantize(x) with constant scale and zero point."""
+    return is_op("relax.quantize")(x, is_const(), is_const())
+
+
+def clipped(x: DFPattern) -> DFPattern:
+    """x, with or without the clip of a fused activation around it."""
+    return is_op("relax.clip")(x, wildcard(), wildcard()) | x
+
+
+def activated(x: DFPattern) -> DFPattern:
+    """quantize(x) with a fused activation, if any, on either side of the quantize: `Operator.clamp` reads it."""
+    return clipped(quantized(is_op("relax.nn.relu")(x) | clipped(x)))
+
+
+def transposed(x: DFPattern) -> DFPattern:
+    """x, with or without a transpose of the result around it, which writes another layout than is read."""
+    return is_op("relax.permute_dims")(x) | x
+
+
+def reshaped(x: DFPattern) -> DFPattern:
+    """x, with or without a reshape around it."""
+    return is_op("relax.reshape")(x, wildcard()) | x
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """A constant, or the weights of an operator: integers, and their scale and zero point for each element.
+
+    scale and zero_point have the shape of `values` (they are read-only views of little memory), or are None for
+    what is not quantized.
+    """
+
+    values: Array
+    scale: Array | None = None
+    zero_point: Array | None = None
+
+    def map(self, function: Any) -> Parameters:
+        """The same change of shape for all three."""
+        scale, zero_point = (None if part is None else function(part) for part in (self.scale, self.zero_point))
+        return Parameters(function(self.values), scale, zero_point)
+
+
+class Operator:
+    """An operator with its surroundings.
+
+    call     the Relax function and its attributes
+    inputs   graph tensors of the parameters, in order
+    outputs  graph tensors to be written, in order
+    options  the operator's options in the imported file, by the schema's field names
+    """
+
+    def __init__(
+        self, call: OperatorCall, inputs: Sequence[Tensor], outputs: Sequence[Tensor], options: dict[str, Any]
+    ) -> None:
+        self.call, self.inputs, self.outputs, self.options = call, tuple(inputs), tuple(outputs), options
+        self.bindings = relax.analysis.get_var2val(call.function)
+        self.result: relax.Expr = call.function.body.body
+        self._tensors = dict(zip(call.function.params, self.inputs, strict=True))
+
+    # ---- errors ------------------------------------------------------------------------------------------------
+
+    def error(self, why: str, hint: str = "") -> StageError:
+        """operator 3 (ADD) 'sum' `why`, with the tensors' names and types on a second line."""
+        sides = (", ".join(_described(tensor) for tensor in part) for part in (self.inputs, self.outputs))
+        where = f"operator {self.call.index} ({self.call.op}) {self.call.name!r}"
+        return StageError(f"{where} {why}\n  {' -> '.join(sides)}", hint=hint)
+
+    # ---- the body ----------------------------------------------------------------------------------------------
+
+    def match(self, pattern: DFPattern) -> Match | None:
+        """What each part of `pattern` stands for when the whole body is of this form, else None."""
+        found = pattern.extract_matched_expr(self.result, self.bindings)
+        return None if found is None else dict(found.items())
+
+    def expect(self, pattern: DFPattern, form: str) -> Match:
+        """As match; StageError when the body has another form. `form` describes what is supported."""
+        found = self.match(pattern)
+        if found is None:
+            raise self.error(f"has a form unknown in integers; known is {form}", _SUPPORTED)
+        return found
+
+    def resolve(self, expr: relax.Expr) -> relax.Expr:
+        """The expression a variable is bound to, at any depth; parameters and everything else as they are."""
+        while isinstance(expr, relax.Var) and expr in self.bindings:
+            expr = self.bindings[expr]
+        return expr
+
+    def tensor(self, expr: relax.Expr) -> Tensor | None:
+        """The graph tensor when `expr` is a parameter of the function."""
+        expr = self.resolve(expr)
+        return self._tensors.get(expr) if isinstance(expr, relax.Var) else None
+
+    def data(self, expr: relax.Expr) -> Tensor:
+        """As tensor; StageError when `expr` is no parameter."""
+        found = self.tensor(expr)
+        if found is None:
+            raise self.error("computes something before it reads its input")
+        return found
+
+    # ---- axes: bodies count them in physical order, the graph in logical order -----------------------------------
+
+    def logical_axes(self, axes: Sequence[int], tensor: Tensor) -> list[int]:
+        """Logical numbers of physical axes of `tensor`."""
+        return [tensor.permutation[axis] for axis in axes]
+
+    def in_logical_order(self, values: Sequence[int], tensor: Tensor) -> list[int]:
+        """One value for each physical axis of `tensor`, sorted by logical axis."""
+        ordered = [0] * len(values)
+        for axis, value in zip(tensor.permutation, values, strict=True):
+            ordered[axis] = value
+        return ordered
+
+    def in_physical_order(self, values: Sequence[int], tensor: Tensor) -> list[int]:
+        """One value for each logical axis of `tensor`, sorted by physical axis."""
+        return [values[axis] for axis in tensor.permutation]
+
+    @cached_property
+    def clamp(self) -> tuple[int, int]:
+        """The bounds of the fused activation in the output's integers; those of the type when there is none.
+
+        The activation is a clip of the integers after `quantize`, or a relu or clip of the real numbers before it.
+        """
+        low, high = LIMITS[self.outputs[0].dtype]
+        expr = self._inside("relax.reshape", "relax.permute_dims")(self.result)
+        if _is_call(expr, "relax.clip"):
+            bounds = [int(bound) for bound in self._bounds(expr)]
+            low, high = max(low, bounds[0]), min(high, bounds[1])
+        expr = self._inside("relax.clip")(expr)
+        if not _is_call(expr, "relax.quantize"):
+            return low, high
+        real, out = self.resolve(expr.args[0]), self.quantized(self.outputs[0])
+        if _is_call(real, "relax.nn.relu"):
+            return max(low, quantized_bound(0.0, out)), high
+        if _is_call(real, "relax.clip"):
+            bounds = [quantized_bound(bound, out) for bound in self._bounds(real)]
+            return max(low, bounds[0]), min(high, bounds[1])
+        return low, high
+
+    def _inside(self, *names: str) -> Callable[[relax.Expr], relax.Expr]:
+        """A function that peels calls of these operators off an expression."""
+
+        def peel(expr: relax.Expr) -> relax.Expr:
+            expr = self.resolve(expr)
+            while _is_call(expr, *names):
+                expr = self.resolve(expr.args[0])
+            return expr
+
+        return peel
+
+    @staticmethod
+    def _bounds(clip: relax.Call) -> list[float]:
+        return [float(getattr(bound, "value", bound)) for bound in clip.args[1:]]
+
+    @staticmethod
+    def quantized(tensor: Tensor) -> Quantized:
+        return Quantized(tensor.dtype, tensor.scale, tensor.zero_point)
+
+    # ---- constants ---------------------------------------------------------------------------------------------
+
+    def parameters(self, expr: relax.Expr) -> Parameters:
+        """The value of an expression over constants: dequantize keeps integers and scales apart."""
+        expr = self.resolve(expr)
+        if isinstance(expr, GenericConst):
+            return Parameters(expr.value.numpy())
+        if not isinstance(expr, relax.Call):
+            raise self.error("has weights that are computed at run time")
+        inner, name = self.parameters(expr.args[0]), expr.op.name
+        if name == "relax.dequantize":
+            scale, zero_point = (self.parameters(arg).values for arg in expr.args[1:3])
+            axis = int(expr.attrs.axis) % max(inner.values.ndim, 1)
+            return Parameters(inner.values, *(_along(part, axis, inner.values.shape) for part in (scale, zero_point)))
+        if name == "relax.permute_dims":
+            axes = expr.attrs.axes
+            return inner.map(lambda part: part.transpose(None if axes is None else [int(axis) for axis in axes]))
+        if name in ("relax.reshape", "relax.expand_dims", "relax.squeeze"):
+            shape = [int(size) for size in expr.ty.shape]
+            return inner.map(lambda part: part.reshape(shape))
+        raise self.error(f"computes its constants with {name}")
+
+    def scalar(self, expr: relax.Expr) -> float:
+        """The value of a constant with one element."""
+        return float(self.parameters(expr).values.reshape(-1)[0])
+
+
+def _is_call(expr: relax.Expr, *names: str) -> bool:
+    return isinstance(expr, relax.Call) and expr.op.name in names
+
+
+def _described(tensor: Tensor) -> str:
+    name = tensor.name if len(tensor.name) <= 60 else f"{tensor.name[:28]}...{tensor.name[-28:]}"
+    return f"{name!r} {tensor.dtype}{list(tensor.shape)}"
+
+
+def _along(values: Array, axis: int, shape: tuple[int, ...]) -> Array:
+    """A scalar, or one value for each index along `axis`, for each element of `shape`."""
+    if values.size == 1:
+        return np.broadcast_to(values.reshape(()), shape)
+    return np.broadcast_to(values.reshape([-1 if i == axis else 1 for i in range(len(shape))]), shape)

@@ -1,0 +1,155 @@
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED.
+
+    dequantize(x) -> conv2d(., weights) [-> add bias] -> quantize [-> clip]
+    [reshape] -> dequantize(x) -> matmul(., weights) [-> add bias] -> quantize [-> clip] [-> reshape]
+
+Weights are dequantize(constant), possibly reshaped or transposed before or after; only their values matter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm.relax.dpl import is_op, wildcard
+
+from stages.graph import Conv2D, DepthwiseConv2D, FullyConnected
+from stages.quantize.arithmetic import convolution_multipliers, quantize_multiplier
+from stages.quantize.constant_channels import settle_constant_channels
+from stages.quantize.operator import Array, Operator, Parameters, activated, dequantized, reshaped, transposed
+from stages.quantize.writer import GraphWriter
+
+
+class _Weighted:
+    """quantize(op(dequantize(x), weights) + bias); the bias and a fused activation are optional."""
+
+    def __init__(self, name: str, *, flattened: bool = False) -> None:
+        self.x, self.weights, self.bias = wildcard(), wildcard(), wildcard()
+        x = reshaped(reshaped(self.x)) if flattened else self.x
+        self.core = is_op(name)(dequantized(x), self.weights)
+        self.whole = activated(is_op("relax.add")(self.core, self.bias) | self.core)
+
+
+def convolution(operator: Operator, writer: GraphWriter) -> None:
+    """CONV_2D and DEPTHWISE_CONV_2D with any stride, dilation, padding, groups and channel multiplier."""
+    pattern = _Weighted("relax.nn.conv2d")
+    form = "quantize(conv2d(dequantize(x), constant weights) + constant bias)"
+    match = operator.expect(transposed(pattern.whole), form)
+    x, out = operator.data(match[pattern.x]), operator.outputs[0]
+    attributes = match[pattern.core].attrs
+    weights = _in_order(operator.parameters(match[pattern.weights]), str(attributes.kernel_layout))
+    channels, height, width, _ = weights.values.shape
+    zero_point = _weight_zero_point(operator, weights)
+    constants = _requantization(operator, weights, x.dtype, x.scale, out.scale)
+    if pattern.bias in match:
+        constants["bias"] = operator.parameters(match[pattern.bias]).values.reshape(-1).astype(np.int32)
+    values = settle_constant_channels(weights.values, constants, x.dtype, x.zero_point, zero_point)
+    low, high = operator.clamp
+    kernel_layout = operator.call.attributes.get("kernel_layout")
+    common: dict[str, Any] = {
+        "kernel": (height, width),
+        "stride": _pair(attributes.strides),
+        "padding": _padding(attributes.padding),
+        "dilation": _pair(attributes.dilation),
+        "in_channels": x.shape[3],
+        "out_channels": channels,
+        "input_zero_point": x.zero_point,
+        "weight_zero_point": zero_point,
+        "output_zero_point": out.zero_point,
+        "act_min": low,
+        "act_max": high,
+    }
+    op: Conv2D | DepthwiseConv2D
+    if operator.call.op == "DEPTHWISE_CONV_2D":
+        op = DepthwiseConv2D(depth_multiplier=channels // x.shape[3], kernel_layout=kernel_layout or "HWC", **common)
+        constants["weights"] = _depthwise_weights(values, op.kernel_layout)
+    else:
+        op = Conv2D(groups=int(attributes.groups), kernel_layout=kernel_layout or "OHWI", **common)
+        constants["weights"] = values.transpose(["OHWI".index(axis) for axis in op.kernel_layout])
+    writer.layer(op, [x], out, constants)
+
+
+def fully_connected(operator: Operator, writer: GraphWriter) -> None:
+    """FULLY_CONNECTED on any number of rows, with and without bias."""
+    pattern = _Weighted("relax.matmul", flattened=True)
+    whole = reshaped(reshaped(pattern.whole))
+    match = operator.expect(whole, "quantize(matmul(dequantize(x), constant weights) + constant bias)")
+    x, out = operator.data(match[pattern.x]), operator.outputs[0]
+    if x.layout == "NCHW" and x.shape[3] > 1 and x.shape[1] * x.shape[2] > 1:
+        raise operator.error("reads a planar (NCHW) tensor as rows")
+    weights = operator.parameters(match[pattern.weights]).map(np.transpose)  # (depth, units) in the body
+    units, depth = weights.values.shape
+    constants = _requantization(operator, weights, "int8", x.scale, out.scale)
+    constants["weights"] = weights.values
+    if pattern.bias in match:
+        constants["bias"] = operator.parameters(match[pattern.bias]).values.reshape(-1).astype(np.int32)
+    low, high = operator.clamp
+    op = FullyConnected(
+        batch=x.elements // depth,
+        depth=depth,
+        units=units,
+        input_zero_point=x.zero_point,
+        weight_zero_point=_weight_zero_point(operator, weights),
+        output_zero_point=out.zero_point,
+        act_min=low,
+        act_max=high,
+    )
+    writer.layer(op, [x], out, constants)
+
+
+def _requantization(
+    operator: Operator, weights: Parameters, rule: str, input_scale: float, output_scale: float
+) -> dict[str, Array]:
+    """multiplier and shift, int32[O]. `rule` is the type whose rounding of the real multiplier applies.
+
+    FULLY_CONNECTED computes it in double for uint8 too.
+    """
+    assert weights.scale is not None
+    scales = weights.scale
+    while scales.ndim > 1:
+        scales = scales[:, 0]
+    reals = convolution_multipliers(rule, input_scale, scales.astype(np.float64).tolist(), output_scale)
+    fixed = [quantize_multiplier(real) for real in reals]
+    too_large = max(shift for _, shift in fixed)
+    if too_large > 30:
+        raise operator.error(f"would scale its sums up by 2^{too_large}: its scales make no sense")
+    multiplier, shift = np.array(fixed, dtype=np.int32).T
+    return {"multiplier": multiplier, "shift": shift}
+
+
+def _weight_zero_point(operator: Operator, weights: Parameters) -> int:
+    if weights.scale is None or weights.zero_point is None:
+        raise operator.error(f"has {weights.values.dtype} weights without a scale")
+    if weights.values.dtype not in (np.int8, np.uint8):
+        raise operator.error(f"has {weights.values.dtype} weights; int8 and uint8 are supported")
+    low, high = int(weights.zero_point.min()), int(weights.zero_point.max())
+    if low != high:
+        raise operator.error("has weights with more than one zero point")
+    return low
+
+
+def _in_order(weights: Parameters, layout: str) -> Parameters:
+    """Convolution weights as (out, height, width, in)."""
+    return weights.map(lambda part: part.transpose([layout.index(axis) for axis in "OHWI"]))
+
+
+def _depthwise_weights(values: Array, layout: str) -> Array:
+    """(C, height, width, 1) as HWC: (1, height, width, C), or OIHW: (C, 1, height, width)."""
+    return values.transpose(3, 1, 2, 0) if layout == "HWC" else values.transpose(0, 3, 1, 2)
+
+
+def _pair(values: Any) -> tuple[int, int]:
+    first, second = (int(value) for value in values)
+    return first, second
+
+
+def _padding(values: Any) -> tuple[int, int, int, int]:
+    top, left, bottom, right = (int(value) for value in values)
+    return top, left, bottom, right
+
+
+FAMILY = {
+    "CONV_2D": convolution,
+    "DEPTHWISE_CONV_2D": convolution,
+    "FULLY_CONNECTED": fully_connected,
+}

@@ -1,0 +1,60 @@
+"""The quantize stage: from QDQ Relax to the integer graph."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from stages.base import Job, Stage, StageConfig, Tool
+from stages.targets.spec import Target
+
+
+class QuantizeConfig(StageConfig):
+    """`prequantized`: the model's own 8-bit types and scales are kept; float operators stay float."""
+
+    mode: Literal["prequantized"] = Field(
+        default="prequantized", description="keep the model's own types and scales; float operators stay float"
+    )
+
+
+class Quantize(Stage[QuantizeConfig]):
+    """Reads layout's module.json and import's tensors.json; writes graph.json, constants.npz and float.json."""
+
+    kind = "quantize"
+    exclusive = True
+    config = QuantizeConfig
+    consumes = ("import", "layout")
+    sources = (
+        "stages/quantize/**/*.py",
+        "stages/graph/*.py",
+        "stages/relax_module.py",
+        "stages/reference/integer/fixed_point.py",
+    )
+
+    def tools(self, config: QuantizeConfig, target: Target) -> tuple[Tool, ...]:
+        return (Tool("tvm", package="apache-tvm"), Tool("numpy", package="numpy"))
+
+    def run(self, job: Job[QuantizeConfig]) -> None:
+        import json
+
+        from tvm import IRModule, ir
+
+        from stages.quantize.checks import check_widths
+        from stages.quantize.lower import lower_module
+        from stages.relax_module import load_module
+
+        module = load_module(job.inputs["layout"])
+        description = json.loads((job.inputs["import"] / "tensors.json").read_text())
+        job.progress("matching operators")
+        lowered = lower_module(module, description)
+        check_widths(lowered.graph)
+        lowered.graph.save(job.out)
+        if lowered.float_functions:
+            functions = {module.get_global_var(name): module[name] for name in dict.fromkeys(lowered.float_functions)}
+            (job.out / "float.json").write_text(ir.save_json(IRModule(functions)))
+        layers = lowered.graph.layers
+        job.log(f"{len(layers)} layers, {len(lowered.float_functions)} of them float")
+
+
+STAGE = Quantize()

@@ -1,0 +1,147 @@
+"""Tables of 256 outputs for element-wise functions of one 8-bit tensor, equal to LiteRT's reference kernels.
+
+Entry 0 belongs to the lowest value of the input's type. The reference has three kinds of arithmetic: fixed point with a
+requantizing multiplier (RELU and its like), float32 look-up tables (LOGISTIC, TANH), and 16-bit fixed point
+(HARD_SWISH). All multipliers here come from float32 quotients of scales.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
+from stages.reference.integer.fixed_point import (
+    Array,
+    multiply_by_quantized_multiplier,
+    round_half_away,
+    rounding_divide_by_pot,
+)
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """Type, scale and zero point of a tensor."""
+
+    dtype: str
+    scale: float
+    zero_point: int
+
+    @property
+    def values(self) -> Array:
+        """All values of the type, lowest first, as int64."""
+        low, high = LIMITS[self.dtype]
+        return np.arange(low, high + 1, dtype=np.int64)
+
+    @property
+    def real(self) -> Array:
+        """The real number of each value, float32."""
+        return (self.values - self.zero_point).astype(np.float32) * np.float32(self.scale)
+
+
+def _finish(values: Array, out: Quantized, low: int | None = None, high: int | None = None) -> Array:
+    """Adds the zero point and clamps to the type and the given bounds."""
+    limits = LIMITS[out.dtype]
+    bounds = max(limits[0], limits[0] if low is None else low), min(limits[1], limits[1] if high is None else high)
+    return np.clip(values.astype(np.int64) + out.zero_point, *bounds).astype(out.dtype)
+
+
+def quantized_bound(value: float, out: Quantized) -> int:
+    """zero_point + value / scale in float32, halves away from zero, as CalculateActivationRangeQuantized."""
+    ratio = np.asarray(np.float32(value) / np.float32(out.scale))
+    return out.zero_point + int(round_half_away(np.clip(ratio, -1e6, 1e6)))
+
+
+def clamp_table(x: Quantized, out: Quantized, low: float | None, high: float | None) -> Array:
+    """RELU (0, None), RELU6 (0, 6), RELU_N1_TO_1 (-1, 1): requantized, then clamped to the quantized bounds."""
+    multiplier, shift = quantize_multiplier(float32_ratio(x.scale, out.scale))
+    scaled = multiply_by_quantized_multiplier(x.values - x.zero_point, multiplier, shift, "double")
+    bounds = (None if bound is None else quantized_bound(bound, out) for bound in (low, high))
+    return _finish(scaled, out, *bounds)
+
+
+def leaky_relu_table(x: Quantized, out: Quantized, alpha: float) -> Array:
+    """LEAKY_RELU: one multiplier for values at or above the zero point, one with the slope for those below.
+
+    With a negative slope the value is multiplied by its magnitude, and the rounded result negated.
+    """
+    values = x.values - x.zero_point
+    identity = quantize_multiplier(float32_ratio(x.scale, out.scale))
+    slope = quantize_multiplier(abs(float32_ratio(float32_product(x.scale, alpha), out.scale)))
+    above, below = (multiply_by_quantized_multiplier(values, *fixed, "double") for fixed in (identity, slope))
+    return _finish(np.where(values >= 0, above, -below if alpha < 0 else below), out)
+
+
+def logistic_table(x: Quantized, out: Quantized) -> Array:
+    """LOGISTIC: 1 / (1 + exp(-x)) in float32."""
+    return _float_table(x, out, lambda real: np.float32(1) / (np.float32(1) + _correctly_rounded(np.exp, -real)))
+
+
+def tanh_table(x: Quantized, out: Quantized) -> Array:
+    """TANH in float32."""
+    return _float_table(x, out, lambda real: _correctly_rounded(np.tanh, real))
+
+
+def requantize_table(x: Quantized, out: Quantized) -> Array:
+    """An input of a uint8 CONCATENATION with another scale: round(x * scale + bias) in float32, unfused."""
+    if x == out:
+        return x.values.astype(out.dtype)
+    scale = np.float32(x.scale) * (np.float32(1) / np.float32(out.scale))
+    bias = np.float32(-x.zero_point) * scale
+    return _finish(round_half_away(x.values.astype(np.float32) * scale + bias), out)
+
+
+def _float_table(x: Quantized, out: Quantized, function: Callable[[Array], Array]) -> Array:
+    """LUTPopulate: the function of the real number, times the inverse scale, halves away from zero."""
+    steps = function(x.real).astype(np.float32) * (np.float32(1) / np.float32(out.scale))
+    return _finish(round_half_away(steps), out)
+
+
+def _correctly_rounded(function: Callable[[Array], Array], x: Array) -> Array:
+    """The function in double, rounded to float32: what a good float32 library gives, on every machine."""
+    with np.errstate(over="ignore"):
+        return function(x.astype(np.float64)).astype(np.float32)
+
+
+def hard_swish_table(x: Quantized, out: Quantized) -> Array:
+    """HARD_SWISH: x * relu6(x + 3) / 6 in 16-bit fixed point. ValueError when the output's scale is too fine for it.
+
+    Inputs are scaled by 128 to 16 bits ("hires"). relu6(x + 3) / 6 is (t + 1) / 2 with t = x / 3 saturated to [-1, 1)
+    in Q0.15; the product with the input, already on the output's scale but for a power of two, is shifted down.
+    """
+    hires = float32_product(1 / 128, x.scale)
+    output, output_shift = quantize_multiplier(float32_ratio(hires, out.scale))
+    relu, relu_shift = quantize_multiplier(float32_ratio(hires, float(np.float32(3) / np.float32(32768))))
+    if output_shift > 0:
+        raise ValueError("the output's scale is below 1/128 of the input's")
+    values = (x.values - x.zero_point) << 7
+    on_output_scale = _multiply_int16(values, _to_int16(output))
+    gate = values
+    if relu_shift > 0:
+        # One bit of the shift comes after the multiplication, or it would saturate too early.
+        gate = _saturate_int16(gate << (relu_shift - 1))
+    gate = _multiply_int16(gate, _to_int16(relu))
+    if relu_shift > 0:
+        gate = _saturate_int16(gate << 1)
+    elif relu_shift < 0:
+        gate = rounding_divide_by_pot(gate, -relu_shift)
+    gate = (gate + (1 << 15)) >> 1
+    product = gate * on_output_scale
+    truncated = np.sign(product) * (np.abs(product) >> 15)
+    return _finish(rounding_divide_by_pot(truncated, -output_shift), out)
+
+
+def _to_int16(multiplier: int) -> int:
+    """DownScaleInt32ToInt16Multiplier."""
+    return min((multiplier + (1 << 15)) >> 16, 2**15 - 1)
+
+
+def _saturate_int16(x: Array) -> Array:
+    return np.clip(x, -(2**15), 2**15 - 1)
+
+
+def _multiply_int16(a: Array, b: int) -> Array:
+    """SaturatingRoundingDoublingHighMul of int16: a * b / 2^15 to the nearest, halves up."""
+    return _saturate_int16((a * b + (1 << 14)) >> 15)

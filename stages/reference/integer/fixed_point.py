@@ -1,0 +1,65 @@
+"""Fixed-point multiplication as the reference kernels do it, on numpy arrays.
+
+The names are those of gemmlowp's and TFLite's functions. All is computed in int64 and exact for int32 operands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+Integers = Array | int
+
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+
+
+def saturate(x: Integers) -> Array:
+    """x limited to int32, as int64."""
+    return np.clip(np.asarray(x, dtype=np.int64), INT32_MIN, INT32_MAX)
+
+
+def wrap(x: Integers) -> Array:
+    """x modulo 2^32 as an int32 accumulator holds it, as int64."""
+    return np.asarray(x, dtype=np.int64).astype(np.int32).astype(np.int64)
+
+
+def saturating_rounding_doubling_high_mul(a: Integers, b: Integers) -> Array:
+    """a * b / 2^31 of int32 values, to the nearest integer, halves up; (-2^31)^2 saturates.
+
+    gemmlowp adds 2^30 (or 1 - 2^30 for a negative product) and divides towards zero, which is the same number.
+    """
+    return saturate((np.asarray(a, dtype=np.int64) * np.asarray(b, dtype=np.int64) + (1 << 30)) >> 31)
+
+
+def rounding_divide_by_pot(x: Integers, exponent: Integers) -> Array:
+    """x / 2^exponent to the nearest integer, halves away from zero. 0 <= exponent."""
+    x, exponent = np.asarray(x, dtype=np.int64), np.asarray(exponent, dtype=np.int64)
+    mask = (np.int64(1) << exponent) - 1
+    threshold = (mask >> 1) + (x < 0)
+    return (x >> exponent) + ((x & mask) > threshold)
+
+
+def multiply_by_quantized_multiplier(x: Integers, multiplier: Integers, shift: Integers, rounding: str) -> Array:
+    """x * multiplier * 2^(shift - 31) as int64; `rounding` is explained in stages.graph.ops.
+
+    x are int32 values; multiplier and shift are scalars or broadcast against x (per channel along the last axis).
+    """
+    x, multiplier, shift = (np.asarray(value, dtype=np.int64) for value in (x, multiplier, shift))
+    if rounding == "single":
+        return (x * multiplier + (np.int64(1) << (30 - shift))) >> (31 - shift)
+    if rounding != "double":
+        raise ValueError(f"rounding {rounding!r} is neither 'double' nor 'single'")
+    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+    return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(wrap(x << left), multiplier), right)
+
+
+def round_half_away(x: Array) -> Array:
+    """std::round: the nearest integer in the type of x, halves away from zero.
+
+    Adding 0.5 in the same type would round 0.49999997 up, so the fraction decides.
+    """
+    whole = np.trunc(x)
+    return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0).astype(x.dtype)

@@ -1,0 +1,85 @@
+"""Runs one layer or a whole graph on numpy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from stages.graph import Graph, LayerView, Tensor
+from stages.reference.integer import elementwise, moves, reductions, windows
+from stages.reference.integer.fixed_point import Array
+
+OPERATORS: dict[str, Callable[..., Array]] = {
+    "conv2d": windows.conv2d,
+    "depthwise_conv2d": windows.depthwise_conv2d,
+    "fully_connected": windows.fully_connected,
+    "avg_pool2d": windows.avg_pool2d,
+    "max_pool2d": windows.max_pool2d,
+    "add": elementwise.add,
+    "sub": elementwise.add,
+    "mul": elementwise.mul,
+    "activation": elementwise.activation,
+    "requantize": elementwise.requantize,
+    "quantize": elementwise.quantize,
+    "dequantize": elementwise.dequantize,
+    "mean": reductions.mean,
+    "softmax": reductions.softmax,
+    "l2_normalization": reductions.l2_normalization,
+    "concatenation": moves.concatenation,
+    "move": moves.move,
+}
+
+FloatFunction = Callable[[LayerView, Sequence[Array]], Array]
+
+
+def run_layer(view: LayerView, inputs: Sequence[Array], float_function: FloatFunction | None = None) -> Array:
+    """The output of one layer, in logical order and in the output tensor's dtype.
+
+    inputs: one array per data input, in logical order. A Float layer is computed by `float_function`; without one
+    it is a ValueError, as is an input of another shape or dtype than its tensor's.
+    """
+    layer, out = view.layer, view.outputs[0]
+    for tensor, array in zip(view.inputs, inputs, strict=True):
+        if array.shape != tensor.shape or str(array.dtype) != tensor.dtype:
+            raise ValueError(
+                f"layer {layer.name}: input {tensor.name} is {tensor.dtype}{list(tensor.shape)}, "
+                f"got {array.dtype}{list(array.shape)}"
+            )
+    if layer.op.op == "float":
+        if float_function is None:
+            raise ValueError(f"layer {layer.name}: the integer reference has no float operators ({layer.kind})")
+        result = float_function(view, inputs)
+    else:
+        result = OPERATORS[layer.op.op](view, *inputs)
+    if result.shape != out.shape or str(result.dtype) != out.dtype:
+        raise ValueError(f"layer {layer.name}: computed {result.dtype}{list(result.shape)}, expected {out}")
+    return result
+
+
+def run_graph(
+    graph: Graph, inputs: Sequence[Array] | Mapping[str, Array], float_function: FloatFunction | None = None
+) -> dict[str, Array]:
+    """All tensors of the graph by name, in logical order: inputs, constants and the output of every layer.
+
+    inputs: arrays in logical order, in the order of `graph.inputs` or by name.
+    """
+    given = inputs if isinstance(inputs, Mapping) else dict(zip(graph.inputs, inputs, strict=True))
+    values = {name: np.asarray(given[name]) for name in graph.inputs}
+    for tensor in graph.tensors.values():
+        if tensor.constant:
+            values[tensor.name] = to_logical(graph.constants[tensor.name], tensor)
+    for layer in graph.layers:
+        view = graph.view(layer)
+        values[layer.outputs[0]] = run_layer(view, [values[name] for name in layer.inputs], float_function)
+    return values
+
+
+def to_logical(physical: Array, tensor: Tensor) -> Array:
+    """An array as it lies in memory (`tensor.layout`, any shape) in the tensor's logical order."""
+    return physical.reshape(tensor.physical_shape).transpose(np.argsort(tensor.permutation))
+
+
+def to_physical(logical: Array, tensor: Tensor) -> Array:
+    """An array in logical order as it lies in memory."""
+    return np.ascontiguousarray(logical.transpose(tensor.permutation))

@@ -1,0 +1,119 @@
+"""Sliding windows: convolution, depthwise convolution, fully connected, pooling. All arrays in logical order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stages.graph import LayerView
+from stages.reference.integer.fixed_point import Array, multiply_by_quantized_multiplier, wrap
+
+
+def conv2d(view: LayerView, x: Array) -> Array:
+    """CONV_2D: y NHWO from x NHWC, as a matrix product over gathered windows, exact in float64 (|sum| < 2^53)."""
+    op = view.op
+    weights = ohwi(view.constant("weights"), op.kernel_layout).astype(np.int64) - op.weight_zero_point
+    windows = _windows(_padded(x, op, op.input_zero_point) - op.input_zero_point, op, _size(view))
+    n, height, width = windows.shape[:3]
+    depth, units = op.in_channels // op.groups, op.out_channels // op.groups
+    accumulators = []
+    for group in range(op.groups):
+        columns = windows[..., group * depth : (group + 1) * depth].reshape(n * height * width, -1)
+        rows = weights[group * units : (group + 1) * units].reshape(units, -1)
+        accumulators.append(columns.astype(np.float64) @ rows.astype(np.float64).T)
+    total = np.concatenate(accumulators, axis=1).reshape(n, height, width, -1).astype(np.int64)
+    return requantize(view, total)
+
+
+def depthwise_conv2d(view: LayerView, x: Array) -> Array:
+    """DEPTHWISE_CONV_2D: y NHWC', where output channel c * depth_multiplier + m reads input channel c."""
+    op = view.op
+    weights = hwc(view.constant("weights"), op.kernel_layout).astype(np.int64) - op.weight_zero_point
+    image = np.repeat(_padded(x, op, op.input_zero_point) - op.input_zero_point, op.depth_multiplier, axis=3)
+    height, width = _size(view)
+    total = np.zeros((x.shape[0], height, width, op.out_channels), dtype=np.int64)
+    for row in range(op.kernel[0]):
+        for column in range(op.kernel[1]):
+            total += _tap(image, op, row, column, height, width) * weights[row, column]
+    return requantize(view, total)
+
+
+def fully_connected(view: LayerView, x: Array) -> Array:
+    """FULLY_CONNECTED: rows of `depth` elements times weights (units, depth), in the output's shape."""
+    op = view.op
+    rows = x.reshape(op.batch, op.depth).astype(np.float64) - op.input_zero_point
+    weights = view.constant("weights").astype(np.float64) - op.weight_zero_point
+    return requantize(view, (rows @ weights.T).astype(np.int64)).reshape(view.outputs[0].shape)
+
+
+def avg_pool2d(view: LayerView, x: Array) -> Array:
+    """AVERAGE_POOL_2D: the mean of the elements inside the image, halves away from zero."""
+    op = view.op
+    height, width = _size(view)
+    image, inside = _padded(x, op, 0), _padded(np.ones_like(x), op, 0)
+    total = np.zeros((x.shape[0], height, width, x.shape[3]), dtype=np.int64)
+    count = np.zeros_like(total)
+    for row in range(op.kernel[0]):
+        for column in range(op.kernel[1]):
+            total += _tap(image, op, row, column, height, width)
+            count += _tap(inside, op, row, column, height, width)
+    mean = np.where(total > 0, (total + count // 2) // count, -((-total + count // 2) // count))
+    return np.clip(mean, op.act_min, op.act_max).astype(x.dtype)
+
+
+def max_pool2d(view: LayerView, x: Array) -> Array:
+    """MAX_POOL_2D: the maximum of the elements inside the image."""
+    op = view.op
+    height, width = _size(view)
+    image = _padded(x, op, int(np.iinfo(x.dtype).min))
+    taps = [_tap(image, op, i, j, height, width) for i in range(op.kernel[0]) for j in range(op.kernel[1])]
+    return np.clip(np.maximum.reduce(taps), op.act_min, op.act_max).astype(x.dtype)
+
+
+def requantize(view: LayerView, total: Array) -> Array:
+    """Bias, per-channel multiplier and shift (last axis), zero point and clamp on int32 accumulators."""
+    op = view.op
+    if view.has("bias"):
+        total = total + view.constant("bias").astype(np.int64)
+    scaled = multiply_by_quantized_multiplier(
+        wrap(total), view.constant("multiplier"), view.constant("shift"), op.rounding
+    )
+    return np.clip(scaled + op.output_zero_point, op.act_min, op.act_max).astype(view.outputs[0].dtype)
+
+
+def ohwi(weights: Array, layout: str) -> Array:
+    """Convolution weights as (out, height, width, in per group), whatever the layout they are kept in."""
+    return weights.transpose([layout.index(axis) for axis in "OHWI"])
+
+
+def hwc(weights: Array, layout: str) -> Array:
+    """Depthwise weights as (height, width, channels); HWC has a leading axis of 1, OIHW is (C, 1, height, width)."""
+    return weights[0] if layout == "HWC" else weights[:, 0].transpose(1, 2, 0)
+
+
+def _size(view: LayerView) -> tuple[int, int]:
+    return view.outputs[0].shape[1], view.outputs[0].shape[2]
+
+
+def _padded(x: Array, op: Any, value: int) -> Array:
+    """x (NHWC) as int64 with op.padding filled with `value`."""
+    top, left, bottom, right = op.padding
+    return np.pad(x.astype(np.int64), ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=value)
+
+
+def _tap(image: Array, op: Any, row: int, column: int, height: int, width: int) -> Array:
+    """The elements of the padded image that window position (row, column) meets, (N, height, width, C)."""
+    dilation = getattr(op, "dilation", (1, 1))
+    top, left = row * dilation[0], column * dilation[1]
+    return image[
+        :,
+        top : top + (height - 1) * op.stride[0] + 1 : op.stride[0],
+        left : left + (width - 1) * op.stride[1] + 1 : op.stride[1],
+    ]
+
+
+def _windows(image: Array, op: Any, size: tuple[int, int]) -> Array:
+    """All windows, (N, height, width, kernel height * kernel width, C)."""
+    taps = [_tap(image, op, i, j, *size) for i in range(op.kernel[0]) for j in range(op.kernel[1])]
+    return np.stack(taps, axis=3)

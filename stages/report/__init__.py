@@ -1,0 +1,35 @@
+"""report: everything the other stages found -> report.json, a Markdown page and the table in the terminal."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from stages.base import Job, Stage, StageConfig
+
+
+class ReportConfig(StageConfig):
+    """Options of the report stage."""
+
+    kind: Literal["report"] = "report"
+
+
+class ReportStage(Stage[ReportConfig]):
+    kind = "report"
+    config = ReportConfig
+    consumes = ("import", "layout", "quantize", "tensorize", "emit", "compile", "simulate", "verify")
+    sources = ("stages/report/*.py", "stages/quantize/checks.py", "stages/graph/*.py")
+    target_fields = ("name", "extensions", "counter")
+
+    def run(self, job: Job[ReportConfig]) -> None:
+        from stages.report.build import write_report
+
+        job.progress("writing the report")
+        write_report(job)
+
+    def render(self, report: dict[str, Any], width: int) -> Any:
+        from stages.report.terminal import render
+
+        return render(report, width=width)
+
+
+STAGE = ReportStage()

@@ -1,0 +1,122 @@
+"""Puts report.json together from the other stages' artifacts; the runner adds `tools` and `stages` on publishing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stages.base import Job
+    from stages.report import ReportConfig
+
+FORMAT = 1
+
+
+def write_report(job: Job[ReportConfig]) -> None:
+    """Writes report.json and report.md into the job's folder."""
+    from stages.report.markdown import markdown
+
+    report = build_report(job.inputs, job.target.name, job.target.model_dump(mode="json"))
+    (job.out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
+    (job.out / "report.md").write_text(markdown(report))
+
+
+def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> dict[str, Any]:
+    """The report as a dictionary; README, "report.json", documents every field.
+
+    `artifacts` maps stage kinds to folders. Instructions are those of the first inference; `minimum` and `maximum` are
+    over all inferences of the run (data-dependent paths, such as softmax, make them differ a little).
+    """
+    read = {kind: _reader(Path(folder)) for kind, folder in artifacts.items()}
+    imported = read["import"]("import.json")
+    model = read["emit"]("model.json")
+    tensorized = read["tensorize"]("plan.json")
+    plan = {entry["index"]: entry for entry in tensorized["layers"]}
+    sizes = read["compile"]("sizes.json")
+    counts = read["simulate"]("counts.json")
+    verified = read["verify"]("verify.json")
+
+    counted = target_fields["counter"] != "none"
+    inferences = counts["inferences"]
+    totals = [inference["total"] for inference in inferences]
+    layers = [
+        {
+            **layer,
+            "instructions": inferences[0]["layers"][position] if counted and inferences else None,
+            "why": plan.get(layer["index"], {}).get("why"),
+            "alternatives": plan.get(layer["index"], {}).get("alternatives", []),
+        }
+        for position, layer in enumerate(model["layers"])
+    ]
+    return {
+        "format": FORMAT,
+        "model": {
+            "name": imported["name"],
+            "sha256": imported["sha256"],
+            "macs": sum(layer["macs"] for layer in model["layers"]),
+        },
+        "target": target,
+        "extensions": target_fields["extensions"],
+        "verify": verified,
+        "legalize": legalize(Path(artifacts["quantize"])),
+        "instructions": {
+            "total": totals[0] if counted and totals else None,
+            "minimum": min(totals) if counted and totals else None,
+            "maximum": max(totals) if counted and totals else None,
+        },
+        "memory": {
+            "arena_bytes": model["arena_bytes"],
+            # Without a counter the program is the host's, whose sizes are those of the sanitizers.
+            "rom_bytes": sizes["rom_bytes"] if counted else None,
+            "ram_bytes": ram_bytes(sizes, counts) if counted else None,
+            "stack_bytes": counts.get("stack_bytes"),
+            "weights_bytes": model["weights_bytes"],
+            "model_rom_bytes": sizes.get("model_rom_bytes") if counted else None,
+        },
+        "layers": layers,
+        "arena": model["arena"],
+        "warnings": [
+            *read["layout"]("layouts.json")["warnings"],
+            *tensorized.get("warnings", []),
+            *_kept_from_better(layers),
+        ],
+        "symbols": sizes.get("symbols", []),
+    }
+
+
+def _kept_from_better(layers: list[dict[str, Any]]) -> list[str]:
+    """A sentence for each kernel made for the target that layers could not have because of their layout."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for layer in layers:
+        for other in layer["alternatives"] if layer["kernel"].startswith("generic.") else ():
+            reason = other.get("reason", "")
+            if any(word in reason for word in ("NHWC", "NCHW", "layout")):
+                found.setdefault((other["kernel"], reason), []).append(str(layer["index"]))
+    return [
+        f"{kernel} cannot compute layer{'s' if len(indices) > 1 else ''} {', '.join(indices)} in this layout: {reason}"
+        for (kernel, reason), indices in found.items()
+    ]
+
+
+def legalize(folder: Path) -> dict[str, Any]:
+    """Of the quantize stage's graph: how many activation tensors have each type, and the layers that were widened."""
+    from collections import Counter
+
+    from stages.graph import Graph
+    from stages.quantize.checks import widened
+
+    graph = Graph.load(folder)
+    counts = Counter(tensor.dtype for tensor in graph.tensors.values() if not tensor.constant)
+    return {"tensors": dict(sorted(counts.items())), "widened": widened(graph)}
+
+
+def ram_bytes(sizes: dict[str, Any], counts: dict[str, Any]) -> int | None:
+    """All RAM of one inference: data, bss (the arena with inputs and outputs in it) and the stack really used."""
+    if sizes.get("data") is None or counts.get("stack_bytes") is None:
+        return sizes.get("ram_bytes")
+    return int(sizes["data"]) + int(sizes["bss"]) + int(counts["stack_bytes"])
+
+
+def _reader(folder: Path) -> Any:
+    return lambda name: json.loads((folder / name).read_text())

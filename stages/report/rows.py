@@ -1,0 +1,89 @@
+"""The rows of the layer table, shared by the terminal and the Markdown page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+COLUMNS = ("#", "layer", "op", "output", "kernel", "layout", "MACs", "instructions", "per MAC", "share")
+
+
+def shape(dims: Any) -> str:
+    """`1x25x5x64` from a list of dimensions, or from a list of such lists."""
+    if dims and isinstance(dims[0], list | tuple):
+        return " ".join(shape(one) for one in dims)
+    return "x".join(str(dim) for dim in dims)
+
+
+def layer_rows(report: dict[str, Any]) -> list[tuple[str, ...]]:
+    """One row of text for each layer, columns as in COLUMNS."""
+    total = report["instructions"]["total"] or 0
+    rows: list[tuple[str, ...]] = []
+    for layer in report["layers"]:
+        instructions, macs = layer["instructions"], layer["macs"]
+        rows.append(
+            (
+                str(layer["index"]),
+                _short(layer["name"]),
+                layer["op"],
+                shape(layer["shape_out"]),
+                layer["kernel"],
+                str(layer["layout"]),
+                f"{macs:,}" if macs else "",
+                "" if instructions is None else f"{instructions:,}",
+                f"{instructions / macs:.3f}" if instructions and macs else "",
+                f"{100 * instructions / total:.1f} %" if instructions and total else "",
+            )
+        )
+    return rows
+
+
+def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Name and value of each line below the table."""
+    verify, memory, instructions = report["verify"], report["memory"], report["instructions"]
+    inferences = f"{verify['inputs']} inference{'s' if verify['inputs'] != 1 else ''}"
+    checked = f"{verify['outputs_checked']:,} output values of {inferences}"
+    verdict = f"{verify['mismatches']} mismatches in {checked} against {verify['reference']}"
+    if verify.get("float"):
+        allowed, worst = verify["float"]["tolerance"], verify["float"]["max_relative"]
+        verdict = f"{checked} within {allowed:g} of {verify['reference']}, relative; the worst differs by {worst:.2g}"
+    lines = [("verify", verdict)]
+    if verify.get("without_reference"):
+        lines.append(("not verified", f"{', '.join(verify['without_reference'])}: LiteRT's kernels abort on it"))
+    lines.append(("legalize", _widths(report["legalize"])))
+    accuracy = verify.get("accuracy")
+    if accuracy:
+        lines.append(("accuracy", ", ".join(f"{name} {value}" for name, value in accuracy.items())))
+    if instructions["total"] is not None:
+        macs = report["model"]["macs"]
+        per_mac = f", {instructions['total'] / macs:.3f} per MAC" if macs else ""
+        lines.append(("instructions", f"{instructions['total']:,}{per_mac}"))
+    lines.append(
+        (
+            "memory",
+            ", ".join(
+                f"{label} {memory[key]:,} B"
+                for label, key in (
+                    ("arena", "arena_bytes"),
+                    ("RAM", "ram_bytes"),
+                    ("stack", "stack_bytes"),
+                    ("ROM", "rom_bytes"),
+                    ("weights", "weights_bytes"),
+                )
+                if memory.get(key) is not None
+            ),
+        )
+    )
+    return lines
+
+
+def _widths(legalize: dict[str, Any]) -> str:
+    """`tensors: 31 int8; none widened`."""
+    counts = ", ".join(f"{count} {dtype}" for dtype, count in legalize["tensors"].items())
+    wide = legalize["widened"]
+    return f"tensors: {counts}; {'widened: ' + ', '.join(wide) if wide else 'none widened'}"
+
+
+def _short(name: str, limit: int = 36) -> str:
+    """A tensor name for a cell: of fused operators the first, of a long path the end, which tells layers apart."""
+    name = name.partition(";")[0]
+    return name if len(name) <= limit else "…" + name[-limit + 1 :]

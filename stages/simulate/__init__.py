@@ -1,0 +1,92 @@
+"""simulate: the firmware on the target's simulator; inputs in, outputs, traces and instruction counts out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from stages.base import Job, Stage, StageConfig, Tool
+from stages.models.spec import ModelSource
+from stages.targets.spec import Target
+
+_Strings = Annotated[tuple[str, ...], Field(strict=False)]
+
+
+class InputsConfig(StageConfig):
+    """What the network is run on, in this order.
+
+    `random` inferences over the full range of the input's type (float32: -1 to 1), drawn from `seed`; with `extremes`
+    one of all minimum and one of all maximum; then `files`, as paths or globs relative to the project's root: a .bin is
+    the bytes of exactly one inference (all inputs one after the other), a .npy has a leading axis of inferences.
+    `labels` is a .npy with the class of each inference from `files`.
+    """
+
+    random: int = Field(default=4, ge=0, le=10_000)
+    seed: int = 1
+    extremes: bool = True
+    files: _Strings = ()
+    labels: str | None = None
+
+
+class SimulateConfig(StageConfig):
+    """Options of the simulate stage.
+
+    `trace` keeps every layer's output for verify. `timeout` is in seconds, for all inferences. `instruction_limit` is
+    for one inference: one that exceeds it is reported with the line it was at; by default it is generous for the
+    model's multiplications, and 0 turns it off.
+    """
+
+    kind: Literal["simulate"] = "simulate"
+    inputs: InputsConfig = InputsConfig()
+    trace: bool = True
+    timeout: float = Field(default=1800, gt=0)
+    instruction_limit: int | None = Field(default=None, ge=0)
+
+
+class SimulateStage(Stage[SimulateConfig]):
+    kind = "simulate"
+    config = SimulateConfig
+    consumes = ("emit", "compile")
+    sources = (
+        "stages/simulate/*.py",
+        "stages/simulators/program.py",
+        "stages/simulators/native.py",
+        "stages/simulators/once.py",
+        "stages/simulators/symbols.py",
+        "stages/simulators/spike/run.py",
+        "stages/simulators/spike/wheel.py",
+        "stages/simulators/spike/build.py",
+        "stages/simulators/spike/fault.py",
+        "stages/simulators/spike/selftest.py",
+        "stages/simulators/spike/plugin/*",
+        "stages/simulators/qemu/*.py",
+        "stages/simulators/qemu/plugin/*",
+    )
+    target_fields = ("name", "compiler", "memory", "simulator", "counter")
+
+    def tools(self, config: SimulateConfig, target: Target) -> tuple[Tool, ...]:
+        if target.simulator.kind == "qemu":
+            from stages.simulators.qemu.run import qemu_tools
+
+            return qemu_tools(target)
+        if target.simulator.kind != "spike":
+            return ()
+        from stages.simulators.spike.build import COMPILER
+        from stages.simulators.spike.wheel import TOOLS
+
+        return (*TOOLS, COMPILER) if target.simulator.plugins else TOOLS
+
+    def files(self, config: SimulateConfig, model: ModelSource, root: Path) -> dict[str, Path]:
+        from stages.simulate.inputs import external_files
+
+        return external_files(config.inputs, root)
+
+    def run(self, job: Job[SimulateConfig]) -> None:
+        from stages.simulate.simulate import simulate
+
+        simulate(job)
+
+
+STAGE = SimulateStage()

@@ -1,0 +1,106 @@
+"""One run of a firmware: the files of the harness protocol (docs/contracts.md, "Firmware harness") in and out."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.base import StageError, no_progress
+from stages.simulators.program import run_program
+
+if TYPE_CHECKING:
+    from stages.targets.spec import Target
+
+_INPUTS_MAGIC = int.from_bytes(b"FLIN", "little")
+_DONE_MAGIC = int.from_bytes(b"FLDN", "little")
+_FLAG_TRACE = 1
+#: Exit codes of stages/targets/harness/main.c and, the last, stages/targets/qemu/counter.c.
+_FAILURES = {
+    2: "it found no inputs.bin",
+    3: "inputs.bin has no valid header",
+    4: "inputs.bin ends before the last inference",
+    5: "it could not write its results (is the disk full?)",
+    6: "it found no counter.bin of QEMU's plug-in",
+}
+
+
+@dataclass(frozen=True)
+class FirmwareRun:
+    """What a run left.
+
+    outputs      bytes of all outputs, inference after inference
+    trace        bytes of all traces, inference after inference; empty when not asked for
+    counts       per inference the instructions of each layer
+    totals       per inference the instructions of model_run
+    stack_bytes  most stack in use at any time
+    """
+
+    outputs: bytes
+    trace: bytes
+    counts: list[list[int]]
+    totals: list[int]
+    stack_bytes: int
+
+
+def inputs_file(inferences: Sequence[bytes], *, trace: bool, instruction_limit: int) -> bytes:
+    """The content of inputs.bin: a header of 24 bytes, then the inputs of each inference."""
+    flags = _FLAG_TRACE if trace else 0
+    header = struct.pack("<IIIIQ", _INPUTS_MAGIC, len(inferences), flags, 0, instruction_limit)
+    return header + b"".join(inferences)
+
+
+def run_firmware(
+    elf: Path,
+    target: Target,
+    inferences: Sequence[bytes],
+    *,
+    layers: int,
+    output_bytes: int,
+    trace: bool = False,
+    instruction_limit: int = 0,
+    timeout: float = 600,
+    progress: Callable[..., None] = no_progress,
+) -> FirmwareRun:
+    """Run `elf` on each of `inferences` (bytes of all inputs, one after the other).
+
+    `layers` is MODEL_LAYER_COUNT, `output_bytes` the size of all outputs of one inference. Raises StageError for a
+    trap, a hang, a failed sanitizer check, or results that are not complete.
+    """
+    with tempfile.TemporaryDirectory(prefix="firmline-run-") as name:
+        folder = Path(name)
+        (folder / "inputs.bin").write_bytes(inputs_file(inferences, trace=trace, instruction_limit=instruction_limit))
+
+        def watch() -> None:
+            written = (folder / "outputs.bin").stat().st_size if (folder / "outputs.bin").exists() else 0
+            done = written // max(output_bytes, 1)
+            progress(f"{done} of {len(inferences)} inferences", done / len(inferences))
+
+        finished = run_program(elf, target, folder, timeout=timeout, watch=watch)
+        if finished.exit_code != 0:
+            reason = _FAILURES.get(finished.exit_code, f"{finished.output.strip()[-300:]}")
+            raise StageError(f"the firmware ended with status {finished.exit_code}: {reason}")
+        return _collect(folder, len(inferences), layers, output_bytes)
+
+
+def _collect(folder: Path, inferences: int, layers: int, output_bytes: int) -> FirmwareRun:
+    done = folder / "done.bin"
+    content = done.read_bytes() if done.exists() else b""
+    if len(content) != 8 or int.from_bytes(content[:4], "little") != _DONE_MAGIC:
+        raise StageError("the firmware stopped before it wrote its last result")
+    outputs = (folder / "outputs.bin").read_bytes()
+    counts_file = (folder / "counts.bin").read_bytes()
+    if len(outputs) != inferences * output_bytes or len(counts_file) != 8 * inferences * (layers + 1):
+        raise StageError(f"the firmware wrote {len(outputs):,} bytes of outputs, {inferences * output_bytes:,} are due")
+    rows = [list(row) for row in struct.iter_unpack(f"<{layers + 1}Q", counts_file)]
+    trace = folder / "trace.bin"
+    return FirmwareRun(
+        outputs=outputs,
+        trace=trace.read_bytes() if trace.exists() else b"",
+        counts=[row[:-1] for row in rows],
+        totals=[row[-1] for row in rows],
+        stack_bytes=int.from_bytes(content[4:], "little"),
+    )

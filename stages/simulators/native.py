@@ -1,0 +1,42 @@
+"""Programs for the machine that builds, under AddressSanitizer and UndefinedBehaviorSanitizer."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from typing import TYPE_CHECKING
+
+from stages.base import StageError
+from stages.simulators.program import Finished, run_process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+_SUMMARY = re.compile(
+    r"^(?:SUMMARY: \w+: (?P<asan>.*)|(?P<where>\S+:\d+:\d+): runtime error: (?P<what>.*))$", re.MULTILINE
+)
+_FRAME = re.compile(r"^\s*#\d+ 0x\w+ in (?P<function>\w+) (?P<file>\S+):(?P<line>\d+)", re.MULTILINE)
+
+
+def run_native(elf: Path, folder: Path, *, timeout: float, watch: Callable[[], None]) -> Finished:
+    """Run `elf`. Raises StageError when a sanitizer complains or a signal ends it, with function and source line."""
+    options = "print_stacktrace=1"
+    # LeakSanitizer needs ptrace, which containers forbid; the emitted code has no heap to leak.
+    environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": options}
+    finished = run_process([str(elf)], folder, timeout=timeout, watch=watch, environment=environment)
+    summary = _SUMMARY.search(finished.output)
+    if summary is not None:
+        raise StageError(_sanitizer_message(summary, finished.output))
+    if finished.exit_code < 0:
+        raise StageError(f"the program was ended by {signal.Signals(-finished.exit_code).name}")
+    return finished
+
+
+def _sanitizer_message(summary: re.Match[str], output: str) -> str:
+    what = summary["what"] or summary["asan"]
+    frame = _FRAME.search(output)
+    if frame is None:
+        return f"sanitizer: {what}" + (f" at {summary['where']}" if summary["where"] else "")
+    return f"sanitizer: {what}\nin {frame['function']}, {frame['file']}:{frame['line']}"

@@ -1,0 +1,51 @@
+"""Running a firmware on QEMU: a whole Cortex-M machine with semihosting, or a static AArch64 program in user mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.base import StageError, Tool
+from stages.simulators.program import Finished, run_process
+from stages.simulators.qemu.build import COMPILER, plugin_path
+from stages.simulators.qemu.fault import fault_message
+
+if TYPE_CHECKING:
+    from stages.targets.spec import Target
+
+MINIMUM = "6.0"  # the first with version 1 of the plug-in interface
+
+
+def qemu_tools(target: Target) -> tuple[Tool, ...]:
+    """The target's emulator, and the compiler of the counting plug-in."""
+    simulator = target.simulator
+    install = f"apt-get install {' '.join(simulator.packages) or simulator.command}"
+    return (Tool(simulator.command, command=simulator.command, minimum=MINIMUM, install=install), COMPILER)
+
+
+def qemu_command(elf: Path, target: Target, *, profile: Path | None = None) -> list[str]:
+    """The command line that runs `elf`, counting instructions. `profile` is a file for the runs of each block.
+
+    The plug-in is built when it is missing. Raises StageError when the target names no emulator.
+    """
+    simulator = target.simulator
+    if not simulator.command:
+        raise StageError(f"target {target.name}: simulator qemu needs `command:`, such as qemu-system-arm")
+    plugin = f"{plugin_path(simulator.command)}" + (f",profile={profile}" if profile is not None else "")
+    cpu = ["-cpu", simulator.cpu] if simulator.cpu else []
+    if not simulator.machine:
+        return [simulator.command, *cpu, "-plugin", plugin, str(elf)]
+    # Semihosting prints to a character device of its own: on the default one the text goes to standard error.
+    console = ["-chardev", "stdio,id=console", "-semihosting-config", "enable=on,target=native,chardev=console"]
+    devices = ["-nographic", "-monitor", "none", "-serial", "none", *console]
+    return [simulator.command, "-M", simulator.machine, *cpu, *devices, "-plugin", plugin, "-kernel", str(elf)]
+
+
+def run_qemu(elf: Path, target: Target, folder: Path, *, timeout: float, watch: Callable[[], None]) -> Finished:
+    """Run `elf` with `folder` as current directory. Raises StageError for a fault or a hang, with the source line."""
+    finished = run_process(qemu_command(elf.resolve(), target), folder, timeout=timeout, watch=watch)
+    message = fault_message(finished, elf, target)
+    if message:
+        raise StageError(message)
+    return finished

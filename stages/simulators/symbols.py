@@ -1,0 +1,41 @@
+"""Where in the source an address of a firmware is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stages.compile.toolchain import binutil, run_command
+
+if TYPE_CHECKING:
+    from stages.targets.spec import Target
+
+
+def place(address: int, elf: Path, target: Target) -> str:
+    """`function, file:line` of an address; the address itself where the file has no such function."""
+    addr2line = binutil(target, "addr2line")
+    function, line = run_command([addr2line, "-f", "-e", str(elf), hex(address)], "addr2line").splitlines()[:2]
+    if function == "??":
+        return f"{address:#x}"
+    path, _, number = line.partition(":")
+    number = number.split()[0]  # "12 (discriminator 3)"
+    return function if path == "??" else f"{function}, {Path(path).name}:{number}"
+
+
+def in_memory(address: int, target: Target) -> bool:
+    """Whether the target's memory map has ROM or RAM there."""
+    regions = (target.memory.rom, target.memory.ram) if target.memory is not None else ()
+    return any(region.origin <= address < region.origin + region.length for region in regions)
+
+
+def is_below_stack(address: int, target: Target, slack: int = 4096) -> bool:
+    """Whether the address lies just below RAM: the stack is the lowest part of it, so that is where it overflows."""
+    bottom = target.memory.ram.origin if target.memory is not None else 0
+    return bottom - slack <= address < bottom
+
+
+def stack_remedy(target: Target) -> str:
+    """What to do about a stack overflow, as a last line of its message; '' where the operating system has the stack."""
+    if target.memory is None:
+        return ""
+    return f"\nthe stack has {target.memory.stack:,} bytes: raise memory.stack of {target.name} in pipeline.yaml"

@@ -1,0 +1,30 @@
+/* The measure of the stack: what lies below it is painted before main runs, and the first word that changed is looked for.
+ * A use of more than PAINTED_BYTES is reported as that.
+ */
+#include <stdint.h>
+
+#include "board.h"
+
+enum { PAINTED_BYTES = 256 * 1024 };
+#define STACK_PAINT 0xa5a5a5a5a5a5a5a5u
+
+static volatile uint64_t *top, *bottom;
+
+/* Runs in main's caller, a little below the frames of the C library's start-up. The paint is volatile: no call to
+ * memset, whose frame would lie in the paint.
+ */
+__attribute__((constructor)) static void paint(void)
+{
+    top = __builtin_frame_address(0);
+    bottom = top - PAINTED_BYTES / sizeof *top;
+    for (volatile uint64_t *word = top - 16; word >= bottom; word--)
+        *word = STACK_PAINT;
+}
+
+uint32_t board_stack_used(void)
+{
+    const volatile uint64_t *word = bottom;
+    while (word < top && *word == STACK_PAINT)
+        word++;
+    return (uint32_t)((uintptr_t)top - (uintptr_t)word);
+}

@@ -1,0 +1,31 @@
+/* What a target family provides to the harness and to kernel benchmarks: a way to end, files on the host, an instruction
+ * counter and a watchdog. `riscv/board.c` speaks to the simulator's host interface, `host/board.c` to the operating system.
+ */
+#ifndef FIRMLINE_BOARD_H
+#define FIRMLINE_BOARD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Open a file in the host's current directory; returns a descriptor, or a negative number. */
+int board_open_read(const char *path);
+int board_open_write(const char *path);
+
+/* Transfer exactly `bytes` bytes; returns 0, or -1 when the file ends early or the host reports an error. */
+int board_read(int file, void *data, size_t bytes);
+int board_write(int file, const void *data, size_t bytes);
+void board_close(int file);
+
+/* End the program. The process that runs the simulator sees `code` as exit status. */
+_Noreturn void board_exit(int code);
+
+/* Instructions retired since reset; 0 throughout where nothing counts them. */
+uint64_t board_instructions(void);
+
+/* Trap when the program is still busy `instructions` from now; 0 disarms. May fire up to 10,000 instructions late. */
+void board_watchdog(uint64_t instructions);
+
+/* Highest use of the stack so far, in bytes; 0 where it is not measured. */
+uint32_t board_stack_used(void);
+
+#endif

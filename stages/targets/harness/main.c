@@ -1,0 +1,130 @@
+/* Runs the model on every inference in `inputs.bin` and leaves outputs, counts and traces for the host to read.
+ *
+ * The files are those of docs/contracts.md, "Firmware harness". Inputs are read straight into the arena and outputs are
+ * written straight out of it, so nothing is copied inside the measured region.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "board.h"
+#include "model.h"
+#include "model_trace.h"
+
+#define INPUTS_MAGIC 0x4E494C46u /* 'FLIN' */
+#define DONE_MAGIC 0x4E444C46u   /* 'FLDN' */
+#define FLAG_TRACE 1u
+
+/* Exit codes beside 0; the host turns them into a message. */
+enum { NO_INPUTS = 2, BAD_INPUTS = 3, SHORT_INPUTS = 4, CANNOT_WRITE = 5 };
+
+struct inputs_header {
+    uint32_t magic;
+    uint32_t inferences;
+    uint32_t flags;
+    uint32_t reserved;
+    uint64_t instruction_limit;
+};
+
+/* Bytes of each input and output, passed on the command line from model.json. */
+static const uint32_t input_bytes[MODEL_INPUT_COUNT] = {HARNESS_INPUT_BYTES};
+static const uint32_t output_bytes[] = {HARNESS_OUTPUT_BYTES};
+#define OUTPUT_COUNT (sizeof output_bytes / sizeof output_bytes[0])
+
+/* Counts of one inference: one per layer, then the total. */
+static uint64_t counts[MODEL_LAYER_COUNT + 1];
+#define TOTAL MODEL_LAYER_COUNT
+
+static int trace_file = -1;
+static unsigned next_trace;
+static uint64_t instruction_limit;
+static uint64_t layer_start;
+
+static void check(int status, int exit_code)
+{
+    if (status < 0)
+        board_exit(exit_code);
+}
+
+/* Give the rest of the inference what is left of its instruction limit. */
+static void arm_watchdog(uint64_t used)
+{
+    if (instruction_limit != 0)
+        board_watchdog(instruction_limit > used ? instruction_limit - used : 1);
+}
+
+/* Traces are sorted by layer; those of `layer` are valid only now, before a later layer reuses their place in the arena. */
+static void write_traces(unsigned layer)
+{
+    for (; next_trace < model_trace_count && model_traces[next_trace].layer == layer; next_trace++)
+        check(board_write(trace_file, model_traces[next_trace].data, model_traces[next_trace].bytes), CANNOT_WRITE);
+}
+
+/* Called by model.c after each layer. The counter is read first and last, so what happens in between is not counted. */
+void model_layer_done(unsigned layer)
+{
+    uint64_t now = board_instructions();
+    counts[layer] = now - layer_start;
+    counts[TOTAL] += now - layer_start;
+    if (trace_file >= 0) {
+        board_watchdog(0);
+        write_traces(layer);
+        arm_watchdog(counts[TOTAL]);
+    }
+    layer_start = board_instructions();
+}
+
+static void run_inference(void)
+{
+    const void *inputs[MODEL_INPUT_COUNT] = {NULL};
+    void *outputs[OUTPUT_COUNT] = {NULL};
+
+    for (unsigned i = 0; i <= TOTAL; i++)
+        counts[i] = 0;
+    next_trace = 0;
+    arm_watchdog(0);
+    layer_start = board_instructions();
+    model_run(inputs, outputs);
+    counts[TOTAL] += board_instructions() - layer_start;
+    board_watchdog(0);
+}
+
+int main(void)
+{
+    struct inputs_header header;
+    int inputs = board_open_read("inputs.bin");
+    int outputs = board_open_write("outputs.bin");
+    int counts_file = board_open_write("counts.bin");
+
+    check(inputs, NO_INPUTS);
+    check(outputs, CANNOT_WRITE);
+    check(counts_file, CANNOT_WRITE);
+    check(board_read(inputs, &header, sizeof header), BAD_INPUTS);
+    check(header.magic == INPUTS_MAGIC ? 0 : -1, BAD_INPUTS);
+    instruction_limit = header.instruction_limit;
+    if (header.flags & FLAG_TRACE) {
+        trace_file = board_open_write("trace.bin");
+        check(trace_file, CANNOT_WRITE);
+    }
+
+    model_init();
+    for (uint32_t inference = 0; inference < header.inferences; inference++) {
+        for (unsigned i = 0; i < MODEL_INPUT_COUNT; i++)
+            check(board_read(inputs, model_input(i), input_bytes[i]), SHORT_INPUTS);
+        run_inference();
+        for (unsigned i = 0; i < OUTPUT_COUNT; i++)
+            check(board_write(outputs, model_output(i), output_bytes[i]), CANNOT_WRITE);
+        check(board_write(counts_file, counts, sizeof counts), CANNOT_WRITE);
+    }
+
+    uint32_t done[2] = {DONE_MAGIC, board_stack_used()};
+    int done_file = board_open_write("done.bin");
+    check(done_file, CANNOT_WRITE);
+    check(board_write(done_file, done, sizeof done), CANNOT_WRITE);
+    board_close(done_file);
+    board_close(inputs);
+    board_close(outputs);
+    board_close(counts_file);
+    if (trace_file >= 0)
+        board_close(trace_file);
+    return 0;
+}

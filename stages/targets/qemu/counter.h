@@ -1,0 +1,13 @@
+/* What counter.c needs of a board beside board.h: places in a file that is open for reading and writing. */
+#ifndef FIRMLINE_QEMU_COUNTER_H
+#define FIRMLINE_QEMU_COUNTER_H
+
+#include <stdint.h>
+
+/* Open for reading and writing without creating; returns a descriptor, or a negative number. */
+int board_open_update(const char *path);
+
+/* The next transfer happens `offset` bytes into the file. */
+void board_seek(int file, uint32_t offset);
+
+#endif

@@ -1,0 +1,21 @@
+/* Hints that do nothing on a core and speak to the counting plug-in of stages/simulators/qemu/plugin/counter.c. */
+#ifndef FIRMLINE_QEMU_MARKER_H
+#define FIRMLINE_QEMU_MARKER_H
+
+#define MARKER_STOP 0  /* stop counting and publish the count */
+#define MARKER_GO 1    /* count again */
+#define MARKER_ARM 2   /* arm the watchdog with the published limit, or disarm it */
+#define MARKER_FAULT 3 /* first instruction of a fault handler */
+
+#ifdef __aarch64__
+#define MARKER_INSTRUCTION(number) "hint #64+" #number
+#else
+#define MARKER_INSTRUCTION(number) "dbg #" #number
+#endif
+
+#ifndef __ASSEMBLER__
+#define MARK_(number) __asm__ volatile(MARKER_INSTRUCTION(number) : : : "memory")
+#define MARK(number) MARK_(number)
+#endif
+
+#endif

@@ -1,0 +1,31 @@
+/* uint64_t board_instructions(void): nothing between the two markers is counted, so that reading the counter costs its
+ * caller a call and a return.
+ */
+#include "marker.h"
+
+    .section .text.board_instructions, "ax", %progbits
+    .globl board_instructions
+    .type board_instructions, %function
+#ifdef __aarch64__
+board_instructions:
+    hint #64 + MARKER_STOP
+    stp x29, x30, [sp, #-16]!
+    mov x29, sp
+    bl read_counter
+    ldp x29, x30, [sp], #16
+    hint #64 + MARKER_GO
+    ret
+#else
+    .syntax unified
+    .thumb_func
+board_instructions:
+    dbg #MARKER_STOP
+    push {r4, lr} /* r4 keeps the stack aligned to eight bytes */
+    bl read_counter
+    pop {r4, lr}
+    dbg #MARKER_GO
+    bx lr
+#endif
+    .size board_instructions, . - board_instructions
+
+    .section .note.GNU-stack, "", %progbits

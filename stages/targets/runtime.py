@@ -1,0 +1,69 @@
+"""What a target family contributes to a firmware: start-up code, host I/O and linker script.
+
+A family is a folder `stages/targets/<family>/` whose package has `runtime(target) -> Runtime`; a new one touches
+nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING
+
+from stages.base import StageError
+
+if TYPE_CHECKING:
+    from stages.targets.spec import Target
+
+HARNESS = Path(__file__).resolve().parent / "harness"
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Files and flags that turn C files with a `main` into a program for one target.
+
+    sources         start-up code and the implementation of harness/board.h
+    console         sources that give printf; for benchmarks and tests, never in a firmware
+    compile_flags   for every file, beside the target's own
+    link_flags      for the link, beside the target's own
+    linker_script   its text, '' where the tool chain's own serves
+    """
+
+    sources: tuple[Path, ...]
+    console: tuple[Path, ...] = ()
+    compile_flags: tuple[str, ...] = ()
+    link_flags: tuple[str, ...] = ()
+    linker_script: str = ""
+    include: tuple[Path, ...] = field(default=(HARNESS,))
+
+
+def runtime_for(target: Target) -> Runtime:
+    """The runtime of the target's family. Raises StageError when the family has no folder here."""
+    try:
+        family = import_module(f"stages.targets.{target.family}")
+    except ModuleNotFoundError as error:
+        if error.name != f"stages.targets.{target.family}":
+            raise
+        folders = sorted(path.parent.name for path in Path(__file__).parent.glob("*/__init__.py"))
+        raise StageError(
+            f"target {target.name}: no family '{target.family}' in stages/targets",
+            hint=f"there are: {', '.join(folders)}",
+        ) from None
+    runtime: Runtime = family.runtime(target)
+    return runtime
+
+
+def linker_script(template: Path, target: Target) -> str:
+    """A family's linker script with the target's memory map. Raises StageError when the target declares none."""
+    if target.memory is None:
+        raise StageError(f"target {target.name}: family {target.family} needs `memory:` with rom, ram and stack")
+    memory = target.memory
+    return Template(template.read_text()).substitute(
+        rom_origin=hex(memory.rom.origin),
+        rom_length=hex(memory.rom.length),
+        ram_origin=hex(memory.ram.origin),
+        ram_length=hex(memory.ram.length),
+        stack=hex(memory.stack),
+    )

@@ -1,0 +1,83 @@
+"""tensorize: for each layer a kernel, its packed weights, and scheduled TIR whose tiles are calls of that kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from stages.base import Job, Stage, StageConfig, Tool
+from stages.targets.spec import Size, Target
+
+
+def cost_table(target: str, root: Path) -> Path:
+    """Where the measured costs of a target are, if it has any (stages.tensorize.costs)."""
+    return root / "stages" / "kernels" / "costs" / f"{target}.json"
+
+
+class LayerMatch(StageConfig):
+    """Which layers a rule is for; what is left out matches everything.
+
+    `op` is the operator as in reports (conv2d, softmax, ...), `name` a glob over the layer's name (the imported
+    operator's first output tensor), `shape` the logical shape of the first output.
+    """
+
+    op: str | None = None
+    name: str | None = None
+    shape: tuple[int, ...] | None = Field(default=None, strict=False)
+
+
+class TensorizeRule(StageConfig):
+    """The first rule that matches a layer decides its kernel; `params` are that kernel's own (none: its cheapest)."""
+
+    match: LayerMatch = LayerMatch()
+    kernel: str
+    params: dict[str, Any] = Field(default_factory=dict)
+
+
+class TensorizeConfig(StageConfig):
+    """Options of the tensorize stage. Without a rule a layer gets the cheapest kernel that can compute it.
+
+    `arena_limit` bounds the arena, in bytes: a kernel whose scratch brings it above is not chosen. The recipe's
+    `memory.arena_limit` sets it.
+    """
+
+    rules: tuple[TensorizeRule, ...] = Field(default=(), strict=False)
+    arena_limit: Size | None = None
+
+
+class TensorizeStage(Stage[TensorizeConfig]):
+    kind = "tensorize"
+    exclusive = True
+    config = TensorizeConfig
+    consumes = ("quantize",)
+    sources = (
+        "stages/tensorize/*.py",
+        "stages/kernels/**/*.py",
+        "stages/kernels/**/*.[chS]",  # a measured cost counts only for the kernel code it was measured with
+        "stages/graph/*.py",
+        # How much scratch a kernel needs, for `arena_limit`.
+        "stages/arena/*.py",
+        "stages/emit/functions.py",
+        "stages/emit/lower.py",
+        "stages/emit/c_text.py",
+        "stages/emit/c_expression.py",
+        "stages/emit/floats.py",
+    )
+    target_fields = ("name", "isa", "word_bits", "fpu", "extensions", "kernels")
+
+    def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
+        return (Tool("tvm", package="apache-tvm"), Tool("tvm-ffi", package="apache-tvm-ffi"))
+
+    def target_files(self, target: Target, root: Path) -> dict[str, Path]:
+        path = cost_table(target.name, root)
+        return {"costs": path} if path.is_file() else {}
+
+    def run(self, job: Job[TensorizeConfig]) -> None:
+        from stages.tensorize.build import tensorize
+
+        tensorize(job)
+
+
+STAGE = TensorizeStage()

@@ -1,0 +1,237 @@
+"""Runs the stage: graph in; plan.json, tir.json and weights.npz out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from posixpath import normpath
+from typing import TYPE_CHECKING, Any
+
+from stages.graph import Graph, Layer, LayerView
+from stages.kernels import registry
+from stages.tensorize.costs import CostTable
+from stages.tensorize.memory import ArenaBound
+from stages.tensorize.plan import LayerPlan, Step, TensorizePlan
+from stages.tensorize.schedule import schedule
+from stages.tensorize.select import choose, unused_rules
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stages.base import Job
+    from stages.kernels.kernel import Kernel, Lowering
+    from stages.targets.spec import Target
+    from stages.tensorize import TensorizeConfig
+
+TIR = "tir.json"
+WEIGHTS = "weights.npz"
+
+
+@dataclass
+class Tensorized:
+    """Everything the stage writes, in memory: the plan, PrimFuncs by name, packed constants by key."""
+
+    plan: TensorizePlan
+    functions: dict[str, Any] = field(default_factory=dict)
+    weights: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def tensorize(job: Job[TensorizeConfig]) -> None:
+    """Writes the stage's artifact into the job's folder."""
+    source = job.inputs["quantize"]
+    graph = Graph.load(source)
+    made = tensorize_graph(
+        graph,
+        job.target,
+        job.config,
+        registry.kernels(job.target.kernels).values(),
+        costs=CostTable.read(job.files["costs"]) if "costs" in job.files else CostTable(),
+        float_module=_float_module(source),
+        progress=job.progress,
+    )
+    for warning in made.plan.warnings:
+        job.log(f"warning: {warning}")
+    save(made, job.out)
+    graph.save(job.out)
+
+
+def tensorize_graph(
+    graph: Graph,
+    target: Target,
+    config: TensorizeConfig,
+    kernels: Iterable[Kernel],
+    *,
+    costs: CostTable | None = None,
+    float_module: Any = None,
+    progress: Any = None,
+) -> Tensorized:
+    """Chooses, packs, lowers and schedules every layer. Raises StageError for a layer that nothing can compute.
+
+    Without `costs` the kernels' own estimates decide.
+    """
+    chosen = list(kernels)
+    costs = costs or CostTable()
+    bound = None if config.arena_limit is None else ArenaBound(graph, target, config.arena_limit)
+    plans: list[LayerPlan] = []
+    made = Tensorized(TensorizePlan(target=target.name, layers=()))
+    for layer in graph.layers:
+        if progress is not None:
+            progress(f"layer {layer.index} {layer.kind}", layer.index / len(graph.layers))
+        view = graph.view(layer)
+        if renames_only(graph, layer):
+            plans.append(_plan(layer, kernel="alias", why="shares memory with its input"))
+        elif layer.op.op == "float":
+            plans.append(_float_layer(layer, float_module, made))
+        else:
+            plans.append(_kernel_layer(view, target, chosen, config, costs, made, bound))
+    ruled = [
+        v for v, plan in zip(map(graph.view, graph.layers), plans, strict=True) if plan.kernel not in ("alias", "tvm")
+    ]
+    unused = unused_rules(config.rules, ruled)
+    made.plan = TensorizePlan(
+        target=target.name, layers=tuple(plans), unused_rules=tuple(unused), warnings=tuple(unused.values())
+    )
+    return made
+
+
+def renames_only(graph: Graph, layer: Layer) -> bool:
+    """Whether every output shares memory with an input, so that nothing has to be computed."""
+
+    def root(name: str) -> str:
+        while (target := graph.tensors[name].alias_of) is not None:
+            name = target
+        return name
+
+    inputs = {root(name) for name in layer.inputs}
+    return all(graph.tensors[name].alias_of is not None and root(name) in inputs for name in layer.outputs)
+
+
+def function_name(layer: Layer) -> str:
+    """`layer_003_conv2d`: the name of the layer's function in the emitted C."""
+    kind = "".join(c if c.isalnum() else "_" for c in layer.kind.lower())
+    return f"layer_{layer.index:03d}_{kind}"
+
+
+def save(made: Tensorized, folder: Path) -> None:
+    """Writes plan.json, tir.json and weights.npz; the same content gives the same bytes."""
+    import numpy as np
+    import tvm
+
+    made.plan.save(folder)
+    module = tvm.IRModule({tvm.ir.GlobalVar(name): func for name, func in made.functions.items()})
+    (folder / TIR).write_text(_without_paths(tvm.ir.save_json(module)) + "\n")
+    np.savez(folder / WEIGHTS, **{key: made.weights[key] for key in sorted(made.weights)})
+
+
+def _without_paths(text: str) -> str:
+    """TVM's JSON without the Python file names that its script parser notes: they differ from machine to machine."""
+    tree = json.loads(text)
+    for node in tree["nodes"]:
+        if node.get("type") == "ir.SourceName":
+            node["data"] = ""
+    return json.dumps(tree)
+
+
+def load(folder: Path) -> Tensorized:
+    """Reads what `save` wrote."""
+    import numpy as np
+    import tvm
+
+    module = tvm.ir.load_json((folder / TIR).read_text())
+    with np.load(folder / WEIGHTS) as npz:
+        weights = {key: npz[key] for key in npz.files}
+    functions = {var.name_hint: func for var, func in module.functions.items()}
+    return Tensorized(TensorizePlan.load(folder), functions, weights)
+
+
+def _kernel_layer(
+    view: LayerView,
+    target: Target,
+    kernels: Iterable[Kernel],
+    config: TensorizeConfig,
+    costs: CostTable,
+    made: Tensorized,
+    bound: ArenaBound | None,
+) -> LayerPlan:
+    choice = choose(view, target, kernels, config.rules, costs, bound)
+    kernel, layer = choice.kernel, view.layer
+    if bound is not None:
+        bound.taken(view, kernel)
+    packed = dict(kernel.pack_for(view, choice.params, target))
+    lowering = kernel.lower(view, choice.params, target)
+    _check_roles(lowering, packed, kernel.name, layer)
+    name = function_name(layer)
+    made.functions[name] = _named(schedule(lowering, kernel.name, f"{layer.index} ({layer.name})"), name)
+    return _plan(
+        layer,
+        kernel=kernel.name,
+        params=choice.params.model_dump(mode="json"),
+        why=choice.why,
+        cost=choice.cost,
+        cost_source=choice.cost_source,
+        alternatives=choice.alternatives,
+        steps=(Step(function=name, roles=lowering.roles),),
+        sources=tuple(normpath(f"{kernel.folder.name}/{source}") for source in kernel.sources),
+        headers=tuple(normpath(f"{kernel.folder.name}/{header}") for header in kernel.headers),
+        may_overlay=kernel.overlays(view),
+        constants=_keep_constants(layer, packed, made),
+    )
+
+
+def _float_layer(layer: Layer, module: Any, made: Tensorized) -> LayerPlan:
+    from stages.tensorize.float_layer import lower_float
+
+    op: Any = layer.op
+    lowered = lower_float(module, op.function, function_name(layer))
+    made.functions.update({name: _named(func, name) for name, func in lowered.functions.items()})
+    return _plan(
+        layer,
+        kernel="tvm",
+        why="float operator, lowered by TVM",
+        steps=lowered.steps,
+        constants=_keep_constants(layer, lowered.constants, made),
+    )
+
+
+def _plan(layer: Layer, **decided: Any) -> LayerPlan:
+    return LayerPlan(index=layer.index, name=layer.name, op=layer.kind, **decided)
+
+
+def _keep_constants(layer: Layer, packed: Mapping[str, np.ndarray], made: Tensorized) -> dict[str, str]:
+    keys = {key: f"{layer.index:03d}.{key}" for key in packed}
+    made.weights.update({keys[key]: array for key, array in packed.items()})
+    return keys
+
+
+def _named(func: Any, name: str) -> Any:
+    return func.with_attr("global_symbol", name)
+
+
+def _check_roles(lowering: Lowering, packed: Mapping[str, np.ndarray], kernel: str, layer: Layer) -> None:
+    """A kernel's roles must name its buffers, and a constant's buffer must have the packed array's type and size."""
+    where = f"internal error: kernel {kernel}, layer {layer.index} ({layer.name})"
+    if len(lowering.roles) != len(lowering.workload.params):
+        raise RuntimeError(f"{where}: {len(lowering.workload.params)} parameters, roles {lowering.roles}")
+    for buffer, role in zip(lowering.workload.params, lowering.roles, strict=True):
+        kind, _, key = role.partition(":")
+        if kind != "constant":
+            continue
+        if key not in packed:
+            raise RuntimeError(f"{where}: pack() gives no constant {key}")
+        elements = 1
+        for extent in buffer.shape:
+            elements *= int(extent)
+        if str(packed[key].dtype) != str(buffer.dtype) or packed[key].size != elements:
+            found = f"{packed[key].dtype}[{packed[key].size}]"
+            raise RuntimeError(f"{where}: constant {key} is {found}, its buffer {buffer.dtype}[{elements}]")
+
+
+def _float_module(source: Path) -> Any:
+    path = source / "float.json"
+    if not path.is_file():
+        return None
+    import tvm
+
+    return tvm.ir.load_json(path.read_text())

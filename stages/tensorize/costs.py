@@ -1,0 +1,159 @@
+"""What a kernel costs for a layer, in instructions: measured, fitted to measurements, or the kernel's own estimate.
+
+`doit calibrate target=NAME` writes the target's table, `stages/kernels/costs/NAME.json`:
+
+  format, target, tools   of the file, what was measured, and the versions it was measured with
+  kernels                 kernel name -> digest of its code when it was measured (stages.kernels.digest)
+  fits                    variant -> {layers, error, factors}
+  layers                  signature -> {work: {...}, variant: [instructions, the kernel's own estimate or null]}
+
+A variant is a kernel with its parameters, `rvp.gemm_s8 mr=5`. A signature has all that decides the instruction count of
+a layer, but not its data. What was measured with another version of a kernel does not count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stages.base import StageError
+from stages.graph import Graph
+from stages.kernels.digest import kernel_digest
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView, Tensor
+    from stages.kernels.kernel import Kernel
+    from stages.targets.spec import Target
+
+FORMAT = 1
+_WINDOW = ("kernel", "stride", "padding", "dilation", "groups", "axis", "axes", "rounding")
+_USUAL = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding": "double"}  # not written
+
+
+@dataclass(frozen=True)
+class Price:
+    """Instructions of one call, None when nobody knows; `source` is measured, fitted, estimated or ''."""
+
+    cost: float | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class CostTable:
+    """A target's table.
+
+    digests   kernel name -> digest
+    measured  layer signature -> variant -> instructions
+    factors   variant -> quantity of `quantities` -> instructions for one of it
+    """
+
+    digests: Mapping[str, str] = field(default_factory=dict)
+    measured: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    factors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> CostTable:
+        """Reads a table. Raises StageError for one that is damaged or of another format."""
+        raw = read_file(path)
+        measured = {
+            layer: {name: counts[0] for name, counts in row.items() if name != "work"}
+            for layer, row in raw["layers"].items()
+        }
+        return cls(raw["kernels"], measured, {name: fit["factors"] for name, fit in raw["fits"].items()})
+
+    def knows(self, kernel: Kernel) -> bool:
+        """Whether the table has measurements of this very version of the kernel."""
+        digest = self.digests.get(kernel.name)
+        return digest is not None and digest == kernel_digest(kernel)
+
+    def price(self, kernel: Kernel, view: LayerView, params: Any, target: Target) -> Price:
+        """The best that is known about a call of the kernel for this layer."""
+        name = variant(kernel, params)
+        estimate = estimated(kernel, view, params, target)
+        if self.knows(kernel):
+            measured = self.measured.get(signature(view), {}).get(name)
+            if measured is not None:
+                return Price(measured, "measured")
+            factors = self.factors.get(name)
+            known = quantities(view, estimate)
+            if factors and all(quantity in known for quantity in factors):
+                return Price(round(sum(factors[quantity] * known[quantity] for quantity in factors)), "fitted")
+        return Price() if estimate is None else Price(estimate, "estimated")
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """A table as it is in the file. Raises StageError for one that is damaged or of another format."""
+    hint = f"write it again: doit calibrate target={path.stem}"
+    try:
+        raw = json.loads(path.read_text())
+    except ValueError as error:
+        raise StageError(f"cost table {path.name} is damaged: {error}", hint=hint) from None
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        raise StageError(f"cost table {path.name} is not of format {FORMAT}", hint=hint)
+    return raw
+
+
+def variant(kernel: Kernel, params: Any) -> str:
+    """A kernel with its parameters: `rvp.gemm_s8 mr=5`."""
+    tuned = [f"{key}={value}" for key, value in sorted(params.model_dump(mode="json").items())]
+    return " ".join([kernel.name, *tuned])
+
+
+def estimated(kernel: Kernel, view: LayerView, params: Any, target: Target) -> float | None:
+    """The kernel's own estimate; None when it states none."""
+    try:
+        return kernel.cost(view, params, target)
+    except LookupError:
+        return None
+
+
+def signature(view: LayerView) -> str:
+    """All that decides a kernel's instruction count, but not its data: operator, shapes, types, layouts, window.
+
+    Multipliers and names are left out, and of zero points only counts whether the weights have one, so that layers of
+    one shape share one measurement.
+    """
+    op = view.op.model_dump(mode="json")
+    window = [f"{key}={_compact(op[key])}" for key in _WINDOW if key in op and _compact(op[key]) != _USUAL.get(key)]
+    if op["op"] == "move":
+        window += [f"{key}={_compact(value)}" for key, value in sorted(op["params"].items()) if key != "value"]
+    if view.has("weights"):
+        shifted = "-zp" if op.get("weight_zero_point") else ""
+        window.append(f"weights={view.constant('weights').dtype}{shifted}")
+    inputs = [_tensor(tensor) for tensor in view.inputs]
+    outputs = [_tensor(tensor) for tensor in view.outputs]
+    return " ".join([view.layer.kind, *inputs, "->", *outputs, *window])
+
+
+def quantities(view: LayerView, estimate: float | None) -> dict[str, float]:
+    """What the cost of a layer may be proportional to.
+
+    products  multiplications; elements looked at for pooling
+    outputs   elements written
+    inputs    elements read
+    rows      pixels of the output, or rows of its last axis
+    call      1
+    estimate  the kernel's own
+    """
+    op, out = view.op, view.outputs[0]
+    window = prod(op.kernel) if op.op in ("avg_pool2d", "max_pool2d") else 0
+    known = {
+        "products": float(window * out.elements or Graph(tensors=dict(view.tensors)).macs(view.layer)),
+        "outputs": float(out.elements),
+        "inputs": float(sum(tensor.elements for tensor in view.inputs)),
+        "rows": float(out.elements // (out.shape[-1] if out.shape else 1)),
+        "call": 1.0,
+    }
+    return known if estimate is None else {**known, "estimate": estimate}
+
+
+def _tensor(tensor: Tensor) -> str:
+    return f"{tensor.dtype}[{_compact(tensor.shape)}]{'NCHW' if tensor.layout == 'NCHW' else ''}"
+
+
+def _compact(value: Any) -> str:
+    return "x".join(str(item) for item in value) if isinstance(value, list | tuple) else str(value).replace(" ", "")

@@ -1,0 +1,151 @@
+"""Float operators: a Relax function to TIR by TVM's own operators, with a schedule that suits a scalar core.
+
+TVM may make several functions of one operator. They become the layer's steps, called in order; what they hand to each
+other is scratch of the layer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from stages.tensorize.float_schedule import schedule_float
+from stages.tensorize.plan import Step
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass
+class FloatLowering:
+    """`functions` by name in the order of `steps`; `constants` by key."""
+
+    functions: dict[str, Any] = field(default_factory=dict)
+    steps: tuple[Step, ...] = ()
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def lower_float(module: Any, function: str, name: str) -> FloatLowering:
+    """The Relax function `function` of `module` as scheduled PrimFuncs called `name`, or `name`_step0, _step1, ...
+
+    Raises RuntimeError for a function that TVM does not legalize to calls of TIR (an internal error: quantize lets only
+    known operators through).
+    """
+    legal = _legalize(module[function])
+    main = legal["main"]
+    roles: dict[Any, tuple[str, ...]] = {param: (f"input:{i}",) for i, param in enumerate(main.params)}
+    calls = _calls(main)
+    _assign_outputs(main, calls, roles)
+    made = FloatLowering()
+    steps = []
+    for position, (variable, call) in enumerate(calls):
+        step = name if len(calls) == 1 else f"{name}_step{position}"
+        arguments = [role for argument in call.args[1].fields for role in _role(argument, roles, made)]
+        made.functions[step] = schedule_float(legal[call.args[0]])
+        steps.append(Step(function=step, roles=(*arguments, *roles[variable])))
+    made.steps = tuple(steps)
+    return made
+
+
+def _legalize(function: Any) -> Any:
+    """A module whose `main` only calls TIR functions: element-wise consumers are fused into their producers."""
+    import tvm
+    from tvm import relax
+
+    passes = tvm.ir.transform.Sequential(
+        [
+            relax.transform.DecomposeOpsForInference(),
+            relax.transform.CanonicalizeBindings(),
+            relax.transform.LegalizeOps(),
+            relax.transform.AnnotateTIROpPattern(),
+            relax.transform.FoldConstant(),
+            relax.transform.FuseOps(),
+            relax.transform.FuseTIR(),
+            relax.transform.DeadCodeElimination(["main"]),
+        ]
+    )
+    # A private function would be removed as dead.
+    public = function.with_attr("global_symbol", "main")
+    return passes(tvm.IRModule({"main": public}))
+
+
+def _calls(main: Any) -> list[tuple[Any, Any]]:
+    """(variable, call_tir) in order, without bindings that only rename (a variable, an element of a tuple)."""
+    from tvm import ir, relax
+
+    call_tir = ir.Op.get("relax.call_tir")
+    found = []
+    for block in main.body.blocks:
+        for binding in block.bindings:
+            value = binding.value
+            if isinstance(value, relax.Call):
+                if value.op != call_tir:
+                    raise RuntimeError(f"internal error: float operator {value.op} was not legalized")
+                found.append((binding.var, value))
+    return found
+
+
+def _renames(main: Any) -> list[tuple[Any, Any, int | None]]:
+    """(variable, what it stands for, element or None) of the bindings that only rename."""
+    from tvm import ir, relax
+
+    found: list[tuple[Any, Any, int | None]] = []
+    for block in main.body.blocks:
+        for binding in block.bindings:
+            value = binding.value
+            if isinstance(value, ir.expr.TupleGetItem):
+                found.append((binding.var, value.tuple_value, int(value.index)))
+            elif isinstance(value, relax.Var):
+                found.append((binding.var, value, None))
+    return found
+
+
+def _assign_outputs(main: Any, calls: list[tuple[Any, Any]], roles: dict[Any, tuple[str, ...]]) -> None:
+    """Gives every variable its roles: `output:i` where the function returns it, scratch elsewhere."""
+    from tvm import ir, relax
+
+    made = dict(calls)
+    stands_for = {variable: (source, element) for variable, source, element in _renames(main)}
+    for number, (variable, _) in enumerate(calls):
+        count = _arity(variable)
+        roles[variable] = tuple(f"scratch:value{number}" + (f"_{i}" if count > 1 else "") for i in range(count))
+
+    def origin(variable: Any) -> tuple[Any, int]:
+        element = 0
+        while variable in stands_for:
+            variable, index = stands_for[variable]
+            element = element if index is None else index
+        return variable, element
+
+    result = main.body.body
+    source, _ = origin(result) if isinstance(result, relax.Var) else (result, 0)
+    if source in made and _arity(source) > 1:
+        returned = [(source, i) for i in range(_arity(source))]
+    else:
+        fields = list(result.fields) if isinstance(result, ir.Tuple) else [result]
+        returned = [origin(variable) for variable in fields]
+    for number, (variable, element) in enumerate(returned):
+        if variable not in made:
+            raise RuntimeError("internal error: a float layer returns its input unchanged")
+        kept = list(roles[variable])
+        kept[element] = f"output:{number}"
+        roles[variable] = tuple(kept)
+    for variable in stands_for:
+        source, element = origin(variable)
+        roles[variable] = (roles[source][element],) if source in roles else ()
+
+
+def _arity(variable: Any) -> int:
+    """How many tensors a variable stands for."""
+    fields = getattr(variable.ty, "fields", None)
+    return 1 if fields is None else len(fields)
+
+
+def _role(argument: Any, roles: dict[Any, tuple[str, ...]], made: FloatLowering) -> tuple[str, ...]:
+    from tvm import ir
+
+    if isinstance(argument, ir.expr.GenericConst):
+        key = f"c{len(made.constants)}"
+        made.constants[key] = argument.value.numpy()
+        return (f"constant:{key}",)
+    return roles[argument]

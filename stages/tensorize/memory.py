@@ -1,0 +1,54 @@
+"""The recipe's bound on the arena: which kernels need too much scratch for it.
+
+While a layer runs, the tensors alive then and its kernel's scratch are in the arena together, so their sum bounds the
+arena from below. How much scratch that is only lowering shows; a kernel is lowered for it when it is about to be taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stages.arena import Buffer, liveness
+from stages.arena.planner import lower_bound
+
+if TYPE_CHECKING:
+    from stages.graph import Graph, LayerView
+    from stages.kernels.kernel import Kernel
+    from stages.targets.spec import Target
+
+
+class ArenaBound:
+    """Says for a graph whether a kernel keeps the arena within `limit` bytes."""
+
+    def __init__(self, graph: Graph, target: Target, limit: int) -> None:
+        self._graph = graph
+        self._target = target
+        self._limit = limit
+        self._overlaid: frozenset[int] = frozenset()
+
+    def taken(self, view: LayerView, kernel: Kernel) -> None:
+        """A layer has its kernel; whether that works in place decides what is alive at later layers."""
+        if kernel.overlays(view):
+            self._overlaid |= {view.layer.index}
+
+    def why_not(self, view: LayerView, kernel: Kernel, params: Any) -> str:
+        """Why a kernel that can compute the layer brings the arena above the bound, '' when it does not."""
+        now = view.layer.index
+        overlaid = self._overlaid | ({now} if kernel.overlays(view) else set())
+        alive = [b for b in liveness(self._graph, may_overlay=overlaid).buffers if b.first <= now <= b.last]
+        tensors = lower_bound([Buffer(b.name, b.bytes, now, now) for b in alive])
+        scratch = scratch_bytes(view, kernel, params, self._target)
+        if tensors + scratch <= self._limit:
+            return ""
+        return f"{scratch:,} bytes of scratch and {tensors:,} of tensors exceed the arena's limit of {self._limit:,}"
+
+
+def scratch_bytes(view: LayerView, kernel: Kernel, params: Any, target: Target) -> int:
+    """The scratch that emit will plan for a layer with this kernel, in bytes."""
+    from stages.emit.functions import scratch_of
+    from stages.emit.lower import to_c
+    from stages.tensorize.schedule import schedule
+
+    lowering = kernel.lower(view, params, target)
+    scheduled = schedule(lowering, kernel.name, f"{view.layer.index} ({view.layer.name})")
+    return sum(scratch_of(to_c({"layer": scheduled}, {"layer": lowering.roles})["layer"]).values())

@@ -1,0 +1,82 @@
+"""plan.json: what tensorize decided for each layer, and why. Emit and report read it; no tvm needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+FORMAT = 1
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Alternative(_Model):
+    """A kernel, or other parameters of one, that was not taken: what it would cost, or the reason why it cannot."""
+
+    kernel: str
+    params: dict[str, Any] = Field(default_factory=dict)
+    cost: float | None = None
+    cost_source: str = ""
+    reason: str = ""
+
+
+class Step(_Model):
+    """A function of tir.json and the roles of its buffer parameters, in order (see stages.kernels.kernel.Lowering)."""
+
+    function: str
+    roles: tuple[str, ...]
+
+
+class LayerPlan(_Model):
+    """A layer's kernel and its functions, called one after the other.
+
+    kernel       the kernel's name; 'tvm' for a float operator, 'alias' for a layer that only renames its input's memory
+    cost         instructions, None when nobody knows them; `cost_source` says whether they are measured (a layer like
+                 this one), fitted (to measurements of the kernel) or estimated (by the kernel)
+    sources      kernel files relative to stages/kernels that are compiled; `headers` declare what the functions call
+    may_overlay  the output may take the memory of an input that dies here
+    constants    keys of weights.npz by constant key
+    """
+
+    index: int
+    name: str
+    op: str
+    kernel: str
+    params: dict[str, Any] = Field(default_factory=dict)
+    why: str
+    cost: float | None = None
+    cost_source: str = ""
+    alternatives: tuple[Alternative, ...] = ()
+    steps: tuple[Step, ...] = ()
+    sources: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    may_overlay: bool = False
+    constants: dict[str, str] = Field(default_factory=dict)
+
+
+class TensorizePlan(_Model):
+    """One entry for each layer of the graph, in order.
+
+    `unused_rules` are numbers, from 1, of the recipe's rules that decided for no layer; `warnings` say what they match.
+    """
+
+    format: int = FORMAT
+    target: str
+    layers: tuple[LayerPlan, ...]
+    unused_rules: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def save(self, folder: Path) -> None:
+        (folder / "plan.json").write_text(self.model_dump_json(indent=1) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> TensorizePlan:
+        """Reads what `save` wrote. Raises ValueError for another format."""
+        plan = cls.model_validate_json((folder / "plan.json").read_text())
+        if plan.format != FORMAT:
+            raise ValueError(f"plan.json has format {plan.format}; this version reads {FORMAT}")
+        return plan

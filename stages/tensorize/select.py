@@ -1,0 +1,193 @@
+"""Which kernel a layer gets, with which parameters: what a rule names, otherwise the cheapest that can compute it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from stages.base import StageError
+from stages.tensorize.plan import Alternative
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Kernel
+    from stages.targets.spec import Target
+    from stages.tensorize import LayerMatch, TensorizeRule
+    from stages.tensorize.costs import CostTable, Price
+    from stages.tensorize.memory import ArenaBound
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A kernel with its parameters, the reason for it, and what was not taken."""
+
+    kernel: Kernel
+    params: Any
+    why: str
+    cost: float | None
+    cost_source: str
+    alternatives: tuple[Alternative, ...]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A kernel that can compute the layer, with parameters, and what it costs then."""
+
+    kernel: Kernel
+    params: Any
+    price: Price
+
+
+def matches(match: LayerMatch, view: LayerView) -> bool:
+    """Whether a rule is for this layer."""
+    if match.op is not None and match.op not in (view.layer.kind, view.op.op):
+        return False
+    if match.name is not None and not fnmatchcase(view.layer.name, match.name):
+        return False
+    return match.shape is None or tuple(match.shape) == view.outputs[0].shape
+
+
+def unused_rules(rules: Sequence[TensorizeRule], views: Sequence[LayerView]) -> dict[int, str]:
+    """By number, from 1, the rules that decide for none of the layers, each with the reason in a sentence."""
+    first = {next((n for n, rule in enumerate(rules, 1) if matches(rule.match, view)), 0) for view in views}
+    found = {}
+    for number, rule in enumerate(rules, 1):
+        if number in first:
+            continue
+        fits = any(matches(rule.match, view) for view in views)
+        why = "decides nothing: an earlier rule matches all of its layers" if fits else "matches no layer"
+        given = rule.match.model_dump(exclude_none=True)
+        said = ", ".join(f"{key}: {list(v) if isinstance(v, tuple) else v}" for key, v in given.items())
+        found[number] = f"tensorize rule {number} ({{{said}}} -> {rule.kernel}) {why}"
+    return found
+
+
+def choose(
+    view: LayerView,
+    target: Target,
+    kernels: Iterable[Kernel],
+    rules: Sequence[TensorizeRule],
+    costs: CostTable,
+    bound: ArenaBound | None = None,
+) -> Choice:
+    """The layer's kernel. Raises StageError when no kernel, or not the one a rule names, can compute it.
+
+    With a `bound`, those that bring the arena above it are passed over.
+    """
+    known = {kernel.name: kernel for kernel in kernels}
+    offered = {name: kernel for name, kernel in known.items() if view.op.op in kernel.ops}
+    reasons = {name: kernel.why_not(view, target) for name, kernel in offered.items()}
+    offers = [
+        Offer(kernel, params, costs.price(kernel, view, params, target))
+        for name, kernel in offered.items()
+        if not reasons[name]
+        for params in kernel.candidates(view, target)
+    ]
+    rule = next((rule for rule in rules if matches(rule.match, view)), None)
+    if rule is not None:
+        kernel = known[_forced(rule, view, target, known, reasons)]
+        params = _params(kernel, rule)
+        allowed = (
+            [Offer(kernel, params, costs.price(kernel, view, params, target))]
+            if rule.params
+            else [offer for offer in offers if offer.kernel is kernel]
+        )
+        taken, refused = _cheapest(allowed, view, bound)
+        why = f"rule {list(rules).index(rule) + 1} of the recipe"
+    else:
+        if not offers:
+            raise _nothing_can(view, target, reasons)
+        taken, refused = _cheapest(offers, view, bound)
+        why = _reason(len(offers), taken.price)
+    return Choice(
+        taken.kernel, taken.params, why, taken.price.cost, taken.price.source, _others(taken, offers, reasons, refused)
+    )
+
+
+def _cheapest(
+    offers: Sequence[Offer], view: LayerView, bound: ArenaBound | None
+) -> tuple[Offer, list[tuple[Offer, str]]]:
+    """The cheapest within the bound, and the cheaper ones that are not, with the reason.
+
+    Among equal or unknown costs the first: the target's kernel folders are in order of preference. Raises StageError.
+    """
+    refused: list[tuple[Offer, str]] = []
+    for offer in sorted(offers, key=lambda one: float("inf") if one.price.cost is None else one.price.cost):
+        reason = "" if bound is None else bound.why_not(view, offer.kernel, offer.params)
+        if not reason:
+            return offer, refused
+        refused.append((offer, reason))
+    lines = [f"no kernel for layer {_describe(view)} keeps to the recipe's memory.arena_limit"]
+    lines += dict.fromkeys(f"{offer.kernel.name}: {reason}" for offer, reason in refused[-3:])
+    raise StageError("\n".join(lines))
+
+
+def _others(
+    taken: Offer, offers: Sequence[Offer], reasons: dict[str, str], refused: Sequence[tuple[Offer, str]]
+) -> tuple[Alternative, ...]:
+    above = {id(offer): reason for offer, reason in refused}
+    able = [
+        Alternative(
+            kernel=offer.kernel.name,
+            params=offer.params.model_dump(mode="json"),
+            cost=offer.price.cost,
+            cost_source=offer.price.source,
+            reason=above.get(id(offer), ""),
+        )
+        for offer in offers
+        if (offer.kernel, offer.params) != (taken.kernel, taken.params)
+    ]
+    return (*able, *(Alternative(kernel=name, reason=reason) for name, reason in reasons.items() if reason))
+
+
+def _nothing_can(view: LayerView, target: Target, reasons: dict[str, str]) -> StageError:
+    lines = [f"no kernel of target {target.name} ({', '.join(target.kernels)}) can compute layer {_describe(view)}"]
+    lines += [f"{name}: {reason}" for name, reason in list(reasons.items())[:3]]
+    return StageError("\n".join(lines))
+
+
+def _reason(able: int, price: Price) -> str:
+    if able == 1:
+        return "the only kernel that can"
+    if price.cost is None:
+        return "first of the target's kernels that can; no costs are known"
+    return f"cheapest of {able} ({price.source})"
+
+
+def _forced(
+    rule: TensorizeRule, view: LayerView, target: Target, known: dict[str, Kernel], reasons: dict[str, str]
+) -> str:
+    name = rule.kernel
+    if name not in known:
+        close = get_close_matches(name, known, n=1)
+        hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(sorted(known))}"
+        raise StageError(f"a tensorize rule names kernel {name}, which target {target.name} does not have", hint=hint)
+    if name not in reasons:
+        can = ", ".join(sorted(known[name].ops))
+        raise StageError(f"kernel {name} of a tensorize rule is for {can}, not for layer {_describe(view)}")
+    if reasons[name]:
+        raise StageError(f"kernel {name} of a tensorize rule cannot compute layer {_describe(view)}: {reasons[name]}")
+    return name
+
+
+def _params(kernel: Kernel, rule: TensorizeRule) -> Any:
+    try:
+        return kernel.params.model_validate(rule.params)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        allowed = ", ".join(kernel.params.model_fields) or "none"
+        raise StageError(
+            f"params of a tensorize rule for {kernel.name}: {where}: {first['msg'].lower()}",
+            hint=f"Parameters of {kernel.name}: {allowed}",
+        ) from None
+
+
+def _describe(view: LayerView) -> str:
+    shapes = ", ".join("x".join(str(d) for d in t.shape) for t in view.inputs)
+    return f"{view.layer.index} ({view.layer.kind} {view.layer.name}, input {shapes} {view.inputs[0].dtype})"

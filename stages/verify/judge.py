@@ -1,0 +1,173 @@
+"""Runs LiteRT on every recorded input, compares outputs and traces, and says which layer differs first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from importlib.metadata import version as package_version
+from typing import Any
+
+import numpy as np
+
+from stages.base import StageError
+from stages.reference.interpreter import Reference
+from stages.verify.compare import Difference, difference
+from stages.verify.records import Port, Records
+
+
+def version() -> str:
+    """The installed LiteRT's version."""
+    return package_version("ai-edge-litert")
+
+
+@dataclass(frozen=True)
+class _Mismatch:
+    """A layer (or, without a trace, an output) that differs, in which inference."""
+
+    inference: int
+    port: Port
+    found: Difference
+
+
+class _Judge:
+    def __init__(self, reference: Reference, records: Records, tolerance: float) -> None:
+        self.reference, self.records, self.tolerance = reference, records, tolerance
+        self.wrong_values = 0
+        self.first_output: _Mismatch | None = None
+        self.first_layer: _Mismatch | None = None
+        self.max_relative: float | None = None
+        self.layers_max_relative = 0.0
+        self.layers_checked: set[int] = set()
+        self.labelled = 0
+        self.hits = {"ours": 0, "litert": 0, "agree": 0}
+
+    def inference(self, index: int) -> None:
+        records = self.records
+        expected = self.reference.run(records.inputs.row(index))
+        got = records.outputs.row(index)
+        for port, ours, theirs in zip(records.outputs.ports, got, expected, strict=True):
+            self._output(index, port, ours, theirs.reshape(port.shape))
+        if records.traces.count:
+            for port, ours in zip(records.traces.ports, records.traces.row(index), strict=True):
+                if port.tflite_index >= 0:
+                    self._layer(index, port, ours)
+        label = records.labels[index] if records.labels is not None else None
+        if label is not None:
+            our_class, their_class = (int(np.argmax(outputs[0])) for outputs in (got, expected))
+            self.labelled += 1
+            self.hits["ours"] += our_class == label
+            self.hits["litert"] += their_class == label
+            self.hits["agree"] += our_class == their_class
+
+    def _output(self, index: int, port: Port, ours: Any, theirs: Any) -> None:
+        found = difference(ours, theirs)
+        if port.dtype == "float32":
+            self.max_relative = max(self.max_relative or 0.0, found.relative if found else 0.0)
+        if found is not None and self._too_far(port, found):
+            self.wrong_values += found.elements
+            self.first_output = self.first_output or _Mismatch(index, port, found)
+
+    def _layer(self, index: int, port: Port, ours: Any) -> None:
+        theirs = self.reference.tensor(port.tflite_index).reshape(port.shape)
+        self.layers_checked.add(port.layer)
+        found = difference(ours, theirs)
+        if found is not None and port.dtype == "float32":
+            self.layers_max_relative = max(self.layers_max_relative, found.relative)
+        if found is None or not self._too_far(port, found):
+            return
+        # A later inference may reach an earlier layer's fault.
+        if self.first_layer is None or port.layer < self.first_layer.port.layer:
+            self.first_layer = _Mismatch(index, port, found)
+
+    def _too_far(self, port: Port, found: Difference) -> bool:
+        return port.dtype != "float32" or found.relative > self.tolerance
+
+    @property
+    def worst(self) -> _Mismatch | None:
+        """What to report: the first layer that differs. A float layer alone fails no model whose outputs agree."""
+        layer = self.first_layer
+        if layer is not None and layer.port.dtype == "float32" and self.first_output is None:
+            layer = None
+        return layer or self.first_output
+
+
+def judge(
+    reference: Reference,
+    records: Records,
+    tolerance: float,
+    begins: Callable[[int], None],
+    without: Collection[int] = (),
+) -> dict[str, Any]:
+    """What verify.json holds. Raises StageError when an integer differs, or a float32 output too far.
+
+    Float32 outputs may differ by `tolerance` times the largest magnitude in the output. `accuracy` holds shares of the
+    labelled inferences: `ours` and `litert` that are classified rightly, `agree` that both put into the same class (the
+    index of the first output's largest value). `begins` is told each
+    inference; those in `without` are left out, and named in `without_reference`.
+    """
+    count = records.inputs.count
+    if not count:
+        raise StageError("there is nothing to verify: the firmware was fed no inputs")
+    judged = [index for index in range(count) if index not in without]
+    work = _Judge(reference, records, tolerance)
+    for index in judged:
+        begins(index)
+        work.inference(index)
+    checked = sum(int(np.prod(port.shape)) for port in records.outputs.ports) * len(judged)
+    if work.worst is not None:
+        raise _error(work, checked)
+    accuracy = None
+    if work.labelled:
+        shares = {name: round(hits / work.labelled, 6) for name, hits in work.hits.items()}
+        accuracy = {"images": work.labelled, **shares}
+    return {
+        "reference": f"LiteRT {version()} BUILTIN_REF",
+        "inputs": len(judged),
+        "without_reference": [records.names[index] for index in sorted(without)],
+        "outputs_checked": checked,
+        "mismatches": 0,
+        "layers_checked": len(work.layers_checked),
+        "first_mismatch": None,
+        "accuracy": accuracy,
+        "float": _float(work),
+    }
+
+
+def _float(work: _Judge) -> dict[str, float] | None:
+    """The largest relative difference of float32 outputs, and of traced float32 layers; None without such outputs."""
+    if work.max_relative is None:
+        return None
+    return {
+        "max_relative": work.max_relative,
+        "layers_max_relative": work.layers_max_relative,
+        "tolerance": work.tolerance,
+    }
+
+
+def _error(work: _Judge, checked: int) -> StageError:
+    """Three to five lines: how much of the outputs is wrong, the first layer that differs, and by how much."""
+    wrong, records = work.worst, work.records
+    assert wrong is not None
+    found, layer = wrong.found, {}
+    if wrong.port.layer >= 0:
+        layer = next((entry for entry in records.layers if entry["index"] == wrong.port.layer), {})
+    where = f"layer {wrong.port.layer} ({layer['op']}) {wrong.port.name!r}" if layer else f"output {wrong.port.name!r}"
+    total = f"{work.wrong_values} of {checked} output values differ from LiteRT {version()} BUILTIN_REF"
+    if not work.wrong_values:
+        total = f"outputs equal LiteRT {version()} BUILTIN_REF, but a layer does not"
+    average = _number(found.mean_abs)
+    far = f"{found.elements} of {found.of} elements, by {_number(found.max_abs)} at most, {average} on average"
+    if wrong.port.dtype == "float32":
+        far += f"; {found.relative:.2g} of the largest magnitude, {work.tolerance:g} is allowed"
+    lines = [
+        total,
+        f"the first that differs is {where}, on {records.names[wrong.inference]}:",
+        f"  {far}",
+        f"  element {list(found.index)} is {_number(found.got)}, expected {_number(found.expected)}",
+    ]
+    kernel = layer.get("kernel")
+    return StageError("\n".join(lines), hint=f"Its kernel is {kernel}." if kernel else "")
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}"

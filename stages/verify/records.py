@@ -1,0 +1,121 @@
+"""What the simulator left: inputs, outputs and traces of every inference, as arrays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stages.base import StageError
+
+Array = npt.NDArray[Any]
+
+HEADER_BYTES = 24  # of inputs.bin: four uint32 and a uint64, see docs/contracts.md
+_TO_NHWC = (0, 2, 3, 1)
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input, an output or a trace. `shape` is logical; `layout` 'NCHW' says that its bytes are planar.
+
+    layer and tflite_index are -1 for inputs and outputs, and for tensors that the imported file does not have.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    layout: str = ""
+    layer: int = -1
+    tflite_index: int = -1
+
+    @property
+    def bytes(self) -> int:
+        return prod(self.shape) * np.dtype(self.dtype).itemsize
+
+    def array(self, raw: Array) -> Array:
+        """These bytes as an array in logical order."""
+        values = raw.view(np.dtype(self.dtype))
+        if self.layout != "NCHW":
+            return values.reshape(self.shape)
+        n, height, width, channels = self.shape
+        return values.reshape(n, channels, height, width).transpose(_TO_NHWC)
+
+
+class _Table:
+    """A file of records, each of all ports one after the other."""
+
+    def __init__(self, data: Array, ports: Sequence[Port], what: str) -> None:
+        self.data, self.ports = data, ports
+        self.record = sum(port.bytes for port in ports)
+        self.count = len(data) // self.record if self.record else 0
+        if self.record and len(data) % self.record:
+            raise StageError(
+                f"{what} has {len(data)} bytes, which is no multiple of the {self.record} of one inference",
+                hint="The simulator's artifact does not belong to this model, or the firmware stopped early.",
+            )
+
+    def row(self, index: int) -> list[Array]:
+        position, found = index * self.record, []
+        for port in self.ports:
+            found.append(port.array(self.data[position : position + port.bytes]))
+            position += port.bytes
+        return found
+
+
+@dataclass
+class Records:
+    """The model's name and layers (of model.json), and tables of inputs, outputs and traces.
+
+    names and labels are those of inputs.json: what each inference was fed, and its class, when known.
+    """
+
+    name: str
+    layers: list[dict[str, Any]]
+    inputs: _Table
+    outputs: _Table
+    traces: _Table
+    names: list[str]
+    labels: list[int | None] | None
+
+    @classmethod
+    def read(cls, emitted: Path, simulated: Path) -> Records:
+        """From the artifacts of emit and simulate. StageError when they do not fit together."""
+        model = json.loads((emitted / "model.json").read_text())
+        facts = json.loads((simulated / "inputs.json").read_text())
+        inputs, outputs = ([_port(entry) for entry in model[key]] for key in ("inputs", "outputs"))
+        traces = [_port(entry, entry["tensor"]) for entry in model["traces"]]
+        fed = _Table(_bytes(simulated / "inputs.bin")[HEADER_BYTES:], inputs, "inputs.bin")
+        wrote = _Table(_bytes(simulated / "outputs.bin"), outputs, "outputs.bin")
+        traced = _Table(_bytes(simulated / "trace.bin"), traces, "trace.bin")
+        count = fed.count
+        if wrote.count != count or traced.count not in (0, count):
+            raise StageError(
+                f"the firmware was fed {count} inferences and wrote {wrote.count} outputs, {traced.count} traces"
+            )
+        names = list(facts.get("names") or [f"inference {i}" for i in range(count)])
+        return cls(model["name"], model["layers"], fed, wrote, traced, names, facts.get("labels"))
+
+
+def _port(entry: dict[str, Any], name: str = "") -> Port:
+    index, layer = entry.get("tflite_index"), entry.get("layer")
+    return Port(
+        name=name or entry["name"],
+        dtype=entry["dtype"],
+        shape=tuple(entry["shape"]),
+        layout=entry.get("layout") or "",
+        layer=-1 if layer is None else layer,
+        tflite_index=-1 if index is None else index,
+    )
+
+
+def _bytes(path: Path) -> Array:
+    """The file as bytes, mapped and not read; no bytes when there is no file."""
+    if not path.exists() or path.stat().st_size == 0:
+        return np.zeros(0, dtype=np.uint8)
+    return np.memmap(path, dtype=np.uint8, mode="r")

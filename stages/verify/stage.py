@@ -1,0 +1,54 @@
+"""The verify stage."""
+
+from __future__ import annotations
+
+import json
+from typing import ClassVar
+
+from pydantic import Field
+
+from stages.base import Job, Stage, StageConfig, Tool
+from stages.targets.spec import Target
+
+
+class VerifyConfig(StageConfig):
+    """Integer tensors are compared byte for byte, always; `tolerance` is for float32 outputs only."""
+
+    tolerance: float = Field(
+        default=1e-4,
+        ge=0,
+        description="largest difference of a float32 output, relative to the largest magnitude in that output",
+    )
+
+
+class Verify(Stage[VerifyConfig]):
+    """Runs LiteRT on the inputs that the simulator was fed and compares outputs and every traced layer."""
+
+    kind: ClassVar[str] = "verify"
+    config: ClassVar[type[StageConfig]] = VerifyConfig
+    consumes: ClassVar[tuple[str, ...]] = ("import", "emit", "simulate")
+    sources: ClassVar[tuple[str, ...]] = (
+        "stages/verify/*.py",
+        "stages/reference/*.py",
+        "stages/models/tflite_reader.py",
+        "stages/base.py",
+    )
+
+    def tools(self, config: VerifyConfig, target: Target) -> tuple[Tool, ...]:
+        """LiteRT is the reference."""
+        return (Tool("litert", package="ai-edge-litert"),)
+
+    def run(self, job: Job[VerifyConfig]) -> None:
+        """Writes verify.json. Raises StageError, naming the first layer that differs, when anything does."""
+        from stages.verify.child import judge_in_child
+
+        model = job.inputs["import"] / "model.tflite"
+        result = judge_in_child(model, job.inputs["emit"], job.inputs["simulate"], job.config.tolerance, job.progress)
+        (job.out / "verify.json").write_text(json.dumps(result, indent=1) + "\n")
+        job.log(
+            f"{result['inputs']} inferences, {result['outputs_checked']} output values and {result['layers_checked']} "
+            f"layers equal {result['reference']}"
+        )
+
+
+STAGE = Verify()

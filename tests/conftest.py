@@ -1,0 +1,33 @@
+"""Options of the whole test suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the golden files anew; read the diff before you commit"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
+    """Compares a text with the file of that name under tests/golden, or writes the file with --update-golden."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        assert path.is_file(), f"{path} is missing; run pytest --update-golden"
+        assert text == path.read_text(), (
+            f"differs from tests/golden/{name}; if that is meant, run pytest --update-golden"
+        )
+
+    return check

@@ -1,0 +1,72 @@
+"""Operators with drawn shapes, strides, paddings, dilations, zero points and scales through all stages.
+
+The emitted C, on the host built with sanitizers, must give LiteRT's bytes in every layer. (Hypothesis begins with the
+simplest model there is, so two examples are the least that say something.)
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stages.models.spec import FileModel
+from stages.reference import Reference
+from stages.reference.interpreter import random_inputs
+from tests.support.drawn_models import OPERATORS, model
+from tests.support.emitted import run_emitted, target_named
+from tests.support.stages_run import run_stages
+
+PLANAR_DEPTHWISE = {"rules": [{"match": {"op": "depthwise_conv2d"}, "data": "NCHW", "kernel": "OIHW"}]}
+LAYOUTS = {"NHWC": {}, "planar depthwise": PLANAR_DEPTHWISE, "NCHW": {"default": "NCHW"}}
+SLOW = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
+
+
+def compare(tflite: bytes, target: str, layout: str) -> None:
+    """Builds and runs the model on `target`; every output and every traced tensor must be LiteRT's."""
+    chosen, reference = target_named(target), Reference(tflite)
+    inferences = [random_inputs(reference.info, seed) for seed in (1, 2)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "model.tflite").write_bytes(tflite)
+        made = run_stages(
+            FileModel(file=str(folder / "model.tflite")), chosen, folder / "made", configs={"layout": LAYOUTS[layout]}
+        )
+        traces = json.loads((made["emit"] / "model.json").read_text())["traces"]
+        found = run_emitted(made["emit"], chosen, inferences)
+    for inputs, inference in zip(inferences, found, strict=True):
+        for number, (expected, output) in enumerate(zip(reference.run(inputs), inference.outputs, strict=True)):
+            np.testing.assert_array_equal(output, expected, f"output {number}")
+        for trace in traces:
+            expected = reference.tensor(trace["tflite_index"])
+            np.testing.assert_array_equal(inference.traces[trace["tensor"]], expected, str(trace))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(st.data())
+@settings(max_examples=5, **SLOW)
+def test_windows_on_the_host(layout: str, dtype: str, data: st.DataObject) -> None:
+    names = ("conv2d", "conv2d", "depthwise_conv2d", "depthwise_conv2d", "pool2d", "pool2d")
+    compare(model(data.draw, dtype, names), "host", layout)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@given(st.data())
+@settings(max_examples=5, **SLOW)
+def test_other_operators_on_the_host(dtype: str, data: st.DataObject) -> None:
+    others = tuple(name for name in OPERATORS if name not in ("conv2d", "depthwise_conv2d", "pool2d"))
+    compare(model(data.draw, dtype, others), "host", data.draw(st.sampled_from(list(LAYOUTS))))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("target", ["rv64-scalar", "rv32-scalar", "rv64-rvp", "rv32-rvp"])
+@given(st.data())
+@settings(max_examples=2, **SLOW)
+def test_a_sample_on_the_simulator(target: str, dtype: str, data: st.DataObject) -> None:
+    compare(model(data.draw, dtype, tuple(OPERATORS)), target, data.draw(st.sampled_from(list(LAYOUTS))))

@@ -1,0 +1,133 @@
+"""Recipes of the project through all nine stages and the store: what a run leaves, and says."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.api import RunResult, run_recipe
+from pipeline.errors import PipelineError, ToolError
+from pipeline.session import ROOT
+from stages.reference import Reference
+
+DIGITS = ROOT / "recipes/digits"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("recipes")
+
+
+@pytest.fixture(scope="module")
+def digits(folder: Path) -> RunResult:
+    return run_recipe("digits_rvp", store=folder / "store", build=folder / "build")
+
+
+def test_digits_on_the_simulator_are_what_litert_says_image_by_image(digits: RunResult) -> None:
+    """The firmware's own output file against LiteRT, without the verify stage in between."""
+    oracle = Reference((DIGITS / "digits_int8.tflite").read_bytes(), preserve_all=False)
+    images, labels = np.load(DIGITS / "heldout_int8.npy"), np.load(DIGITS / "labels.npy")
+    expected = np.stack([oracle.run([image[None]])[0][0] for image in images])
+    outputs = np.fromfile(digits.artifacts["simulate"] / "outputs.bin", np.int8).reshape(expected.shape)
+    np.testing.assert_array_equal(outputs, expected)
+    right = round(float(np.mean(expected.argmax(1) == labels)), 6)
+    assert digits.report is not None
+    assert digits.report["verify"]["accuracy"] == {"images": 360, "ours": right, "litert": right, "agree": 1.0}
+
+
+def test_a_run_leaves_the_firmware_its_sources_and_the_report(digits: RunResult, folder: Path) -> None:
+    left = folder / "build/digits_rvp/rv64-rvp"
+    assert {path.name for path in left.iterdir()} == {"firmware.elf", "src", "report.json", "report.md", "log.txt"}
+    assert (left / "firmware.elf").read_bytes()[:4] == b"\x7fELF"
+    report = json.loads((left / "report.json").read_text())
+    network = Reference((DIGITS / "digits_int8.tflite").read_bytes()).info
+    assert (report["format"], report["model"]["name"], report["target"]) == (1, "digits_int8", "rv64-rvp")
+    assert report["extensions"] == {"rvp": "0.9.11"}
+    assert report["verify"]["mismatches"] == 0 and report["verify"]["inputs"] == 360
+    assert report["verify"]["outputs_checked"] == 360 * 10
+    layers = report["layers"]
+    assert len(layers) == len(network.operators) and [layer["index"] for layer in layers] == list(range(len(layers)))
+    counted = sum(layer["instructions"] for layer in layers)
+    assert 0.9 < counted / report["instructions"]["total"] <= 1
+    memory = report["memory"]
+    assert memory["weights_bytes"] < memory["rom_bytes"] and memory["arena_bytes"] < memory["ram_bytes"]
+    assert 0 < memory["stack_bytes"] <= 16384
+    assert max(row["offset"] + row["bytes"] for row in report["arena"]) <= memory["arena_bytes"]
+    assert [stage["kind"] for stage in report["stages"]] == [stage.kind for stage in digits.stages]
+    assert {"compiler", "C library", "spike", "tvm", "litert"} <= report["tools"].keys()
+
+
+def test_readme_documents_every_field_of_the_report(digits: RunResult) -> None:
+    section = (ROOT / "README.md").read_text().partition("## report.json")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| (`.*?) \| (.*) \|$", section, re.MULTILINE))
+    documented = {
+        name: set(re.findall(r"`(\w+)`", text)) for row, text in rows.items() for name in re.findall(r"`(\w+)`", row)
+    }
+    report = digits.report
+    assert report is not None and documented.keys() | {"format"} == report.keys()
+    parts = {name: value[0] if isinstance(value, list) else value for name, value in report.items() if value}
+    for name in ("model", "verify", "instructions", "memory", "layers", "arena", "symbols", "stages"):
+        assert parts[name].keys() - documented[name] == set(), name
+
+
+def test_a_second_run_runs_nothing_and_imports_no_tvm(digits: RunResult, folder: Path) -> None:
+    script = """
+import sys
+from pathlib import Path
+from pipeline.api import run_recipe
+folder = Path(sys.argv[1])
+run = run_recipe("digits_rvp", store=folder / "store", build=folder / "build")
+print([stage.kind for stage in run.stages if not stage.cached], sorted({"tvm", "numpy"} & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(folder)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[] []"
+
+
+@pytest.mark.parametrize("target", ["rv32-rvp", "rv64-scalar"])
+def test_another_model_and_target_on_the_command_line(folder: Path, target: str) -> None:
+    variables = {"model": str(DIGITS / "digits_int8.tflite"), "target": target, "set": "stages.simulate.inputs.seed=3"}
+    run = run_recipe("kws_rvp", variables, store=folder / "store", build=folder / "build")
+    assert run.report is not None and (run.report["model"]["name"], run.report["target"]) == ("digits_int8", target)
+    named = json.loads((run.artifacts["simulate"] / "inputs.json").read_text())["names"]
+    assert named == [*(f"random input {i} of seed 3" for i in range(2)), "all minimum", "all maximum"]
+    assert run.report["verify"]["mismatches"] == 0 and run.report["verify"]["inputs"] == 4
+
+
+def refused(folder: Path, variables: dict[str, str]) -> str:
+    """What a user reads: at most five lines."""
+    with pytest.raises(PipelineError) as caught:
+        run_recipe("kws_rvp", variables, store=folder / "store", build=folder / "build")
+    lines = str(caught.value).splitlines()
+    assert 1 <= len(lines) <= 5 and "Traceback" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_model_file_that_is_not_there(folder: Path) -> None:
+    assert "model=absent.tflite: import: file absent.tflite does not exist" in refused(
+        folder, {"model": "absent.tflite"}
+    )
+
+
+def test_a_truncated_model_file(folder: Path) -> None:
+    whole = (DIGITS / "digits_int8.tflite").read_bytes()
+    (folder / "half.tflite").write_bytes(whole[: len(whole) // 2])
+    message = refused(folder, {"model": str(folder / "half.tflite")})
+    assert message.startswith("import: ") and "half" in message
+
+
+def test_a_compiler_that_is_not_there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(folder))
+    with pytest.raises(ToolError) as caught:
+        run_recipe("kws_rvp", store=folder / "store", build=folder / "build")
+    assert str(caught.value).splitlines() == [
+        "riscv64-unknown-elf-gcc is not on PATH; compiler 12 or newer is needed",
+        "install it: apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
+    ]

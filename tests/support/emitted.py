@@ -1,0 +1,85 @@
+"""Builds and runs an emitted model with the firmware harness: inputs in, outputs and every layer's trace out."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from stages.compile.toolchain import Source
+from stages.simulators.bench import compile_and_run_c
+from stages.targets.runtime import HARNESS
+from stages.targets.spec import Target
+
+ROOT = Path(__file__).resolve().parents[2]
+_INPUTS_MAGIC, _TRACE = 0x4E494C46, 1
+
+
+@dataclass(frozen=True)
+class Inference:
+    """`outputs` in the model's order; `traces` by tensor name, as NHWC; `instructions` for each layer."""
+
+    outputs: list[np.ndarray]
+    traces: dict[str, np.ndarray]
+    instructions: list[int]
+
+
+def target_named(name: str) -> Target:
+    """A target of the project's pipeline.yaml."""
+    entries = yaml.safe_load((ROOT / "pipeline.yaml").read_text())["targets"]
+    return Target(name=name, **entries[name])
+
+
+def run_emitted(
+    artifact: Path, target: Target, inferences: Sequence[Sequence[np.ndarray]], *, flags: Sequence[str] = ("-O1",)
+) -> list[Inference]:
+    """Runs the emit artifact (a folder with src/ and model.json) on `target`, once for each list of inputs."""
+    model = json.loads((artifact / "model.json").read_text())
+    src = artifact / "src"
+    files = [f for kind in ("c", "assembly", "trace") for f in model["sources"][kind]]
+    arguments = {
+        kind: ",".join(str(port["bytes"]) for port in model[f"{kind.lower()}s"]) for kind in ("INPUT", "OUTPUT")
+    }
+    header = struct.pack("<4IQ", _INPUTS_MAGIC, len(inferences), _TRACE, 0, 0)
+    data = b"".join(np.ascontiguousarray(x).tobytes() for inputs in inferences for x in inputs)
+    run = compile_and_run_c(
+        target,
+        [Source(src / f, ("-std=c11",) if f.endswith(".c") else ()) for f in files],
+        (HARNESS / "main.c").read_text(),
+        include=[src],
+        flags=[*flags, "-DMODEL_HOOK", *(f"-DHARNESS_{kind}_BYTES={sizes}" for kind, sizes in arguments.items())],
+        files={"inputs.bin": header + data},
+        outputs=["outputs.bin", "trace.bin", "counts.bin"],
+    )
+    outputs, traces = _Reader(run.files["outputs.bin"]), _Reader(run.files["trace.bin"])
+    counts = np.frombuffer(run.files["counts.bin"], np.uint64).reshape(len(inferences), -1)
+    return [
+        Inference(
+            [outputs.take(port["dtype"], port["shape"]) for port in model["outputs"]],
+            {t["tensor"]: traces.take(t["dtype"], t["shape"], t["layout"]) for t in model["traces"]},
+            [int(count) for count in row[:-1]],
+        )
+        for row in counts
+    ]
+
+
+class _Reader:
+    """Arrays one after the other in a file."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.position = 0
+
+    def take(self, dtype: str, shape: Sequence[int], layout: str = "") -> np.ndarray:
+        count = int(np.prod(shape))
+        found = np.frombuffer(self.data, dtype, count, self.position)
+        self.position += found.nbytes
+        if layout == "NCHW":
+            n, h, w, c = shape
+            return found.reshape(n, c, h, w).transpose(0, 2, 3, 1)
+        return found.reshape(tuple(shape))

@@ -1,0 +1,62 @@
+"""Runs stages one after the other without the artifact store: what tests of later stages start from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pipeline.registry import default_registry
+from stages.base import Job
+from stages.models.spec import FileModel, ModelSource
+from stages.targets.spec import Target
+from tests.support.emitted import ROOT, Inference, run_emitted, target_named
+
+
+def run_stages(
+    model: ModelSource,
+    target: Target,
+    folder: Path,
+    *,
+    until: str = "emit",
+    configs: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Path]:
+    """Artifact folders by stage kind, made under `folder`. `configs` are the stages' options as recipes write them."""
+    done: dict[str, Path] = {}
+    for stage in default_registry():
+        config = stage.config.model_validate((configs or {}).get(stage.kind, {}))
+        out = folder / stage.kind
+        out.mkdir(parents=True)
+        stage.run(
+            Job(
+                config=config,
+                model=model,
+                target=target,
+                inputs={kind: done[kind] for kind in stage.consumes},
+                out=out,
+                files=stage.files(config, model, ROOT) | stage.target_files(target, ROOT),
+            )
+        )
+        done[stage.kind] = out
+        if stage.kind == until:
+            break
+    return done
+
+
+def run_tflite(
+    tflite: bytes | Path,
+    inferences: list[list[np.ndarray]],
+    folder: Path,
+    *,
+    target: str = "host",
+    configs: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Inference]:
+    """A TFLite model through import, layout, quantize, tensorize and emit, then built and run on `target`."""
+    path = tflite if isinstance(tflite, Path) else folder / "model.tflite"
+    if isinstance(tflite, bytes):
+        path.write_bytes(tflite)
+    chosen = target_named(target)
+    artifacts = run_stages(FileModel(file=str(path)), chosen, folder / "artifacts", configs=configs)
+    return run_emitted(artifacts["emit"], chosen, inferences)

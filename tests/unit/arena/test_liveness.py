@@ -1,0 +1,104 @@
+"""Lifetimes: inputs from the start, outputs to the end, aliases as one buffer, in-place layers only where safe."""
+
+from stages.arena import liveness, plan
+from stages.graph import Activation, Graph, Layer, Move, Tensor
+
+
+def tensor(name: str, size: int = 64, **more: object) -> Tensor:
+    return Tensor(name=name, shape=(1, size), dtype="int8", **more)  # type: ignore[arg-type]
+
+
+def network(*layers: tuple[str, str], outputs: list[str], aliases: dict[str, str] | None = None) -> Graph:
+    """Layers as (inputs, output), names separated by spaces; the first input is the model's."""
+    names = dict.fromkeys(name for ins, out in layers for name in (*ins.split(), out))
+    tensors = {name: tensor(name, alias_of=(aliases or {}).get(name)) for name in names}
+    made = [
+        Layer(index=i, name=out, op=Activation(function="relu"), inputs=tuple(ins.split()), outputs=(out,))
+        for i, (ins, out) in enumerate(layers)
+    ]
+    return Graph(tensors, made, [layers[0][0].split()[0]], outputs)
+
+
+def spans(graph: Graph, **more: object) -> dict[str, tuple[int, int]]:
+    return {b.name: (b.first, b.last) for b in liveness(graph, **more).buffers}  # type: ignore[arg-type]
+
+
+def test_a_tensor_lives_from_its_writer_to_its_last_reader() -> None:
+    graph = network(("x", "a"), ("a", "b"), ("b", "c"), ("a c", "y"), outputs=["y"])
+    assert spans(graph) == {"x": (0, 0), "a": (0, 3), "b": (1, 2), "c": (2, 3), "y": (3, 3)}
+
+
+def test_an_early_output_lives_to_the_end_and_a_late_input_from_the_start() -> None:
+    graph = network(("x", "early"), ("x", "a"), ("a z", "y"), outputs=["early", "y"])
+    graph.inputs.append("z")
+    found = spans(graph)
+    assert found["early"] == (0, 2)
+    assert found["z"] == (0, 2)
+
+
+def test_aliases_share_one_buffer_with_the_union_of_their_lives() -> None:
+    graph = network(("x", "a"), ("a", "flat"), ("flat", "y"), outputs=["y"], aliases={"flat": "a"})
+    found = liveness(graph)
+    assert found.home["flat"] == "a"
+    assert spans(graph) == {"x": (0, 0), "a": (0, 2), "y": (2, 2)}
+
+
+def test_constants_take_no_arena() -> None:
+    graph = network(("x k", "y"), outputs=["y"])
+    graph.tensors["k"] = graph.tensors["k"].model_copy(update={"constant": True})
+    assert set(spans(graph)) == {"x", "y"}
+    assert "k" not in liveness(graph).home
+
+
+def test_scratch_lives_for_its_layer() -> None:
+    graph = network(("x", "a"), ("a", "y"), outputs=["y"])
+    found = liveness(graph, {1: {"rows": 100}})
+    (scratch,) = [b for b in found.buffers if b.kind == "scratch"]
+    assert (scratch.name, scratch.bytes, scratch.first, scratch.last) == ("scratch:1:rows", 100, 1, 1)
+
+
+def test_an_in_place_layer_takes_over_a_dying_input() -> None:
+    graph = network(("x", "a"), ("a", "b"), ("b", "y"), outputs=["y"])
+    found = liveness(graph, may_overlay=frozenset({1}))
+    assert found.in_place == {1: 0}
+    assert found.home["b"] == "a"
+    assert {b.name: (b.first, b.last) for b in found.buffers} == {"x": (0, 0), "a": (0, 2), "y": (2, 2)}
+
+
+def test_a_chain_of_in_place_layers_is_one_buffer() -> None:
+    graph = network(("x", "a"), ("a", "b"), ("b", "y"), outputs=["y"])
+    found = liveness(graph, may_overlay=frozenset({0, 1, 2}))
+    assert len(found.buffers) == 1
+    assert plan(found.buffers).total == 64
+
+
+def test_in_place_is_refused_while_the_input_is_still_needed() -> None:
+    read_later = network(("x", "a"), ("a", "b"), ("a b", "y"), outputs=["y"])
+    assert liveness(read_later, may_overlay=frozenset({1})).in_place == {}
+    is_output = network(("x", "a"), ("a", "y"), outputs=["a", "y"])
+    assert liveness(is_output, may_overlay=frozenset({1})).in_place == {}
+    alias_read_later = network(
+        ("x", "a"), ("a", "flat"), ("a", "b"), ("flat b", "y"), outputs=["y"], aliases={"flat": "a"}
+    )
+    assert liveness(alias_read_later, may_overlay=frozenset({2})).in_place == {}
+
+
+def test_in_place_needs_equal_sizes() -> None:
+    graph = network(("x", "a"), ("a", "y"), outputs=["y"])
+    graph.tensors["y"] = tensor("y", 128)
+    assert liveness(graph, may_overlay=frozenset({1})).in_place == {}
+
+
+def test_in_place_needs_equal_layouts() -> None:
+    graph = network(("x", "a"), ("a", "y"), outputs=["y"])
+    for name, layout, in_place in (("a", "NCHW", {}), ("y", "NCHW", {1: 0})):
+        image = Tensor(name=name, shape=(1, 4, 4, 4), dtype="int8", layout=layout)  # type: ignore[arg-type]
+        graph.tensors[name] = image
+        graph.tensors.setdefault("y", image)
+        assert liveness(graph, may_overlay=frozenset({1})).in_place == in_place
+
+
+def test_a_reshape_chain_resolves_to_its_root() -> None:
+    graph = network(("x", "a"), ("a", "b"), ("b", "y"), outputs=["y"], aliases={"b": "a", "y": "b"})
+    graph.layers[1] = graph.layers[1].model_copy(update={"op": Move(kind="reshape")})
+    assert liveness(graph).home == {"x": "x", "a": "a", "b": "a", "y": "a"}

@@ -1,0 +1,199 @@
+"""The compile stage on a hand-written model: flags, sizes, determinism, and what a user sees when it fails."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from stages.base import Job, StageError
+from stages.compile import STAGE, CompileConfig
+from stages.compile.firmware import compile_firmware
+from stages.targets.load import load_target
+from stages.targets.spec import Region, Target
+from tests.support.tiny_model import write_tiny_model
+
+
+def build(folder: Path, target: Target, config: CompileConfig | None = None, **changes) -> dict:
+    model = write_tiny_model(folder / "src", **changes)
+    (folder / "out").mkdir()
+    return compile_firmware(folder / "src", model, target, folder / "out", config=config)
+
+
+def test_stage_writes_the_artifact_of_the_contract(tmp_path):
+    model = write_tiny_model(tmp_path / "emit" / "src")
+    (tmp_path / "emit" / "model.json").write_text(json.dumps(model))
+    (tmp_path / "out").mkdir()
+    target = load_target("rv64-rvp")
+    STAGE.run(Job(CompileConfig(), None, target, {"emit": tmp_path / "emit"}, tmp_path / "out"))
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["firmware.elf", "firmware.map", "sizes.json"]
+    compiler = STAGE.tools(CompileConfig(), target)[0]
+    assert (compiler.command, compiler.minimum) == ("riscv64-unknown-elf-gcc", "12")
+    assert compiler.install == "apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [
+        ("rv64-rvp", "riscv64-unknown-elf-size"),
+        ("rv32-rvp", "riscv64-unknown-elf-size"),
+        ("cortex-m4", "arm-none-eabi-size"),
+        ("cortex-m55", "arm-none-eabi-size"),
+    ],
+)
+def test_sizes_agree_with_binutils_and_the_sources(tmp_path, name, tool):
+    """`size -A` is the independent measure of sections; the model's symbols have the sizes of their C types."""
+    sizes = build(tmp_path, load_target(name), arena=1000)
+    listing = subprocess.run(
+        [tool, "-A", tmp_path / "out" / "firmware.elf"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = [line.split() for line in listing.stdout.splitlines() if line.startswith(".")]
+    sections = {row[0]: int(row[1]) for row in rows}
+    assert sizes["text"] == sections[".text"]
+    assert sizes["rodata"] == sections[".rodata"]
+    assert sizes["data"] == sections[".data"] + sections.get(".tdata", 0)
+    assert sizes["stack_reserved"] == sections[".stack"] == 16384
+    assert sizes["ram_bytes"] == sections[".data"] + sections[".bss"] + 16384
+    assert sizes["bss"] >= 1000
+    symbols = {symbol["name"]: symbol for symbol in sizes["symbols"]}
+    assert symbols["model_arena"] == {"name": "model_arena", "section": ".bss", "bytes": 1000, "file": "model.c"}
+    assert symbols["model_run"]["file"] == "model.c"
+    assert symbols["main"]["file"] == "harness/main.c"
+    assert 16 < sizes["model_rom_bytes"] < sizes["rom_bytes"]
+
+
+def test_same_sources_give_the_same_bytes_wherever_they_lie(tmp_path):
+    for place in ("a", "somewhere/else"):
+        (tmp_path / place).mkdir(parents=True)
+        build(tmp_path / place, load_target("rv64-rvp"))
+    for file in ("firmware.elf", "firmware.map", "sizes.json"):
+        first, second = (tmp_path / place / "out" / file for place in ("a", "somewhere/else"))
+        assert first.read_bytes() == second.read_bytes(), file
+        assert str(tmp_path).encode() not in first.read_bytes()
+
+
+def test_flags_reach_every_file_and_a_file_of_its_own_last(tmp_path):
+    """model.c would not compile without the stage's flag, weights.c not without its own."""
+    config = CompileConfig(flags=("-DEVERYWHERE=1",))
+    fault = '_Static_assert(EVERYWHERE == 1, "flag");'
+    build(tmp_path, load_target("rv64-scalar"), config, fault=fault, weights_flags=("-UEVERYWHERE", "-DONLY_HERE"))
+    logged: list[str] = []
+    model = write_tiny_model(tmp_path / "src", weights_flags=("-DONLY_HERE",))
+    compile_firmware(tmp_path / "src", model, load_target("rv64-scalar"), tmp_path / "out", log=logged.append)
+    commands = {word: line for line in logged for word in line.split() if word.endswith(".c")}
+    weights, code = (
+        next(line for word, line in commands.items() if word.endswith(n)) for n in ("weights.c", "model.c")
+    )
+    assert "-DONLY_HERE" in weights.split()
+    assert "-DONLY_HERE" not in code.split()
+    assert "-std=c11" in code.split()
+    assert "-Werror" in code.split()
+
+
+def test_model_too_large_for_ram_and_rom_is_told_with_the_sizes(tmp_path):
+    target = load_target("rv64-rvp")
+    small = target.memory.model_copy(
+        update={"rom": Region(origin=0x80000000, length=1024), "ram": Region(origin=0x90000000, length=65536)}
+    )
+    with pytest.raises(StageError) as raised:
+        build(tmp_path, target.model_copy(update={"memory": small}), arena=100_000)
+    message = str(raised.value)
+    assert "tiny does not fit target rv64-rvp" in message
+    assert "and has 1,024" in message
+    assert "ram needs 11" in message  # 100,000 of arena, 16,384 of stack and less than a KiB of variables
+    assert "weights 16, arena 100,000, stack 16,384 bytes" in message
+    assert "pipeline.yaml" in message
+    assert len(message.splitlines()) <= 5
+
+
+def test_model_too_large_for_ram_alone_names_the_layer_at_the_arenas_peak(tmp_path):
+    """The largest sum of what is live at one layer, which no single block shows."""
+    model = write_tiny_model(tmp_path / "src", arena=600_000)
+    blocks = [("in", 50_000, 0, 0), ("kept", 200_000, 0, 1), ("out", 300_000, 1, 1), ("scratch", 4_000, 1, 1)]
+    model["arena"] = [
+        {"name": name, "kind": "tensor", "offset": 0, "bytes": size, "first": first, "last": last}
+        for name, size, first, last in blocks
+    ]
+    (tmp_path / "out").mkdir()
+    with pytest.raises(StageError) as raised:
+        compile_firmware(tmp_path / "src", model, load_target("cortex-m55"), tmp_path / "out")
+    message = str(raised.value)
+    assert "ram needs 61" in message  # 600,000 of arena, 16,384 of stack and less than 3 KiB of variables
+    assert "and has 524,288" in message
+    assert "rom needs" not in message
+    assert (
+        "the arena's peak is 504,000 bytes at layer 1 relu (RELU): out 300,000, kept 200,000, scratch 4,000" in message
+    )
+    assert len(message.splitlines()) <= 5
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("undeclared();", "implicit declaration of function 'undeclared'"),
+        ("int unused;", "unused variable 'unused'"),
+        ("extern void absent(void); absent();", "undefined reference to `absent'"),
+    ],
+)
+def test_error_of_compiler_or_linker_is_shown_briefly(tmp_path, fault, told):
+    with pytest.raises(StageError) as raised:
+        build(tmp_path, load_target("rv64-rvp"), fault=fault)
+    message = str(raised.value)
+    assert told in message
+    assert len(message.splitlines()) <= 5
+
+
+def test_model_compiles_alone_without_hook_and_harness(tmp_path):
+    """What a user does with the emitted folder: no MODEL_HOOK, no host files."""
+    write_tiny_model(tmp_path)
+    gcc = shutil.which("riscv64-unknown-elf-gcc")
+    command = [
+        gcc,
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-c",
+        "model.c",
+        "-o",
+        "model.o",
+        "--specs=picolibc.specs",
+    ]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    symbols = subprocess.run(["nm", "model.o"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "model_layer_done" not in symbols
+
+
+@pytest.mark.parametrize(
+    ("target", "printed", "package"),
+    [
+        (
+            "rv64-rvp",
+            "gcc: fatal error: cannot read spec file 'picolibc.specs': No such file",
+            "picolibc-riscv64-unknown-elf",
+        ),
+        ("cortex-m4", "model.c:3:10: fatal error: string.h: No such file or directory", "libnewlib-arm-none-eabi"),
+        ("aarch64", "ld: cannot find crt1.o: No such file or directory", "libc6-dev-arm64-cross"),
+    ],
+)
+def test_missing_c_library_is_named_with_its_package(tmp_path, monkeypatch, target, printed, package):
+    """GCC is there, its C library is not: what GCC or ld print then, from a stand-in."""
+    gcc = tmp_path / load_target(target).compiler.command
+    gcc.write_text(f'#!/bin/sh\necho "{printed}" >&2\nexit 1\n')
+    gcc.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(StageError, match=f"the C library is missing: apt-get install {package}"):
+        build(tmp_path, load_target(target))
+
+
+def test_missing_compiler_is_named(tmp_path):
+    target = load_target("rv64-rvp")
+    absent = target.compiler.model_copy(update={"command": "no-such-gcc"})
+    with pytest.raises(StageError, match="no-such-gcc is not installed"):
+        build(tmp_path, target.model_copy(update={"compiler": absent}))

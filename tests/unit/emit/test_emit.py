@@ -1,0 +1,373 @@
+"""The emitted folder: it computes the network, stands alone, keeps off the stack and is the same every time."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jinja2 import Environment
+from pydantic import ValidationError
+
+from stages.base import StageError
+from stages.compile.toolchain import Source
+from stages.emit import EmitConfig
+from stages.emit.requirement import requirements
+from stages.graph import Add, Graph, Layer, LayerView, Move, Tensor
+from stages.kernels.kernel import Kernel, Lowering
+from stages.simulators.bench import compile_and_run_c
+from stages.targets.spec import Target
+from tests.support.emitted import run_emitted, target_named
+from tests.support.kernels.mini import mini_graph, mini_reference
+from tests.support.mini_emit import KERNELS, PLAIN, emit_mini
+
+STRICT = ("-Wall", "-Wextra", "-Werror", "-std=c11", "-O2")
+GCCS = {
+    "host": ("gcc",),
+    "rv64": ("riscv64-unknown-elf-gcc", "--specs=picolibc.specs", "-march=rv64imac", "-mabi=lp64"),
+    "rv32": ("riscv64-unknown-elf-gcc", "--specs=picolibc.specs", "-march=rv32imac", "-mabi=ilp32"),
+}
+TEMPLATES = Path(__file__).resolve().parents[3] / "stages/emit/templates"
+RNG = np.random.default_rng(11)
+
+
+def inputs(*shape: int) -> np.ndarray:
+    return RNG.integers(-128, 128, shape, dtype=np.int8)
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["micro-kernel", "plain-tir"])
+@pytest.mark.parametrize("weights", ["incbin", "c"])
+def test_every_layer_is_what_numpy_computes(tmp_path: Path, plain: bool, weights: str) -> None:
+    graph = mini_graph(units=(6, 9, 5))
+    emit_mini(tmp_path, graph, kernels=PLAIN if plain else KERNELS, weights=weights)
+    first, second = inputs(8, 12), inputs(8, 12)
+    found = run_emitted(tmp_path / "emitted", target_named("host"), [[first], [second]])
+    for x, inference in zip((first, second), found, strict=True):
+        expected = mini_reference(graph, x)
+        np.testing.assert_array_equal(inference.outputs[0], expected[-1])
+        for name, value in zip(("dense_0", "dense_1", "dense_2"), expected, strict=True):
+            np.testing.assert_array_equal(inference.traces[name], value)
+
+
+@pytest.mark.parametrize("gcc", GCCS)
+def test_it_compiles_alone_from_any_folder_without_a_warning(tmp_path: Path, gcc: str) -> None:
+    if shutil.which(GCCS[gcc][0]) is None:
+        pytest.skip(f"{GCCS[gcc][0]} is not installed")
+    described = emit_mini(tmp_path)
+    src = tmp_path / "emitted" / "src"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for file in [f for kind in ("c", "assembly", "trace") for f in described["sources"][kind]]:
+        extra = [] if file.endswith(".c") else [f"-I{src}"]
+        command = [*GCCS[gcc], *STRICT, *extra, "-c", str(src / file), "-o", "x.o"]
+        done = subprocess.run(command, cwd=elsewhere, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("weights", ["incbin", "c"])
+def test_cmake_builds_a_library_with_a_toolchain_file(tmp_path: Path, weights: str) -> None:
+    if shutil.which("cmake") is None or shutil.which("riscv64-unknown-elf-gcc") is None:
+        pytest.skip("cmake or riscv64-unknown-elf-gcc is not installed")
+    emit_mini(tmp_path, weights=weights)
+    (tmp_path / "riscv.cmake").write_text(
+        "set(CMAKE_SYSTEM_NAME Generic)\nset(CMAKE_SYSTEM_PROCESSOR riscv64)\n"
+        "set(CMAKE_C_COMPILER riscv64-unknown-elf-gcc)\nset(CMAKE_ASM_COMPILER riscv64-unknown-elf-gcc)\n"
+        "set(CMAKE_C_FLAGS_INIT --specs=picolibc.specs)\nset(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)\n"
+    )
+    build = tmp_path / "build"
+    configure = ["cmake", "-S", str(tmp_path / "emitted/src"), "-B", str(build)]
+    for command in (
+        [*configure, f"-DCMAKE_TOOLCHAIN_FILE={tmp_path / 'riscv.cmake'}"],
+        ["cmake", "--build", str(build)],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    symbols = subprocess.run(
+        ["riscv64-unknown-elf-nm", str(build / "libmodel.a")], capture_output=True, text=True, check=True
+    ).stdout
+    assert re.search(r" T model_run$", symbols, re.MULTILINE)
+    assert re.search(r" R model_weights$", symbols, re.MULTILINE)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_no_array_on_the_stack_no_heap_no_stdio_and_nothing_of_tvm(tmp_path: Path, plain: bool) -> None:
+    emit_mini(tmp_path, kernels=PLAIN if plain else KERNELS)
+    for path in (tmp_path / "emitted/src").rglob("*.[chS]"):
+        text = path.read_text()
+        assert not re.search(r"tvm|malloc|alloca|stdio|printf", text, re.IGNORECASE), path.name
+        # An indented declaration with an extent is a local array; the arena and the weights are not indented.
+        assert not re.search(r"^\s+(?:const )?\w+ \w+\[\w*\]", text, re.MULTILINE), path.name
+
+
+def test_emitting_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    for run in ("a", "b"):
+        emit_mini(tmp_path / run)
+    files = sorted(p.relative_to(tmp_path / "a/emitted") for p in (tmp_path / "a/emitted").rglob("*") if p.is_file())
+    assert Path("src/model.c") in files
+    for file in files:
+        assert (tmp_path / "a/emitted" / file).read_bytes() == (tmp_path / "b/emitted" / file).read_bytes(), file
+
+
+COPIES = """
+#include <stdio.h>
+#include <string.h>
+#include "model.h"
+int main(void)
+{
+    static signed char in[MODEL_INPUT0_BYTES], out[MODEL_OUTPUT0_BYTES], first[MODEL_OUTPUT0_BYTES];
+    const void *inputs[1] = {in};
+    void *outputs[1] = {out};
+    for (unsigned i = 0; i < sizeof in; i++)
+        in[i] = (signed char)(i * 37);
+    model_init();
+    model_run(inputs, outputs);
+    printf("copied out: %d\\n", memcmp(out, model_output(0), sizeof out) == 0);
+    memcpy(first, out, sizeof out);
+    memset(out, 0, sizeof out);
+    memcpy(model_input(0), in, sizeof in);
+    inputs[0] = NULL;
+    outputs[0] = NULL;
+    model_run(inputs, outputs);
+    printf("in place: %d\\n", memcmp(first, model_output(0), sizeof first) == 0);
+    memcpy(model_input(0), in, sizeof in);
+    inputs[0] = model_input(0);
+    model_run(inputs, outputs);
+    printf("own pointer: %d\\n", memcmp(first, model_output(0), sizeof first) == 0);
+    printf("not touched: %d\\n", out[0] == 0 && out[sizeof out - 1] == 0);
+    memcpy(model_input(0), in, sizeof in);
+    model_run(NULL, NULL);
+    printf("no arrays: %d\\n", memcmp(first, model_output(0), sizeof first) == 0);
+    printf("no such: %d\\n", model_input(1) == NULL && model_output(9) == NULL);
+    return 0;
+}
+"""
+
+
+def test_inputs_and_outputs_are_copied_only_when_they_lie_elsewhere(tmp_path: Path) -> None:
+    described = emit_mini(tmp_path)
+    src = tmp_path / "emitted" / "src"
+    files = [Source(src / f) for kind in ("c", "assembly") for f in described["sources"][kind]]
+    run = compile_and_run_c(target_named("host"), files, COPIES, include=[src])
+    assert run.stdout.splitlines() == [
+        f"{what}: 1" for what in ("copied out", "in place", "own pointer", "not touched", "no arrays", "no such")
+    ]
+
+
+def test_names_from_the_model_cannot_leave_their_comment(tmp_path: Path) -> None:
+    graph = mini_graph()
+    graph.layers[0] = graph.layers[0].model_copy(update={"name": "a*/ int x, /*\n\\??/ü"})
+    emit_mini(tmp_path, graph)
+    text = (tmp_path / "emitted/src/model.c").read_text()
+    assert "a* / int x, / *?" in text
+    run_emitted(tmp_path / "emitted", target_named("host"), [[inputs(8, 12)]])
+
+
+def test_a_reshape_is_no_call_but_is_counted_and_traced(tmp_path: Path) -> None:
+    graph = mini_graph(units=(6,))
+    graph.tensors["flat"] = Tensor(name="flat", shape=(48,), dtype="int8", alias_of="dense_0", tflite_index=7)
+    graph.layers.append(Layer(index=1, name="flat", op=Move(kind="reshape"), inputs=("dense_0",), outputs=("flat",)))
+    graph.outputs = ["flat"]
+    described = emit_mini(tmp_path, graph)
+    assert described["layers"][1]["function"] == ""
+    text = (tmp_path / "emitted/src/model.c").read_text()
+    assert "same memory, nothing to do */\n    MODEL_LAYER_DONE(1);" in text
+    x = inputs(8, 12)
+    (found,) = run_emitted(tmp_path / "emitted", target_named("host"), [[x]])
+    np.testing.assert_array_equal(found.outputs[0], mini_reference(mini_graph(units=(6,)), x)[0].reshape(48))
+    np.testing.assert_array_equal(found.traces["flat"], found.outputs[0])
+
+
+def test_equal_weights_are_stored_once(tmp_path: Path) -> None:
+    graph = mini_graph(depth=6, units=(6, 6))
+    separate = emit_mini(tmp_path / "separate", graph)["weights_bytes"]
+    for role in ("w", "b"):
+        graph.constants[f"dense_1.{role}"] = graph.constants[f"dense_0.{role}"]
+    shared = emit_mini(tmp_path / "shared", graph)["weights_bytes"]
+    # A layer has 36 bytes of weights, at 16 bytes alignment 48, and 24 bytes of bias.
+    assert (separate, shared) == (48 + 32 + 48 + 24, 48 + 24)
+
+
+def port(described: dict[str, Any], kind: str) -> dict[str, Any]:
+    return described[kind][0]
+
+
+def test_model_json_describes_what_was_written(tmp_path: Path) -> None:
+    described = emit_mini(tmp_path)
+    assert port(described, "inputs") == {
+        "name": "x", "dtype": "int8", "shape": [8, 12], "bytes": 96, "scale": 0.5, "zero_point": 3
+    }  # fmt: skip
+    assert (
+        described["arena_bytes"]
+        == described["arena_lower_bound"]
+        == max(row["offset"] + -(-row["bytes"] // 16) * 16 for row in described["arena"])
+    )
+    assert described["weights_bytes"] == (tmp_path / "emitted/src/weights.bin").stat().st_size
+    for kind in ("c", "assembly", "trace"):
+        for file in described["sources"][kind]:
+            assert (tmp_path / "emitted/src" / file).is_file()
+    header = (tmp_path / "emitted/src/model.h").read_text()
+    assert f"#define MODEL_ARENA_BYTES {described['arena_bytes']}\n" in header
+    assert "#define MODEL_INPUT0_SHAPE {8, 12}\n" in header
+    assert "#define MODEL_OUTPUT0_SCALE 0.5f\n" in header
+
+
+def test_the_alignment_is_the_configured_one(tmp_path: Path) -> None:
+    described = emit_mini(tmp_path, alignment=64)
+    assert {row["offset"] % 64 for row in described["arena"]} == {0}
+    assert "_Alignas(64) uint8_t model_arena" in (tmp_path / "emitted/src/model.c").read_text()
+    assert ".balign 64" in (tmp_path / "emitted/src/weights.S").read_text()
+
+
+class AddConstant(Kernel):
+    """y = x + k for each element; k is a constant tensor of the graph."""
+
+    name = "mini.add_constant"
+    ops = frozenset({"add"})
+    sources = ()
+    in_place = True
+
+    def why_not(self, view: LayerView, target: Target) -> str:
+        return ""
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from tvm.script import tirx as T
+
+        count = view.outputs[0].elements
+
+        @T.prim_func(s_tir=True)
+        def workload(
+            x: T.Buffer((count,), "int8"), k: T.Buffer((count,), "int8"), y: T.Buffer((count,), "int8")
+        ) -> None:
+            for i in range(count):
+                with T.sblock("add"):
+                    v = T.axis.spatial(count, i)
+                    y[v] = x[v] + k[v]
+
+        return Lowering(workload, ("input:0", "input:1", "output:0"))
+
+
+def test_an_element_wise_layer_runs_in_place_and_reads_a_constant_tensor(tmp_path: Path) -> None:
+    add = Add(
+        op="add", output_zero_point=0, act_min=-128, act_max=127, zero_points=(0, 0), left_shift=0,
+        multipliers=(1, 1), shifts=(0, 0), output_multiplier=1, output_shift=0,
+    )  # fmt: skip
+    graph = Graph({name: Tensor(name=name, shape=(64,), dtype="int8", tflite_index=3) for name in ("x", "a", "y")})
+    graph.tensors["k"] = Tensor(name="k", shape=(64,), dtype="int8", constant=True)
+    graph.constants["k"] = np.arange(64, dtype=np.int8)
+    graph.layers = [
+        Layer(index=0, name="a", op=add, inputs=("x", "k"), outputs=("a",)),
+        Layer(index=1, name="y", op=add, inputs=("a", "k"), outputs=("y",)),
+    ]
+    graph.inputs, graph.outputs = ["x"], ["y"]
+    described = emit_mini(tmp_path, graph, kernels=[AddConstant()])
+    assert described["arena_bytes"] == 64
+    assert described["weights_bytes"] == 64
+    assert (tmp_path / "emitted/src/model.c").read_text().count("in place */") == 2
+    x = RNG.integers(0, 2, 64).astype(np.int8)
+    (found,) = run_emitted(tmp_path / "emitted", target_named("host"), [[x]])
+    np.testing.assert_array_equal(found.traces["a"], x + np.arange(64))
+    np.testing.assert_array_equal(found.outputs[0], (x + 2 * np.arange(64)).astype(np.int8))
+
+
+def test_an_arena_above_the_recipes_limit(tmp_path: Path) -> None:
+    needed = emit_mini(tmp_path / "free")["arena_bytes"]
+    assert emit_mini(tmp_path / "enough", arena_limit=needed)["arena_bytes"] == needed
+    with pytest.raises(StageError, match=rf"the arena needs {needed:,} bytes, the recipe's memory.arena_limit is 200"):
+        emit_mini(tmp_path / "less", arena_limit=200)
+
+
+def header_of(tmp_path: Path, **options: Any) -> Path:
+    emit_mini(tmp_path, **options)
+    return tmp_path / "emitted/src/model.h"
+
+
+def test_the_header_compiles_alone_and_so_does_the_example_in_it(tmp_path: Path) -> None:
+    header = header_of(tmp_path)
+    comment, _, _ = header.read_text().partition("*/")
+    example = [line[7:] for line in comment.splitlines() if line.startswith(" *     ")]
+    assert any("model_run(NULL, NULL);" in line for line in example)
+    for name, source in (
+        ("example.c", "\n".join(example) + "\n"),
+        ("alone.c", '#include "model.h"\nMODEL_INPUT0_TYPE x;\n'),
+    ):
+        (tmp_path / name).write_text(source)
+        command = ["gcc", *STRICT, f"-I{header.parent}", "-c", name, "-o", "x.o"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("word_bits", "told"), [(64, "-march=rv64imac -mabi=lp64"), (32, "-march=rv32imac -mabi=ilp32")]
+)
+def test_another_compiler_is_told_the_flags_once(tmp_path: Path, word_bits: int, told: str) -> None:
+    (found,) = requirements(["rvp/gemm.c", "rvp/gemm.h", "generic/gemm.c"], target_named(f"rv{word_bits}-rvp"))
+    assert requirements(["generic/gemm.c"], target_named("rv64-scalar")) == []
+    (tmp_path / "layers.h").write_text(
+        Environment()
+        .from_string((TEMPLATES / "layers.h.j2").read_text())
+        .render(macro="MODEL", requirements=[found], functions=[], uses_bool=False)
+    )
+    for name, (gcc, *flags) in GCCS.items():
+        if shutil.which(gcc) is None:
+            continue
+        command = [gcc, *flags, "-x", "c", "-fsyntax-only", str(tmp_path / "layers.h")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) == (name == f"rv{word_bits}"), done.stderr
+        assert done.stderr.count("error:") == (name != f"rv{word_bits}")
+        assert (told in done.stderr) == (name != f"rv{word_bits}")
+
+
+TWO = """
+#include <stdio.h>
+#include <string.h>
+#include "one/emitted/src/model.h"
+#include "two/emitted/src/model.h"
+int main(void)
+{
+    one_init();
+    two_init();
+    memset(one_input(0), 5, ONE_INPUT0_BYTES);
+    memset(two_input(0), 5, TWO_INPUT0_BYTES);
+    one_run(NULL, NULL);
+    two_run(NULL, NULL);
+    printf("%d %d\\n", ONE_OUTPUT0_BYTES, TWO_OUTPUT0_BYTES);
+    fwrite(one_output(0), 1, ONE_OUTPUT0_BYTES, stdout);
+    fwrite(two_output(0), 1, TWO_OUTPUT0_BYTES, stdout);
+    return 0;
+}
+"""
+
+
+def test_two_models_with_prefixes_link_into_one_program(tmp_path: Path) -> None:
+    graphs = {"one": mini_graph(units=(6, 5)), "two": mini_graph(units=(9, 4))}
+    sources: list[Path] = []
+    kernels: dict[str, Path] = {}  # by path in src/: both models' copies are the same
+    for prefix, graph in graphs.items():
+        described = emit_mini(tmp_path / prefix, graph, prefix=prefix, weights="c")
+        src = tmp_path / prefix / "emitted/src"
+        for file in described["sources"]["c"]:
+            if file.startswith("kernels/"):
+                assert file not in kernels or kernels[file].read_bytes() == (src / file).read_bytes()
+                kernels[file] = src / file
+            else:
+                sources.append(src / file)
+        x = inputs(8, 12)
+        (found,) = run_emitted(tmp_path / prefix / "emitted", target_named("host"), [[x]])
+        np.testing.assert_array_equal(found.outputs[0], mini_reference(graph, x)[-1])
+    (tmp_path / "main.c").write_text(TWO)
+    program = tmp_path / "two_models"
+    command = ["gcc", *STRICT, f"-I{tmp_path}", "main.c", *map(str, [*sources, *kernels.values()]), "-o", str(program)]
+    built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    sizes, _, data = subprocess.run([program], capture_output=True, check=True).stdout.partition(b"\n")
+    assert sizes == b"40 32"
+    expected = [mini_reference(graph, np.full((8, 12), 5, np.int8))[-1].tobytes() for graph in graphs.values()]
+    assert data == b"".join(expected)
+
+
+@pytest.mark.parametrize("prefix", ["Kws", "1st", "a-b", ""])
+def test_a_prefix_is_an_identifier_in_small_letters(prefix: str) -> None:
+    with pytest.raises(ValidationError, match="prefix"):
+        EmitConfig(prefix=prefix)

@@ -1,0 +1,168 @@
+"""The stage as a whole: artifact, digests, descriptions, and real models."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stages.base import Job, StageError
+from stages.import_model import STAGE
+from stages.import_model.stage import ImportConfig, model_name
+from stages.models.builder import ModelBuilder
+from stages.models.spec import FileModel, OpModel, UrlModel, ZooModel
+from stages.relax_module import load_module, operator_calls
+from stages.targets.load import load_target
+from tests.support.shared_models import shared_models
+
+ROOT = Path(__file__).parents[3]
+
+
+def import_file(path: Path, out: Path) -> Path:
+    out.mkdir(exist_ok=True)
+    source = FileModel(file=str(path))
+    files = STAGE.files(ImportConfig(), source, ROOT)
+    STAGE.run(Job(ImportConfig(), source, load_target("host"), {}, out, files=files))
+    return out
+
+
+def small_model() -> ModelBuilder:
+    b = ModelBuilder()
+    x = b.input("image", (1, 6, 6, 2), "int8", 0.05, -3)
+    kernel = np.arange(-36, 36, dtype=np.int8).reshape(4, 3, 3, 2)
+    scales = [0.1, 0.2, 0.3, 0.7]
+    y = b.conv2d(x, kernel, np.zeros(4, np.int32), weight_scale=scales, stride=(2, 2), activation="relu", out=(0.3, 7))
+    b.output(b.fully_connected(y, np.ones((5, 36), np.int8), weight_scale=0.1, out=(0.9, 1)))
+    return b
+
+
+@pytest.fixture
+def model_file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.tflite"
+    path.write_bytes(small_model().build())
+    return path
+
+
+def test_artifact(model_file: Path, tmp_path: Path) -> None:
+    out = import_file(model_file, tmp_path / "out")
+    assert sorted(path.name for path in out.iterdir()) == ["import.json", "model.tflite", "module.json", "tensors.json"]
+    assert (out / "model.tflite").read_bytes() == model_file.read_bytes()
+    digest = hashlib.sha256(model_file.read_bytes()).hexdigest()
+    # 3x3 windows of 2 channels for 3x3x4 outputs, then 5 rows of 36.
+    assert json.loads((out / "import.json").read_text()) == {
+        "name": "small", "sha256": digest, "bytes": model_file.stat().st_size, "operators": 2,
+        "macs": 3 * 3 * 4 * 18 + 5 * 36,
+    }  # fmt: skip
+    assert [call.op for call in operator_calls(load_module(out))] == ["CONV_2D", "FULLY_CONNECTED"]
+
+
+def test_tensors_json_says_what_litert_says(model_file: Path, tmp_path: Path) -> None:
+    from ai_edge_litert.interpreter import Interpreter
+
+    described = json.loads((import_file(model_file, tmp_path / "out") / "tensors.json").read_text())
+    interpreter = Interpreter(str(model_file))
+    for detail in interpreter.get_tensor_details():
+        tensor = described["tensors"][detail["index"]]
+        assert (tensor["name"], tensor["shape"]) == (detail["name"], detail["shape"].tolist())
+        assert np.dtype(tensor["dtype"]) == detail["dtype"]
+        quantization = detail["quantization_parameters"]
+        np.testing.assert_array_equal(np.array(tensor["scales"], np.float32), quantization["scales"])
+        np.testing.assert_array_equal(np.array(tensor["zero_points"], np.int64), quantization["zero_points"])
+        many = len(tensor["scales"]) > 1
+        assert tensor["axis"] == (quantization["quantized_dimension"] if many else None)
+    assert described["inputs"] == [detail["index"] for detail in interpreter.get_input_details()]
+    assert described["outputs"] == [detail["index"] for detail in interpreter.get_output_details()]
+    options = described["operators"][0]["options"]
+    assert (options["strideH"], options["padding"], options["fusedActivationFunction"]) == (2, "SAME", "RELU")
+    # One line for each tensor and operator, so that a diff of two artifacts can be read.
+    lines = (tmp_path / "out" / "tensors.json").read_text().splitlines()
+    assert sum(line.startswith("  {") for line in lines) == len(described["tensors"]) + 2
+
+
+def test_same_model_gives_the_same_bytes_in_another_process(model_file: Path, tmp_path: Path) -> None:
+    """String hashing differs from process to process; nothing of it may reach an artifact."""
+    script = (
+        "import sys; from pathlib import Path; "
+        "from tests.unit.import_model.test_import_stage import import_file; "
+        "import_file(Path(sys.argv[1]), Path(sys.argv[2]))"
+    )
+    outs = [tmp_path / name for name in ("a", "b")]
+    for seed, out in enumerate(outs):
+        subprocess.run(
+            [sys.executable, "-c", script, str(model_file), str(out)],
+            check=True, cwd=ROOT, env={"PYTHONHASHSEED": str(seed), "PATH": ""},
+        )  # fmt: skip
+    for path in outs[0].iterdir():
+        assert path.read_bytes() == (outs[1] / path.name).read_bytes(), path.name
+
+
+def test_stage_is_light_until_it_runs() -> None:
+    code = "import sys, stages.import_model, stages.layout; sys.exit('tvm' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+@pytest.mark.parametrize("kept", [0, 3, 40, 400, 0.5, 0.9])
+def test_truncated_file_is_a_clear_error(model_file: Path, tmp_path: Path, kept: float) -> None:
+    data = model_file.read_bytes()
+    model_file.write_bytes(data[: kept if isinstance(kept, int) else int(kept * len(data))])
+    with pytest.raises(StageError) as caught:
+        import_file(model_file, tmp_path / "out")
+    assert len(str(caught.value).splitlines()) <= 5
+
+
+def test_flipped_bytes_never_escape_as_another_exception(model_file: Path, tmp_path: Path) -> None:
+    """Any single altered byte either imports or is reported; nothing else may come out."""
+    data, rng = model_file.read_bytes(), np.random.default_rng(0)
+    refused = 0
+    for position in rng.choice(len(data), 150, replace=False):
+        altered = bytearray(data)
+        altered[position] ^= int(rng.integers(1, 256))
+        model_file.write_bytes(bytes(altered))
+        try:
+            import_file(model_file, tmp_path / "out")
+        except StageError:
+            refused += 1
+    assert refused > 20
+
+
+def test_missing_file_is_a_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(StageError, match=r"nowhere\.tflite"):
+        import_file(tmp_path / "nowhere.tflite", tmp_path / "out")
+
+
+def test_names_of_models() -> None:
+    assert model_name(FileModel(file="a/b.c/mine_v1.0.tflite")) == "mine_v1.0"
+    assert model_name(UrlModel(url="https://example.org/m/net.tflite?raw=1", sha256="0" * 64)) == "net"
+    assert model_name(ZooModel(zoo="ds_cnn")) == "ds_cnn"
+    assert model_name(OpModel(op="conv2d", shape=(4, 4, 1), out_channels=2)) == "conv2d"
+
+
+def test_zoo_model_needs_no_file(tmp_path: Path) -> None:
+    source = ZooModel(zoo="autoencoder")
+    assert STAGE.files(ImportConfig(), source, ROOT) == {}
+    STAGE.run(Job(ImportConfig(), source, load_target("host"), {}, tmp_path))
+    summary = json.loads((tmp_path / "import.json").read_text())
+    # MLPerf Tiny's anomaly detection: ten fully connected layers, 264,192 multiply-accumulates.
+    assert (summary["operators"], summary["macs"]) == (10, 264192)
+
+
+def test_every_real_model_is_imported(tmp_path: Path) -> None:
+    """Hosted, float, MLPerf Tiny, single operators; those named bad_* are sound for LiteRT, and so for us."""
+    for number, path in enumerate(shared_models("**/*.tflite")):
+        out = import_file(path, tmp_path / str(number))
+        described = json.loads((out / "tensors.json").read_text())
+        calls = list(operator_calls(load_module(out)))
+        assert [call.op for call in calls] == [operator["op"] for operator in described["operators"]], path.name
+        assert [call.outputs for call in calls] == [tuple(op["outputs"]) for op in described["operators"]], path.name
+
+
+def test_an_error_names_the_file_as_the_recipe_does(tmp_path: Path) -> None:
+    path = tmp_path / "half.tflite"
+    path.write_bytes(small_model().build()[:100])
+    with pytest.raises(StageError, match=f"{path} is a corrupt or truncated TFLite file"):
+        import_file(path, tmp_path / "out")

@@ -1,0 +1,60 @@
+"""The kernels of a target are found by importing the folders it names, and light."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stages.base import StageError
+from stages.kernels.registry import candidates, folders, kernels
+from tests.support import random_layers as layers
+from tests.support.emitted import target_named
+from tests.support.random_layers import Draw
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_names_begin_with_their_folder_and_their_files_exist() -> None:
+    for name, kernel in kernels(folders()).items():
+        assert name.split(".")[0] == kernel.folder.name
+        assert kernel.ops
+        for file in (*kernel.sources, *kernel.headers):
+            assert (kernel.folder / file).is_file(), (name, file)
+
+
+def test_folders_come_in_the_order_they_are_named() -> None:
+    found = [name.split(".")[0] for name in kernels(["rvp", "generic"])]
+    assert found == sorted(found, reverse=True)
+    assert set(found) == {"rvp", "generic"}
+
+
+def test_an_unknown_folder_is_an_error_with_the_list() -> None:
+    with pytest.raises(StageError, match=r"no kernel folder 'rvv'\nKnown: .*generic"):
+        kernels(["rvv"])
+
+
+def test_shared_folders_are_no_kernel_folders() -> None:
+    assert not {"tir", "include"} & set(folders())
+
+
+def test_finding_kernels_imports_neither_tvm_nor_numpy() -> None:
+    found = "from stages.kernels.registry import *; kernels(folders())"
+    code = f"import sys; {found}; print(*{{'tvm', 'numpy'}} & {{*sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_candidates_and_the_reasons_of_the_others() -> None:
+    target = target_named("rv64-scalar")
+    view = layers.fully_connected(Draw(0))
+    able, reasons = candidates(view, target)
+    assert [kernel.name for kernel in able] == ["generic.fully_connected"]
+    assert reasons == {}
+    wide = view.inputs[0].model_copy(update={"dtype": "int16"})
+    able, reasons = candidates(replace(view, tensors={**view.tensors, "x": wide}), target)
+    assert able == []
+    assert "int16" in reasons["generic.fully_connected"]

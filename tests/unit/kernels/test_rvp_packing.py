@@ -1,0 +1,133 @@
+"""The rvp kernels' short requantization is exact wherever packing chooses it; constants lie where they are read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stages.kernels.rvp import packing
+from stages.kernels.rvp.packing import Range
+from stages.reference.integer.fixed_point import multiply_by_quantized_multiplier
+from stages.simulators.spike.rvp_model import compute
+
+LOW, HIGH = -128, 127
+
+
+def signed(word: int) -> int:
+    return word - (1 << 32) if word >> 31 else word
+
+
+def instruction(name: str, a: int, b: int) -> int:
+    """One lane of a P instruction, by the model of the specification."""
+    return signed(compute(name, 32, rs1=a & 0xFFFFFFFF, rs2=b & 0xFFFFFFFF)[0])
+
+
+def as_kernel(acc: int, multiplier: int, rounder: int, zero_point: int, *, wide: bool) -> int:
+    """What gemm_s8.S and depthwise3x3_s8.S do with one accumulator, instruction by instruction."""
+    t = instruction("kwmmul.u", acc, multiplier)
+    if wide:
+        t = signed(compute("sclip32", 32, rs1=instruction("kwmmul.u", t - (t < 0), rounder) & 0xFFFFFFFF, imm=14)[0])
+    else:
+        t = instruction("smmul.u", t, rounder)
+    narrow = (t & 0xFFFF) + zero_point
+    return int(np.clip((narrow + 0x8000 & 0xFFFF) - 0x8000, LOW, HIGH))
+
+
+def near_halves(low: int, high: int, multiplier: int, shift: int, rng: np.random.Generator) -> np.ndarray:
+    """Accumulators whose scaled value lies on a half or next to it, the bounds, and any others."""
+    scale = multiplier / 2.0 ** (31 - shift)
+    halves = rng.integers(-300, 300, 60) + 0.5
+    close = np.round(halves / scale).astype(np.int64)[:, None] + np.arange(-2, 3)
+    found = np.concatenate([close.ravel(), rng.integers(low, high + 1, 40), [low, high, 0, -1, 1]])
+    return found[(found >= low) & (found <= high)]
+
+
+@pytest.mark.parametrize("shift", range(-31, 0))
+def test_both_roundings_equal_the_reference_for_every_shift(shift):
+    rng = np.random.default_rng(-shift)
+    chosen = {"short": 0, "wide": 0}
+    for multiplier in (1 << 30, (1 << 31) - 1, *rng.integers(1 << 30, 1 << 31, 3)):
+        for reach in (1, 100, 1 << 14, 1 << 22, 1 << 29):
+            middle = int(rng.integers(-reach, reach)) * int(rng.integers(0, 2))
+            low, high = max(middle - reach, -(1 << 31)), min(middle + reach, (1 << 31) - 1)
+            m, s = np.array([multiplier], np.int32), np.array([shift], np.int32)
+            rounder = packing.rounders(m, s, Range(np.array([low]), np.array([high])))
+            zero_point = int(rng.integers(-128, 128))
+            acc = near_halves(low, high, int(multiplier), shift, rng)
+            scaled = multiply_by_quantized_multiplier(acc, m, s, "double")
+            expected = np.clip(scaled + zero_point, LOW, HIGH)
+            for kind, values in (("short", rounder.short), ("wide", rounder.wide)):
+                if values[0] < 0:
+                    continue
+                chosen[kind] += 1
+                wide = kind == "wide"
+                got = [as_kernel(int(a), int(multiplier), int(values[0]), zero_point, wide=wide) for a in acc]
+                np.testing.assert_array_equal(got, expected, f"{kind} shift {shift} range [{low}, {high}]")
+    assert chosen["wide"] == 25
+    assert shift == -1 or chosen["short"] > 5, "the short way must be usual, or it gains nothing"
+
+
+def test_a_result_beyond_16_bits_is_wide():
+    """An accumulator of 2^30 scaled by 1/4 wraps when it is narrowed without saturation."""
+    m, s = np.array([1 << 30, 1 << 30], np.int32), np.array([-2, -2], np.int32)
+    rounder = packing.rounders(m, s, Range(np.array([0, 0]), np.array([1 << 30, 1 << 17])))
+    assert rounder.short[0] == -1
+    assert rounder.short[1] > 0
+
+
+@pytest.mark.parametrize("shift", range(-31, -1))
+def test_rounding_once_equals_the_reference(shift):
+    rng = np.random.default_rng(-shift)
+    for multiplier in rng.integers(1 << 30, 1 << 31, 4):
+        m, s = np.array([multiplier], np.int32), np.array([shift], np.int32)
+        rounder = packing.rounders_once(m, s, Range(np.array([-(1 << 15)]), np.array([1 << 15])))
+        acc = near_halves(-(1 << 15), 1 << 15, int(multiplier), shift, rng)
+        expected = np.clip(multiply_by_quantized_multiplier(acc, m, s, "single"), LOW, HIGH)
+        high = [int(a) * int(multiplier) >> 32 for a in acc]  # smmul
+        ways = [("kwmmul.u", int(rounder.wide[0]))] + [("smmul.u", int(p)) for p in rounder.short if p >= 0]
+        for name, p in ways:
+            got = np.clip([instruction(name, t, p) for t in high], LOW, HIGH)
+            np.testing.assert_array_equal(got, expected, f"{name} shift {shift}")
+
+
+@pytest.mark.parametrize("word_bits", [64, 32])
+def test_weights_and_parameters_lie_where_the_kernels_read_them(word_bits):
+    """Channel 4 * lane + {0, 2, 1, 3}[j] of a block is in lane `lane` of register j; runs start new chunks."""
+    rng = np.random.default_rng(1)
+    lanes, channels, run, runs = word_bits // 32, 11, 6, 3
+    weights = rng.integers(-127, 128, (channels, run * runs)).astype(np.int8)
+    blocks = -(-channels // (4 * lanes))
+    packed = packing.gemm_weights(weights, 7, run, word_bits, blocks)
+    bias = rng.integers(-99, 99, channels)
+    multiplier = np.full(channels, 1 << 30, np.int32)
+    short = np.full(channels, 1 << 24)
+    short[5] = -1
+    params = packing.gemm_params(bias, multiplier, packing.Rounders(short, short * 2), word_bits, blocks)
+    for channel in range(channels):
+        block, lane, j = channel // (4 * lanes), channel % (4 * lanes) // 4, (0, 2, 1, 3).index(channel % 4)
+        for k in range(run * runs):
+            chunk = k // run * 2 + k % run // 4
+            assert packed[block, chunk, j, lane, k % run % 4] == weights[channel, k]
+        assert params[block, 0, j, lane] == bias[channel]
+    assert (packed[0, 1, :, :, 2:] == 7).all(), "behind a run's end stands the zero point"
+    wide_block = 5 // (4 * lanes)
+    marks = params[:, 2, 0, -1] < 0
+    assert marks.tolist() == [block == wide_block for block in range(len(params))]
+    assert (params[wide_block, 2, 1] == 1 << 25).all(), "a wide block has wide rounders throughout"
+
+
+def test_depthwise_weights_that_need_nine_bits_are_sums_of_two_int8():
+    weights = np.zeros((3, 3, 8), np.int64)
+    weights[1, 2, 4], weights[0, 0, 1] = 254, -255
+    channel = np.ones(8, np.int64)
+    rounder = packing.Rounders(channel, channel)
+    params = packing.depthwise_params(weights, channel, channel.astype(np.int32), rounder, 64, split=True)
+    assert params.shape == (1, 4, 9, 2)
+
+    def tap(j: int, lane: int, row: int, column: int) -> int:
+        addends = [int(params[0, j, base + row, lane]) >> (8 * column) & 0xFF for base in (0, 6)]
+        return sum(value - 256 if value > 127 else value for value in addends)
+
+    assert tap(0, 1, 1, 2) == 254  # channel 4: j 0, upper lane
+    assert tap(1, 0, 0, 0) == -255
+    assert tap(2, 0, 1, 1) == 0

@@ -1,0 +1,176 @@
+"""Where transforms are put, on graphs of shapes and names alone."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages.layout.assign import Plan, assign, same_bytes
+from stages.layout.rules import FOLLOWING, TRANSPOSING, LayoutConfig, Operator, kind_of
+
+IMAGE = (1, 4, 4, 8)
+
+
+class Net:
+    """A graph written down as operators on tensor numbers; tensor 0 is the input."""
+
+    def __init__(self) -> None:
+        self.operators: list[Operator] = []
+        self.shapes: dict[int, tuple[int, ...]] = {0: IMAGE}
+
+    def add(self, op: str, *inputs: int, name: str = "", shape: tuple[int, ...] = IMAGE) -> int:
+        index, tensor = len(self.operators), len(self.shapes)
+        able = kind_of(op) in TRANSPOSING | FOLLOWING
+        given_shape = self.shapes[inputs[0]]
+        self.operators.append(Operator(index, op, name or f"{op}{index}", given_shape, 1, inputs, (tensor,), able))
+        self.shapes[tensor] = shape
+        return tensor
+
+    def plan(self, *rules: dict, outputs: tuple[int, ...] = ()) -> Plan:
+        config = LayoutConfig.model_validate({"rules": list(rules)})
+        return assign(self.operators, self.shapes, [0], outputs or (len(self.shapes) - 1,), config)
+
+
+PLANAR_DEPTHWISE = {"match": {"op": "depthwise_conv2d"}, "data": "NCHW"}
+
+
+def test_no_transform_between_pointwise_and_planar_depthwise() -> None:
+    """A MobileNet's body: every convolution writes what the next one reads."""
+    net = Net()
+    x = 0
+    for _ in range(3):
+        x = net.add("DEPTHWISE_CONV_2D", net.add("CONV_2D", x))
+    net.add("CONV_2D", x)
+    plan = net.plan(PLANAR_DEPTHWISE)
+    assert plan.transforms == []
+    assert [(d.data, d.out) for d in plan.decisions.values()] == [("NHWC", "NCHW"), ("NCHW", "NHWC")] * 3 + [
+        ("NHWC", "NHWC")
+    ]
+
+
+def test_the_models_input_is_transposed_when_it_is_read_planar() -> None:
+    net = Net()
+    net.add("DEPTHWISE_CONV_2D", 0)
+    (transform,) = net.plan(PLANAR_DEPTHWISE).transforms
+    assert (transform.tensor, transform.source, transform.target, transform.before) == (0, "NHWC", "NCHW", 0)
+    assert transform.moves
+    assert "the model's input is NHWC" in transform.reason
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 8), (1, 5, 7, 1), (3, 1, 1, 2)])
+def test_equal_bytes_are_only_renamed(shape: tuple[int, ...]) -> None:
+    net = Net()
+    net.shapes[0] = shape
+    net.add("DEPTHWISE_CONV_2D", 0, shape=shape)
+    (transform,) = net.plan(PLANAR_DEPTHWISE).transforms
+    assert not transform.moves
+    assert same_bytes(shape)
+
+
+def test_readers_that_disagree_share_one_transform() -> None:
+    net = Net()
+    x = net.add("CONV_2D", 0)
+    outputs = tuple(net.add(op, x) for op in ("DEPTHWISE_CONV_2D", "DEPTHWISE_CONV_2D", "CONV_2D"))
+    plan = net.plan(PLANAR_DEPTHWISE, outputs=outputs)
+    # Two of three read planes, so planes are written and the third reader gets the copy.
+    (transform,) = plan.transforms
+    assert (transform.source, transform.target, transform.before) == ("NCHW", "NHWC", 3)
+
+
+def test_elementwise_operators_between_planar_ones_are_planar() -> None:
+    net = Net()
+    x = net.add("DEPTHWISE_CONV_2D", net.add("CONV_2D", 0))
+    x = net.add("HARD_SWISH", net.add("ADD", x, net.add("RELU", x)))
+    net.add("DEPTHWISE_CONV_2D", x)
+    plan = net.plan(PLANAR_DEPTHWISE)
+    assert plan.transforms == []
+    assert [plan.decisions[i].data for i in (2, 3, 4)] == ["NCHW"] * 3
+    assert plan.decisions[2].why == "inherited"
+
+
+def test_elementwise_operators_that_feed_a_reshape_are_not() -> None:
+    net = Net()
+    x = net.add("RELU", net.add("DEPTHWISE_CONV_2D", net.add("CONV_2D", 0)))
+    net.add("RESHAPE", x, shape=(1, 128))
+    plan = net.plan(PLANAR_DEPTHWISE)
+    assert plan.transforms == []
+    assert (plan.decisions[1].data, plan.decisions[1].out) == ("NCHW", "NHWC")
+    assert plan.decisions[3].why == "bound"
+
+
+def test_model_output_is_never_planar() -> None:
+    net = Net()
+    net.add("RELU", net.add("CONV_2D", 0))
+    plan = net.plan({"match": {"op": "relu"}, "data": "NCHW"})
+    (transform,) = plan.transforms
+    assert (transform.target, transform.before) == ("NHWC", None)
+
+
+OPS = ["CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "RELU", "ADD", "SOFTMAX"]
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> tuple[Net, tuple[int, ...]]:
+    net = Net()
+    for _ in range(draw(st.integers(1, 7))):
+        op = draw(st.sampled_from(OPS))
+        last = len(net.shapes) - 1
+        inputs = [draw(st.integers(0, last)) for _ in range(2 if op == "ADD" else 1)]
+        net.add(op, *inputs, shape=draw(st.sampled_from([IMAGE, IMAGE, (1, 2, 2, 16), (1, 1, 1, 8)])))
+    tensors = range(1, len(net.shapes))
+    return net, tuple(draw(st.sets(st.sampled_from(list(tensors)), min_size=1)))
+
+
+RULES = [PLANAR_DEPTHWISE, {"match": {"op": "max_pool2d"}, "data": "NCHW"}]
+
+
+@given(networks())
+def test_every_reader_gets_its_layout_and_nothing_is_transformed_in_vain(case: tuple[Net, tuple[int, ...]]) -> None:
+    net, outputs = case
+    plan = net.plan(*RULES, outputs=outputs)
+    copies = {transform.tensor: transform.target for transform in plan.transforms}
+    assert len(copies) == len(plan.transforms)
+    used = set()
+    for operator in net.operators:
+        for tensor in operator.inputs:
+            wanted = plan.decisions[operator.index].data
+            if wanted != plan.tensors[tensor]:
+                assert copies[tensor] == wanted
+                used.add(tensor)
+        decision = plan.decisions[operator.index]
+        assert decision.out == plan.tensors[operator.outputs[0]]
+        if kind_of(operator.op) not in TRANSPOSING:
+            assert decision.out == decision.data
+    used |= {tensor for tensor in outputs if plan.tensors[tensor] == "NCHW"}
+    assert used == set(copies)
+
+
+@given(networks())
+def test_no_other_choice_moves_fewer_bytes(case: tuple[Net, tuple[int, ...]]) -> None:
+    """Against all choices for the operators that no rule decides, one by one."""
+    net, outputs = case
+    free = [operator.name for operator in net.operators if operator.op in ("RELU", "ADD")]
+    best = min(
+        _moved(net, net.plan(*_forced(free, layouts), *RULES, outputs=outputs))
+        for layouts in product(("NHWC", "NCHW"), repeat=len(free))
+    )
+    assert _moved(net, net.plan(*RULES, outputs=outputs)) == best
+
+
+def _forced(names: list[str], layouts: tuple[str, ...]) -> list[dict]:
+    return [{"match": {"name": name}, "data": layout} for name, layout in zip(names, layouts, strict=True)]
+
+
+def _moved(net: Net, plan: Plan) -> int:
+    return sum(prod(net.shapes[transform.tensor]) for transform in plan.transforms if transform.moves)
+
+
+def test_same_bytes_by_counting() -> None:
+    for n, h, w, c in product((1, 2), (1, 2), (1, 3), (1, 2)):
+        nhwc = [(i, y, x, k) for i in range(n) for y in range(h) for x in range(w) for k in range(c)]
+        nchw = [(i, y, x, k) for i in range(n) for k in range(c) for y in range(h) for x in range(w)]
+        assert same_bytes((n, h, w, c)) == (nhwc == nchw)

@@ -1,0 +1,235 @@
+"""ModelBuilder: what it writes means in LiteRT what the method says."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.models.builder import BuildError, ModelBuilder, Tensor
+from stages.models.tflite_reader import read
+from stages.reference import Reference, run
+
+Build = Callable[[ModelBuilder, Tensor], Tensor | list[Tensor]]
+INT8 = ("int8", 0.05, -3)
+SHAPE = (1, 6, 5, 4)
+
+
+def model(build: Build, dtype: str = "float32", shape: Sequence[int] = SHAPE) -> bytes:
+    b = ModelBuilder()
+    quant = {"float32": (None,), "int8": (0.05, -3), "uint8": (0.05, 125)}[dtype]
+    made = build(b, b.input("x", shape, dtype, *quant))
+    b.output(*(made if isinstance(made, list) else [made]))
+    return b.build()
+
+
+def values(dtype: str = "float32", shape: Sequence[int] = SHAPE) -> np.ndarray:
+    random = np.random.default_rng(5)
+    if dtype == "float32":
+        return random.normal(size=shape).astype(np.float32)
+    return random.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape).astype(dtype)
+
+
+MOVES: dict[str, tuple[Build, Callable[[np.ndarray], Any]]] = {
+    "reshape": (lambda b, x: b.reshape(x, (1, -1)), lambda x: x.reshape(1, -1)),
+    "squeeze": (lambda b, x: b.squeeze(x, (0,)), lambda x: x[0]),
+    "transpose": (lambda b, x: b.transpose(x, (0, 3, 1, 2)), lambda x: x.transpose(0, 3, 1, 2)),
+    "slice": (lambda b, x: b.slice(x, (0, 1, 2, 0), (1, 3, -1, 2)), lambda x: x[:, 1:4, 2:, :2]),
+    "strided_slice": (
+        lambda b, x: b.strided_slice(x, (0, 5, 0, 1), (1, 1, 5, 4), (1, -2, 2, 1)),
+        lambda x: x[0:1, 5:1:-2, 0:5:2, 1:4],
+    ),
+    "strided_slice_shrink": (
+        lambda b, x: b.strided_slice(x, (0, 2, 0, 0), (1, 3, 5, 4), shrink_axes=(1,)),
+        lambda x: x[:, 2],
+    ),
+    "split": (lambda b, x: b.split(x, 2, 3), lambda x: np.split(x, 2, 3)),
+    "concatenation": (lambda b, x: b.concatenation([x, x, x], 1), lambda x: np.concatenate([x, x, x], 1)),
+    "max_pool2d": (
+        lambda b, x: b.max_pool2d(x, (2, 2), (2, 1)),
+        lambda x: np.stack([x[:, i : i + 5 : 2, j : j + 4] for i in (0, 1) for j in (0, 1)]).max(axis=0),
+    ),
+    "resize": (
+        lambda b, x: b.resize_nearest_neighbor(x, (12, 10)),
+        lambda x: x.repeat(2, axis=1).repeat(2, axis=2),
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float32"])
+@pytest.mark.parametrize("name", MOVES)
+def test_operators_that_move_data_equal_numpy(name: str, dtype: str) -> None:
+    build, reference = MOVES[name]
+    x = values(dtype)
+    expected = reference(x)
+    outputs = run(model(build, dtype), [x])
+    for output, want in zip(outputs, expected if isinstance(expected, list) else [expected], strict=True):
+        assert np.array_equal(output, want)
+
+
+@pytest.mark.parametrize(("dtype", "zero"), [("int8", -3), ("uint8", 125), ("float32", 0)])
+def test_pad_fills_with_the_real_value_zero(dtype: str, zero: int) -> None:
+    x = values(dtype)
+    (output,) = run(model(lambda b, x: b.pad(x, [(0, 0), (1, 2), (0, 1), (0, 0)]), dtype), [x])
+    assert np.array_equal(output, np.pad(x, [(0, 0), (1, 2), (0, 1), (0, 0)], constant_values=zero))
+
+
+FUNCTIONS: dict[str, tuple[Build, Callable[[np.ndarray], np.ndarray]]] = {
+    "relu": (lambda b, x: b.relu(x), lambda x: np.maximum(x, 0)),
+    "relu6": (lambda b, x: b.relu6(x), lambda x: np.clip(x, 0, 6)),
+    "leaky_relu": (lambda b, x: b.leaky_relu(x, 0.3), lambda x: np.where(x >= 0, x, 0.3 * x)),
+    "hard_swish": (lambda b, x: b.hard_swish(x), lambda x: x * np.clip(x + 3, 0, 6) / 6),
+    "logistic": (lambda b, x: b.logistic(x), lambda x: 1 / (1 + np.exp(-x))),
+    "tanh": (lambda b, x: b.tanh(x), np.tanh),
+    "softmax": (
+        lambda b, x: b.softmax(x, 0.5),
+        lambda x: np.exp(0.5 * x) / np.exp(0.5 * x).sum(axis=-1, keepdims=True),
+    ),
+    "mean": (lambda b, x: b.mean(x, (1, 2)), lambda x: x.mean(axis=(1, 2))),
+    "mean_keep": (lambda b, x: b.mean(x, (3,), keep_dims=True), lambda x: x.mean(axis=3, keepdims=True)),
+    "sub": (lambda b, x: b.sub(x, _row(b, x)), lambda x: x - ROW),
+    "add": (lambda b, x: b.add(x, _row(b, x), activation="relu"), lambda x: np.maximum(x + ROW, 0)),
+    "mul": (lambda b, x: b.mul(x, _row(b, x)), lambda x: x * ROW),
+}
+ROW = np.array([-1.5, -0.5, 0.5, 1.0], dtype=np.float32)
+
+
+def _row(b: ModelBuilder, x: Tensor) -> Tensor:
+    """ROW as a constant in x's dtype."""
+    if x.dtype == "float32":
+        return b.constant("row", ROW)
+    return b.constant("row", (ROW / 0.5 + x.zero_point[0]).astype(x.dtype), 0.5, x.zero_point[0])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "float32"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_near_the_real_ones(name: str, dtype: str) -> None:
+    build, function = FUNCTIONS[name]
+    data = model(build, dtype)
+    x = values(dtype)
+    (output,) = run(data, [x])
+    info = read(data)
+    source, result = info.tensors[info.inputs[0]], info.tensors[info.outputs[0]]
+    if dtype == "float32":
+        np.testing.assert_allclose(output, function(x), rtol=1e-5, atol=1e-6)
+        return
+    real = function((x.astype(np.float64) - source.zero_point[0]) * source.scale[0])
+    codes = np.clip(real / result.scale[0] + result.zero_point[0], np.iinfo(dtype).min, np.iinfo(dtype).max)
+    # A table or a fixed-point product may round twice.
+    assert np.abs(output - codes).max() <= 1.5
+
+
+@pytest.mark.parametrize("padding", ["same", "valid"])
+@pytest.mark.parametrize(("kernel", "stride", "dilation"), [((3, 2), (2, 1), (1, 1)), ((2, 2), (1, 1), (2, 3))])
+def test_convolutions_equal_a_plain_loop(padding: str, kernel: Any, stride: Any, dilation: Any) -> None:
+    random = np.random.default_rng(1)
+    weights = random.normal(size=(3, *kernel, 4)).astype(np.float32)
+    depthwise = random.normal(size=(1, *kernel, 8)).astype(np.float32)
+    bias, bias8 = np.arange(3, dtype=np.float32), np.arange(8, dtype=np.float32)
+    options: dict[str, Any] = {"stride": stride, "dilation": dilation, "padding": padding}
+    x = values()
+    (output,) = run(model(lambda b, x: b.conv2d(x, weights, bias, **options)), [x])
+    patches = _patches(x, kernel, **options)
+    np.testing.assert_allclose(output, np.einsum("nhwijc,oijc->nhwo", patches, weights) + bias, rtol=1e-4, atol=1e-5)
+    (output,) = run(model(lambda b, x: b.depthwise_conv2d(x, depthwise, bias8, **options)), [x])
+    expected = np.einsum("nhwijc,ijcm->nhwcm", patches, depthwise.reshape(*kernel, 4, 2))
+    np.testing.assert_allclose(output, expected.reshape(output.shape) + bias8, rtol=1e-4, atol=1e-5)
+
+
+def _patches(x: np.ndarray, kernel: Any, stride: Any, dilation: Any, padding: str) -> np.ndarray:
+    """[N, OH, OW, KH, KW, C], element by element."""
+    extent = [(kernel[i] - 1) * dilation[i] + 1 for i in (0, 1)]
+    sizes = x.shape[1:3]
+    if padding == "same":
+        out = [-(-sizes[i] // stride[i]) for i in (0, 1)]
+        first = [max(0, (out[i] - 1) * stride[i] + extent[i] - sizes[i]) // 2 for i in (0, 1)]
+    else:
+        out, first = [(sizes[i] - extent[i]) // stride[i] + 1 for i in (0, 1)], [0, 0]
+    result = np.zeros((x.shape[0], *out, *kernel, x.shape[3]), dtype=x.dtype)
+    for oh, ow, kh, kw in np.ndindex(*out, *kernel):
+        row, column = oh * stride[0] - first[0] + kh * dilation[0], ow * stride[1] - first[1] + kw * dilation[1]
+        if 0 <= row < sizes[0] and 0 <= column < sizes[1]:
+            result[:, oh, ow, kh, kw] = x[:, row, column]
+    return result
+
+
+def test_int8_convolution_is_per_channel_and_has_the_right_bias_scale() -> None:
+    weights = np.ones((2, 1, 1, 4), dtype=np.int8)
+    bias = np.array([0, 400], dtype=np.int32)
+
+    def build(b: ModelBuilder, x: Tensor) -> Tensor:
+        return b.conv2d(x, weights, bias, weight_scale=[0.5, 0.25], out=(1.0, 0))
+
+    data = model(build, "int8")
+    info = read(data)
+    assert [round(float(s), 6) for s in info.tensors[info.operators[0].inputs[2]].scale] == [0.025, 0.0125]
+    (output,) = run(data, [np.full(SHAPE, 17, dtype=np.int8)])
+    # Four inputs of (17 + 3) * 0.05 = 1.0, times 0.5 and 0.25, plus 400 * 0.0125.
+    assert output[0, 0, 0].tolist() == [2, 6]
+
+
+def test_fully_connected_flattens_and_may_lack_a_bias() -> None:
+    weights = np.random.default_rng(0).normal(size=(3, 120)).astype(np.float32)
+    x = values()
+    (output,) = run(model(lambda b, x: b.fully_connected(x, weights)), [x])
+    np.testing.assert_allclose(output, x.reshape(1, 120) @ weights.T, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_quantize_and_dequantize_are_inverse_within_half_a_step(dtype: str) -> None:
+    zero_point = 10 if dtype == "int8" else 138
+    data = model(lambda b, x: b.dequantize(b.quantize(x, dtype, (0.02, zero_point))))
+    x = np.linspace(-2.7, 2.3, 120, dtype=np.float32).reshape(SHAPE)
+    (output,) = run(data, [x])
+    assert 0 < np.abs(output - x).max() <= 0.0101
+
+
+def test_shapes_written_are_the_ones_litert_computes() -> None:
+    def build(b: ModelBuilder, x: Tensor) -> Tensor:
+        y = b.avg_pool2d(x, (3, 3), (2, 2), padding="same")
+        y = b.pad(y, [(0, 0), (1, 0), (0, 2), (0, 0)])
+        return b.mean(y, (1,))
+
+    oracle = Reference(model(build, "int8"))
+    oracle.run([values("int8")])
+    for index, array in oracle.computed().items():
+        assert array.shape == oracle.info.tensors[index].shape
+
+
+def test_same_calls_give_the_same_bytes_and_constants_are_shared_and_aligned() -> None:
+    table = np.arange(64, dtype=np.float32).reshape(1, 1, 16, 4)
+
+    def build(b: ModelBuilder, x: Tensor) -> Tensor:
+        x = b.add(x, b.constant("a", table))
+        return b.add(x, b.constant("b", table.copy()))
+
+    data = model(build, shape=(1, 6, 16, 4))
+    assert data == model(build, shape=(1, 6, 16, 4))
+    assert data.count(table.tobytes()) == 1
+    assert data.index(table.tobytes()) % 16 == 0
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda b, x: b.conv2d(x, np.zeros((2, 3, 3, 3), np.float32)), r"weights \(2, 3, 3, 3\)"),
+        (lambda b, x: b.conv2d(x, np.zeros((2, 7, 7, 4), np.float32), padding="valid"), "does not fit"),
+        (lambda b, x: b.conv2d(x, np.zeros((2, 1, 1, 4), np.float32), np.zeros(3, np.float32)), "bias"),
+        (lambda b, x: b.conv2d(x, np.zeros((2, 1, 1, 4), np.float32), padding="full"), "padding 'full'"),
+        (lambda b, x: b.relu(x, out=(0.1, 0)), "without quantization"),
+        (lambda b, x: b.add(x, b.constant("c", np.zeros(3, np.float32))), "broadcast"),
+        (lambda b, x: b.transpose(x, (0, 1, 2)), "permute"),
+        (lambda b, x: b.split(x, 3, 3), "3 equal parts"),
+        (lambda b, x: b.split(x, 1, 9), "axis 9"),
+        (lambda b, x: b.slice(x, (0, 0), (1, 1)), "4 entries"),
+        (lambda b, x: b.strided_slice(x, (0,) * 4, (1,) * 4, (1, 0, 1, 1)), "stride of 0"),
+        (lambda b, x: b.tensor("t", (2,), "int8", [0.1, 0.2, 0.3]), "3 scales for 2 channels"),
+        (lambda b, x: b.tensor("t", (2,), "int8", 0.1, 200), "zero point"),
+        (lambda b, x: b.tensor("t", (2,), "int8", 0.0), "positive"),
+        (lambda b, x: b.tensor("t", (2, 0), "int8"), "below 1"),
+        (lambda b, x: b.operator("CONVOLVE", [x], [x]), "CONVOLVE"),
+    ],
+)
+def test_impossible_models_are_refused(build: Build, message: str) -> None:
+    with pytest.raises(BuildError, match=message):
+        model(build)

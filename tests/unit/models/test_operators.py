@@ -1,0 +1,130 @@
+"""One-operator models: every operator in every type runs, uses its output's range, and refuses nonsense clearly."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from stages.base import StageError
+from stages.models.operators import build
+from stages.models.spec import OPTIONS, OpModel
+from stages.models.tflite_reader import read
+from stages.reference import Reference, random_inputs
+
+# What an operator needs beside a shape, as a recipe would say it.
+NEEDS: dict[str, dict[str, Any]] = {
+    "conv2d": {"out_channels": 24, "kernel": [3, 3]},
+    "depthwise_conv2d": {"kernel": [3, 3], "depth_multiplier": 2},
+    "fully_connected": {"shape": [96], "out_channels": 200},
+    "avg_pool2d": {"kernel": [2, 2], "stride": [2, 2]},
+    "max_pool2d": {"kernel": [2, 2], "stride": [2, 2]},
+    "mean": {"axes": [1, 2]},
+    "pad": {"pads": [[0, 0], [1, 2], [1, 0], [0, 0]]},
+    "reshape": {"new_shape": [1, -1]},
+    "squeeze": {"axes": [0]},
+    "transpose": {"permutation": [0, 3, 1, 2]},
+    "slice": {"begin": [0, 1, 1, 1], "size": [1, 3, 3, -1]},
+    "strided_slice": {"begin": [0, 1, 1, 1], "end": [1, 9, 9, 9], "strides": [1, 2, 2, 1]},
+    "resize_nearest_neighbor": {"size": [20, 24]},
+}
+# Functions whose fixed output range random inputs do reach, and operators that pass their input's extremes through.
+EXTREMES = {"softmax", "logistic", "tanh", "relu6", "max_pool2d"}
+BUILTIN = {
+    "avg_pool2d": "AVERAGE_POOL_2D",
+    "max_pool2d": "MAX_POOL_2D",
+    "conv2d": "CONV_2D",
+    "depthwise_conv2d": "DEPTHWISE_CONV_2D",
+}
+CASES = [(op, dtype) for op in OPTIONS for dtype in ("int8", "uint8", "float32")]
+CASES.remove(("dequantize", "float32"))
+
+
+def spec(op: str, **options: Any) -> OpModel:
+    return OpModel(**{"op": op, "shape": [12, 12, 16], **NEEDS.get(op, {}), **options})
+
+
+@pytest.mark.parametrize(("op", "dtype"), CASES)
+def test_every_operator_runs_and_neither_saturates_nor_dies(op: str, dtype: str) -> None:
+    oracle = Reference(build(spec(op, dtype=dtype)))
+    last = oracle.info.operators[-1].op
+    assert last == BUILTIN.get(op, op.upper())
+    (output, *_) = oracle.run(random_inputs(oracle.info, 1))
+    if output.dtype == np.float32:
+        assert output.std() > 0.01
+        return
+    limits = np.iinfo(output.dtype)
+    assert np.mean(output == limits.max) < (0.4 if op in EXTREMES else 0.02)
+    assert np.mean(output == limits.min) < 0.6
+    assert np.ptp(output.astype(int)) > 50
+
+
+@pytest.mark.parametrize(
+    ("op", "options"),
+    [
+        ("conv2d", {"groups": 4, "stride": [2, 1], "activation": "relu6"}),
+        ("conv2d", {"dilation": [2, 3], "padding": "valid", "bias": False, "per_channel": False}),
+        ("conv2d", {"kernel": [1, 7], "batch": 2}),
+        ("depthwise_conv2d", {"dilation": [2, 1], "stride": [1, 1], "activation": "relu"}),
+        ("fully_connected", {"bias": False, "per_channel": True}),
+        ("add", {"other_shape": [1, 1, 16], "constant": True}),
+        ("mul", {"other_shape": [16], "constant": True, "activation": "relu"}),
+        ("sub", {"other_shape": [12, 12, 1]}),
+        ("leaky_relu", {"alpha": 0.1, "output": {"scale": 0.03, "zero_point": 7}}),
+        ("concatenation", {"parts": 3, "axis": 1}),
+        ("quantize", {"to": "uint8"}),
+    ],
+)
+def test_options_reach_the_model(op: str, options: dict[str, Any]) -> None:
+    plain, changed = build(spec(op)), build(spec(op, **options))
+    assert plain != changed
+    oracle = Reference(changed)
+    (output,) = oracle.run(random_inputs(oracle.info, 1))
+    assert len(np.unique(output)) > 20
+
+
+def test_given_quantization_is_kept() -> None:
+    info = read(build(spec("conv2d", input={"scale": 0.25, "zero_point": 9}, output={"scale": 0.5, "zero_point": -1})))
+    x, y = (info.tensors[index] for index in (*info.inputs, *info.outputs))
+    assert (x.scale[0], x.zero_point[0], y.scale[0], y.zero_point[0]) == (0.25, 9, 0.5, -1)
+
+
+def test_seed_changes_weights_only() -> None:
+    first, again, other = (read(build(spec("conv2d", seed=seed))) for seed in (1, 1, 2))
+    weights = [info.tensors[info.operators[0].inputs[1]] for info in (first, again, other)]
+    assert np.array_equal(weights[0].values(), weights[1].values())
+    assert not np.array_equal(weights[0].values(), weights[2].values())
+    assert weights[0].shape == weights[2].shape
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"op": "conv3d"}, r"unknown operator 'conv3d'; did you mean 'conv2d'\?"),
+        ({"op": "zzz"}, "unknown operator 'zzz'.*Known: conv2d"),
+        ({"op": "conv2d"}, "conv2d needs out_channels"),
+        ({"op": "softmax", "kernel": [3, 3]}, "softmax has no option 'kernel'; it has beta"),
+        ({"op": "conv2d", "out_channels": 6, "groups": 4}, "groups 4 must divide"),
+        ({"op": "relu", "dtype": "float32", "output": {"scale": 1.0}}, "float32 tensors have no quantization"),
+        ({"op": "conv2d", "out_channels": 4, "shape": [8, 8]}, "height, width, channels"),
+        ({"op": "relu", "shape": [0, 4]}, "greater than or equal to 1"),
+        ({"op": "dequantize", "dtype": "float32"}, "reads int8 or uint8"),
+    ],
+)
+def test_wrong_specs_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        OpModel(**{"shape": [8, 8, 16]} | options)
+
+
+def test_contradictions_between_shape_and_options_are_stage_errors() -> None:
+    for op, options in (
+        ("conv2d", {"kernel": [13, 13], "padding": "valid"}),
+        ("reshape", {"new_shape": [7, 7]}),
+        ("split", {"axis": 3, "parts": 5}),
+        ("mean", {"axes": [4]}),
+        ("slice", {"begin": [0], "size": [1]}),
+        ("resize_nearest_neighbor", {"size": [4]}),
+        ("conv2d", {"input": {"scale": 0.1, "zero_point": 300}}),
+    ):
+        with pytest.raises(StageError, match=f"model op '{op}': "):
+            build(spec(op, **options))

@@ -1,0 +1,125 @@
+"""From a recipe's model entry to bytes; what is missing or wrong is said in a few lines."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from stages.base import StageError
+from stages.models.resolve import default_cache, external_file, resolve
+from stages.models.spec import FileModel, OpModel, UrlModel, ZooModel
+from stages.models.tflite_reader import read
+
+CONTENT = b"a model"
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@contextmanager
+def server(status: int = 200) -> Iterator[tuple[str, list[str]]]:
+    """A web server on this machine: its address, and the paths it was asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(CONTENT)
+
+        def log_message(self, *_: object) -> None:
+            """Silent."""
+
+    http = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{http.server_port}/net.tflite", asked
+    finally:
+        http.shutdown()
+        thread.join()
+        http.server_close()
+
+
+def test_file_is_relative_to_the_root(tmp_path: Path) -> None:
+    (tmp_path / "a.tflite").write_bytes(CONTENT)
+    assert resolve(FileModel(file="a.tflite"), tmp_path) == CONTENT
+    assert external_file(FileModel(file="a.tflite"), tmp_path) == tmp_path / "a.tflite"
+    assert external_file(FileModel(file="/b/c.tflite"), tmp_path) == Path("/b/c.tflite")
+    assert external_file(ZooModel(zoo="ds_cnn"), tmp_path) is None
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(StageError, match=r"a\.tflite does not exist") as caught:
+        resolve(FileModel(file="a.tflite"), tmp_path)
+    assert str(tmp_path) in str(caught.value)
+    with pytest.raises(StageError, match="cannot read"):
+        resolve(FileModel(file="."), tmp_path)
+
+
+def test_download_is_checked_and_kept(tmp_path: Path) -> None:
+    with server() as (url, asked):
+        model = UrlModel(url=url, sha256=DIGEST)
+        assert resolve(model, cache_dir=tmp_path) == CONTENT
+        assert resolve(model, cache_dir=tmp_path) == CONTENT
+        assert asked == ["/net.tflite"]
+    # Gone from the net, but in the cache.
+    assert resolve(model, cache_dir=tmp_path) == CONTENT
+
+
+def test_damaged_cache_is_downloaded_again(tmp_path: Path) -> None:
+    with server() as (url, asked):
+        model = UrlModel(url=url, sha256=DIGEST)
+        resolve(model, cache_dir=tmp_path)
+        (kept,) = (path for path in tmp_path.rglob("*") if path.is_file())
+        kept.write_bytes(b"half")
+        assert resolve(model, cache_dir=tmp_path) == CONTENT
+        assert len(asked) == 2 and kept.read_bytes() == CONTENT
+
+
+def test_wrong_sha256_shows_both_and_keeps_nothing(tmp_path: Path) -> None:
+    with server() as (url, _), pytest.raises(StageError) as caught:
+        resolve(UrlModel(url=url, sha256="0" * 64), cache_dir=tmp_path)
+    assert "0" * 64 in str(caught.value) and DIGEST in str(caught.value)
+    assert len(str(caught.value).splitlines()) <= 5
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_no_network_and_server_errors(tmp_path: Path) -> None:
+    with server() as (url, _):
+        pass  # nobody listens there any more
+    with pytest.raises(StageError, match=r"cannot download .*refused"):
+        resolve(UrlModel(url=url, sha256=DIGEST), cache_dir=tmp_path)
+    with server(status=404) as (url, _), pytest.raises(StageError, match="answers 404"):
+        resolve(UrlModel(url=url, sha256=DIGEST), cache_dir=tmp_path)
+    with pytest.raises(StageError, match="only http"):
+        resolve(UrlModel(url="ftp://host/x", sha256=DIGEST), cache_dir=tmp_path)
+
+
+def test_unwritable_cache_does_not_matter(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with server() as (url, _):
+        assert resolve(UrlModel(url=url, sha256=DIGEST), cache_dir=tmp_path / "file") == CONTENT
+
+
+def test_zoo_and_operator() -> None:
+    assert read(resolve(ZooModel(zoo="autoencoder", dtype="uint8"))).operators[0].op == "FULLY_CONNECTED"
+    assert read(resolve(OpModel(op="tanh", shape=(4,)))).operators[0].op == "TANH"
+    with pytest.raises(StageError, match="unknown zoo model"):
+        resolve(ZooModel(zoo="lenet"))
+
+
+def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FIRMLINE_CACHE", str(tmp_path / "mine"))
+    assert default_cache() == tmp_path / "mine"
+    monkeypatch.delenv("FIRMLINE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_cache() == tmp_path / "firmline"

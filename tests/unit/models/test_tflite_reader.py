@@ -1,0 +1,102 @@
+"""The reader takes sound files as they are and refuses damaged ones with a message."""
+
+import random
+import struct
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.models import zoo
+from stages.models.builder import ModelBuilder
+from stages.models.complexity import macs, operator_macs, parameters
+from stages.models.tflite_reader import read
+from tests.support.shared_models import shared_models
+
+
+def small() -> bytes:
+    b = ModelBuilder()
+    x = b.input("x", (1, 4, 4, 2), "int8", 0.5, 1)
+    weights = np.arange(-9, 9, dtype=np.int8).reshape(1, 3, 3, 2)
+    y = b.depthwise_conv2d(x, weights, np.array([5, -5], np.int32), weight_scale=[0.1, 0.2], out=(2.0, 3), name="dw")
+    b.output(b.fully_connected(y, np.ones((3, 32), np.int8), weight_scale=0.25, out=(1.0, 0), name="fc"))
+    return b.build()
+
+
+def test_reads_what_the_builder_wrote() -> None:
+    info = read(small())
+    assert [op.op for op in info.operators] == ["DEPTHWISE_CONV_2D", "FULLY_CONNECTED"]
+    assert [info.tensors[i].name for i in (*info.inputs, *info.outputs)] == ["x", "fc"]
+    weights = info.tensors[info.operators[0].inputs[1]]
+    assert weights.values().ravel().tolist() == list(range(-9, 9))
+    assert weights.axis == 3 and weights.scale.tolist() == [np.float32(0.1), np.float32(0.2)]
+    assert info.tensors[info.inputs[0]].zero_point.tolist() == [1]
+
+
+def test_macs_and_parameters() -> None:
+    info = read(small())
+    assert [operator_macs(info, op) for op in info.operators] == [4 * 4 * 2 * 9, 32 * 3]
+    assert macs(info) == 288 + 96
+    assert parameters(info) == 18 + 2 + 96
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"TFL3", b"<html>not found</html>", b"\0\0\0\0TFL3", b"\xff\xff\xff\xffTFL3\0\0"]
+)
+def test_other_files_are_refused(data: bytes) -> None:
+    with pytest.raises(StageError, match=r"thing\.tflite"):
+        read(data, "thing.tflite")
+
+
+def test_every_truncation_is_refused() -> None:
+    # The root comes last in no table: cutting anywhere loses something that is referred to.
+    data = small()
+    for length in range(0, len(data) - 16, 7):
+        with pytest.raises(StageError):
+            read(data[:length])
+
+
+def test_damaged_files_are_read_or_refused_but_nothing_else() -> None:
+    pristine, draw, refused = small(), random.Random(7), 0
+    for _ in range(1500):
+        data = bytearray(pristine)
+        for _ in range(draw.choice((1, 2, 4))):
+            data[draw.randrange(len(data))] = draw.choice((0, 1, 127, 128, 255))
+        try:
+            read(bytes(data))
+        except StageError as error:
+            refused += 1
+            assert 1 <= len(str(error).splitlines()) <= 5
+    assert refused > 100
+
+
+def test_messages_name_the_tensor_and_the_operator() -> None:
+    info = read(small())
+    data = bytearray(small())
+    inputs = struct.pack("<4i", 3, *info.operators[0].inputs)
+    assert data.count(inputs) == 1
+    at = data.index(inputs) + 4
+    data[at : at + 4] = struct.pack("<i", 77)
+    with pytest.raises(StageError, match=r"tensor 77 of \d+ among the inputs of operator 0 \(DEPTHWISE_CONV_2D\)"):
+        read(bytes(data))
+
+
+def test_constants_listed_as_graph_inputs_are_not_inputs() -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 4), "float32")
+    weights = np.ones((2, 4), np.float32)
+    b.output(b.fully_connected(x, weights))
+    b._inputs.append(1)  # as some exporters do
+    info = read(b.build())
+    assert info.tensors[1].data is not None
+    assert [info.tensors[i].name for i in info.inputs] == ["x"]
+
+
+def test_reads_every_real_model() -> None:
+    for path in shared_models("**/*.tflite"):
+        info = read(path.read_bytes(), path.name)
+        assert info.inputs and info.outputs and info.operators, path
+
+
+def test_zoo_files_pass_too() -> None:
+    assert len(read(zoo.build("resnet_8")).operators) == 16

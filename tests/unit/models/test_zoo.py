@@ -1,0 +1,210 @@
+"""The zoo: published sizes, real files' topology, the same bytes always, and layers that work."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.models import exact, zoo
+from stages.models.complexity import macs, operator_macs, parameters
+from stages.models.tflite_reader import ModelInfo, read
+from stages.reference import Reference, random_inputs
+from tests.support.shared_models import shared_models
+
+ROOT = Path(__file__).parents[3]
+DTYPES = ("int8", "uint8", "float32")
+SMALL = (
+    "ds_cnn",
+    "mobilenet_v1_0.25_96_vww",
+    "resnet_8",
+    "autoencoder",
+    "mobilenet_v1_0.25_128",
+    "mobilenet_v2_0.35_96",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "million_macs", "million_parameters"),
+    [
+        # Howard et al. 2017, tables 6, 7 and 8
+        ("mobilenet_v1_1.0_224", 569, 4.2),
+        ("mobilenet_v1_0.75_224", 325, 2.6),
+        ("mobilenet_v1_0.5_224", 149, 1.3),
+        ("mobilenet_v1_1.0_128", 186, 4.2),
+        # TensorFlow-Slim's table of released v2 checkpoints
+        ("mobilenet_v2_1.0_224", 300, 3.47),
+        ("mobilenet_v2_1.4_224", 582, 6.06),
+        ("mobilenet_v2_0.5_224", 97, 1.95),
+        # Issue 3; Keras lists 23.9 M and TensorFlow-Slim 42.7 M parameters
+        ("inception_v3_299", 5713, 23.8),
+        ("inception_v4_299", 12270, 42.7),
+    ],
+)
+def test_sizes_are_the_papers(name: str, million_macs: float, million_parameters: float) -> None:
+    info = read(zoo.build(name))
+    assert macs(info) / 1e6 == pytest.approx(million_macs, rel=0.02)
+    assert parameters(info) / 1e6 == pytest.approx(million_parameters, rel=0.035)
+
+
+REAL = {
+    "mlperf_tiny/kws_ref_model.tflite": ("ds_cnn", "int8"),
+    "mlperf_tiny/vww_96_int8.tflite": ("mobilenet_v1_0.25_96_vww", "int8"),
+    "mlperf_tiny/pretrainedResnet_quant.tflite": ("resnet_8", "int8"),
+    "mlperf_tiny/ad01_int8.tflite": ("autoencoder", "int8"),
+    "float/pretrainedResnet.tflite": ("resnet_8", "float32"),
+    "hosted/mobilenet_v1_0.25_128_quant.tflite": ("mobilenet_v1_0.25_128", "uint8"),
+    "hosted/mobilenet_v1_1.0_224_quant.stitched.tflite": ("mobilenet_v1_1.0_224", "uint8"),
+    "hosted/mobilenet_v2_1.0_224_quant.tflite": ("mobilenet_v2_1.0_224", "uint8"),
+}
+
+
+@pytest.mark.parametrize("file", REAL)
+def test_topology_is_that_of_the_real_file(file: str) -> None:
+    (path,) = shared_models(file)
+    real, ours = read(path.read_bytes()), read(zoo.build(*REAL[file]))
+    assert _layers(ours) == _layers(real)
+    assert macs(ours) == macs(real)
+    assert parameters(ours) == parameters(real)
+
+
+def _layers(info: ModelInfo) -> list[tuple[str, int, list[tuple[str, tuple[int, ...]]]]]:
+    """Per operator: kind, MACs, and dtype and shape of every tensor it touches, in order."""
+    return [
+        (
+            op.op,
+            operator_macs(info, op),
+            [(info.tensors[index].dtype, info.tensors[index].shape) for index in (*op.inputs, *op.outputs)],
+        )
+        for op in info.operators
+    ]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ["ds_cnn", "mobilenet_v2_0.35_96"])
+def test_bytes_depend_on_seed_and_dtype_only(name: str, dtype: str) -> None:
+    data = zoo.build(name, dtype, 3)
+    assert data == zoo.build(name, dtype, 3)
+    assert data != zoo.build(name, dtype, 4)
+
+
+def test_accumulators_do_not_depend_on_the_order_of_summation() -> None:
+    # What makes the bytes the same on another machine, whose BLAS adds in another order.
+    random = np.random.default_rng(0)
+    x = random.integers(-255, 256, (1, 5, 6, 700)).astype(np.float32)
+    weights = random.integers(-127, 128, (4, 3, 3, 700), dtype=np.int8)
+    order = random.permutation(700)
+    sums = exact.conv2d(x, weights, (2, 1), "same")
+    assert np.array_equal(sums, exact.conv2d(x[..., order], weights[..., order], (2, 1), "same"))
+    patch = x[0, 1:4, 1:4].astype(np.int64)
+    assert exact.conv2d(x[:, 1:4, 1:4], weights, (1, 1), "valid").ravel().tolist() == [
+        int((patch * w.astype(np.int64)).sum()) for w in weights
+    ]
+
+
+def test_another_blas_kernel_and_thread_count_give_the_same_bytes() -> None:
+    script = "import sys; from stages.models import zoo; sys.stdout.buffer.write(zoo.build('resnet_8', 'uint8'))"
+    environment = os.environ | {"OPENBLAS_CORETYPE": "Nehalem", "OPENBLAS_NUM_THREADS": "1"}
+    other = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, check=True)
+    assert other.stdout == zoo.build("resnet_8", "uint8")
+
+
+def test_extreme_accumulators_are_exact() -> None:
+    x = np.full((1, 1, 1, 5000), -255, np.float32)
+    weights = np.full((1, 1, 1, 5000), 127, np.int8)
+    assert exact.conv2d(x, weights, (1, 1), "same").item() == -255 * 127 * 5000
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("name", SMALL)
+def test_no_layer_saturates_or_dies(name: str, dtype: str) -> None:
+    shares = _saturation(zoo.build(name, dtype))
+    for layer, top, bottom, codes, size in shares:
+        print(f"{layer:40s} top {top:6.2%} bottom {bottom:6.2%} distinct {codes}")
+        assert top <= max(0.01, 1 / size), layer
+        # After ReLU the lowest code is the real value 0, where half of the outputs belong.
+        assert bottom < 0.7, layer
+        assert codes >= min(24, size / 3), layer
+
+
+def _saturation(data: bytes) -> list[tuple[str, float, float, int, int]]:
+    """Per layer but the softmax, for random inputs: share at the highest and lowest code, distinct codes, elements."""
+    oracle = Reference(data)
+    runs = []
+    for seed in (11, 12):
+        oracle.run(random_inputs(oracle.info, seed))
+        runs.append(oracle.computed())
+    result = []
+    for op in oracle.info.operators:
+        if op.op == "SOFTMAX":
+            continue
+        values = np.stack([computed[op.outputs[0]] for computed in runs])
+        limits = np.iinfo(values.dtype)
+        shares = [float(np.mean(values == limit)) for limit in (limits.max, limits.min)]
+        assert not np.array_equal(values[0], values[1]), "the layer does not depend on the input"
+        name = oracle.info.tensors[op.outputs[0]].name
+        result.append((name, *shares, len(np.unique(values)), values.size))
+    return result
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("name", SMALL)
+def test_quantized_networks_compute_what_the_float_one_does(name: str, dtype: str) -> None:
+    codes, floats = Reference(zoo.build(name, dtype)), Reference(zoo.build(name, "float32"))
+    image = random_inputs(codes.info, 5)[0]
+    codes.run([image])
+    floats.run([_real(codes, codes.info.inputs[0], image).astype(np.float32)])
+    before = 0.0
+    for quantized, plain in zip(codes.info.operators, floats.info.operators, strict=True):
+        want = floats.tensor(plain.outputs[0])
+        if want.size < 100 or quantized.op == "SOFTMAX":
+            continue
+        got = _real(codes, quantized.outputs[0], codes.tensor(quantized.outputs[0]))
+        error = float(np.sqrt(np.mean((got - want) ** 2)) / want.std())
+        # Rounding adds up from layer to layer, in random networks more than in trained ones; a wrong bias or scale
+        # would be a leap.
+        assert error < 1.3 * before + 0.03, floats.info.tensors[plain.outputs[0]].name
+        before = error
+
+
+def _real(oracle: Reference, index: int, values: np.ndarray) -> np.ndarray:
+    tensor = oracle.info.tensors[index]
+    return (values.astype(np.float64) - tensor.zero_point[0]) * tensor.scale[0]
+
+
+def test_quantization_follows_each_formats_convention() -> None:
+    for dtype, kinds in (("int8", {True}), ("uint8", {False})):
+        info = read(zoo.build("mobilenet_v1_0.25_128", dtype))
+        convolutions = [op for op in info.operators if "CONV_2D" in op.op]
+        assert {info.tensors[op.inputs[1]].scale.size > 1 for op in convolutions} == kinds
+    assert any(info.tensors[op.inputs[1]].zero_point[0] != 128 for op in convolutions)
+    assert {info.tensors[op.outputs[0]].scale[0] for op in convolutions[:-1]} == {np.float32(6 / 255)}
+
+
+def test_unknown_name_lists_what_is_near() -> None:
+    with pytest.raises(StageError, match=r"mobilnet_v1_1\.0_224.*did you mean mobilenet_v1_1\.0_224") as caught:
+        zoo.build("mobilnet_v1_1.0_224")
+    assert "resnet_8" in str(caught.value)
+    assert len(str(caught.value).splitlines()) <= 5
+    with pytest.raises(StageError, match="Known: "):
+        zoo.build("qqqq")
+
+
+def test_inception_joins_without_requantizing() -> None:
+    info = read(zoo.build("inception_v3_299"))
+    joins = [op for op in info.operators if op.op == "CONCATENATION"]
+    assert len(joins) == 15  # 11 modules, and two inner ones in each of the last two
+    for op in joins:
+        quants = {(*map(float, info.tensors[i].scale), *info.tensors[i].zero_point) for i in (*op.inputs, *op.outputs)}
+        assert len(quants) == 1
+    # Figure 5 to 7 of the paper: the grids 35 x 35 x 288, 17 x 17 x 768 and 8 x 8 x 2048.
+    shapes = [info.tensors[op.outputs[0]].shape for op in joins]
+    assert {(1, 35, 35, 288), (1, 17, 17, 768), (1, 8, 8, 2048)} <= set(shapes)
+
+
+def test_names_lists_the_networks_sorted() -> None:
+    assert {"ds_cnn", "resnet_8", "autoencoder", "mobilenet_v1_1.0_224", "mobilenet_v2_1.0_224"} <= set(zoo.names())
+    assert zoo.names() == sorted(zoo.names())

@@ -1,0 +1,84 @@
+"""A small suite, and reports as the report stage writes them, so that `doit bench` is tested without a simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pipeline.bench.cases import Case
+from pipeline.bench.record import Record, record_of
+from pipeline.bench.suite import Peer
+
+SUITE = """\
+schema: 1
+rows:
+  - name: net
+    recipe: demo
+    targets: [rv64-rvp, rv64-scalar]
+    peers:
+      - {name: RFC, targets: [rv64-rvp], value: 5000, source: their paper}
+      - {name: Core, targets: [rv64-rvp], value: 3000, unit: cycles, source: its vendor}
+  - name: net_fp32
+    recipe: demo
+    model: {zoo: net, dtype: float32}
+    targets: [rv64-scalar]
+    peers: [{name: RFC, targets: [rv64-scalar], value: 20000, source: their paper}]
+  - name: real
+    recipe: demo
+    file: folder/real.tflite
+    targets: [rv64-rvp]
+ratios:
+  - {name: Net, float32: {row: net_fp32, target: rv64-scalar}, int8: {row: net, target: rv64-rvp}}
+models: {recipe: demo, targets: [rv64-rvp, rv64-scalar]}
+times: {recipe: demo, changed: stages.emit.unroll=2}
+"""
+
+
+def suite_file(folder: Path, text: str = SUITE) -> Path:
+    path = folder / "suite.yaml"
+    path.write_text(text)
+    return path
+
+
+def case(row: str = "net", target: str = "rv64-rvp", peers: tuple[Peer, ...] = ()) -> Case:
+    return Case(row, target, {}, "demo", peers)
+
+
+def report(
+    layers: tuple[tuple[str, int | None], ...] = (("conv", 600), ("softmax", 400)),
+    *,
+    rom: int = 10_000,
+    ram: int = 2_000,
+    mismatches: int = 0,
+    sha256: str = "ab" * 32,
+    relative: float | None = None,
+) -> dict[str, Any]:
+    """A report.json with layers of these names and instructions, and 500 MACs in all."""
+    counts = [count for _, count in layers]
+    return {
+        "model": {"name": "net", "sha256": sha256, "macs": 500},
+        "verify": {
+            "inputs": 2,
+            "outputs_checked": 20,
+            "mismatches": mismatches,
+            "layers_checked": len(layers),
+            "float": None if relative is None else {"max_relative": relative, "tolerance": 1e-4},
+        },
+        "instructions": {"total": None if None in counts else sum(count or 0 for count in counts)},
+        "memory": {
+            "arena_bytes": 1_500,
+            "ram_bytes": ram,
+            "rom_bytes": rom,
+            "stack_bytes": 100,
+            "weights_bytes": 7_000,
+        },
+        "layers": [
+            {"name": name, "op": f"{name}_op", "kernel": "generic.any", "macs": 0, "instructions": count, "why": "x"}
+            for name, count in layers
+        ],
+        "tools": {"tvm": "0.27", "compiler": "12.2.0"},
+    }
+
+
+def record(*args: Any, row: str = "net", target: str = "rv64-rvp", **kwargs: Any) -> Record:
+    return record_of(case(row, target), report(*args, **kwargs))

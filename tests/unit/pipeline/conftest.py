@@ -1,0 +1,129 @@
+"""A small project with four stages that write text, so that the pipeline is tested without the real stages."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from doit.cmd_base import NamespaceTaskLoader
+from doit.doit_cmd import DoitMain
+
+from pipeline.api import RunResult, run_recipe
+from pipeline.registry import Registry
+from pipeline.session import ROOT, Workspace
+from pipeline.tasks import doit_config, recipe_tasks
+from tests.unit.pipeline.fake_stages import fake_registry
+
+RECIPE = """\
+schema: 1
+name: demo
+target: rv64-rvp
+model: {file: model.txt}
+stages:
+  emit: {unroll: 4}
+  compile:
+    opt: O2
+    flags: [-g]
+"""
+
+Doit = Callable[..., tuple[int, str, str]]
+TARGETS = ("rv64-rvp", "rv32-rvp", "rv64-scalar", "rv32-scalar", "cortex-m4", "host")
+
+
+@dataclass
+class FakeProject:
+    """A project folder of its own; `run` runs a recipe in it and `ran()` says which stages ran since the last call."""
+
+    root: Path
+    registry: Registry = field(default_factory=fake_registry)
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def recipe(self, text: str, name: str = "demo") -> Path:
+        return self.write(f"recipes/{name}.yaml", text)
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        path = self.root / name
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def run(self, recipe: str | Path | Mapping[str, Any] = "demo", until: str = "", **variables: str) -> RunResult:
+        return run_recipe(recipe, variables, until=until, root=self.root, registry=self.registry, store=self.store)
+
+    def workspace(self) -> Workspace:
+        return Workspace(root=self.root, registry=self.registry, store=self.store)
+
+    @property
+    def store(self) -> Path:
+        return self.root / "store"
+
+    def ran(self) -> list[str]:
+        """Kinds of the stages whose `run` was called since the last call, in order."""
+        log = self.root / "ran.txt"
+        kinds = log.read_text().split() if log.exists() else []
+        log.unlink(missing_ok=True)
+        return kinds
+
+    def tool(self, version: str) -> None:
+        """Install the program `fakecc` with a version."""
+        asked = self.root / "asked.txt"
+        program = self.write("bin/fakecc", f"#!/bin/sh\necho asked >> {asked}\necho 'fakecc (x) {version}'\n")
+        program.chmod(0o755)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProject:
+    made = FakeProject(tmp_path)
+    # A few of the real targets: error messages list them all.
+    real = yaml.safe_load((ROOT / "pipeline.yaml").read_text())
+    targets = {name: real["targets"][name] for name in TARGETS}
+    made.write("pipeline.yaml", yaml.safe_dump({**real, "targets": targets}, sort_keys=False))
+    made.recipe(RECIPE)
+    made.write("model.txt", "weights\n")
+    for kind in made.registry.kinds:
+        made.write(f"code/{kind}.py", f"# code of {kind}\n")
+    made.tool("13.2.0")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_RAN", str(tmp_path / "ran.txt"))
+    return made
+
+
+class _Loader(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no types
+    """Loads what pipeline/dodo.py has, for the fake project."""
+
+    def __init__(self, project: FakeProject, words: tuple[str, ...]) -> None:
+        super().__init__()
+        self._project = project
+        self._words = words
+
+    def setup(self, opt_values: object) -> None:
+        def task_recipe():  # type: ignore[no-untyped-def]
+            yield from recipe_tasks(self._words, self._project.root, self._project.registry)
+
+        config = doit_config(self._words, self._project.root)
+        # doit's default is the stdout of the moment when it was imported, which pytest has replaced since.
+        self.namespace = {"DOIT_CONFIG": {**config, "outfile": sys.stdout}, "task_recipe": task_recipe}
+
+
+@pytest.fixture
+def doit(project: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Doit:
+    """Runs doit with arguments; returns exit code, stdout, stderr."""
+    monkeypatch.setenv("FIRMLINE_STORE", "store")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = DoitMain(_Loader(project, arguments), config_filenames=()).run(list(arguments))
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run

@@ -1,0 +1,148 @@
+"""Four stages that write text: import -> emit -> compile -> report. Each notes in the file $FAKE_RAN that it ran."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from pipeline.registry import Registry
+from stages.base import Job, Stage, StageConfig, StageError, Tool
+from stages.models.spec import FileModel, ModelSource
+from stages.targets.spec import Target
+
+
+class ImportConfig(StageConfig):
+    pass
+
+
+class EmitRule(StageConfig):
+    name: str
+    layout: Literal["NHWC", "NCHW"] = "NHWC"
+
+
+class EmitConfig(StageConfig):
+    unroll: int = 1
+    rules: tuple[EmitRule, ...] = Field(default=(), strict=False)
+    window: tuple[int, int] = Field(default=(1, 1), strict=False)
+
+
+class CompileConfig(StageConfig):
+    """Has `kind` itself, as stages may."""
+
+    kind: Literal["compile"] = "compile"
+    opt: str = "O1"
+    flags: tuple[str, ...] = Field(default=(), strict=False)
+
+
+class ReportConfig(StageConfig):
+    pass
+
+
+class Fake(Stage[Any]):
+    def note(self) -> None:
+        with Path(os.environ["FAKE_RAN"]).open("a") as stream:
+            stream.write(self.kind + "\n")
+
+
+class FakeImport(Fake):
+    """Reads the model."""
+
+    kind = "import"
+    config = ImportConfig
+    sources = ("code/import.py",)
+    uses_model = True
+
+    def files(self, config: StageConfig, model: ModelSource, root: Path) -> dict[str, Path]:
+        return {"model": root / model.file} if isinstance(model, FileModel) else {}
+
+    def run(self, job: Job[Any]) -> None:
+        self.note()
+        job.progress("reads", 0.5)
+        job.log("import says hello")
+        text = job.files["model"].read_text() if job.files else "built\n"
+        if text == "broken\n":
+            raise StageError("model.txt is corrupt", hint="get another")
+        (job.out / "module.json").write_text(text)
+
+
+class FakeEmit(Fake):
+    """Writes sources. Sleeps, crashes or fills the disk when the environment asks for it."""
+
+    kind = "emit"
+    config: ClassVar[type[StageConfig]] = EmitConfig
+    consumes = ("import",)
+    sources = ("code/emit*.py",)
+    target_fields = ("word_bits",)
+
+    def run(self, job: Job[Any]) -> None:
+        self.note()
+        (job.out / "src").mkdir()
+        module = (job.inputs["import"] / "module.json").read_text()
+        (job.out / "src" / "model.c").write_text(f"{job.config.unroll} {module}")
+        mood = os.environ.get("FAKE_MOOD", "")
+        if mood == "hang":
+            time.sleep(60)
+        if mood == "slow":
+            time.sleep(0.4)
+        if mood == "crash":
+            raise KeyError("bug in emit")
+        if mood == "full":
+            raise OSError(28, "No space left on device")
+        (job.out / "src" / "model.h").write_text("// header\n")
+
+
+class FakeCompile(Fake):
+    """Runs the tool."""
+
+    kind = "compile"
+    config = CompileConfig
+    consumes = ("emit",)
+    sources = ("code/compile.py",)
+
+    def tools(self, config: StageConfig, target: Target) -> tuple[Tool, ...]:
+        return (Tool("fakecc", command="fakecc", minimum="12", install="apt-get install fakecc"),)
+
+    def run(self, job: Job[Any]) -> None:
+        self.note()
+        done = subprocess.run([job.tools["fakecc"].path], capture_output=True, text=True, check=True)
+        job.log(done.stdout)
+        source = (job.inputs["emit"] / "src" / "model.c").read_text()
+        (job.out / "firmware.elf").write_text(f"{job.config.opt} {source}")
+
+
+class FakeReport(Fake):
+    """Writes the report."""
+
+    kind = "report"
+    config = ReportConfig
+    consumes = ("import", "compile")
+    sources = ("code/report.py",)
+    target_fields = ("name",)
+
+    def run(self, job: Job[Any]) -> None:
+        self.note()
+        (job.out / "report.json").write_text(json.dumps({"target": job.target.name, "instructions": {"total": 42}}))
+        (job.out / "report.md").write_text("42 instructions\n")
+
+    def render(self, report: dict[str, Any], width: int) -> Any:
+        return f"{report['instructions']['total']} instructions, {len(report['stages'])} stages"
+
+
+def fake_registry() -> Registry:
+    return Registry([FakeImport(), FakeEmit(), FakeCompile(), FakeReport()])
+
+
+if __name__ == "__main__":
+    # A run of its own process, for the tests that kill it or run two side by side.
+    from pipeline.api import run_recipe
+
+    root = Path(sys.argv[1])
+    result = run_recipe("demo", root=root, registry=fake_registry(), store=root / "store")
+    print(json.dumps({stage.kind: stage.cached for stage in result.stages}))

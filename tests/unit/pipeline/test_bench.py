@@ -1,0 +1,234 @@
+"""`doit bench` as a whole, on a suite of three rows whose runs are faked."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.bench.cases import Case
+from pipeline.bench.command import Bench, bench
+from pipeline.bench.page import BEGIN, END
+from pipeline.bench.record import read_records
+from pipeline.bench.run import Outcome, recipe_runner, run_cases
+from pipeline.bench.suite import Times
+from pipeline.bench.times import measure_times, timed
+from pipeline.errors import PipelineError
+from pipeline.progress import ProgressDisplay
+from pipeline.session import ROOT
+from tests.unit.pipeline.bench_support import case, report, suite_file
+
+OPTIONS: dict[str, Any] = {option["name"]: option["default"] for option in Bench.cmd_options}
+
+
+class Project:
+    """A folder with a suite; `reports` says what each row's run gives, an exception is raised."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.suite = suite_file(root)
+        self.reports: dict[str, Any] = {}
+        (root / "pipeline.yaml").write_text((ROOT / "pipeline.yaml").read_text())
+        (root / "README.md").write_text(f"text\n{BEGIN}\n{END}\n")
+
+    def bench(self, **options: Any) -> int:
+        assert options.keys() <= OPTIONS.keys()
+        return bench({**OPTIONS, **options}, root=self.root, suite_file=self.suite, run=self._report)
+
+    def _report(self, case: Case) -> dict[str, Any] | None:
+        found = self.reports.get(case.row, report())
+        if isinstance(found, Exception):
+            raise found
+        assert isinstance(found, dict)
+        return found
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.delenv("FIRMLINE_MODELS", raising=False)
+    return Project(tmp_path)
+
+
+def test_plain_bench_prints_every_row_and_writes_nothing(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(project.root.rglob("*"))
+    assert project.bench() == 0
+    out = capsys.readouterr().out
+    lines = [line.split() for line in out.splitlines()]
+    assert ["net", "on", "rv64-rvp", "1,000", "instructions"] in lines
+    assert "skipped: folder/real.tflite is not in the folder of models" in out
+    assert "FP32 against int8" in out
+    assert sorted(project.root.rglob("*")) == before
+
+
+def test_update_then_check_passes_then_a_rise_fails(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert project.bench(update=True) == 0
+    readme = (project.root / "README.md").read_text()
+    assert readme.startswith(f"text\n{BEGIN}\n")
+    assert "| net | rv64-rvp | 0 of 20, 2 layers | 1,000 |" in readme
+    assert project.bench(check=True) == 0
+    capsys.readouterr()
+    project.reports["net"] = report((("conv", 700), ("softmax", 400)))
+    assert project.bench(check=True, only="net", targets="rv64-rvp") == 1
+    out = capsys.readouterr().out
+    assert "WORSE: net on rv64-rvp: instructions 1,000 -> 1,100 (+10.0 %)" in out
+    assert "layer 0 (conv_op) 'conv': 600 -> 700 (+16.7 %)" in out
+    assert (project.root / "README.md").read_text() == readme
+
+
+def test_update_is_the_same_the_second_time(project: Project) -> None:
+    def contents() -> list[bytes]:
+        return [(project.root / name).read_bytes() for name in ("docs/bench.json", "README.md")]
+
+    project.bench(update=True)
+    first = contents()
+    project.bench(update=True, jobs=3)
+    assert contents() == first
+
+
+def test_update_of_some_rows_keeps_the_others_and_drops_those_gone(project: Project) -> None:
+    project.bench(update=True)
+    project.reports["net_fp32"] = report((("all", 9_000),))
+    project.reports["net"] = report((("all", 1),))
+    project.bench(update=True, only="net_fp32")
+    records = read_records(project.root / "docs/bench.json")
+    assert {key: record.instructions for key, record in records.items()} == {
+        ("net", "rv64-rvp"): 1000,
+        ("net", "rv64-scalar"): 1000,
+        ("net_fp32", "rv64-scalar"): 9000,
+    }
+    text = project.suite.read_text()
+    project.suite.write_text(
+        text.replace("targets: [rv64-rvp, rv64-scalar]\n    peers", "targets: [rv64-rvp]\n    peers")
+    )
+    project.bench(update=True, only="net_fp32")
+    assert ("net", "rv64-scalar") not in read_records(project.root / "docs/bench.json")
+
+
+def test_row_that_fails_is_not_stored_and_the_exit_code_is_1(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.bench(update=True)
+    project.reports["net"] = PipelineError("verify: 3 of 20 output values differ", hint="Its kernel is k.")
+    assert project.bench(update=True) == 1
+    assert list(read_records(project.root / "docs/bench.json")) == [("net_fp32", "rv64-scalar")]
+    assert "net (rv64-rvp, rv64-scalar)" in (project.root / "README.md").read_text().split("Not measured:")[1]
+    out = capsys.readouterr().out
+    assert "failed: verify: 3 of 20 output values differ\n      Its kernel is k." in out
+    assert "2 of 4 rows failed" in out
+
+
+@pytest.mark.parametrize("mode", ["", "check", "update"])
+def test_row_that_is_not_exact_fails_in_every_mode(project: Project, mode: str) -> None:
+    project.bench(update=True)
+    project.reports["net"] = report(mismatches=1)
+    assert project.bench(**({mode: True} if mode else {})) == 1
+
+
+def test_crash_of_one_row_does_not_hide_the_others(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.reports["net"] = KeyError("bug")
+    assert project.bench() == 1
+    out = capsys.readouterr().out
+    assert "failed: unexpected KeyError: 'bug'" in out
+    assert ["net_fp32", "on", "rv64-scalar", "1,000", "instructions"] in [line.split() for line in out.splitlines()]
+
+
+def test_models_of_a_folder_take_the_place_of_the_suite(project: Project) -> None:
+    folder = project.root / "mine"
+    folder.mkdir()
+    (folder / "a.tflite").touch()
+    page, figures = project.root / "page.md", project.root / "figures.json"
+    assert project.bench(models=str(folder), targets="host,rv32-rvp", markdown=str(page), json=str(figures)) == 0
+    assert [line.split("|")[1:3] for line in page.read_text().splitlines()[2:]] == [
+        [" a ", " host "],
+        [" a ", " rv32-rvp "],
+    ]
+    assert [row["target"] for row in json.loads(figures.read_text())["rows"]] == ["host", "rv32-rvp"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"check": True, "update": True}, "give one of --check and --update"),
+        ({"models": "x", "update": True}, "--update is about the suite"),
+        ({"recipe": "x"}, "--recipe goes with --models"),
+        ({"jobs": 0}, "should be 1 or more"),
+        ({"markdown": "/nowhere/at/all.md"}, "/nowhere/at/all.md cannot be written: No such file"),
+    ],
+)
+def test_options_that_make_no_sense(project: Project, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(PipelineError, match=message):
+        project.bench(**options)
+
+
+def test_side_by_side_runs_overlap_and_outcomes_keep_the_order() -> None:
+    together = threading.Barrier(2, timeout=10)
+    told: list[Outcome] = []
+
+    def run(_: Case) -> dict[str, Any]:
+        together.wait()
+        return report()
+
+    cases = [case(str(number)) for number in range(4)]
+    outcomes = run_cases(cases, run, told.append, jobs=2)
+    assert [outcome.case for outcome in outcomes] == cases
+    assert len(told) == 4 and not any(outcome.failed for outcome in outcomes)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_runner_runs_the_recipe_and_its_error_arrives_whole(tmp_path: Path, jobs: int) -> None:
+    """In this process, and in another, from which exceptions do not travel."""
+    (tmp_path / "recipes").mkdir()
+    broken = Case("net", "rv64-rvp", {"schema": 1, "extends": "nothing"}, "nothing")
+    with recipe_runner(tmp_path, ProgressDisplay(), jobs) as run:
+        (outcome,) = run_cases([broken], run, lambda _: None, jobs)
+    assert "unknown recipe 'nothing'" in outcome.first_line
+    assert outcome.error.splitlines()[-1] == "known recipes: (none)"
+
+
+def test_command_prints_an_error_and_returns_1(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Bench().execute(OPTIONS, ["kws"]) == 1
+    assert capsys.readouterr().err == ("ERROR: doit bench takes no argument 'kws'; rows are chosen with --only\n")
+
+
+def test_timed_measures_the_process_and_not_those_before(tmp_path: Path) -> None:
+    def python(code: str) -> list[str]:
+        return [sys.executable, "-c", code]
+
+    large = timed("large", python("x = b'1' * (200 << 20)"), tmp_path, {})
+    small = timed("small", python("print('  import  ran  0.1 s  ab\\n  emit  cached  0.1 s  cd')"), tmp_path, {})
+    assert (large.stages, small.stages) == (0, 1)
+    assert large.peak_rss > 200 << 20
+    # Not the maximum over all children so far, which getrusage would give.
+    assert small.peak_rss < large.peak_rss - (50 << 20)
+    with pytest.raises(PipelineError, match="broken: the run failed\nthe last line"):
+        timed("broken", python("raise SystemExit('the last line')"), tmp_path, {})
+
+
+def test_times_use_one_new_store_for_all_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[list[str], str]] = []
+
+    def note(what: str, command: list[str], folder: Path, environment: dict[str, str]) -> str:
+        seen.append((command[3:], environment["FIRMLINE_STORE"]))
+        assert folder == tmp_path
+        return what
+
+    monkeypatch.setattr("pipeline.bench.times.timed", note)
+    lines: list[str] = []
+    tell: Callable[[str], None] = lines.append
+    measure_times(Times(recipe="demo", changed="stages.emit.unroll=2"), tmp_path, tell)
+    plain = ["run", "recipe=demo"]
+    assert [command for command, _ in seen] == [plain, plain, [*plain, "set=stages.emit.unroll=2"], plain]
+    assert len({store for _, store in seen}) == 1
+    assert not Path(seen[0][1]).exists()
+    assert "cores" in lines[0] and len(lines) == 5
+
+
+def test_help_has_every_option() -> None:
+    # doit puts defaults into the texts with `%`, at which a bare percent sign breaks.
+    text = Bench().help()
+    assert all(f"--{name}" in text for name in OPTIONS)

@@ -1,0 +1,128 @@
+"""The 1 % rule, and what docs/bench.json keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.bench.check import Verdict, check
+from pipeline.bench.record import Record, read_records, write_records
+from pipeline.bench.run import Outcome
+from pipeline.errors import PipelineError
+from tests.unit.pipeline.bench_support import case, record
+
+
+def compare(before: Record, now: Record) -> Verdict:
+    return check([Outcome(case(), now)], {before.id: before})
+
+
+def test_equal_figures_pass_and_nothing_is_said() -> None:
+    verdict = compare(record(), record())
+    assert not verdict.failed
+    assert (verdict.worse, verdict.better, verdict.notes) == ([], [], [])
+
+
+@pytest.mark.parametrize(("now", "fails"), [(1010, False), (1011, True)])
+def test_total_may_rise_by_one_percent_and_no_more(now: int, fails: bool) -> None:
+    """One layer is the whole network, so total and layer agree."""
+    assert compare(record((("all", 1000),)), record((("all", now),))).failed is fails
+
+
+def test_rise_names_row_layer_before_and_after() -> None:
+    verdict = compare(record(), record((("conv", 630), ("softmax", 399))))
+    assert verdict.worse == [
+        "net on rv64-rvp: instructions 1,000 -> 1,029 (+2.9 %)\n  layer 0 (conv_op) 'conv': 600 -> 630 (+5.0 %)"
+    ]
+
+
+def test_largest_three_rising_layers_are_named_largest_first() -> None:
+    before = record(tuple((name, 100) for name in "abcde"))
+    now = record((("a", 110), ("b", 140), ("c", 120), ("d", 90), ("e", 130)))
+    (message,) = compare(before, now).worse
+    assert [line.split("'")[1] for line in message.splitlines()[1:]] == ["b", "e", "c"]
+
+
+def test_layer_that_rises_while_the_total_falls_fails_beside_the_improvement() -> None:
+    verdict = compare(record(), record((("conv", 500), ("softmax", 420))))
+    assert verdict.worse == ["net on rv64-rvp: layer 1 (softmax_op) 'softmax': 400 -> 420 (+5.0 %)"]
+    assert verdict.better == ["net on rv64-rvp: instructions 1,000 -> 920 (-8.0 %)"]
+
+
+def test_small_layer_counts_only_when_the_network_feels_it() -> None:
+    before = record((("conv", 100_000), ("reshape", 28)))
+    assert not compare(before, record((("conv", 100_000), ("reshape", 60)))).failed
+    assert compare(before, record((("conv", 100_000), ("reshape", 228)))).failed
+
+
+def test_new_layer_is_named_as_new() -> None:
+    (message,) = compare(record(), record((("conv", 600), ("copy", 50), ("softmax", 400)))).worse
+    assert "layer 1 (copy_op) 'copy': 0 -> 50 (new)" in message
+
+
+def test_layers_of_the_same_name_are_told_apart_by_order() -> None:
+    before = record((("x", 500), ("x", 500)))
+    (message,) = compare(before, record((("x", 500), ("x", 550)))).worse
+    assert "layer 1 (x_op) 'x': 500 -> 550" in message
+    assert message.count("layer") == 1
+
+
+@pytest.mark.parametrize(("key", "label"), [("rom", "ROM"), ("ram", "RAM")])
+def test_memory_has_the_same_rule(key: str, label: str) -> None:
+    before = record(**{key: 10_000})
+    assert not compare(before, record(**{key: 10_100})).failed
+    assert compare(before, record(**{key: 10_101})).worse == [
+        f"net on rv64-rvp: {label} 10,000 -> 10,101 (+1.0 %) bytes"
+    ]
+    better = compare(before, record(**{key: 8_000}))
+    assert not better.failed
+    assert better.better == [f"net on rv64-rvp: {label} 10,000 -> 8,000 (-20.0 %) bytes"]
+
+
+def test_failed_row_fails_even_when_nothing_is_stored_for_it() -> None:
+    outcome = Outcome(case(), error="verify: 3 of 20 output values differ\nthe first is layer 2")
+    assert check([outcome], {}).worse == ["net on rv64-rvp: verify: 3 of 20 output values differ"]
+
+
+def test_skipped_and_new_rows_are_told_and_do_not_fail() -> None:
+    skipped = case("real").__class__("real", "rv64-rvp", None, "demo", skipped="the file is absent")
+    verdict = check([Outcome(skipped), Outcome(case(), record())], {("real", "rv64-rvp"): record(row="real")})
+    assert not verdict.failed
+    assert verdict.notes == [
+        "real on rv64-rvp: skipped, the file is absent",
+        "net on rv64-rvp: not stored yet; `doit bench --update` stores it",
+    ]
+
+
+def test_another_model_is_not_compared_in_silence() -> None:
+    (message,) = compare(record(), record(sha256="cd" * 32)).worse
+    assert "the model is not the one whose figures are stored" in message
+
+
+def test_lost_counter_fails() -> None:
+    assert compare(record(), record((("conv", None),))).worse == ["net on rv64-rvp: instructions were 1000, are None"]
+
+
+def test_records_survive_the_file_and_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
+    records = [
+        record(),
+        record(row="net_fp32", target="rv64-scalar", relative=3.14159e-6),
+        record((("a", None),), row="h"),
+    ]
+    for name in ("one.json", "two.json"):
+        write_records(tmp_path / name, records)
+    assert (tmp_path / "one.json").read_bytes() == (tmp_path / "two.json").read_bytes()
+    read = read_records(tmp_path / "one.json")
+    assert list(read.values()) == records
+    assert read["net_fp32", "rv64-scalar"].max_relative == 3.1e-6
+    # One line per layer, so that a diff shows the layer.
+    assert sum('"op"' in line for line in (tmp_path / "one.json").read_text().splitlines()) == 5
+
+
+def test_absent_file_has_no_records_and_a_broken_one_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    assert read_records(path) == {}
+    for text in ("{", '{"format": 99, "rows": []}', '{"format": 1, "rows": [{"row": "a"}]}', "[]"):
+        path.write_text(text)
+        with pytest.raises(PipelineError, match="doit bench --update"):
+            read_records(path)

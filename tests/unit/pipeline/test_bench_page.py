@@ -1,0 +1,148 @@
+"""What the tables say, and the README's section."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pipeline.bench.cases import Case, suite_cases
+from pipeline.bench.page import BEGIN, END, page, readme_section, replace_section, update_readme
+from pipeline.bench.run import Outcome
+from pipeline.bench.suite import Peer, load_suite
+from pipeline.bench.table import case_table, markdown, ratio_table, render
+from pipeline.errors import PipelineError
+from tests.unit.pipeline.bench_support import case, record, suite_file
+
+
+def cells(outcome: Outcome) -> dict[str, str]:
+    table = case_table([outcome])
+    return dict(zip(table.columns, table.rows[0], strict=True))
+
+
+def net(tmp_path: Path) -> Case:
+    """The case of `net` on rv64-rvp, beside which stand 5,000 instructions of one and 3,000 cycles of another."""
+    return suite_cases(load_suite(suite_file(tmp_path)).rows, tmp_path, tmp_path)[0]
+
+
+def test_row_of_a_measured_case(tmp_path: Path) -> None:
+    assert cells(Outcome(net(tmp_path), record())) == {
+        "model": "net",
+        "target": "rv64-rvp",
+        "verdict": "0 of 20, 2 layers",
+        "instructions": "1,000",
+        "per MAC": "2.000",
+        "arena": "1,500",
+        "RAM": "2,000",
+        "ROM": "10,000",
+        "others": "RFC 5,000\nCore 3,000 cycles",
+        "ratio": "5.00\n3.00",
+    }
+
+
+def test_peer_per_mac_is_compared_per_mac() -> None:
+    peer = Peer(name="Lib", targets=("rv64-rvp",), per_mac=3.5, source="them")
+    row = cells(Outcome(case(peers=(peer,)), record()))
+    # 1,000 instructions for 500 MACs: 2 of ours for 3.5 of theirs.
+    assert (row["others"], row["ratio"]) == ("Lib 3.500 per MAC", "1.75")
+
+
+def test_float_row_says_how_near_it_is() -> None:
+    assert cells(Outcome(case(), record(relative=2.1e-6)))["verdict"] == "0 of 20, 2 layers, float within 2e-06"
+
+
+def test_without_peers_their_columns_are_gone() -> None:
+    assert "others" not in cells(Outcome(case(), record()))
+
+
+def test_case_without_counter_has_no_instructions(tmp_path: Path) -> None:
+    row = cells(Outcome(net(tmp_path), record((("conv", None),))))
+    assert (row["instructions"], row["per MAC"], row["ratio"]) == ("", "", "\n")
+    assert row["ROM"] == "10,000"
+
+
+def test_failed_and_skipped_cases_are_rows_with_the_reason() -> None:
+    failed = Outcome(case(), error="import: operator 3 (LSTM) is not supported\nmore")
+    skipped = Outcome(Case("real", "rv64-rvp", None, "demo", skipped="no file"))
+    table = case_table([failed, skipped])
+    assert [row[2] for row in table.rows] == [
+        "failed: import: operator 3 (LSTM) is not supported",
+        "skipped: no file",
+    ]
+    assert table.good == (False, True)
+
+
+def test_case_that_is_not_exact_shows_no_figures() -> None:
+    row = cells(Outcome(case(), record(mismatches=3), "not exact: 3 of 20 output values differ"))
+    assert row["verdict"] == "failed: not exact: 3 of 20 output values differ"
+    assert row["instructions"] == ""
+
+
+def test_rich_table_has_every_cell(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    Console(file=stream, width=160).print(render(case_table([Outcome(net(tmp_path), record())]), "a title"))
+    text = stream.getvalue()
+    for expected in ("a title", "net", "0 of 20, 2 layers", "1,000", "RFC 5,000", "Core 3,000 cycles", "5.00"):
+        assert expected in text
+
+
+def test_ratio_table_divides_float_by_int8_ours_and_theirs(tmp_path: Path) -> None:
+    suite = load_suite(suite_file(tmp_path))
+    int8, float32 = record(), record((("all", 8_500),), row="net_fp32", target="rv64-scalar")
+    table = ratio_table(suite, {int8.id: int8, float32.id: float32})
+    assert table.columns == ("network", "FP32", "int8", "ratio", "RFC FP32", "RFC int8", "RFC ratio")
+    assert table.rows == (("Net", "8,500", "1,000", "8.50", "20,000", "5,000", "4.00"),)
+    half = ratio_table(suite, {int8.id: int8})
+    assert half.rows == (("Net", "", "1,000", "", "20,000", "5,000", "4.00"),)
+    assert ratio_table(suite, {}).rows == ()
+
+
+def test_markdown_escapes_and_keeps_one_line_per_row(tmp_path: Path) -> None:
+    text = markdown(case_table([Outcome(net(tmp_path), record()), Outcome(case(), error="a | b\nc")]))
+    lines = text.splitlines()
+    assert len(lines) == 4
+    assert lines[1].startswith("| --- | --- | --- | ---: |")
+    assert "RFC 5,000<br>Core 3,000 cycles" in lines[2]
+    assert "failed: a \\| b |" in lines[3]
+
+
+def test_page_names_the_sources_once(tmp_path: Path) -> None:
+    suite = load_suite(suite_file(tmp_path))
+    outcomes = [Outcome(net(tmp_path), record())]
+    text = page(outcomes * 2, suite)
+    assert text.count("- RFC: their paper\n") == 1
+    assert "- Core: its vendor\n" in text
+    assert "| Net |" in text
+
+
+def test_readme_section_names_what_is_not_measured(tmp_path: Path) -> None:
+    suite = load_suite(suite_file(tmp_path))
+    cases = suite_cases(suite.rows, tmp_path, tmp_path)
+    stored = record()
+    text = readme_section(cases, suite, {stored.id: stored})
+    assert "| net | rv64-rvp |" in text
+    assert text.endswith("Not measured: net (rv64-scalar), net_fp32 (rv64-scalar), real (rv64-rvp).\n")
+
+
+def test_section_is_replaced_and_the_rest_stays() -> None:
+    text = f"# Title\n\n{BEGIN}\nold\nlines\n{END}\nafter\n"
+    once = replace_section(text, "| new |\n")
+    assert once == f"# Title\n\n{BEGIN}\n| new |\n{END}\nafter\n"
+    assert replace_section(once, "| new |\n") == once
+    assert replace_section(f"{BEGIN}\n{END}\n", "x") == f"{BEGIN}\nx\n{END}\n"
+
+
+@pytest.mark.parametrize("text", ["", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}{BEGIN}{END}"])
+def test_readme_without_both_markers_is_an_error(text: str) -> None:
+    with pytest.raises(PipelineError, match="once each"):
+        replace_section(text, "x")
+
+
+def test_readme_is_written_only_when_it_changes(tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text(f"{BEGIN}\n{END}\n")
+    assert update_readme(path, "table")
+    assert not update_readme(path, "table")
+    assert path.read_text() == f"{BEGIN}\ntable\n{END}\n"

@@ -1,0 +1,146 @@
+"""The suite file and the cases that follow from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.bench.cases import file_cases, models_folder, select, suite_cases
+from pipeline.bench.suite import RowOn, load_suite, peer_of
+from pipeline.errors import PipelineError, RecipeError
+from pipeline.loader import load_recipe, load_targets
+from pipeline.registry import default_registry
+from pipeline.session import ROOT
+from tests.unit.pipeline.bench_support import SUITE, suite_file
+
+
+def test_the_projects_own_suite_holds_recipes_that_load() -> None:
+    """Each row's recipe, target, model entry and options are what the recipe language knows."""
+    suite = load_suite()
+    registry = default_registry()
+    cases = suite_cases(suite.rows, ROOT, models_folder(ROOT))
+    assert len({case.id for case in cases}) == len(cases)
+    for case in cases:
+        if case.recipe is not None:
+            loaded = load_recipe(case.recipe, root=ROOT, registry=registry)
+            assert (loaded.recipe.name, loaded.target.name) == case.id
+
+
+def test_changed_parameter_of_times_is_one_that_the_recipe_takes() -> None:
+    times = load_suite().times
+    plain, changed = (
+        load_recipe(times.recipe, root=ROOT, registry=default_registry(), variables=variables).recipe
+        for variables in ({}, {"set": times.changed})
+    )
+    assert plain.config("tensorize") != changed.config("tensorize")
+    assert plain.config("simulate") == changed.config("simulate")
+
+
+def test_recipe_of_a_case_has_the_rows_model_and_options(tmp_path: Path) -> None:
+    rows = {case.id: case.recipe for case in suite_cases(load_suite(suite_file(tmp_path)).rows, tmp_path, tmp_path)}
+    recipe = rows["net_fp32", "rv64-scalar"]
+    assert recipe is not None
+    assert recipe["extends"] == "demo"
+    assert recipe["target"] == "rv64-scalar"
+    assert recipe["model"] == {"zoo": "net", "dtype": "float32"}
+    plain = rows["net", "rv64-rvp"]
+    assert plain is not None and "model" not in plain
+
+
+def test_peers_stand_beside_their_targets_only(tmp_path: Path) -> None:
+    suite = load_suite(suite_file(tmp_path))
+    cases = {case.id: case for case in suite_cases(suite.rows, tmp_path, tmp_path)}
+    assert [peer.name for peer in cases["net", "rv64-rvp"].peers] == ["RFC", "Core"]
+    assert cases["net", "rv64-scalar"].peers == ()
+    peer = peer_of(suite, RowOn(row="net", target="rv64-rvp"))
+    assert peer is not None and peer.value == 5000
+
+
+def test_row_without_its_file_is_skipped_with_the_reason_and_runs_with_it(tmp_path: Path) -> None:
+    rows = load_suite(suite_file(tmp_path)).rows[2:]
+    (absent,) = suite_cases(rows, tmp_path, tmp_path / "models")
+    assert absent.recipe is None
+    assert absent.skipped.startswith("folder/real.tflite is not in the folder of models (FIRMLINE_MODELS")
+    file = tmp_path / "models" / "folder" / "real.tflite"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    (there,) = suite_cases(rows, tmp_path, tmp_path / "models")
+    assert there.recipe is not None and there.skipped == ""
+    assert there.recipe["model"] == {"file": "models/folder/real.tflite"}
+
+
+def test_folder_of_models(tmp_path: Path) -> None:
+    assert models_folder(tmp_path, {}) == tmp_path / "../shared/models"
+    assert models_folder(tmp_path, {"FIRMLINE_MODELS": "/else/where"}) == Path("/else/where")
+
+
+def test_every_file_of_a_folder_is_a_row_on_each_target(tmp_path: Path) -> None:
+    for name in ("b.tflite", "sub/a 1.tflite", "sub/readme.md"):
+        path = tmp_path / "models" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    loose = load_suite(suite_file(tmp_path)).models
+    cases = file_cases(tmp_path / "models", loose, tmp_path)
+    assert [case.id for case in cases] == [
+        ("b", "rv64-rvp"),
+        ("b", "rv64-scalar"),
+        ("sub/a 1", "rv64-rvp"),
+        ("sub/a 1", "rv64-scalar"),
+    ]
+    recipe = cases[2].recipe
+    assert recipe is not None
+    # A recipe's name is a folder's, so it has neither slashes nor spaces.
+    assert recipe["name"] == "sub_a_1"
+    assert recipe["model"] == {"file": "models/sub/a 1.tflite"}
+    for folder, message in ((tmp_path / "none", "no such folder"), (tmp_path / "empty", "no \\*.tflite file")):
+        (tmp_path / "empty").mkdir(exist_ok=True)
+        with pytest.raises(PipelineError, match=message):
+            file_cases(folder, loose, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("only", "targets", "expected"),
+    [
+        ("", "", ["net rv64-rvp", "net rv64-scalar", "net_fp32 rv64-scalar", "real rv64-rvp"]),
+        ("net*", "", ["net rv64-rvp", "net rv64-scalar", "net_fp32 rv64-scalar"]),
+        ("real, net", "rv64-rvp", ["net rv64-rvp", "real rv64-rvp"]),
+    ],
+)
+def test_selection(tmp_path: Path, only: str, targets: str, expected: list[str]) -> None:
+    cases = suite_cases(load_suite(suite_file(tmp_path)).rows, tmp_path, tmp_path)
+    assert [" ".join(case.id) for case in select(cases, only, targets, load_targets(ROOT))] == expected
+
+
+@pytest.mark.parametrize(
+    ("only", "targets", "message"),
+    [
+        ("nat", "", "--only nat: no row is called that\nknown rows: net, net_fp32, real"),
+        ("", "rv65", "unknown target 'rv65'\nknown targets: rv64-rvp,"),
+        ("real", "rv64-scalar", "no selected row is measured on these"),
+    ],
+)
+def test_selection_of_nothing_is_an_error(tmp_path: Path, only: str, targets: str, message: str) -> None:
+    cases = suite_cases(load_suite(suite_file(tmp_path)).rows, tmp_path, tmp_path)
+    with pytest.raises(PipelineError) as error:
+        select(cases, only, targets, load_targets(ROOT))
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("unit: cycles", "unit: seconds", "suite.yaml:8:62: rows.0.peers.1.unit: should be 'instructions' or 'cycles'"),
+        ("value: 3000, unit", "value: 3000, per_mac: 2.0, unit", "give a value, or per_mac"),
+        ("name: net_fp32", "nam: net_fp32", "suite.yaml:9:5: unknown key 'nam'"),
+        ("name: net_fp32", "name: net", "suite.yaml:9:11: row 'net' is there twice"),
+        ("row: net_fp32", "row: net_fp23", "suite.yaml:19:32: unknown row 'net_fp23'; did you mean 'net_fp32'?"),
+        ("targets: [rv64-scalar], value", "targets: [host], value", "suite.yaml:13:34: row 'net_fp32' is not measured"),
+        ("recipe: demo\n    file", "model: {zoo: a}\n    recipe: demo\n    file", "row 'real' has a model and a file"),
+    ],
+)
+def test_mistake_in_the_suite_is_shown_where_it_is(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert SUITE.count(old) == 1
+    with pytest.raises(RecipeError) as error:
+        load_suite(suite_file(tmp_path, SUITE.replace(old, new)))
+    assert message in str(error.value)

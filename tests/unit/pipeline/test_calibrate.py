@@ -1,0 +1,84 @@
+"""`doit calibrate`: what it refuses, and that it measures only what the table lacks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.calibrate import calibrate
+from pipeline.errors import PipelineError
+from pipeline.session import ROOT
+
+
+def failure(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "doit", "calibrate", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert 1 <= len(lines) <= 5
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "which target?"),
+        (["target=rv64-rpv"], "did you mean 'rv64-rvp'"),
+        (["target=host"], "target host counts no instructions"),
+        (["target=rv64-rvp", "recipe=kws_rvp"], "did you mean 'recipes'"),
+        (["target=rv64-rvp", "recipes=kws_rpv"], "kws_rvp"),
+        (["target=rv64-rvp", "model=x.tflite"], "name them with recipes="),
+    ],
+)
+def test_mistakes(arguments: list[str], message: str) -> None:
+    assert message in failure(*arguments)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project of this one's stages with one recipe, a single small layer, and no table."""
+    shutil.copy(ROOT / "pipeline.yaml", tmp_path)
+    shutil.copytree(ROOT / "stages", tmp_path / "stages", ignore=shutil.ignore_patterns("costs", "__pycache__"))
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes" / "one.yaml").write_text(
+        "schema: 1\nname: one\ntarget: rv32-rvp\nmodel: {op: conv2d, shape: [4, 4, 8], out_channels: 8}\n"
+    )
+    return tmp_path
+
+
+def test_a_second_calibration_measures_nothing_and_check_writes_nothing(project: Path) -> None:
+    before = calibrate("rv32-rvp", ("one",), check=True, root=project)
+    assert before.cases == len(before.missing) >= 2
+    assert not before.table.exists()
+    first = calibrate("rv32-rvp", ("one",), root=project)
+    assert (len(first.missing), first.entries) == (before.cases, before.cases)
+    written = first.table.read_text()
+    assert calibrate("rv32-rvp", ("one",), root=project).missing == ()
+    assert calibrate("rv32-rvp", ("one",), check=True, root=project).missing == ()
+    calibrate("rv32-rvp", ("one",), again=True, root=project)
+    assert first.table.read_text() == written
+
+
+def test_a_changed_kernel_is_measured_again(project: Path) -> None:
+    table = calibrate("rv32-rvp", ("one",), root=project).table
+    current = table.read_text()
+    content = json.loads(current)
+    content["kernels"]["generic.conv2d"] = "0" * 16
+    table.write_text(json.dumps(content))
+    outcome = calibrate("rv32-rvp", ("one",), root=project)
+    assert outcome.stale == ("generic.conv2d",)
+    assert [line.split(":")[0] for line in outcome.missing] == ["generic.conv2d pixels=0"]
+    assert json.loads(table.read_text())["kernels"] == json.loads(current)["kernels"]
+    assert calibrate("rv32-rvp", ("one",), root=project, check=True).missing == ()
+
+
+def test_an_unknown_target_is_an_error_from_python_too() -> None:
+    with pytest.raises(PipelineError, match="unknown target 'cortex'"):
+        calibrate("cortex")

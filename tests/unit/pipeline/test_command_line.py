@@ -1,0 +1,46 @@
+"""Options of all commands."""
+
+from __future__ import annotations
+
+import pytest
+from doit.cmdparse import CmdOption, CmdParse, CmdParseError
+
+from pipeline.command_line import options_first
+from pipeline.commands import CollectGarbage
+
+PARSER = CmdParse(
+    [
+        CmdOption({"name": "only", "long": "only", "type": str, "default": ""}),
+        CmdOption({"name": "check", "long": "check", "type": bool, "default": False}),
+        CmdOption({"name": "jobs", "long": "jobs", "short": "n", "type": int, "default": 1}),
+    ]
+)
+
+
+def test_options_stand_anywhere() -> None:
+    assert options_first(["a", "--check", "b", "-n2", "--only=x"], PARSER) == [
+        *("--check", "-n", "2", "--only", "x", "--"),
+        *("a", "b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--onyl", "x"], "unknown option --onyl; did you mean --only?\noptions: --only, --check, --jobs, -n"),
+        (["-z"], "unknown option -z\noptions: --only, --check, --jobs, -n"),
+        (["a", "--only"], "--only needs a value"),
+        (["--check=1"], "--check takes no value"),
+        (["-n", "many"], "-n many: should be a whole number"),
+    ],
+)
+def test_mistakes(arguments: list[str], message: str) -> None:
+    with pytest.raises(CmdParseError) as caught:
+        options_first(arguments, PARSER)
+    assert str(caught.value) == message
+
+
+def test_help(capsys: pytest.CaptureFixture[str]) -> None:
+    command = CollectGarbage(bin_name="doit")
+    assert command.parse_execute(["--help"]) == 0
+    assert capsys.readouterr().out == command.help() + "\n"

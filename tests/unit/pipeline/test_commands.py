@@ -1,0 +1,138 @@
+"""`doit explain`, `doit gc`, `doit schema`."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doit import doit_cmd
+
+from pipeline import commands
+from pipeline.session import ROOT
+from tests.unit.pipeline.conftest import RECIPE, FakeProject
+
+
+@pytest.fixture
+def given(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Points the commands at the fake project; called with the `name=value` arguments of the command line."""
+    monkeypatch.setattr(commands, "ROOT", project.root)
+    monkeypatch.setattr(commands, "Workspace", project.workspace)
+
+    def arguments(**variables: str) -> None:
+        monkeypatch.setattr(doit_cmd, "_CMDLINE_VARS", variables)
+
+    return arguments
+
+
+def explain(*names: str, check: bool = False) -> int:
+    return commands.Explain().execute({"check": check}, list(names))
+
+
+def shown(text: str) -> list[str]:
+    """Lines, with the time of the last run as NOW."""
+    return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "NOW", text).splitlines()
+
+
+def test_explain(project: FakeProject, given: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    project.run()
+    given(recipe="demo")
+    assert explain(check=True) == 0
+    assert "will run" not in capsys.readouterr().out
+    given(recipe="demo", set="stages.compile.opt=O3")
+    assert explain() == 0
+    assert shown(capsys.readouterr().out) == [
+        "demo on rv64-rvp, compared with its run of NOW, which had not set=stages.compile.opt=O3",
+        "  import       cached",
+        "  emit         cached",
+        "  compile      will run",
+        "    parameter opt: O2 -> O3",
+        "  report       will run",
+        "    input compile changed",
+    ]
+    assert explain(check=True) == 1
+    project.ran()
+    project.run()
+    assert project.ran() == []
+
+
+def test_explain_by_name(project: FakeProject, given: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    given()
+    assert explain("demo") == 0
+    assert shown(capsys.readouterr().out)[0] == "demo on rv64-rvp, of which no run is noted"
+    project.run(model="zoo:ds_cnn", target="host")
+    project.recipe(RECIPE.replace("name: demo", "name: other"), "other")
+    assert explain("demo", "other") == 0
+    assert [line for line in shown(capsys.readouterr().out) if " on " in line] == [
+        "demo on rv64-rvp, compared with its run of NOW, which had target=host, model=zoo:ds_cnn",
+        "other on rv64-rvp, of which no run is noted",
+    ]
+    assert explain("dem") == 1
+    assert capsys.readouterr().err.startswith("ERROR: unknown recipe 'dem'; did you mean 'demo'?")
+
+
+def test_explain_refuses(project: FakeProject, given: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    given()
+    assert explain() == 1
+    assert capsys.readouterr().err == "ERROR: which recipe? `doit explain NAME`\nknown recipes: demo\n"
+    given(recipe="dem")
+    assert explain() == 1
+    assert capsys.readouterr().err == "ERROR: unknown recipe 'dem'; did you mean 'demo'?\nknown recipes: demo\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        ({"days": "0", "size": ""}, 0, "deleted 4 artifacts"),
+        ({"days": "7", "size": "1G"}, 0, "deleted 0 artifacts"),
+        ({"days": "", "size": ""}, 1, "ERROR: give --days N, or --size SIZE such as 2G, or both"),
+        ({"days": "", "size": "much"}, 1, "ERROR: doit gc: --size much: a size is a number of bytes"),
+        ({"days": "soon", "size": ""}, 1, "ERROR: doit gc: --days soon: should be a number of days, such as 7"),
+    ],
+)
+def test_gc(
+    project: FakeProject,
+    given: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+    options: dict[str, Any],
+    code: int,
+    said: str,
+) -> None:
+    project.run()
+    given()
+    assert commands.CollectGarbage().execute(options, []) == code
+    captured = capsys.readouterr()
+    assert (captured.out + captured.err).startswith(said)
+
+
+def test_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(commands, "ROOT", tmp_path)
+    monkeypatch.setattr(commands, "SCHEMA_FILE", tmp_path / "recipe.schema.json")
+    assert commands.Schema().execute({}, []) == 0
+    assert (tmp_path / "recipe.schema.json").read_text().startswith("{")
+    assert capsys.readouterr().out == "recipe.schema.json\n"
+
+
+def test_doit_finds_them_and_the_task_file(tmp_path: Path) -> None:
+    """The real doit with the real pyproject.toml and pipeline/dodo.py."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "FIRMLINE_STORE": str(tmp_path)}
+
+    def doit(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "doit", *arguments],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+    commands_ = [words[1] for words in map(str.split, doit("help").splitlines()) if len(words) > 1]
+    assert {"explain", "gc", "schema"} <= set(commands_)
+    assert "mobilenet_rvp" in doit("list")

@@ -1,0 +1,104 @@
+"""Digests are of bytes; what is remembered is only a shortcut."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline import digest
+from pipeline.digest import DigestCache, digest_of, write_whole
+
+
+@pytest.fixture
+def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The files whose bytes were read, in order."""
+    read: list[Path] = []
+    original = digest.hash_file
+
+    def counting(path: Path) -> str:
+        read.append(path)
+        return original(path)
+
+    monkeypatch.setattr(digest, "hash_file", counting)
+    return read
+
+
+def old(path: Path, text: str) -> Path:
+    """A file that was written a while ago as far as its mtime says, and long enough ago as its ctime says."""
+    path.write_text(text)
+    os.utime(path, ns=(1, 1))
+    time.sleep(0.06)
+    return path
+
+
+def test_order_of_keys_does_not_count() -> None:
+    assert digest_of({"a": 1, "b": [1, 2]}) == digest_of({"b": [1, 2], "a": 1})
+    assert digest_of({"a": 1}) != digest_of({"a": "1"})
+    assert digest_of([1, 2]) != digest_of([2, 1])
+
+
+def test_unchanged_file_is_read_once(tmp_path: Path, hashed: list[Path]) -> None:
+    path = old(tmp_path / "f", "x")
+    cache = DigestCache(tmp_path / "cache.json")
+    assert cache.digest(path) == cache.digest(path) == hashlib.sha256(b"x").hexdigest()
+    cache.save()
+    assert DigestCache(tmp_path / "cache.json").digest(path) == cache.digest(path)
+    assert hashed == [path]
+
+
+def test_touched_file_is_read_again_and_the_same(tmp_path: Path, hashed: list[Path]) -> None:
+    path = old(tmp_path / "f", "x")
+    cache = DigestCache(tmp_path / "cache.json")
+    before = cache.digest(path)
+    os.utime(path)
+    assert cache.digest(path) == before
+    assert hashed == [path, path]
+
+
+def test_changed_byte_with_size_and_mtime_kept_is_seen(tmp_path: Path) -> None:
+    path = old(tmp_path / "f", "x")
+    cache = DigestCache(tmp_path / "cache.json")
+    before = cache.digest(path)
+    path.write_text("y")
+    os.utime(path, ns=(1, 1))
+    assert cache.digest(path) != before
+
+
+def test_young_file_is_not_remembered(tmp_path: Path, hashed: list[Path]) -> None:
+    path = tmp_path / "f"
+    path.write_text("x")
+    cache = DigestCache(tmp_path / "cache.json")
+    cache.digest(path)
+    cache.digest(path)
+    assert hashed == [path, path]
+
+
+def test_damaged_cache_is_ignored(tmp_path: Path) -> None:
+    path = old(tmp_path / "f", "x")
+    for damage in ("", "[]", "{"):
+        (tmp_path / "cache.json").write_text(damage)
+        assert DigestCache(tmp_path / "cache.json").digest(path) == hashlib.sha256(b"x").hexdigest()
+
+
+def test_files_that_are_gone_are_forgotten(tmp_path: Path) -> None:
+    path, other = old(tmp_path / "f", "x"), old(tmp_path / "g", "y")
+    cache = DigestCache(tmp_path / "cache.json")
+    cache.digest(path)
+    cache.digest(other)
+    path.unlink()
+    cache.save()
+    text = (tmp_path / "cache.json").read_text()
+    assert str(other) in text and str(path) not in text
+
+
+def test_write_whole_leaves_the_old_file_when_it_fails(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    write_whole(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_whole(path, "\ud800")
+    assert path.read_text() == "old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["f"]

@@ -1,0 +1,71 @@
+"""Positions in YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.document import Document, Position, load_document, parse_value
+from pipeline.errors import RecipeError
+
+TEXT = """\
+base: &base
+  flags: [-a, -b]
+  opt: O1
+more:
+  <<: *base
+  opt: O2
+"""
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Document:
+    path = tmp_path / "x.yaml"
+    path.write_text(TEXT)
+    return load_document(path, "x.yaml")
+
+
+@pytest.mark.parametrize(
+    ("path", "position"),
+    [
+        ((), (1, 1)),
+        (("base", "flags", 1), (2, 15)),
+        (("more", "opt"), (6, 8)),
+        (("more", "flags", 0), (2, 11)),
+        (("more", "nothing"), (5, 3)),
+        (("nothing",), (1, 1)),
+    ],
+)
+def test_locate(document: Document, path: tuple[str | int, ...], position: tuple[int, int]) -> None:
+    assert document.locate(path) == Position(*position)
+
+
+def test_locate_key(document: Document) -> None:
+    assert document.locate(("more", "opt"), key=True) == Position(6, 3)
+
+
+def test_merge_key_may_be_overridden_but_no_other_twice(document: Document, tmp_path: Path) -> None:
+    assert document.data["more"] == {"flags": ["-a", "-b"], "opt": "O2"}
+    path = tmp_path / "twice.yaml"
+    path.write_text("a:\n  b: 1\n  c: 2\n  b: 3\n")
+    with pytest.raises(RecipeError, match=r"twice.yaml:4:3: key 'b' is given twice"):
+        load_document(path, "twice.yaml")
+
+
+def test_caret_stands_below_a_tab(document: Document) -> None:
+    shown = Document("t", "a:\tx\n", None).error("wrong", Position(1, 4))
+    assert str(shown).splitlines()[1:] == ["    1 | a:\tx", "      |   \t^"]
+
+
+def test_values_of_the_command_line() -> None:
+    assert parse_value("[1, {a: 2e3}]") == [1, {"a": 2000.0}]
+    with pytest.raises(ValueError, match="given twice"):
+        parse_value("{a: 1, a: 2}")
+
+
+def test_yaml_cannot_make_objects(tmp_path: Path) -> None:
+    path = tmp_path / "evil.yaml"
+    path.write_text("a: !!python/object/apply:os.getcwd []\n")
+    with pytest.raises(RecipeError, match=r"evil.yaml:1:4: YAML syntax: could not determine a constructor"):
+        load_document(path, "evil.yaml")

@@ -1,0 +1,72 @@
+"""Why a stage will run."""
+
+from __future__ import annotations
+
+import shutil
+
+from pipeline.explain import explain
+from tests.unit.pipeline.conftest import FakeProject
+
+
+def reasons(project: FakeProject, **variables: str) -> dict[str, tuple[str, ...] | None]:
+    """None for a cached stage."""
+    with project.workspace() as workspace:
+        plan = workspace.plan("demo", variables)
+        return {one.kind: None if one.cached else one.reasons for one in explain(plan, workspace.store)}
+
+
+NEVER = ("this recipe has not run this stage before",)
+
+
+def test_before_the_first_run_and_after(project: FakeProject) -> None:
+    assert reasons(project) == {"import": NEVER, "emit": NEVER, "compile": NEVER, "report": NEVER}
+    project.run()
+    assert reasons(project) == {"import": None, "emit": None, "compile": None, "report": None}
+
+
+def test_changed_parameter_and_what_follows(project: FakeProject) -> None:
+    project.run()
+    assert reasons(project, set="stages.emit.unroll=8,stages.compile.flags=[-g, -Wall]") == {
+        "import": None,
+        "emit": ("parameter unroll: 4 -> 8",),
+        "compile": ("input emit changed", "parameter flags: ['-g'] -> ['-g', '-Wall']"),
+        "report": ("input compile changed",),
+    }
+
+
+def test_changed_code_tool_target_and_model(project: FakeProject) -> None:
+    project.run()
+    project.edit("code/report.py", "code", "better code")
+    project.write("code/emit_more.py", "")
+    project.tool("14.1.0")
+    found = reasons(project, target="rv32-scalar")
+    assert found["import"] is None
+    assert found["emit"] == ("code code/emit_more.py is new", "target word_bits: 64 -> 32")
+    assert found["compile"] == ("input emit changed", "tool fakecc: 13.2.0 -> 14.1.0")
+    assert found["report"] == (
+        "code code/report.py changed",
+        "input compile changed",
+        "target name: rv64-rvp -> rv32-scalar",
+    )
+    project.write("model.txt", "other\n")
+    assert reasons(project)["import"] == ("file model changed",)
+    found = reasons(project, model="zoo:ds_cnn")
+    assert found["import"] is not None
+    assert found["import"][0] == "file model is gone"
+    assert "model zoo: nothing -> ds_cnn" in found["import"]
+
+
+def test_compares_with_the_last_run_not_the_first(project: FakeProject) -> None:
+    project.run()
+    project.run(set="stages.emit.unroll=8")
+    assert reasons(project, set="stages.emit.unroll=16")["emit"] == ("parameter unroll: 8 -> 16",)
+
+
+def test_damaged_and_deleted(project: FakeProject) -> None:
+    result = project.run()
+    (result.artifacts["emit"] / "src" / "model.h").unlink()
+    shutil.rmtree(result.artifacts["compile"].parent)
+    found = reasons(project)
+    assert found["emit"] == ("its artifact is damaged: a file was altered or is missing",)
+    assert found["compile"] == ("no artifact of an earlier run is left",)
+    assert found["report"] is None

@@ -1,0 +1,73 @@
+"""`extends:` merges mappings, replaces lists, and errors point into the file where the value was written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.test_loader import load, refused
+
+
+def options(project: FakeProject, kind: str, name: str = "child") -> dict[str, Any]:
+    config = load(project, name).recipe.config(kind)
+    assert config is not None
+    return config.model_dump(exclude={"kind"})
+
+
+def test_mappings_merge_and_lists_are_replaced(project: FakeProject) -> None:
+    project.recipe("schema: 1\nextends: demo\nstages:\n  compile: {flags: [-O, -W]}\n", "child")
+    assert options(project, "compile") == {"opt": "O2", "flags": ("-O", "-W")}
+    assert options(project, "emit")["unroll"] == 4
+
+
+def test_name_is_not_inherited(project: FakeProject) -> None:
+    project.recipe("schema: 1\nextends: demo\n", "child")
+    assert load(project, "child").recipe.name == "child"
+
+
+def test_another_source_replaces_the_model(project: FakeProject) -> None:
+    project.recipe("schema: 1\nextends: demo\nmodel: {zoo: ds_cnn}\n", "child")
+    assert load(project, "child").recipe.model.model_dump()["zoo"] == "ds_cnn"
+    project.recipe("schema: 1\nextends: child\nmodel: {dtype: uint8}\n", "grandchild")
+    model = load(project, "grandchild").recipe.model.model_dump()
+    assert (model["zoo"], model["dtype"]) == ("ds_cnn", "uint8")
+
+
+def test_null_returns_to_the_defaults(project: FakeProject) -> None:
+    project.recipe("schema: 1\nextends: demo\nstages: {compile: }\n", "child")
+    assert options(project, "compile") == {"opt": "O1", "flags": ()}
+
+
+def test_path_is_relative_to_the_file(project: FakeProject) -> None:
+    project.write("more/child.yaml", "schema: 1\nextends: ../recipes/demo.yaml\n")
+    assert load(project, "more/child.yaml").recipe.target == "rv64-rvp"
+
+
+def test_mistake_points_to_the_file_where_it_was_written(project: FakeProject) -> None:
+    project.recipe("schema: 1\nextends: demo\nstages:\n  emit: {window: [1, 2]}\n", "child")
+    project.edit("recipes/demo.yaml", "unroll: 4", "unroll: four")
+    assert refused(project, "child").startswith("recipes/demo.yaml:6:18: stages.emit.unroll: should be a valid integer")
+    project.edit("recipes/child.yaml", "[1, 2]", "[1, two]")
+    project.edit("recipes/demo.yaml", "unroll: four", "unroll: 4")
+    assert refused(project, "child").startswith(
+        "recipes/child.yaml:4:22: stages.emit.window.1: should be a valid integer, is 'two'\n"
+        "    4 |   emit: {window: [1, two]}\n"
+    )
+
+
+def test_unknown_parent(project: FakeProject) -> None:
+    project.recipe("schema: 1\nextends: dmeo\n", "child")
+    assert refused(project, "child") == (
+        "recipes/child.yaml:2:10: unknown recipe 'dmeo'; did you mean 'demo'?\n"
+        "    2 | extends: dmeo\n"
+        "      |          ^\n"
+        "known recipes: child, demo"
+    )
+
+
+def test_circle(project: FakeProject) -> None:
+    project.recipe("schema: 1\nextends: b\n", "a")
+    project.recipe("schema: 1\nextends: a\n", "b")
+    assert refused(project, "a").startswith(
+        "recipes/b.yaml:2:10: recipes extend each other in a circle: recipes/a.yaml -> recipes/b.yaml -> recipes/a.yaml"
+    )

@@ -1,0 +1,111 @@
+"""Signals and closed pipes, in a process of their own with the fake project."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.session import ROOT
+from tests.unit.pipeline.conftest import RECIPE, FakeProject
+
+_DOIT = """
+import sys
+from pathlib import Path
+from doit.doit_cmd import DoitMain
+from tests.unit.pipeline.conftest import FakeProject, _Loader
+words = tuple(sys.argv[2:])
+commands = {name: f"pipeline.command_line:{name.title()}" for name in ("run", "list")}
+main = DoitMain(_Loader(FakeProject(Path(sys.argv[1])), words), (), {"COMMAND": commands})
+sys.exit(main.run(list(words)))
+"""
+
+
+def start(project: FakeProject, *words: str, **streams: int) -> subprocess.Popen[str]:
+    temporary = project.root / "tmp"
+    temporary.mkdir()
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "FIRMLINE_STORE": str(project.store),
+        "TMPDIR": str(temporary),
+        "COVERAGE_PROCESS_START": "",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", _DOIT, str(project.root), *words],
+        env=environment,
+        stdout=streams.get("stdout", subprocess.PIPE),
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for(path: Path) -> str:
+    deadline = time.monotonic() + 60
+    while not (path.exists() and path.read_text().endswith("\n")):
+        assert time.monotonic() < deadline, f"{path} does not appear"
+        time.sleep(0.02)
+    return path.read_text()
+
+
+def is_running(process: int) -> bool:
+    """Whether a process is still there after some seconds: a killed one ends when it is its turn to run."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        # Killed, and nobody has waited for it yet.
+        if state == "Z":
+            return False
+        time.sleep(0.02)
+    return True
+
+
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        (("run", "recipe=demo"), signal.SIGINT),
+        (("run", "recipe=demo"), signal.SIGTERM),
+        (("run", "-n", "2", "recipe=demo,other"), signal.SIGINT),
+        (("run", "-n", "2", "recipe=demo,other"), signal.SIGTERM),
+    ],
+)
+def test_signal_ends_with_one_line(project: FakeProject, words: tuple[str, ...], number: signal.Signals) -> None:
+    project.recipe(RECIPE.replace("name: demo", "name: other").replace("O2", "O3"), "other")
+    started = project.root / "started.txt"
+    # `--version` answers; what compiles stays, as does what it starts in turn.
+    compiler = f"#!/bin/sh\n[ $# -gt 0 ] && echo 13.2.0 && exit\nsleep 60 &\necho $$ $! >> {started}\nwait\n"
+    project.write("bin/fakecc", compiler).chmod(0o755)
+    process = start(project, *words)
+    children = [int(one) for one in wait_for(started).split()]
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (128 + number, "interrupted; what is finished is kept\n")
+    assert "Traceback" not in out
+    assert not any(is_running(child) for child in children)
+    assert list((project.store / "building").iterdir()) == []
+    assert list((project.root / "tmp").iterdir()) == []
+    # What was finished is kept.
+    project.tool("13.2.0")
+    project.ran()
+    project.run()
+    assert project.ran() == ["compile", "report"]
+
+
+@pytest.mark.parametrize("words", [("run", "recipe=demo"), ("run", "-n", "2", "recipe=demo"), ("list",)])
+def test_closed_pipe_ends_quietly(project: FakeProject, words: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = start(project, *words, stdout=writing)
+    os.close(writing)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (141, "")
+    assert list((project.store / "building").glob("*")) == []

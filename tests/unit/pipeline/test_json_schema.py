@@ -1,0 +1,85 @@
+"""The schema that editors read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pipeline.commands import SCHEMA_FILE
+from pipeline.json_schema import DRAFT, known_keys, recipe_schema, schema_text
+from pipeline.registry import default_registry
+from pipeline.session import ROOT
+from tests.unit.pipeline.fake_stages import fake_registry
+
+SCHEMA = recipe_schema(fake_registry())
+
+
+def test_written_schema_is_current() -> None:
+    assert SCHEMA_FILE.read_text() == schema_text(default_registry()), "run `doit schema`"
+
+
+def test_every_recipe_names_the_schema() -> None:
+    recipes = sorted((ROOT / "recipes").rglob("*.yaml"))
+    assert recipes
+    for path in recipes:
+        start, _, schema = path.read_text().splitlines()[0].partition("$schema=")
+        assert start == "# yaml-language-server: "
+        assert (path.parent / schema).resolve() == ROOT / "pipeline/recipe.schema.json", path.name
+
+
+def test_stages_are_a_mapping_by_kind() -> None:
+    stages = SCHEMA["properties"]["stages"]
+    assert (stages["type"], stages["additionalProperties"]) == ("object", False)
+    assert list(stages["properties"]) == ["import", "emit", "compile", "report"]
+    reference = stages["properties"]["compile"]["anyOf"][0]["$ref"]
+    compiler = SCHEMA["definitions"][reference.rpartition("/")[2]]
+    assert list(compiler["properties"]) == ["opt", "flags"]
+    assert compiler["additionalProperties"] is False
+
+
+def test_only_what_draft_7_knows() -> None:
+    assert SCHEMA["$schema"] == DRAFT
+    words = set(_keywords(SCHEMA))
+    assert not words & {"prefixItems", "$defs", "unevaluatedProperties", "dependentRequired", "minContains"}
+    window = SCHEMA["definitions"]["EmitStage"]["properties"]["window"]
+    assert window["items"] == [{"type": "integer"}, {"type": "integer"}]
+    assert window["additionalItems"] is False
+    assert (window["minItems"], window["maxItems"]) == (2, 2)
+
+
+def test_references_lead_somewhere() -> None:
+    for reference in (value for key, value in _pairs(SCHEMA) if key == "$ref"):
+        assert reference.removeprefix("#/definitions/") in SCHEMA["definitions"]
+
+
+def test_a_recipe_that_extends_may_be_partial() -> None:
+    assert SCHEMA["required"] == ["schema"]
+    assert SCHEMA["anyOf"] == [
+        {"required": ["extends"]},
+        {"required": ["matrix"]},
+        {"required": ["schema", "target", "model"]},
+    ]
+
+
+def test_known_keys() -> None:
+    assert known_keys(SCHEMA, ()) == [
+        *("schema", "name", "extends", "abstract", "target", "model", "stages", "memory", "matrix")
+    ]
+    assert known_keys(SCHEMA, ("stages", "emit", "rules", 3)) == ["name", "layout"]
+    assert {"file", "url", "zoo", "op"} <= set(known_keys(SCHEMA, ("model",)))
+    assert known_keys(SCHEMA, ("nothing", "here")) == []
+
+
+def test_text_is_stable() -> None:
+    assert json.loads(schema_text(fake_registry())) == SCHEMA
+    assert schema_text(fake_registry()) == schema_text(fake_registry())
+
+
+def _pairs(node: Any) -> list[tuple[str, Any]]:
+    if isinstance(node, dict):
+        return [(key, value) for key, value in node.items()] + [p for child in node.values() for p in _pairs(child)]
+    return [pair for child in node for pair in _pairs(child)] if isinstance(node, list) else []
+
+
+def _keywords(node: Any) -> list[str]:
+    return [key for key, _ in _pairs(node)]

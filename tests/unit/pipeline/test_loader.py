@@ -1,0 +1,298 @@
+"""What a user reads when a recipe is wrong: the file, line, column and the line itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from pipeline.errors import RecipeError
+from pipeline.loader import LoadedRecipe, load_recipe, load_targets
+from tests.unit.pipeline.conftest import RECIPE, FakeProject
+
+
+def load(project: FakeProject, name: str | Mapping[str, object] = "demo", **variables: str) -> LoadedRecipe:
+    return load_recipe(name, root=project.root, registry=project.registry, variables=variables)
+
+
+def refused(project: FakeProject, name: str | Mapping[str, object] = "demo", **variables: str) -> str:
+    """The message, which is what the user reads: one to five lines."""
+    with pytest.raises(RecipeError) as caught:
+        load(project, name, **variables)
+    message = str(caught.value)
+    assert 1 <= len(message.splitlines()) <= 5
+    return message
+
+
+def test_good_recipe(project: FakeProject) -> None:
+    loaded = load(project)
+    assert (loaded.recipe.name, loaded.target.name, loaded.target.word_bits) == ("demo", "rv64-rvp", 64)
+    emit, compiler = loaded.recipe.config("emit"), loaded.recipe.config("compile")
+    assert emit is not None and emit.model_dump()["unroll"] == 4
+    assert compiler is not None and compiler.model_dump()["flags"] == ("-g",)
+    assert loaded.recipe.config("report") is None
+
+
+def test_recipe_is_frozen(project: FakeProject) -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        load(project).recipe.name = "other"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        pytest.param(
+            "target: rv64-rvp",
+            "targit: rv64-rvp",
+            """\
+recipes/demo.yaml:3:1: unknown key 'targit'; did you mean 'target'?
+    3 | targit: rv64-rvp
+      | ^
+known keys: schema, name, extends, abstract, target, model, stages, memory, matrix""",
+            id="unknown key at the top",
+        ),
+        pytest.param(
+            "unroll: 4",
+            "unrol: 4",
+            """\
+recipes/demo.yaml:6:10: unknown key 'unrol'; did you mean 'unroll'?
+    6 |   emit: {unrol: 4}
+      |          ^
+known keys: unroll, rules, window""",
+            id="unknown key in a stage",
+        ),
+        pytest.param(
+            "unroll: 4",
+            "rules: [{name: a, layuot: NHWC}]",
+            """\
+recipes/demo.yaml:6:28: unknown key 'layuot'; did you mean 'layout'?
+    6 |   emit: {rules: [{name: a, layuot: NHWC}]}
+      |                            ^
+known keys: name, layout""",
+            id="unknown key in a list",
+        ),
+        pytest.param(
+            "unroll: 4",
+            "rules: [{name: a, layout: NHWX}]",
+            """\
+recipes/demo.yaml:6:36: stages.emit.rules.0.layout: should be 'NHWC' or 'NCHW', is 'NHWX'; did you mean 'NHWC'?
+    6 |   emit: {rules: [{name: a, layout: NHWX}]}
+      |                                    ^""",
+            id="unknown word",
+        ),
+        pytest.param(
+            "unroll: 4",
+            "unroll: four",
+            """\
+recipes/demo.yaml:6:18: stages.emit.unroll: should be a valid integer, is 'four'
+    6 |   emit: {unroll: four}
+      |                  ^""",
+            id="wrong type",
+        ),
+        pytest.param(
+            "opt: O2",
+            "opt: yes",
+            """\
+recipes/demo.yaml:8:10: stages.compile.opt: should be a valid string, is True
+    8 |     opt: yes
+      |          ^""",
+            id="a YAML boolean is no string",
+        ),
+        pytest.param(
+            "  compile:",
+            "  complie:",
+            """\
+recipes/demo.yaml:7:3: unknown stage 'complie'; did you mean 'compile'?
+    7 |   complie:
+      |   ^
+known stages: import, emit, compile, report""",
+            id="unknown stage",
+        ),
+        pytest.param(
+            "emit: {unroll: 4}",
+            "emit: 4",
+            """\
+recipes/demo.yaml:6:9: stages.emit: should be a mapping, is 4
+    6 |   emit: 4
+      |         ^""",
+            id="stage is no mapping",
+        ),
+        pytest.param(
+            "rv64-rvp",
+            "rv64-rpv",
+            """\
+recipes/demo.yaml:3:9: unknown target 'rv64-rpv'; did you mean 'rv64-rvp'?
+    3 | target: rv64-rpv
+      |         ^
+known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m4, host""",
+            id="unknown target",
+        ),
+        pytest.param(
+            "target: rv64-rvp\n",
+            "",
+            """\
+recipes/demo.yaml:1:1: missing key 'target'
+    1 | schema: 1
+      | ^
+known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m4, host""",
+            id="missing key",
+        ),
+        pytest.param(
+            "file: model.txt",
+            "file: model.txt, zoo: ds_cnn",
+            """\
+recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op; here is file and zoo
+    4 | model: {file: model.txt, zoo: ds_cnn}
+      |        ^""",
+            id="two models",
+        ),
+        pytest.param(
+            "file: model.txt",
+            "dtype: int8",
+            """\
+recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op; here is none of them
+    4 | model: {dtype: int8}
+      |        ^""",
+            id="no model",
+        ),
+        pytest.param(
+            "file: model.txt",
+            "url: http://x/y, sha256: 12",
+            """\
+recipes/demo.yaml:4:34: model.sha256: should be a valid string, is 12
+    4 | model: {url: http://x/y, sha256: 12}
+      |                                  ^""",
+            id="wrong type in a model",
+        ),
+        pytest.param(
+            "schema: 1",
+            "schema: 2",
+            """\
+recipes/demo.yaml:1:9: schema: should be 1, is 2
+    1 | schema: 2
+      |         ^""",
+            id="version",
+        ),
+        pytest.param(
+            "name: demo",
+            "name: ../demo",
+            """\
+recipes/demo.yaml:2:7: name: should be 'demo', as the file is called, or be left out, is '../demo'
+    2 | name: ../demo
+      |       ^""",
+            id="name that is no folder's name",
+        ),
+        pytest.param(
+            "  emit: {unroll: 4}\n",
+            "  emit: {unroll: 4\n",
+            """\
+recipes/demo.yaml:7:10: YAML syntax: did not find expected ',' or '}', while parsing a flow mapping
+    7 |   compile:
+      |          ^""",
+            id="syntax",
+        ),
+        pytest.param(
+            "    opt: O2\n",
+            "    opt: O2\n    opt: O3\n",
+            """\
+recipes/demo.yaml:9:5: key 'opt' is given twice
+    9 |     opt: O3
+      |     ^""",
+            id="key given twice",
+        ),
+        pytest.param(
+            "    opt: O2\n",
+            "\topt: O2\n",
+            """\
+recipes/demo.yaml:8:1: YAML syntax: found character that cannot start any token, while scanning for the next token
+    8 | \topt: O2
+      | ^""",
+            id="tab",
+        ),
+    ],
+)
+def test_mistake_shows_the_line(project: FakeProject, old: str, new: str, message: str) -> None:
+    project.edit("recipes/demo.yaml", old, new)
+    assert refused(project) == message
+
+
+def test_error_knows_its_position(project: FakeProject) -> None:
+    project.edit("recipes/demo.yaml", "unroll: 4", "unroll: four")
+    with pytest.raises(RecipeError) as caught:
+        load(project)
+    assert (caught.value.file, caught.value.line, caught.value.column) == ("recipes/demo.yaml", 6, 18)
+
+
+def test_unknown_recipe(project: FakeProject) -> None:
+    project.recipe(RECIPE, "kws")
+    assert refused(project, "dmeo") == "unknown recipe 'dmeo'; did you mean 'demo'?\nknown recipes: demo, kws"
+
+
+def test_empty_and_odd_files(project: FakeProject) -> None:
+    project.recipe("")
+    assert refused(project).startswith(
+        "recipes/demo.yaml:1:1: a recipe is a mapping with schema, target, model, stages"
+    )
+    project.recipe("- 1\n")
+    assert "recipes/demo.yaml:1:1: a recipe is a mapping" in refused(project)
+    (project.root / "recipes" / "demo.yaml").write_bytes(b"name: \xff\n")
+    assert refused(project) == "recipes/demo.yaml: is not UTF-8 text (byte 6)"
+
+
+def test_recipe_by_path_and_default_name(project: FakeProject) -> None:
+    project.write("elsewhere/mine.yaml", RECIPE.replace("name: demo\n", ""))
+    assert load(project, "elsewhere/mine.yaml").recipe.name == "mine"
+    assert "does not exist" in refused(project, "elsewhere/nothing.yaml")
+
+
+def test_dictionary(project: FakeProject) -> None:
+    data = {"schema": 1, "target": "host", "model": {"zoo": "ds_cnn"}, "stages": {"emit": {"window": [2, 3]}}}
+    emit = load(project, data).recipe.config("emit")
+    assert emit is not None and emit.model_dump()["window"] == (2, 3)
+    message = refused(project, {**data, "stages": {"emit": {"windw": 1}}})
+    assert message.startswith("(dictionary):7:5: unknown key 'windw'; did you mean 'window'?\n    7 |     windw: 1\n")
+
+
+def test_dictionary_with_python_values(project: FakeProject) -> None:
+    data = {"schema": 1, "target": "host", "model": {"zoo": "ds_cnn"}, "stages": {"emit": {"window": (2, 3)}}}
+    assert load(project, data).recipe.name == "recipe"
+    assert "YAML's types only" in refused(project, {**data, "model": {"file": project.root}})
+
+
+def test_empty_stage_has_defaults(project: FakeProject) -> None:
+    project.edit("recipes/demo.yaml", "emit: {unroll: 4}", "emit:")
+    emit = load(project).recipe.config("emit")
+    assert emit is not None and emit.model_dump()["unroll"] == 1
+
+
+def test_yaml_1_2_floats(project: FakeProject) -> None:
+    loaded = load(project, set="model={op: conv2d, shape: [4, 4, 1], out_channels: 2, input: {scale: 1e-3}}")
+    assert loaded.recipe.model.model_dump()["input"]["scale"] == 0.001
+
+
+def test_mistake_in_pipeline_yaml(project: FakeProject) -> None:
+    project.edit("pipeline.yaml", "    counter: none", "    conter: none")
+    with pytest.raises(RecipeError) as caught:
+        load_targets(project.root)
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("pipeline.yaml:")
+    assert lines[0].endswith("unknown key 'conter'; did you mean 'counter'?")
+    assert lines[1].endswith("|     conter: none")
+    assert lines[2].endswith("|     ^")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("emit: {unroll: 4}", "emit: {window: 3}", "stages.emit.window: should be a list such as [3, 3], is 3"),
+        ("flags: [-g]", "flags: -g", "stages.compile.flags: should be a list, is '-g'"),
+        (
+            "{file: model.txt}",
+            "{url: 'https://example.org/m.tflite', sha256: abc}",
+            "model.sha256: should be 64 hexadecimal digits (0-9, a-f), is 'abc'",
+        ),
+    ],
+)
+def test_plain_words(project: FakeProject, old: str, new: str, message: str) -> None:
+    project.edit("recipes/demo.yaml", old, new)
+    assert refused(project).splitlines()[0].partition(": ")[2] == message

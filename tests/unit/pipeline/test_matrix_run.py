@@ -1,0 +1,178 @@
+"""`doit run` of a matrix: rows, the table and its files, failures, two at a time."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from pipeline import commands
+from pipeline.session import ROOT
+from tests.unit.pipeline.conftest import Doit, FakeProject
+
+MATRIX = """\
+schema: 1
+name: grid
+matrix:
+  model: {a: {file: a.txt}, b: {file: b.txt}}
+  target: [rv64-rvp, rv64-scalar]
+"""
+
+
+@pytest.fixture
+def grid(project: FakeProject) -> FakeProject:
+    project.recipe(MATRIX, "grid")
+    project.write("a.txt", "weights of a\n")
+    project.write("b.txt", "weights of b\n")
+    return project
+
+
+def rows(project: FakeProject) -> list[dict[str, Any]]:
+    content = json.loads((project.root / "build/grid/matrix.json").read_text())
+    assert (content["format"], content["recipe"]) == (1, "grid")
+    found: list[dict[str, Any]] = content["rows"]
+    return found
+
+
+def test_shared_stages_run_once_and_a_table_ends_it(grid: FakeProject, doit: Doit) -> None:
+    code, out, err = doit("run", "recipe=grid")
+    assert (code, err) == (0, "")
+    # Both targets have the same word_bits, so only the report tells them apart.
+    assert sorted(grid.ran()) == ["compile"] * 2 + ["emit"] * 2 + ["import"] * 2 + ["report"] * 4
+    assert [line.split()[0] for line in out.splitlines()[:4]] == [
+        "a-rv64-rvp",
+        "a-rv64-scalar",
+        "b-rv64-rvp",
+        "b-rv64-scalar",
+    ]
+    assert out.splitlines()[-1] == "build/grid/matrix.md, matrix.json"
+    assert [(row["axes"]["model"], row["target"], row["instructions"], row["error"]) for row in rows(grid)] == [
+        (model, target, 42, "") for model in "ab" for target in ("rv64-rvp", "rv64-scalar")
+    ]
+    page = (grid.root / "build/grid/matrix.md").read_text().splitlines()
+    assert page[2] == "| model | target | verdict | instructions | RAM | ROM |"
+    assert page[4].startswith("| a | rv64-rvp | done | 42 |")
+    assert len(page) == 8
+    assert (grid.root / "build/grid/b-rv64-scalar/firmware.elf").read_text() == "O1 1 weights of b\n"
+    assert doit("run", "recipe=grid")[0] == 0
+    assert grid.ran() == []
+    assert doit("run", "-a", "grid")[0] == 0
+    assert sorted(grid.ran()) == ["compile"] * 2 + ["emit"] * 2 + ["import"] * 2 + ["report"] * 4
+
+
+def test_two_at_a_time_give_the_same(grid: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid.write("b.txt", "broken\n")
+    folder = grid.root / "build/grid"
+    one = doit("run", "recipe=grid")
+    alone = [(folder / name).read_bytes() for name in ("matrix.json", "matrix.md")]
+    ran = sorted(grid.ran())
+    monkeypatch.setenv("FIRMLINE_STORE", "another")
+    monkeypatch.setenv("FAKE_MOOD", "slow")
+    two = doit("run", "-n", "2", "-P", "thread", "recipe=grid")
+    assert [(folder / name).read_bytes() for name in ("matrix.json", "matrix.md")] == alone
+    assert sorted(grid.ran()) == ran
+    assert (one[0], one[2]) == (two[0], two[2])
+
+
+def test_a_failure_is_a_row(grid: FakeProject, doit: Doit) -> None:
+    grid.write("a.txt", "broken\n")
+    code, out, err = doit("run", "recipe=grid")
+    assert code == 1
+    # Shared by two sub-recipes, it runs and is told once; both have it as their outcome.
+    assert err == "ERROR: grid:a-rv64-rvp: import: model.txt is corrupt\nget another\n"
+    assert grid.ran().count("import") == 2
+    assert [row["error"] for row in rows(grid)] == ["import: model.txt is corrupt\nget another"] * 2 + [""] * 2
+    assert [row["verdict"] for row in rows(grid)] == ["failed"] * 2 + ["done"] * 2
+    assert "a-rv64-scalar failed: import: model.txt is corrupt" in out
+    assert "| a | rv64-scalar | failed: import: model.txt is corrupt |" in (
+        grid.root / "build/grid/matrix.md"
+    ).read_text().replace("  ", " ")
+
+
+def test_what_cannot_be_planned_is_a_row(grid: FakeProject, doit: Doit) -> None:
+    (grid.root / "b.txt").unlink()
+    code, _, err = doit("run", "recipe=grid")
+    assert code == 1
+    assert err.count("ERROR: grid:b-") == 2
+    assert "recipes/grid.yaml:4:39: import: file b.txt does not exist" in err
+    assert [row["verdict"] for row in rows(grid)] == ["done", "done", "failed", "failed"]
+    (grid.root / "bin" / "fakecc").unlink()
+    assert doit("run", "recipe=grid")[0] == 1
+    assert rows(grid)[0]["error"].startswith("fakecc is not on PATH")
+
+
+def test_a_mistake_in_the_matrix_stops_all(grid: FakeProject, doit: Doit) -> None:
+    grid.edit("recipes/grid.yaml", "rv64-scalar", "rv64-scaler")
+    code, out, err = doit("run", "recipe=grid")
+    assert code >= 1
+    assert out == ""
+    assert err.startswith("ERROR: recipes/grid.yaml:5:22: unknown target 'rv64-scaler'; did you mean 'rv64-scalar'?\n")
+    assert grid.ran() == []
+
+
+def test_one_sub_recipe_is_shown_as_a_recipe(grid: FakeProject, doit: Doit) -> None:
+    code, out, _ = doit("run", "grid:b-rv64-scalar")
+    assert code == 0
+    assert [line.split()[:2] for line in out.splitlines()[:4]] == [
+        [kind, "ran"] for kind in ("import", "emit", "compile", "report")
+    ]
+    assert out.splitlines()[4:] == ["42 instructions, 4 stages", "build/grid/b-rv64-scalar/"]
+    assert not (grid.root / "build/grid/matrix.json").exists()
+    grid.ran()
+    assert doit("run", "grid:a-rv64-rvp:emit")[0] == 0
+    assert grid.ran() == ["import", "emit"]
+
+
+def test_selection_restricts_the_table(grid: FakeProject, doit: Doit) -> None:
+    assert doit("run", "grid:*-rv64-scalar")[0] == 0
+    assert [row["name"] for row in rows(grid)] == ["a-rv64-scalar", "b-rv64-scalar"]
+    assert doit("run", "grid", "target=rv32-rvp", "model=b,a")[0] == 0
+    assert [row["name"] for row in rows(grid)] == ["b-rv32-rvp", "a-rv32-rvp"]
+
+
+def test_list(grid: FakeProject, doit: Doit) -> None:
+    code, out, _ = doit("list")
+    assert code == 0
+    assert [" ".join(line.split()) for line in out.splitlines()] == [
+        "demo model.txt rv64-rvp",
+        "grid matrix of 4 recipes: model x target; --all lists them.",
+    ]
+    out = doit("list", "--all")[1]
+    assert "grid:a-rv64-rvp" in out and "grid:b-rv64-scalar" in out
+    grid.edit("recipes/grid.yaml", "rv64-scalar", "rv64-scaler")
+    code, out, _ = doit("list")
+    assert code == 0
+    assert "grid   cannot be read: recipes/grid.yaml:5:22: unknown target" in out
+
+
+def test_explain_and_matrix_json(
+    grid: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(commands, "ROOT", grid.root)
+    monkeypatch.setattr(commands, "Workspace", grid.workspace)
+    grid.run("grid:a-rv64-rvp")
+    monkeypatch.setattr("doit.doit_cmd._CMDLINE_VARS", {"recipe": "grid", "model": "a"})
+    assert commands.Explain().execute({"check": True}, []) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "grid:a-rv64-rvp on rv64-rvp: cached",
+        "grid:a-rv64-scalar on rv64-scalar, of which no run is noted",
+        "  report       will run",
+        "    this recipe has not run this stage before",
+    ]
+    monkeypatch.setattr("doit.doit_cmd._CMDLINE_VARS", {})
+    assert commands.MatrixJson().execute({}, []) == 0
+    assert json.loads(capsys.readouterr().out) == [
+        {"recipe": "demo", "target": "rv64-rvp"},
+        {"recipe": "grid", "target": "rv64-rvp"},
+        {"recipe": "grid", "target": "rv64-scalar"},
+    ]
+
+
+def test_the_tiny_matrix_has_every_target_of_the_project(doit: Doit) -> None:
+    from pipeline.loader import load_recipes, load_targets
+    from pipeline.registry import default_registry
+
+    found = load_recipes("tiny_matrix", root=ROOT, registry=default_registry())
+    assert {one.target.name for one in found} == set(load_targets(ROOT))
+    assert {one.labels["model"] for one in found} == {"kws", "vww", "ic", "ad"}

@@ -1,0 +1,116 @@
+"""Values from the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pipeline.errors import RecipeError
+from pipeline.loader import check_variables
+from pipeline.overrides import apply_overrides, parse_overrides
+from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.test_loader import load, refused
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a.b=1", [("a.b", 1)]),
+        ("a=1,b=2", [("a", 1), ("b", 2)]),
+        ("a=1; b=x y", [("a", 1), ("b", "x y")]),
+        ("a=[1, 2],b={c: 3, d: 4}", [("a", [1, 2]), ("b", {"c": 3, "d": 4})]),
+        ("a='1,2',b=true", [("a", "1,2"), ("b", True)]),
+        ("a=x=y", [("a", "x=y")]),
+        ("a=1e-3", [("a", 0.001)]),
+        ("a=", [("a", None)]),
+    ],
+)
+def test_set_syntax(text: str, values: list[tuple[str, Any]]) -> None:
+    assert [(".".join(map(str, o.path)), o.value) for o in parse_overrides({"set": text})] == values
+
+
+def test_put_creates_mappings_and_reaches_into_lists() -> None:
+    data = {"a": [{"x": 1}, {"x": 2}]}
+    changed, _ = apply_overrides(data, parse_overrides({"set": "a.1.x=5,b.c=6"}))
+    assert changed == {"a": [{"x": 1}, {"x": 5}], "b": {"c": 6}}
+    assert data == {"a": [{"x": 1}, {"x": 2}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a.9.x=5", "set=a.9.x=5: a is a list of 1 items; '9' is none of them"),
+        ("b.c=1", "set=b.c=1: b is a single value, it has no 'c'"),
+        ("b", "set=b: is not PATH=VALUE\nsuch as set=stages.simulate.inputs.seed=3; put lists in brackets"),
+        ("a=1,2", "set=2: is not PATH=VALUE\nsuch as set=stages.simulate.inputs.seed=3; put lists in brackets"),
+        ("b=[1", "set=b=[1: the value is not YAML: did not find expected ',' or ']', while parsing a flow sequence"),
+    ],
+)
+def test_wrong_set(text: str, message: str) -> None:
+    with pytest.raises(RecipeError) as caught:
+        apply_overrides({"a": [1], "b": 2}, parse_overrides({"set": text}))
+    assert str(caught.value) == message
+
+
+def test_target_and_model(project: FakeProject) -> None:
+    loaded = load(project, target="rv32-rvp", model="other.tflite")
+    assert loaded.target.name == "rv32-rvp"
+    assert loaded.recipe.model.model_dump() == {"file": "other.tflite"}
+    assert load(project, model="zoo:ds_cnn").recipe.model.model_dump()["zoo"] == "ds_cnn"
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        (
+            {"target": "rv32-rpv"},
+            """\
+target=rv32-rpv: unknown target 'rv32-rpv'; did you mean 'rv32-rvp'?
+known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m4, host""",
+        ),
+        (
+            {"set": "stages.emit.unrol=3"},
+            "set=stages.emit.unrol=3: unknown key 'unrol'; did you mean 'unroll'?\nknown keys: unroll, rules, window",
+        ),
+        (
+            {"set": "stages.emitt.unroll=3"},
+            """\
+set=stages.emitt.unroll=3: unknown stage 'emitt'; did you mean 'emit'?
+known stages: import, emit, compile, report""",
+        ),
+        (
+            {"set": "stages.compile.opt=3"},
+            "set=stages.compile.opt=3: stages.compile.opt: should be a valid string, is 3",
+        ),
+    ],
+)
+def test_mistake_names_the_override(project: FakeProject, variables: dict[str, str], message: str) -> None:
+    assert refused(project, **variables) == message
+
+
+def test_mistake_beside_an_override_still_shows_the_file(project: FakeProject) -> None:
+    project.edit("recipes/demo.yaml", "unroll: 4", "unroll: four")
+    assert refused(project, set="stages.emit.window=[1, 2]").startswith("recipes/demo.yaml:6:18: ")
+
+
+def test_override_that_spoils_the_files_value_is_named(project: FakeProject) -> None:
+    assert refused(project, set="model.zoo=ds_cnn").splitlines() == [
+        "recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op; here is file and zoo",
+        "    4 | model: {file: model.txt}",
+        "      |        ^",
+        "together with set=model.zoo=ds_cnn",
+    ]
+
+
+def test_unknown_variable() -> None:
+    with pytest.raises(RecipeError) as caught:
+        check_variables(["recip"], ["recipe", "target"])
+    assert str(caught.value) == "unknown argument 'recip='; did you mean 'recipe'?\nknown arguments: recipe, target"
+
+
+@pytest.mark.parametrize("name", ["target", "model", "set"])
+def test_empty_value(name: str) -> None:
+    """As from a shell variable that is not set."""
+    with pytest.raises(RecipeError, match=f"^{name}= is empty\n"):
+        parse_overrides({name: ""})

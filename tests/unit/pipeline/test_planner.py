@@ -1,0 +1,124 @@
+"""Keys: what they depend on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import PipelineError, RecipeError
+from pipeline.planner import Plan
+from pipeline.registry import Registry
+from stages.targets.spec import Size, Target
+from tests.unit.pipeline.conftest import RECIPE, FakeProject
+from tests.unit.pipeline.fake_stages import EmitConfig, FakeCompile, FakeEmit, FakeImport, FakeReport
+
+
+def plan(project: FakeProject, recipe: str = "demo", **variables: str) -> Plan:
+    with project.workspace() as workspace:
+        return workspace.plan(recipe, variables)
+
+
+def keys(project: FakeProject, recipe: str = "demo", **variables: str) -> dict[str, str]:
+    return {action.kind: action.key for action in plan(project, recipe, **variables)}
+
+
+def test_same_recipe_same_keys(project: FakeProject) -> None:
+    assert keys(project) == keys(project)
+
+
+def test_name_of_the_recipe_is_in_no_key(project: FakeProject) -> None:
+    project.recipe(RECIPE.replace("demo", "other"), "other")
+    assert keys(project) == keys(project, "other")
+
+
+def test_key_names_everything_it_depends_on(project: FakeProject) -> None:
+    actions = plan(project)
+    ingredients = actions["compile"].ingredients
+    assert ingredients["inputs"] == {"emit": actions["emit"].key}
+    assert ingredients["tools"] == {"fakecc": "13.2.0"}
+    assert list(ingredients["code"]) == ["code/compile.py"]
+    assert ingredients["parameters"] == {"opt": "O2", "flags": ["-g"]}
+    assert (ingredients["target"], ingredients["model"], ingredients["files"]) == ({}, None, {})
+    assert actions["import"].ingredients["model"] == {"file": "model.txt"}
+    assert list(actions["import"].ingredients["files"]) == ["model"]
+    assert actions["emit"].ingredients["target"] == {"word_bits": 64}
+
+
+def test_keys_do_not_depend_on_where_the_project_lies(project: FakeProject, tmp_path: Path) -> None:
+    before = keys(project)
+    moved = tmp_path.with_name(tmp_path.name + "-moved")
+    tmp_path.rename(moved)
+    project.root = moved
+    (moved / "bin" / "fakecc").write_text("#!/bin/sh\necho fakecc 13.2.0\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{moved / 'bin'}:/usr/bin:/bin")
+        assert keys(project) == before
+
+
+def test_missing_file_points_to_the_line_that_names_it(project: FakeProject) -> None:
+    (project.root / "model.txt").unlink()
+    with pytest.raises(RecipeError) as caught:
+        plan(project)
+    assert str(caught.value) == (
+        "recipes/demo.yaml:4:15: import: file model.txt does not exist\n"
+        "    4 | model: {file: model.txt}\n"
+        "      |               ^"
+    )
+    with pytest.raises(RecipeError, match=r"^model=gone.tflite: import: file gone.tflite does not exist$"):
+        plan(project, model="gone.tflite")
+    with pytest.raises(RecipeError, match="is a folder, not a file"):
+        plan(project, model="code")
+
+
+def test_sources_that_match_nothing_are_a_bug(project: FakeProject) -> None:
+    (project.root / "code" / "report.py").unlink()
+    with pytest.raises(PipelineError, match=r"stage report: no file matches its sources code/report.py"):
+        plan(project)
+
+
+def test_stage_without_defaults_must_be_given(project: FakeProject) -> None:
+    class Needs(EmitConfig):
+        must: int
+
+    class EmitNeeds(FakeEmit):
+        config = Needs
+
+    project.registry = Registry([FakeImport(), EmitNeeds()])
+    project.recipe("schema: 1\ntarget: host\nmodel: {zoo: ds_cnn}\nstages: {import: {}}\n")
+    with pytest.raises(RecipeError, match=r"recipes/demo.yaml:4:9: stage 'emit' has no defaults for: must\n"):
+        plan(project)
+
+
+def test_files_that_go_with_a_target_are_in_the_keys_of_that_target_alone(project: FakeProject) -> None:
+    class EmitTuned(FakeEmit):
+        def target_files(self, target: Target, root: Path) -> dict[str, Path]:
+            path = root / f"{target.name}.costs"
+            return {"costs": path} if path.is_file() else {}
+
+    project.registry = Registry([FakeImport(), EmitTuned()])
+    project.recipe("schema: 1\ntarget: host\nmodel: {file: model.txt}\n", "tuned")
+    without = keys(project, "tuned")
+    (project.root / "other.costs").write_text("1")
+    assert keys(project, "tuned") == without
+    (project.root / "host.costs").write_text("1")
+    measured = keys(project, "tuned")
+    assert (measured["import"], measured["emit"] == without["emit"]) == (without["import"], False)
+    (project.root / "host.costs").write_text("2")
+    assert keys(project, "tuned")["emit"] not in (without["emit"], measured["emit"])
+
+
+def test_memory_limits_reach_the_stages_that_have_them(project: FakeProject) -> None:
+    class Limited(EmitConfig):
+        arena_limit: Size | None = None
+
+    registry = Registry([FakeImport(), type("Emit", (FakeEmit,), {"config": Limited})(), FakeCompile(), FakeReport()])
+    project.registry = registry
+    with project.workspace() as workspace:
+        free = workspace.plan("demo")
+        bound = workspace.plan("demo", {"set": "memory={arena_limit: 64K}"})
+        own = workspace.plan("demo", {"set": "memory={arena_limit: 64K},stages.emit.arena_limit=9"})
+    limits = [plan["emit"].ingredients["parameters"]["arena_limit"] for plan in (free, bound, own)]
+    assert limits == [None, 65536, 9]
+    assert free["import"].key == bound["import"].key
+    assert free["emit"].key != bound["emit"].key

@@ -1,0 +1,63 @@
+"""The build folder: complete, the user's own, and rewritten only where it differs."""
+
+from __future__ import annotations
+
+import json
+
+from tests.unit.pipeline.conftest import FakeProject
+
+
+def test_build_folder_has_what_a_run_leaves(project: FakeProject) -> None:
+    result = project.run()
+    folder = project.root / "build/demo/rv64-rvp"
+    assert result.folder == folder
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "firmware.elf",
+        "log.txt",
+        "report.json",
+        "report.md",
+        "src",
+    ]
+    assert sorted(path.name for path in (folder / "src").iterdir()) == ["model.c", "model.h"]
+
+
+def test_report_is_completed_with_stages_and_tools(project: FakeProject) -> None:
+    result = project.run()
+    report = json.loads((project.root / "build/demo/rv64-rvp/report.json").read_text())
+    assert report == result.report
+    assert report["instructions"] == {"total": 42}
+    assert report["tools"] == {"fakecc": "13.2.0"}
+    assert [stage["kind"] for stage in report["stages"]] == ["import", "emit", "compile", "report"]
+    assert {stage["cached"] for stage in report["stages"]} == {False}
+    again = project.run().report
+    assert again is not None
+    assert {stage["cached"] for stage in again["stages"]} == {True}
+    assert [stage["seconds"] for stage in again["stages"]] == [stage["seconds"] for stage in report["stages"]]
+    # The artifact itself has nothing of the run: the same key gives the same bytes.
+    assert "stages" not in json.loads((result.artifacts["report"] / "report.json").read_text())
+
+
+def test_unchanged_files_are_not_rewritten(project: FakeProject) -> None:
+    project.run()
+    folder = project.root / "build/demo/rv64-rvp"
+    before = [(folder / name).stat().st_ino for name in ("firmware.elf", "src", "src/model.c")]
+    project.run()
+    assert [(folder / name).stat().st_ino for name in ("firmware.elf", "src", "src/model.c")] == before
+
+
+def test_what_a_user_changed_comes_back(project: FakeProject) -> None:
+    project.run()
+    folder = project.root / "build/demo/rv64-rvp"
+    (folder / "firmware.elf").write_text("stripped")
+    (folder / "src" / "mine.c").write_text("")
+    (folder / "src" / "model.h").unlink()
+    project.run()
+    assert (folder / "firmware.elf").read_text() == "O2 4 weights\n"
+    assert sorted(path.name for path in (folder / "src").iterdir()) == ["model.c", "model.h"]
+    assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_two_targets_have_two_folders(project: FakeProject) -> None:
+    project.run()
+    project.run(target="rv32-rvp")
+    assert sorted(path.name for path in (project.root / "build/demo").iterdir()) == ["rv32-rvp", "rv64-rvp"]

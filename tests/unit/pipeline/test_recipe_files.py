@@ -1,0 +1,93 @@
+"""Which recipes there are, and what they are called."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.errors import RecipeError
+from pipeline.loader import load_recipes
+from pipeline.recipe_files import first_sentence, recipe_names
+from pipeline.registry import default_registry
+from pipeline.session import ROOT
+from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
+
+BASE = RECIPE.replace("name: demo", "name: base\nabstract: true")
+
+
+def refused(project: FakeProject, name: str, **variables: str) -> str:
+    with project.workspace() as workspace, pytest.raises(RecipeError) as caught:
+        workspace.load(name, variables)
+    return str(caught.value)
+
+
+def test_abstract_recipe_is_extended_or_given_a_model(project: FakeProject, doit: Doit) -> None:
+    project.recipe(BASE, "base")
+    project.recipe("schema: 1\nextends: base\n", "child")
+    assert recipe_names(project.root) == ["child", "demo"]
+    assert [line.split()[0] for line in doit("list")[1].splitlines()] == ["child", "demo"]
+    assert refused(project, "base").splitlines()[0] == (
+        "recipes/base.yaml:3:11: recipe 'base' is abstract: other recipes extend it"
+    )
+    with project.workspace() as workspace:
+        assert not workspace.load("child")[0].recipe.abstract
+        assert workspace.load("base", {"model": "zoo:ds_cnn"})
+    code, _, err = doit("run", "base")
+    assert (code, "is abstract" in err) == (3, True)
+    # A pattern means recipes that run.
+    assert doit("run", "*")[0] == 0
+    assert not (project.root / "build/base").exists()
+
+
+def test_name_is_the_files(project: FakeProject) -> None:
+    project.recipe(RECIPE, "copy")
+    assert refused(project, "copy") == (
+        "recipes/copy.yaml:2:7: name: should be 'copy', as the file is called, or be left out, is 'demo'\n"
+        "    2 | name: demo\n"
+        "      |       ^"
+    )
+
+
+def test_recipe_in_a_folder_is_listed_and_run_by_name_but_not_by_star(project: FakeProject, doit: Doit) -> None:
+    project.recipe("schema: 1\nextends: demo\n", "layers/one")
+    assert recipe_names(project.root) == ["demo"]
+    assert recipe_names(project.root, nested=True) == ["demo", "layers/one"]
+    assert [line.split()[0] for line in doit("list")[1].splitlines()] == ["demo", "layers/one"]
+    assert doit("run", "*")[0] == 0
+    assert not (project.root / "build/layers/one").exists()
+    for words in (["layers/*"], ["recipe=layers/one"], ["layers/one"]):
+        assert doit("run", *words)[0] == 0
+    assert (project.root / "build/layers/one").is_dir()
+    with project.workspace() as workspace:
+        assert workspace.store.last_run("layers/one", "rv64-rvp") is not None
+    assert "did you mean 'layers/one'?" in refused(project, "layers/ome")
+
+
+def test_layers_of_the_cmsis_nn_matrix_are_the_recipes_beside_it() -> None:
+    members = load_recipes("layers/cmsis_nn", root=ROOT, registry=default_registry())
+    alone = [name for name in recipe_names(ROOT, nested=True) if "/" in name and name != "layers/cmsis_nn"]
+    assert len(alone) == 12
+    for name in alone:
+        (recipe,) = load_recipes(name, root=ROOT, registry=default_registry())
+        variant = f"{name.removeprefix('layers/')}-{recipe.target.name}"
+        (member,) = (member for member in members if member.variant == variant)
+        for part in ("model", "stages"):
+            assert getattr(recipe.recipe, part) == getattr(member.recipe, part), name
+
+
+def test_other_suffix(project: FakeProject) -> None:
+    project.write("recipes/mine.yml", RECIPE)
+    assert refused(project, "mine") == "unknown recipe 'mine'\nrename recipes/mine.yml to mine.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "# yaml-language-server: $schema=x\n# MobileNet v1 1.0/224, on\n# RISC-V. More.\nschema: 1\n# no",
+            "MobileNet v1 1.0/224, on RISC-V.",
+        ),
+        ("schema: 1\n# later\n", ""),
+    ],
+)
+def test_first_sentence(text: str, sentence: str) -> None:
+    assert first_sentence(text) == sentence

@@ -1,0 +1,298 @@
+"""What runs again and what does not, and what a failing, killed or concurrent run leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.errors import DiskFullError, PipelineError, StageCrashed, StageFailed
+from pipeline.session import ROOT, Session
+from stages.base import Job, StageError
+from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.fake_stages import FakeImport
+
+ALL = ["import", "emit", "compile", "report"]
+
+
+def test_second_run_runs_nothing(project: FakeProject) -> None:
+    first = project.run()
+    assert project.ran() == ALL
+    assert [stage.cached for stage in first.stages] == [False] * 4
+    second = project.run()
+    assert project.ran() == []
+    assert [stage.cached for stage in second.stages] == [True] * 4
+    assert second.artifacts == first.artifacts
+
+
+def test_a_b_a_runs_nothing_the_second_time(project: FakeProject) -> None:
+    a = project.run()
+    project.ran()
+    b = project.run(set="stages.emit.unroll=8")
+    assert project.ran() == ["emit", "compile", "report"]
+    again = project.run()
+    assert project.ran() == []
+    assert again.artifacts == a.artifacts
+    assert again.artifacts["emit"] != b.artifacts["emit"]
+    assert (project.root / "build/demo/rv64-rvp/firmware.elf").read_text() == "O2 4 weights\n"
+
+
+def test_touching_a_file_runs_nothing(project: FakeProject) -> None:
+    project.run()
+    project.ran()
+    for name in ("model.txt", "code/emit.py", "recipes/demo.yaml", "bin/fakecc"):
+        os.utime(project.root / name)
+    project.run()
+    assert project.ran() == []
+
+
+def test_changed_model_runs_everything(project: FakeProject) -> None:
+    project.run()
+    project.ran()
+    project.write("model.txt", "weighty\n")
+    project.run()
+    assert project.ran() == ALL
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_changed_code_runs_that_stage_and_what_follows(project: FakeProject, kind: str) -> None:
+    project.run()
+    project.ran()
+    project.edit(f"code/{kind}.py", "code", "better code")
+    project.run()
+    assert project.ran() == ALL[ALL.index(kind) :]
+
+
+def test_new_source_file_is_changed_code(project: FakeProject) -> None:
+    project.run()
+    project.ran()
+    project.write("code/emit_more.py", "")
+    project.run()
+    assert project.ran() == ALL[1:]
+
+
+def test_changed_parameter_runs_that_stage_and_what_follows(project: FakeProject) -> None:
+    project.run()
+    project.ran()
+    project.run(set="stages.compile.opt=O3")
+    assert project.ran() == ["compile", "report"]
+
+
+def test_writing_out_a_default_runs_nothing(project: FakeProject) -> None:
+    project.run()
+    project.ran()
+    project.edit("recipes/demo.yaml", "unroll: 4", "unroll: 4, window: [1, 1]")
+    project.run()
+    assert project.ran() == []
+
+
+def test_changed_tool_version_runs_its_stage_and_what_follows(project: FakeProject) -> None:
+    project.run()
+    project.ran()
+    project.tool("14.1.0")
+    project.run()
+    assert project.ran() == ["compile", "report"]
+    project.tool("13.2.0")
+    project.run()
+    assert project.ran() == []
+
+
+def test_target_runs_only_what_reads_a_changed_field(project: FakeProject) -> None:
+    project.run()
+    project.ran()
+    project.run(target="rv64-scalar")
+    # Same word_bits, so emit stands; the report names the target.
+    assert project.ran() == ["report"]
+    project.run(target="rv32-rvp")
+    assert project.ran() == ["emit", "compile", "report"]
+
+
+@pytest.mark.parametrize("damage", ["alter", "alter keeping times", "truncate", "delete", "add"])
+def test_damaged_artifact_is_found_and_rebuilt(project: FakeProject, damage: str) -> None:
+    first = project.run()
+    # Old enough that the second run remembers the files' digests.
+    time.sleep(0.06)
+    project.run()
+    project.ran()
+    victim = first.artifacts["emit"] / "src" / "model.c"
+    good, info = victim.read_bytes(), victim.stat()
+    victim.chmod(0o644)
+    if damage == "truncate":
+        victim.write_bytes(good[:-1])
+    elif damage == "delete":
+        victim.unlink()
+    elif damage == "add":
+        (victim.parent / "extra.c").write_text("int x;")
+    else:
+        with victim.open("r+b") as stream:
+            stream.write(b"9")
+        if damage == "alter keeping times":
+            os.utime(victim, ns=(info.st_atime_ns, info.st_mtime_ns))
+    project.run()
+    assert project.ran() == ["emit"]
+    assert victim.read_bytes() == good
+    assert [path.name for path in victim.parent.iterdir() if path.name == "extra.c"] == []
+
+
+def test_damaged_manifest_is_found(project: FakeProject) -> None:
+    first = project.run()
+    project.ran()
+    manifest = first.artifacts["compile"].parent / "manifest.json"
+    manifest.write_text(manifest.read_text()[:100])
+    project.run()
+    assert project.ran() == ["compile"]
+
+
+def test_artifacts_are_read_only(project: FakeProject) -> None:
+    elf = project.run().artifacts["compile"] / "firmware.elf"
+    assert elf.stat().st_mode & 0o222 == 0
+    published = project.root / "build/demo/rv64-rvp/firmware.elf"
+    assert published.stat().st_mode & 0o200
+
+
+def test_refused_input_keeps_what_is_finished(project: FakeProject) -> None:
+    project.write("model.txt", "broken\n")
+    with pytest.raises(StageFailed) as caught:
+        project.run()
+    assert str(caught.value) == "import: model.txt is corrupt\nget another"
+    assert isinstance(caught.value, StageError)
+    assert project.ran() == ["import"]
+    assert list((project.store / "building").iterdir()) == []
+    assert "failed: import: model.txt is corrupt" in (project.root / "build/demo/rv64-rvp/log.txt").read_text()
+
+
+def test_crash_points_to_the_traceback(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_MOOD", "crash")
+    with pytest.raises(StageCrashed) as caught:
+        project.run()
+    assert str(caught.value) == (
+        "emit: unexpected KeyError: 'bug in emit'\nthe traceback is in build/demo/rv64-rvp/log.txt"
+    )
+    log = (project.root / "build/demo/rv64-rvp/log.txt").read_text()
+    assert "Traceback (most recent call last)" in log
+    assert "fake_stages.py" in log
+    monkeypatch.delenv("FAKE_MOOD")
+    project.ran()
+    project.run()
+    assert project.ran() == ["emit", "compile", "report"]
+
+
+def test_full_disk_is_one_clear_error(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_MOOD", "full")
+    with pytest.raises(DiskFullError, match="no space left for the artifact store") as caught:
+        project.run()
+    assert "doit gc" in str(caught.value)
+    assert list((project.store / "building").iterdir()) == []
+
+
+def test_kill_in_the_middle_loses_nothing_finished(project: FakeProject) -> None:
+    with _start(project, "hang") as run:
+        _wait_for(lambda: list((project.store / "building").glob("*/files/src/model.c")) != [])
+        run.send_signal(signal.SIGKILL)
+    assert project.ran() == ["import", "emit"]
+    left = list((project.store / "building").iterdir())
+    assert len(left) == 1
+    assert len(list((project.store / "artifacts").glob("*/*"))) == 1
+    project.run()
+    assert project.ran() == ["emit", "compile", "report"]
+    assert list((project.store / "building").iterdir()) == []
+
+
+def test_what_a_living_run_is_building_is_left_alone(project: FakeProject) -> None:
+    with _start(project, "hang") as run:
+        _wait_for(lambda: list((project.store / "building").glob("*/files/src/model.c")) != [])
+        with project.workspace():
+            assert len(list((project.store / "building").iterdir())) == 1
+        run.kill()
+
+
+def test_two_runs_side_by_side_share_the_work(project: FakeProject) -> None:
+    with _start(project, "slow") as one, _start(project, "slow") as other:
+        outputs = [json.loads(run.communicate(timeout=30)[0]) for run in (one, other)]
+    assert [one.returncode, other.returncode] == [0, 0]
+    # Each stage ran once: whoever came second took what the first one made.
+    assert sorted(project.ran()) == sorted(ALL)
+    assert sorted(output["emit"] for output in outputs) == [False, True]
+    project.run()
+    assert project.ran() == []
+
+
+@pytest.mark.parametrize("exclusive", [True, False])
+def test_exclusive_stages_run_one_at_a_time(
+    project: FakeProject, monkeypatch: pytest.MonkeyPatch, exclusive: bool
+) -> None:
+    # Two threads meet inside the stage, unless it is exclusive: then the first one waits in vain.
+    meeting = threading.Barrier(2)
+    met: list[bool] = []
+
+    def run(stage: FakeImport, job: Job[Any]) -> None:
+        try:
+            meeting.wait(timeout=0.2)
+            met.append(True)
+        except threading.BrokenBarrierError:
+            met.append(False)
+        (job.out / "module.json").write_text("module\n")
+
+    monkeypatch.setattr(FakeImport, "run", run)
+    monkeypatch.setattr(FakeImport, "exclusive", exclusive)
+    project.write("other.txt", "another model\n")
+    models = ("model.txt", "other.txt")
+    threads = [threading.Thread(target=lambda name=name: project.run(until="import", model=name)) for name in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert met == [not exclusive, not exclusive]
+
+
+def test_stage_alone_needs_what_it_consumes(project: FakeProject) -> None:
+    with project.workspace() as workspace:
+        session = Session(workspace, workspace.plan("demo"))
+        with pytest.raises(PipelineError, match="compile: the artifact of 'emit' is not in the store; run emit first"):
+            session.run(session.plan["compile"])
+
+
+def test_until_stops_early_and_publishes_nothing(project: FakeProject) -> None:
+    (project.root / "bin" / "fakecc").unlink()
+    result = project.run(until="emit")
+    assert list(result.artifacts) == ["import", "emit"]
+    assert result.report is None
+    assert not (project.root / "build/demo/rv64-rvp/firmware.elf").exists()
+
+
+def test_log_has_tools_stages_and_their_lines(project: FakeProject) -> None:
+    project.run()
+    log = project.root / "build/demo/rv64-rvp/log.txt"
+    first = log.read_text()
+    assert f"compile uses fakecc 13.2.0 {project.root}/bin/fakecc" in first
+    assert "import    | import says hello" in first
+    assert "compile   | fakecc (x) 13.2.0" in first
+    project.run()
+    second = log.read_text()
+    assert "compile   | cached; made" in second
+    assert "compile   | fakecc (x) 13.2.0" in second
+
+
+def _start(project: FakeProject, mood: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("fake_stages.py")), str(project.root)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "FAKE_MOOD": mood},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _wait_for(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, "the other process did not get there"
+        time.sleep(0.01)

@@ -1,0 +1,192 @@
+"""The store by itself."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.errors import DiskFullError, StoreError
+from pipeline.store import Artifact, Store
+
+Log = Callable[[str], None]
+
+
+def ingredients(**parameters: Any) -> dict[str, Any]:
+    return {"stage": "emit", "parameters": parameters}
+
+
+def write(out: Path, log: Log) -> None:
+    (out / "sub").mkdir()
+    (out / "sub" / "a.c").write_text("int a;\n")
+    (out / "run.sh").write_text("#!/bin/sh\n")
+    (out / "run.sh").chmod(0o755)
+    log("wrote a.c")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def make(store: Store, n: int = 0, **options: Any) -> Artifact:
+    return store.make(ingredients(n=n), write, recipe="demo", **options)[0]
+
+
+def test_manifest_says_what_it_is(store: Store) -> None:
+    artifact = make(store, 3)
+    manifest = json.loads((artifact.folder / "manifest.json").read_text())
+    assert manifest["key"] == artifact.folder.name == artifact.key
+    assert (manifest["stage"], manifest["recipe"]) == ("emit", "demo")
+    assert manifest["ingredients"] == ingredients(n=3)
+    assert manifest["files"]["sub/a.c"]["size"] == 7
+    assert len(manifest["files"]["sub/a.c"]["sha256"]) == 64
+    assert list(manifest["files"]) == ["run.sh", "sub/a.c"]
+    assert manifest["seconds"] >= 0
+    assert artifact.log == "wrote a.c\n"
+
+
+def test_files_are_read_only_and_keep_the_executable_bit(store: Store) -> None:
+    artifact = make(store)
+    assert (artifact.files / "sub/a.c").stat().st_mode & 0o777 == 0o444
+    assert (artifact.files / "run.sh").stat().st_mode & 0o777 == 0o555
+
+
+def test_found_again_by_another_store_object(store: Store) -> None:
+    artifact = make(store)
+    again = Store(store.folder).find(artifact.key)
+    assert again is not None and again.folder == artifact.folder
+    assert store.find("0" * 64) is None
+
+
+def test_made_once_unless_forced(store: Store) -> None:
+    artifact = make(store)
+    made, cached = store.make(ingredients(n=0), write, recipe="demo")
+    assert cached and made.folder == artifact.folder
+    inode = (artifact.files / "sub/a.c").stat().st_ino
+    _, cached = store.make(ingredients(n=0), write, recipe="demo", force=True)
+    assert not cached
+    assert (artifact.files / "sub/a.c").stat().st_ino != inode
+
+
+def test_failure_leaves_nothing(store: Store) -> None:
+    def fail(out: Path, log: Log) -> None:
+        (out / "half").write_text("")
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        store.make(ingredients(), fail, recipe="demo")
+    assert list((store.folder / "building").iterdir()) == []
+    assert list((store.folder / "artifacts").iterdir()) == []
+
+
+def test_failed_remake_keeps_the_old_artifact(store: Store) -> None:
+    artifact = make(store)
+
+    def fail(out: Path, log: Log) -> None:
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError):
+        store.make(ingredients(n=0), fail, recipe="demo", force=True)
+    assert store.find(artifact.key) is not None
+
+
+def test_full_disk_while_finishing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DiskFullError, match="no space left for the artifact store"):
+        make(store)
+    assert list((store.folder / "building").iterdir()) == []
+    monkeypatch.undo()
+    assert make(store).files.is_dir()
+
+
+def test_link_is_no_content(store: Store) -> None:
+    def link(out: Path, log: Log) -> None:
+        (out / "link").symlink_to("/etc/hostname")
+
+    with pytest.raises(StoreError, match="link is something else"):
+        store.make(ingredients(), link, recipe="demo")
+
+
+def test_store_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"cannot be used: Not a directory\nset FIRMLINE_STORE"):
+        Store(tmp_path / "file" / "store")
+
+
+def test_lock_that_cannot_be_opened(store: Store) -> None:
+    (store.folder / "locks" / "store.lock").mkdir()
+    with pytest.raises(StoreError, match="cannot be used: Is a directory"), store.in_use():
+        pass
+
+
+def test_loser_of_a_race_takes_the_winners_artifact(store: Store) -> None:
+    started, waited, made = threading.Event(), threading.Event(), []
+
+    def slow(out: Path, log: Log) -> None:
+        started.set()
+        assert waited.wait(10)
+        made.append("winner")
+
+    def lose(out: Path, log: Log) -> None:
+        made.append("loser")
+
+    winner = threading.Thread(target=lambda: store.make(ingredients(), slow, recipe="demo"))
+    winner.start()
+    assert started.wait(10)
+    _, cached = Store(store.folder).make(ingredients(), lose, recipe="demo", waiting=waited.set)
+    winner.join()
+    assert cached
+    assert made == ["winner"]
+
+
+def test_trim_by_age(store: Store) -> None:
+    old, young = make(store, 1), make(store, 2)
+    os.utime(old.folder, (time.time() - 10 * 86400,) * 2)
+    size = sum(path.stat().st_size for path in old.folder.rglob("*") if path.is_file())
+    assert store.trim(days=7) == (1, size)
+    assert store.find(old.key) is None
+    assert store.find(young.key) is not None
+
+
+def test_use_renews_the_age(store: Store) -> None:
+    artifact = make(store)
+    os.utime(artifact.folder, (time.time() - 10 * 86400,) * 2)
+    store.mark_used(artifact)
+    assert store.trim(days=7)[0] == 0
+
+
+def test_trim_by_size_takes_the_oldest(store: Store) -> None:
+    artifacts = [make(store, n) for n in range(3)]
+    for age, artifact in enumerate(reversed(artifacts)):
+        os.utime(artifact.folder, (time.time() - 100 * (age + 1),) * 2)
+    one = sum(path.stat().st_size for path in artifacts[0].folder.rglob("*") if path.is_file())
+    assert store.trim(size=2 * one + 50)[0] == 1
+    assert [store.find(artifact.key) is not None for artifact in artifacts] == [False, True, True]
+
+
+def test_trim_waits_for_no_run(store: Store) -> None:
+    with store.in_use(), pytest.raises(StoreError, match="in use by a run"):
+        Store(store.folder).trim(days=0)
+    assert store.trim(days=0) == (0, 0)
+
+
+def test_last_run(store: Store) -> None:
+    store.remember_keys("demo", "host", {"import": "a"})
+    store.remember_keys("demo", "host", {"emit": "b"}, ["model=x"])
+    # A target that never ran is compared with the one that did.
+    for target in ("host", "rv64-rvp"):
+        last = store.last_run("demo", target)
+        assert last is not None
+        assert (last.target, last.changes, last.keys) == ("host", ("model=x",), {"import": "a", "emit": "b"})
+    assert store.last_run("other", "host") is None

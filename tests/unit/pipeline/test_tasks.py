@@ -1,0 +1,164 @@
+"""`doit run recipe=NAME`, through doit itself, in a project with small stages."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from pipeline.tasks import recipes_named, wants_traceback
+from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
+
+
+def test_run_prints_a_line_per_stage_and_the_table(project: FakeProject, doit: Doit) -> None:
+    code, out, err = doit("run", "recipe=demo")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert [line.split()[:2] for line in lines[:4]] == [
+        ["import", "ran"],
+        ["emit", "ran"],
+        ["compile", "ran"],
+        ["report", "ran"],
+    ]
+    assert lines[4:] == ["42 instructions, 4 stages", "build/demo/rv64-rvp/"]
+    project.ran()
+    code, out, _ = doit("recipe=demo")
+    assert [line.split()[1] for line in out.splitlines()[:4]] == ["cached"] * 4
+    assert project.ran() == []
+
+
+def test_a_b_a_with_doit(project: FakeProject, doit: Doit) -> None:
+    doit("recipe=demo")
+    doit("recipe=demo", "target=rv32-rvp")
+    project.ran()
+    assert doit("recipe=demo")[0] == 0
+    assert project.ran() == []
+
+
+def test_several_recipes_on_threads(project: FakeProject, doit: Doit) -> None:
+    project.recipe(RECIPE.replace("name: demo", "name: other").replace("O2", "O3"), "other")
+    code, out, err = doit("run", "-n", "2", "-P", "thread", "recipe=demo,other")
+    assert (code, err) == (0, "")
+    # import and emit are the same actions for both recipes.
+    assert sorted(project.ran()) == ["compile", "compile", "emit", "import", "report", "report"]
+    assert "demo:compile" in out and "other:compile" in out
+    assert (project.root / "build/other/rv64-rvp/firmware.elf").read_text().startswith("O3")
+
+
+def test_one_stage_and_what_it_needs(project: FakeProject, doit: Doit) -> None:
+    assert doit("run", "recipe=demo", "demo:emit")[0] == 0
+    assert project.ran() == ["import", "emit"]
+
+
+def test_always_execute_makes_the_artifact_again(project: FakeProject, doit: Doit) -> None:
+    doit("recipe=demo")
+    project.ran()
+    assert doit("run", "-a", "recipe=demo")[0] == 0
+    assert project.ran() == ["import", "emit", "compile", "report"]
+
+
+def test_stage_error_is_short_and_stops(project: FakeProject, doit: Doit) -> None:
+    project.write("model.txt", "broken\n")
+    code, out, err = doit("recipe=demo")
+    assert code == 1
+    assert err == "ERROR: import: model.txt is corrupt\nget another\n"
+    assert project.ran() == ["import"]
+    assert "Traceback" not in out
+
+
+def test_crash_is_short_and_points_to_the_log(
+    project: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_MOOD", "crash")
+    code, _, err = doit("recipe=demo")
+    assert code == 1
+    assert err == ("ERROR: emit: unexpected KeyError: 'bug in emit'\nthe traceback is in build/demo/rv64-rvp/log.txt\n")
+    monkeypatch.setenv("FIRMLINE_TRACEBACK", "1")
+    _, _, err = doit("recipe=demo")
+    assert "Traceback (most recent call last)" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [(["run", "-v", "2"], True), (["-v2", "recipe=a"], True), (["--verbosity=2"], True), (["run", "-v", "1"], False)],
+)
+def test_traceback_is_asked_for(monkeypatch: pytest.MonkeyPatch, arguments: list[str], wanted: bool) -> None:
+    monkeypatch.setattr(sys, "argv", ["doit", *arguments])
+    assert wants_traceback() is wanted
+
+
+def test_mistake_in_the_recipe_is_short(project: FakeProject, doit: Doit) -> None:
+    project.edit("recipes/demo.yaml", "unroll: 4", "unrol: 4")
+    code, out, err = doit("recipe=demo")
+    assert code >= 1
+    assert out == ""
+    assert err.startswith("ERROR: recipes/demo.yaml:6:10: unknown key 'unrol'; did you mean 'unroll'?\n")
+    assert len(err.splitlines()) <= 5
+
+
+def test_unknown_argument(doit: Doit) -> None:
+    code, _, err = doit("run", "recip=demo")
+    assert code >= 1
+    assert err.startswith("ERROR: unknown argument 'recip='; did you mean 'recipe'?\nknown arguments: recipe, target")
+
+
+def test_no_recipe_lists_them(doit: Doit) -> None:
+    code, _, err = doit("run")
+    assert code >= 1
+    assert err == "ERROR: which recipe? `doit run recipe=NAME`\nknown recipes: demo\n"
+
+
+def test_list_shows_recipes_and_their_stages(doit: Doit) -> None:
+    code, out, _ = doit("list")
+    assert (code, out.split()[0]) == (0, "demo")
+    code, out, _ = doit("list", "--all", "recipe=demo")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()] == [
+        "demo",
+        "demo:compile",
+        "demo:emit",
+        "demo:import",
+        "demo:publish",
+        "demo:report",
+    ]
+
+
+def test_recipe_as_a_task(project: FakeProject, doit: Doit) -> None:
+    code, out, _ = doit("run", "demo")
+    assert code == 0
+    assert project.ran() == ["import", "emit", "compile", "report"]
+    assert out.endswith("42 instructions, 4 stages\nbuild/demo/rv64-rvp/\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("run", []),
+        ("run -n 2 demo", ["demo"]),
+        ("run demo:emit demo:publish", ["demo"]),
+        ("run 'd*'", ["demo", "dune"]),
+        ("run dune:kws-host", ["dune:kws-host"]),
+        ("run dune:kws-host:emit dune:ad-host", ["dune:kws-host", "dune:ad-host"]),
+        ("run dune:*-host", ["dune:*-host"]),
+        ("run dune dune:kws-host", ["dune"]),
+        ("run recipe=demo unknown", []),
+    ],
+)
+def test_recipes_are_named_by_their_tasks(project: FakeProject, words: str, expected: list[str]) -> None:
+    project.recipe(RECIPE, "dune")
+    assert recipes_named(words.replace("'", "").split(), project.root, project.registry) == expected
+
+
+def test_task_names_need_no_recipe_argument(project: FakeProject, doit: Doit) -> None:
+    assert doit("run", "demo:emit")[0] == 0
+    assert project.ran() == ["import", "emit"]
+    assert doit("run", "-a", "demo")[0] == 0
+    assert project.ran() == ["import", "emit", "compile", "report"]
+
+
+def test_a_recipe_that_fails_stops_itself_only(project: FakeProject, doit: Doit) -> None:
+    project.recipe(RECIPE.replace("demo", "other").replace("model.txt", "broken.txt"), "other")
+    project.write("broken.txt", "broken\n")
+    code, out, err = doit("run", "recipe=other,demo")
+    assert (code, err) == (1, "ERROR: import: model.txt is corrupt\nget another\n")
+    assert "build/demo/rv64-rvp/" in out

@@ -1,0 +1,134 @@
+"""Finding tools and their versions."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import ToolError
+from pipeline.tools import Tools
+from stages.base import Tool
+from tests.unit.pipeline.conftest import FakeProject
+
+FAKECC = Tool("fakecc", command="fakecc", minimum="12", install="apt-get install fakecc")
+
+
+def tools(project: FakeProject) -> Tools:
+    return Tools(project.root / "tools.json")
+
+
+def test_version_is_asked_once(project: FakeProject) -> None:
+    found = tools(project).identify(FAKECC)
+    assert (found.name, found.version, found.path) == ("fakecc", "13.2.0", str(project.root / "bin/fakecc"))
+    assert tools(project).identify(FAKECC) == found
+    assert (project.root / "asked.txt").read_text() == "asked\n"
+
+
+def test_changed_program_is_asked_again(project: FakeProject) -> None:
+    tools(project).identify(FAKECC)
+    project.tool("14.0.1")
+    assert tools(project).identify(FAKECC).version == "14.0.1"
+
+
+def test_too_old(project: FakeProject) -> None:
+    project.tool("9.3.0")
+    with pytest.raises(ToolError) as caught:
+        tools(project).identify(FAKECC)
+    assert str(caught.value) == (
+        f"fakecc is too old: found 9.3.0 ({project.root}/bin/fakecc), 12 or newer is needed\n"
+        "install it: apt-get install fakecc"
+    )
+
+
+def test_missing(project: FakeProject) -> None:
+    with pytest.raises(ToolError) as caught:
+        tools(project).identify(Tool("gcc", command="no-such-gcc", minimum="12", install="apt-get install gcc"))
+    assert str(caught.value) == (
+        "no-such-gcc is not on PATH; gcc 12 or newer is needed\ninstall it: apt-get install gcc"
+    )
+
+
+def test_does_not_run(project: FakeProject) -> None:
+    project.write("bin/fakecc", "#!/no/such/interpreter\n")
+    with pytest.raises(ToolError, match="fakecc --version does not run"):
+        tools(project).identify(FAKECC)
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("gcc (Debian 12.2.0-14) 12.2.0", "12.2.0"),
+        ("riscv64-unknown-elf-gcc (13.2.0-11ubuntu1+12) 13.2.0", "13.2.0"),
+        ("arm-none-eabi-gcc (15:12.2.rel1-1) 12.2.1 20221205", "12.2.1"),
+        ("QEMU emulator version 7.2.11 (Debian 1:7.2+dfsg-7+deb12u7)", "7.2.11"),
+        ("fake", ""),
+    ],
+)
+def test_versions_of_real_programs(project: FakeProject, line: str, version: str) -> None:
+    program = project.write("bin/other", f"#!/bin/sh\necho '{line}'\n")
+    program.chmod(0o755)
+    assert tools(project).identify(Tool("other", command="other")).version == version
+
+
+@pytest.mark.parametrize(("found", "minimum", "enough"), [
+    ("12.0", "12", True), ("12", "12.0", True), ("12.10", "12.9", True), ("11.9", "12", False), ("2.0.0rc1", "2", True),
+])  # fmt: skip
+def test_versions_compare_by_number(project: FakeProject, found: str, minimum: str, enough: bool) -> None:
+    project.tool(found)
+    tool = Tool("fakecc", command="fakecc", minimum=minimum)
+    if enough:
+        assert tools(project).identify(tool).version == found
+    else:
+        with pytest.raises(ToolError, match="too old"):
+            tools(project).identify(tool)
+
+
+PICOLIBC = '#define _NEWLIB_VERSION "4.1.0"\n#define __PICOLIBC_VERSION__ "1.8"'
+GLIBC = "#define __GLIBC__ 2\n#define __USE_MISC 1\n#define __GLIBC_MINOR__ 36"
+
+
+@pytest.mark.parametrize(
+    ("macros", "version"),
+    [(PICOLIBC, "picolibc 1.8"), ('#define _NEWLIB_VERSION "3.3.0"', "newlib 3.3.0"), (GLIBC, "glibc 2.36"), ("", "")],
+)
+def test_c_libraries_are_told_by_their_macros(project: FakeProject, macros: str, version: str) -> None:
+    c_library(project, macros)
+    assert tools(project).identify(LIBRARY).version == version
+
+
+def test_c_library_is_asked_again_when_its_header_changes(project: FakeProject) -> None:
+    c_library(project, '#define _NEWLIB_VERSION "3.3.0"')
+    assert [tools(project).identify(LIBRARY).version for _ in range(2)] == ["newlib 3.3.0"] * 2
+    assert (project.root / "asked.txt").read_text() == "asked\n"
+    c_library(project, '#define _NEWLIB_VERSION "4.2.0"')
+    assert tools(project).identify(LIBRARY).version == "newlib 4.2.0"
+
+
+def test_c_library_of_a_real_compiler(tmp_path: Path) -> None:
+    """`confstr` is the C library's own word for its version."""
+    library = Tool("C library", command="gcc", c_flags=())
+    assert Tools(tmp_path / "tools.json").identify(library).version == os.confstr("CS_GNU_LIBC_VERSION")
+
+
+LIBRARY = Tool("C library", command="libcc", c_flags=("-mcpu=x",))
+
+
+def c_library(project: FakeProject, macros: str) -> None:
+    """A compiler, unchanged, that finds a header with these macros, as `-E -dD` prints it."""
+    header = project.write("include/stdlib.h", macros)
+    compiler = project.root / "bin/libcc"
+    if not compiler.exists():
+        script = f"#!/bin/sh\necho asked >>{project.root}/asked.txt\necho '# 1 \"{header}\"'\ncat {header}\n"
+        project.write("bin/libcc", script).chmod(0o755)
+
+
+def test_package(tmp_path: Path) -> None:
+    found = Tools(tmp_path / "tools.json").identify(Tool("pytest", package="pytest", minimum="1"))
+    assert (found.path, found.version) == ("", pytest.__version__)
+    with pytest.raises(ToolError) as caught:
+        Tools(tmp_path / "tools.json").identify(Tool("x", package="no-such-package", install="pip install x"))
+    assert (
+        str(caught.value) == "Python package no-such-package is not installed; x is needed\ninstall it: pip install x"
+    )

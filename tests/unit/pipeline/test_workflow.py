@@ -1,0 +1,68 @@
+"""The GitHub Actions workflow: it runs every recipe on its targets, and through ./bootstrap."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipeline.loader import load_recipes
+from pipeline.recipe_files import recipe_names
+from pipeline.registry import default_registry
+from pipeline.session import ROOT
+
+WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
+JOBS: dict[str, Any] = WORKFLOW["jobs"]
+
+
+def test_matrix_is_the_expansion_of_the_recipes(tmp_path: Path) -> None:
+    """Each sub-recipe of each recipe is run by exactly one job, with the command that the workflow prints."""
+    command = re.search(r"\$\(\./bootstrap (.*?)\)", JOBS["plan"]["steps"][-1]["run"])
+    assert command is not None
+    done = subprocess.run(
+        [sys.executable, "-m", *command[1].split()],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "FIRMLINE_STORE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # GitHub reads one line.
+    assert done.stdout.count("\n") == 1
+    registry = default_registry()
+    jobs = [
+        loaded.title + "@" + loaded.target.name
+        for entry in json.loads(done.stdout)
+        for loaded in load_recipes(entry["recipe"], root=ROOT, registry=registry, variables={"target": entry["target"]})
+    ]
+    expected = [
+        loaded.title + "@" + loaded.target.name
+        for name in recipe_names(ROOT)
+        for loaded in load_recipes(name, root=ROOT, registry=registry)
+    ]
+    assert sorted(jobs) == sorted(expected)
+    assert JOBS["recipe"]["strategy"]["matrix"] == {"include": "${{ fromJSON(needs.plan.outputs.include) }}"}
+    assert JOBS["plan"]["outputs"]["include"] == "${{ steps.expand.outputs.include }}"
+    assert JOBS["recipe"]["needs"] == "plan"
+
+
+def test_commands_run_in_the_project_environment() -> None:
+    runs = [step["run"] for job in JOBS.values() for step in job["steps"] if "run" in step]
+    assert [run for run in runs if re.search(r"\b(doit|pytest|ruff|mypy)\b", run) and "./bootstrap" not in run] == []
+    assert JOBS["test"]["steps"][-1]["run"] == ".ci/run"
+    tools = [line for line in (ROOT / ".ci/run").read_text().splitlines() if re.search(r"\b(pytest|ruff|mypy)\b", line)]
+    assert len(tools) == 3 and all(line.startswith("./bootstrap ") for line in tools)
+
+
+def test_store_is_the_cache() -> None:
+    (cache,) = [step["with"] for step in JOBS["recipe"]["steps"] if step.get("uses", "").startswith("actions/cache@")]
+    assert cache["path"] == ".firmline/store"
+    prefixes = cache["restore-keys"].split("\n")
+    assert cache["key"].endswith("-${{ hashFiles('requirements-lock.txt') }}-${{ github.sha }}")
+    assert all(cache["key"].startswith(prefix) for prefix in prefixes)

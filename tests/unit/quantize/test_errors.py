@@ -1,0 +1,62 @@
+"""What a user reads when a model has no integer form: the operator, its index, its tensors, and what would work."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.models.builder import ModelBuilder
+from tests.support.integer import integer_graph
+
+
+def message(builder: ModelBuilder, *outputs: object) -> str:
+    builder.output(*outputs)  # type: ignore[arg-type]
+    with pytest.raises(StageError) as error:
+        integer_graph(builder.build())
+    assert 1 <= len(str(error.value).splitlines()) <= 5
+    return str(error.value)
+
+
+def test_int8_concatenation_of_other_scales() -> None:
+    builder = ModelBuilder()
+    a, b = builder.input("a", (1, 4), "int8", 0.1, 0), builder.input("b", (1, 4), "int8", 0.2, 0)
+    text = message(builder, builder.concatenation([a, b], out=(0.1, 0), name="joined"))
+    assert text.startswith("operator 0 (CONCATENATION) 'joined' joins tensors of different scales")
+    assert "'a' int8[1, 4], 'b' int8[1, 4] -> 'joined' int8[1, 8]" in text
+
+
+def test_an_operator_without_integer_arithmetic() -> None:
+    builder = ModelBuilder()
+    x = builder.relu(builder.input("x", (1, 4, 4, 2), "int8", 0.1, 0))
+    y = builder.tensor("larger", (1, 8, 8, 2), "int8", 0.1, 0)
+    size = builder.constant("size", np.array([8, 8], np.int32))
+    fields = {"alignCorners": False, "halfPixelCenters": False}
+    builder.operator("RESIZE_BILINEAR", [x, size], [y], "ResizeBilinearOptions", fields)
+    text = message(builder, y)
+    assert text.startswith("operator 1 (RESIZE_BILINEAR) 'larger' has no integer form")
+    assert "RESIZE_NEAREST_NEIGHBOR" in text.splitlines()[-1]
+
+
+def test_softmax_on_another_output_scale() -> None:
+    builder = ModelBuilder()
+    x = builder.input("x", (1, 4), "int8", 0.1, 0)
+    y = builder.tensor("probabilities", (1, 4), "int8", 0.02, -128)
+    builder.operator("SOFTMAX", [x], [y], "SoftmaxOptions", {"beta": 1.0}, version=2)
+    text = message(builder, y)
+    assert "has an output with scale 0.02 and zero point -128, not 1/256 and -128" in text
+
+
+def test_hard_swish_with_a_scale_too_fine() -> None:
+    builder = ModelBuilder()
+    x = builder.input("x", (1, 4), "int8", 0.5, 0)
+    text = message(builder, builder.hard_swish(x, out=(0.001, 0)))
+    assert "the output's scale is below 1/128 of the input's" in text
+
+
+def test_16_bit_activations() -> None:
+    builder = ModelBuilder()
+    x = builder.input("x", (1, 4), "int16", 0.1, 0)
+    y = builder.tensor("y", (1, 4), "int16", 0.1, 0)
+    builder.operator("TANH", [x], [y])
+    assert "int16" in message(builder, y)

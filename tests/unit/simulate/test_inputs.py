@@ -1,0 +1,169 @@
+"""The inputs of a run: what is drawn, what is read from files, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from stages.base import StageError
+from stages.simulate import InputsConfig
+from stages.simulate.inputs import external_files, make_inputs
+
+INT8 = {"name": "x", "dtype": "int8", "shape": [1, 4, 5], "bytes": 20}
+UINT8 = {**INT8, "dtype": "uint8"}
+FLOAT = {**INT8, "dtype": "float32", "bytes": 80}
+
+
+def arrays(config: InputsConfig, port: dict, files: dict[str, Path] | None = None) -> list[np.ndarray]:
+    made = make_inputs(config, [port], files or {})
+    return [np.frombuffer(one.data, port["dtype"]).reshape(port["shape"]) for one in made]
+
+
+def test_order_is_random_then_extremes_then_files(tmp_path):
+    (tmp_path / "a.bin").write_bytes(bytes(range(20)))
+    np.save(tmp_path / "b.npy", np.arange(40, dtype=np.int8).reshape(2, 4, 5))
+    files = {name: tmp_path / name for name in ("a.bin", "b.npy")}
+    made = make_inputs(InputsConfig(random=2, files=tuple(files)), [INT8], files)
+    assert [one.name for one in made] == [
+        "random input 0 of seed 1",
+        "random input 1 of seed 1",
+        "all minimum",
+        "all maximum",
+        "a.bin",
+        "b.npy[0]",
+        "b.npy[1]",
+    ]
+    assert made[-3].data == bytes(range(20))
+    assert made[-1].data == bytes(range(20, 40))
+
+
+@pytest.mark.parametrize(
+    ("port", "low", "high"), [(INT8, -128, 127), (UINT8, 0, 255), (FLOAT, -1.0, 1.0)], ids=["int8", "uint8", "float32"]
+)
+def test_extremes_are_the_ends_of_the_range_and_random_fills_it(port, low, high):
+    wide = {**port, "shape": [5000], "bytes": 5000 * np.dtype(port["dtype"]).itemsize}
+    drawn, minimum, maximum = arrays(InputsConfig(random=1), wide)
+    assert np.all(minimum == low)
+    assert np.all(maximum == high)
+    assert low <= drawn.min() < low + (high - low) / 50
+    assert high - (high - low) / 50 < drawn.max() <= high
+
+
+def test_seed_and_index_decide_what_is_drawn():
+    first, second = arrays(InputsConfig(random=2, extremes=False), INT8)
+    assert not np.array_equal(first, second)
+    assert np.array_equal(arrays(InputsConfig(random=1, extremes=False), INT8)[0], first)
+    assert not np.array_equal(arrays(InputsConfig(random=1, seed=2, extremes=False), INT8)[0], first)
+
+
+def test_inputs_of_a_network_with_two_lie_one_after_the_other():
+    (one,) = make_inputs(InputsConfig(random=1, extremes=False), [INT8, FLOAT], {})
+    assert len(one.data) == 100
+
+
+def test_npy_holds_one_inference_for_each_step_of_its_first_axis(tmp_path):
+    stored = np.arange(60, dtype=np.int8).reshape(3, 4, 5)
+    np.save(tmp_path / "x.npy", stored)
+    files = {"x.npy": tmp_path / "x.npy"}
+    read = arrays(InputsConfig(random=0, extremes=False, files=("x.npy",)), INT8, files)
+    assert np.array_equal(np.stack(read)[:, 0], stored)
+
+
+def test_labels_go_to_the_inferences_from_files(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((2, 1, 4, 5), np.int8))
+    np.save(tmp_path / "y.npy", np.array([7, 3]))
+    config = InputsConfig(random=1, extremes=False, files=("x.npy",), labels="y.npy")
+    made = make_inputs(config, [INT8], external_files(config, tmp_path))
+    assert [one.label for one in made] == [None, 7, 3]
+
+
+def test_globs_are_expanded_in_order_and_labels_are_files_too(tmp_path):
+    for name in ("b.bin", "a.bin", "c.txt"):
+        (tmp_path / name).write_bytes(b"")
+    found = external_files(InputsConfig(files=("*.bin", "c.txt"), labels="y.npy"), tmp_path)
+    assert list(found) == ["a.bin", "b.bin", "c.txt", "labels"]
+    assert found["labels"] == tmp_path / "y.npy"
+    absolute = external_files(InputsConfig(files=(f"{tmp_path}/*.bin",)), Path("/"))
+    assert [path.name for path in absolute.values()] == ["a.bin", "b.bin"]
+
+
+def test_glob_without_a_match_is_refused(tmp_path):
+    with pytest.raises(StageError, match=r"no file matches \*\.bin"):
+        external_files(InputsConfig(files=("*.bin",)), tmp_path)
+
+
+def save(tmp_path: Path, array: np.ndarray) -> dict[str, Path]:
+    np.save(tmp_path / "x.npy", array)
+    return {"x.npy": tmp_path / "x.npy"}
+
+
+@pytest.mark.parametrize(
+    ("array", "told"),
+    [
+        (np.zeros((2, 4, 5), np.uint8), "holds uint8, the network's input x is int8"),
+        (np.zeros((2, 5, 4), np.int8), r"has shape \[2, 5, 4\], the network's input x is \[1, 4, 5\]"),
+        (np.zeros((0, 4, 5), np.int8), "it holds no inference"),
+    ],
+)
+def test_npy_that_does_not_fit_the_input_is_refused(tmp_path, array, told):
+    with pytest.raises(StageError, match=told):
+        make_inputs(InputsConfig(files=("x.npy",)), [INT8], save(tmp_path, array))
+
+
+def test_npy_for_a_network_with_two_inputs_is_refused(tmp_path):
+    with pytest.raises(StageError, match="the network has 2 inputs"):
+        make_inputs(InputsConfig(files=("x.npy",)), [INT8, INT8], save(tmp_path, np.zeros((1, 4, 5), np.int8)))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("x.bin", b"123", r"has 3 bytes, one inference takes 20 \(x \[1, 4, 5\] int8\)"),
+        ("x.bin", bytes(40), "has 40 bytes, one inference takes 20"),
+        ("x.npy", b"nonsense", r"is not a \.npy file"),
+        ("x.npy", b"\x93NUMPY", "cut short"),
+        ("x.png", bytes(20), r"x\.png ends in \.png; an input is a \.bin or a \.npy file"),
+        ("x", bytes(20), "ends in nothing"),
+    ],
+)
+def test_damaged_file_is_refused(tmp_path, name, content, told):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(StageError, match=told):
+        make_inputs(InputsConfig(files=(name,)), [INT8], {name: tmp_path / name})
+
+
+@pytest.mark.parametrize("labels", [np.zeros(3, np.int64), np.zeros((2, 1), np.int64), np.zeros(2, np.float32)])
+def test_labels_that_do_not_fit_are_refused(tmp_path, labels):
+    np.save(tmp_path / "y.npy", labels)
+    files = {**save(tmp_path, np.zeros((2, 4, 5), np.int8)), "labels": tmp_path / "y.npy"}
+    with pytest.raises(StageError, match="is not one integer class for each of the 2 inferences"):
+        make_inputs(InputsConfig(files=("x.npy",), labels="y.npy"), [INT8], files)
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [
+        (np.array([1, 10]), "label 10 of inference 1 is no class: the network's first output has classes 0 to 9"),
+        (np.array([-1, 3]), "label -1 of inference 0 is no class"),
+        (np.array([{}, {}]), "holds Python objects instead of numbers"),
+    ],
+)
+def test_labels_that_are_no_classes_are_refused(tmp_path, labels, told):
+    np.save(tmp_path / "y.npy", labels)
+    files = {**save(tmp_path, np.zeros((2, 4, 5), np.int8)), "labels": tmp_path / "y.npy"}
+    with pytest.raises(StageError, match=told) as raised:
+        make_inputs(InputsConfig(files=("x.npy",), labels="y.npy"), [INT8], files, classes=10)
+    assert "pickle" not in str(raised.value)
+
+
+def test_the_number_of_random_inputs_is_bounded():
+    with pytest.raises(ValidationError, match="less than or equal to 10000"):
+        InputsConfig(random=100_000_000)
+
+
+def test_nothing_to_run_is_refused():
+    with pytest.raises(StageError, match="there is no input"):
+        make_inputs(InputsConfig(random=0, extremes=False), [INT8], {})

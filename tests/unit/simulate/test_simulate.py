@@ -1,0 +1,156 @@
+"""The simulate stage on a hand-written model: outputs against numpy, counts, and what a user sees when it fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stages.base import Job, StageError
+from stages.compile.firmware import compile_firmware
+from stages.simulate import STAGE, InputsConfig, SimulateConfig
+from stages.simulate.firmware import run_firmware
+from stages.targets.load import load_target
+from tests.support.tiny_model import SIZE, reference, write_tiny_model
+
+RISCV = ["rv64-rvp", "rv32-rvp", "rv64-scalar", "rv32-scalar"]
+ARM = ["cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "aarch64", "aarch64-dotprod"]
+TARGETS = [*RISCV, *ARM, "host"]
+
+
+def firmware(folder: Path, target: str, fault: str = "") -> tuple[Path, dict]:
+    """A compiled tiny model and its description."""
+    model = write_tiny_model(folder / "emit" / "src", fault=fault)
+    (folder / "emit" / "model.json").write_text(json.dumps(model))
+    (folder / "compile").mkdir()
+    compile_firmware(folder / "emit" / "src", model, load_target(target), folder / "compile")
+    return folder / "compile" / "firmware.elf", model
+
+
+def simulate(folder: Path, target: str, **options) -> Path:
+    """Runs the stage on what `firmware` left; returns the artifact's folder."""
+    out = folder / "simulate"
+    out.mkdir()
+    inputs = {kind: folder / kind for kind in ("emit", "compile")}
+    STAGE.run(Job(SimulateConfig(**options), None, load_target(target), inputs, out))
+    return out
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_outputs_and_traces_are_those_of_numpy(tmp_path, target):
+    firmware(tmp_path, target)
+    out = simulate(tmp_path, target)
+    x = np.fromfile(out / "inputs.bin", np.int8, offset=24).reshape(-1, SIZE)
+    added, rectified = reference(x)
+    assert len(x) == len(json.loads((out / "inputs.json").read_text())["names"]) == 6
+    assert np.array_equal(np.fromfile(out / "outputs.bin", np.int8).reshape(-1, SIZE), rectified)
+    trace = np.fromfile(out / "trace.bin", np.int8).reshape(-1, 2, SIZE)
+    assert np.array_equal(trace, np.stack([added, rectified], axis=1))
+
+
+@pytest.mark.parametrize("target", ["rv64-scalar", "rv32-scalar", "cortex-m4", "cortex-m33", "aarch64"])
+def test_counts_do_not_depend_on_tracing_and_repeat_exactly(tmp_path, target):
+    elf, _ = firmware(tmp_path, target)
+    data = np.arange(SIZE, dtype=np.int8).tobytes()
+    runs = [
+        run_firmware(elf, load_target(target), [data] * 2, layers=2, output_bytes=SIZE, trace=trace)
+        for trace in (False, True, True)
+    ]
+    assert runs[0].trace == b""
+    assert runs[1].counts == runs[2].counts
+    for run in runs:
+        assert run.counts[0] == run.counts[1]
+        assert all(0 < count < 1000 for count in run.counts[0])
+        assert sum(run.counts[0]) <= run.totals[0] < sum(run.counts[0]) + 50
+        assert 0 < run.stack_bytes < 2048
+    # The counter is read outside of what the trace costs, some 10,000 instructions for each layer.
+    assert abs(runs[0].totals[0] - runs[1].totals[0]) < 20
+
+
+def test_host_counts_nothing(tmp_path):
+    firmware(tmp_path, "host")
+    counts = json.loads((simulate(tmp_path, "host", trace=False) / "counts.json").read_text())
+    assert counts["counter"] == "none"
+    assert counts["stack_bytes"] is None
+    assert counts["inferences"][0] == {"total": 0, "layers": [0, 0]}
+    assert (tmp_path / "simulate" / "trace.bin").read_bytes() == b""
+
+
+@pytest.mark.parametrize("target", ["rv64-rvp", "rv32-rvp", "cortex-m4", "cortex-m55", "aarch64"])
+def test_hang_is_found_by_the_instruction_limit_and_names_the_line(tmp_path, target):
+    firmware(tmp_path, target, fault='while (model_arena[0] != 77) { __asm__ volatile("" ::: "memory"); }')
+    line = next(
+        number
+        for number, text in enumerate((tmp_path / "emit/src/model.c").read_text().splitlines(), 1)
+        if "while" in text
+    )
+    with pytest.raises(StageError, match="the instruction limit was reached, the firmware hangs") as raised:
+        simulate(tmp_path, target, instruction_limit=1_000_000)
+    assert f"model_run, model.c:{line}" in str(raised.value)
+
+
+@pytest.mark.parametrize("target", ["rv64-scalar", "cortex-m4", "aarch64"])
+@pytest.mark.parametrize("trace", [True, False])
+def test_limit_counts_the_inference_alone(tmp_path, trace, target):
+    """An inference takes some 400 instructions; reading, writing and tracing ten of them take hundreds of thousands."""
+    firmware(tmp_path, target)
+    inputs = InputsConfig(random=10, extremes=False)
+    out = simulate(tmp_path, target, trace=trace, inputs=inputs, instruction_limit=20_000)
+    assert len(json.loads((out / "counts.json").read_text())["inferences"]) == 10
+
+
+@pytest.mark.parametrize(
+    ("target", "fault", "told"),
+    [
+        ("rv64-rvp", "int *volatile p = (int *)8; *p = 1;", "store to an address without memory"),
+        ("rv32-rvp", "int *volatile p = (int *)8; *p = 1;", "store to an address without memory"),
+        ("cortex-m4", "int *volatile p = (int *)8; *p = 1;", "access to an address without memory, or store to ROM"),
+        ("aarch64", "int *volatile p = (int *)8; *p = 1;", "access to an address without memory, or store to ROM"),
+        ("host", "volatile int i = 40; model_arena[i] = 1;", "index 40 out of bounds"),
+    ],
+)
+def test_crash_names_cause_function_and_line(tmp_path, target, fault, told):
+    firmware(tmp_path, target, fault=fault)
+    with pytest.raises(StageError, match=told) as raised:
+        simulate(tmp_path, target)
+    assert "model_run" in str(raised.value)
+    assert "model.c:" in str(raised.value)
+    assert str(tmp_path) not in str(raised.value)
+
+
+def test_firmware_that_stops_early_is_not_taken_for_a_result(tmp_path):
+    firmware(tmp_path, "rv64-rvp", fault="_Noreturn void board_exit(int); board_exit(0);")
+    with pytest.raises(StageError, match="stopped before it wrote its last result"):
+        simulate(tmp_path, "rv64-rvp")
+
+
+def test_inputs_of_the_wrong_size_are_told_by_the_firmware(tmp_path):
+    elf, _ = firmware(tmp_path, "rv64-rvp")
+    with pytest.raises(StageError, match=r"inputs\.bin ends before the last inference"):
+        run_firmware(elf, load_target("rv64-rvp"), [b"short"], layers=2, output_bytes=SIZE)
+
+
+def test_progress_is_reported_while_the_simulator_runs(tmp_path):
+    elf, _ = firmware(tmp_path, "rv64-scalar", fault="for (volatile int i = 0; i < 50000000; i++) { }")
+    seen: list[tuple[str, float]] = []
+    run_firmware(
+        elf,
+        load_target("rv64-scalar"),
+        [bytes(SIZE)] * 2,
+        layers=2,
+        output_bytes=SIZE,
+        progress=lambda message, fraction: seen.append((message, fraction)),
+    )
+    assert seen
+    assert all(message.endswith("of 2 inferences") and 0 <= fraction <= 1 for message, fraction in seen)
+
+
+def test_tools_are_those_of_the_simulator():
+    names = {target: [tool.name for tool in STAGE.tools(SimulateConfig(), load_target(target))] for target in TARGETS}
+    assert names["host"] == []
+    assert names["rv64-scalar"] == ["spike", "dtc"]
+    assert names["rv64-rvp"] == ["spike", "dtc", "g++"]
+    assert names["cortex-m4"] == ["qemu-system-arm", "gcc"]
+    assert names["aarch64"] == ["qemu-aarch64", "gcc"]

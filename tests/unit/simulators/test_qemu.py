@@ -1,0 +1,149 @@
+"""How QEMU is called, and how its counting plug-in is built once and refused when it counts wrongly."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from stages.base import StageError
+from stages.compile.toolchain import Source, compile_sources, link
+from stages.simulators.program import Finished
+from stages.simulators.qemu import build
+from stages.simulators.qemu.fault import fault_message
+from stages.simulators.qemu.profile import profile
+from stages.simulators.qemu.run import qemu_command, qemu_tools
+from stages.simulators.qemu.selftest import self_test
+from stages.targets.load import load_target
+from stages.targets.runtime import runtime_for
+
+needs_qemu = pytest.mark.skipif(
+    not all(map(shutil.which, build.EMULATORS)), reason="qemu-system-arm and qemu-aarch64 are not installed"
+)
+
+
+@needs_qemu
+def test_command_of_a_machine_and_of_user_mode():
+    machine = qemu_command(Path("/x/firmware.elf"), load_target("cortex-m7"))
+    assert machine[0] == "qemu-system-arm"
+    assert machine[machine.index("-M") + 1] == "mps2-an500"
+    assert machine[machine.index("-plugin") + 1] == str(build.plugin_path("qemu-system-arm"))
+    assert machine[-2:] == ["-kernel", "/x/firmware.elf"]
+    user = qemu_command(Path("/x/firmware.elf"), load_target("aarch64"), profile=Path("/y/blocks"))
+    assert user[:3] == ["qemu-aarch64", "-cpu", "cortex-a72"]
+    assert user[-2] == f"{build.plugin_path('qemu-aarch64')},profile=/y/blocks"
+    assert user[-1] == "/x/firmware.elf"
+
+
+def test_target_without_an_emulator_is_refused():
+    target = load_target("cortex-m4")
+    target = target.model_copy(update={"simulator": target.simulator.model_copy(update={"command": ""})})
+    with pytest.raises(StageError, match="needs `command:`"):
+        qemu_command(Path("firmware.elf"), target)
+
+
+@pytest.mark.parametrize(
+    ("target", "emulator", "package"),
+    [("cortex-m55", "qemu-system-arm", "qemu-system-arm"), ("aarch64-dotprod", "qemu-aarch64", "qemu-user")],
+)
+def test_tools_name_the_debian_package(target, emulator, package):
+    tool, compiler = qemu_tools(load_target(target))
+    assert (tool.command, tool.install) == (emulator, f"apt-get install {package}")
+    assert compiler.command == "gcc"
+
+
+@needs_qemu
+@pytest.mark.parametrize("emulator", build.EMULATORS)
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("ran += block->instructions", "ran += 1"),
+        ("excluded += before + 1 - stopped_at", "excluded += before - stopped_at"),
+        ("uint64_t before = ran - at->remaining", "uint64_t before = ran"),
+    ],
+)
+def test_plugin_that_miscounts_fails_its_self_test(tmp_path, emulator, right, wrong):
+    """Whole blocks as one, a marker that is counted itself, and a block's rest that is not taken off."""
+    text = (build.SOURCES / "counter.c").read_text()
+    assert right in text
+    (tmp_path / "counter.c").write_text(text.replace(right, wrong))
+    library = tmp_path / "libcounter.so"
+    command = ["gcc", *build.FLAGS, "-I", build.SOURCES, tmp_path / "counter.c", "-o", library]
+    subprocess.run(command, check=True)
+    with pytest.raises(StageError, match=r"fails its self-test: \d+ instructions, 201 ran"):
+        self_test(library, emulator)
+
+
+@needs_qemu
+@pytest.mark.parametrize("emulator", build.EMULATORS)
+def test_missing_plugin_fails_its_self_test(tmp_path, emulator):
+    with pytest.raises(StageError, match="fails its self-test"):
+        self_test(tmp_path / "libcounter.so", emulator)
+
+
+def test_missing_emulator_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "CACHE", tmp_path)
+    with pytest.raises(StageError, match="needs qemu-system-none"):
+        build.plugin_path.__wrapped__("qemu-system-none")
+
+
+def test_missing_compiler_is_named_with_its_package(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "CACHE", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(StageError, match="needs gcc") as raised:
+        build.plugin_path.__wrapped__("qemu-system-arm")
+    assert "apt-get install gcc" in str(raised.value)
+
+
+@needs_qemu
+def test_change_of_the_plugins_code_or_of_the_emulator_asks_for_a_new_build(tmp_path, monkeypatch):
+    before = build._key("qemu-system-arm")
+    assert build._key("qemu-aarch64") != before
+    shutil.copytree(build.SOURCES, tmp_path / "plugin")
+    monkeypatch.setattr(build, "SOURCES", tmp_path / "plugin")
+    assert build._key("qemu-system-arm") == before
+    with (tmp_path / "plugin" / "qemu_api.h").open("a") as handle:
+        handle.write("\n")
+    assert build._key("qemu-system-arm") != before
+
+
+PROFILED = """
+#include "board.h"
+__attribute__((noinline)) void spin(int turns);
+__attribute__((noinline, naked)) void spin(int turns)
+{
+    __asm__ volatile("1: subs r0, r0, #1\\n\\tbne 1b\\n\\tbx lr");
+}
+int main(void)
+{
+    spin(700);
+    spin(300);
+    return 0;
+}
+"""
+
+
+@needs_qemu
+def test_profile_gives_each_function_its_instructions(tmp_path):
+    """A thousand turns of two instructions, and two returns."""
+    target = load_target("cortex-m4")
+    runtime = runtime_for(target)
+    (tmp_path / "main.c").write_text(PROFILED)
+    sources = [Source(tmp_path / "main.c"), *map(Source, runtime.sources)]
+    link(target, runtime, compile_sources(target, runtime, sources, tmp_path, flags=("-O1",)), tmp_path / "a.elf")
+    (tmp_path / "inputs.bin").write_bytes(b"")
+    assert profile(tmp_path / "a.elf", target, tmp_path / "inputs.bin")["spin"] == 2 * 1000 + 2
+
+
+def test_abort_of_qemu_is_told_with_its_last_words():
+    finished = Finished(-6, "qemu-system-arm: something is wrong")
+    message = fault_message(finished, Path("firmware.elf"), load_target("cortex-m4"))
+    assert message == "QEMU was ended by SIGABRT:\nqemu-system-arm: something is wrong"
+
+
+def test_end_without_a_fault_has_no_message():
+    assert (
+        fault_message(Finished(3, "LIMIT reached by the user's own words"), Path("x"), load_target("cortex-m4")) == ""
+    )

