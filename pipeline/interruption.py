@@ -6,6 +6,12 @@ are removed, so are temporary folders, and one line says that it was interrupted
     SIGINT, SIGTERM -> handler, in the main thread: kill children, raise KeyboardInterrupt
                     -> `finally` and `with` of the main thread
                     -> `guarded`: raise it in the other threads too, clean, exit
+                    -> watcher, a thread: sends the signal again while the main thread has not run the handler,
+                       and does the last line itself when the main thread does not come that far
+
+The watcher is needed because Python runs handlers between two bytecodes of the main thread only: a signal that comes
+in the instant before that thread starts to wait for a lock is not seen until the lock is free, and one that comes
+while it is inside C++ not before that returns.
 
 Imports little, so that a signal that comes while the rest is imported finds the handler there.
 """
@@ -29,13 +35,20 @@ from typing import Any, NoReturn
 MESSAGE = "interrupted; what is finished is kept"
 # What a shell shows for a process that SIGPIPE ended.
 _BROKEN_PIPE = 128 + signal.SIGPIPE
-# Seconds that other threads have to end.
+# Seconds that other threads have to end, and the main thread to reach the end of `guarded`.
 _PATIENCE = 3.0
+# Seconds after which the main thread is reminded of a signal.
+_REMINDER = 0.1
+
+# The name of the watcher's thread.
+_WATCHER = "firmline-signals"
 
 # The signal that ends this process, 0 before one came.
 _received = 0
 # Folders that are not to stay when the process ends early.
 _unfinished: set[Path] = set()
+# Held by the thread that ends the process.
+_ending = threading.Lock()
 
 
 def interrupted() -> bool:
@@ -67,6 +80,11 @@ def guarded(work: Callable[[], Any]) -> Any:
     folder = Path(tempfile.mkdtemp(prefix="firmline-"))
     # Also for the programs that stages start.
     tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
+    with _watched(folder):
+        return _run(work, folder)
+
+
+def _run(work: Callable[[], Any], folder: Path) -> Any:
     try:
         result = work()
         sys.stdout.flush()
@@ -88,11 +106,50 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
 
+@contextlib.contextmanager
+def _watched(folder: Path) -> Iterator[None]:
+    """While this lasts, a thread sees to it that a signal ends the process; `folder` is removed then."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    # The C part of Python's signal handling writes each signal's number there at once, whatever the threads do.
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    watcher = threading.Thread(target=_watch, args=(reading, folder), name=_WATCHER, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writing)
+        watcher.join()
+        os.close(reading)
+
+
+def _watch(reading: int, folder: Path) -> None:
+    while numbers := os.read(reading, 1):
+        number = numbers[0]
+        if number not in (signal.SIGINT, signal.SIGTERM) or signal.getsignal(number) is not _on_signal:
+            continue
+        deadline = time.monotonic() + _PATIENCE
+        while not _ending.locked() and time.monotonic() < deadline:
+            time.sleep(_REMINDER)
+            if not interrupted():
+                signal.pthread_kill(threading.main_thread().ident or 0, number)
+        _end(f"{MESSAGE}\n", 128 + number, folder)
+
+
 def _end(message: str, code: int, temporary: Path) -> NoReturn:
     """Stop what other threads do, clean, say `message`, and exit at once: a thread inside C++ cannot be stopped."""
+    if not _ending.acquire(blocking=False):
+        # Another thread is at it, and ends this one with the process.
+        while True:
+            time.sleep(_PATIENCE)
     threading.excepthook = lambda _: None
     deadline = time.monotonic() + _PATIENCE
-    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+    others = [
+        thread
+        for thread in threading.enumerate()
+        if thread is not threading.current_thread() and thread.name != _WATCHER
+    ]
     for thread in others:
         if thread.ident is not None:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(

@@ -100,6 +100,39 @@ def test_signal_ends_with_one_line(project: FakeProject, words: tuple[str, ...],
     assert project.ran() == ["compile", "report"]
 
 
+_STUCK = """
+import signal, sys, threading
+from pathlib import Path
+from pipeline.interruption import guarded
+
+def work():
+    def ready():
+        Path(sys.argv[1]).write_text("ready\\n")
+    lock = threading.Lock()
+    lock.acquire()
+    # Another thread gets the signal, and the main thread never runs Python's handler, as inside of C++.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    threading.Timer(0.1, ready).start()
+    lock.acquire()
+
+guarded(work)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_main_thread_that_never_comes_back_is_ended(tmp_path: Path, number: signal.Signals) -> None:
+    ready, temporary = tmp_path / "ready.txt", tmp_path / "tmp"
+    temporary.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
+    words = [sys.executable, "-c", _STUCK, str(ready)]
+    process = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
+    wait_for(ready)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (128 + number, "interrupted; what is finished is kept\n")
+    assert list(temporary.iterdir()) == []
+
+
 @pytest.mark.parametrize("words", [("run", "recipe=demo"), ("run", "-n", "2", "recipe=demo"), ("list",)])
 def test_closed_pipe_ends_quietly(project: FakeProject, words: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
