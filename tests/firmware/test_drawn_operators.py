@@ -24,7 +24,7 @@ from tests.support.stages_run import run_stages
 
 PLANAR_DEPTHWISE = {"rules": [{"match": {"op": "depthwise_conv2d"}, "data": "NCHW", "kernel": "OIHW"}]}
 LAYOUTS = {"NHWC": {}, "planar depthwise": PLANAR_DEPTHWISE, "NCHW": {"default": "NCHW"}}
-SLOW = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
+SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
 def compare(tflite: bytes, target: str, layout: str) -> None:

@@ -166,7 +166,7 @@ def test_options_that_make_no_sense(project: Project, options: dict[str, Any], m
 
 
 def test_side_by_side_runs_overlap_and_outcomes_keep_the_order() -> None:
-    together = threading.Barrier(2, timeout=10)
+    together = threading.Barrier(2, timeout=60)
     told: list[Outcome] = []
 
     def run(_: Case) -> dict[str, Any]:

@@ -82,12 +82,12 @@ def test_signal_ends_with_one_line(project: FakeProject, words: tuple[str, ...],
     project.recipe(RECIPE.replace("name: demo", "name: other").replace("O2", "O3"), "other")
     started = project.root / "started.txt"
     # `--version` answers; what compiles stays, as does what it starts in turn.
-    compiler = f"#!/bin/sh\n[ $# -gt 0 ] && echo 13.2.0 && exit\nsleep 60 &\necho $$ $! >> {started}\nwait\n"
+    compiler = f"#!/bin/sh\n[ $# -gt 0 ] && echo 13.2.0 && exit\nsleep 600 &\necho $$ $! >> {started}\nwait\n"
     project.write("bin/fakecc", compiler).chmod(0o755)
     process = start(project, *words)
     children = [int(one) for one in wait_for(started).split()]
     process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (128 + number, "interrupted; what is finished is kept\n")
     assert "Traceback" not in out
     assert not any(is_running(child) for child in children)
@@ -128,7 +128,7 @@ def test_a_main_thread_that_never_comes_back_is_ended(tmp_path: Path, number: si
     process = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
     wait_for(ready)
     process.send_signal(number)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (128 + number, "interrupted; what is finished is kept\n")
     assert list(temporary.iterdir()) == []
 

@@ -217,7 +217,7 @@ def test_what_a_living_run_is_building_is_left_alone(project: FakeProject) -> No
 
 def test_two_runs_side_by_side_share_the_work(project: FakeProject) -> None:
     with _start(project, "slow") as one, _start(project, "slow") as other:
-        outputs = [json.loads(run.communicate(timeout=30)[0]) for run in (one, other)]
+        outputs = [json.loads(run.communicate(timeout=120)[0]) for run in (one, other)]
     assert [one.returncode, other.returncode] == [0, 0]
     # Each stage ran once: whoever came second took what the first one made.
     assert sorted(project.ran()) == sorted(ALL)
@@ -231,12 +231,12 @@ def test_exclusive_stages_run_one_at_a_time(
     project: FakeProject, monkeypatch: pytest.MonkeyPatch, exclusive: bool
 ) -> None:
     # Two threads meet inside the stage, unless it is exclusive: then the first one waits in vain.
-    meeting = threading.Barrier(2)
+    meeting = threading.Barrier(2, timeout=0.2 if exclusive else 60)
     met: list[bool] = []
 
     def run(stage: FakeImport, job: Job[Any]) -> None:
         try:
-            meeting.wait(timeout=0.2)
+            meeting.wait()
             met.append(True)
         except threading.BrokenBarrierError:
             met.append(False)
