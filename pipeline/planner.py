@@ -125,7 +125,7 @@ class Planner:
             },
             "tools": {name: tool.version for name, tool in tools.items()},
             "target": {name: target_dump[name] for name in stage.target_fields},
-            "model": model if stage.uses_model else None,
+            "model": stage.model_entry(recipe.model),
         }
         return Action(
             stage, config, loaded.title, recipe.model, target, digest_of(ingredients), ingredients, files, tools

@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +83,12 @@ def recipes_named(words: Sequence[str], root: Path = ROOT, registry: Registry | 
 
 def wants_traceback() -> bool:
     """Whether the user asked for tracebacks: `-v 2`, or FIRMLINE_TRACEBACK=1."""
-    arguments = " ".join(sys.argv[1:])
-    asked = any(flag in arguments for flag in ("-v 2", "-v2", "--verbosity 2", "--verbosity=2"))
+    words = sys.argv[1:]
+    asked = (
+        "-v2" in words
+        or "--verbosity=2" in words
+        or any(pair in (("-v", "2"), ("--verbosity", "2")) for pair in pairwise(words))
+    )
     return asked or os.environ.get("FIRMLINE_TRACEBACK", "") not in ("", "0")
 
 

@@ -103,7 +103,6 @@ class Stage(ABC, Generic[C]):
     consumes       kinds of the stages whose artifacts `run` reads
     sources        globs, relative to the project's root, of the code whose bytes are part of the action key
     target_fields  top-level fields of the target that `run` reads; only these are part of the action key
-    uses_model     whether the recipe's model entry itself (not only the imported artifact) is part of the key
     exclusive      whether only one such stage may run at a time in a process: TVM's state is not thread-safe
 
     The key is the digest of these and of nothing else, so `run` must depend on nothing else: not on time, on the
@@ -116,7 +115,6 @@ class Stage(ABC, Generic[C]):
     consumes: ClassVar[tuple[str, ...]] = ()
     sources: ClassVar[tuple[str, ...]]
     target_fields: ClassVar[tuple[str, ...]] = ()
-    uses_model: ClassVar[bool] = False
     exclusive: ClassVar[bool] = False
 
     def tools(self, config: C, target: Target) -> tuple[Tool, ...]:
@@ -133,6 +131,10 @@ class Stage(ABC, Generic[C]):
         A file that is not there is reported at the line of the recipe that names it: return the path and do not look.
         """
         return {}
+
+    def model_entry(self, model: ModelSource) -> dict[str, Any] | None:
+        """What of the recipe's model entry itself (not of a file that it names) is part of the action key."""
+        return None
 
     def target_files(self, target: Target, root: Path) -> dict[str, Path]:
         """Files of the project below `root` that `run` reads and that go with the target, by name, as in `Job.files`.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.base import Job, Stage, StageConfig, StageError, Tool
 
@@ -36,7 +36,6 @@ class ImportStage(Stage[ImportConfig]):
         "stages/models/zoo/*.py",
         "stages/relax_module.py",
     )
-    uses_model: ClassVar[bool] = True
 
     def tools(self, config: ImportConfig, target: Target) -> tuple[Tool, ...]:
         """TVM, the flatbuffer reader of its front end, and the TFLite schema that LiteRT ships."""
@@ -52,6 +51,13 @@ class ImportStage(Stage[ImportConfig]):
 
         path = external_file(model, root)
         return {"model": path} if path is not None else {}
+
+    def model_entry(self, model: ModelSource) -> dict[str, Any]:
+        """All of it but a file's folder: the same file elsewhere is the same model."""
+        entry = model.model_dump(mode="json")
+        if "file" in entry:
+            entry["file"] = Path(entry["file"]).name
+        return entry
 
     def run(self, job: Job[ImportConfig]) -> None:
         """Writes the artifact. Raises StageError for a missing, corrupt or unsupported model."""

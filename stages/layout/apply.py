@@ -20,7 +20,7 @@ def lay_out(module: IRModule, config: LayoutConfig) -> tuple[IRModule, dict[str,
     """The module (all NHWC) with layouts by `config`, and the report that explains them:
 
     {operators: [{index, op, name, data, out, kernel, why}], transforms: [{tensor, name, shape, from, to, bytes, before,
-    moves, reason}], unused_rules: [numbers, from 0], warnings: [sentences]}. Layouts are '' and kernel null where there
+    moves, reason}], unused_rules: [numbers, from 1], warnings: [sentences]}. Layouts are '' and kernel null where there
     is none. Raises StageError.
     """
     calls = list(operator_calls(module))

@@ -159,7 +159,7 @@ class LayoutConfig(StageConfig):
 
 @dataclass(frozen=True)
 class Choice:
-    """What rules say about one operator: data is None where the neighbours decide. why: `rule 0`, `default`, ..."""
+    """What rules say about one operator: data is None where the neighbours decide. why: `rule 1`, `default`, ..."""
 
     data: DataLayout | None
     kernel: KernelLayout | None
@@ -168,7 +168,7 @@ class Choice:
 
 def choose(operator: Operator, config: LayoutConfig) -> Choice:
     """The layouts of one operator. Raises StageError when a rule asks for what the operator cannot have."""
-    number, rule = next(((i, r) for i, r in enumerate(config.rules) if r.match.fits(operator)), (-1, None))
+    number, rule = next(((i, r) for i, r in enumerate(config.rules, 1) if r.match.fits(operator)), (0, None))
     kind = operator.kind
     flexible = operator.renumberable and kind in TRANSPOSING | FOLLOWING
     data = rule.data if rule is not None else None
@@ -207,8 +207,8 @@ def warnings(operators: Sequence[Operator], config: LayoutConfig) -> list[str]:
     """
     found = []
     for number in unused(operators, config):
-        match = config.rules[number].match
-        rule = f"layout rule {number} ({described(config.rules[number])})"
+        match = config.rules[number - 1].match
+        rule = f"layout rule {number} ({described(config.rules[number - 1])})"
         if any(match.fits(operator) for operator in operators):
             found.append(f"{rule} decides nothing: an earlier rule matches all of its operators")
         elif match.model_dump(exclude_none=True, exclude={"op"}):
@@ -217,8 +217,8 @@ def warnings(operators: Sequence[Operator], config: LayoutConfig) -> list[str]:
 
 
 def unused(operators: Sequence[Operator], config: LayoutConfig) -> list[int]:
-    """Rules that decide for no operator: because none matches, or an earlier rule always does."""
+    """By number, from 1, the rules that decide for no operator: none matches, or an earlier rule always does."""
     used = set()
     for operator in operators:
-        used.update([i for i, rule in enumerate(config.rules) if rule.match.fits(operator)][:1])
-    return [i for i in range(len(config.rules)) if i not in used]
+        used.update([i for i, rule in enumerate(config.rules, 1) if rule.match.fits(operator)][:1])
+    return [i for i in range(1, len(config.rules) + 1) if i not in used]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.base import Job, Stage, StageConfig, Tool
@@ -54,12 +53,6 @@ def _list(items: list[Any]) -> str:
     if not items:
         return "[]"
     return "[\n" + ",\n".join("  " + json.dumps(item) for item in items) + "\n ]"
-
-
-def read_layouts(folder: Path) -> dict[str, Any]:
-    """layouts.json of a layout artifact: see stages.layout.apply.lay_out."""
-    found: dict[str, Any] = json.loads((folder / LAYOUTS).read_text())
-    return found
 
 
 STAGE = LayoutStage()

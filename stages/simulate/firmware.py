@@ -91,11 +91,9 @@ def _collect(folder: Path, inferences: int, layers: int, output_bytes: int) -> F
     content = done.read_bytes() if done.exists() else b""
     if len(content) != 8 or int.from_bytes(content[:4], "little") != _DONE_MAGIC:
         raise StageError("the firmware stopped before it wrote its last result")
-    outputs = (folder / "outputs.bin").read_bytes()
-    counts_file = (folder / "counts.bin").read_bytes()
-    if len(outputs) != inferences * output_bytes or len(counts_file) != 8 * inferences * (layers + 1):
-        raise StageError(f"the firmware wrote {len(outputs):,} bytes of outputs, {inferences * output_bytes:,} are due")
-    rows = [list(row) for row in struct.iter_unpack(f"<{layers + 1}Q", counts_file)]
+    outputs = _result(folder / "outputs.bin", inferences * output_bytes)
+    counts = _result(folder / "counts.bin", inferences * struct.calcsize(f"<{layers + 1}Q"))
+    rows = [list(row) for row in struct.iter_unpack(f"<{layers + 1}Q", counts)]
     trace = folder / "trace.bin"
     return FirmwareRun(
         outputs=outputs,
@@ -104,3 +102,11 @@ def _collect(folder: Path, inferences: int, layers: int, output_bytes: int) -> F
         totals=[row[-1] for row in rows],
         stack_bytes=int.from_bytes(content[4:], "little"),
     )
+
+
+def _result(path: Path, due: int) -> bytes:
+    """A file that the firmware wrote. Raises StageError when it has not the bytes that are due."""
+    content = path.read_bytes() if path.exists() else b""
+    if len(content) != due:
+        raise StageError(f"the firmware wrote {len(content):,} bytes of {path.name}, {due:,} are due")
+    return content

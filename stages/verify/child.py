@@ -18,9 +18,7 @@ from typing import Any
 from stages.base import StageError
 
 _ROOT = Path(__file__).resolve().parents[2]
-_HINT = (
-    "Its kernels cannot compute these inputs; a SOFTMAX over 512 or more nearly equal values is one cause."
-)
+_HINT = "Its kernels cannot compute these inputs; a SOFTMAX over 512 or more nearly equal values is one cause."
 
 
 def judge_in_child(

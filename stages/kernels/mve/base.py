@@ -55,9 +55,7 @@ class Arithmetic:
     params: np.ndarray
 
 
-def arithmetic(
-    view: LayerView, weights: np.ndarray, weight_zero_point: int, *, lowered: bool = False
-) -> Arithmetic:
+def arithmetic(view: LayerView, weights: np.ndarray, weight_zero_point: int, *, lowered: bool = False) -> Arithmetic:
     """The constants of a layer with `weights` [channels, depth]; `lowered` prefers that mode.
 
     Activations reach the kernel as int8 (uint8 minus 128).

@@ -142,6 +142,11 @@ def test_names_of_models() -> None:
     assert model_name(OpModel(op="conv2d", shape=(4, 4, 1), out_channels=2)) == "conv2d"
 
 
+def test_the_same_file_in_another_folder_is_the_same_model() -> None:
+    entries = [STAGE.model_entry(FileModel(file=file)) for file in ("a/net.tflite", "b/net.tflite", "a/other.tflite")]
+    assert entries[0] == entries[1] != entries[2]
+
+
 def test_zoo_model_needs_no_file(tmp_path: Path) -> None:
     source = ZooModel(zoo="autoencoder")
     assert STAGE.files(ImportConfig(), source, ROOT) == {}

@@ -37,9 +37,9 @@ def test_first_rule_that_matches_decides() -> None:
         {"match": {"op": "conv2d", "name": "*/Conv_1/*"}, "data": "NCHW", "kernel": "HWIO"},
         {"match": {"op": "conv2d"}, "data": "NHWC", "kernel": "OIHW"},
     )
-    assert (choose(CONV, rules).data, choose(CONV, rules).kernel, choose(CONV, rules).why) == ("NCHW", "HWIO", "rule 0")
+    assert (choose(CONV, rules).data, choose(CONV, rules).kernel, choose(CONV, rules).why) == ("NCHW", "HWIO", "rule 1")
     other = operator("CONV_2D", "block_2/Conv_2/Relu6")
-    assert (choose(other, rules).kernel, choose(other, rules).why) == ("OIHW", "rule 1")
+    assert (choose(other, rules).kernel, choose(other, rules).why) == ("OIHW", "rule 2")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_operators_without_a_rule_follow_their_neighbours() -> None:
 
 def test_rule_for_an_operator_that_cannot_follow_it_here_is_an_error() -> None:
     rules = config({"match": {"op": "add"}, "data": "NCHW"})
-    with pytest.raises(StageError, match=r"layout rule 0 wants NCHW for operator 0 \(ADD\) 'net/x'"):
+    with pytest.raises(StageError, match=r"layout rule 1 wants NCHW for operator 0 \(ADD\) 'net/x'"):
         choose(operator("ADD", shape=(1, 8)), rules)
 
 
@@ -111,7 +111,7 @@ def test_rules_that_decide_nothing_are_reported() -> None:
         {"match": {"op": "conv2d", "name": "*"}, "data": "NCHW"},
         {"match": {"op": "max_pool2d"}, "data": "NCHW"},
     )
-    assert unused([CONV, DEPTHWISE], rules) == [1, 2]
+    assert unused([CONV, DEPTHWISE], rules) == [2, 3]
 
 
 def test_names_of_operators() -> None:
@@ -131,9 +131,9 @@ def test_a_rule_that_matches_nothing_is_told_unless_it_is_for_a_kind_the_network
             ]
         }
     )
-    assert unused([CONV], rules) == [1, 2, 3]
-    shadowed = f"layout rule 1 ({{op: conv2d, shape: {list(CONV.shape)}}})"
+    assert unused([CONV], rules) == [2, 3, 4]
+    shadowed = f"layout rule 2 ({{op: conv2d, shape: {list(CONV.shape)}}})"
     assert warnings([CONV], rules) == [
         f"{shadowed} decides nothing: an earlier rule matches all of its operators",
-        "layout rule 3 ({op: add, name: nothing*}) matches no operator",
+        "layout rule 4 ({op: add, name: nothing*}) matches no operator",
     ]

@@ -57,10 +57,12 @@ class FakeImport(Fake):
     kind = "import"
     config = ImportConfig
     sources = ("code/import.py",)
-    uses_model = True
 
     def files(self, config: StageConfig, model: ModelSource, root: Path) -> dict[str, Path]:
         return {"model": root / model.file} if isinstance(model, FileModel) else {}
+
+    def model_entry(self, model: ModelSource) -> dict[str, Any]:
+        return model.model_dump(mode="json")
 
     def run(self, job: Job[Any]) -> None:
         self.note()

@@ -292,7 +292,7 @@ def _start(project: FakeProject, mood: str) -> subprocess.Popen[str]:
 
 
 def _wait_for(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not condition():
         assert time.monotonic() < end, "the other process did not get there"
         time.sleep(0.01)

@@ -80,7 +80,13 @@ def test_crash_is_short_and_points_to_the_log(
 
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
-    [(["run", "-v", "2"], True), (["-v2", "recipe=a"], True), (["--verbosity=2"], True), (["run", "-v", "1"], False)],
+    [
+        (["run", "-v", "2"], True),
+        (["-v2", "recipe=a"], True),
+        (["--verbosity=2"], True),
+        (["run", "-v", "1"], False),
+        (["model=a-v2.tflite"], False),
+    ],
 )
 def test_traceback_is_asked_for(monkeypatch: pytest.MonkeyPatch, arguments: list[str], wanted: bool) -> None:
     monkeypatch.setattr(sys, "argv", ["doit", *arguments])
