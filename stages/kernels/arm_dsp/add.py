@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.arm_dsp.base import ArmDspKernel, clamp_fields, not_eight_bit
+from stages.kernels.arm_dsp.base import ArmDspKernel, clamp_fields
+from stages.kernels.generic.base import not_eight_bit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +37,7 @@ class Add(ArmDspKernel):
     in_place = True
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view, weights=False) or _why_not_shape(view) or _why_not_arithmetic(view)
+        return not_eight_bit(view) or _why_not_shape(view) or _why_not_arithmetic(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np

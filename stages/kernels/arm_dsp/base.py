@@ -1,10 +1,12 @@
-"""What the arm_dsp kernels share: the target they need, checks of types, a layer's arithmetic as they want it."""
+"""What the arm_dsp kernels share: the target they need, a layer's arithmetic as they want it."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stages.kernels.eight_bit import INT8_OFFSET, Range, sums
 from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -12,11 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stages.graph import LayerView
-    from stages.kernels.arm_dsp.rounding import Range
     from stages.targets.spec import Target
-
-INT8_OFFSET = {"int8": 0, "uint8": 128}  # what is subtracted to make a value of the type an int8
-MAX_DEPTH = 65535  # products of two int8 that an int32 sum takes, with as much again for the weights' zero point
 
 
 class ArmDspKernel(Kernel):
@@ -28,25 +26,9 @@ class ArmDspKernel(Kernel):
             return "needs Thumb with the DSP extension"
         return self.why_not_layer(view, target)
 
+    @abstractmethod
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         """The reason the kernel cannot compute the layer on a target that has the extension, '' when it can."""
-        raise NotImplementedError
-
-
-def not_eight_bit(view: LayerView, *, weights: bool = True) -> str:
-    """Why the layer is not on 8-bit tensors of one type (with constant 8-bit weights), '' if it is."""
-    tensors = (*view.inputs, *view.outputs)
-    for tensor in tensors:
-        if tensor.dtype not in INT8_OFFSET:
-            return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int8 and uint8"
-    if len({tensor.dtype for tensor in tensors}) > 1:
-        return "int8 and uint8 tensors in one layer"
-    if not weights:
-        return ""
-    if not view.has("weights"):
-        return "the weights are not constant"
-    dtype = str(view.constant("weights").dtype)
-    return "" if dtype in INT8_OFFSET else f"weights are {dtype}, not int8 or uint8"
 
 
 @dataclass(frozen=True)
@@ -76,22 +58,13 @@ def arithmetic(view: LayerView, weights: NDArray[np.int64]) -> Arithmetic:
 
     from stages.kernels.arm_dsp import rounding
 
-    op, dtype = view.op, view.inputs[0].dtype
-    channels = len(weights)
-    bias = view.constant("bias").astype(np.int64).reshape(-1) if view.has("bias") else np.zeros(channels, np.int64)
-    multiplier, shift = (np.broadcast_to(view.constant(r).reshape(-1), (channels,)) for r in ("multiplier", "shift"))
-    bounds = np.iinfo(dtype)
-    centred = weights - op.weight_zero_point
-    zero_point = op.input_zero_point
-    acc = rounding.accumulator_range(centred, bias, int(bounds.min) - zero_point, int(bounds.max) - zero_point)
-    p = rounding.rounders(multiplier, shift, acc, op.rounding)
+    made = sums(view, weights, INT8_OFFSET[view.inputs[0].dtype])
+    p = rounding.rounders(made.multiplier, made.shift, made.range, view.op.rounding)
     dead = p == 0
-    offset = INT8_OFFSET[str(view.constant("weights").dtype)]
-    folded = bias - (zero_point - INT8_OFFSET[dtype]) * centred.sum(1)
-    signed = np.where(dead[:, None], op.weight_zero_point, weights) - offset
-    live = rounding.Range(np.where(dead, 0, acc.low), np.where(dead, 0, acc.high))
-    factors = np.where(dead, 0, rounding.doubled(multiplier)).astype(np.int32)
-    return Arithmetic(signed, op.weight_zero_point - offset, np.where(dead, 0, folded), factors, p, live)
+    signed = np.where(dead[:, None], made.weight_zero_point, made.weights)
+    live = Range(np.where(dead, 0, made.range.low), np.where(dead, 0, made.range.high))
+    factors = np.where(dead, 0, rounding.doubled(made.multiplier)).astype(np.int32)
+    return Arithmetic(signed, made.weight_zero_point, np.where(dead, 0, made.bias), factors, p, live)
 
 
 def splat(value: int) -> int:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from stages.kernels.arm_dsp.base import INT8_OFFSET, MAX_DEPTH, ArmDspKernel, arithmetic, clamp_fields, not_eight_bit
+from stages.kernels.arm_dsp.base import ArmDspKernel, arithmetic, clamp_fields
+from stages.kernels.eight_bit import INT8_OFFSET, why_not_types
+from stages.kernels.generic.base import MAX_DEPTH
 from stages.kernels.kernel import KernelParams
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ class Conv2d(ArmDspKernel):
     params = GemmParams
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view) or _why_not_shape(view) or _why_not_arithmetic(view)
+        return why_not_types(view) or _why_not_shape(view) or _why_not_arithmetic(view)
 
     def overlays(self, view: LayerView) -> bool:
         """A panel holds all that its pixels' results depend on, and these take the place of what was read."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.arm_dsp.base import INT8_OFFSET, ArmDspKernel, arithmetic, clamp_fields, not_eight_bit
+from stages.kernels.arm_dsp.base import ArmDspKernel, arithmetic, clamp_fields
+from stages.kernels.eight_bit import INT8_OFFSET, why_not_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,11 +36,11 @@ class _Planes(ArmDspKernel):
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view) or _why_not_arithmetic(view) or self.why_not_shape(view)
+        return why_not_types(view) or _why_not_arithmetic(view) or self.why_not_shape(view)
 
+    @abstractmethod
     def why_not_shape(self, view: LayerView) -> str:
-        """The reason the kernel cannot compute windows or weights of this kind."""
-        raise NotImplementedError
+        """The reason the kernel cannot compute windows or weights of this kind, '' when it can."""
 
     def overlays(self, view: LayerView) -> bool:
         """A channel is copied before its results are written over it."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.arm_dsp.base import INT8_OFFSET
 from stages.kernels.arm_dsp.depthwise import CHANNEL_WORDS, FIELDS, WIDEN, clamped, plane_of
 from stages.kernels.arm_dsp.requantize_tir import byte, requantize
+from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import clamp, widen
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.arm_dsp.base import MAX_DEPTH, ArmDspKernel, arithmetic, clamp_fields, not_eight_bit
+from stages.kernels.arm_dsp.base import ArmDspKernel, arithmetic, clamp_fields
+from stages.kernels.eight_bit import why_not_types
+from stages.kernels.generic.base import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +36,7 @@ class FullyConnected(ArmDspKernel):
     headers: ClassVar[tuple[str, ...]] = ("dot.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view) or _why_not_shape(view) or _why_not_arithmetic(view)
+        return why_not_types(view) or _why_not_shape(view) or _why_not_arithmetic(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.arm_dsp.base import INT8_OFFSET
 from stages.kernels.arm_dsp.fully_connected import (
     FIELDS,
     UNITS,
@@ -22,6 +21,7 @@ from stages.kernels.arm_dsp.fully_connected import (
     layer_form,
 )
 from stages.kernels.arm_dsp.requantize_tir import byte, half_word, requantize
+from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import clamp, widen
 

@@ -57,8 +57,7 @@ def form(made: Arithmetic, pairs: NDArray[np.int64]) -> Packing:
     a, b = made.weights[pairs[:, 0]], made.weights[pairs[:, 1]]
     if made.weight_zero_point or (256 * b + a).min() < -(1 << 15):
         return "bytes"
-    size = np.maximum(np.abs(made.range.low), np.abs(made.range.high))
-    return "ab" if size.max() < 1 << 23 else "bytes"
+    return "ab" if made.range.size.max() < 1 << 23 else "bytes"
 
 
 def weight_words(

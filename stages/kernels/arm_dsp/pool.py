@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.arm_dsp.base import ArmDspKernel, not_eight_bit
+from stages.kernels.arm_dsp.base import ArmDspKernel
+from stages.kernels.generic.base import not_eight_bit
 from stages.kernels.kernel import Lowering
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class AveragePool(ArmDspKernel):
             return f"{x.shape[3]} channels are no multiple of 4"
         if not planar(view) and x.shape[1] * x.shape[2] > MAX_PIXELS:
             return f"more than {MAX_PIXELS} NHWC pixels"
-        return not_eight_bit(view, weights=False)
+        return not_eight_bit(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np

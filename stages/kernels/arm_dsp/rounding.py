@@ -26,7 +26,6 @@ Results are narrowed to 16 bits before they are clipped, so their range must fit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,22 +34,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stages.graph.ops import Rounding
+    from stages.kernels.eight_bit import Range
 
 MARGIN = 512  # of 16 bits, for the zero point and the kernels' offset of it
-
-
-@dataclass(frozen=True)
-class Range:
-    """Inclusive bounds of each channel's accumulator: int64 arrays [channels]."""
-
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-
-
-def accumulator_range(weights: NDArray[np.int64], bias: NDArray[np.int64], lowest: int, highest: int) -> Range:
-    """Bounds of bias + sum(x * weights[channel, :]) for x in [lowest, highest]; zero points are subtracted already."""
-    up, down = np.maximum(weights, 0).sum(1), np.minimum(weights, 0).sum(1)
-    return Range(bias + up * lowest + down * highest, bias + up * highest + down * lowest)
 
 
 def doubled(multiplier: NDArray[np.int32]) -> NDArray[np.int32]:

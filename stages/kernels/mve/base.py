@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stages.kernels.eight_bit import INT8_OFFSET, accumulator_range, why_not_nhwc
 from stages.kernels.generic.base import MAX_DEPTH, bad_weights, not_eight_bit
 from stages.kernels.kernel import Kernel
 
@@ -15,8 +17,6 @@ if TYPE_CHECKING:
     from stages.kernels.mve.rounding import Mode
     from stages.targets.spec import Target
 
-INT8_OFFSET = {"int8": 0, "uint8": 128}  # what is subtracted to make a value of the type an int8
-
 
 class MveKernel(Kernel):
     """A kernel for Armv8.1-M with the integer vectors, on 8-bit tensors of one type in NHWC."""
@@ -24,19 +24,11 @@ class MveKernel(Kernel):
     def why_not(self, view: LayerView, target: Target) -> str:
         if not any(name.startswith("mve") for name in target.isa.split("+")):
             return "needs Armv8.1-M with MVE"
-        return not_eight_bit(view) or _planar(view) or self.why_not_layer(view)
+        return not_eight_bit(view) or why_not_nhwc(view) or self.why_not_layer(view)
 
+    @abstractmethod
     def why_not_layer(self, view: LayerView) -> str:
         """The reason the kernel cannot compute a layer of 8-bit NHWC tensors, '' when it can."""
-        raise NotImplementedError
-
-
-def _planar(view: LayerView) -> str:
-    """Why a tensor's bytes are in another order than NHWC, '' if none's are."""
-    for tensor in (*view.inputs, *view.outputs):
-        if tensor.layout == "NCHW" and tensor.shape[3] > 1 and tensor.shape[1] * tensor.shape[2] > 1:
-            return f"tensor {tensor.name} is NCHW; this kernel is for NHWC"
-    return ""
 
 
 @dataclass(frozen=True)
@@ -72,7 +64,7 @@ def arithmetic(view: LayerView, weights: np.ndarray, weight_zero_point: int, *, 
     bounds = np.iinfo(dtype)
     centred = weights.astype(np.int64) - weight_zero_point
     zero_point = op.input_zero_point
-    size = rounding.accumulator_size(centred, bias, int(bounds.min) - zero_point, int(bounds.max) - zero_point)
+    size = accumulator_range(centred, bias, int(bounds.min) - zero_point, int(bounds.max) - zero_point).size
     folded, multiplier, shift = packing.channels(view, weights, weight_zero_point, zero_point - INT8_OFFSET[dtype]).T
     how = rounding.requantization(multiplier, shift, size, op.rounding, lowered=lowered)
     return Arithmetic(weights, weight_zero_point, how.mode, np.stack([folded, multiplier, how.rounders]))

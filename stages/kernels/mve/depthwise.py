@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.generic.base import bad_weights
 from stages.kernels.generic.parameters import taps
-from stages.kernels.mve.base import INT8_OFFSET, MveKernel, arithmetic
+from stages.kernels.mve.base import MveKernel, arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,13 +84,13 @@ class DepthwiseKernel(MveKernel):
 
         return depthwise(view, self)
 
+    @abstractmethod
     def function(self, view: LayerView) -> str:
         """The C function of a group of channels."""
-        raise NotImplementedError
 
+    @abstractmethod
     def per_output(self, view: LayerView) -> float:
         """Instructions for an output of a group, as counted."""
-        raise NotImplementedError
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Outputs, 6 for a pixel that is copied, 110 for a row."""

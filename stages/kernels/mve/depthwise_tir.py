@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.mve.base import INT8_OFFSET
+from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.mve.depthwise import FIELDS, GROUP, DepthwiseKernel, group_count, lines, parts_of
 from stages.kernels.mve.requantize_tir import byte, requantize
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store

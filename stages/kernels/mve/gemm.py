@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.generic.parameters import taps
 from stages.kernels.kernel import KernelParams
-from stages.kernels.mve.base import INT8_OFFSET, MveKernel, arithmetic, bad_layer
+from stages.kernels.mve.base import MveKernel, arithmetic, bad_layer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -42,19 +42,6 @@ class Requantization:
     rounders: NDArray[np.int32]
 
 
-def accumulator_size(
-    weights: NDArray[np.int64], bias: NDArray[np.int64], lowest: int, highest: int
-) -> NDArray[np.int64]:
-    """Bound of |bias + sum(x * weights[channel, :])| by channel, for x in [lowest, highest].
-
-    Zero points are subtracted already.
-    """
-    up, down = np.maximum(weights, 0).sum(1), np.minimum(weights, 0).sum(1)
-    low, high = bias + up * lowest + down * highest, bias + up * highest + down * lowest
-    size: NDArray[np.int64] = np.maximum(np.abs(low), np.abs(high))
-    return size
-
-
 def requantization(
     multiplier: NDArray[np.int32],
     shift: NDArray[np.int32],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stages.kernels.eight_bit import INT8_OFFSET, why_not_nhwc
 from stages.kernels.generic.base import not_eight_bit
 from stages.kernels.kernel import Kernel
 
@@ -12,8 +13,6 @@ if TYPE_CHECKING:
 
     from stages.graph import LayerView
     from stages.targets.spec import Target
-
-INT8_OFFSET = {"int8": 0, "uint8": 128}  # what is subtracted to make a value of the type an int8
 
 
 class NeonKernel(Kernel):
@@ -29,10 +28,7 @@ class NeonKernel(Kernel):
 
     def why_not_planar(self, view: LayerView) -> str:
         """Why a tensor's bytes are in another order than NHWC, '' if none's are."""
-        for tensor in (*view.inputs, *view.outputs):
-            if tensor.layout == "NCHW" and tensor.shape[3] > 1 and tensor.shape[1] * tensor.shape[2] > 1:
-                return f"tensor {tensor.name} is NCHW; this kernel is for NHWC"
-        return ""
+        return why_not_nhwc(view)
 
     def why_not_layer(self, view: LayerView) -> str:
         """The reason the kernel cannot compute a layer whose types and layouts fit, '' when it can."""

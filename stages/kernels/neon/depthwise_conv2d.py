@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.generic.base import SUFFIX, bad_weights
 from stages.kernels.generic.parameters import taps
-from stages.kernels.neon.base import INT8_OFFSET, NeonKernel, output_constants
+from stages.kernels.neon.base import NeonKernel, output_constants
 from stages.kernels.neon.matrix import HALVES, ONCE, SHIFTS
 
 if TYPE_CHECKING:
@@ -90,9 +92,9 @@ class DepthwiseKernel(NeonKernel):
         """Where the kernel finds a weight in a group's."""
         return buffer[ky, kx, lane]
 
+    @abstractmethod
     def function(self, view: LayerView) -> str:
         """The C function of a group of channels."""
-        raise NotImplementedError
 
 
 class ThreeByThree(DepthwiseKernel):

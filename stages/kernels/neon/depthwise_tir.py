@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.neon.base import INT8_OFFSET
+from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.neon.depthwise_conv2d import STRUCTURE_BYTES, DepthwiseKernel
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import clamp, requantize, select, widen

@@ -9,6 +9,7 @@ kernel likes, then of four; within a block the depth is cut into chunks, and the
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -16,10 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
+from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.generic.base import MAX_DEPTH, bad_weights
 from stages.kernels.generic.parameters import taps
 from stages.kernels.kernel import KernelParams
-from stages.kernels.neon.base import INT8_OFFSET, NeonKernel, output_constants
+from stages.kernels.neon.base import NeonKernel, output_constants
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,9 +131,9 @@ class MatrixKernel(NeonKernel):
 
         return product_layer(view, self, rows_at_a_time(view, self.format, params))
 
+    @abstractmethod
     def function(self, view: LayerView) -> str:
         """The C function of the product."""
-        raise NotImplementedError
 
 
 def window_depth(view: LayerView) -> int:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.generic import packing as generic
-from stages.kernels.neon.base import INT8_OFFSET
 
 if TYPE_CHECKING:
     from stages.graph import LayerView

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.rvp.base import INT8_OFFSET, RvpKernel, clip_word, not_eight_bit
+from stages.kernels.eight_bit import INT8_OFFSET
+from stages.kernels.generic.base import not_eight_bit
+from stages.kernels.rvp.base import RvpKernel, clip_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +30,7 @@ class Add(RvpKernel):
     in_place = True
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view, weights=False) or _why_not_shape(view) or _why_not_arithmetic(view)
+        return not_eight_bit(view) or _why_not_shape(view) or _why_not_arithmetic(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
+from stages.kernels.eight_bit import INT8_OFFSET, why_not_types
+from stages.kernels.generic.base import MAX_DEPTH
 from stages.kernels.kernel import KernelParams, Lowering
-from stages.kernels.rvp.base import INT8_OFFSET, RvpKernel, arithmetic, not_eight_bit
+from stages.kernels.rvp.base import RvpKernel, arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from stages.kernels.rvp.base import Arithmetic
     from stages.targets.spec import Target
 
-MAX_DEPTH = 65535  # products of two int8 that an int32 sum takes, with as much again for the weights' zero point
 # Scratch for the panels of one call by lanes: as many panels as fit share what a call costs.
 PANEL_BYTES = {1: 2048, 2: 4096}
 # The C structure rvp_geometry of panel.h, field by field.
@@ -41,10 +43,11 @@ class _Gemm(RvpKernel):
     params = GemmParams
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view) or self.why_not_shape(view) or _why_not_arithmetic(view)
+        return why_not_types(view) or self.why_not_shape(view) or _why_not_arithmetic(view)
 
+    @abstractmethod
     def why_not_shape(self, view: LayerView) -> str:
-        raise NotImplementedError
+        """The reason the kernel cannot compute a layer of this shape or layout, '' when it can."""
 
     def pack_for(self, view: LayerView, params: GemmParams, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np

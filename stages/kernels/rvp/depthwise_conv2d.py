@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.rvp.base import RvpKernel, arithmetic, clip_word, not_eight_bit
+from stages.kernels.eight_bit import why_not_types
+from stages.kernels.rvp.base import RvpKernel, arithmetic, clip_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +34,7 @@ class DepthwiseConv2d(RvpKernel):
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view) or _why_not_shape(view, target) or _why_not_arithmetic(view)
+        return why_not_types(view) or _why_not_shape(view, target) or _why_not_arithmetic(view)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np

@@ -35,6 +35,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stages.kernels.eight_bit import Range
+
 UNROLL = 8
 # Register j of a block holds this channel of the block (plus 4 in the upper lane): the order in which bytes are packed.
 COLUMN_CHANNEL = (0, 2, 1, 3)
@@ -44,20 +46,6 @@ WIDE_MARK = -(1 << 31)
 def lanes(word_bits: int) -> int:
     """32-bit lanes of a register."""
     return word_bits // 32
-
-
-@dataclass(frozen=True)
-class Range:
-    """Inclusive bounds of each channel's accumulator: int64 arrays [channels]."""
-
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-
-
-def accumulator_range(weights: NDArray[np.int64], bias: NDArray[np.int64], lowest: int, highest: int) -> Range:
-    """Bounds of bias + sum(x * weights[channel, :]) for x in [lowest, highest]; zero points are subtracted already."""
-    up, down = np.maximum(weights, 0).sum(1), np.minimum(weights, 0).sum(1)
-    return Range(bias + up * lowest + down * highest, bias + up * highest + down * lowest)
 
 
 def high_mul(acc: NDArray[np.int64], multiplier: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -102,7 +90,7 @@ def rounders_once(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: 
     s = np.where(m == 0, 2, s)
     if s.min() < 2 or s.max() > 31:
         raise ValueError("shifts must be in [-31, -2]")
-    size = np.maximum(np.abs(acc.low), np.abs(acc.high)) * m >> 31
+    size = acc.size * m >> 31
     fits = size < (np.int64(32767 - 512) << s)
     short = np.where(s >= 3, np.int64(1) << (33 - s), -1)
     return Rounders(np.where(fits, short, -1), np.int64(1) << (32 - s))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.rvp.base import RvpKernel, not_eight_bit
+from stages.kernels.generic.base import not_eight_bit
+from stages.kernels.rvp.base import RvpKernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +38,7 @@ class Pool2d(RvpKernel):
             return f"{x.shape[3]} channels are no multiple of {register}"
         if op.op == "avg_pool2d" and prod(op.kernel) > MAX_WINDOW:
             return f"a window has {prod(op.kernel)} elements; 16-bit sums hold {MAX_WINDOW}"
-        return not_eight_bit(view, weights=False)
+        return not_eight_bit(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np

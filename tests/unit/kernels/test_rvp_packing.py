@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from stages.kernels.eight_bit import Range
 from stages.kernels.rvp import packing
-from stages.kernels.rvp.packing import Range
 from stages.reference.integer.fixed_point import multiply_by_quantized_multiplier
 from stages.simulators.spike.rvp_model import compute
 

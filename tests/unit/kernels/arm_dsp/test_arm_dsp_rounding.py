@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stages.kernels.arm_dsp import base, packing, rounding
-from stages.kernels.arm_dsp.rounding import Range
+from stages.kernels.eight_bit import Range
 from stages.reference.integer.fixed_point import multiply_by_quantized_multiplier
 
 LOW, HIGH = -128, 127
