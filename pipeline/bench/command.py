@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,12 @@ from pipeline.errors import PipelineError
 from pipeline.session import ROOT
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from pipeline.bench.cases import Case
     from pipeline.bench.run import Outcome, Runner
     from pipeline.bench.suite import Suite
+    from pipeline.bench.table import Table
     from pipeline.progress import ProgressDisplay
 
 
@@ -31,14 +35,14 @@ class Bench(Command):
     doc_usage = "[--only GLOBS] [--targets NAMES] [--models DIR] [--check | --update | --times]"
     doc_description = (
         "Artifacts are cached as in any run. Exit code 1 when a row fails, or when --check finds figures worse than "
-        "those of docs/bench.json."
+        "those of docs/bench.json or a ratio below its `at_least`."
     )
     cmd_options = (
         _option("only", str, "", "names of rows, with * and ?, separated by commas"),
         _option("targets", str, "", "targets to measure on, separated by commas"),
         _option("models", str, "", "measure every *.tflite file under this folder instead of the suite"),
         _option("recipe", str, "", "with --models: the recipe whose options hold"),
-        _option("check", bool, False, "fail when instructions, RAM or ROM rose by more than one percent"),
+        _option("check", bool, False, "fail when instructions, RAM or ROM rose by over a percent, or a ratio is low"),
         _option("update", bool, False, "write docs/bench.json and the table in README.md"),
         _option("times", bool, False, "print how long cold, unchanged and changed runs take"),
         _option("json", str, "", "write the figures to this file"),
@@ -140,21 +144,22 @@ def _finish(
 ) -> int:
     """Show and write what was measured. Returns the exit code."""
     from pipeline.bench.page import page
+    from pipeline.bench.ratio import ratio_tables, short_ratios
     from pipeline.bench.record import write_records
-    from pipeline.bench.table import case_table, ratio_table, render
+    from pipeline.bench.table import case_table
 
     records = [outcome.record for outcome in outcomes if outcome.record is not None and not outcome.failed]
-    display.show(lambda _: render(case_table(outcomes), "one inference; bytes for arena, RAM and ROM"))
-    ratios = ratio_table(suite, {record.id: record for record in records})
-    if ratios.rows:
-        display.show(lambda _: render(ratios, "FP32 against int8, instructions"))
+    display.show(partial(_drawn, case_table(outcomes), "one inference; bytes for arena, RAM and ROM"))
+    measured = {record.id: record for record in records}
+    for title, table in ratio_tables(suite, measured):
+        display.show(partial(_drawn, table, f"{title}, instructions"))
     if options["json"]:
         _writing(options["json"], lambda path: write_records(path, records))
     if options["markdown"]:
         _writing(options["markdown"], lambda path: path.write_text(page(outcomes, suite), encoding="utf-8"))
     failed = sum(outcome.failed for outcome in outcomes)
     if options["check"]:
-        return _check(root, outcomes)
+        return _check(root, outcomes, short_ratios(suite, measured))
     if options["update"]:
         _update(root, suite, cases, outcomes)
     if failed:
@@ -162,11 +167,19 @@ def _finish(
     return 1 if failed else 0
 
 
-def _check(root: Path, outcomes: list[Outcome]) -> int:
+def _drawn(table: Table, title: str, width: int) -> RenderableType:
+    """The table as a display shows it; rich fits it into `width` by itself."""
+    from pipeline.bench.table import render
+
+    return render(table, title)
+
+
+def _check(root: Path, outcomes: list[Outcome], short: list[str]) -> int:
     from pipeline.bench.check import check
     from pipeline.bench.record import read_records
 
     verdict = check(outcomes, read_records(root / "docs" / "bench.json"))
+    verdict.worse.extend(short)
     for label, lines in (("note", verdict.notes), ("better", verdict.better), ("WORSE", verdict.worse)):
         for line in lines:
             print(f"{label}: {line}")

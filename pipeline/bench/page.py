@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pipeline.bench.cases import Case
+from pipeline.bench.ratio import ratio_tables
 from pipeline.bench.record import Record
 from pipeline.bench.run import Outcome
 from pipeline.bench.suite import Suite
-from pipeline.bench.table import case_table, markdown, ratio_table, sources
+from pipeline.bench.table import case_table, markdown, sources
 from pipeline.digest import write_whole
 from pipeline.errors import PipelineError
 
@@ -17,14 +18,12 @@ BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 
 
 def page(outcomes: Iterable[Outcome], suite: Suite) -> str:
-    """Markdown: all cases, FP32 against int8 where rows of it were measured, who the others are."""
+    """Markdown: all cases, the suite's ratios where rows of them were measured, who the others are."""
     outcomes = list(outcomes)
     records = {outcome.case.id: outcome.record for outcome in outcomes if outcome.record and not outcome.failed}
     parts = [markdown(case_table(outcomes))]
-    ratios = ratio_table(suite, records)
-    if ratios.rows:
-        parts.append("FP32 against int8, instructions of one inference:\n")
-        parts.append(markdown(ratios))
+    for title, table in ratio_tables(suite, records):
+        parts += [f"{title}, instructions of one inference:\n", markdown(table)]
     others = sources(outcome.case for outcome in outcomes)
     if others:
         parts.append("".join(f"- {line}\n" for line in others))

@@ -68,11 +68,16 @@ class RowOn(_Model):
 
 
 class Ratio(_Model):
-    """A line of the table FP32 against int8."""
+    """Instructions of `numerator` by those of `denominator`; `sides` are what the two are called.
+
+    Ratios of the same sides make one table. One below `at_least` fails `doit bench --check`.
+    """
 
     name: str
-    float32: RowOn
-    int8: RowOn
+    sides: Annotated[tuple[str, str], Field(strict=False)]
+    numerator: RowOn
+    denominator: RowOn
+    at_least: Annotated[float, Field(gt=0)] | None = None
 
 
 class Loose(_Model):
@@ -126,7 +131,7 @@ def load_suite(path: Path = SUITE) -> Suite:
                 check(target not in row.targets, message, "rows", index, "peers", number, "targets")
         rows[row.name] = row
     for index, ratio in enumerate(suite.ratios):
-        for key, side in (("float32", ratio.float32), ("int8", ratio.int8)):
+        for key, side in (("numerator", ratio.numerator), ("denominator", ratio.denominator)):
             guess = did_you_mean(side.row, rows)
             check(side.row not in rows, f"unknown row '{side.row}'{guess}", "ratios", index, key, "row")
             message = f"row '{side.row}' is not measured on {side.target}"

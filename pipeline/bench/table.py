@@ -1,22 +1,21 @@
-"""The tables: every case with what others need, and FP32 against int8. As text cells, for rich, as Markdown."""
+"""The table of every case with what others need. As text cells, for rich, as Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.bench.cases import Case
 from pipeline.bench.record import Record
 from pipeline.bench.run import Outcome
-from pipeline.bench.suite import Peer, RowOn, Suite, peer_of
+from pipeline.bench.suite import Peer
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _TEXT = {"model", "target", "verdict", "others", "network"}
 _COLUMNS = ("model", "target", "verdict", "instructions", "per MAC", "arena", "RAM", "ROM", "others", "ratio")
-_RATIO = ("network", "FP32", "int8", "ratio")
 
 
 @dataclass(frozen=True)
@@ -36,22 +35,6 @@ def case_table(outcomes: Iterable[Outcome]) -> Table:
     # Without figures of others, as with --models, their columns say nothing.
     kept = [n for n, name in enumerate(_COLUMNS) if name not in ("others", "ratio") or any(row[n] for row in rows)]
     return Table(tuple(_COLUMNS[n] for n in kept), tuple(tuple(row[n] for n in kept) for row in rows), good)
-
-
-def ratio_table(suite: Suite, records: Mapping[tuple[str, str], Record]) -> Table:
-    """FP32 against int8: instructions of both and their quotient, then the same of the first peer of each.
-
-    Lines of which neither network was measured are left out.
-    """
-    rows, names = [], ""
-    for ratio in suite.ratios:
-        ours = [_instructions(records, side) for side in (ratio.float32, ratio.int8)]
-        peers = [peer_of(suite, side) for side in (ratio.float32, ratio.int8)]
-        names = names or next((peer.name for peer in peers if peer), "")
-        if any(count is not None for count in ours):
-            rows.append((ratio.name, *_pair(*ours), *_pair(*(peer.value if peer else None for peer in peers))))
-    columns = (*_RATIO, *(f"{names} {name}" for name in _RATIO[1:])) if names else _RATIO
-    return Table(columns, tuple(row[: len(columns)] for row in rows), (True,) * len(rows))
 
 
 def sources(cases: Iterable[Case]) -> list[str]:
@@ -81,18 +64,23 @@ def markdown(table: Table) -> str:
     return "".join(_markdown_row(row) for row in (table.columns, rules, *table.rows))
 
 
+def number(value: int | None) -> str:
+    """`1,000`, or nothing where there is no figure."""
+    return "" if value is None else f"{value:,}"
+
+
 def _case_row(outcome: Outcome) -> tuple[str, ...]:
     case, record = outcome.case, outcome.record
     head = (case.row, case.target)
     if record is None or outcome.failed:
         verdict = f"failed: {outcome.first_line}" if outcome.failed else f"skipped: {outcome.first_line}"
         return (*head, verdict, *[""] * (len(_COLUMNS) - 3))
-    memory = [_number(record.memory.get(key)) for key in ("arena_bytes", "ram_bytes", "rom_bytes")]
+    memory = [number(record.memory.get(key)) for key in ("arena_bytes", "ram_bytes", "rom_bytes")]
     count = record.instructions
     others = "\n".join(_other(peer) for peer in case.peers)
     ratios = "\n".join(f"{peer.units(record.macs) / count:.2f}" if count else "" for peer in case.peers)
     per_mac = f"{count / record.macs:.3f}" if count and record.macs else ""
-    return (*head, verdict_of(record), _number(count), per_mac, *memory, others, ratios)
+    return (*head, verdict_of(record), number(count), per_mac, *memory, others, ratios)
 
 
 def verdict_of(record: Record) -> str:
@@ -111,20 +99,6 @@ def _other(peer: Peer) -> str:
     unit = "" if peer.unit == "instructions" else f" {peer.unit}"
     figure = f"{peer.per_mac:.3f} per MAC" if peer.value is None else f"{peer.value:,}"
     return f"{peer.name} {figure}{unit}"
-
-
-def _instructions(records: Mapping[tuple[str, str], Record], side: RowOn) -> int | None:
-    record = records.get((side.row, side.target))
-    return record.instructions if record is not None else None
-
-
-def _pair(float32: int | None, int8: int | None) -> tuple[str, str, str]:
-    ratio = f"{float32 / int8:.2f}" if float32 is not None and int8 else ""
-    return _number(float32), _number(int8), ratio
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else f"{value:,}"
 
 
 def _markdown_row(cells: Sequence[str]) -> str:

@@ -28,7 +28,11 @@ rows:
     file: folder/real.tflite
     targets: [rv64-rvp]
 ratios:
-  - {name: Net, float32: {row: net_fp32, target: rv64-scalar}, int8: {row: net, target: rv64-rvp}}
+  - name: Net
+    sides: [FP32, int8]
+    numerator: {row: net_fp32, target: rv64-scalar}
+    denominator: {row: net, target: rv64-rvp}
+    at_least: 0.5
 models: {recipe: demo, targets: [rv64-rvp, rv64-scalar]}
 times: {recipe: demo, changed: stages.emit.unroll=2}
 """

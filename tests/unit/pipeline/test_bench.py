@@ -80,6 +80,14 @@ def test_update_then_check_passes_then_a_rise_fails(project: Project, capsys: py
     assert (project.root / "README.md").read_text() == readme
 
 
+def test_check_fails_for_a_ratio_below_its_limit(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing rose: FP32 needs less than before, so int8 is worth less."""
+    assert project.bench(update=True) == 0
+    project.reports["net_fp32"] = report((("conv", 300), ("softmax", 100)))
+    assert project.bench(check=True) == 1
+    assert "WORSE: Net, FP32 against int8: 400 by 1,000 is 0.4, below 0.5" in capsys.readouterr().out
+
+
 def test_update_is_the_same_the_second_time(project: Project) -> None:
     def contents() -> list[bytes]:
         return [(project.root / name).read_bytes() for name in ("docs/bench.json", "README.md")]

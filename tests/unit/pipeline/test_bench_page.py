@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,12 @@ from rich.console import Console
 
 from pipeline.bench.cases import Case, suite_cases
 from pipeline.bench.page import BEGIN, END, page, readme_section, replace_section, update_readme
+from pipeline.bench.ratio import ratio_tables, short_ratios
 from pipeline.bench.run import Outcome
 from pipeline.bench.suite import Peer, load_suite
-from pipeline.bench.table import case_table, markdown, ratio_table, render
+from pipeline.bench.table import case_table, markdown, render
 from pipeline.errors import PipelineError
-from tests.unit.pipeline.bench_support import case, record, suite_file
+from tests.unit.pipeline.bench_support import SUITE, case, record, suite_file
 
 
 def cells(outcome: Outcome) -> dict[str, str]:
@@ -88,15 +90,45 @@ def test_rich_table_has_every_cell(tmp_path: Path) -> None:
         assert expected in text
 
 
-def test_ratio_table_divides_float_by_int8_ours_and_theirs(tmp_path: Path) -> None:
+def test_ratio_divides_ours_and_theirs(tmp_path: Path) -> None:
     suite = load_suite(suite_file(tmp_path))
     int8, float32 = record(), record((("all", 8_500),), row="net_fp32", target="rv64-scalar")
-    table = ratio_table(suite, {int8.id: int8, float32.id: float32})
+    ((title, table),) = ratio_tables(suite, {int8.id: int8, float32.id: float32})
+    assert title == "FP32 against int8"
     assert table.columns == ("network", "FP32", "int8", "ratio", "RFC FP32", "RFC int8", "RFC ratio")
     assert table.rows == (("Net", "8,500", "1,000", "8.50", "20,000", "5,000", "4.00"),)
-    half = ratio_table(suite, {int8.id: int8})
+    ((_, half),) = ratio_tables(suite, {int8.id: int8})
     assert half.rows == (("Net", "", "1,000", "", "20,000", "5,000", "4.00"),)
-    assert ratio_table(suite, {}).rows == ()
+    assert ratio_tables(suite, {}) == []
+
+
+def test_other_sides_make_a_table_of_their_own(tmp_path: Path) -> None:
+    """Beside these two rows nobody's figures stand."""
+    ratio = {
+        "name": "Nets",
+        "sides": ["plain", "fast"],
+        "numerator": {"row": "net", "target": "rv64-scalar"},
+        "denominator": {"row": "real", "target": "rv64-rvp"},
+    }
+    text = SUITE.replace("models", f"  - {json.dumps(ratio)}\nmodels")
+    suite = load_suite(suite_file(tmp_path, text))
+    plain, fast = record((("all", 3_000),), target="rv64-scalar"), record(row="real")
+    ((title, table),) = ratio_tables(suite, {plain.id: plain, fast.id: fast})
+    assert title == "plain against fast"
+    assert table.columns == ("network", "plain", "fast", "ratio")
+    assert table.rows == (("Nets", "3,000", "1,000", "3.00"),)
+    float32 = record(row="net_fp32", target="rv64-scalar")
+    tables = ratio_tables(suite, {plain.id: plain, float32.id: float32})
+    assert [title for title, _ in tables] == ["FP32 against int8", "plain against fast"]
+
+
+@pytest.mark.parametrize(("instructions", "short"), [(500, False), (499, True)])
+def test_ratio_below_its_limit_is_told(tmp_path: Path, instructions: int, short: bool) -> None:
+    suite = load_suite(suite_file(tmp_path))
+    int8, float32 = record(), record((("all", instructions),), row="net_fp32", target="rv64-scalar")
+    expected = ["Net, FP32 against int8: 499 by 1,000 is 0.499, below 0.5"] if short else []
+    assert short_ratios(suite, {int8.id: int8, float32.id: float32}) == expected
+    assert short_ratios(suite, {int8.id: int8}) == []
 
 
 def test_markdown_escapes_and_keeps_one_line_per_row(tmp_path: Path) -> None:

@@ -1,0 +1,57 @@
+"""The ratios that suite.yaml asks for: of two networks' instructions, ours and beside them those of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pipeline.bench.record import Record
+from pipeline.bench.suite import Ratio, Suite, peer_of
+from pipeline.bench.table import Table, number
+
+Records = Mapping[tuple[str, str], Record]
+
+
+def ratio_tables(suite: Suite, records: Records) -> list[tuple[str, Table]]:
+    """Titles and tables, one for each pair of sides: instructions of both and their quotient, then their first peers'.
+
+    Lines of which neither network was measured are left out, and so are tables without a line.
+    """
+    groups: dict[tuple[str, str], list[Ratio]] = {}
+    for ratio in suite.ratios:
+        if any(count is not None for count in _counts(ratio, records)):
+            groups.setdefault(ratio.sides, []).append(ratio)
+    return [(" against ".join(sides), _table(suite, sides, ratios, records)) for sides, ratios in groups.items()]
+
+
+def short_ratios(suite: Suite, records: Records) -> list[str]:
+    """A line for each ratio of two measured networks that is below its `at_least`."""
+    lines = []
+    for ratio in suite.ratios:
+        over, under = _counts(ratio, records)
+        if ratio.at_least is not None and over is not None and under and over / under < ratio.at_least:
+            titles = " against ".join(ratio.sides)
+            lines.append(f"{ratio.name}, {titles}: {over:,} by {under:,} is {over / under:.4g}, below {ratio.at_least}")
+    return lines
+
+
+def _table(suite: Suite, sides: tuple[str, str], ratios: Sequence[Ratio], records: Records) -> Table:
+    columns = (*sides, "ratio")
+    rows, names = [], ""
+    for ratio in ratios:
+        peers = [peer_of(suite, side) for side in (ratio.numerator, ratio.denominator)]
+        names = names or next((peer.name for peer in peers if peer), "")
+        theirs = _cells(*(peer.value if peer else None for peer in peers))
+        rows.append((ratio.name, *_cells(*_counts(ratio, records)), *theirs))
+    wide = ("network", *columns, *(f"{names} {name}" for name in columns)) if names else ("network", *columns)
+    return Table(wide, tuple(row[: len(wide)] for row in rows), (True,) * len(rows))
+
+
+def _counts(ratio: Ratio, records: Records) -> tuple[int | None, int | None]:
+    """Instructions of numerator and denominator; None for what was not measured."""
+    over, under = (records.get((side.row, side.target)) for side in (ratio.numerator, ratio.denominator))
+    return over.instructions if over else None, under.instructions if under else None
+
+
+def _cells(over: int | None, under: int | None) -> tuple[str, str, str]:
+    quotient = f"{over / under:.2f}" if over is not None and under else ""
+    return number(over), number(under), quotient
