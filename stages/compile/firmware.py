@@ -113,10 +113,11 @@ def _does_not_fit(error: CommandFailed, model: Mapping[str, Any], target: Target
         for name, excess in dict(overflows).items()
     ]
     parts = f"weights {model['weights_bytes']:,}, arena {model['arena_bytes']:,}, stack {target.memory.stack:,} bytes"
+    machine = f", within what {target.simulator.machine} has" if target.simulator.machine else ""
     peak = f"\n{arena_peak(model)}" if "ram" in dict(overflows) and model.get("arena") else ""
     return StageError(
         f"{model['name']} does not fit target {target.name}: {'; '.join(needs)}\n{parts}{peak}",
-        hint=f"take a smaller model, or raise memory.*.length of {target.name} in pipeline.yaml",
+        hint=f"take a smaller model, or raise memory.*.length of {target.name} in pipeline.yaml{machine}",
     )
 
 
