@@ -123,7 +123,8 @@ def _calibrate(
     table = Table.read(path, target)
     wanted = cases(_graphs(target, recipes, given, root, display), target)
     missing = wanted if again else table.missing(wanted)
-    if not check and (missing or table.stale):
+    table.describe(wanted)
+    if not check:
         from stages.calibrate.measure import measure
 
         def progress(message: str, fraction: float | None = None) -> None:
@@ -134,7 +135,7 @@ def _calibrate(
             for case, instructions in measure(missing, target, progress=progress):
                 table.add(case, instructions)
         finally:  # what was measured before a failure is kept
-            table.tools = _versions(target, root)
+            table.tools = _versions(target, root) if missing else table.tools
             write_whole(path, table.text(target))
     names = tuple(f"{case.variant}: {case.signature}" for case in missing)
     return Outcome(path, len(wanted), names, table.stale, table.entries())
@@ -170,14 +171,14 @@ def _recipes_of_family(target: Target, root: Path) -> Iterator[str]:
 
 
 def _versions(target: Target, root: Path) -> dict[str, str]:
-    """Of what the instruction counts depend on beside the kernels: the compiler and TVM."""
+    """Of what the instruction counts depend on beside the kernels: the compiler, TVM and the simulator."""
     registry = default_registry()
     tools = Tools(root / ".firmline" / "tools.json")
     wanted = [
         tool
         for kind in ("tensorize", "compile", "simulate")
         for tool in registry[kind].tools(registry[kind].config(), target)
-        if tool.name in ("tvm", "compiler", "spike")
+        if tool.name in ("tvm", "compiler", "spike", target.simulator.command)
     ]
     return {tool.name: tools.identify(tool).version for tool in wanted}
 

@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 # A kernel is not measured on a layer that takes it this many instructions, if another estimates a quarter of that.
-_LONG = 10_000_000
+_LONG = 1_000_000
 _HOPELESS = 4
+# Of a target's RAM and ROM, what is left for everything but activations and weights: scratch, data; code.
+_OTHER_RAM, _OTHER_ROM = 1 / 8, 1 / 4
 
 
 @dataclass(frozen=True)
@@ -32,15 +34,47 @@ class Case:
     estimate: float | None
 
 
+@dataclass(frozen=True)
+class Room:
+    """Bytes of activations and of weights, of a layer or of all layers of a firmware."""
+
+    activations: float
+    weights: float
+
+    def __add__(self, other: Room) -> Room:
+        return Room(self.activations + other.activations, self.weights + other.weights)
+
+    def __le__(self, other: Room) -> bool:
+        return self.activations <= other.activations and self.weights <= other.weights
+
+
+def room_of(target: Target) -> Room:
+    """What the target's memory holds; without limit where the operating system provides it."""
+    if target.memory is None:
+        return Room(float("inf"), float("inf"))
+    ram, rom = target.memory.ram.length, target.memory.rom.length
+    return Room(ram * (1 - _OTHER_RAM) - target.memory.stack, rom * (1 - _OTHER_ROM))
+
+
+def room_for(view: LayerView) -> Room:
+    """What a layer takes, its weights not packed."""
+    weights = sum(view.constant(role).nbytes for role in view.layer.constants)
+    return Room(sum(tensor.bytes for tensor in (*view.inputs, *view.outputs)), weights)
+
+
 def cases(graphs: Iterable[Graph], target: Target) -> list[Case]:
-    """The measurements for all layers of the graphs, in their order; layers without code and float layers have none."""
-    kernels = list(registry.kernels(target.kernels).values())
+    """The measurements for all layers of the graphs, in their order.
+
+    Layers without code and float layers have none, nor have layers that the target's memory does not hold.
+    """
+    kernels, room = list(registry.kernels(target.kernels).values()), room_of(target)
     found: dict[tuple[str, str], Case] = {}
     for graph in graphs:
         for layer in graph.layers:
             if layer.op.op == "float" or renames_only(graph, layer):
                 continue
-            for case in _of_layer(graph.view(layer), kernels, target):
+            view = graph.view(layer)
+            for case in _of_layer(view, kernels, target) if room_for(view) <= room else ():
                 found.setdefault((case.signature, case.variant), case)
     return list(found.values())
 

@@ -11,11 +11,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stages.base import StageError, no_progress
+from stages.calibrate.cases import Room, room_for, room_of
 from stages.compile.firmware import compile_firmware
 from stages.emit import EmitConfig
 from stages.emit.build import emit
@@ -32,9 +34,10 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 # Of one firmware: layers, bytes of activations and packed weights, and estimated instructions.
-_LAYERS, _BYTES, _INSTRUCTIONS = 32, 12_000_000, 1_500_000_000
+_LAYERS, _BYTES, _INSTRUCTIONS = 64, 12_000_000, 1_500_000_000
 _ASSUMED = 10_000_000  # instructions of a layer whose kernel states no estimate
 _AT_ONCE = 2
+_TVM = Lock()  # held while TVM works, which may not do two things at once (stages.base.Stage.exclusive)
 
 
 def measure(
@@ -44,7 +47,7 @@ def measure(
 
     Raises StageError for a layer whose output is not the reference's.
     """
-    groups, done = list(batches(cases)), 0
+    groups, done = list(batches(cases, room_of(target))), 0
     progress(f"measuring {len(cases)} layers", 0.0)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         running = [pool.submit(run_batch, group, target) for group in groups]
@@ -58,17 +61,18 @@ def measure(
                 future.cancel()
 
 
-def batches(cases: Sequence[Case]) -> Iterator[list[Case]]:
-    """The cases, in order, in groups that fit one firmware."""
+def batches(cases: Sequence[Case], room: Room) -> Iterator[list[Case]]:
+    """The cases, in order, in groups that fit one firmware on a target with this room."""
+    most = Room(room.activations / 2, room.weights / 2)  # half: `run_batch` adds one of them
     group: list[Case] = []
-    size = work = 0.0
+    size, work = Room(0, 0), 0.0
     for case in cases:
-        own = sum(t.bytes for t in (*case.view.inputs, *case.view.outputs))
-        own += sum(case.view.arrays[name].nbytes for name in case.view.layer.constants.values())
-        instructions = case.estimate or _ASSUMED
-        if group and (len(group) == _LAYERS or size + own > _BYTES or work + instructions > _INSTRUCTIONS):
+        own, instructions = room_for(case.view), case.estimate or _ASSUMED
+        both = size + own
+        fits = both <= most and both.activations + both.weights <= _BYTES and work + instructions <= _INSTRUCTIONS
+        if group and (len(group) == _LAYERS or not fits):
             yield group
-            group, size, work = [], 0.0, 0.0
+            group, size, work = [], Room(0, 0), 0.0
         group.append(case)
         size, work = size + own, work + instructions
     if group:
@@ -77,8 +81,10 @@ def batches(cases: Sequence[Case]) -> Iterator[list[Case]]:
 
 def run_batch(batch: Sequence[Case], target: Target) -> list[int]:
     """Instructions of each case, all in one firmware. Raises StageError as `measure`."""
-    # What model_run does about its arguments is counted with the first layer, so that is one that nobody asked for.
-    cases = [min(batch, key=lambda case: case.estimate or _ASSUMED), *batch]
+    # What model_run does about its arguments is counted with the first layer: a few instructions for each input and
+    # output. So the first is one that nobody asked for; not so where there is just one case, which may fill the memory.
+    first = [min(batch, key=lambda case: case.estimate or _ASSUMED)] if len(batch) > 1 else []
+    cases = [*first, *batch]
     graph = joined(cases)
     rules = tuple(
         TensorizeRule(
@@ -92,10 +98,11 @@ def run_batch(batch: Sequence[Case], target: Target) -> list[int]:
         tensorized, emitted, built = (folder / part for part in ("tensorized", "emitted", "built"))
         for part in (tensorized, emitted, built):
             part.mkdir()
-        save(tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values()), tensorized)
-        graph.save(tensorized)
         root = next(iter(kernels.values())).folder.parent
-        described = emit(tensorized, emitted, EmitConfig(), target, name="calibrate", kernel_root=root)
+        with _TVM:
+            save(tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values()), tensorized)
+            graph.save(tensorized)
+            described = emit(tensorized, emitted, EmitConfig(), target, name="calibrate", kernel_root=root)
         compile_firmware(emitted / "src", described, target, built)
         inputs = _inputs(graph)
         run = run_firmware(
@@ -106,7 +113,7 @@ def run_batch(batch: Sequence[Case], target: Target) -> list[int]:
             output_bytes=sum(graph.tensors[n].bytes for n in graph.outputs),
         )
     _compare(graph, cases, inputs, run.outputs)
-    return run.counts[0][1:]
+    return run.counts[0][len(first) :]
 
 
 def joined(cases: Sequence[Case]) -> Graph:

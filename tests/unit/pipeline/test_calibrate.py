@@ -53,16 +53,20 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_second_calibration_measures_nothing_and_check_writes_nothing(project: Path) -> None:
-    before = calibrate("rv32-rvp", ("one",), check=True, root=project)
+@pytest.mark.parametrize(("target", "simulator"), [("rv32-rvp", "spike"), ("cortex-m4", "qemu-system-arm")])
+def test_a_second_calibration_measures_nothing_and_check_writes_nothing(
+    project: Path, target: str, simulator: str
+) -> None:
+    before = calibrate(target, ("one",), check=True, root=project)
     assert before.cases == len(before.missing) >= 2
     assert not before.table.exists()
-    first = calibrate("rv32-rvp", ("one",), root=project)
+    first = calibrate(target, ("one",), root=project)
     assert (len(first.missing), first.entries) == (before.cases, before.cases)
     written = first.table.read_text()
-    assert calibrate("rv32-rvp", ("one",), root=project).missing == ()
-    assert calibrate("rv32-rvp", ("one",), check=True, root=project).missing == ()
-    calibrate("rv32-rvp", ("one",), again=True, root=project)
+    assert json.loads(written)["tools"].keys() == {"compiler", "tvm", simulator}
+    assert calibrate(target, ("one",), root=project).missing == ()
+    assert calibrate(target, ("one",), check=True, root=project).missing == ()
+    calibrate(target, ("one",), again=True, root=project)
     assert first.table.read_text() == written
 
 
