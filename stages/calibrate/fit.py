@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 _PER_QUANTITY = 4  # measurements for each quantity of the model
 _MOST = 4  # quantities
+ENOUGH = 2 * _PER_QUANTITY  # measurements that tell quantities apart
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,8 @@ def fit(measurements: Sequence[Measurement]) -> Fit | None:
         return None
     shared = set.intersection(*(set(m.quantities) for m in usable))
     names = sorted(name for name in shared if any(m.quantities[name] for m in usable))
-    if len(usable) < 2 * _PER_QUANTITY and "estimate" in names:
-        names = ["estimate"]  # too few to tell quantities apart
+    if len(usable) < ENOUGH and "estimate" in names:
+        names = ["estimate"]
     matrix = np.array([[m.quantities[name] / m.instructions for name in names] for m in usable])
     best: Fit | None = None
     least = float("inf")

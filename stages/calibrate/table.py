@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.calibrate.fit import Measurement, fit
+from stages.calibrate.fit import ENOUGH, Measurement, fit
 from stages.kernels import registry
 from stages.kernels.digest import kernel_digest
-from stages.tensorize.costs import FORMAT, quantities, read_file
+from stages.tensorize.costs import FORMAT, of_kind, quantities, read_file
 
 if TYPE_CHECKING:
     from stages.calibrate.cases import Case
@@ -49,10 +49,15 @@ class Table:
         """The cases without an entry."""
         return [case for case in cases if case.variant not in self.layers.get(case.signature, {})]
 
+    def describe(self, cases: Sequence[Case]) -> None:
+        """Enters the quantities of layers that have measurements, which may be of a time when there were others."""
+        for case in cases:
+            if case.signature in self.layers:
+                self.layers[case.signature]["work"] = _work(case)
+
     def add(self, case: Case, instructions: int) -> None:
         """Enters a measurement."""
-        row = self.layers.setdefault(case.signature, {})
-        row["work"] = {name: int(value) for name, value in quantities(case.view, None).items() if name != "call"}
+        row = self.layers.setdefault(case.signature, {"work": _work(case)})
         row[case.variant] = [instructions, None if case.estimate is None else round(case.estimate)]
 
     def entries(self) -> int:
@@ -64,10 +69,10 @@ class Table:
         variants = sorted({name for row in self.layers.values() for name in row if name != "work"})
         kernels = registry.kernels(target.kernels)
         used = sorted({name.split(" ")[0] for name in variants})
-        fits = {name: self._fit(name) for name in variants}
+        fits = {key: made for name in variants for key, made in self._fits(name)}
         parts = {
             "kernels": {name: kernel_digest(kernels[name]) for name in used},
-            "fits": {name: made for name, made in fits.items() if made},
+            "fits": dict(sorted(fits.items())),
             "layers": {name: _sorted(self.layers[name]) for name in sorted(self.layers)},
         }
         head = {"format": FORMAT, "target": self.target, "tools": dict(sorted(self.tools.items()))}
@@ -77,12 +82,25 @@ class Table:
             lines.append(f' "{key}": {{\n{inner}\n }}')
         return "{\n" + ",\n".join(lines) + "\n}\n"
 
-    def _fit(self, variant: str) -> dict[str, Any] | None:
-        rows = [row for row in self.layers.values() if variant in row]
-        made = fit([Measurement(row[variant][0], _quantities(row, variant)) for row in rows])
-        if made is None:
-            return None
-        return {"layers": made.layers, "error": made.error, "factors": dict(sorted(made.factors.items()))}
+    def _fits(self, variant: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The variant's model, and one for each kind of layer where it computes several and has measured enough."""
+        rows = {signature: row for signature, row in self.layers.items() if variant in row}
+        kinds = sorted({_kind(signature) for signature in rows})
+        groups = {variant: list(rows.values())}
+        for kind in kinds if len(kinds) > 1 else ():
+            groups[of_kind(variant, kind)] = [row for signature, row in rows.items() if _kind(signature) == kind]
+        for key, group in groups.items():
+            made = fit([Measurement(row[variant][0], _quantities(row, variant)) for row in group])
+            if made is not None and (key == variant or len(group) >= ENOUGH):
+                yield key, {"layers": made.layers, "error": made.error, "factors": dict(sorted(made.factors.items()))}
+
+
+def _kind(signature: str) -> str:
+    return signature.split(" ")[0]
+
+
+def _work(case: Case) -> dict[str, int]:
+    return {name: int(value) for name, value in quantities(case.view, None).items() if name != "call"}
 
 
 def _quantities(row: Mapping[str, Any], variant: str) -> dict[str, float]:

@@ -4,7 +4,7 @@
 
   format, target, tools   of the file, what was measured, and the versions it was measured with
   kernels                 kernel name -> digest of its code when it was measured (stages.kernels.digest)
-  fits                    variant -> {layers, error, factors}
+  fits                    variant, or `of_kind` -> {layers, error, factors}
   layers                  signature -> {work: {...}, variant: [instructions, the kernel's own estimate or null]}
 
 A variant is a kernel with its parameters, `rvp.gemm_s8 mr=5`. A signature has all that decides the instruction count of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _WINDOW = ("kernel", "stride", "padding", "dilation", "groups", "axis", "axes", "rounding")
+_WINDOWED = ("conv2d", "depthwise_conv2d", "avg_pool2d", "max_pool2d")
 _USUAL = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding": "double"}  # not written
 
 
@@ -48,7 +49,7 @@ class CostTable:
 
     digests   kernel name -> digest
     measured  layer signature -> variant -> instructions
-    factors   variant -> quantity of `quantities` -> instructions for one of it
+    factors   variant, or `of_kind` -> quantity of `quantities` -> instructions for one of it
     """
 
     digests: Mapping[str, str] = field(default_factory=dict)
@@ -70,6 +71,10 @@ class CostTable:
         digest = self.digests.get(kernel.name)
         return digest is not None and digest == kernel_digest(kernel)
 
+    def outdated(self, kernel: Kernel) -> bool:
+        """Whether the table has measurements of the kernel, but of another version of it."""
+        return kernel.name in self.digests and not self.knows(kernel)
+
     def price(self, kernel: Kernel, view: LayerView, params: Any, target: Target) -> Price:
         """The best that is known about a call of the kernel for this layer."""
         name = variant(kernel, params)
@@ -78,7 +83,7 @@ class CostTable:
             measured = self.measured.get(signature(view), {}).get(name)
             if measured is not None:
                 return Price(measured, "measured")
-            factors = self.factors.get(name)
+            factors = self.factors.get(of_kind(name, view.layer.kind), self.factors.get(name))
             known = quantities(view, estimate)
             if factors and all(quantity in known for quantity in factors):
                 return Price(round(sum(factors[quantity] * known[quantity] for quantity in factors)), "fitted")
@@ -101,6 +106,11 @@ def variant(kernel: Kernel, params: Any) -> str:
     """A kernel with its parameters: `rvp.gemm_s8 mr=5`."""
     tuned = [f"{key}={value}" for key, value in sorted(params.model_dump(mode="json").items())]
     return " ".join([kernel.name, *tuned])
+
+
+def of_kind(name: str, kind: str) -> str:
+    """A variant where it computes layers of one kind: `rvp.pool2d (avg_pool2d)`."""
+    return f"{name} ({kind})"
 
 
 def estimated(kernel: Kernel, view: LayerView, params: Any, target: Target) -> float | None:
@@ -133,22 +143,43 @@ def quantities(view: LayerView, estimate: float | None) -> dict[str, float]:
     """What the cost of a layer may be proportional to.
 
     products  multiplications; elements looked at for pooling
+    strips    rows of windows inside of the image; 0 without windows
+    taps      elements of windows inside of the image
     outputs   elements written
     inputs    elements read
     rows      pixels of the output, or rows of its last axis
+    channels  elements of the output's last axis
     call      1
     estimate  the kernel's own
     """
     op, out = view.op, view.outputs[0]
     window = prod(op.kernel) if op.op in ("avg_pool2d", "max_pool2d") else 0
+    channels = out.shape[-1] if out.shape else 1
+    strips, pixels = _inside(view)
     known = {
         "products": float(window * out.elements or Graph(tensors=dict(view.tensors)).macs(view.layer)),
+        "strips": float(strips),
+        "taps": float(pixels * (op.in_channels if op.op == "conv2d" else channels)),
         "outputs": float(out.elements),
         "inputs": float(sum(tensor.elements for tensor in view.inputs)),
-        "rows": float(out.elements // (out.shape[-1] if out.shape else 1)),
+        "rows": float(out.elements // channels),
+        "channels": float(channels),
         "call": 1.0,
     }
     return known if estimate is None else {**known, "estimate": estimate}
+
+
+def _inside(view: LayerView) -> tuple[int, int]:
+    """Rows and pixels that the windows of one channel have inside of the images; none for operators without windows."""
+    op, x, out = view.op, view.inputs[0].shape, view.outputs[0].shape
+    if op.op not in _WINDOWED:
+        return 0, 0
+    found = []  # of the windows along each axis
+    for axis, dilation in enumerate(getattr(op, "dilation", (1, 1))):
+        first, size = -op.padding[axis], x[1 + axis]
+        starts = range(first, first + op.stride[axis] * out[1 + axis], op.stride[axis])
+        found.append(sum(0 <= start + dilation * tap < size for start in starts for tap in range(op.kernel[axis])))
+    return x[0] * found[0] * out[2], x[0] * found[0] * found[1]
 
 
 def _tensor(tensor: Tensor) -> str:

@@ -9,8 +9,11 @@ import pytest
 from stages.base import StageError
 from stages.graph import LayerView
 from stages.kernels.digest import kernel_digest
-from stages.tensorize.costs import CostTable, Price, quantities, signature, variant
+from stages.models.operators import build
+from stages.models.spec import OpModel
+from stages.tensorize.costs import CostTable, Price, of_kind, quantities, signature, variant
 from tests.support.emitted import target_named
+from tests.support.integer import integer_graph
 from tests.support.kernels.mini import MiniGemm, MiniParams, PlainGemm, mini_graph
 
 KERNEL, HOST = MiniGemm(), target_named("host")
@@ -81,6 +84,33 @@ def test_a_variant_is_a_kernel_with_its_parameters() -> None:
 
 
 def test_quantities_of_a_matrix_product() -> None:
-    expected = {"products": 8 * 12 * 6, "outputs": 8 * 6, "inputs": 8 * 12, "rows": 8, "call": 1, "estimate": 5}
-    assert quantities(view(), 5) == expected
+    expected = {"products": 8 * 12 * 6, "outputs": 8 * 6, "inputs": 8 * 12, "rows": 8, "channels": 6, "call": 1}
+    assert quantities(view(), 5) == {**expected, "strips": 0, "taps": 0, "estimate": 5}
     assert "estimate" not in quantities(view(), None)
+
+
+@pytest.mark.parametrize(
+    ("operator", "strips", "taps"),
+    [
+        # The four windows in the corners of a 4x4 image have four taps in it, eight at its edges six, four all nine.
+        ({"op": "conv2d", "shape": (4, 4, 5), "out_channels": 7, "kernel": (3, 3)}, 10 * 4, (16 + 48 + 36) * 5),
+        ({"op": "depthwise_conv2d", "shape": (4, 4, 5), "kernel": (3, 3)}, 10 * 4, (16 + 48 + 36) * 5),
+        ({"op": "max_pool2d", "shape": (4, 4, 5), "kernel": (2, 2), "stride": (2, 2)}, 4 * 2, 4 * 4 * 5),
+        ({"op": "avg_pool2d", "shape": (1, 1, 5), "kernel": (3, 3), "batch": 2}, 2, 2 * 5),
+        # Taps two apart: of a row of five, windows have 2, 2, 3, 2, 2; and as many down the columns.
+        ({"op": "conv2d", "shape": (5, 5, 1), "out_channels": 3, "kernel": (3, 3), "dilation": (2, 2)}, 11 * 5, 121),
+    ],
+)
+def test_what_windows_have_inside_of_the_image(operator: dict[str, Any], strips: int, taps: int) -> None:
+    graph = integer_graph(build(OpModel.model_validate(operator)))
+    known = quantities(graph.view(graph.layers[0]), None)
+    assert (known["strips"], known["taps"]) == (strips, taps)
+
+
+def test_a_fit_to_layers_of_one_kind_goes_before_one_to_all_that_the_kernel_computes(tmp_path: Path) -> None:
+    name = "mini.gemm rows=4"
+    fits = {key: {"factors": {"call": cost}} for key, cost in ((name, 10.0), (of_kind(name, "add"), 20.0))}
+    both = written(tmp_path, table(fits=fits, layers={}))
+    assert both.price(KERNEL, view(), MiniParams(), HOST) == Price(10, "fitted")
+    fits[of_kind(name, "fully_connected")] = {"factors": {"call": 30.0}}
+    assert written(tmp_path, table(fits=fits, layers={})).price(KERNEL, view(), MiniParams(), HOST).cost == 30
