@@ -90,10 +90,24 @@ def tensorize_graph(
         v for v, plan in zip(map(graph.view, graph.layers), plans, strict=True) if plan.kernel not in ("alias", "tvm")
     ]
     unused = unused_rules(config.rules, ruled)
-    made.plan = TensorizePlan(
-        target=target.name, layers=tuple(plans), unused_rules=tuple(unused), warnings=tuple(unused.values())
-    )
+    warnings = (*unused.values(), *_outdated(plans, chosen, costs, target))
+    made.plan = TensorizePlan(target=target.name, layers=tuple(plans), unused_rules=tuple(unused), warnings=warnings)
     return made
+
+
+def _outdated(
+    plans: Iterable[LayerPlan], kernels: Iterable[Kernel], costs: CostTable, target: Target
+) -> tuple[str, ...]:
+    """A sentence when layers had a choice of kernels and the measurements of one are of another version of it."""
+    compared: set[str] = set()
+    for plan in plans:
+        others = {other.kernel for other in plan.alternatives if not other.reason}
+        compared |= {plan.kernel, *others} if others else set()
+    names = sorted(kernel.name for kernel in kernels if kernel.name in compared and costs.outdated(kernel))
+    if not names:
+        return ()
+    which = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} changed since measured"
+    return (f"{which}, so costs are estimated: doit calibrate target={target.name}",)
 
 
 def renames_only(graph: Graph, layer: Layer) -> bool:

@@ -8,15 +8,18 @@ import numpy as np
 import pytest
 
 from stages.graph import Layer, Move, Tensor
+from stages.kernels.digest import kernel_digest
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import load, save, tensorize_graph
+from stages.tensorize.costs import CostTable
 from tests.support.emitted import target_named
 from tests.support.kernels.mini import MiniGemm, PlainGemm, mini_graph
 
 
 def made(**more: Any) -> Any:
-    kernels = more.pop("kernels", [PlainGemm(), MiniGemm()])
-    return tensorize_graph(more.pop("graph", mini_graph()), target_named("host"), TensorizeConfig(**more), kernels)
+    kernels, costs = more.pop("kernels", [PlainGemm(), MiniGemm()]), more.pop("costs", None)
+    graph = more.pop("graph", mini_graph())
+    return tensorize_graph(graph, target_named("host"), TensorizeConfig(**more), kernels, costs=costs)
 
 
 def test_the_plan_says_kernel_why_and_alternatives(tmp_path: Path) -> None:
@@ -96,3 +99,11 @@ def test_rules_that_decide_for_no_layer_are_told() -> None:
         "tensorize rule 3 ({op: conv2dd, name: nothing*} -> mini.gemm) matches no layer",
     )
     assert made().plan.warnings == ()
+
+
+def test_a_choice_between_kernels_that_changed_since_they_were_measured_is_told() -> None:
+    digests = {"mini.gemm": "0" * 16, "mini.plain": kernel_digest(PlainGemm())}
+    (warning,) = made(costs=CostTable(digests)).plan.warnings
+    assert warning == "mini.gemm has changed since measured, so costs are estimated: doit calibrate target=host"
+    assert made(costs=CostTable(digests), kernels=[MiniGemm()]).plan.warnings == ()  # nothing to choose
+    assert made(costs=CostTable({**digests, "mini.gemm": kernel_digest(MiniGemm())})).plan.warnings == ()
