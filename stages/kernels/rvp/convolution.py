@@ -43,7 +43,7 @@ class _Gemm(RvpKernel):
     params = GemmParams
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_types(view) or self.why_not_shape(view) or _why_not_arithmetic(view)
+        return why_not_types(view) or self.why_not_shape(view) or why_not_arithmetic(view)
 
     @abstractmethod
     def why_not_shape(self, view: LayerView) -> str:
@@ -131,7 +131,7 @@ def layer_arithmetic(view: LayerView) -> Arithmetic:
     return arithmetic(view, weights.reshape(matrix(view)[2], -1), signed_activations=True)
 
 
-def _why_not_arithmetic(view: LayerView) -> str:
+def why_not_arithmetic(view: LayerView) -> str:
     depth = matrix(view)[1]
     if depth > MAX_DEPTH:
         return f"a sum has {depth} products; int32 holds {MAX_DEPTH}"

@@ -139,6 +139,33 @@ def gemm_weights(weights: NDArray[np.int8], zero_point: int, run: int, word_bits
     return np.ascontiguousarray(split.transpose(0, 3, 2, 1, 4))
 
 
+def direct_params(
+    bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, word_bits: int
+) -> NDArray[np.int32]:
+    """params of direct_s8.S: int32 [halves, 3, 2, lanes] of bias, multiplier, rounder; channels are whole blocks.
+
+    A block is short or wide as a whole, and the mark is in the first rounder of both its halves.
+    """
+    blocks = len(bias) // (4 * lanes(word_bits))
+    params = gemm_params(bias, multiplier, rounder, word_bits, blocks)
+    is_wide = params[:, 2, 0, -1] < 0
+    params[is_wide, 2, 2, -1] |= WIDE_MARK
+    halves = params.reshape(blocks, 3, 2, 2, -1).transpose(0, 2, 1, 3, 4)
+    return np.ascontiguousarray(halves).reshape(2 * blocks, 3, 2, -1)
+
+
+def direct_weights(weights: NDArray[np.int8], word_bits: int) -> NDArray[np.int8]:
+    """int8 [channels, taps, columns, depth] -> [halves, columns * chunks, taps, 2, lanes, 4], 0 behind the depth."""
+    lane_count = lanes(word_bits)
+    channels, taps, columns, depth = weights.shape
+    blocks, chunks = channels // (4 * lane_count), -(-depth // 4)
+    padded = np.zeros((channels, taps, columns, chunks * 4), np.int8)
+    padded[..., :depth] = weights
+    split = padded.reshape(blocks, lane_count, 4, taps, columns, chunks, 4)[:, :, COLUMN_CHANNEL]
+    halves = split.reshape(blocks, lane_count, 2, 2, taps, columns, chunks, 4).transpose(0, 2, 5, 6, 4, 3, 1, 7)
+    return np.ascontiguousarray(halves).reshape(2 * blocks, columns * chunks, taps, 2, lane_count, 4)
+
+
 def clip_word(zero_point: int, lowest: int, highest: int, *, unsigned: bool) -> int:
     """The clip argument of the kernels, from the output's own integers: int32."""
     offset = 128 if unsigned else 0

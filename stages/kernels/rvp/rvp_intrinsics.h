@@ -91,6 +91,11 @@ RVP_INLINE rvp_word rvp_splat32(int32_t value)
     return RVP_LANES == 1 ? (rvp_word)(uint32_t)value : (rvp_word)((uint64_t)(uint32_t)value * 0x100000001u);
 }
 
+RVP_INLINE rvp_word rvp_splat16(int value)
+{
+    return (rvp_word)(uint16_t)value * (rvp_word)0x0001000100010001u;
+}
+
 RVP_INLINE rvp_word rvp_splat8(int value)
 {
     return (rvp_word)(uint8_t)value * (rvp_word)0x0101010101010101u;

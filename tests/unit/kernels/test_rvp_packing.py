@@ -116,6 +116,30 @@ def test_weights_and_parameters_lie_where_the_kernels_read_them(word_bits):
     assert (params[wide_block, 2, 1] == 1 << 25).all(), "a wide block has wide rounders throughout"
 
 
+@pytest.mark.parametrize("word_bits", [64, 32])
+def test_direct_weights_and_parameters_lie_in_halves_of_blocks(word_bits):
+    """Channel 4 * lane + 2 * j + h of a block is in lane `lane` of register j of half h; each pixel starts a chunk."""
+    rng = np.random.default_rng(2)
+    lanes, channels, taps, columns, depth = word_bits // 32, 16, 3, 2, 6
+    weights = rng.integers(-127, 128, (channels, taps, columns, depth)).astype(np.int8)
+    packed = packing.direct_weights(weights, word_bits)
+    bias = rng.integers(-99, 99, channels)
+    multiplier = rng.integers(1 << 30, 1 << 31, channels).astype(np.int32)
+    short = np.full(channels, 1 << 24)
+    short[9] = -1
+    params = packing.direct_params(bias, multiplier, packing.Rounders(short, short * 2), word_bits)
+    for channel in range(channels):
+        block, lane, j, h = channel // (4 * lanes), channel % (4 * lanes) // 4, channel % 4 // 2, channel % 2
+        for t, u, c in np.ndindex(taps, columns, depth):
+            assert packed[2 * block + h, u * 2 + c // 4, t, j, lane, c % 4] == weights[channel, t, u, c]
+        assert params[2 * block + h, 0, j, lane] == bias[channel]
+        assert params[2 * block + h, 1, j, lane] == multiplier[channel]
+    assert (packed[:, 1::2, :, :, :, 2:] == 0).all(), "behind a pixel's channels stands 0"
+    marks = params[:, 2, 0, -1] < 0
+    assert marks.tolist() == [half // 2 == 9 // (4 * lanes) for half in range(len(params))], "in both halves"
+    assert (params[marks, 2, 1] == 1 << 25).all(), "a wide block has wide rounders throughout"
+
+
 def test_depthwise_weights_that_need_nine_bits_are_sums_of_two_int8():
     weights = np.zeros((3, 3, 8), np.int64)
     weights[1, 2, 4], weights[0, 0, 1] = 254, -255

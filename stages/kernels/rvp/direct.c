@@ -1,0 +1,143 @@
+#include "direct.h"
+
+#include "chunk_writer.h"
+
+/* What direct_s8.S reads, field by field; one register each. */
+struct call {
+    const int8_t *strip, *weights;
+    const int32_t *params;
+    int8_t *out;
+    intptr_t chunks;                   /* of a window's row: its columns, and the channels of each */
+    intptr_t halves;
+    intptr_t columns;                  /* of the output */
+    intptr_t strip_step;               /* bytes of the strip from a column of the output to the next */
+    intptr_t out_row_step, out_column_step;
+    rvp_word zero_point, upper_bytes;  /* in every 16-bit lane; 0xff00 in every 16-bit lane */
+    rvp_word clamps;                   /* whether the next two are needed */
+    rvp_word lowest, highest;          /* in every byte */
+};
+
+typedef void tile_kernel(const struct call *call);
+
+RVP_INLINE int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+RVP_INLINE int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* `count` neighbouring columns of an image's row, from `from` on. */
+RVP_INLINE void put_columns(struct writer *w, const int8_t *from, int count, const struct rvp_direct_geometry *g)
+{
+    const int channels = g->channels, step = g->column_step;
+    if (step == channels && channels % 4 == 0) {
+        put_run(w, from, count * channels);
+    } else if (channels <= 4) {
+        for (; count > 0; count--) {
+            put_short_run(w, place_of(from), from + channels - 1, 1, 0);
+            from += step;
+        }
+    } else {
+        for (; count > 0; count--) {
+            put_run(w, from, channels);
+            from += step;
+        }
+    }
+}
+
+/* The pixels of `slots` rows from `row` on and of `count` columns from `column` on, wherever they lie. */
+static void fill_strip(int8_t *strip, const int8_t *image, int row, int slots, int column, int count,
+                       const struct rvp_direct_geometry *g)
+{
+    const rvp_word fill = rvp_splat8(g->fill);
+    const int column_bytes = (g->channels + 3) / 4 * 4;
+    const int begin = smaller(larger(-column, 0), count); /* columns [begin, end) lie inside */
+    const int end = larger(smaller(g->columns - column, count), begin);
+    const int8_t *from = image + row * g->row_step + (column + begin) * g->column_step;
+    for (int slot = 0; slot < slots; slot++) {
+        struct writer w = writer_of(strip + slot * RVP_WORD_BYTES, slots, 0, 0);
+        if (row + slot < 0 || row + slot >= g->rows) {
+            put_fill(&w, fill, count * column_bytes);
+        } else {
+            put_fill(&w, fill, begin * column_bytes);
+            put_columns(&w, from, end - begin, g);
+            put_fill(&w, fill, (count - end) * column_bytes);
+        }
+        from += g->row_step;
+    }
+}
+
+static void tile(const int8_t *x, int first, const int8_t *weights, const int32_t *params, int8_t *out, int8_t *strip,
+                 const struct rvp_direct_geometry *g, int taps, int stride, int rows, tile_kernel *kernel)
+{
+    const int slots = (rows - 1) * stride + taps;
+    const int column_chunks = (g->channels + 3) / 4;
+    struct call call = {
+        .strip = strip,
+        .weights = weights,
+        .params = params,
+        .out = out,
+        .chunks = g->window_columns * column_chunks,
+        .halves = 2 * g->blocks,
+        .strip_step = g->column_stride * column_chunks * slots * RVP_WORD_BYTES,
+        .out_row_step = g->out_row_step,
+        .out_column_step = g->out_column_step,
+        .zero_point = rvp_splat16((int8_t)g->clip),
+        .upper_bytes = rvp_splat16(0xff00),
+        .clamps = ((uint32_t)g->clip >> 8) != 0x007f80,
+        .lowest = rvp_splat8(g->clip >> 8),
+        .highest = rvp_splat8(g->clip >> 16),
+    };
+    for (int column = 0; column < g->out_columns; column += g->strip_columns) {
+        const int columns = smaller(g->strip_columns, g->out_columns - column);
+        fill_strip(strip, x, first * stride - g->top, slots, column * g->column_stride - g->left,
+                   (columns - 1) * g->column_stride + g->window_columns, g);
+        call.columns = columns;
+        kernel(&call);
+        call.out += columns * g->out_column_step;
+    }
+}
+
+#define DIRECT(taps, stride, rows)                                                                                  \
+    tile_kernel rvp_direct_s8_t##taps##s##stride##_r##rows;                                                         \
+    void rvp_direct_t##taps##s##stride##_r##rows(const void *x, int first, const int8_t *weights,                   \
+                                                 const int32_t *params, void *out, int8_t *strip,                   \
+                                                 const int32_t *geometry)                                           \
+    {                                                                                                               \
+        tile(x, first, weights, params, out, strip, (const struct rvp_direct_geometry *)geometry, taps, stride, rows, \
+             rvp_direct_s8_t##taps##s##stride##_r##rows);                                                           \
+    }
+
+DIRECT(3, 1, 1)
+DIRECT(3, 1, 2)
+DIRECT(3, 1, 3)
+DIRECT(3, 1, 4)
+DIRECT(3, 1, 5)
+DIRECT(3, 1, 6)
+DIRECT(3, 1, 7)
+DIRECT(3, 1, 8)
+DIRECT(3, 1, 9)
+DIRECT(3, 2, 1)
+DIRECT(3, 2, 2)
+DIRECT(3, 2, 3)
+DIRECT(3, 2, 4)
+DIRECT(3, 2, 5)
+DIRECT(3, 2, 6)
+DIRECT(3, 2, 7)
+DIRECT(3, 2, 8)
+DIRECT(3, 2, 9)
+DIRECT(5, 1, 1)
+DIRECT(5, 1, 2)
+DIRECT(5, 1, 3)
+DIRECT(5, 1, 4)
+DIRECT(5, 1, 5)
+DIRECT(5, 1, 6)
+DIRECT(5, 1, 7)
+DIRECT(7, 1, 1)
+DIRECT(7, 1, 2)
+DIRECT(7, 1, 3)
+DIRECT(7, 1, 4)
+DIRECT(7, 1, 5)

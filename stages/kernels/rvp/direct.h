@@ -1,0 +1,41 @@
+/* Direct convolution on NHWC int8 images: a tile of neighbouring output rows at a time, with all columns and channels.
+ *
+ * Tiles run along the rows of the image, or along its columns with the two exchanged: "rows" is whatever a tile takes
+ * several of. A strip holds the pixels that some columns of a tile read, so that direct_s8.S finds a chunk of all rows in
+ * neighbouring registers, and each pixel of the image is copied once for all windows of the tile that cover it.
+ */
+#ifndef FIRMLINE_RVP_DIRECT_H
+#define FIRMLINE_RVP_DIRECT_H
+
+#include <stdint.h>
+
+/* Steps are bytes. */
+struct rvp_direct_geometry {
+    int32_t rows, columns;             /* of the input */
+    int32_t row_step, column_step;
+    int32_t channels;
+    int32_t out_columns;
+    int32_t out_row_step, out_column_step;
+    int32_t top, left;                 /* padding */
+    int32_t window_columns, column_stride;
+    int32_t strip_columns;             /* of the output, in one strip */
+    int32_t blocks;                    /* of 4 * RVP_LANES output channels */
+    int32_t fill;                      /* what stands in the padding: the input's zero point */
+    int32_t clip;                      /* as in gemm_s8.S */
+};
+
+/* The R output rows from `first` on, of which `out` is the first; T taps of the window and stride S along the rows are
+ * the kernel's. weights and params are as in direct_s8.S, strip: see strip_bytes of direct_conv2d.py.
+ */
+typedef void rvp_direct(const void *x, int first, const int8_t *weights, const int32_t *params, void *out,
+                        int8_t *strip, const int32_t *geometry);
+
+rvp_direct rvp_direct_t3s1_r1, rvp_direct_t3s1_r2, rvp_direct_t3s1_r3, rvp_direct_t3s1_r4, rvp_direct_t3s1_r5;
+rvp_direct rvp_direct_t3s1_r6, rvp_direct_t3s1_r7, rvp_direct_t3s1_r8, rvp_direct_t3s1_r9;
+rvp_direct rvp_direct_t3s2_r1, rvp_direct_t3s2_r2, rvp_direct_t3s2_r3, rvp_direct_t3s2_r4, rvp_direct_t3s2_r5;
+rvp_direct rvp_direct_t3s2_r6, rvp_direct_t3s2_r7, rvp_direct_t3s2_r8, rvp_direct_t3s2_r9;
+rvp_direct rvp_direct_t5s1_r1, rvp_direct_t5s1_r2, rvp_direct_t5s1_r3, rvp_direct_t5s1_r4, rvp_direct_t5s1_r5;
+rvp_direct rvp_direct_t5s1_r6, rvp_direct_t5s1_r7;
+rvp_direct rvp_direct_t7s1_r1, rvp_direct_t7s1_r2, rvp_direct_t7s1_r3, rvp_direct_t7s1_r4, rvp_direct_t7s1_r5;
+
+#endif

@@ -1,0 +1,193 @@
+"""CONV_2D with wide windows: a tile of rows at a time, each pixel copied once for all windows that cover it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+
+from pydantic import Field
+
+from stages.kernels.eight_bit import why_not_types
+from stages.kernels.kernel import KernelParams, Lowering
+from stages.kernels.rvp.base import RvpKernel, clip_word
+from stages.kernels.rvp.convolution import layer_arithmetic, why_not_arithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.targets.spec import Target
+
+# (taps, stride) along the rows of a tile -> most rows, of the functions of direct_s8.S.
+MOST_ROWS = {(3, 1): 9, (3, 2): 9, (5, 1): 7, (7, 1): 5}
+# A strip by lanes: as many columns as fit, but not so few that copying the columns of two strips twice costs much.
+STRIP_BYTES = {1: 2048, 2: 4096}
+LEAST_COLUMNS = 8
+GEOMETRY_FIELDS = 16  # int32 fields of the C structure rvp_direct_geometry
+
+Axis = Literal["rows", "columns"]
+
+
+class DirectParams(KernelParams):
+    """Tiles of `rows` outputs that are neighbours along an axis of the image: below each other, or side by side."""
+
+    axis: Axis = "rows"
+    rows: int = Field(default=9, ge=1, le=9)
+
+
+class DirectConv2d(RvpKernel):
+    """Windows of 3, 5 or 7 taps along one axis, any along the other, on NHWC int8 images."""
+
+    name = "rvp.direct_s8"
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    sources = ("direct_s8.S", "direct.c")
+    headers: ClassVar[tuple[str, ...]] = ("direct.h",)
+    params = DirectParams
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_types(view) or _why_not_shape(view, target) or why_not_arithmetic(view)
+
+    def pack_for(self, view: LayerView, params: DirectParams, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.kernels.rvp import packing
+
+        made, shape = layer_arithmetic(view), Shape.of(view, params.axis)
+        lanes = target.word_bits // 32
+        weights = made.weights.reshape(-1, *view.op.kernel, view.op.in_channels).astype(np.int8)
+        if params.axis == "columns":
+            weights = weights.transpose(0, 2, 1, 3)
+        return {
+            "weights": packing.direct_weights(weights, target.word_bits),
+            "params": packing.direct_params(made.bias, made.multiplier, made.rounders, target.word_bits),
+            "geometry": np.array(geometry(view, shape, params, lanes), np.int32),
+        }
+
+    def candidates(self, view: LayerView, target: Target) -> tuple[DirectParams, ...]:
+        """The cheapest size of tiles along each axis that has functions."""
+        best = [
+            min(
+                (self.params(axis=axis, rows=rows) for rows in range(1, min(most, Shape.of(view, axis).out_rows) + 1)),
+                key=lambda params: self.cost(view, params, target),
+            )
+            for axis, most in usable_axes(view)
+        ]
+        return tuple(sorted(best, key=lambda params: self.cost(view, params, target)))
+
+    def lower(self, view: LayerView, params: DirectParams, target: Target) -> Lowering:
+        from stages.kernels.rvp.direct_tir import direct
+
+        return direct(view, params, target.word_bits // 32)
+
+    def cost(self, view: LayerView, params: DirectParams, target: Target) -> float:
+        """Per tile and column: loads and products of a chunk, 11 a row of a half block, 33 around; then the strips."""
+        lanes, shape = target.word_bits // 32, Shape.of(view, params.axis)
+        halves = view.op.out_channels // (2 * lanes)
+        chunks = shape.kernel_columns * shape.column_chunks
+        strip_columns = columns_of_strip(shape, params.rows, lanes)
+        copied = shape.strip_width(strip_columns) / strip_columns
+        total = 0.0
+        for rows in tiles(shape.out_rows, params.rows):
+            slots = shape.slots(rows)
+            chunk = slots + 2 * shape.taps * (1 + rows) + 3 / 4
+            total += halves * (chunks * chunk + 11 * rows + 33) + slots * shape.column_chunks * copied * (
+                2 + 1.5 / lanes
+            )
+        return total * shape.out_columns + 200 * len(tiles(shape.out_rows, params.rows))
+
+
+class Shape(NamedTuple):
+    """A layer as its tiles see it: taps and stride along their rows, and the other axis as columns."""
+
+    taps: int
+    stride: int
+    out_rows: int
+    out_columns: int
+    kernel_columns: int
+    column_stride: int
+    column_chunks: int  # chunks of four channels in a pixel
+
+    @classmethod
+    def of(cls, view: LayerView, axis: Axis) -> Shape:
+        op, out = view.op, view.outputs[0].shape
+        row, column = (0, 1) if axis == "rows" else (1, 0)
+        return cls(
+            op.kernel[row],
+            op.stride[row],
+            out[1 + row],
+            out[1 + column],
+            op.kernel[column],
+            op.stride[column],
+            -(-op.in_channels // 4),
+        )
+
+    def slots(self, rows: int) -> int:
+        """Rows of the image that `rows` rows of the output read."""
+        return (rows - 1) * self.stride + self.taps
+
+    def strip_width(self, columns: int) -> int:
+        """Columns of the image that `columns` columns of the output read."""
+        return (columns - 1) * self.column_stride + self.kernel_columns
+
+
+def _why_not_shape(view: LayerView, target: Target) -> str:
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    block = 4 * (target.word_bits // 32)
+    if x.dtype != "int8" or op.weight_zero_point:
+        return "uint8; this kernel is for int8"
+    if op.groups != 1:
+        return f"{op.groups} groups; this kernel has one"
+    if not list(usable_axes(view)):
+        return (
+            f"a window of {op.kernel[0]}x{op.kernel[1]}; one axis must have 3, 5 or 7 taps with stride 1, or 3 with 2"
+        )
+    if op.dilation != (1, 1):
+        return "the window is dilated"
+    if op.out_channels % block:
+        return f"{op.out_channels} output channels are no multiple of {block}"
+    if "NCHW" in (x.layout, y.layout):
+        return "the kernel reads and writes NHWC"
+    return "rounds once" if op.rounding != "double" else ""
+
+
+def usable_axes(view: LayerView) -> Iterator[tuple[Axis, int]]:
+    """The axes of the image along which tiles can run, and how many rows they may have."""
+    names: tuple[Axis, ...] = ("rows", "columns")
+    for axis, taps, stride in zip(names, view.op.kernel, view.op.stride, strict=True):
+        if (taps, stride) in MOST_ROWS:
+            yield axis, MOST_ROWS[taps, stride]
+
+
+def tiles(out_rows: int, rows: int) -> list[int]:
+    """The sizes of the tiles that cover the output: whole ones, and what is left."""
+    return [rows] * (out_rows // rows) + ([out_rows % rows] if out_rows % rows else [])
+
+
+def columns_of_strip(shape: Shape, rows: int, lanes: int) -> int:
+    """Columns of the output that one strip is for: all strips about the same."""
+    column = shape.column_chunks * shape.slots(rows) * 4 * lanes
+    fitting = (STRIP_BYTES[lanes] // column - shape.kernel_columns) // shape.column_stride + 1
+    strips = -(-shape.out_columns // max(fitting, LEAST_COLUMNS))
+    return -(-shape.out_columns // strips)
+
+
+def strip_bytes(shape: Shape, rows: int, lanes: int) -> int:
+    """What direct.c writes into its strip."""
+    width = shape.strip_width(columns_of_strip(shape, rows, lanes))
+    return width * shape.column_chunks * shape.slots(rows) * 4 * lanes
+
+
+def geometry(view: LayerView, shape: Shape, params: DirectParams, lanes: int) -> tuple[int, ...]:
+    """The fields of rvp_direct_geometry, in order."""
+    op, x, y = view.op, view.inputs[0].shape, view.outputs[0].shape
+    sizes = x[1:3]
+    steps, out_steps = (x[2] * x[3], x[3]), (y[2] * y[3], y[3])
+    padding = tuple(op.padding[:2])
+    if params.axis == "columns":
+        sizes, steps, out_steps, padding = sizes[::-1], steps[::-1], out_steps[::-1], padding[::-1]
+    strip = columns_of_strip(shape, params.rows, lanes)
+    blocks = op.out_channels // (4 * lanes)
+    window = (shape.kernel_columns, shape.column_stride, strip)
+    tail = (blocks, op.input_zero_point, clip_word(view))
+    return (*sizes, *steps, op.in_channels, shape.out_columns, *out_steps, *padding, *window, *tail)
