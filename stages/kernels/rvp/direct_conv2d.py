@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
+from stages.base import StageError
 from stages.kernels.eight_bit import why_not_types
 from stages.kernels.kernel import KernelParams, Lowering
 from stages.kernels.rvp.base import RvpKernel, clip_word
 from stages.kernels.rvp.convolution import layer_arithmetic, why_not_arithmetic
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import numpy as np
 
@@ -30,10 +32,13 @@ Axis = Literal["rows", "columns"]
 
 
 class DirectParams(KernelParams):
-    """Tiles of `rows` outputs that are neighbours along an axis of the image: below each other, or side by side."""
+    """Tiles of `rows` outputs that are neighbours along an axis of the image: below each other, or side by side.
 
-    axis: Axis = "rows"
-    rows: int = Field(default=9, ge=1, le=9)
+    "" and 0: what costs least for the layer.
+    """
+
+    axis: Literal["", "rows", "columns"] = ""
+    rows: int = Field(default=0, ge=0, le=9)
 
 
 class DirectConv2d(RvpKernel):
@@ -53,48 +58,26 @@ class DirectConv2d(RvpKernel):
 
         from stages.kernels.rvp import packing
 
-        made, shape = layer_arithmetic(view), Shape.of(view, params.axis)
         lanes = target.word_bits // 32
+        made, tiling = layer_arithmetic(view), Tiling.of(view, params, lanes)
         weights = made.weights.reshape(-1, *view.op.kernel, view.op.in_channels).astype(np.int8)
-        if params.axis == "columns":
+        if tiling.axis == "columns":
             weights = weights.transpose(0, 2, 1, 3)
         return {
             "weights": packing.direct_weights(weights, target.word_bits),
             "params": packing.direct_params(made.bias, made.multiplier, made.rounders, target.word_bits),
-            "geometry": np.array(geometry(view, shape, params, lanes), np.int32),
+            "geometry": np.array(geometry(view, tiling, lanes), np.int32),
         }
-
-    def candidates(self, view: LayerView, target: Target) -> tuple[DirectParams, ...]:
-        """The cheapest size of tiles along each axis that has functions."""
-        best = [
-            min(
-                (self.params(axis=axis, rows=rows) for rows in range(1, min(most, Shape.of(view, axis).out_rows) + 1)),
-                key=lambda params: self.cost(view, params, target),
-            )
-            for axis, most in usable_axes(view)
-        ]
-        return tuple(sorted(best, key=lambda params: self.cost(view, params, target)))
 
     def lower(self, view: LayerView, params: DirectParams, target: Target) -> Lowering:
         from stages.kernels.rvp.direct_tir import direct
 
-        return direct(view, params, target.word_bits // 32)
+        lanes = target.word_bits // 32
+        return direct(view, Tiling.of(view, params, lanes), lanes)
 
     def cost(self, view: LayerView, params: DirectParams, target: Target) -> float:
-        """Per tile and column: loads and products of a chunk, 11 a row of a half block, 33 around; then the strips."""
-        lanes, shape = target.word_bits // 32, Shape.of(view, params.axis)
-        halves = view.op.out_channels // (2 * lanes)
-        chunks = shape.kernel_columns * shape.column_chunks
-        strip_columns = columns_of_strip(shape, params.rows, lanes)
-        copied = shape.strip_width(strip_columns) / strip_columns
-        total = 0.0
-        for rows in tiles(shape.out_rows, params.rows):
-            slots = shape.slots(rows)
-            chunk = slots + 2 * shape.taps * (1 + rows) + 3 / 4
-            total += halves * (chunks * chunk + 11 * rows + 33) + slots * shape.column_chunks * copied * (
-                2 + 1.5 / lanes
-            )
-        return total * shape.out_columns + 200 * len(tiles(shape.out_rows, params.rows))
+        lanes = target.word_bits // 32
+        return Tiling.of(view, params, lanes).cost(view.op.out_channels, lanes)
 
 
 class Shape(NamedTuple):
@@ -131,6 +114,60 @@ class Shape(NamedTuple):
         return (columns - 1) * self.column_stride + self.kernel_columns
 
 
+@dataclass(frozen=True)
+class Tiling:
+    """Tiles of at most `rows` rows along an axis."""
+
+    axis: Axis
+    rows: int
+    shape: Shape
+
+    @classmethod
+    def of(cls, view: LayerView, params: DirectParams, lanes: int) -> Tiling:
+        """The cheapest that the parameters leave free. Raises StageError for an axis that no function is for."""
+        possible = [
+            cls(axis, rows, shape)
+            for axis, most in usable_axes(view)
+            if params.axis in ("", axis)
+            for shape in [Shape.of(view, axis)]
+            for rows in _sizes(params.rows, min(most, shape.out_rows))
+        ]
+        if not possible:
+            height, width = view.op.kernel
+            raise StageError(f"rvp.direct_s8 has no tiles along the {params.axis} for a window of {height}x{width}")
+        return min(possible, key=lambda tiling: tiling.cost(view.op.out_channels, lanes))
+
+    def tiles(self) -> list[int]:
+        """The sizes of the tiles that cover the output: whole ones, and what is left."""
+        whole, left = divmod(self.shape.out_rows, self.rows)
+        return [self.rows] * whole + ([left] if left else [])
+
+    def strip_columns(self, lanes: int) -> int:
+        """Columns of the output that one strip is for: all strips about the same."""
+        column = self.shape.column_chunks * self.shape.slots(self.rows) * 4 * lanes
+        fitting = (STRIP_BYTES[lanes] // column - self.shape.kernel_columns) // self.shape.column_stride + 1
+        strips = -(-self.shape.out_columns // max(fitting, LEAST_COLUMNS))
+        return -(-self.shape.out_columns // strips)
+
+    def strip_bytes(self, lanes: int) -> int:
+        """What direct.c writes into its strip."""
+        width = self.shape.strip_width(self.strip_columns(lanes))
+        return width * self.shape.column_chunks * self.shape.slots(self.rows) * 4 * lanes
+
+    def cost(self, out_channels: int, lanes: int) -> float:
+        """A half of a block: loads and products of its chunks, 11 a row, 33 around. Then the copies into strips."""
+        shape, halves, columns = self.shape, out_channels // (2 * lanes), self.strip_columns(lanes)
+        strips = -(-shape.out_columns // columns)
+        chunks = shape.kernel_columns * shape.column_chunks
+        copies = strips * shape.strip_width(columns) * shape.column_chunks * (3 + 1 / lanes)
+        total = 0.0
+        for rows in self.tiles():
+            slots = shape.slots(rows)
+            half = chunks * (slots + 2 * shape.taps * (1 + rows) + 3 / 4) + 11 * rows + 33
+            total += shape.out_columns * (halves * half + 25) + slots * (copies + 40 * strips) + 100 * strips
+        return total
+
+
 def _why_not_shape(view: LayerView, target: Target) -> str:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     block = 4 * (target.word_bits // 32)
@@ -151,6 +188,11 @@ def _why_not_shape(view: LayerView, target: Target) -> str:
     return "rounds once" if op.rounding != "double" else ""
 
 
+def _sizes(wanted: int, most: int) -> Iterable[int]:
+    """Sizes of tiles to choose from: any up to `most`, or the wanted one."""
+    return [min(wanted, most)] if wanted else range(1, most + 1)
+
+
 def usable_axes(view: LayerView) -> Iterator[tuple[Axis, int]]:
     """The axes of the image along which tiles can run, and how many rows they may have."""
     names: tuple[Axis, ...] = ("rows", "columns")
@@ -159,35 +201,14 @@ def usable_axes(view: LayerView) -> Iterator[tuple[Axis, int]]:
             yield axis, MOST_ROWS[taps, stride]
 
 
-def tiles(out_rows: int, rows: int) -> list[int]:
-    """The sizes of the tiles that cover the output: whole ones, and what is left."""
-    return [rows] * (out_rows // rows) + ([out_rows % rows] if out_rows % rows else [])
-
-
-def columns_of_strip(shape: Shape, rows: int, lanes: int) -> int:
-    """Columns of the output that one strip is for: all strips about the same."""
-    column = shape.column_chunks * shape.slots(rows) * 4 * lanes
-    fitting = (STRIP_BYTES[lanes] // column - shape.kernel_columns) // shape.column_stride + 1
-    strips = -(-shape.out_columns // max(fitting, LEAST_COLUMNS))
-    return -(-shape.out_columns // strips)
-
-
-def strip_bytes(shape: Shape, rows: int, lanes: int) -> int:
-    """What direct.c writes into its strip."""
-    width = shape.strip_width(columns_of_strip(shape, rows, lanes))
-    return width * shape.column_chunks * shape.slots(rows) * 4 * lanes
-
-
-def geometry(view: LayerView, shape: Shape, params: DirectParams, lanes: int) -> tuple[int, ...]:
+def geometry(view: LayerView, tiling: Tiling, lanes: int) -> tuple[int, ...]:
     """The fields of rvp_direct_geometry, in order."""
     op, x, y = view.op, view.inputs[0].shape, view.outputs[0].shape
-    sizes = x[1:3]
+    shape, sizes = tiling.shape, x[1:3]
     steps, out_steps = (x[2] * x[3], x[3]), (y[2] * y[3], y[3])
     padding = tuple(op.padding[:2])
-    if params.axis == "columns":
+    if tiling.axis == "columns":
         sizes, steps, out_steps, padding = sizes[::-1], steps[::-1], out_steps[::-1], padding[::-1]
-    strip = columns_of_strip(shape, params.rows, lanes)
-    blocks = op.out_channels // (4 * lanes)
-    window = (shape.kernel_columns, shape.column_stride, strip)
-    tail = (blocks, op.input_zero_point, clip_word(view))
+    window = (shape.kernel_columns, shape.column_stride, tiling.strip_columns(lanes))
+    tail = (op.out_channels // (4 * lanes), op.input_zero_point, clip_word(view))
     return (*sizes, *steps, op.in_channels, shape.out_columns, *out_steps, *padding, *window, *tail)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.rvp.direct_conv2d import GEOMETRY_FIELDS, Shape, strip_bytes
+from stages.kernels.rvp.direct_conv2d import GEOMETRY_FIELDS
 from stages.kernels.rvp.requantize_tir import requantize
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.kernels.tir.fixed_point import clamp, select, widen
@@ -15,13 +15,13 @@ from stages.kernels.tir.window import inside, tap
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
-    from stages.kernels.rvp.direct_conv2d import DirectParams
+    from stages.kernels.rvp.direct_conv2d import Tiling
 
 
-def _tile(name: str, view: LayerView, params: DirectParams, rows: int, lanes: int) -> Block:
+def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> Block:
     """`rows` rows of the output from row first[0] on, or columns, where tiles run along these."""
     op, x, dtype = view.op, view.inputs[0], view.outputs[0].dtype
-    shape, along_rows = Shape.of(view, params.axis), params.axis == "rows"
+    shape, along_rows = tiling.shape, tiling.axis == "rows"
     row_axis, column_axis = (0, 1) if along_rows else (1, 0)
     blocks, depth = op.out_channels // (4 * lanes), op.in_channels
 
@@ -59,7 +59,7 @@ def _tile(name: str, view: LayerView, params: DirectParams, rows: int, lanes: in
         Operand("weights", (2 * blocks, chunks, shape.taps, 2, lanes, 4), "int8"),
         Operand("params", (2 * blocks, 3, 2, lanes), "int32"),
         Operand("y", (*out, op.out_channels), dtype, "w"),
-        Operand("strip", (strip_bytes(shape, params.rows, lanes),), "int8", "w"),
+        Operand("strip", (tiling.strip_bytes(lanes),), "int8", "w"),
         Operand("geometry", (GEOMETRY_FIELDS,), "int32"),
         accumulator(),
     )
@@ -72,14 +72,14 @@ def _tile(name: str, view: LayerView, params: DirectParams, rows: int, lanes: in
     )
 
 
-def direct(view: LayerView, params: DirectParams, lanes: int) -> Lowering:
+def direct(view: LayerView, tiling: Tiling, lanes: int) -> Lowering:
     """The loops over images and tiles; rows left over are a tile of their own."""
     x, y = view.inputs[0], view.outputs[0]
-    shape, along_rows = Shape.of(view, params.axis), params.axis == "rows"
-    rows = min(params.rows, shape.out_rows)
-    whole, left = shape.out_rows // rows, shape.out_rows % rows
+    shape, along_rows = tiling.shape, tiling.axis == "rows"
+    rows = tiling.rows
+    whole, left = divmod(shape.out_rows, rows)
     tiles = {"tile": rows} | ({"tile_rest": left} if left else {})
-    blocks = {name: _tile(name, view, params, size, lanes) for name, size in tiles.items()}
+    blocks = {name: _tile(name, view, tiling, size, lanes) for name, size in tiles.items()}
     operands = {operand.name: operand for operand in blocks["tile"].operands}
     with Function("direct_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)

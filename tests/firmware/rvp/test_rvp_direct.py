@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from stages.base import StageError
 from stages.graph import Conv2D, LayerView
-from stages.kernels.rvp.direct_conv2d import MOST_ROWS, Axis, DirectConv2d, DirectParams
+from stages.kernels.rvp.direct_conv2d import MOST_ROWS, Axis, DirectConv2d, DirectParams, Tiling
 from stages.targets.load import load_target
 from tests.support import random_layers as draw_layers
 from tests.support.random_layers import Draw
@@ -190,12 +191,15 @@ def test_uint8_is_left_to_the_gemm():
     assert "uint8" in KERNEL.why_not(LayerView(view.layer, tensors, view.arrays), load_target("rv64-rvp"))
 
 
-def test_candidates_are_the_cheapest_tile_of_each_axis():
+def test_tiles_are_the_cheapest_that_parameters_leave_free():
     """32 rows are four tiles of 8 at least; a 1x7 window has taps along columns only, 17 of which take four tiles."""
-    target = load_target("rv64-rvp")
     square = convolution(Draw(1), out=(32, 32), kernel=(3, 3), depth=16, units=16)
-    assert {(p.axis, p.rows) for p in KERNEL.candidates(square, target)} == {("rows", 8), ("columns", 8)}
+    assert Tiling.of(square, DirectParams(), 2).tiles() == [8, 8, 8, 8]
+    assert Tiling.of(square, DirectParams(axis="columns"), 2).axis == "columns"
+    assert Tiling.of(square, DirectParams(rows=9), 2).tiles() == [9, 9, 9, 5]
     flat = convolution(Draw(1), out=(17, 17), kernel=(1, 7), depth=16, units=16)
-    (only,) = KERNEL.candidates(flat, target)
-    assert only.axis == "columns"
-    assert -(-17 // only.rows) == 4
+    assert Tiling.of(flat, DirectParams(), 2).axis == "columns"
+    assert len(Tiling.of(flat, DirectParams(), 2).tiles()) == 4
+    assert Tiling.of(flat, DirectParams(rows=9), 2).tiles() == [5, 5, 5, 2], "no function for more than 5"
+    with pytest.raises(StageError, match="no tiles along the rows for a window of 1x7"):
+        Tiling.of(flat, DirectParams(axis="rows"), 2)
