@@ -1,0 +1,344 @@
+"""`./bootstrap` in a copied project, with a PATH of fake programs that write down how they were called."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# What the script itself calls.
+REAL = ("bash", "env", "cat", "cut", "dirname", "rm", "sha256sum")
+# The Debian package of each tool, C libraries apart.
+PACKAGES = {
+    "gcc": "gcc",
+    "g++": "g++",
+    "dtc": "device-tree-compiler",
+    "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
+    "arm-none-eabi-gcc": "gcc-arm-none-eabi",
+    "qemu-system-arm": "qemu-system-arm",
+    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
+    "qemu-aarch64": "qemu-user",
+}
+LIBRARIES = {
+    "riscv64-unknown-elf-gcc": "picolibc-riscv64-unknown-elf",
+    "arm-none-eabi-gcc": "libnewlib-arm-none-eabi",
+    "aarch64-linux-gnu-gcc": "libc6-dev-arm64-cross",
+}
+GOING_ON = "bootstrap: going on with what is on PATH"
+INSTALL = "DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300"
+
+# A cross compiler finds its C library where there is a file `with-library` beside it.
+COMPILER = """
+if [ -e "$here/with-library" ]; then echo "$here/with-library"; else echo "${1#*=}"; fi
+"""
+
+# Makes an environment whose Python is this script too.
+PYTHON = """
+case "$*" in
+    *version_info*) [ ! -e "$here/old-python" ] ;;
+    *'import ensurepip, venv'*) [ ! -e "$here/without-venv" ] ;;
+    '-m venv '*)
+        note "python -m venv"
+        /bin/mkdir -p "$3/bin" "$3/lib/python3.11/site-packages"
+        /bin/cp "$0" "$3/bin/python" ;;
+    *sysconfig*) echo "${0%/bin/python}/lib/python3.11/site-packages" ;;
+    '-m pip install '*)
+        note "pip install"
+        if [ -e "$here/broken-pip" ]; then echo 'ERROR: no network' >&2; exit 1; fi ;;
+    *) note "python $*" ;;
+esac
+"""
+
+APT_GET = """
+note "DEBIAN_FRONTEND=${DEBIAN_FRONTEND:-} apt-get $*"
+if [ "$1" = install ] && [ -e "$here/apt-fails" ]; then
+    read -r left <"$here/apt-fails"
+    if [ "$left" -gt 0 ]; then
+        echo $((left - 1)) >"$here/apt-fails"
+        echo 'E: Unable to locate package' >&2
+        exit 100
+    fi
+fi
+"""
+
+# As the real one resets the environment.
+SUDO = """
+note "sudo $*"
+if [ -e "$here/sudo-refuses" ]; then echo 'not in the sudoers file' >&2; exit 1; fi
+unset DEBIAN_FRONTEND
+"$@"
+"""
+
+SPIKE_BUILT = "python -m stages.simulators.spike.build"
+ENVIRONMENT_MADE = ["python -m venv", "pip install", SPIKE_BUILT]
+
+
+class Machine:
+    """A project below `folder` and the programs of a machine; everything is there at first, and the user is root."""
+
+    def __init__(self, folder: Path) -> None:
+        self.project = folder / "the project"
+        self.bin = folder / "bin"
+        self._log = folder / "calls.txt"
+        self.project.mkdir(parents=True)
+        self.bin.mkdir()
+        shutil.copy(ROOT / "bootstrap", self.project)
+        (self.project / "requirements-lock.txt").write_text("numpy==2\n")
+        for name in REAL:
+            found = shutil.which(name)
+            assert found is not None
+            (self.bin / name).symlink_to(found)
+        for name in PACKAGES:
+            self.program(name, COMPILER if name in LIBRARIES else "")
+        self.program("python3", PYTHON)
+        self.program("apt-get", APT_GET)
+        self.user(0)
+        self.flag("with-library")
+
+    def program(self, name: str, body: str) -> None:
+        head = f'#!{shutil.which("bash")}\nhere={self.bin}\nnote() {{ echo "$*" >>{self._log}; }}\n'
+        (self.bin / name).write_text(head + body)
+        (self.bin / name).chmod(0o755)
+
+    def without(self, *names: str) -> None:
+        for name in names:
+            (self.bin / name).unlink()
+
+    def user(self, number: int) -> None:
+        self.program("id", f"echo {number}\n")
+
+    def flag(self, name: str, text: str = "") -> None:
+        """What the fakes look for."""
+        (self.bin / name).write_text(text)
+
+    def bootstrap(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        command = [str(self.project / "bootstrap"), *words]
+        return subprocess.run(
+            command, env={"PATH": str(self.bin), **environment}, capture_output=True, text=True, check=False
+        )
+
+    def calls(self) -> list[str]:
+        """What was called since this was last asked."""
+        lines = self._log.read_text().splitlines() if self._log.exists() else []
+        self._log.unlink(missing_ok=True)
+        return lines
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_makes_the_environment_then_runs_its_arguments_in_it(machine: Machine) -> None:
+    machine.program("show", 'echo "$1 $VIRTUAL_ENV ${PATH%%:*}"; exit 3')
+    done = machine.bootstrap("show", "a b")
+    venv = machine.project / ".venv"
+    assert (done.returncode, done.stdout) == (3, f"a b {venv} {venv}/bin\n")
+    assert machine.calls() == ENVIRONMENT_MADE
+
+
+def test_second_call_does_nothing(machine: Machine) -> None:
+    assert machine.bootstrap().returncode == 0
+    machine.calls()
+    done = machine.bootstrap("env")
+    assert done.returncode == 0 and f"VIRTUAL_ENV={machine.project}/.venv\n" in done.stdout
+    assert (machine.calls(), done.stderr) == ([], "")
+
+
+def test_changed_lock_file_installs_into_the_same_environment(machine: Machine) -> None:
+    machine.bootstrap()
+    machine.calls()
+    (machine.project / "requirements-lock.txt").write_text("numpy==3\n")
+    machine.bootstrap()
+    assert machine.calls() == ["pip install", SPIKE_BUILT]
+    machine.bootstrap()
+    assert machine.calls() == []
+
+
+def test_moved_project_gets_a_new_environment(machine: Machine) -> None:
+    machine.bootstrap()
+    machine.calls()
+    stale = machine.project / ".venv/stale"
+    stale.touch()
+    machine.project = machine.project.rename(machine.project.with_name("elsewhere"))
+    assert machine.bootstrap().returncode == 0
+    assert machine.calls() == ENVIRONMENT_MADE
+    assert not (machine.project / ".venv/stale").exists()
+    assert (machine.project / ".venv/lib/python3.11/site-packages/firmline.pth").read_text() == f"{machine.project}\n"
+
+
+def test_environment_whose_python_is_gone_is_made_anew(machine: Machine) -> None:
+    """As after an upgrade of the system: `bin/python` is a link into nowhere."""
+    machine.bootstrap()
+    machine.calls()
+    (machine.project / ".venv/bin/python").unlink()
+    (machine.project / ".venv/bin/python").symlink_to("/no/such/python")
+    assert machine.bootstrap().returncode == 0
+    assert machine.calls() == ENVIRONMENT_MADE
+
+
+@pytest.mark.parametrize("tool", PACKAGES)
+def test_a_tool_that_is_missing_is_installed_by_its_package(machine: Machine, tool: str) -> None:
+    machine.without(tool)
+    machine.bootstrap()
+    wanted = [PACKAGES[tool], *([LIBRARIES[tool]] if tool in LIBRARIES else [])]
+    assert machine.calls()[0] == f"{INSTALL} {' '.join(wanted)}"
+
+
+def test_c_libraries_are_packages_of_their_own(machine: Machine) -> None:
+    machine.without("with-library")
+    machine.bootstrap()
+    assert machine.calls()[0] == f"{INSTALL} {' '.join(LIBRARIES.values())}"
+
+
+def test_python_without_venv_gets_it(machine: Machine) -> None:
+    machine.flag("without-venv")
+    machine.bootstrap()
+    assert machine.calls()[0] == f"{INSTALL} python3-venv"
+
+
+def test_everything_is_installed_on_a_bare_system(machine: Machine) -> None:
+    machine.without(*PACKAGES, "python3")
+    done = machine.bootstrap()
+    packages = machine.calls()[0].removeprefix(INSTALL).split()
+    assert sorted(packages) == sorted([*PACKAGES.values(), *LIBRARIES.values(), "python3", "python3-venv"])
+    # This apt-get installs nothing.
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("bootstrap: Python 3.11 or newer is needed")
+
+
+def test_a_tool_that_went_away_is_installed_again(machine: Machine) -> None:
+    machine.bootstrap()
+    machine.calls()
+    machine.without("qemu-aarch64")
+    machine.bootstrap()
+    assert machine.calls()[0] == f"{INSTALL} qemu-user"
+
+
+def test_user_who_is_not_root_goes_through_sudo(machine: Machine) -> None:
+    machine.user(1000)
+    machine.program("sudo", SUDO)
+    machine.without("dtc", "qemu-aarch64")
+    assert machine.bootstrap().returncode == 0
+    install = f"{INSTALL} device-tree-compiler qemu-user"
+    assert machine.calls()[:2] == [f"sudo env {install}", install]
+
+
+def test_user_who_lacks_nothing_needs_no_sudo(machine: Machine) -> None:
+    machine.user(1000)
+    done = machine.bootstrap()
+    assert (done.returncode, machine.calls()) == (0, ENVIRONMENT_MADE)
+    assert "root" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("sudo", "said"),
+    [
+        (False, "not root, and no sudo here; please run as root: apt-get install qemu-user"),
+        (True, "sudo did not run apt-get; please run as root: apt-get install qemu-user"),
+    ],
+)
+def test_user_who_may_not_install_is_told_the_command_and_goes_on(machine: Machine, sudo: bool, said: str) -> None:
+    machine.user(1000)
+    if sudo:
+        machine.program("sudo", SUDO)
+        machine.flag("sudo-refuses")
+    machine.without("qemu-aarch64")
+    done = machine.bootstrap("env")
+    assert done.returncode == 0
+    lines = done.stderr.splitlines()
+    assert [f"bootstrap: {said}", GOING_ON] == lines[lines.index(GOING_ON) - 1 :][:2]
+    calls = machine.calls()
+    assert calls[-3:] == ENVIRONMENT_MADE
+    # Whom sudo refuses is not asked for the password again.
+    assert len([call for call in calls if call.startswith("sudo")]) == sudo
+    # What cannot be had is not asked for at every call.
+    assert (machine.bootstrap("env").stderr, machine.calls()) == ("", [])
+
+
+def test_without_apt_get_packages_are_named_and_the_rest_goes_on(machine: Machine) -> None:
+    machine.without("apt-get", "riscv64-unknown-elf-gcc", "qemu-system-arm")
+    done = machine.bootstrap("env")
+    packages = "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf qemu-system-arm"
+    assert done.stderr.splitlines()[:2] == [
+        f"bootstrap: no apt-get here; please install what Debian has as: {packages}",
+        GOING_ON,
+    ]
+    assert (done.returncode, machine.calls()) == (0, ENVIRONMENT_MADE)
+
+
+def test_without_apt_get_but_with_all_tools_nothing_is_said_of_packages(machine: Machine) -> None:
+    machine.without("apt-get")
+    done = machine.bootstrap()
+    assert (done.returncode, machine.calls()) == (0, ENVIRONMENT_MADE)
+    assert "install what" not in done.stderr
+
+
+def test_without_cxx_compiler_the_plugin_is_left_out_in_words(machine: Machine) -> None:
+    machine.without("apt-get", "g++")
+    done = machine.bootstrap("env")
+    assert (done.returncode, machine.calls()) == (0, ENVIRONMENT_MADE[:2])
+    assert "bootstrap: without g++ and dtc, Spike's plug-in is not compiled" in done.stderr
+
+
+def test_apt_get_that_fails_is_tried_again_with_a_fresh_index(machine: Machine) -> None:
+    machine.flag("apt-fails", "1\n")
+    machine.without("dtc")
+    assert machine.bootstrap().returncode == 0
+    install = f"{INSTALL} device-tree-compiler"
+    assert machine.calls()[:3] == [install, "DEBIAN_FRONTEND=noninteractive apt-get update", install]
+
+
+@pytest.mark.parametrize("number", [0, 1000])
+def test_apt_get_that_fails_twice_is_an_error(machine: Machine, number: int) -> None:
+    machine.user(number)
+    machine.program("sudo", SUDO)
+    machine.flag("apt-fails", "2\n")
+    machine.without("dtc")
+    done = machine.bootstrap("env")
+    assert (done.returncode, done.stdout) == (1, "")
+    said = "apt-get could not install the packages, see above; mend that, or run as root: apt-get install"
+    assert done.stderr.splitlines()[-2:] == [
+        "E: Unable to locate package",
+        f"bootstrap: {said} device-tree-compiler",
+    ]
+    assert not (machine.project / ".venv").exists()
+
+
+def test_pip_that_fails_is_an_error_and_the_next_call_goes_on_from_there(machine: Machine) -> None:
+    machine.flag("broken-pip")
+    done = machine.bootstrap("env")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-2:] == [
+        "ERROR: no network",
+        "bootstrap: pip could not install the packages of requirements-lock.txt, see above",
+    ]
+    machine.calls()
+    machine.without("broken-pip")
+    assert machine.bootstrap("env").returncode == 0
+    assert machine.calls() == ["pip install", SPIKE_BUILT]
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({}, "Python 3.11 or newer is needed; FIRMLINE_PYTHON can name one"),
+        ({"FIRMLINE_PYTHON": "python3"}, "FIRMLINE_PYTHON=python3 is no Python 3.11 or newer"),
+    ],
+)
+def test_python_that_is_too_old_is_an_error(machine: Machine, environment: dict[str, str], said: str) -> None:
+    machine.flag("old-python")
+    done = machine.bootstrap("env", **environment)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1] == f"bootstrap: {said}"
+
+
+def test_newer_python_beside_an_old_one_is_taken(machine: Machine) -> None:
+    machine.program("python3.12", PYTHON.replace("old-python", "no-such-file"))
+    machine.flag("old-python")
+    machine.flag("without-venv")
+    assert machine.bootstrap().returncode == 0
+    assert machine.calls() == [f"{INSTALL} python3.12-venv", *ENVIRONMENT_MADE]
