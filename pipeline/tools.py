@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import shutil
@@ -57,7 +58,7 @@ class Tools:
                 identity = self._c_library(tool, tool.c_flags)
             else:
                 identity = self._program(tool)
-            if tool.minimum and _parts(identity.version) < _parts(tool.minimum):
+            if tool.minimum and _order(identity.version) < _order(tool.minimum):
                 where = f" ({identity.path})" if identity.path else ""
                 raise ToolError(
                     f"{tool.name} is too old: found {identity.version or 'no version'}{where}, "
@@ -151,13 +152,18 @@ def _ask_version(path: str) -> str:
     return ""
 
 
-def _parts(version: str) -> tuple[int, ...]:
-    """`13.2.0-rc1` as (13, 2): trailing zeros do not count, nor does what follows the numbers."""
-    match = re.match(r"\d+(?:\.\d+)*", version)
-    parts = [int(part) for part in match[0].split(".")] if match else []
+def _order(version: str) -> tuple[tuple[int, ...], float]:
+    """What versions are compared by: `13.2.0-rc1` is ((13, 2), inf), for trailing zeros do not count.
+
+    A development release of a Python package, `0.0.5.dev20`, comes before what it leads to: ((0, 0, 5), 20).
+    """
+    match = re.match(r"(\d+(?:\.\d+)*)(?:\.dev(\d+))?", version)
+    if not match:
+        return (), 0
+    parts = [int(part) for part in match[1].split(".")]
     while parts and parts[-1] == 0:
         parts.pop()
-    return tuple(parts)
+    return tuple(parts), int(match[2]) if match[2] else math.inf
 
 
 def _needed(tool: Tool) -> str:

