@@ -5,9 +5,21 @@ import pytest
 from sklearn.datasets import load_digits
 
 from recipes.digits import network, train
+from stages.models import tflite_reader
 from stages.reference import Reference
 
 FOLDER = train.FOLDER
+
+
+def committed_parameters() -> network.Parameters:
+    """The trained weights, as the float network of the repository has them."""
+    model = tflite_reader.read((FOLDER / "digits_float32.tflite").read_bytes())
+    weighted = [operator for operator in model.operators if len(operator.inputs) == 3]
+    parameters: network.Parameters = {}
+    for name, operator in zip(network.SHAPES, weighted, strict=True):
+        _, weights, bias = (model.tensors[index] for index in operator.inputs)
+        parameters[f"{name}/weights"], parameters[f"{name}/bias"] = weights.values(), bias.values()
+    return parameters
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
@@ -51,3 +63,33 @@ def test_gradients_agree_with_finite_differences() -> None:
         below, _ = network.gradients(parameters, images, labels)
         value[index] = kept
         assert slopes[name][index] == pytest.approx((above - below) / (2 * step), abs=2e-3, rel=0.05), name
+
+
+def test_float_network_is_the_one_the_script_writes() -> None:
+    written = train.float_model(committed_parameters())
+    assert written == (FOLDER / "digits_float32.tflite").read_bytes()
+
+
+def test_int8_network_is_the_float_one_quantized_by_the_script() -> None:
+    """All constants exactly. A scale comes from the sums of another machine's BLAS: their last bits may differ."""
+    images, _, _, _ = train.load()
+    written = train.int8_model(committed_parameters(), images)
+    committed = (FOLDER / "digits_int8.tflite").read_bytes()
+    assert len(written) == len(committed)
+    ours, theirs = (tflite_reader.read(data) for data in (written, committed))
+    assert ours.operators == theirs.operators
+    for our, their in zip(ours.tensors, theirs.tensors, strict=True):
+        assert (our.name, our.shape, our.dtype, our.axis) == (their.name, their.shape, their.dtype, their.axis)
+        assert our.data == their.data, our.name
+        assert np.array_equal(our.zero_point, their.zero_point), our.name
+        assert np.allclose(our.scale, their.scale, rtol=1e-6, atol=0), our.name
+
+
+def test_training_learns_and_is_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some epochs of it. The whole cannot be compared: over 1800 steps the last bits of another BLAS grow."""
+    monkeypatch.setattr(train, "EPOCHS", 4)
+    images, labels, held_images, held_labels = train.load()
+    first, second = (train.train(images[:640], labels[:640]) for _ in range(2))
+    assert train.float_model(first) == train.float_model(second)
+    guesses = network.forward(first, held_images)["logits"].argmax(axis=1)
+    assert np.mean(guesses == held_labels) > 0.7
