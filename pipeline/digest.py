@@ -43,6 +43,15 @@ def write_whole(path: Path, text: str) -> None:
         raise
 
 
+def _is_there(path: str) -> bool:
+    """Whether a file can be seen: in a project that was moved, one of before may lie where this user may not look."""
+    try:
+        Path(path).stat()
+    except OSError:
+        return False
+    return True
+
+
 class DigestCache:
     """Digests of files, remembered in one JSON file. Safe to use from threads; two processes may lose each other's
     entries, never mix them up."""
@@ -79,7 +88,7 @@ class DigestCache:
         """Write the cache if it changed, without the files that are gone. A cache that cannot be written is dropped."""
         with self._lock:
             if self._changed:
-                self._entries = {name: entry for name, entry in self._entries.items() if Path(name).exists()}
+                self._entries = {name: entry for name, entry in self._entries.items() if _is_there(name)}
                 with contextlib.suppress(OSError):
                     write_whole(self._path, json.dumps(self._entries))
                 self._changed = False
