@@ -12,8 +12,6 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from pipeline.interruption import MESSAGE
-
 _MODULES = {
     "Run": "pipeline.command_line",
     "List": "pipeline.command_line",
@@ -32,6 +30,8 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(_MODULES[name]), name)
     except KeyboardInterrupt:
+        from pipeline.interruption import MESSAGE
+
         sys.stderr.write(f"{MESSAGE}\n")
         sys.stderr.flush()
         os._exit(128 + signal.SIGINT)
