@@ -281,7 +281,7 @@ def test_without_cxx_compiler_the_plugin_is_left_out_in_words(machine: Machine) 
     machine.without("apt-get", "g++")
     done = machine.bootstrap("env")
     assert (done.returncode, machine.calls()) == (0, ENVIRONMENT_MADE[:2])
-    assert "bootstrap: without g++ and dtc, Spike's plug-in is not compiled" in done.stderr
+    assert "bootstrap: the simulator of RISC-V targets needs g++ and dtc; its plug-in is not compiled" in done.stderr
 
 
 def test_apt_get_that_fails_is_tried_again_with_a_fresh_index(machine: Machine) -> None:
