@@ -89,10 +89,12 @@ def _lower(functions: Mapping[str, Any], target: Any) -> dict[str, Any]:
             s_tir.transform.StmtSimplify(),
             s_tir.transform.LowerOpaqueBlock(),
             tirx.transform.FlattenBuffer(),
-            tirx.transform.NarrowDataType(32),
-            s_tir.transform.LoopPartition(),
-            tirx.transform.VectorizeLoop(False),
+            # Before LoopPartition, so that the parts that it makes of a loop share allocations; and that before loop
+            # variables are narrowed, which loses the loops' hints.
             tirx.transform.StorageRewrite(),
+            s_tir.transform.LoopPartition(),
+            tirx.transform.NarrowDataType(32),
+            tirx.transform.VectorizeLoop(False),
             tirx.transform.UnrollLoop(),
             tirx.transform.StmtSimplify(),
             tirx.transform.RemoveNoOp(),

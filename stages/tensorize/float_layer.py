@@ -41,7 +41,11 @@ def lower_float(module: Any, function: str, name: str) -> FloatLowering:
     for position, (variable, call) in enumerate(calls):
         step = name if len(calls) == 1 else f"{name}_step{position}"
         arguments = [role for argument in call.args[1].fields for role in _role(argument, roles, made)]
-        made.functions[step] = schedule_float(legal[call.args[0]])
+        constants = {i: role for i, role in enumerate(arguments) if role.startswith("constant:")}
+        made.functions[step], packings = schedule_float(legal[call.args[0]], constants)
+        for packing in packings:
+            key = constants[packing.param].partition(":")[2]
+            made.constants[key] = packing.pack(made.constants[key])
         steps.append(Step(function=step, roles=(*arguments, *roles[variable])))
     made.steps = tuple(steps)
     return made

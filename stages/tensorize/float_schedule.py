@@ -8,23 +8,28 @@ Element-wise blocks are inlined into their consumer, and what follows the reduct
 intermediate tensor is stored. The reduction computes a small block of outputs at once, in registers:
 
     for y, x/bx, c/bc:              sum[bx][bc] = 0
-        for ry, rx, rc:             sum[i][j] += input[x + i] * weights[c + j]     bx + bc loads for bx * bc products
+        for ry, rx, rc:             sum[i][j] += input[x + i] * weights[c/bc][j]      bx + bc loads for bx * bc products
         output[x + i][c + j] = relu(sum[i][j] + bias[c + j])
+
+Where bx or bc does not divide its extent, emit parts the last, smaller block from the loop (TVM's LoopPartition), so
+that an odd width costs about what an even one does. The order in which a sum's products are added never changes.
 
 Padding stays a pass of its own: its copy is small against a branch for each product.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-MOST_SUMS = 16
-"""Sums kept at once. With bx + bc operands they fit the 32 registers of an FPU."""
-_BLOCKS = ((4, 4), (2, 8), (1, 8), (3, 4), (4, 2), (2, 4), (4, 1), (1, 4), (2, 2), (3, 2), (1, 2), (3, 1), (2, 1))
+from stages.tensorize.float_product import BLOCKS, Packing, find_product, product_block
 
 
-def schedule_float(func: Any) -> Any:
-    """The PrimFunc with element-wise blocks fused into the reductions around them, which run in register blocks."""
+def schedule_float(func: Any, constants: Collection[int] = ()) -> tuple[Any, list[Packing]]:
+    """The PrimFunc with element-wise blocks fused into the reductions around them, which run in register blocks.
+
+    `constants` are the positions of parameters that are constants; those that the packings name must be packed so.
+    """
     import tvm
     from tvm import s_tir
 
@@ -32,10 +37,14 @@ def schedule_float(func: Any) -> Any:
     for block in _blocks(sch):
         if not _is_reduction(sch, block) and not _pads(sch, block) and _consumers(sch, block):
             _try(sch.compute_inline, block)
-    for block in _blocks(sch):
-        if _is_reduction(sch, block):
-            _block_reduction(sch, block)
-    return sch.mod["main"]
+    packable = {position: func.params[position] for position in constants}
+    packings = [
+        packing
+        for block in _blocks(sch)
+        if _is_reduction(sch, block)
+        for packing in _block_reduction(sch, block, packable)
+    ]
+    return sch.mod["main"], packings
 
 
 def _blocks(sch: Any) -> list[Any]:
@@ -73,21 +82,22 @@ def _pads(sch: Any, block: Any) -> bool:
     return bool(found)
 
 
-def _block_reduction(sch: Any, block: Any) -> None:
-    """Register-blocks one reduction and finishes its sums where they are."""
+def _block_reduction(sch: Any, block: Any, packable: dict[int, Any]) -> list[Packing]:
+    """Register-blocks one reduction and finishes its sums where they are. Returns how its weights are packed."""
     kinds, loops = _kinds(sch, block), list(sch.get_loops(block))
     if len(loops) != len(kinds) or not {"spatial", "reduce"} >= set(kinds):
-        return
+        return []
     spatial = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == "spatial"]
     reduction = [loop for loop, kind in zip(loops, kinds, strict=True) if kind == "reduce"]
     if not spatial:
-        return
+        return []
     consumers = _consumers(sch, block)
     finish = consumers[0] if len(consumers) == 1 and not _is_reduction(sch, consumers[0]) else None
     if finish is None and not consumers:
         finish = sch.cache_write(block, 0, "global")
+    spatial, sizes, packings = _plan_blocks(sch, block, spatial, packable)
     sch.reorder(*spatial, *reduction)
-    outer, inner = _split(sch, spatial)
+    outer, inner = _split(sch, spatial, sizes)
     sch.reorder(*outer, *reduction, *inner)
     for loop in inner:
         sch.unroll(loop)
@@ -97,25 +107,49 @@ def _block_reduction(sch: Any, block: Any) -> None:
     start = sch.decompose_reduction(block, reduction[0])
     for loop in sch.get_loops(start)[len(outer) :]:
         sch.unroll(loop)
+    return packings
 
 
-def _split(sch: Any, spatial: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The last two spatial loops in blocks; which blocks depends on what divides their extents."""
-    extents = [int(sch.get(loop).extent) for loop in spatial[-2:]]
-    if len(spatial) == 1:
-        extents = [1, *extents]
-    best = max(
-        (
-            pair
-            for pair in _BLOCKS
-            if extents[0] % pair[0] == 0 and extents[1] % pair[1] == 0 and pair[0] * pair[1] <= MOST_SUMS
-        ),
+def _plan_blocks(
+    sch: Any, block: Any, spatial: list[Any], packable: dict[int, Any]
+) -> tuple[list[Any], tuple[int, ...], list[Packing]]:
+    """The spatial loops in the order they get, the block's size along the last of them, and how weights are packed."""
+    product = find_product(sch.get(block))
+    extents = [int(sch.get(loop).extent) for loop in spatial]
+    if product is None:
+        return spatial, _dividing_block(extents), []
+    pair = [position for position in (product.row, product.column) if position is not None]
+    rows = 1 if product.row is None else extents[product.row]
+    size = product_block(rows, extents[product.column])
+    packings = []
+    if product.axis is not None and extents[product.column] % size[1] == 0:
+        for position, param in packable.items():
+            if product.weights.same_as(param):
+                packing = Packing(position, product.axis, size[1])
+                sch.transform_layout(block, ("read", product.operand), packing.indices)
+                packings.append(packing)
+    ordered = [loop for position, loop in enumerate(spatial) if position not in pair]
+    return ordered + [spatial[position] for position in pair], size[-len(pair) :], packings
+
+
+def _dividing_block(extents: list[int]) -> tuple[int, ...]:
+    """The largest block along the last two axes that divides their extents: outputs that share no operand."""
+    last = [1, *extents][-2:]
+    block = max(
+        (pair for pair in BLOCKS if last[0] % pair[0] == 0 and last[1] % pair[1] == 0),
         key=lambda pair: pair[0] * pair[1] / (pair[0] + pair[1]),
-        default=(1, 1),
     )
-    outer, inner = list(spatial[:-2]), []
-    for loop, factor in zip(spatial[-2:], best[-len(spatial[-2:]) :], strict=True):
-        around, within = sch.split(loop, [None, factor])
+    return block[-min(len(extents), 2) :]
+
+
+def _split(sch: Any, spatial: list[Any], sizes: tuple[int, ...]) -> tuple[list[Any], list[Any]]:
+    """The last loops, each split by its size: the loops over blocks, and those in a block."""
+    outer, inner = list(spatial[: -len(sizes)]), []
+    for loop, size in zip(spatial[-len(sizes) :], sizes, strict=True):
+        ragged = int(sch.get(loop).extent) % size != 0
+        around, within = sch.split(loop, [None, size])
+        if ragged:
+            sch.annotate(around, "pragma_loop_partition_hint", 1)
         outer.append(around)
         inner.append(within)
     return outer, inner
