@@ -56,7 +56,7 @@ def convolution(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return out
 
 
-@pytest.mark.parametrize(("size", "channels"), [(8, 8), (7, 6), (5, 3)])
+@pytest.mark.parametrize(("size", "channels"), [(8, 8), (7, 6), (5, 3), (9, 16), (3, 11)])
 def test_convolution_with_bias_and_relu(tmp_path: Path, size: int, channels: int) -> None:
     from tvm import relax
 
