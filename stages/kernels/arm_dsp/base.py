@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stages.graph import LayerView
+    from stages.kernels.arm_dsp.rounding import Requantization
     from stages.targets.spec import Target
 
 
@@ -33,38 +34,38 @@ class ArmDspKernel(Kernel):
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """A layer's constants; arrays are int64 by channel, `doubled` and `rounders` int32 (rounding.py).
+    """A layer's constants; arrays are int64 by channel.
 
     weights            int8 values [channels, depth], 0 in channels that only give the zero point
     weight_zero_point  what is subtracted from them
     bias               with all that the input's zero point adds
+    scale              of rounding.py
     range              of the accumulators
     """
 
     weights: NDArray[np.int64]
     weight_zero_point: int
     bias: NDArray[np.int64]
-    doubled: NDArray[np.int32]
-    rounders: NDArray[np.int32]
+    scale: Requantization
     range: Range
 
 
-def arithmetic(view: LayerView, weights: NDArray[np.int64]) -> Arithmetic:
+def arithmetic(view: LayerView, weights: NDArray[np.int64], *, long: bool = False) -> Arithmetic:
     """The constants of a convolution or fully connected layer; `weights` are the layer's own values, [channels, depth].
 
-    Activations reach the kernel as int8 (uint8 minus 128). Raises ValueError where rounding.py has no exact rounder.
+    Activations reach the kernel as int8 (uint8 minus 128). `long`: the kernel has the long rounding. Raises ValueError
+    where rounding.py has no exact one.
     """
     import numpy as np
 
-    from stages.kernels.arm_dsp import rounding
+    from stages.kernels.arm_dsp.rounding import requantization
 
     made = sums(view, weights, INT8_OFFSET[view.inputs[0].dtype])
-    p = rounding.rounders(made.multiplier, made.shift, made.range, view.op.rounding)
-    dead = p == 0
+    scale = requantization(made.multiplier, made.shift, made.range, view.op.rounding, long=long)
+    dead = scale.scale[:, -1] == 0
     signed = np.where(dead[:, None], made.weight_zero_point, made.weights)
     live = Range(np.where(dead, 0, made.range.low), np.where(dead, 0, made.range.high))
-    factors = np.where(dead, 0, rounding.doubled(made.multiplier)).astype(np.int32)
-    return Arithmetic(signed, made.weight_zero_point, np.where(dead, 0, made.bias), factors, p, live)
+    return Arithmetic(signed, made.weight_zero_point, np.where(dead, 0, made.bias), scale, live)
 
 
 def splat(value: int) -> int:

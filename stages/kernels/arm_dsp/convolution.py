@@ -75,8 +75,7 @@ class Conv2d(ArmDspKernel):
         parts = [
             packing.bias_words(made.bias, pairs, how),
             packing.weight_words(made.weights, steps, pairs, how),
-            made.doubled[pairs],
-            made.rounders[pairs],
+            packing.scale_words(made.scale.scale, pairs),
         ]
         constants = {"pairs": np.concatenate(parts, 1), "fields": np.array(fields(view, params.mr), np.int32)}
         if has_windows(view):
@@ -111,6 +110,8 @@ def _tile_cost(view: LayerView, params: GemmParams, rows: int) -> float:
     loop = 0.1 if by_twos else 0.4
     step = loop + (8.5 if by_twos else weights + activations + products)
     around = 24 + 9 * rows + (5 if rows == 3 and planar_out else 0)
+    if layer_arithmetic(view).scale.long:
+        around += 2 + 8 * rows
     return 70 + panel + -(-matrix(view)[2] // 2) * (steps * step + around)
 
 
@@ -144,7 +145,7 @@ def layer_arithmetic(view: LayerView) -> Arithmetic:
 
     op, weights = view.op, view.constant("weights").astype(np.int64)
     to_ohwi = {"OHWI": (0, 1, 2, 3), "HWIO": (3, 0, 1, 2), "OIHW": (0, 2, 3, 1)}[op.kernel_layout]
-    return arithmetic(view, weights.transpose(to_ohwi).reshape(op.out_channels, -1))
+    return arithmetic(view, weights.transpose(to_ohwi).reshape(op.out_channels, -1), long=True)
 
 
 def layer_form(view: LayerView) -> Packing:

@@ -48,7 +48,9 @@ class _Gemm:
         _, self.depth, self.columns = matrix(view)
         self.pixels = view.outputs[0].shape[1] * view.outputs[0].shape[2]
         self.steps = len(step_elements(view, mr))
-        self.weight_zero_point = layer_arithmetic(view).weight_zero_point
+        made = layer_arithmetic(view)
+        self.weight_zero_point, self.scale = made.weight_zero_point, made.scale
+        self.pair_words = 2 + self.steps + 2 * made.scale.scale.shape[1]
         self.form = layer_form(view)
         self.offsets = int(self.form == "bytes")
         self.planar = view.outputs[0].layout == "NCHW"
@@ -165,20 +167,21 @@ class _Gemm:
                         x, w = b.panel[step * rows + row], b.pairs[pair, step + 2]
                         products = [half_word(x, i) * self.weight(w, i, channel) for i in range(2)]
                         store(b.acc, b.acc[0] + products[0] + products[1], 0)
-                    doubled, rounder = b.pairs[pair, steps + 2 + channel], b.pairs[pair, steps + 4 + channel]
-                    scaled = requantize(b.acc[0], doubled, rounder, op.rounding)
+                    words = [b.pairs[pair, at + channel] for at in range(steps + 2, self.pair_words, 2)]
+                    scaled = requantize(b.acc[0], words, op.rounding)
                     value = T.Cast(dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
                     column = pair * 2 + channel
                     store(b.y, value, *((column, row) if self.planar else (row, column)))
 
         operands = (
             Operand("panel", (self.words(rows),), "int32"),
-            Operand("pairs", (pairs, steps + 6), "int32"),
+            Operand("pairs", (pairs, self.pair_words), "int32"),
             Operand("fields", (len(FIELDS),), "int32"),
             Operand("y", (2 * pairs, rows) if self.planar else (rows, 2 * pairs), dtype, "w"),
             accumulator(),
         )
-        function = f"arm_dsp_gemm_{self.form}_r{rows}_{'planes' if self.planar else 'rows'}"
+        suffix = ("planes" if self.planar else "rows") + ("_long" if self.scale.long else "")
+        function = f"arm_dsp_gemm_{self.form}_r{rows}_{suffix}"
         return Block(name, operands, meaning, function, lambda b: [b.panel, b.pairs, b.y, pairs, b.fields])
 
 
@@ -192,7 +195,7 @@ def conv2d(view: LayerView, mr: int) -> Lowering:
 
     with Function("conv2d") as f:
         source = f.input(0, x.shape if windows else flat, x.dtype)
-        pairs = f.constant("pairs", (-(-g.columns // 2), g.steps + 6), "int32")
+        pairs = f.constant("pairs", (-(-g.columns // 2), g.pair_words), "int32")
         fields = f.constant("fields", (len(FIELDS),), "int32")
         geometry_fields = f.constant("geometry", (len(GEOMETRY),), "int32") if windows else None
         out = f.output(0, (images, g.columns, g.pixels) if g.planar else (images, g.pixels, g.columns), y.dtype)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 FIELDS = ("rows", "pairs", "odd", "jump", "column", "row", "zero_point", "floor", "low")  # of depthwise3x3.S
 WIDEN = ("rows", "columns", "row_step", "column_step", "first", "pitch", "flip")  # of the C structure arm_dsp_widen
-CHANNEL_WORDS = 6
 # Fields of the C structure arm_dsp_depthwise.
 ANY_FIELDS = (
     *("rows", "columns", "kernel_y", "pairs", "row_step", "column_step", "tap_step"),
@@ -74,7 +73,7 @@ class DepthwiseConv2d(_Planes):
             taps = taps.transpose(0, 2, 1)
         rows = ((taps & 0xFF) << np.array([0, 8, 16])).sum(2)
         return {
-            "channels": np.concatenate([rows.astype(np.int32), scale_words(layer_arithmetic(view))], 1),
+            "channels": np.concatenate([rows.astype(np.int32), result_words(layer_arithmetic(view))], 1),
             "fields": np.array(fields(view), np.int32),
             "widen": np.array(widen_fields(view, plane_of(view)), np.int32),
         }
@@ -114,7 +113,7 @@ class DepthwiseConv2dAny(_Planes):
         words = padded.view(np.int32).reshape(len(taps), -1)
         plane = any_plane(view)
         return {
-            "channels": np.concatenate([words, scale_words(made)], 1),
+            "channels": np.concatenate([words, result_words(made)], 1),
             "fields": np.array(any_fields(view), np.int32),
             "widen": np.array(widen_fields(view, plane), np.int32),
         }
@@ -148,7 +147,7 @@ def layer_arithmetic(view: LayerView) -> Arithmetic:
 
     op, weights = view.op, view.constant("weights").astype(np.int64)
     taps = weights.reshape(-1, op.out_channels).T if op.kernel_layout == "HWC" else weights.reshape(op.out_channels, -1)
-    return arithmetic(view, taps)
+    return arithmetic(view, taps, long=True)
 
 
 def centred_taps(view: LayerView) -> NDArray[np.int64]:
@@ -157,12 +156,17 @@ def centred_taps(view: LayerView) -> NDArray[np.int64]:
     return (made.weights - made.weight_zero_point).reshape(-1, *view.op.kernel)
 
 
-def scale_words(made: Arithmetic) -> NDArray[np.int32]:
-    """Bias, multiplier and rounder of each channel."""
+def result_words(made: Arithmetic) -> NDArray[np.int32]:
+    """Bias and scale of each channel."""
     import numpy as np
 
     bias = made.bias.astype(np.uint64).astype(np.uint32).view(np.int32)
-    return np.stack([bias, made.doubled, made.rounders], 1)
+    return np.concatenate([bias[:, None], made.scale.scale], 1)
+
+
+def result_word_count(view: LayerView) -> int:
+    """Words of `result_words`."""
+    return 1 + int(layer_arithmetic(view).scale.scale.shape[1])
 
 
 @dataclass(frozen=True)
@@ -217,8 +221,9 @@ def _plane(view: LayerView, swapped: bool) -> Plane:
 
 def _cost(view: LayerView, plane: Plane) -> float:
     """Instructions of one channel: 28 for a pair of outputs (stride 2: 31, apart: 2 more), 1.9 or 2.6 an element."""
-    pair = (28 if view.op.stride[0] == 1 else 31) + (0 if plane.near else 2)
-    single = 26 if plane.out_columns % 2 else 0
+    long = 7 if layer_arithmetic(view).scale.long else 0
+    pair = (28 if view.op.stride[0] == 1 else 31) + (0 if plane.near else 2) + long
+    single = 26 + long if plane.out_columns % 2 else 0
     near = channel_steps(view.inputs[0], plane.swapped)[1] == 1
     widened = plane.in_rows * (plane.in_columns * (1.9 if near else 2.6) + 14)
     return plane.out_rows * (plane.out_columns // 2 * pair + single + 22) + widened + 90

@@ -1,10 +1,11 @@
 /* Depthwise 3x3 on one plane of int16, stride 1 or 2, requantized to 8 bits. Thumb-2 with the DSP extension.
  *
- *   void arm_dsp_depthwise3x3_s<1|2>_<near|apart>[_clamped](const int16_t *plane, const int32_t *channel, void *out,
- *                                                          const int32_t *fields);
+ *   void arm_dsp_depthwise3x3_s<1|2>_<near|apart>[_clamped][_long](const int16_t *plane, const int32_t *channel, void *out,
+ *                                                                 const int32_t *fields);
  *
  *   plane    rows of (pairs + odd) * 2 * stride + 2 elements, padding in place, at a multiple of 4
- *   channel  three words of taps (bytes w0, w1, w2, 0 of a row), bias, multiplier, rounder (rounding.py)
+ *   channel  three words of taps (bytes w0, w1, w2, 0 of a row), bias, scale (rounding.py): multiplier, rounder; long: left,
+ *            multiplier, post, rounder
  *   out      near: neighbours in a row are neighbours in memory and so are rows. apart: they are fields.column bytes apart, rows
  *            start fields.row bytes apart
  *   fields   rows, pairs of a row, odd, jump, column, row, zero_point, floor, low (as in gemm.S). A row has `pairs` pairs of
@@ -29,8 +30,7 @@
 #define out lr
 
 #define BIAS 0                         /* the frame: twice, for both outputs */
-#define MULTIPLIER 8
-#define ROUNDER 12
+#define SCALE 8                        /* its first two words */
 #define FLOOR 16
 #define LOW 20
 #define ZERO_POINT 24
@@ -43,7 +43,8 @@
 #define PAIR_BYTES 52
 #define ROW_END 56                     /* r0 behind the pairs of the row */
 #define ENTRY 60
-#define FRAME 68                       /* and nine registers: a multiple of 8 */
+#define SCALE_END 64                   /* long: the last two words of the scale */
+#define FRAME 68                       /* and nine registers: a multiple of 8; long: 8 more */
 
 /* Taps w0, w1, w2 of a row: (w0, w1) into a, (w1, w2) into b. */
 .macro taps_s1 a, b
@@ -83,17 +84,47 @@
     .endif
 .endm
 
-.macro requantize
-    ldrd x01, x23, [sp, #MULTIPLIER]
+.macro short_rounding
+    ldrd x01, x23, [sp, #SCALE]
     smmlar z0, z0, x01, z0
     smmlar z1, z1, x01, z1
     ldr x01, [sp, #ZERO_POINT]
     smmlar z0, z0, x23, x01
     smmlar z1, z1, x23, x01
+.endm
+
+.macro long_rounding
+    ldrd x01, x23, [sp, #SCALE]
+    lsl z0, z0, x01
+    lsl z1, z1, x01
+    smmlar z0, z0, x23, z0
+    smmlar z1, z1, x23, z1
+    ldrd x01, x23, [sp, #SCALE_END]
+    lsl z0, z0, x01
+    lsl z1, z1, x01
+    add z0, z0, z0, asr #31
+    add z1, z1, z1, asr #31
+    ldr x01, [sp, #ZERO_POINT]
+    smmlsr z0, z0, x23, x01
+    smmlsr z1, z1, x23, x01
+.endm
+
+.macro requantize
+    .if long
+    long_rounding
+    .else
+    short_rounding
+    .endif
     .if clamped
+    .if long                           /* of which usat16 would see 16 bits */
+    usat z0, #8, z0
+    usat z1, #8, z1
     pkhbt z0, z0, z1, lsl #16
-    ldrd x01, x23, [sp, #FLOOR]
+    .else
+    pkhbt z0, z0, z1, lsl #16
     usat16 z0, #8, z0
+    .endif
+    ldrd x01, x23, [sp, #FLOOR]
     uqsub8 z0, z0, x01
     uadd8 z0, z0, x23
     lsr z1, z0, #16
@@ -125,8 +156,10 @@
     pkhbt \a, \e, z0, lsl #16
 .endm
 
-.macro depthwise name, step, is_near, is_clamped
+.macro depthwise name, step, is_near, is_clamped, is_long
     .set stride, \step
+    .set long, \is_long
+    .set frame, FRAME + 8 * long
     .set near, \is_near
     .set clamped, \is_clamped
     .section .text.\name, "ax", %progbits
@@ -136,7 +169,7 @@
     .balign 4
 \name:
     push {r4-r11, lr}
-    sub sp, sp, #FRAME
+    sub sp, sp, #frame
     mov out, r2
     ldm r3, {r4-r12}                   /* the fields */
     strd r4, r6, [sp, #ROWS]
@@ -168,9 +201,16 @@
     taps_s2 r7, r6
     asr r6, r6, #16
     .endif
+    .if long
+    ldm r1, {r1, r9-r12}
+    strd r1, r1, [sp, #BIAS]
+    strd r9, r10, [sp, #SCALE]
+    strd r11, r12, [sp, #SCALE_END]
+    .else
     ldm r1, {r9-r11}
     strd r9, r9, [sp, #BIAS]
-    strd r10, r11, [sp, #MULTIPLIER]
+    strd r10, r11, [sp, #SCALE]
+    .endif
     add r1, r0, r2
     add r2, r1, r2
 
@@ -212,14 +252,18 @@
     str x01, [sp, #ROWS]
     bne.w .Lrow_\@
 
-    add sp, sp, #FRAME
+    add sp, sp, #frame
     pop {r4-r11, pc}
     .size \name, . - \name
 .endm
 
 .irp s, 1, 2
-depthwise arm_dsp_depthwise3x3_s\s\()_near, \s, 1, 0
-depthwise arm_dsp_depthwise3x3_s\s\()_apart, \s, 0, 0
-depthwise arm_dsp_depthwise3x3_s\s\()_near_clamped, \s, 1, 1
-depthwise arm_dsp_depthwise3x3_s\s\()_apart_clamped, \s, 0, 1
+depthwise arm_dsp_depthwise3x3_s\s\()_near, \s, 1, 0, 0
+depthwise arm_dsp_depthwise3x3_s\s\()_apart, \s, 0, 0, 0
+depthwise arm_dsp_depthwise3x3_s\s\()_near_clamped, \s, 1, 1, 0
+depthwise arm_dsp_depthwise3x3_s\s\()_apart_clamped, \s, 0, 1, 0
+depthwise arm_dsp_depthwise3x3_s\s\()_near_long, \s, 1, 0, 1
+depthwise arm_dsp_depthwise3x3_s\s\()_apart_long, \s, 0, 0, 1
+depthwise arm_dsp_depthwise3x3_s\s\()_near_clamped_long, \s, 1, 1, 1
+depthwise arm_dsp_depthwise3x3_s\s\()_apart_clamped_long, \s, 0, 1, 1
 .endr

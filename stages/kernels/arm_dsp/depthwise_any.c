@@ -31,22 +31,53 @@ DSP_INLINE struct both sums(const int16_t *x, const int32_t *taps, int32_t bias,
     return sum;
 }
 
-/* `pairs` of a row of taps is a constant where this is inlined. */
+/* The words of a channel's scale; `left` and `post` are for the long rounding. */
+struct scale {
+    int32_t left, doubled, post, rounder;
+};
+
+DSP_INLINE struct scale scale_of(const int32_t *words, int is_long)
+{
+    struct scale made = {0, words[0], 0, words[1]};
+    if (is_long) {
+        made = (struct scale){words[0], words[1], words[2], words[3]};
+    }
+    return made;
+}
+
+DSP_INLINE int32_t round_long(int32_t sum, struct scale by, int32_t zero_point)
+{
+    const int32_t shifted = (int32_t)((uint32_t)sum << by.left);
+    const int32_t scaled = (int32_t)((uint32_t)dsp_smmlar(shifted, by.doubled, shifted) << by.post);
+    return dsp_smmlsr(scaled + (scaled >> 31), by.rounder, zero_point);
+}
+
+/* Both results with their zero point, clipped to 0...255, in the lower bytes of the halves. */
+DSP_INLINE uint32_t clipped(struct both sum, struct scale by, int32_t zero_point, int is_long)
+{
+    if (is_long) {
+        const uint32_t a = dsp_usat_8(round_long(sum.a, by, zero_point));
+        return dsp_low_halves(a, dsp_usat_8(round_long(sum.b, by, zero_point)));
+    }
+    const int32_t a = dsp_smmlar(dsp_smmlar(sum.a, by.doubled, sum.a), by.rounder, zero_point);
+    const int32_t b = dsp_smmlar(dsp_smmlar(sum.b, by.doubled, sum.b), by.rounder, zero_point);
+    return dsp_usat16_8(dsp_low_halves((uint32_t)a, (uint32_t)b));
+}
+
+/* `pairs` of a row of taps and `is_long` are constants where this is inlined. */
 DSP_INLINE void plane_of(const int16_t *plane, const int32_t *channel, uint8_t *row, const struct arm_dsp_depthwise *fields,
-                         int32_t pairs)
+                         int32_t pairs, int is_long)
 {
     const struct arm_dsp_depthwise v = *fields; /* a copy: y may point anywhere */
-    const int32_t *const scale = channel + v.kernel_y * pairs;
-    const int32_t bias = scale[0], doubled = scale[1], rounder = scale[2];
+    const int32_t *const words = channel + v.kernel_y * pairs;
+    const int32_t bias = words[0];
+    const struct scale scale = scale_of(words + 1, is_long);
     for (int32_t rows = v.rows; rows > 0; rows--) {
         const int16_t *x = plane;
         uint8_t *to = row;
         for (int32_t columns = v.columns; columns > 0; columns -= 2) {
-            const struct both sum = sums(x, channel, bias, &v, pairs);
-            const int32_t a = dsp_smmlar(dsp_smmlar(sum.a, doubled, sum.a), rounder, v.zero_point);
-            const int32_t b = dsp_smmlar(dsp_smmlar(sum.b, doubled, sum.b), rounder, v.zero_point);
-            const uint32_t clipped = dsp_usat16_8(dsp_low_halves((uint32_t)a, (uint32_t)b));
-            const uint32_t result = dsp_uadd8(dsp_uqsub8(clipped, (uint32_t)v.floor), (uint32_t)v.low);
+            const uint32_t both = clipped(sums(x, channel, bias, &v, pairs), scale, v.zero_point, is_long);
+            const uint32_t result = dsp_uadd8(dsp_uqsub8(both, (uint32_t)v.floor), (uint32_t)v.low);
             to[0] = (uint8_t)result;
             if (columns > 1) {
                 to[v.y_column] = (uint8_t)(result >> 16);
@@ -59,17 +90,27 @@ DSP_INLINE void plane_of(const int16_t *plane, const int32_t *channel, uint8_t *
     }
 }
 
-void arm_dsp_depthwise_plane(const int16_t *plane, const int32_t *channel, void *y, const int32_t *fields)
+DSP_INLINE void by_pairs(const int16_t *plane, const int32_t *channel, void *y, const int32_t *fields, int is_long)
 {
     const struct arm_dsp_depthwise *const v = (const struct arm_dsp_depthwise *)fields;
     switch (v->pairs) {
     case 2: /* of 3 or 4 taps */
-        plane_of(plane, channel, y, v, 2);
+        plane_of(plane, channel, y, v, 2, is_long);
         break;
     case 3: /* of 5 or 6 */
-        plane_of(plane, channel, y, v, 3);
+        plane_of(plane, channel, y, v, 3, is_long);
         break;
     default:
-        plane_of(plane, channel, y, v, v->pairs);
+        plane_of(plane, channel, y, v, v->pairs, is_long);
     }
+}
+
+void arm_dsp_depthwise_plane(const int16_t *plane, const int32_t *channel, void *y, const int32_t *fields)
+{
+    by_pairs(plane, channel, y, fields, 0);
+}
+
+void arm_dsp_depthwise_plane_long(const int16_t *plane, const int32_t *channel, void *y, const int32_t *fields)
+{
+    by_pairs(plane, channel, y, fields, 1);
 }

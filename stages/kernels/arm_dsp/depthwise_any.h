@@ -13,7 +13,9 @@ struct arm_dsp_depthwise {
     int32_t zero_point, floor, low;
 };
 
-/* channel: kernel_y rows of `pairs` words, two int16 taps each (0 behind the last); bias, multiplier, rounder (rounding.py). */
+/* channel: kernel_y rows of `pairs` words, two int16 taps each (0 behind the last); bias, scale (rounding.py): multiplier, rounder;
+ * for `long` left, multiplier, post, rounder. */
 void arm_dsp_depthwise_plane(const int16_t *plane, const int32_t *channel, void *y, const int32_t *fields);
+void arm_dsp_depthwise_plane_long(const int16_t *plane, const int32_t *channel, void *y, const int32_t *fields);
 
 #endif

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.arm_dsp.depthwise import ANY_FIELDS, any_plane, tap_pairs
+from stages.kernels.arm_dsp.depthwise import ANY_FIELDS, any_plane, layer_arithmetic, result_word_count, tap_pairs
 from stages.kernels.arm_dsp.depthwise_tir import channel_shape, over_planes, pixel
 from stages.kernels.arm_dsp.requantize_tir import half_word, requantize
 from stages.kernels.tir.block import Block, Operand, accumulator, loop, store
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def depthwise(view: LayerView) -> Lowering:
     op, y, plane, pairs = view.op, view.outputs[0], any_plane(view), tap_pairs(view)
     taps = op.kernel[0] * pairs
+    words = taps + result_word_count(view)
 
     def meaning(b: Any) -> None:
         with loop(("row", plane.out_rows), ("column", plane.out_columns)) as (row, column):
@@ -29,18 +30,19 @@ def depthwise(view: LayerView) -> Lowering:
                 word = b.channel[ky * pairs + pair]
                 products = [widen(b.plane[first + i]) * half_word(word, i) for i in range(2)]
                 store(b.acc, b.acc[0] + products[0] + products[1], 0)
-            scaled = requantize(b.acc[0], b.channel[taps + 1], b.channel[taps + 2], op.rounding)
+            scaled = requantize(b.acc[0], [b.channel[at] for at in range(taps + 1, words)], op.rounding)
             result = T.Cast(y.dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
             store(b.y, result, *pixel(y, row, column))
 
     fields = Operand("fields", (len(ANY_FIELDS),), "int32")
     operands = (
         Operand("plane", (plane.elements,), "int16"),
-        Operand("channel", (taps + 3,), "int32"),
+        Operand("channel", (words,), "int32"),
         Operand("y", channel_shape(y), y.dtype, "w"),
         fields,
         accumulator(),
     )
     arguments = lambda b: [b.plane, b.channel, b.y, b.fields]  # noqa: E731
-    block = Block("plane", operands, meaning, "arm_dsp_depthwise_plane", arguments)
-    return over_planes(view, plane, block, (Operand("channels", (op.out_channels, taps + 3), "int32"), fields))
+    function = "arm_dsp_depthwise_plane" + ("_long" if layer_arithmetic(view).scale.long else "")
+    block = Block("plane", operands, meaning, function, arguments)
+    return over_planes(view, plane, block, (Operand("channels", (op.out_channels, words), "int32"), fields))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.arm_dsp.depthwise import CHANNEL_WORDS, FIELDS, WIDEN, clamped, plane_of
+from stages.kernels.arm_dsp.depthwise import FIELDS, WIDEN, clamped, layer_arithmetic, plane_of, result_word_count
 from stages.kernels.arm_dsp.requantize_tir import byte, requantize
 from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
@@ -67,9 +67,14 @@ def widened(view: LayerView, plane: Plane) -> Block:
     return Block("widen", operands, meaning, "arm_dsp_widen", lambda b: [b.plane, b.x, b.widen])
 
 
+def channel_words(view: LayerView) -> int:
+    """Words of a channel: three rows of taps, and what makes the result."""
+    return 3 + result_word_count(view)
+
+
 def _plane(view: LayerView) -> Block:
     op, y, plane = view.op, view.outputs[0], plane_of(view)
-    stride = op.stride[0]
+    stride, words = op.stride[0], channel_words(view)
 
     def meaning(b: Any) -> None:
         with loop(("row", plane.out_rows), ("column", plane.out_columns)) as (row, column):
@@ -77,18 +82,19 @@ def _plane(view: LayerView) -> Block:
             with loop(("ky", 3), ("kx", 3)) as (ky, kx):
                 value = widen(b.plane[(row * stride + ky) * plane.pitch + column * stride + kx])
                 store(b.acc, b.acc[0] + value * byte(b.channel[ky], kx), 0)
-            scaled = requantize(b.acc[0], b.channel[4], b.channel[5], op.rounding)
+            scaled = requantize(b.acc[0], [b.channel[at] for at in range(4, words)], op.rounding)
             result = T.Cast(y.dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
             store(b.y, result, *pixel(y, *((column, row) if plane.swapped else (row, column))))
 
     operands = (
         Operand("plane", (plane.elements,), "int16"),
-        Operand("channel", (CHANNEL_WORDS,), "int32"),
+        Operand("channel", (words,), "int32"),
         Operand("y", channel_shape(y), y.dtype, "w"),
         Operand("fields", (len(FIELDS),), "int32"),
         accumulator(),
     )
     suffix = ("near" if plane.near else "apart") + ("_clamped" if clamped(view) else "")
+    suffix += "_long" if layer_arithmetic(view).scale.long else ""
     function = f"arm_dsp_depthwise3x3_s{stride}_{suffix}"
     return Block("plane", operands, meaning, function, lambda b: [b.plane, b.channel, b.y, b.fields])
 
@@ -96,7 +102,7 @@ def _plane(view: LayerView) -> Block:
 def depthwise(view: LayerView) -> Lowering:
     """The layer by the kernel for 3x3."""
     constants = (
-        Operand("channels", (view.op.out_channels, CHANNEL_WORDS), "int32"),
+        Operand("channels", (view.op.out_channels, channel_words(view)), "int32"),
         Operand("fields", (len(FIELDS),), "int32"),
     )
     return over_planes(view, plane_of(view), _plane(view), constants)

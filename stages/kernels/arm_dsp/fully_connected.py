@@ -48,9 +48,8 @@ class FullyConnected(ArmDspKernel):
         steps = packing.depth_steps_of_fours(view.op.depth)
         words = packing.weight_words(with_padding(made.weights, 0), steps, pairs, how)
         bias = packing.bias_words(with_padding(made.bias, 0), pairs, how)
-        doubled, rounders = (with_padding(array, 0)[pairs] for array in (made.doubled, made.rounders))
         weights = words.reshape(blocks, 4, -1, 2).transpose(0, 2, 1, 3)
-        scale = np.concatenate([doubled, rounders], 1)
+        scale = packing.scale_words(with_padding(made.scale.scale, 0), pairs)
         parts = [part.reshape(blocks, -1) for part in (bias, weights, scale)]
         fields = (fours(view), *clamp_fields(view))
         return {"blocks": np.concatenate(parts, 1).astype(np.int32), "fields": np.array(fields, np.int32)}

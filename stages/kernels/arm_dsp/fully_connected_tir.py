@@ -77,7 +77,7 @@ def _dot(view: LayerView, words: int) -> Block:
                 products = [widen(b.x[four * 4 + odd + 2 * i]) * weight(word, i, channel) for i in range(2)]
                 store(b.acc, b.acc[0] + products[0] + products[1], 0)
         at = words - 16 + pair * 4 + channel
-        scaled = requantize(b.acc[0], b.blocks[block, at], b.blocks[block, at + 2], op.rounding)
+        scaled = requantize(b.acc[0], [b.blocks[block, at], b.blocks[block, at + 2]], op.rounding)
         store(b.y, T.Cast(dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max)), number)
 
     def meaning(b: Any) -> None:

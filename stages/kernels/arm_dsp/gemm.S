@@ -1,7 +1,7 @@
 /* GEMM of a panel of 1 to 4 pixels with pairs of output channels, requantized to 8 bits. Thumb-2 with the DSP extension.
  *
- *   void arm_dsp_gemm_<ab|bytes>_r<R>_<rows|planes>(const int32_t *panel, const int32_t *pairs, void *out, int count,
- *                                                   const int32_t *fields);
+ *   void arm_dsp_gemm_<ab|bytes>_r<R>_<rows|planes>[_long](const int32_t *panel, const int32_t *pairs, void *out, int count,
+ *                                                          const int32_t *fields);
  *
  * A step is two consecutive elements of the depth. The panel holds them as int16, a word for each pixel; a word of weights
  * holds them for both channels A and B of a pair:
@@ -22,8 +22,8 @@
  * number of steps.
  *
  *   panel   [steps][R] words; for `bytes` [R] more: what the weights' zero point adds to each pixel's sums
- *   pairs   [count][6 + steps] words: bias of A, bias of B (ab: 256 * B + A), two multipliers, two rounders (rounding.py), weights.
- *           The order in memory is bias, weights, multipliers, rounders: one pointer runs through it.
+ *   pairs   [count][6 + steps] words: bias of A, bias of B (ab: 256 * B + A), weights, the scale of A and B (rounding.py): two
+ *           multipliers, two rounders; long: two of left, multiplier, post, rounder each, 4 words more
  *   out     rows: the pixels' bytes are fields.step apart, channels are neighbours. planes: pixels are neighbours, channels
  *           are fields.step apart
  *   fields  steps, step, zero_point, floor, low: a result is max(clamp(y + zero_point, 0, 255), floor) - floor + low
@@ -160,6 +160,26 @@
     smmlar \b, \b, r11, panel
 .endm
 
+/* The long rounding; the results fit 16 bits again, which is what they are narrowed from. */
+.macro shift_left a, b, row
+    lsl \a, \a, r8
+    lsl \b, \b, r9
+.endm
+
+.macro shift_and_lower a, b, row
+    lsl \a, \a, r10
+    lsl \b, \b, r11
+    add \a, \a, \a, asr #31
+    add \b, \b, \b, asr #31
+.endm
+
+.macro round_long a, b, row
+    smmlsr \a, \a, r10, panel
+    smmlsr \b, \b, r11, panel
+    ssat \a, #16, \a
+    ssat \b, #16, \b
+.endm
+
 /* Up to four pixels of a channel into the bytes of c0: r8 is floor, r9 low, in every byte. */
 .macro narrow_plane c0, c1, c2, c3
     .if rows > 2
@@ -200,7 +220,7 @@
     strh \a, [r10]
 .endm
 
-.macro gemm name, row_count, is_bytes, is_planes
+.macro gemm name, row_count, is_bytes, is_planes, is_long
     .set rows, \row_count
     .set bytes, \is_bytes
     .set paired, rows == 3 && !bytes   /* steps are taken by twos */
@@ -219,7 +239,7 @@
     str r6, [sp, #STEP]
     str r7, [sp, #ZERO_POINT]
     strd r8, r9, [sp, #FLOOR]
-    add r4, r5, #6
+    add r4, r5, #6 + 4 * \is_long
     mul r4, r4, r3
     add r4, r1, r4, lsl #2
     str r4, [sp, #PAIRS_END]
@@ -280,10 +300,21 @@
     bne .Lloop_\@
 
     for_rows split_sums
+    .if \is_long
+    ldrd r8, r9, [pairs], #8
+    for_rows shift_left
+    ldm pairs!, {r8-r11}
+    for_rows high_multiply
+    for_rows shift_and_lower
+    ldrd r10, r11, [pairs], #8
+    ldr panel, [sp, #ZERO_POINT]
+    for_rows round_long
+    .else
     ldm pairs!, {r8-r11}
     for_rows high_multiply
     ldr panel, [sp, #ZERO_POINT]
     for_rows round
+    .endif
     ldrd r8, r9, [sp, #FLOOR]
     ldrd r10, r11, [sp, #OUT]
     .if \is_planes
@@ -315,8 +346,12 @@
 .endm
 
 .irp r, 1, 2, 3, 4
-gemm arm_dsp_gemm_ab_r\r\()_rows, \r, 0, 0
-gemm arm_dsp_gemm_ab_r\r\()_planes, \r, 0, 1
-gemm arm_dsp_gemm_bytes_r\r\()_rows, \r, 1, 0
-gemm arm_dsp_gemm_bytes_r\r\()_planes, \r, 1, 1
+gemm arm_dsp_gemm_ab_r\r\()_rows, \r, 0, 0, 0
+gemm arm_dsp_gemm_ab_r\r\()_planes, \r, 0, 1, 0
+gemm arm_dsp_gemm_bytes_r\r\()_rows, \r, 1, 0, 0
+gemm arm_dsp_gemm_bytes_r\r\()_planes, \r, 1, 1, 0
+gemm arm_dsp_gemm_ab_r\r\()_rows_long, \r, 0, 0, 1
+gemm arm_dsp_gemm_ab_r\r\()_planes_long, \r, 0, 1, 1
+gemm arm_dsp_gemm_bytes_r\r\()_rows_long, \r, 1, 0, 1
+gemm arm_dsp_gemm_bytes_r\r\()_planes_long, \r, 1, 1, 1
 .endr

@@ -77,5 +77,10 @@ def bias_words(bias: NDArray[np.int64], pairs: NDArray[np.int64], how: Packing) 
     return np.stack([a, 256 * b + a if how == "ab" else b], 1).astype(np.uint64).astype(np.uint32).view(np.int32)
 
 
+def scale_words(scale: NDArray[np.int32], pairs: NDArray[np.int64]) -> NDArray[np.int32]:
+    """[channels, words] -> [pairs, 2 * words]: each word of A and of B."""
+    return scale[pairs].transpose(0, 2, 1).reshape(len(pairs), -1)
+
+
 def _words(halves: NDArray[np.int64]) -> NDArray[np.int32]:
     return ((halves[..., 0] & 0xFFFF) | (halves[..., 1] & 0xFFFF) << 16).astype(np.uint32).view(np.int32)

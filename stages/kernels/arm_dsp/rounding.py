@@ -1,5 +1,7 @@
 """Requantization in two multiplications, and the proof for each channel that it is exact.
 
+Short rounding
+
 The reference scales an accumulator by m * 2^(-31 - s) (`stages.graph.ops`; s = -shift). The kernels do it with SMMLAR
 and SMMLA, (2^32 * sum + x * y [+ 2^31]) >> 32, in two steps:
 
@@ -22,10 +24,22 @@ Rounding `single` takes t without rounding, (t + 2^(s - 1)) >> s, p = 2^(32 - s)
 lost below its last bit cannot reach it.
 
 Results are narrowed to 16 bits before they are clipped, so their range must fit, with the zero point.
+
+Long rounding, of layers that round twice and have a channel without a short one. Four words for a channel, three more
+instructions for a result:
+
+  t = smmlar(acc << left, 2m mod 2^32, acc << left)    left: the reference's shift to the left, at least 0
+  u = t << post; u + (u >> 31)                         lowered by one where it is negative
+  y = smmlsr(u, p, zero point)                         (2^32 * zero point - u * p + 2^31) >> 32
+
+p = -2^(32 - s) is an int32 for s >= 1; that is the lowered way, exact for every t. With s <= 0 the result is t itself:
+post is 1, elsewhere 0, and half of 2t rounds to t. Results are clipped from 32 bits. What remains to be proved is that
+acc << left and 2t fit int32.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,6 +63,51 @@ def lowered_rounder(shift: int) -> int:
     if shift > -2:
         raise ValueError(f"the shift is {shift}: no rounding by multiplication")
     return 1 << (32 + max(shift, -31))
+
+
+@dataclass(frozen=True)
+class Requantization:
+    """`scale`: int32 [channels, 2], 2m and p; where it is `long` [channels, 4], left, 2m, post and p.
+
+    A channel whose p is 0 gives the zero point, whatever its accumulator is.
+    """
+
+    scale: NDArray[np.int32]
+    long: bool
+
+
+def requantization(
+    multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range, rounding: Rounding, *, long: bool
+) -> Requantization:
+    """The short rounding of a layer, or the `long` one where that is allowed and there is no short one.
+
+    Raises ValueError, naming the channel, where neither is exact.
+    """
+    try:
+        p = rounders(multiplier, shift, acc, rounding)
+    except ValueError:
+        if not long or rounding != "double":
+            raise
+        return Requantization(long_rounding(multiplier, shift, acc), long=True)
+    factors = np.where(p == 0, 0, doubled(multiplier))
+    return Requantization(np.stack([factors, p], 1).astype(np.int32), long=False)
+
+
+def long_rounding(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range) -> NDArray[np.int32]:
+    """Left, 2m, post and p of each channel. Raises ValueError, naming the channel, where its range is too large."""
+    m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
+    left = np.maximum(-s, 0)
+    size = np.where(m == 0, 0, acc.size)
+    shifted = np.minimum(np.minimum(size, 1 << 31) << np.minimum(left, 31), 1 << 31)
+    t = ((shifted * m) >> 31) + 1
+    fits = (shifted < 1 << 31) & ((s > 0) | (t < 1 << 30))
+    if not fits.all():
+        channel = int(np.argmin(fits))
+        raise ValueError(f"channel {channel} has shift {int(shift[channel])}: no exact rounding of its range")
+    dead = (t < np.int64(1) << np.maximum(s - 1, 0)) & (s > 0) | (m == 0)
+    p = np.where(dead, 0, -(np.int64(1) << (32 - np.maximum(s, 1))))
+    words = [left, doubled(multiplier), s <= 0, p]
+    return np.where(dead[:, None], 0, np.stack(words, 1)).astype(np.int32)
 
 
 def rounders(

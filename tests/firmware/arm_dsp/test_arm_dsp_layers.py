@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from stages.graph import Conv2D, DepthwiseConv2D, LayerView, Pool2D
+from stages.kernels.arm_dsp import convolution, depthwise
 from stages.kernels.registry import kernels
 from stages.targets.load import load_target
 from tests.support import random_layers as draw_layers
@@ -151,6 +152,33 @@ def dead_channels(draw: Draw, view: LayerView) -> LayerView:
     return LayerView(view.layer, view.tensors, arrays)
 
 
+def long_shifts(draw: Draw, view: LayerView) -> LayerView:
+    """The layer with shifts of which the first has no short rounding; the others lie anywhere from -24 to 5.
+
+    Biases spread the results over the output's range. Weights are small where the accumulator is not shifted down.
+    """
+    arrays, names = dict(view.arrays), view.layer.constants
+    weights = arrays[names["weights"]]
+    axis = 0 if view.op.op == "conv2d" else weights.ndim - 1
+    shift = draw.rng.integers(-draw.choose(12, 18, 24), 6, weights.shape[axis])
+    shift[0] = draw.choose(-16, -15, -14, -1, 0, 1, 3)
+    reach = np.where(shift < -12, 1 << np.maximum(7 - shift, 0), 1 << np.maximum(6 - shift, 0))
+    reach[0] = max(reach[0], 1 << 20) if shift[0] < -12 else reach[0]
+    centred = weights.astype(np.int64) - view.op.weight_zero_point
+    small = np.where(shift < -6, centred.swapaxes(axis, -1), centred.swapaxes(axis, -1) // 40).swapaxes(axis, -1)
+    arrays[names["weights"]] = (small + view.op.weight_zero_point).astype(weights.dtype)
+    arrays[names["shift"]] = shift.astype(np.int32)
+    arrays[names["bias"]] = draw.rng.integers(-reach, reach + 1).astype(np.int32)
+    arrays[names["bias"]][0] = reach[0] // 2
+    return LayerView(view.layer, view.tensors, arrays)
+
+
+def is_long(view: LayerView) -> bool:
+    """Whether the layer is requantized by the long rounding."""
+    kernel = convolution if view.op.op == "conv2d" else depthwise
+    return kernel.layer_arithmetic(view).scale.long
+
+
 def inputs_for(draw: Draw, view: LayerView) -> list[np.ndarray]:
     """Any values; one time in four only the extremes, which saturate most."""
     made = [draw.array(tensor.shape, tensor.dtype) for tensor in view.inputs]
@@ -242,6 +270,22 @@ def test_dead_channels_give_the_zero_point():
     check(cases(make, 16))
 
 
+@pytest.mark.parametrize(("make", "kernel", "count"), [
+    (pointwise, "arm_dsp.gemm_s8", 33),
+    (windows, "arm_dsp.gemm_s8", 12),
+    (depthwise3x3, "arm_dsp.depthwise3x3_s8", 40),
+    (depthwise_of_any_kind, "arm_dsp.depthwise_s8", 24),
+])  # fmt: skip
+@pytest.mark.parametrize("tensorized", [True, False])
+def test_shifts_that_have_no_short_rounding(make, kernel, count, tensorized):
+    def long(draw: Draw) -> LayerView:
+        return long_shifts(draw, make(draw))
+
+    made = cases(long, count if tensorized else 4, kernel=kernel, tensorized=tensorized)
+    assert all(is_long(case.view) for case in made)
+    check(made)
+
+
 ALL = [pointwise, windows, depthwise3x3, draw_layers.fully_connected, same_shape_add, average]
 
 
@@ -266,8 +310,8 @@ def test_a_scale_that_cannot_be_rounded_is_a_reason_and_no_error(make):
     view = make(Draw(1))
     arrays = dict(view.arrays)
     name = view.layer.constants["shift"]
-    arrays[name] = np.zeros_like(arrays[name])
+    arrays[name] = np.full_like(arrays[name], 30)
     refused = LayerView(view.layer, view.tensors, arrays)
     able = [kernel for kernel in kernels(["arm_dsp"]).values() if view.op.op in kernel.ops]
     reasons = [kernel.why_not(refused, load_target(M4)) for kernel in able]
-    assert reasons and all("channel 0 has shift 0" in reason or "rounds once" in reason for reason in reasons)
+    assert reasons and all("channel 0 has shift 30" in reason or "rounds once" in reason for reason in reasons)

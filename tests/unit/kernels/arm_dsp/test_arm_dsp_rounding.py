@@ -69,6 +69,48 @@ def test_two_multiplications_equal_the_reference_for_every_shift(how, shift):
     assert tried
 
 
+def as_long_kernel(acc: int, scale: np.ndarray, zero_point: int) -> int:
+    """The same for the long rounding: every register holds 32 bits."""
+    left, doubled, post, rounder = map(int, scale)
+    shifted = signed(acc << left)
+    t = signed(smmla(shifted, doubled, shifted, rounded=True) << post)
+    return int(np.clip(smmla(signed(t + (t >> 31)), -rounder, zero_point, rounded=True), LOW, HIGH))
+
+
+@pytest.mark.parametrize("shift", range(-31, 13))
+def test_the_long_rounding_equals_the_reference_for_every_shift(shift):
+    rng = np.random.default_rng(shift + 31)
+    for multiplier in (1 << 30, (1 << 31) - 1, *rng.integers(1 << 30, 1 << 31, 3)):
+        for bits in range(1, 32):
+            reach = ((1 << bits) - 1) >> max(shift, 0) >> (shift >= 0)
+            low, high = -reach, int(rng.integers(0, reach + 1))
+            m, s = np.array([multiplier], np.int64).astype(np.int32), np.array([shift], np.int32)
+            acc_range = Range(np.array([low]), np.array([high]))
+            scale = rounding.long_rounding(m, s, acc_range)[0]
+            zero_point = int(rng.integers(-128, 128))
+            acc = near_halves(low, high, int(multiplier), shift, rng)
+            expected = np.clip(multiply_by_quantized_multiplier(acc, m, s, "double") + zero_point, LOW, HIGH)
+            got = [as_long_kernel(int(a), scale, zero_point) for a in acc]
+            np.testing.assert_array_equal(got, expected, f"{multiplier} {low} {high}")
+
+
+def test_the_long_rounding_is_for_layers_that_have_no_short_one():
+    m, s = np.array([1 << 30, 1 << 30], np.int32), np.array([-5, -14], np.int32)
+    for size, long in ((1 << 12, False), (1 << 20, True)):
+        reach = Range(np.array([-size, -size]), np.array([size, size]))
+        assert rounding.requantization(m, s, reach, "double", long=True).long == long
+    with pytest.raises(ValueError, match="channel 1 has shift -14"):
+        rounding.requantization(m, s, reach, "double", long=False)
+
+
+@pytest.mark.parametrize(("shift", "size"), [(1, 1 << 30), (0, 1 << 31), (0, 1 << 30), (31, 1), (-1, 1 << 31)])
+def test_an_accumulator_that_leaves_its_register_has_no_long_rounding(shift, size):
+    m, s = np.array([1 << 30, (1 << 31) - 1], np.int32), np.array([-5, shift], np.int32)
+    reach = Range(np.array([-1, -size]), np.array([1, size]))
+    with pytest.raises(ValueError, match=f"channel 1 has shift {shift}"):
+        rounding.long_rounding(m, s, reach)
+
+
 def test_a_channel_that_cannot_be_rounded_is_named():
     m, s = np.array([1 << 30, 1 << 30], np.int32), np.array([-5, 0], np.int32)
     reach = Range(np.array([-1000, -1000]), np.array([1000, 1000]))
@@ -78,8 +120,8 @@ def test_a_channel_that_cannot_be_rounded_is_named():
 
 def arithmetic(weights: np.ndarray, zero_point: int, size: int) -> base.Arithmetic:
     zeros = np.zeros(len(weights), np.int64)
-    factors = zeros.astype(np.int32)
-    return base.Arithmetic(weights, zero_point, zeros, factors, factors, Range(zeros - size, zeros + size))
+    scale = rounding.Requantization(np.zeros((len(weights), 2), np.int32), long=False)
+    return base.Arithmetic(weights, zero_point, zeros, scale, Range(zeros - size, zeros + size))
 
 
 @pytest.mark.parametrize(("weight", "zero_point", "size", "form"), [
