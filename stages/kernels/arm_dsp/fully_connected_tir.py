@@ -13,12 +13,12 @@ from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.arm_dsp.fully_connected import (
     FIELDS,
-    UNITS,
-    block_count,
+    PAIRS,
     copies,
     fours,
     layer_arithmetic,
     layer_form,
+    padded_pairs,
 )
 from stages.kernels.arm_dsp.requantize_tir import byte, half_word, requantize
 from stages.kernels.eight_bit import INT8_OFFSET
@@ -28,8 +28,6 @@ from stages.kernels.tir.fixed_point import clamp, widen
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
-
-_PAIRS = UNITS // 2
 
 
 def _copy(view: LayerView, weight_zero_point: int) -> Block:
@@ -56,6 +54,11 @@ def _copy(view: LayerView, weight_zero_point: int) -> Block:
     return Block("copy", operands, meaning, "arm_dsp_copy_row", arguments)
 
 
+def block_words(view: LayerView, pairs: int) -> int:
+    """Words of a block of `pairs` pairs: biases, weights, scales."""
+    return pairs * (2 + 2 * fours(view) + 4)
+
+
 def _dot(view: LayerView, words: int) -> Block:
     op, dtype, form = view.op, view.outputs[0].dtype, layer_form(view)
     copied = copies(view)
@@ -66,32 +69,34 @@ def _dot(view: LayerView, words: int) -> Block:
         a = byte(word, 2 * number)
         return T.shift_right(half_word(word, number) - a, 8) if channel else a
 
-    def unit(b: Any, block: Any, pair: Any, channel: int, number: Any) -> None:
-        bias = b.blocks[block, pair * 2 + channel]
+    def unit(b: Any, first: Any, pairs: int, pair: Any, channel: int, number: Any) -> None:
+        """A unit of the block of `pairs` pairs that starts at word `first`."""
+        bias = b.blocks[first + pair * 2 + channel]
         if form == "ab" and channel:
-            bias = T.shift_right(bias - b.blocks[block, pair * 2], 8)
+            bias = T.shift_right(bias - b.blocks[first + pair * 2], 8)
         store(b.acc, bias + b.offset[0] if copied else bias, 0)
         with loop(("four", fours(view))) as four:
             for odd in range(2):
-                word = b.blocks[block, 8 + (four * _PAIRS + pair) * 2 + odd]
+                word = b.blocks[first + pairs * 2 + (four * pairs + pair) * 2 + odd]
                 products = [widen(b.x[four * 4 + odd + 2 * i]) * weight(word, i, channel) for i in range(2)]
                 store(b.acc, b.acc[0] + products[0] + products[1], 0)
-        at = words - 16 + pair * 4 + channel
-        scaled = requantize(b.acc[0], [b.blocks[block, at], b.blocks[block, at + 2]], op.rounding)
+        at = first + block_words(view, pairs) - pairs * 4 + pair * 4 + channel
+        scaled = requantize(b.acc[0], [b.blocks[at], b.blocks[at + 2]], op.rounding)
         store(b.y, T.Cast(dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max)), number)
 
     def meaning(b: Any) -> None:
-        whole, left = divmod(op.units, UNITS)
+        units, size = 2 * PAIRS, block_words(view, PAIRS)
+        whole, left = divmod(op.units, units)
         if whole:
-            with loop(("block", whole), ("pair", _PAIRS)) as (block, pair):
+            with loop(("block", whole), ("pair", PAIRS)) as (block, pair):
                 for channel in range(2):
-                    unit(b, block, pair, channel, block * UNITS + pair * 2 + channel)
+                    unit(b, block * size, PAIRS, pair, channel, block * units + pair * 2 + channel)
         for number in range(left):
-            unit(b, whole, number // 2, number % 2, whole * UNITS + number)
+            unit(b, whole * size, -(-left // 2), number // 2, number % 2, whole * units + number)
 
     operands = (
         Operand("x", (fours(view) * 4,), "int8"),
-        Operand("blocks", (block_count(view), words), "int32"),
+        Operand("blocks", (words,), "int32"),
         Operand("y", (op.units,), dtype, "w"),
         Operand("fields", (len(FIELDS),), "int32"),
         *((Operand("offset", (1,), "int32"),) if copied else ()),
@@ -107,11 +112,11 @@ def _dot(view: LayerView, words: int) -> Block:
 def fully_connected(view: LayerView) -> Lowering:
     """The rows of a batch, one after the other."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    words = UNITS + fours(view) * UNITS + 2 * UNITS
+    words = block_words(view, len(padded_pairs(view)))
     dot, copied = _dot(view, words), copies(view)
     with Function("fully_connected") as f:
         inputs = f.input(0, (op.batch, op.depth), x.dtype)
-        blocks = f.constant("blocks", (block_count(view), words), "int32")
+        blocks = f.constant("blocks", (words,), "int32")
         fields = f.constant("fields", (len(FIELDS),), "int32")
         out = f.output(0, (op.batch, op.units), y.dtype)
         acc = f.scratch("acc", (1,), "int32")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.graph import Conv2D, DepthwiseConv2D, LayerView, Pool2D
+from stages.graph import Conv2D, DepthwiseConv2D, FullyConnected, LayerView, Pool2D
 from stages.kernels.arm_dsp import convolution, depthwise
 from stages.kernels.registry import kernels
 from stages.targets.load import load_target
@@ -243,8 +243,30 @@ def test_windows_of_all_kinds():
 
 
 def test_fully_connected_of_every_remainder():
-    """Depths 1 to 40 (fours, 8 of them in a loop), units 2 to 13 (blocks of 8), both roundings."""
-    check(cases(draw_layers.fully_connected, 24))
+    """Depths 1 to 40 (fours by twos), units 2 to 13 (blocks of 6, then of 4 or 2), both roundings, both packings."""
+    check(cases(draw_layers.fully_connected, 36))
+
+
+def test_long_rows_with_every_number_of_units_left_over():
+    """Depths that go round the unrolled loops, whose entries depend on the number of pairs; weights from -127."""
+
+    def make(draw: Draw) -> LayerView:
+        units, depth = draw.seed % 8 + 1, 4 * draw.integer(14, 40) - draw.choose(0, 0, 1)
+        op = FullyConnected(
+            batch=1,
+            depth=depth,
+            units=units,
+            input_zero_point=draw.zero_point(),
+            weight_zero_point=0 if draw.dtype == "int8" else draw.choose(128, 128, 100),
+            rounding="single",
+            **draw.clamped(),
+        )
+        weights = np.maximum(draw.array((units, depth), draw.dtype), -127 if draw.dtype == "int8" else 1)
+        constants = draw.channel_constants(units, depth) | {"weights": weights}
+        x = draw_layers.image("x", (1, depth), draw.dtype, "")
+        return draw_layers.view(op, [x], draw_layers.image("y", (1, units), draw.dtype, ""), constants)
+
+    check(cases(make, 24))
 
 
 def test_depthwise_borders_strides_layouts_and_remainders():
