@@ -94,11 +94,17 @@ DSP_INLINE void by_pairs(const int16_t *plane, const int32_t *channel, void *y, 
 {
     const struct arm_dsp_depthwise *const v = (const struct arm_dsp_depthwise *)fields;
     switch (v->pairs) {
-    case 2: /* of 3 or 4 taps */
+    case 1: /* of 1 or 2 taps */
+        plane_of(plane, channel, y, v, 1, is_long);
+        break;
+    case 2: /* of 3 or 4 */
         plane_of(plane, channel, y, v, 2, is_long);
         break;
     case 3: /* of 5 or 6 */
         plane_of(plane, channel, y, v, 3, is_long);
+        break;
+    case 4: /* of 7 or 8 */
+        plane_of(plane, channel, y, v, 4, is_long);
         break;
     default:
         plane_of(plane, channel, y, v, v->pairs, is_long);

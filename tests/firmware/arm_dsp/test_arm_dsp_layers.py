@@ -86,8 +86,8 @@ def depthwise3x3(draw: Draw) -> LayerView:
 
 
 def depthwise_of_any_kind(draw: Draw) -> LayerView:
-    """Windows of 1 to 5 rows and columns, strides 1 to 3, weights with any zero point."""
-    kernel = (draw.integer(1, 5), draw.integer(1, 5))
+    """Windows of 1 to 5 rows and 1 to 9 columns, strides 1 to 3, weights with any zero point."""
+    kernel = (draw.integer(1, 5), draw.integer(1, 9))
     fields = {
         "kernel": kernel,
         "stride": (draw.integer(1, 3), draw.integer(1, 3)),
