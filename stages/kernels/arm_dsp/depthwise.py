@@ -62,18 +62,13 @@ class DepthwiseConv2d(_Planes):
         op = view.op
         if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride not in ((1, 1), (2, 2)):
             return "only 3x3 windows without dilation, stride 1 or 2"
-        taps = centred_taps(view)
-        return "" if taps.min() >= -128 and taps.max() <= 127 else "weights minus their zero point do not fit int8"
+        return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
-        taps = centred_taps(view)
-        if plane_of(view).swapped:
-            taps = taps.transpose(0, 2, 1)
-        rows = ((taps & 0xFF) << np.array([0, 8, 16])).sum(2)
         return {
-            "channels": np.concatenate([rows.astype(np.int32), result_words(layer_arithmetic(view))], 1),
+            "channels": np.concatenate([tap_words(view), result_words(layer_arithmetic(view))], 1),
             "fields": np.array(fields(view), np.int32),
             "widen": np.array(widen_fields(view, plane_of(view)), np.int32),
         }
@@ -156,6 +151,30 @@ def centred_taps(view: LayerView) -> NDArray[np.int64]:
     return (made.weights - made.weight_zero_point).reshape(-1, *view.op.kernel)
 
 
+def is_wide(view: LayerView) -> bool:
+    """Whether weights less their zero point do not fit int8."""
+    taps = centred_taps(view)
+    return bool(taps.min() < -128 or taps.max() > 127)
+
+
+def tap_words(view: LayerView) -> NDArray[np.int32]:
+    """A channel's taps as depthwise3x3.S reads them, in the order of its plane: [channels, 3], wide [channels, 6]."""
+    import numpy as np
+
+    from stages.kernels.arm_dsp.packing import half_words
+
+    taps = centred_taps(view)
+    if plane_of(view).swapped:
+        taps = taps.transpose(0, 2, 1)
+    if not is_wide(view):
+        return ((taps & 0xFF) << np.array([0, 8, 16])).sum(2).astype(np.int32)
+    last = taps[:, :, 1:]
+    if view.op.stride == (2, 2):
+        third = np.pad(taps[:, :, 2], ((0, 0), (0, 3)))
+        last = third.reshape(-1, 3, 2)
+    return np.stack([half_words(taps[:, :, :2]), half_words(last)], 2).reshape(len(taps), -1)
+
+
 def result_words(made: Arithmetic) -> NDArray[np.int32]:
     """Bias and scale of each channel."""
     import numpy as np
@@ -235,7 +254,7 @@ def fields(view: LayerView) -> tuple[int, ...]:
     pairs, odd = divmod(plane.out_columns, 2)
     jump = 4 if stride == 1 else 8 * (pairs + odd) + 8
     row, column = channel_steps(view.outputs[0], plane.swapped)
-    clip = clamp_fields(view) if clamped(view) else (op.output_zero_point, 0, 0)
+    clip = clamp_fields(view) if clamped(view) or is_wide(view) else (op.output_zero_point, 0, 0)
     return (plane.out_rows, pairs, odd, jump, column, row, *clip)
 
 

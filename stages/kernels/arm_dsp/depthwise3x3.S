@@ -1,11 +1,11 @@
 /* Depthwise 3x3 on one plane of int16, stride 1 or 2, requantized to 8 bits. Thumb-2 with the DSP extension.
  *
- *   void arm_dsp_depthwise3x3_s<1|2>_<near|apart>[_clamped][_long](const int16_t *plane, const int32_t *channel, void *out,
- *                                                                 const int32_t *fields);
+ *   void arm_dsp_depthwise3x3_s<1|2>_<near|apart>[_clamped|_wide][_long](const int16_t *plane, const int32_t *channel, void *out,
+ *                                                                       const int32_t *fields);
  *
  *   plane    rows of (pairs + odd) * 2 * stride + 2 elements, padding in place, at a multiple of 4
  *   channel  three words of taps (bytes w0, w1, w2, 0 of a row), bias, scale (rounding.py): multiplier, rounder; long: left,
- *            multiplier, post, rounder
+ *            multiplier, post, rounder. wide: six words of taps, r3-r8 as they are below, for taps that are no int8
  *   out      near: neighbours in a row are neighbours in memory and so are rows. apart: they are fields.column bytes apart, rows
  *            start fields.row bytes apart
  *   fields   rows, pairs of a row, odd, jump, column, row, zero_point, floor, low (as in gemm.S). A row has `pairs` pairs of
@@ -18,7 +18,10 @@
  *   stride 2    x0 x1 | x2 x3 | x4 z0 += x0 w0 + x1 w1   smlad            z0 += x2 w2            smlabb, smlabt
  *                                  z1 += x2 w0 + x3 w1   smlad            z1 += x4 w2            smlabb, smlabt
  *
- * Five (six) instructions for six multiply-accumulates. r0-r2 are the three rows, r3-r8 the taps.
+ * Five (six) instructions for six multiply-accumulates. r0-r2 are the three rows, r3-r8 the taps:
+ *
+ *   stride 1    r3, r5, r7: w0, w1 of each row    r4, r6, r8: w1, w2 of each row
+ *   stride 2    r3, r5, r7: w0, w1 of each row    r4: w2 of rows 0 and 1    r6: w2 of row 2
  */
     .syntax unified
     .thumb
@@ -156,7 +159,7 @@
     pkhbt \a, \e, z0, lsl #16
 .endm
 
-.macro depthwise name, step, is_near, is_clamped, is_long
+.macro depthwise name, step, is_near, is_clamped, is_long, is_wide
     .set stride, \step
     .set long, \is_long
     .set frame, FRAME + 8 * long
@@ -188,8 +191,11 @@
     mla r5, r5, r6, r7
     orr r5, r5, #1
     str r5, [sp, #ENTRY]
-    ldm r1!, {r3, r5, r7}
     mov r2, r4
+    .if \is_wide
+    ldm r1!, {r3-r8}
+    .else
+    ldm r1!, {r3, r5, r7}
     .if stride == 1
     taps_s1 r3, r4
     taps_s1 r5, r6
@@ -200,6 +206,7 @@
     pkhtb r4, r6, r4, asr #16          /* w2 of the first two rows */
     taps_s2 r7, r6
     asr r6, r6, #16
+    .endif
     .endif
     .if long
     ldm r1, {r1, r9-r12}
@@ -257,13 +264,16 @@
     .size \name, . - \name
 .endm
 
+.macro both_roundings name, step, is_near, is_clamped, is_wide
+depthwise \name, \step, \is_near, \is_clamped, 0, \is_wide
+depthwise \name\()_long, \step, \is_near, \is_clamped, 1, \is_wide
+.endm
+
 .irp s, 1, 2
-depthwise arm_dsp_depthwise3x3_s\s\()_near, \s, 1, 0, 0
-depthwise arm_dsp_depthwise3x3_s\s\()_apart, \s, 0, 0, 0
-depthwise arm_dsp_depthwise3x3_s\s\()_near_clamped, \s, 1, 1, 0
-depthwise arm_dsp_depthwise3x3_s\s\()_apart_clamped, \s, 0, 1, 0
-depthwise arm_dsp_depthwise3x3_s\s\()_near_long, \s, 1, 0, 1
-depthwise arm_dsp_depthwise3x3_s\s\()_apart_long, \s, 0, 0, 1
-depthwise arm_dsp_depthwise3x3_s\s\()_near_clamped_long, \s, 1, 1, 1
-depthwise arm_dsp_depthwise3x3_s\s\()_apart_clamped_long, \s, 0, 1, 1
+both_roundings arm_dsp_depthwise3x3_s\s\()_near, \s, 1, 0, 0
+both_roundings arm_dsp_depthwise3x3_s\s\()_apart, \s, 0, 0, 0
+both_roundings arm_dsp_depthwise3x3_s\s\()_near_clamped, \s, 1, 1, 0
+both_roundings arm_dsp_depthwise3x3_s\s\()_apart_clamped, \s, 0, 1, 0
+both_roundings arm_dsp_depthwise3x3_s\s\()_near_wide, \s, 1, 1, 1
+both_roundings arm_dsp_depthwise3x3_s\s\()_apart_wide, \s, 0, 1, 1
 .endr

@@ -8,12 +8,21 @@ for n in images, c in channels:
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.arm_dsp.depthwise import FIELDS, WIDEN, clamped, layer_arithmetic, plane_of, result_word_count
-from stages.kernels.arm_dsp.requantize_tir import byte, requantize
+from stages.kernels.arm_dsp.depthwise import (
+    FIELDS,
+    WIDEN,
+    clamped,
+    is_wide,
+    layer_arithmetic,
+    plane_of,
+    result_word_count,
+)
+from stages.kernels.arm_dsp.requantize_tir import byte, half_word, requantize
 from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import clamp, widen
@@ -68,21 +77,39 @@ def widened(view: LayerView, plane: Plane) -> Block:
 
 
 def channel_words(view: LayerView) -> int:
-    """Words of a channel: three rows of taps, and what makes the result."""
-    return 3 + result_word_count(view)
+    """Words of a channel: its taps, and what makes the result."""
+    return tap_word_count(view) + result_word_count(view)
+
+
+def tap_word_count(view: LayerView) -> int:
+    return 6 if is_wide(view) else 3
+
+
+def _wide_tap(b: Any, stride: int, ky: int, kx: int) -> Any:
+    """A tap of six words: pairs 0, 1 and, with stride 1, 1, 2 of each row; else the third taps are pairs."""
+    if kx < 2:
+        return half_word(b.channel[2 * ky], kx)
+    return half_word(b.channel[2 * ky + 1], 1) if stride == 1 else half_word(b.channel[ky // 2 * 2 + 1], ky % 2)
 
 
 def _plane(view: LayerView) -> Block:
     op, y, plane = view.op, view.outputs[0], plane_of(view)
-    stride, words = op.stride[0], channel_words(view)
+    stride, words, taps = op.stride[0], channel_words(view), tap_word_count(view)
 
     def meaning(b: Any) -> None:
         with loop(("row", plane.out_rows), ("column", plane.out_columns)) as (row, column):
-            store(b.acc, b.channel[3], 0)
-            with loop(("ky", 3), ("kx", 3)) as (ky, kx):
-                value = widen(b.plane[(row * stride + ky) * plane.pitch + column * stride + kx])
-                store(b.acc, b.acc[0] + value * byte(b.channel[ky], kx), 0)
-            scaled = requantize(b.acc[0], [b.channel[at] for at in range(4, words)], op.rounding)
+
+            def element(ky: Any, kx: Any) -> Any:
+                return widen(b.plane[(row * stride + ky) * plane.pitch + column * stride + kx])
+
+            store(b.acc, b.channel[taps], 0)
+            if is_wide(view):
+                for ky, kx in product(range(3), range(3)):
+                    store(b.acc, b.acc[0] + element(ky, kx) * _wide_tap(b, stride, ky, kx), 0)
+            else:
+                with loop(("ky", 3), ("kx", 3)) as (ky, kx):
+                    store(b.acc, b.acc[0] + element(ky, kx) * byte(b.channel[ky], kx), 0)
+            scaled = requantize(b.acc[0], [b.channel[at] for at in range(taps + 1, words)], op.rounding)
             result = T.Cast(y.dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
             store(b.y, result, *pixel(y, *((column, row) if plane.swapped else (row, column))))
 
@@ -93,7 +120,8 @@ def _plane(view: LayerView) -> Block:
         Operand("fields", (len(FIELDS),), "int32"),
         accumulator(),
     )
-    suffix = ("near" if plane.near else "apart") + ("_clamped" if clamped(view) else "")
+    kind = "_wide" if is_wide(view) else "_clamped" if clamped(view) else ""
+    suffix = ("near" if plane.near else "apart") + kind
     suffix += "_long" if layer_arithmetic(view).scale.long else ""
     function = f"arm_dsp_depthwise3x3_s{stride}_{suffix}"
     return Block("plane", operands, meaning, function, lambda b: [b.plane, b.channel, b.y, b.fields])

@@ -68,7 +68,7 @@ def weight_words(
     chosen = padded[:, steps]  # [channels, steps, 2]
     a, b = chosen[pairs[:, 0]], chosen[pairs[:, 1]]
     halves = 256 * b + a if how == "ab" else (a & 0xFF) + 256 * b
-    return _words(halves)
+    return half_words(halves)
 
 
 def bias_words(bias: NDArray[np.int64], pairs: NDArray[np.int64], how: Packing) -> NDArray[np.int32]:
@@ -82,5 +82,6 @@ def scale_words(scale: NDArray[np.int32], pairs: NDArray[np.int64]) -> NDArray[n
     return scale[pairs].transpose(0, 2, 1).reshape(len(pairs), -1)
 
 
-def _words(halves: NDArray[np.int64]) -> NDArray[np.int32]:
+def half_words(halves: NDArray[np.int64]) -> NDArray[np.int32]:
+    """int16 values [..., 2] -> int32 words, the first in the lower half."""
     return ((halves[..., 0] & 0xFFFF) | (halves[..., 1] & 0xFFFF) << 16).astype(np.uint32).view(np.int32)

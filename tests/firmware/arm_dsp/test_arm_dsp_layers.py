@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,9 @@ def depthwise3x3(draw: Draw) -> LayerView:
     out = window_of(draw, (size[0], size[1]), fields)
     count = channels * multiplier
     dtype = draw.dtype
-    # Weights less their zero point must be int8 here; others are another kernel's.
     weights = draw.array((1, 3, 3, count), dtype)
-    weight_zero_point = 128 if dtype == "uint8" else 0
+    # With another zero point than 128 weights less it do not fit int8.
+    weight_zero_point = draw.choose(128, 128, 0, 90, 255) if dtype == "uint8" else 0
     op = DepthwiseConv2D(
         **fields,
         **draw.clamped(),
@@ -270,7 +271,9 @@ def test_long_rows_with_every_number_of_units_left_over():
 
 
 def test_depthwise_borders_strides_layouts_and_remainders():
-    check(cases(depthwise3x3, 32))
+    made = cases(depthwise3x3, 48)
+    assert {(depthwise.is_wide(case.view), case.view.op.stride[0]) for case in made} == set(product((0, 1), (1, 2)))
+    check(made)
 
 
 def test_depthwise_of_any_kind():
