@@ -23,21 +23,75 @@ RVP_INLINE int mean(int sum, int count)
     return (sum > 0 ? sum + half : sum - half) / count;
 }
 
-/* W channels of one output: bytes 0, 2, ... add up in the 16-bit lanes of `even`, the others in `odd`. */
-RVP_INLINE void average(const int8_t *x, int8_t *y, const struct window *v, const struct rvp_pool *p, int is_unsigned)
+/* How sums of `count` bytes become means.
+ *
+ * Sums are kept as a + 1 with a = sum + 128 * count + count / 2 for signed bytes, sum + count / 2 for unsigned ones: never
+ * negative, so that the mean, 128 higher for signed bytes, is a / count rounded down. (Halves of negative sums, which an
+ * even count can have, are lowered by one before.) That quotient is (a + 1) * factor >> n, with n = 15 + shift,
+ * 2^shift <= count and factor = (2^n - 1) / count rounded down, if (a + 1) * (2^n - factor * count) <= 2^n for the
+ * largest a: then the product is less than (a + 1) / count, and not less than a / count. `start` is 0 for a count to which
+ * that does not apply, or whose a does not fit 15 bits; its means are divided one by one.
+ */
+struct divider {
+    int count, shift;
+    rvp_word start;   /* what a sum begins with, in every 16-bit lane */
+    rvp_word ties;    /* sums below this are negative and may be halves, in every 16-bit lane */
+    rvp_word factor;
+};
+
+static struct divider divider_of(int count, int is_unsigned)
 {
-    rvp_word even = 0, odd = 0;
-    for (int row = v->rows; row > 0; row--) {
-        const int8_t *from = x;
-        for (int column = v->columns; column > 0; column--) {
-            const rvp_word bytes = rvp_load(from);
-            even = rvp_add16(even, is_unsigned ? rvp_zunpkd820(bytes) : rvp_sunpkd820(bytes));
-            odd = rvp_add16(odd, is_unsigned ? rvp_zunpkd831(bytes) : rvp_sunpkd831(bytes));
-            from += v->pixel_step;
-        }
-        x += v->row_step;
+    struct divider d = {.count = count};
+    const int largest = 255 * count + count / 2 + 1;
+    if (count == 0 || largest >= 1 << 15) {
+        return d;
     }
-    const int count = v->rows * v->columns;
+    while (2 << d.shift <= count) {
+        d.shift++;
+    }
+    const uint32_t one = UINT32_C(1) << (15 + d.shift), factor = (one - 1) / (uint32_t)count;
+    if ((uint32_t)largest * (one - factor * (uint32_t)count) <= one) {
+        d.start = rvp_splat16((is_unsigned ? 0 : 128 * count) + count / 2 + 1);
+        d.ties = is_unsigned || count % 2 != 0 ? 0 : d.start;
+        d.factor = rvp_splat16((int)factor);
+    }
+    return d;
+}
+
+RVP_INLINE rvp_word divide(rvp_word sums, const struct divider *d)
+{
+    if (d->ties != 0) {
+        sums = rvp_add16(sums, rvp_scmplt16(sums, d->ties));
+    }
+    return rvp_srl16(rvp_khm16(sums, d->factor), (rvp_word)d->shift);
+}
+
+/* Adds one pixel. */
+RVP_INLINE void add_bytes(rvp_word *even, rvp_word *odd, const int8_t *from, int is_unsigned)
+{
+    const rvp_word bytes = rvp_load(from);
+    *even = rvp_add16(*even, is_unsigned ? rvp_zunpkd820(bytes) : rvp_sunpkd820(bytes));
+    *odd = rvp_add16(*odd, is_unsigned ? rvp_zunpkd831(bytes) : rvp_sunpkd831(bytes));
+}
+
+/* The output's bounds, in every byte. */
+struct bounds {
+    rvp_word lowest, highest;
+};
+
+/* A register of means from the sums of its even and odd bytes. */
+RVP_INLINE void write_means(int8_t *y, rvp_word even, rvp_word odd, const struct divider *d, struct bounds b,
+                            int is_unsigned)
+{
+    const rvp_word means = divide(even, d) | divide(odd, d) << 8;
+    rvp_store(y, is_unsigned ? rvp_umin8(rvp_umax8(means, b.lowest), b.highest)
+                             : rvp_smin8(rvp_smax8(means ^ rvp_splat8(0x80), b.lowest), b.highest));
+}
+
+/* The same, divided one by one. */
+static void write_any_means(int8_t *y, rvp_word even, rvp_word odd, int count, const struct rvp_pool *p,
+                            int is_unsigned)
+{
     for (int c = 0; c < W; c += 2) {
         const int first = is_unsigned ? (uint16_t)even : (int16_t)even;
         const int second = is_unsigned ? (uint16_t)odd : (int16_t)odd;
@@ -48,27 +102,94 @@ RVP_INLINE void average(const int8_t *x, int8_t *y, const struct window *v, cons
     }
 }
 
-/* W channels of one output. */
-RVP_INLINE void maximum(const int8_t *x, int8_t *y, const struct window *v, const struct rvp_pool *p, int is_unsigned)
+/* One output: bytes 0, 2, ... of W channels add up in the 16-bit lanes of `even`, the others in `odd`. */
+RVP_INLINE void average(const int8_t *x, int8_t *y, const struct window *v, struct divider d, struct bounds b,
+                        const struct rvp_pool *p, int is_unsigned)
 {
-    const rvp_word lowest = rvp_splat8(p->lowest), highest = rvp_splat8(p->highest);
-    rvp_word largest = lowest;
-    for (int row = v->rows; row > 0; row--) {
-        const int8_t *from = x;
-        for (int column = v->columns; column > 0; column--) {
-            const rvp_word bytes = rvp_load(from);
-            largest = is_unsigned ? rvp_umax8(largest, bytes) : rvp_smax8(largest, bytes);
-            from += v->pixel_step;
+    const int step = v->pixel_step, row_step = v->row_step;
+    const int8_t *const end = x + p->channels;
+    if (v->rows == 3 && v->columns == 3 && d.start != 0) {
+        for (; x < end; x += W, y += W) {
+            rvp_word even = d.start, odd = d.start;
+            const int8_t *row = x;
+#pragma GCC unroll 3
+            for (int ky = 0; ky < 3; ky++) {
+                add_bytes(&even, &odd, row, is_unsigned);
+                add_bytes(&even, &odd, row + step, is_unsigned);
+                add_bytes(&even, &odd, row + 2 * step, is_unsigned);
+                row += row_step;
+            }
+            write_means(y, even, odd, &d, b, is_unsigned);
         }
-        x += v->row_step;
+        return;
     }
-    rvp_store(y, is_unsigned ? rvp_umin8(largest, highest) : rvp_smin8(largest, highest));
+    for (; x < end; x += W, y += W) {
+        rvp_word even = d.start, odd = d.start;
+        const int8_t *row = x;
+        for (int ky = v->rows; ky > 0; ky--) {
+            const int8_t *from = row;
+            for (int kx = v->columns; kx > 0; kx--) {
+                add_bytes(&even, &odd, from, is_unsigned);
+                from += step;
+            }
+            row += row_step;
+        }
+        if (d.start != 0) {
+            write_means(y, even, odd, &d, b, is_unsigned);
+        } else {
+            write_any_means(y, even, odd, d.count, p, is_unsigned);
+        }
+    }
+}
+
+RVP_INLINE rvp_word larger_bytes(rvp_word a, rvp_word b, int is_unsigned)
+{
+    return is_unsigned ? rvp_umax8(a, b) : rvp_smax8(a, b);
+}
+
+/* One output, W channels at a time. */
+RVP_INLINE void maximum(const int8_t *x, int8_t *y, const struct window *v, struct bounds b, int channels,
+                        int is_unsigned)
+{
+    const int step = v->pixel_step, row_step = v->row_step;
+    const int8_t *const end = x + channels;
+    if (v->rows == 3 && v->columns == 3) {
+        for (; x < end; x += W, y += W) {
+            rvp_word largest = b.lowest;
+            const int8_t *row = x;
+#pragma GCC unroll 3
+            for (int ky = 0; ky < 3; ky++) {
+                largest = larger_bytes(largest, rvp_load(row), is_unsigned);
+                largest = larger_bytes(largest, rvp_load(row + step), is_unsigned);
+                largest = larger_bytes(largest, rvp_load(row + 2 * step), is_unsigned);
+                row += row_step;
+            }
+            rvp_store(y, is_unsigned ? rvp_umin8(largest, b.highest) : rvp_smin8(largest, b.highest));
+        }
+        return;
+    }
+    for (; x < end; x += W, y += W) {
+        rvp_word largest = b.lowest;
+        const int8_t *row = x;
+        for (int ky = v->rows; ky > 0; ky--) {
+            const int8_t *from = row;
+            for (int kx = v->columns; kx > 0; kx--) {
+                largest = larger_bytes(largest, rvp_load(from), is_unsigned);
+                from += step;
+            }
+            row += row_step;
+        }
+        rvp_store(y, is_unsigned ? rvp_umin8(largest, b.highest) : rvp_smin8(largest, b.highest));
+    }
 }
 
 RVP_INLINE void pool(const int8_t *x, int8_t *y, const struct rvp_pool *p, enum kind kind)
 {
     const int channels = p->channels;
+    const int averages = kind == AVERAGE_SIGNED || kind == AVERAGE_UNSIGNED;
+    const struct bounds b = {rvp_splat8(p->lowest), rvp_splat8(p->highest)};
     struct window v = {.row_step = p->width * channels, .pixel_step = channels};
+    struct divider d = {.count = 0};
     for (int oy = 0; oy < p->out_height; oy++) {
         const int y0 = oy * p->stride_y - p->top;
         const int first_row = clip(y0, 0, p->height);
@@ -78,12 +199,13 @@ RVP_INLINE void pool(const int8_t *x, int8_t *y, const struct rvp_pool *p, enum 
             const int first_column = clip(x0, 0, p->width);
             v.columns = clip(x0 + p->kernel_x, 0, p->width) - first_column;
             const int8_t *const from = x + (first_row * p->width + first_column) * channels;
-            for (int c = 0; c < channels; c += W) {
-                if (kind == AVERAGE_SIGNED || kind == AVERAGE_UNSIGNED) {
-                    average(from + c, y + c, &v, p, kind == AVERAGE_UNSIGNED);
-                } else {
-                    maximum(from + c, y + c, &v, p, kind == MAXIMUM_UNSIGNED);
+            if (averages) {
+                if (v.rows * v.columns != d.count) {
+                    d = divider_of(v.rows * v.columns, kind == AVERAGE_UNSIGNED);
                 }
+                average(from, y, &v, d, b, p, kind == AVERAGE_UNSIGNED);
+            } else {
+                maximum(from, y, &v, b, channels, kind == MAXIMUM_UNSIGNED);
             }
             y += channels;
         }

@@ -54,7 +54,13 @@ class Pool2d(RvpKernel):
         return pool2d(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of a register of channels: 7 instructions (maximum: 4) for a pixel, 16 a channel for a mean, 40 around."""
+        """Of a register of channels: 5 instructions (maximum: 2) for a pixel and its address, 15 (7) around.
+
+        Windows that are not 3x3 take loops, 6 for a row and 2 for a pixel more; 60 for the place of a window.
+        """
+        (height, width), out = view.op.kernel, view.outputs[0]
         register, average = target.word_bits // 8, view.op.op == "avg_pool2d"
-        pixel, around = (7, 40 + 16 * register) if average else (4, 40)
-        return view.outputs[0].elements / register * (pixel * prod(view.op.kernel) + around)
+        pixel, around = (6, 15) if average else (3, 7)
+        loops = 0 if view.op.kernel == (3, 3) else height * (6 + 2 * width)
+        pixels = out.elements / out.shape[3]
+        return pixels * (60 + out.shape[3] / register * (pixel * height * width + loops + around))

@@ -46,6 +46,9 @@ RVP_BINARY(smmul_u, 0x77, 1, 0x28)      /* 32-bit lanes: (a * b + 2^31) >> 32 */
 RVP_BINARY(add16, 0x77, 0, 0x20)
 RVP_BINARY(sub16, 0x77, 0, 0x21)
 RVP_BINARY(sll16, 0x77, 0, 0x2a)        /* 16-bit lanes: a << (b & 15) */
+RVP_BINARY(srl16, 0x77, 0, 0x29)        /* 16-bit lanes: a >> (b & 15), zeros from above */
+RVP_BINARY(scmplt16, 0x77, 0, 0x06)     /* 16-bit lanes: a < b ? -1 : 0, signed */
+RVP_BINARY(khm16, 0x77, 0, 0x43)        /* 16-bit lanes: (a * b) >> 15, saturated */
 RVP_BINARY(smmwb_u, 0x77, 1, 0x2a)      /* 32-bit lanes: (a * low half of b + 2^15) >> 16 */
 RVP_BINARY(smmwt_u, 0x77, 1, 0x3a)      /* the same with the upper half of b */
 RVP_BINARY(smax8, 0x77, 0, 0x45)

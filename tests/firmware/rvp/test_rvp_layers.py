@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.graph import Conv2D, DepthwiseConv2D, FullyConnected, LayerView
+from stages.graph import Conv2D, DepthwiseConv2D, FullyConnected, LayerView, Pool2D
 from stages.kernels.registry import kernels
 from stages.targets.load import load_target
 from tests.support import random_layers as draw_layers
@@ -195,6 +195,39 @@ def test_add_and_sub(target):
 @pytest.mark.parametrize("target", TARGETS)
 def test_pooling(target):
     check(cases(target, pool2d, 24, "pool"), target)
+
+
+def growing_averages(columns: int, dtype: str) -> LayerView:
+    """32 rows of averages of 1, 2, ... `columns` elements: the first columns of a window lie left of the image."""
+    op = Pool2D(
+        op="avg_pool2d",
+        kernel=(1, columns),
+        stride=(1, 1),
+        padding=(0, columns - 1, 0, 0),
+        act_min=int(np.iinfo(dtype).min),
+        act_max=int(np.iinfo(dtype).max),
+        output_zero_point=0,
+    )
+    x, y = (draw_layers.image(name, (1, 32, columns, 8), dtype, "NHWC") for name in ("x", "y"))
+    return draw_layers.view(op, [x], y)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_averages_of_every_count(target):
+    """Up to the counts whose sums do not fit the short division; halves of both signs, extremes and any values."""
+    made = []
+    for dtype in ("int8", "uint8"):
+        bounds, draw = np.iinfo(dtype), Draw(1, dtype)
+        view = growing_averages(131, dtype)
+        data = draw.array(view.inputs[0].shape)
+        middle = (int(bounds.min) + int(bounds.max)) // 2
+        for row in range(16):  # k and k + 1 in turn: the mean of an even count is a half
+            data[0, row] = middle + row - 8 + np.arange(131)[:, None] % 2
+        data[0, 16], data[0, 17] = bounds.min, bounds.max
+        data[0, 18:24] = bounds.max - data[0, 18:24] % 3
+        data[0, 24:28] = bounds.min + data[0, 24:28] % 3
+        made.append(SpikeCase(f"averages {dtype}", kernels(["rvp"])["rvp.pool2d"], view, [data]))
+    check(made, target)
 
 
 @pytest.mark.parametrize("target", TARGETS)
