@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 _PER_QUANTITY = 4  # measurements for each quantity of the model
 _MOST = 4  # quantities
+_NOISE = 1e-9  # squared errors that differ by less are the same
 ENOUGH = 2 * _PER_QUANTITY  # measurements that tell quantities apart
 
 
@@ -57,7 +58,7 @@ def fit(measurements: Sequence[Measurement]) -> Fit | None:
                 continue
             factors, residuals = solved
             total = float((residuals**2).sum())
-            if total < least * (1 - 1e-9):
+            if total < least * (1 - 1e-9) - _NOISE:
                 least = total
                 named = {names[column]: float(f"{value:.6g}") for column, value in zip(columns, factors, strict=True)}
                 best = Fit(named, len(usable), round(median(abs(r) for r in residuals.tolist()), 4))

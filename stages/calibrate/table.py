@@ -84,7 +84,7 @@ class Table:
 
     def _fits(self, variant: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """The variant's model, and one for each kind of layer where it computes several and has measured enough."""
-        rows = {signature: row for signature, row in self.layers.items() if variant in row}
+        rows = {signature: row for signature, row in sorted(self.layers.items()) if variant in row}
         kinds = sorted({_kind(signature) for signature in rows})
         groups = {variant: list(rows.values())}
         for kind in kinds if len(kinds) > 1 else ():

@@ -60,3 +60,14 @@ def test_a_kernel_without_an_estimate_is_fitted_to_what_is_known() -> None:
 
 def test_nothing_measured_is_no_model() -> None:
     assert fit([]) is None
+
+
+def test_the_order_of_measurements_does_not_matter_where_two_quantities_tell_the_same() -> None:
+    found = set()
+    for seed in range(10):
+        sizes = random.Random(seed).sample((1024, 175, 8192, 4096, 432, 384, 7840, 1000), 8)
+        known = [{"inputs": 2.0 * size, "estimate": 55.0 * size, "call": 1.0} for size in sizes]
+        made = fit([Measurement(123 + 75 * size, each) for size, each in zip(sizes, known, strict=True)])
+        assert made is not None
+        found.add(tuple(sorted(made.factors.items())))
+    assert len(found) == 1
