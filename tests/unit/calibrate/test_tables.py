@@ -1,0 +1,112 @@
+"""The project's cost tables: there for each target with a choice of kernels, current, right about what is cheap."""
+
+import json
+from collections.abc import Iterator
+from statistics import mean
+from typing import Any
+
+import pytest
+
+from pipeline.loader import load_targets
+from stages.calibrate.cases import cases
+from stages.calibrate.measure import measure
+from stages.calibrate.table import Table
+from stages.kernels import registry
+from stages.kernels.digest import kernel_digest
+from stages.models.operators import build
+from stages.models.spec import OpModel
+from stages.targets.spec import Target
+from stages.tensorize import cost_table
+from stages.tensorize.costs import CostTable, of_kind, signature, variant
+from stages.tensorize.select import choose
+from tests.support.emitted import ROOT
+from tests.support.integer import integer_graph
+
+# Those with kernels of their own instruction set beside the generic ones.
+TARGETS = [target for target in load_targets(ROOT).values() if target.counter != "none" and len(target.kernels) > 1]
+every_target = pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+
+# Layers of stages/calibrate/grid.py.
+SMALL: tuple[dict[str, Any], ...] = (
+    {"op": "conv2d", "shape": (8, 8, 16), "out_channels": 16},
+    {"op": "depthwise_conv2d", "shape": (8, 8, 8), "kernel": (3, 3)},
+    {"op": "fully_connected", "shape": (64,), "out_channels": 12},
+    {"op": "add", "shape": (8, 8, 16)},
+    {"op": "max_pool2d", "shape": (8, 8, 16), "kernel": (2, 2), "stride": (2, 2)},
+)
+
+
+def content(target: Target) -> dict[str, Any]:
+    path = cost_table(target.name, ROOT)
+    assert path.is_file(), f"{target.name} has no cost table: {command(target)}"
+    return json.loads(path.read_text())  # type: ignore[no-any-return]
+
+
+def command(target: Target) -> str:
+    return f"doit calibrate target={target.name}"
+
+
+def rivals(target: Target) -> set[str]:
+    """Kernels that are not the only one of the target for all of their operators."""
+    kernels = registry.kernels(target.kernels).values()
+    return {k.name for k in kernels if any(k.ops & other.ops for other in kernels if other is not k)}
+
+
+@every_target
+def test_every_kernel_that_has_a_rival_is_measured_as_it_is(target: Target) -> None:
+    measured = content(target)["kernels"]
+    kernels = registry.kernels(target.kernels)
+    other = {name for name in rivals(target) | measured.keys() if name not in kernels}
+    other |= {name for name in rivals(target) if measured.get(name) != kernel_digest(kernels[name])}
+    assert not other, f"not measured, or changed since: {sorted(other)}; {command(target)}"
+
+
+@every_target
+def test_a_table_is_small_and_as_it_would_be_written(target: Target) -> None:
+    path = cost_table(target.name, ROOT)
+    assert path.stat().st_size < 200_000
+    table = Table.read(path, target)
+    assert table.stale or table.text(target) == path.read_text(), command(target)
+
+
+@every_target
+def test_layers_get_the_kernel_that_takes_fewest_instructions_on_the_simulator(target: Target) -> None:
+    """Counted anew, so that what the table says of these layers is held too."""
+    graphs = [integer_graph(build(OpModel.model_validate(options))) for options in SMALL]
+    counted: dict[str, dict[str, int]] = {}
+    for case, instructions in measure(cases(graphs, target), target):
+        counted.setdefault(case.signature, {})[case.variant] = instructions
+    costs, kernels = CostTable.read(cost_table(target.name, ROOT)), registry.kernels(target.kernels).values()
+    for graph in graphs:
+        view = graph.view(graph.layers[0])
+        here = counted[signature(view)]
+        choice = choose(view, target, kernels, [], costs)
+        assert choice.cost_source == "measured", command(target)
+        assert choice.cost is not None
+        taken = variant(choice.kernel, choice.params)
+        # An address takes one instruction to load, or two.
+        assert choice.cost == pytest.approx(here[taken], abs=8), f"{taken}: {command(target)}"
+        assert here[taken] <= min(here.values()) + 8, signature(view)
+
+
+@every_target
+def test_choosing_by_the_fitted_models_is_nearly_as_good_as_by_measurements(target: Target) -> None:
+    """As it is for layers that nobody measured."""
+    lost = list(_ratios(content(target)))
+    assert len(lost) > 100
+    assert mean(lost) < 1.005
+    assert max(lost) < 1.25
+
+
+def _ratios(table: dict[str, Any]) -> Iterator[float]:
+    """For each layer with a choice: instructions of the kernel chosen by the models, by those of the best."""
+    for name, row in table["layers"].items():
+        counts = {key: entry[0] for key, entry in row.items() if key != "work"}
+        if len(counts) < 2:
+            continue
+        predicted = {}
+        for key in counts:
+            fit = table["fits"].get(of_kind(key, name.split(" ")[0]), table["fits"][key])
+            known = {**row["work"], "call": 1, "estimate": row[key][1]}
+            predicted[key] = sum(factor * known[quantity] for quantity, factor in fit["factors"].items())
+        yield counts[min(predicted, key=predicted.__getitem__)] / min(counts.values())
