@@ -143,8 +143,8 @@ def quantities(view: LayerView, estimate: float | None) -> dict[str, float]:
     """What the cost of a layer may be proportional to.
 
     products  multiplications; elements looked at for pooling
-    strips    rows of windows inside of the image; 0 without windows
-    taps      elements of windows inside of the image
+    strips    rows of windows inside of the image; 0 where nothing is gathered, as for every pixel by itself
+    taps      elements of windows inside of the image, 0 likewise
     outputs   elements written
     inputs    elements read
     rows      pixels of the output, or rows of its last axis
@@ -170,9 +170,9 @@ def quantities(view: LayerView, estimate: float | None) -> dict[str, float]:
 
 
 def _inside(view: LayerView) -> tuple[int, int]:
-    """Rows and pixels that the windows of one channel have inside of the images; none for operators without windows."""
+    """Rows and pixels that the windows of one channel have inside of the images; none if each pixel is read in turn."""
     op, x, out = view.op, view.inputs[0].shape, view.outputs[0].shape
-    if op.op not in _WINDOWED:
+    if op.op not in _WINDOWED or (op.kernel == op.stride == (1, 1) and not any(op.padding)):
         return 0, 0
     found = []  # of the windows along each axis
     for axis, dilation in enumerate(getattr(op, "dilation", (1, 1))):
