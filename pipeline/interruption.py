@@ -80,8 +80,12 @@ def guarded(work: Callable[[], Any]) -> Any:
     folder = Path(tempfile.mkdtemp(prefix="firmline-"))
     # Also for the programs that stages start.
     tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
-    with _watched(folder):
-        return _run(work, folder)
+    try:
+        with _watched(folder):
+            return _run(work, folder)
+    except KeyboardInterrupt:
+        # By a signal that came when `_run` was at its end.
+        _end_interrupted(_received, folder)
 
 
 def _run(work: Callable[[], Any], folder: Path) -> Any:
@@ -90,7 +94,7 @@ def _run(work: Callable[[], Any], folder: Path) -> Any:
         sys.stdout.flush()
         return result
     except KeyboardInterrupt:
-        _end(f"{MESSAGE}\n", 128 + (_received or signal.SIGINT), folder)
+        _end_interrupted(_received, folder)
     except BrokenPipeError:
         _end("", _BROKEN_PIPE, folder)
     finally:
@@ -99,8 +103,8 @@ def _run(work: Callable[[], Any], folder: Path) -> Any:
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:
     global _received
-    # A second one finds the first at work.
-    if not _received:
+    # A second one finds the first at work; what ends the process already is not to be interrupted.
+    if not _received and not _ending.locked():
         _received = number
         _kill_children()
         raise KeyboardInterrupt
@@ -125,6 +129,7 @@ def _watched(folder: Path) -> Iterator[None]:
 
 
 def _watch(reading: int, folder: Path) -> None:
+    global _received
     while numbers := os.read(reading, 1):
         number = numbers[0]
         if number not in (signal.SIGINT, signal.SIGTERM) or signal.getsignal(number) is not _on_signal:
@@ -134,7 +139,12 @@ def _watch(reading: int, folder: Path) -> None:
             time.sleep(_REMINDER)
             if not interrupted():
                 signal.pthread_kill(threading.main_thread().ident or 0, number)
-        _end(f"{MESSAGE}\n", 128 + number, folder)
+        _received = _received or number
+        _end_interrupted(_received, folder)
+
+
+def _end_interrupted(number: int, temporary: Path) -> NoReturn:
+    _end(f"{MESSAGE}\n", 128 + (number or signal.SIGINT), temporary)
 
 
 def _end(message: str, code: int, temporary: Path) -> NoReturn:
@@ -156,9 +166,9 @@ def _end(message: str, code: int, temporary: Path) -> NoReturn:
                 ctypes.c_ulong(thread.ident), ctypes.py_object(KeyboardInterrupt)
             )
     while True:
-        # Again and again: a thread may just have started one.
-        _kill_children()
         others = [thread for thread in others if thread.is_alive()]
+        # Again and again: a thread may just have started one, also one that has ended since.
+        _kill_children()
         if not others or time.monotonic() > deadline:
             break
         others[0].join(0.05)

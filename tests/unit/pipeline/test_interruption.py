@@ -133,6 +133,49 @@ def test_a_main_thread_that_never_comes_back_is_ended(tmp_path: Path, number: si
     assert list(temporary.iterdir()) == []
 
 
+_LATE = """
+import os, signal, sys
+from pipeline import interruption
+
+def signalled(work):
+    def both(*arguments, **more):
+        os.kill(os.getpid(), signal.SIGINT)
+        return work(*arguments, **more)
+    return both
+
+def broken():
+    raise BrokenPipeError
+
+_, owner, name, work = sys.argv
+owner = getattr(interruption, owner) if owner else interruption
+setattr(owner, name, signalled(getattr(owner, name)))
+interruption.guarded({"done": str, "broken": broken}[work])
+"""
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "work", "expected"),
+    [
+        pytest.param("shutil", "rmtree", "done", (130, "interrupted; what is finished is kept\n"), id="after-the-work"),
+        pytest.param("", "_kill_children", "broken", (141, ""), id="while-a-closed-pipe-ends-it"),
+    ],
+)
+def test_a_signal_that_comes_late_neither_hangs_nor_shows_a_traceback(
+    tmp_path: Path, owner: str, name: str, work: str, expected: tuple[int, str]
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", _LATE, owner, name, work],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == expected
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("words", [("run", "recipe=demo"), ("run", "-n", "2", "recipe=demo"), ("list",)])
 def test_closed_pipe_ends_quietly(project: FakeProject, words: tuple[str, ...]) -> None:
     reading, writing = os.pipe()
