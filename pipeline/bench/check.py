@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,7 +60,15 @@ def check(outcomes: Iterable[Outcome], stored: Mapping[tuple[str, str], Record])
             verdict.worse.append(f"{title}: the model is not the one whose figures are stored; `doit bench --update`")
         else:
             _compare(title, before, now, verdict)
+            verdict.notes += [line for line in _other_tools(before, now) if line not in verdict.notes]
     return verdict
+
+
+def _other_tools(before: Record, now: Record) -> Iterator[str]:
+    """A line for each tool of another version: figures may have moved for that reason alone."""
+    for name in sorted(before.tools.keys() & now.tools.keys()):
+        if before.tools[name] != now.tools[name]:
+            yield f"{name} {now.tools[name]}; figures are stored that were measured with {before.tools[name]}"
 
 
 def _compare(title: str, before: Record, now: Record, verdict: Verdict) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,16 @@ def test_equal_figures_pass_and_nothing_is_said() -> None:
     verdict = compare(record(), record())
     assert not verdict.failed
     assert (verdict.worse, verdict.better, verdict.notes) == ([], [], [])
+
+
+def test_tools_of_other_versions_are_told_once() -> None:
+    """As on a machine with another GCC, where more than one percent may be its doing."""
+    before = [replace(record(row=row), tools={"compiler": "12.2.0", "numpy": "2.4", "g++": "12.2.0"}) for row in "ab"]
+    now = [replace(record(row=row), tools={"compiler": "13.2.0", "numpy": "2.4", "qemu": "8.2"}) for row in "ab"]
+    outcomes = [Outcome(case(row), one) for row, one in zip("ab", now, strict=True)]
+    verdict = check(outcomes, {one.id: one for one in before})
+    assert verdict.notes == ["compiler 13.2.0; figures are stored that were measured with 12.2.0"]
+    assert not verdict.failed
 
 
 @pytest.mark.parametrize(("now", "fails"), [(1010, False), (1011, True)])
