@@ -14,6 +14,10 @@ from pipeline.calibrate import calibrate
 from pipeline.errors import PipelineError
 from pipeline.session import ROOT
 
+needs_arm = pytest.mark.skipif(
+    not all(map(shutil.which, ("qemu-system-arm", "arm-none-eabi-gcc"))), reason="QEMU or the compiler is not installed"
+)
+
 
 def failure(*arguments: str) -> str:
     done = subprocess.run(
@@ -53,7 +57,10 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("target", "simulator"), [("rv32-rvp", "spike"), ("cortex-m4", "qemu-system-arm")])
+@pytest.mark.parametrize(
+    ("target", "simulator"),
+    [("rv32-rvp", "spike"), pytest.param("cortex-m4", "qemu-system-arm", marks=needs_arm)],
+)
 def test_a_second_calibration_measures_nothing_and_check_writes_nothing(
     project: Path, target: str, simulator: str
 ) -> None:

@@ -55,8 +55,8 @@ def wait_for(path: Path) -> str:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process is still there after some seconds: a killed one ends when it is its turn to run."""
-    deadline = time.monotonic() + 5
+    """Whether a process is still there after a minute: a killed one ends when it is its turn to run."""
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
             state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
