@@ -54,7 +54,7 @@ class Pool2d(RvpKernel):
         return pool2d(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of a register of channels: 5 instructions (maximum: 2) for a pixel and its address, 15 (7) around.
+        """Of a register of channels: 5 instructions (maximum: 2) for a pixel, one for its address, 15 (7) around.
 
         Windows that are not 3x3 take loops, 6 for a row and 2 for a pixel more; 60 for the place of a window.
         """
