@@ -1,7 +1,7 @@
 /* Direct convolution: a tile of 1 to 9 output rows times all output channels, requantized to int8. RV64 and RV32, P draft
  * 0.9.11.
  *
- *   void rvp_direct_s8_t<T>s<S>_r<R>(struct rvp_direct *call);      T taps, S stride, R rows; direct.h has the structure
+ *   void rvp_direct_s8_t<T>s<S>_r<R>(const struct call *call);      T taps, S stride, R rows; direct.c has the structure
  *
  * A chunk is four consecutive input channels of a pixel. A register has LANES lanes of 32 bits: 2 on RV64, 1 on RV32. A
  * half is 2 * LANES output channels; two halves make a block, and register j of half h holds channel 2 * j + h of the
@@ -71,7 +71,7 @@
 #define RESULTS FRAME(23)
 #define FRAME_BYTES ((FRAME(32) + 15) & ~15)
 
-/* Fields of struct rvp_direct. */
+/* Fields of struct call in direct.c. */
 #define CALL_STRIP 0 * REGISTER_BYTES
 #define CALL_WEIGHTS 1 * REGISTER_BYTES
 #define CALL_PARAMS 2 * REGISTER_BYTES
