@@ -124,8 +124,10 @@ def _watched(folder: Path) -> Iterator[None]:
     finally:
         signal.set_wakeup_fd(before)
         os.close(writing)
-        watcher.join()
-        os.close(reading)
+        # After a signal the watcher waits for this thread to end the process.
+        if not interrupted():
+            watcher.join()
+            os.close(reading)
 
 
 def _watch(reading: int, folder: Path) -> None:
