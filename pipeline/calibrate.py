@@ -135,7 +135,7 @@ def _calibrate(
             for case, instructions in measure(missing, target, progress=progress):
                 table.add(case, instructions)
         finally:  # what was measured before a failure is kept
-            table.tools = _versions(target, root) if missing else table.tools
+            table.tools = versions(target, root) if missing else table.tools
             write_whole(path, table.text(target))
     names = tuple(f"{case.variant}: {case.signature}" for case in missing)
     return Outcome(path, len(wanted), names, table.stale, table.entries())
@@ -170,7 +170,7 @@ def _recipes_of_family(target: Target, root: Path) -> Iterator[str]:
         yield from (loaded.title for loaded in found)
 
 
-def _versions(target: Target, root: Path) -> dict[str, str]:
+def versions(target: Target, root: Path) -> dict[str, str]:
     """Of what the instruction counts depend on beside the kernels: the compiler, TVM and the simulator."""
     registry = default_registry()
     tools = Tools(root / ".firmline" / "tools.json")

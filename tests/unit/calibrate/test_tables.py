@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.calibrate import versions
+from pipeline.errors import ToolError
 from pipeline.loader import load_targets
 from stages.calibrate.cases import cases
 from stages.calibrate.measure import measure
@@ -63,10 +65,26 @@ def test_every_kernel_that_has_a_rival_is_measured_as_it_is(target: Target) -> N
 
 @every_target
 def test_a_table_is_small_and_as_it_would_be_written(target: Target) -> None:
-    path = cost_table(target.name, ROOT)
+    """But for the last digits of the fits, which another machine's BLAS may have otherwise."""
+    path, there = cost_table(target.name, ROOT), content(target)
     assert path.stat().st_size < 200_000
     table = Table.read(path, target)
-    assert table.stale or table.text(target) == path.read_text(), command(target)
+    if not table.stale:  # else it is about to be written anew
+        written = json.loads(table.text(target))
+        ours, theirs = written.pop("fits"), there.pop("fits")
+        assert written == there, command(target)
+        assert ours.keys() == theirs.keys(), command(target)
+        for name, fit in ours.items():
+            assert fit["layers"] == theirs[name]["layers"], command(target)
+            assert fit["factors"] == pytest.approx(theirs[name]["factors"], rel=1e-4), f"{name}: {command(target)}"
+
+
+def has_compiler_of_table(target: Target) -> bool:
+    """Whether counts are those of the table to a few instructions. Skips the test where the target cannot be run."""
+    try:
+        return bool(versions(target, ROOT)["compiler"] == content(target)["tools"]["compiler"])
+    except ToolError as error:
+        pytest.skip(str(error).splitlines()[0])
 
 
 @every_target
@@ -74,6 +92,7 @@ def test_layers_get_the_kernel_that_takes_fewest_instructions_on_the_simulator(t
     """Counted anew, so that what the table says of these layers is held too."""
     graphs = [integer_graph(build(OpModel.model_validate(options))) for options in SMALL]
     counted: dict[str, dict[str, int]] = {}
+    same = has_compiler_of_table(target)
     for case, instructions in measure(cases(graphs, target), target):
         counted.setdefault(case.signature, {})[case.variant] = instructions
     costs, kernels = CostTable.read(cost_table(target.name, ROOT)), registry.kernels(target.kernels).values()
@@ -84,9 +103,10 @@ def test_layers_get_the_kernel_that_takes_fewest_instructions_on_the_simulator(t
         assert choice.cost_source == "measured", command(target)
         assert choice.cost is not None
         taken = variant(choice.kernel, choice.params)
-        # An address takes one instruction to load, or two.
-        assert choice.cost == pytest.approx(here[taken], abs=8), f"{taken}: {command(target)}"
-        assert here[taken] <= min(here.values()) + 8, signature(view)
+        # An address takes one instruction to load, or two. Another compiler makes other code of the C around kernels.
+        near = 8 if same else max(8, here[taken] / 5)
+        assert choice.cost == pytest.approx(here[taken], abs=near), f"{taken}: {command(target)}"
+        assert here[taken] <= min(here.values()) + near, signature(view)
 
 
 @every_target
