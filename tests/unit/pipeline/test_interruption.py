@@ -14,6 +14,12 @@ import pytest
 from pipeline.session import ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
+# A shell starts what runs in the background, these tests perhaps, with SIGINT ignored; Python then leaves it so.
+_IN_THE_FOREGROUND = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+
 _DOIT = """
 import sys
 from pathlib import Path
@@ -37,7 +43,7 @@ def start(project: FakeProject, *words: str, **streams: int) -> subprocess.Popen
         "COVERAGE_PROCESS_START": "",
     }
     return subprocess.Popen(
-        [sys.executable, "-c", _DOIT, str(project.root), *words],
+        [sys.executable, "-c", _IN_THE_FOREGROUND + _DOIT, str(project.root), *words],
         env=environment,
         stdout=streams.get("stdout", subprocess.PIPE),
         stderr=subprocess.PIPE,
@@ -124,7 +130,7 @@ def test_a_main_thread_that_never_comes_back_is_ended(tmp_path: Path, number: si
     ready, temporary = tmp_path / "ready.txt", tmp_path / "tmp"
     temporary.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
-    words = [sys.executable, "-c", _STUCK, str(ready)]
+    words = [sys.executable, "-c", _IN_THE_FOREGROUND + _STUCK, str(ready)]
     process = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
     wait_for(ready)
     process.send_signal(number)
@@ -165,7 +171,7 @@ def test_a_signal_that_comes_late_neither_hangs_nor_shows_a_traceback(
 ) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     done = subprocess.run(
-        [sys.executable, "-c", _LATE, owner, name, work],
+        [sys.executable, "-c", _IN_THE_FOREGROUND + _LATE, owner, name, work],
         env=environment,
         capture_output=True,
         text=True,
