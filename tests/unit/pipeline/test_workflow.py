@@ -66,3 +66,10 @@ def test_store_is_the_cache() -> None:
     prefixes = cache["restore-keys"].split("\n")
     assert cache["key"].endswith("-${{ hashFiles('requirements-lock.txt') }}-${{ github.sha }}")
     assert all(cache["key"].startswith(prefix) for prefix in prefixes)
+
+
+def test_figures_are_checked_with_the_compiler_they_were_measured_with() -> None:
+    rows = json.loads((ROOT / "docs/bench.json").read_text())["rows"]
+    assert {row["tools"]["compiler"].rpartition(".")[0] for row in rows} == {"12.2"}
+    # Which has it.
+    assert {job["container"] for job in JOBS.values()} == {"debian:12"}
