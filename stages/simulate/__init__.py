@@ -24,7 +24,7 @@ class InputsConfig(StageConfig):
     """
 
     random: int = Field(default=4, ge=0, le=10_000)
-    seed: int = 1
+    seed: int = Field(default=1, ge=0)
     extremes: bool = True
     files: _Strings = ()
     labels: str | None = None

@@ -59,6 +59,11 @@ def test_seed_and_index_decide_what_is_drawn():
     assert not np.array_equal(arrays(InputsConfig(random=1, seed=2, extremes=False), INT8)[0], first)
 
 
+def test_a_negative_seed_is_refused_with_the_recipe_and_not_when_inputs_are_drawn():
+    with pytest.raises(ValidationError, match="seed\n  Input should be greater than or equal to 0"):
+        InputsConfig(seed=-1)
+
+
 def test_inputs_of_a_network_with_two_lie_one_after_the_other():
     (one,) = make_inputs(InputsConfig(random=1, extremes=False), [INT8, FLOAT], {})
     assert len(one.data) == 100
