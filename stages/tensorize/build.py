@@ -90,7 +90,8 @@ def tensorize_graph(
         v for v, plan in zip(map(graph.view, graph.layers), plans, strict=True) if plan.kernel not in ("alias", "tvm")
     ]
     unused = unused_rules(config.rules, ruled)
-    warnings = (*unused.values(), *_outdated(plans, chosen, costs, target))
+    limited = () if bound is None else bound.warnings()
+    warnings = (*unused.values(), *limited, *_outdated(plans, chosen, costs, target))
     made.plan = TensorizePlan(target=target.name, layers=tuple(plans), unused_rules=tuple(unused), warnings=warnings)
     return made
 
@@ -172,7 +173,7 @@ def _kernel_layer(
     choice = choose(view, target, kernels, config.rules, costs, bound)
     kernel, layer = choice.kernel, view.layer
     if bound is not None:
-        bound.taken(view, kernel)
+        bound.taken(view, kernel, choice.instead)
     packed = dict(kernel.pack_for(view, choice.params, target))
     lowering = kernel.lower(view, choice.params, target)
     _check_roles(lowering, packed, kernel.name, layer)

@@ -25,11 +25,25 @@ class ArenaBound:
         self._target = target
         self._limit = limit
         self._overlaid: frozenset[int] = frozenset()
+        self._dearer: list[str] = []
 
-    def taken(self, view: LayerView, kernel: Kernel) -> None:
-        """A layer has its kernel; whether that works in place decides what is alive at later layers."""
+    def taken(self, view: LayerView, kernel: Kernel, instead: str = "") -> None:
+        """A layer has its kernel; whether that works in place decides what is alive at later layers.
+
+        `instead` describes the change when the bound excluded the layer's cheapest: `b.gemm instead of a.gemm mr=4`.
+        """
         if kernel.overlays(view):
             self._overlaid |= {view.layer.index}
+        if instead:
+            self._dearer.append(f"layer {view.layer.index} ({view.layer.kind} {view.layer.name}): {instead}")
+
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence when layers did not get their cheapest kernel because of the bound; it shows the first."""
+        if not self._dearer:
+            return ()
+        first = self._dearer[0]
+        which = first if len(self._dearer) == 1 else f"{len(self._dearer)} layers, the first is {first}"
+        return (f"memory.arena_limit excludes the cheapest kernel of {which}",)
 
     def why_not(self, view: LayerView, kernel: Kernel, params: Any) -> str:
         """Why a kernel that can compute the layer brings the arena above the bound, '' when it does not."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from stages.base import StageError
+from stages.tensorize.costs import variant
 from stages.tensorize.plan import Alternative
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """A kernel with its parameters, the reason for it, and what was not taken."""
+    """A kernel with its parameters, the reason for it, and what was not taken.
+
+    `instead` names it and the one that the arena's limit excluded, '' when the limit decided nothing.
+    """
 
     kernel: Kernel
     params: Any
@@ -32,6 +36,7 @@ class Choice:
     cost: float | None
     cost_source: str
     alternatives: tuple[Alternative, ...]
+    instead: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,10 @@ class Offer:
     kernel: Kernel
     params: Any
     price: Price
+
+    @property
+    def variant(self) -> str:
+        return variant(self.kernel, self.params)
 
 
 def matches(match: LayerMatch, view: LayerView) -> bool:
@@ -99,13 +108,21 @@ def choose(
         )
         taken, refused = _cheapest(allowed, view, bound)
         why = f"rule {list(rules).index(rule) + 1} of the recipe"
+        if refused:
+            why += ", with its cheapest parameters that keep to the arena's limit"
     else:
         if not offers:
             raise _nothing_can(view, target, reasons)
         taken, refused = _cheapest(offers, view, bound)
-        why = _reason(len(offers), taken.price)
+        why = _reason(len(offers), taken.price, limited=bool(refused))
     return Choice(
-        taken.kernel, taken.params, why, taken.price.cost, taken.price.source, _others(taken, offers, reasons, refused)
+        taken.kernel,
+        taken.params,
+        why,
+        taken.price.cost,
+        taken.price.source,
+        _others(taken, offers, reasons, refused),
+        instead=f"{taken.variant} instead of {refused[0][0].variant}" if refused else "",
     )
 
 
@@ -123,7 +140,7 @@ def _cheapest(
             return offer, refused
         refused.append((offer, reason))
     lines = [f"no kernel for layer {_describe(view)} keeps to the recipe's memory.arena_limit"]
-    lines += dict.fromkeys(f"{offer.kernel.name}: {reason}" for offer, reason in refused[-3:])
+    lines += dict.fromkeys(f"{offer.variant}: {reason}" for offer, reason in refused[-3:])
     raise StageError("\n".join(lines))
 
 
@@ -151,12 +168,15 @@ def _nothing_can(view: LayerView, target: Target, reasons: dict[str, str]) -> St
     return StageError("\n".join(lines))
 
 
-def _reason(able: int, price: Price) -> str:
+def _reason(able: int, price: Price, *, limited: bool) -> str:
+    """`limited` tells that the cheaper ones of all `able` need too much scratch."""
     if able == 1:
         return "the only kernel that can"
     if price.cost is None:
-        return "first of the target's kernels that can; no costs are known"
-    return f"cheapest of {able} ({price.source})"
+        which = "keeps to the arena's limit" if limited else "can"
+        return f"first of the target's kernels that {which}; no costs are known"
+    keeps = " that keeps to the arena's limit" if limited else ""
+    return f"cheapest of {able}{keeps} ({price.source})"
 
 
 def _forced(

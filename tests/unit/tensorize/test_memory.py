@@ -6,7 +6,8 @@ import pytest
 
 from stages.base import StageError
 from stages.graph import LayerView
-from stages.kernels.kernel import Kernel
+from stages.kernels.kernel import Kernel, Lowering
+from stages.targets.spec import Target
 from stages.tensorize import LayerMatch, TensorizeConfig, TensorizeRule
 from stages.tensorize.build import tensorize_graph
 from stages.tensorize.costs import CostTable
@@ -54,6 +55,73 @@ def test_a_kernel_above_the_bound_is_passed_over_and_listed_with_the_reason() ->
     choice = choose(view(), HOST, [MiniGemm(), PlainGemm()], [], CostTable(), Large("mini.gemm"))
     assert choice.kernel.name == "mini.plain"
     assert [(other.kernel, other.reason) for other in choice.alternatives] == [("mini.gemm", "too large")]
+    assert choice.why == "cheapest of 2 that keeps to the arena's limit (estimated)"
+    fits = choose(view(), HOST, [MiniGemm(), PlainGemm()], [], CostTable(), Large("mini.plain"))
+    assert fits.why == "cheapest of 2 (estimated)"  # what the limit excludes is dearer anyway
+
+
+class Tuned(MiniGemm):
+    name = "mini.tuned"
+
+    def candidates(self, view: LayerView, target: Target) -> tuple[MiniParams, ...]:
+        return (MiniParams(), MiniParams(rows=2))
+
+
+def test_the_parameters_that_do_not_fit_are_told_apart_and_a_rule_says_that_it_left_them() -> None:
+    rule = TensorizeRule(match=LayerMatch(), kernel="mini.tuned")
+    with pytest.raises(StageError, match=r"mini\.tuned rows=4: too large\nmini\.tuned rows=2: too large$"):
+        choose(view(), HOST, [Tuned()], [rule], CostTable(), Large("mini.tuned"))
+
+    class Rows(Large):
+        def why_not(self, view: LayerView, kernel: Kernel, params: Any) -> str:
+            return "too large" if params.rows == 4 else ""
+
+    choice = choose(view(), HOST, [Tuned()], [rule], CostTable(), Rows())
+    assert choice.params.rows == 2
+    assert choice.why == "rule 1 of the recipe, with its cheapest parameters that keep to the arena's limit"
+    assert choice.instead == "mini.tuned rows=2 instead of mini.tuned rows=4"
+
+
+class NoScratch(MiniGemm):
+    """Dearer than MiniGemm, but without its scratch; what it computes is not looked at."""
+
+    name = "mini.direct"
+    sources = ()
+    headers = ()
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from tvm.script import tirx as T
+
+        m, k, n = view.op.batch, view.op.depth, view.op.units
+
+        @T.prim_func(s_tir=True)
+        def workload(
+            x: T.Buffer((m, k), "int8"),
+            w: T.Buffer((n, k), "int8"),
+            b: T.Buffer((n,), "int32"),
+            y: T.Buffer((m, n), "int8"),
+        ):
+            for i, j in T.grid(m, n):
+                with T.sblock("out"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    y[vi, vj] = x[vi, 0] + w[vj, 0] + T.Cast("int8", b[vj])
+
+        return Lowering(workload, ("input:0", "constant:weights", "constant:bias", "output:0"))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return 9.0 * view.op.batch * view.op.depth * view.op.units
+
+
+def test_the_plan_warns_of_layers_that_lost_their_cheapest_kernel() -> None:
+    def warnings(limit: int | None, units: int = 5) -> tuple[str, ...]:
+        graph, config = mini_graph(units=(6, units)), TensorizeConfig(arena_limit=limit)
+        return tensorize_graph(graph, HOST, config, [MiniGemm(), NoScratch()]).plan.warnings
+
+    first = "layer 0 (fully_connected dense_0): mini.direct rows=4 instead of mini.gemm rows=4"
+    assert warnings(None) == warnings(TENSORS + SCRATCH) == ()
+    assert warnings(TENSORS + SCRATCH - 1) == (f"memory.arena_limit excludes the cheapest kernel of {first}",)
+    many = f"memory.arena_limit excludes the cheapest kernel of 2 layers, the first is {first}"
+    assert warnings(8 * (6 + 20), units=20) == (many,)
 
 
 def test_a_rule_cannot_go_above_the_bound() -> None:
@@ -62,7 +130,7 @@ def test_a_rule_cannot_go_above_the_bound() -> None:
         choose(view(), HOST, [MiniGemm(), PlainGemm()], [rule], CostTable(), Large("mini.gemm"))
     assert str(caught.value).splitlines() == [
         "no kernel for layer 0 (fully_connected dense_0, input 8x12 int8) keeps to the recipe's memory.arena_limit",
-        "mini.gemm: too large",
+        "mini.gemm rows=4: too large",
     ]
 
 
