@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from stages.base import Job, Stage, StageConfig, Tool
 from stages.targets.spec import Size, Target
@@ -19,13 +19,30 @@ def cost_table(target: str, root: Path) -> Path:
 class LayerMatch(StageConfig):
     """Which layers a rule is for; what is left out matches everything.
 
-    `op` is the operator as in reports (conv2d, softmax, ...), `name` a glob over the layer's name (the imported
-    operator's first output tensor), `shape` the logical shape of the first output.
+    `op` is the operator as in reports (conv2d, softmax, ...), one that kernels are for, though the network need not
+    have it; `name` a glob over the layer's name (the imported operator's first output tensor), `shape` the logical
+    shape of the first output.
     """
 
     op: str | None = None
     name: str | None = None
     shape: tuple[int, ...] | None = Field(default=None, strict=False)
+
+    @field_validator("op")
+    @classmethod
+    def _known(cls, op: str | None) -> str | None:
+        if op is None:
+            return op
+        from stages.graph.kinds import kernel_kinds
+
+        known = kernel_kinds()
+        if op not in known:
+            from difflib import get_close_matches
+
+            close = get_close_matches(op.lower(), sorted(known), 1)
+            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(known))}"
+            raise ValueError(f"kernels are for no operator called {op!r}; {hint}")
+        return op
 
 
 class TensorizeRule(StageConfig):

@@ -90,13 +90,13 @@ def test_rules_that_decide_for_no_layer_are_told() -> None:
     rules = [
         {"match": {"op": "fully_connected"}, "kernel": "mini.gemm"},
         {"match": {"name": "dense_0"}, "kernel": "mini.plain"},
-        {"match": {"op": "conv2dd", "name": "nothing*"}, "kernel": "mini.gemm"},
+        {"match": {"op": "conv2d", "name": "nothing*"}, "kernel": "mini.gemm"},
     ]
     plan = made(rules=rules).plan
     assert plan.unused_rules == (2, 3)
     assert plan.warnings == (
         "tensorize rule 2 ({name: dense_0} -> mini.plain) decides nothing: an earlier rule matches all of its layers",
-        "tensorize rule 3 ({op: conv2dd, name: nothing*} -> mini.gemm) matches no layer",
+        "tensorize rule 3 ({op: conv2d, name: nothing*} -> mini.gemm) matches no layer",
     )
     assert made().plan.warnings == ()
 

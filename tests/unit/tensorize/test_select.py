@@ -1,6 +1,7 @@
 """Which kernel a layer gets, and what a rule that cannot be followed is told."""
 
 import pytest
+from pydantic import ValidationError
 
 from stages.base import StageError
 from stages.graph import LayerView
@@ -98,6 +99,21 @@ def test_the_first_matching_rule_decides() -> None:
 )
 def test_what_a_rule_matches(match: LayerMatch, expected: bool) -> None:
     assert matches(match, view()) is expected
+
+
+@pytest.mark.parametrize(
+    ("op", "told"),
+    [
+        ("conv2dd", "kernels are for no operator called 'conv2dd'; did you mean conv2d?"),
+        ("CONV_2D", "did you mean conv2d?"),
+        ("zzz", "known are activation, add, avg_pool2d"),
+        ("float", "no operator called 'float'"),  # lowered by TVM: no rule decides for it
+    ],
+)
+def test_a_rule_for_an_operator_that_no_network_has_is_refused(op: str, told: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        LayerMatch(op=op)
+    assert told in str(caught.value)
 
 
 def test_a_kernel_without_costs_is_taken_when_nothing_else_can() -> None:

@@ -1,0 +1,31 @@
+"""The names of operators that a rule may give: all that quantize makes for kernels, and nothing else."""
+
+from stages.graph.kinds import FUNCTIONS, MOVES, kernel_kinds, kind_of
+from stages.kernels import registry
+from stages.kernels.generic import movement
+from stages.quantize.patterns import FAMILIES, activations
+
+# Operators that the integer graph has under the name of another.
+LOWERED = {
+    "EXPAND_DIMS": "reshape",
+    "PADV2": "pad",
+    "SPLIT_V": "split",
+    "SPACE_TO_DEPTH": "transpose",
+    "DEPTH_TO_SPACE": "transpose",
+}
+
+
+def test_all_that_quantize_lowers_has_a_name_that_a_rule_may_give() -> None:
+    kinds = {LOWERED.get(op, kind_of(op)) for op in FAMILIES}
+    assert "conv2d" in kinds
+    assert kinds - kernel_kinds() == set()
+
+
+def test_all_that_kernels_are_for_has_a_name_that_a_rule_may_give() -> None:
+    everything = registry.kernels(registry.folders()).values()
+    assert {op for kernel in everything for op in kernel.ops} - kernel_kinds() == set()
+
+
+def test_moves_and_functions_are_those_that_are_implemented() -> None:
+    assert set(movement.KINDS) == MOVES
+    assert {kind_of(op) for op in activations.FAMILY} | {"requantize"} == FUNCTIONS
