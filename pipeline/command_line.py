@@ -63,6 +63,9 @@ def options_first(arguments: list[str], parser: Any) -> list[str]:
         except CmdParseError:
             kind = "a whole number" if found.type is int else "a number" if found.type is float else "otherwise"
             raise CmdParseError(f"{option} {value}: should be {kind}") from None
+        # doit starts that many threads: below zero none, which then run nothing and report success.
+        if found.type is int and int(value) < 0:
+            raise CmdParseError(f"{option} {value}: should be 0 or more")
         ordered += [option] if found.type is bool else [option, value]
     return [*ordered, "--", *names]
 

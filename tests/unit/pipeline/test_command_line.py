@@ -32,12 +32,18 @@ def test_options_stand_anywhere() -> None:
         (["a", "--only"], "--only needs a value"),
         (["--check=1"], "--check takes no value"),
         (["-n", "many"], "-n many: should be a whole number"),
+        (["-n", "-1"], "-n -1: should be 0 or more"),
+        (["--jobs=-2"], "--jobs -2: should be 0 or more"),
     ],
 )
 def test_mistakes(arguments: list[str], message: str) -> None:
     with pytest.raises(CmdParseError) as caught:
         options_first(arguments, PARSER)
     assert str(caught.value) == message
+
+
+def test_zero_is_allowed() -> None:
+    assert options_first(["-n", "0", "a"], PARSER) == ["-n", "0", "--", "a"]
 
 
 def test_help(capsys: pytest.CaptureFixture[str]) -> None:
