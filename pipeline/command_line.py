@@ -40,6 +40,13 @@ class Run(_Common, DoitRun):  # type: ignore[misc]
 
     name = "run"
 
+    def execute(self, opt_values: Any, pos_args: list[str]) -> Any:
+        """Returns the exit code; a word that names no recipe is an error, also when it is a glob."""
+        from pipeline.tasks import check_named
+
+        check_named(pos_args)
+        return super().execute(opt_values, pos_args)
+
 
 class List(_Common, DoitList):  # type: ignore[misc]
     """`doit list`."""

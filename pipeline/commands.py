@@ -16,10 +16,11 @@ from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.explain import compared_with, explain
 from pipeline.json_schema import schema_text
 from pipeline.loader import LoadedRecipe
+from pipeline.naming import recipes_named
 from pipeline.recipe_files import recipe_names
 from pipeline.registry import default_registry
 from pipeline.session import ROOT, Workspace
-from pipeline.tasks import given_variables, recipes_given, recipes_named, wants_traceback
+from pipeline.tasks import given_variables, recipes_given, wants_traceback
 from stages.targets.spec import parse_size
 
 SCHEMA_FILE = ROOT / "pipeline" / "recipe.schema.json"
@@ -59,9 +60,9 @@ class Explain(Command):
         return reported(lambda: self._explain(opt_values["check"], pos_args))
 
     def _explain(self, check: bool, words: list[str]) -> int:
-        given = given_variables()
+        given = given_variables(sys.argv[1:])
         # A name that fits no recipe is kept, and refused with the names that there are.
-        named = [name for word in words for name in recipes_named([word], ROOT) or [word]]
+        named = [name for word in words for name in recipes_named([word], ROOT, default_registry()) or [word]]
         names = list(dict.fromkeys([*recipes_given(given), *named]))
         given.pop("recipe", None)
         if not names:
@@ -111,7 +112,7 @@ class MatrixJson(Command):
         return reported(self._print)
 
     def _print(self) -> int:
-        given = given_variables()
+        given = given_variables(sys.argv[1:])
         names = recipes_given(given) or recipe_names(ROOT)
         given.pop("recipe", None)
         with Workspace() as workspace:

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 from pipeline.document import Document, YamlPath, document_of, load_document
 from pipeline.errors import RecipeError, did_you_mean, list_known
 from pipeline.matrix import Matrix, expand
+from pipeline.naming import no_such_part
 from pipeline.overrides import Override, apply_overrides, parse_overrides
 from pipeline.recipe import MODEL_SOURCES, RECIPE_NAME, Project, Recipe, recipe_model
 from pipeline.recipe_files import (
@@ -158,7 +159,7 @@ def load_recipes(
     targets = load_targets(root)
     if matrix is None:
         if wanted:
-            raise RecipeError(f"recipe '{written}' has no matrix, so there is no '{source}'")
+            raise no_such_part(str(written), wanted, (), registry)
         return (_check(replace(read, data=data), given, registry, targets),)
     found = []
     sources = Sources(read.documents, tuple(changes))
@@ -171,8 +172,7 @@ def load_recipes(
             found.append(replace(loaded, variant=combination.name, labels=labels))
     if not found:
         names = [combination.name for combination in combinations]
-        message = f"matrix '{written}' has no '{wanted}'{did_you_mean(wanted, names)}"
-        raise RecipeError(message, hint=list_known("sub-recipes", names))
+        raise no_such_part(str(written), wanted, names, registry)
     return tuple(found)
 
 

@@ -14,7 +14,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +26,7 @@ from pipeline.errors import PipelineError, RecipeError, first_line, list_known
 from pipeline.interruption import interrupted
 from pipeline.loader import LoadedRecipe, check_variables, describe, load_recipes
 from pipeline.matrix_run import MatrixRun
+from pipeline.naming import PUBLISH, check_words, recipes_named
 from pipeline.overrides import VARIABLES
 from pipeline.planner import Action
 from pipeline.recipe_files import recipe_names
@@ -35,14 +35,23 @@ from pipeline.reporter import Shown, StageReporter
 from pipeline.session import ROOT, Session, Workspace
 
 _ASK = "_which_recipe"
-_PUBLISH = "publish"
 Task = dict[str, Any]
 
 
-def given_variables() -> dict[str, str]:
-    """The `name=value` arguments of the command line. Raises RecipeError for one that means nothing."""
+def given_variables(words: Sequence[str]) -> dict[str, str]:
+    """The `name=value` arguments of the command line, whose words are `words`.
+
+    Raises RecipeError for one that means nothing, or is given twice.
+    """
     given: dict[str, str] = dict(doit_cmd._CMDLINE_VARS or {})
-    check_variables(given, ("recipe", *VARIABLES))
+    known = ("recipe", *VARIABLES)
+    check_variables(given, known)
+    for name in known:
+        # doit keeps the last.
+        values = [word.partition("=")[2] for word in words if word.startswith(f"{name}=")]
+        if len(set(values)) > 1:
+            which = "in a recipe with a matrix " if name in ("target", "model") else ""
+            raise RecipeError(f"{name}= is given twice; {which}{name}={','.join(values)} means all of them")
     if "recipe" in given and not given["recipe"].strip():
         raise RecipeError("recipe= is empty", hint=list_known("recipes", recipe_names(ROOT)))
     return given
@@ -51,34 +60,6 @@ def given_variables() -> dict[str, str]:
 def recipes_given(given: dict[str, str]) -> list[str]:
     """The recipes of `recipe=a,b`, each once, in order."""
     return list(dict.fromkeys(name.strip() for name in given.get("recipe", "").split(",") if name.strip()))
-
-
-def recipes_named(words: Sequence[str], root: Path = ROOT, registry: Registry | None = None) -> list[str]:
-    """The recipes that a command line's words name, as `recipe=` takes them, each once.
-
-    `doit run -n 2 'kws*' m:ad-host m:ad-host:emit` names each recipe that begins with kws, and sub-recipe m:ad-host.
-    """
-    stages = (*(registry or default_registry()).kinds, _PUBLISH)
-    found: dict[str, None] = {}
-    for word in words:
-        if word.startswith("-") or "=" in word:
-            continue
-        name, _, rest = word.partition(":")
-        variant, _, stage = rest.rpartition(":")
-        if not stage or (not variant and stage in stages):
-            variant = ""
-        elif stage not in stages:
-            variant = rest
-        # One that is abstract is named in full or not at all; `*` is not about sub-folders, `layers/*` is.
-        usual = recipe_names(root, nested="/" in name)
-        names = [
-            known
-            for known in recipe_names(root, abstract=True, nested=True)
-            if known == name or (fnmatchcase(known, name) and known in usual)
-        ]
-        found.update(dict.fromkeys(f"{known}:{variant}" if variant else known for known in names))
-    # A matrix as a whole has its sub-recipes already.
-    return [name for name in found if ":" not in name or name.partition(":")[0] not in found]
 
 
 def wants_traceback() -> bool:
@@ -92,7 +73,15 @@ def wants_traceback() -> bool:
     return asked or os.environ.get("FIRMLINE_TRACEBACK", "") not in ("", "0")
 
 
-def doit_config(words: Sequence[str] = (), root: Path = ROOT) -> dict[str, Any]:
+def check_named(words: Sequence[str]) -> None:
+    """Refuse names of tasks that no recipe has; `words` without options. Raises doit's InvalidCommand."""
+    try:
+        check_words(words, recipes_given(dict(doit_cmd._CMDLINE_VARS or {})), ROOT)
+    except PipelineError as error:
+        raise InvalidCommand(str(error)) from None
+
+
+def doit_config(words: Sequence[str] = (), root: Path = ROOT, registry: Registry | None = None) -> dict[str, Any]:
     """doit's settings for this project; `words` are the command line's."""
     config: dict[str, Any] = {
         "reporter": StageReporter,
@@ -105,7 +94,9 @@ def doit_config(words: Sequence[str] = (), root: Path = ROOT) -> dict[str, Any]:
         # A recipe that fails stops its own stages, not those of the others.
         "continue": True,
     }
-    if "recipe" not in (doit_cmd._CMDLINE_VARS or {}) and not recipes_named(words, root):
+    if "recipe" not in (doit_cmd._CMDLINE_VARS or {}) and not recipes_named(
+        words, root, registry or default_registry()
+    ):
         config["default_tasks"] = [_ASK]
     return config
 
@@ -116,8 +107,8 @@ def recipe_tasks(words: Sequence[str] = (), root: Path = ROOT, registry: Registr
     Raises doit's InvalidCommand with the pipeline's message.
     """
     try:
-        given = given_variables()
-        names = recipes_given(given) or recipes_named(words, root, registry)
+        given = given_variables(words)
+        names = recipes_given(given) or recipes_named(words, root, registry or default_registry())
         given.pop("recipe", None)
         if not names:
             yield from _one_task_per_recipe(root, registry or default_registry())
@@ -190,7 +181,7 @@ def _stage_tasks(
         yield _stage_task(session, action, matrix, owners.setdefault(action.key, f"{recipe}:{action.kind}"))
     yield {
         "basename": recipe,
-        "name": _PUBLISH,
+        "name": PUBLISH,
         "doc": f"fill {session.workspace.shown(session.folder)}/ with firmware.elf, src/, report.json, log.txt",
         "actions": [(_guarded, [publish, session])],
         "task_dep": [f"{recipe}:{action.kind}" for action in session.plan],

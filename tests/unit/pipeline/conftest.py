@@ -111,7 +111,7 @@ class _Loader(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no types
         def task_recipe():  # type: ignore[no-untyped-def]
             yield from recipe_tasks(self._words, self._project.root, self._project.registry)
 
-        config = doit_config(self._words, self._project.root)
+        config = doit_config(self._words, self._project.root, self._project.registry)
         # doit's default is the stdout of the moment when it was imported, which pytest has replaced since.
         self.namespace = {"DOIT_CONFIG": {**config, "outfile": sys.stdout}, "task_recipe": task_recipe}
 

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from pipeline.tasks import recipes_named, wants_traceback
+from pipeline.naming import recipes_named
+from pipeline.tasks import wants_traceback
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 
 
@@ -168,3 +169,26 @@ def test_a_recipe_that_fails_stops_itself_only(project: FakeProject, doit: Doit)
     code, out, err = doit("run", "recipe=other,demo")
     assert (code, err) == (1, "ERROR: import: model.txt is corrupt\nget another\n")
     assert "build/demo/rv64-rvp/" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["recipe=demo", "recipe=other"], "recipe= is given twice; recipe=demo,other means all of them"),
+        (["recipe=demo", "set=a.b=1", "set=a.c=2"], "set= is given twice; set=a.b=1,a.c=2 means all of them"),
+        (
+            ["recipe=demo", "target=host", "target=rv32-rvp"],
+            "target= is given twice; in a recipe with a matrix target=host,rv32-rvp means all of them",
+        ),
+    ],
+)
+def test_an_argument_given_twice(project: FakeProject, doit: Doit, arguments: list[str], message: str) -> None:
+    code, _, err = doit("run", *arguments)
+    assert code >= 1
+    assert err == f"ERROR: {message}\n"
+    assert project.ran() == []
+
+
+def test_the_same_argument_twice_is_once(project: FakeProject, doit: Doit) -> None:
+    assert doit("run", "recipe=demo", "recipe=demo")[0] == 0
+    assert project.ran() == ["import", "emit", "compile", "report"]

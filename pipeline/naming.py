@@ -1,0 +1,92 @@
+"""What the words of a command line name: recipes, sub-recipes of a matrix, stages.
+
+NAME            a recipe; a glob names several, `layers/*` those of a folder
+NAME:VARIANT    a sub-recipe of a matrix, or several by a glob
+NAME:STAGE      one stage of a recipe, NAME:VARIANT:STAGE of a sub-recipe
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from pipeline.errors import RecipeError, did_you_mean, list_known
+from pipeline.recipe_files import recipe_names
+from pipeline.registry import Registry
+
+# The task after the stages, which fills the build folder.
+PUBLISH = "publish"
+
+
+def recipes_named(words: Sequence[str], root: Path, registry: Registry) -> list[str]:
+    """The recipes that a command line's words name, as `recipe=` takes them, each once.
+
+    `doit run -n 2 'kws*' m:ad-host m:ad-host:emit` names each recipe that begins with kws, and sub-recipe m:ad-host.
+    """
+    found: dict[str, None] = {}
+    for word in words:
+        if word.startswith("-") or "=" in word:
+            continue
+        name, _, rest = word.partition(":")
+        variant, _ = _variant_and_stage(rest, registry)
+        found.update(dict.fromkeys(f"{known}:{variant}" if variant else known for known in _matching(name, root)))
+    # A matrix as a whole has its sub-recipes already.
+    return [name for name in found if ":" not in name or name.partition(":")[0] not in found]
+
+
+def check_words(words: Sequence[str], given: Sequence[str], root: Path) -> None:
+    """Refuse words (without options and `name=value`) that name no recipe, or none of those `given` by `recipe=`.
+
+    doit itself takes a glob that matches nothing for nothing to do. Raises RecipeError.
+    """
+    chosen = [name.partition(":")[0] for name in given]
+    if any(one.endswith((".yaml", ".yml")) for one in chosen):
+        # What a recipe outside of recipes/ is called stands in its file.
+        return
+    for word in words:
+        name = word.partition(":")[0]
+        if any(fnmatchcase(one, name) for one in chosen):
+            continue
+        if chosen and _matching(name, root):
+            raise RecipeError(f"'{word}' is not of recipe={','.join(given)}; `doit run {word}` needs no recipe=")
+        if not _matching(name, root):
+            known = recipe_names(root, nested="/" in name)
+            message = f"unknown recipe '{name}'{did_you_mean(name, known)}"
+            if "*" in name:
+                message = f"no recipe matches '{name}'"
+            raise RecipeError(message, hint=list_known("recipes", known))
+
+
+def no_such_part(recipe: str, part: str, variants: Sequence[str], registry: Registry) -> RecipeError:
+    """The error for `recipe:part` where a whole recipe is needed; `variants` are a matrix's, empty without one."""
+    variant, stage = _variant_and_stage(part, registry)
+    if stage and (not variant or variant in variants):
+        return RecipeError(f"'{recipe}:{part}' is one stage, not a recipe", hint=f"`doit run {recipe}:{part}` runs it")
+    if variants:
+        message = f"matrix '{recipe}' has no '{part}'{did_you_mean(part, variants)}"
+        return RecipeError(message, hint=list_known("sub-recipes", variants))
+    stages = _stages(registry)
+    message = f"recipe '{recipe}' has no matrix and no stage '{part}'{did_you_mean(part, stages)}"
+    return RecipeError(message, hint=list_known("stages", stages))
+
+
+def _matching(name: str, root: Path) -> list[str]:
+    """The recipes that a name or a glob means."""
+    # One that is abstract is named in full or not at all; `*` is not about sub-folders, `layers/*` is.
+    usual = recipe_names(root, nested="/" in name)
+    return [
+        known
+        for known in recipe_names(root, abstract=True, nested=True)
+        if known == name or (fnmatchcase(known, name) and known in usual)
+    ]
+
+
+def _variant_and_stage(rest: str, registry: Registry) -> tuple[str, str]:
+    """What stands after a recipe's name and its colon: a sub-recipe, a stage, or both; '' for what is not there."""
+    variant, _, stage = rest.rpartition(":")
+    return (variant, stage) if stage in _stages(registry) else (rest.rstrip(":"), "")
+
+
+def _stages(registry: Registry) -> tuple[str, ...]:
+    return (*registry.kinds, PUBLISH)

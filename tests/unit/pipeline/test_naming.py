@@ -1,0 +1,69 @@
+"""What words of the command line name, and what is said of those that name nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import RecipeError
+from pipeline.naming import check_words, no_such_part
+from pipeline.session import ROOT
+from tests.unit.pipeline.conftest import RECIPE, FakeProject
+
+STAGES = "known stages: import, emit, compile, report, publish"
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "message"),
+    [
+        (["demmo"], [], "unknown recipe 'demmo'; did you mean 'demo'?\nknown recipes: demo, dune"),
+        (["demo", "demmo:emit"], [], "unknown recipe 'demmo'; did you mean 'demo'?\nknown recipes: demo, dune"),
+        (["zz*"], [], "no recipe matches 'zz*'\nknown recipes: demo, dune"),
+        (["layers/zz*"], [], "no recipe matches 'layers/zz*'\nknown recipes: demo, dune, layers/add"),
+        (["dune:emit"], ["demo"], "'dune:emit' is not of recipe=demo; `doit run dune:emit` needs no recipe="),
+    ],
+)
+def test_words_that_name_nothing(project: FakeProject, words: list[str], given: list[str], message: str) -> None:
+    project.recipe(RECIPE, "dune")
+    project.recipe(RECIPE, "layers/add")
+    with pytest.raises(RecipeError) as caught:
+        check_words(words, given, project.root)
+    assert str(caught.value) == message
+
+
+def test_words_that_name_recipes(project: FakeProject) -> None:
+    project.recipe(RECIPE, "dune")
+    project.recipe(RECIPE, "layers/add")
+    check_words(["demo", "d*", "layers/*", "demo:emit", "dune:kws-*:emit"], [], project.root)
+    check_words(["demo:emit", "d*"], ["demo"], project.root)
+
+
+@pytest.mark.parametrize(
+    ("part", "variants", "message"),
+    [
+        ("emti", [], f"recipe 'demo' has no matrix and no stage 'emti'; did you mean 'emit'?\n{STAGES}"),
+        ("emit", [], "'demo:emit' is one stage, not a recipe\n`doit run demo:emit` runs it"),
+        ("a:emit", ["a"], "'demo:a:emit' is one stage, not a recipe\n`doit run demo:a:emit` runs it"),
+        ("ab-c", ["ab-d"], "matrix 'demo' has no 'ab-c'; did you mean 'ab-d'?\nknown sub-recipes: ab-d"),
+    ],
+)
+def test_parts_that_are_no_recipe(project: FakeProject, part: str, variants: list[str], message: str) -> None:
+    assert str(no_such_part("demo", part, variants, project.registry)) == message
+
+
+def test_doit_run_refuses_a_glob_that_matches_nothing(tmp_path: Path) -> None:
+    """The real doit, which by itself does nothing then and reports success."""
+    done = subprocess.run(
+        [sys.executable, "-m", "doit", "run", "zzz*"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "FIRMLINE_STORE": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode >= 1
+    assert done.stderr.startswith("ERROR: no recipe matches 'zzz*'\nknown recipes: ")
