@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline.command_line import Command
+from pipeline.digest import write_whole
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.explain import compared_with, explain
 from pipeline.json_schema import schema_text
@@ -176,6 +177,13 @@ class Schema(Command):
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Write the file. Returns the exit code."""
-        SCHEMA_FILE.write_text(schema_text(default_registry()), encoding="utf-8")
-        print(SCHEMA_FILE.relative_to(ROOT))
+        return reported(self._write)
+
+    def _write(self) -> int:
+        name = SCHEMA_FILE.relative_to(ROOT)
+        try:
+            write_whole(SCHEMA_FILE, schema_text(default_registry()))
+        except OSError as error:
+            raise PipelineError(f"{name} cannot be written: {error.strerror}") from error
+        print(name)
         return 0

@@ -232,7 +232,7 @@ class Store:
         """Delete artifacts older than `days`, then the oldest until at most `size` bytes remain.
 
         Returns how many artifacts and bytes went. Age counts from when an artifact was made or last found by a run.
-        Raises StoreError when a run is using the store.
+        Raises StoreError when a run is using the store, or it cannot be written.
         """
         with self._lock_file("store") as stream:
             try:
@@ -240,25 +240,31 @@ class Store:
             except BlockingIOError:
                 message = f"the store {self.folder} is in use by a run"
                 raise StoreError(message, hint="try again when it is done") from None
-            found = []
-            for folder in (self.folder / "artifacts").glob("*/*"):
-                bytes_ = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-                found.append((folder.stat().st_mtime, bytes_, folder))
-            found.sort()
-            total = sum(bytes_ for _, bytes_, _ in found)
-            count = freed = 0
-            for used, bytes_, folder in found:
-                too_old = days is not None and used < time.time() - days * 86400
-                if too_old or (size is not None and total - freed > size):
-                    # Renamed first: a kill in the middle leaves no artifact that is half deleted.
-                    gone = self.folder / "building" / f"{folder.name}.trimmed"
-                    folder.rename(gone)
-                    _remove(gone)
-                    count, freed = count + 1, freed + bytes_
-            self._clear_abandoned()
-            for lock in (self.folder / "locks").glob("*.lock"):
-                if lock.name != "store.lock":
-                    lock.unlink()
+            try:
+                return self._trim(days, size)
+            except OSError as error:
+                raise _store_error(error, self.folder) from error
+
+    def _trim(self, days: float | None, size: int | None) -> tuple[int, int]:
+        found = []
+        for folder in (self.folder / "artifacts").glob("*/*"):
+            bytes_ = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+            found.append((folder.stat().st_mtime, bytes_, folder))
+        found.sort()
+        total = sum(bytes_ for _, bytes_, _ in found)
+        count = freed = 0
+        for used, bytes_, folder in found:
+            too_old = days is not None and used < time.time() - days * 86400
+            if too_old or (size is not None and total - freed > size):
+                # Renamed first: a kill in the middle leaves no artifact that is half deleted.
+                gone = self.folder / "building" / f"{folder.name}.trimmed"
+                folder.rename(gone)
+                _remove(gone)
+                count, freed = count + 1, freed + bytes_
+        self._clear_abandoned()
+        for lock in (self.folder / "locks").glob("*.lock"):
+            if lock.name != "store.lock":
+                lock.unlink()
         return count, freed
 
     @contextlib.contextmanager
@@ -280,7 +286,10 @@ class Store:
                 _remove(folder)
 
     def _lock_file(self, name: str) -> TextIO:
-        return (self.folder / "locks" / f"{name}.lock").open("a", encoding="utf-8")
+        try:
+            return (self.folder / "locks" / f"{name}.lock").open("a", encoding="utf-8")
+        except OSError as error:
+            raise _store_error(error, self.folder) from error
 
 
 def _run_file(recipe: str, target: str) -> str:

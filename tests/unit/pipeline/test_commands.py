@@ -118,6 +118,42 @@ def test_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
     assert capsys.readouterr().out == "recipe.schema.json\n"
 
 
+def test_schema_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(commands, "ROOT", tmp_path)
+    # In the way, also for root.
+    (tmp_path / "recipe.schema.json").mkdir()
+    monkeypatch.setattr(commands, "SCHEMA_FILE", tmp_path / "recipe.schema.json")
+    assert commands.Schema().execute({}, []) == 1
+    assert capsys.readouterr().err == "ERROR: recipe.schema.json cannot be written: Is a directory\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["recipe.schema.json"]
+
+
+@pytest.mark.parametrize("refused", ["open", "rename"])
+def test_gc_of_a_store_that_cannot_be_written(
+    project: FakeProject,
+    given: Callable[..., None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    refused: str,
+) -> None:
+    project.run()
+    given()
+
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, refused, refuse)
+    code = commands.CollectGarbage().execute({"days": "", "size": "1"}, [])
+    monkeypatch.undo()
+    assert code == 1
+    assert capsys.readouterr().err == (
+        f"ERROR: the artifact store {project.store} cannot be used: Permission denied\n"
+        "set FIRMLINE_STORE to a folder that can be written\n"
+    )
+
+
 def test_doit_finds_them_and_the_task_file(tmp_path: Path) -> None:
     """The real doit with the real pyproject.toml and pipeline/dodo.py."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "FIRMLINE_STORE": str(tmp_path)}
