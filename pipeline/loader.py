@@ -243,6 +243,8 @@ def _check(
         raise sources.error(message, ("abstract",), hint="run one of these, or give a model: model=path/to/x.tflite")
     if recipe.target not in targets:
         message = f"unknown target '{recipe.target}'{did_you_mean(recipe.target, targets)}"
+        if "," in recipe.target:
+            message = f"'{recipe.target}' is several targets; for these a recipe needs a matrix with the axis target"
         raise sources.error(message, ("target",), hint=list_known("targets", targets))
     return LoadedRecipe(recipe, targets[recipe.target], sources)
 
@@ -374,6 +376,9 @@ def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any]) -> t
     if kind == "literal_error":
         expected = detail.get("ctx", {}).get("expected", "")
         choices = [choice.strip("'") for choice in expected.replace(" or ", ", ").split(", ")]
+        if detail["input"] == expected:
+            # `schema: "1"`
+            return f"{where}: should be the number {expected}, is the text '{detail['input']}'", False, ""
         guess = did_you_mean(str(detail["input"]), choices)
         return f"{where}: should be {expected}{_shown_value(detail['input'])}{guess}", False, ""
     if kind in ("tuple_type", "list_type"):

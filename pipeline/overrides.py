@@ -10,6 +10,7 @@ The order above is the order in which they apply.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -46,6 +47,9 @@ def parse_overrides(variables: Mapping[str, str]) -> list[Override]:
         found.append(Override(f"target={variables['target']}", ("target",), variables["target"]))
     if "model" in variables:
         text = variables["model"]
+        if re.match(r"https?:", text.strip()):
+            hint = "give both: set='model={url: \"" + text.strip() + "\", sha256: …}'"
+            raise RecipeError(f"model={text}: a download needs its sha256", hint=hint)
         found.append(Override(f"model={text}", ("model",), model_entry(text)))
     for part in _split(variables.get("set", "")):
         found.append(_assignment(part))

@@ -149,7 +149,7 @@ class Planner:
         except OSError as error:
             reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
             if isinstance(error, IsADirectoryError):
-                reason = "is a folder, not a file"
+                reason = "is a folder, not a file" if (self._root / path).is_dir() else "is not a regular file"
             shown = path.relative_to(self._root) if path.is_relative_to(self._root) else path
             message = f"{kind}: file {shown} {reason}"
             written = next(_paths_to(values, self._root, self._root / path), None)

@@ -174,6 +174,15 @@ recipes/demo.yaml:1:9: schema: should be 1, is 2
             id="version",
         ),
         pytest.param(
+            "schema: 1",
+            'schema: "1"',
+            """\
+recipes/demo.yaml:1:9: schema: should be the number 1, is the text '1'
+    1 | schema: "1"
+      |         ^""",
+            id="version as text",
+        ),
+        pytest.param(
             "name: demo",
             "name: ../demo",
             """\

@@ -70,6 +70,18 @@ target=rv32-rpv: unknown target 'rv32-rpv'; did you mean 'rv32-rvp'?
 known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m4, host""",
         ),
         (
+            {"target": "host,rv32-rvp"},
+            """\
+target=host,rv32-rvp: 'host,rv32-rvp' is several targets; for these a recipe needs a matrix with the axis target
+known targets: rv64-rvp, rv32-rvp, rv64-scalar, rv32-scalar, cortex-m4, host""",
+        ),
+        (
+            {"model": "https://example.com/x.tflite"},
+            """\
+model=https://example.com/x.tflite: a download needs its sha256
+give both: set='model={url: "https://example.com/x.tflite", sha256: …}'""",
+        ),
+        (
             {"set": "stages.emit.unrol=3"},
             "set=stages.emit.unrol=3: unknown key 'unrol'; did you mean 'unroll'?\nknown keys: unroll, rules, window",
         ),
@@ -87,6 +99,12 @@ known stages: import, emit, compile, report""",
 )
 def test_mistake_names_the_override(project: FakeProject, variables: dict[str, str], message: str) -> None:
     assert refused(project, **variables) == message
+
+
+def test_url_as_the_message_says(project: FakeProject) -> None:
+    digest = "0" * 64
+    found = load(project, set=f'model={{url: "https://example.com/x.tflite", sha256: "{digest}"}}').recipe.model
+    assert found.model_dump() == {"url": "https://example.com/x.tflite", "sha256": digest}
 
 
 def test_mistake_beside_an_override_still_shows_the_file(project: FakeProject) -> None:

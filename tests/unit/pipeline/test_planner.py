@@ -69,6 +69,8 @@ def test_missing_file_points_to_the_line_that_names_it(project: FakeProject) -> 
         plan(project, model="gone.tflite")
     with pytest.raises(RecipeError, match="is a folder, not a file"):
         plan(project, model="code")
+    with pytest.raises(RecipeError, match="file /dev/null is not a regular file"):
+        plan(project, model="/dev/null")
 
 
 def test_sources_that_match_nothing_are_a_bug(project: FakeProject) -> None:
