@@ -117,8 +117,9 @@ class MatrixJson(Command):
         names = recipes_given(given) or recipe_names(ROOT)
         given.pop("recipe", None)
         with Workspace() as workspace:
-            loaded = [one for name in names for one in workspace.load(name, given)]
-        pairs = dict.fromkeys((one.recipe.name, one.target.name) for one in loaded)
+            # By the name that was given: of `tiny_matrix:kws-*` a job runs no more than that.
+            loaded = [(name, one) for name in names for one in workspace.load(name, given)]
+        pairs = dict.fromkeys((name, one.target.name) for name, one in loaded)
         print(json.dumps([{"recipe": recipe, "target": target} for recipe, target in pairs]))
         return 0
 

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from pipeline.document import Document, YamlPath, document_of, load_document
 from pipeline.errors import RecipeError, did_you_mean, list_known
-from pipeline.matrix import Matrix, expand
+from pipeline.matrix import Combination, Matrix, expand
 from pipeline.naming import no_such_part
 from pipeline.overrides import Override, apply_overrides, parse_overrides
 from pipeline.recipe import MODEL_SOURCES, RECIPE_NAME, Project, Recipe, recipe_model
@@ -85,7 +85,7 @@ class LoadedRecipe:
     """A checked recipe, its target, and where its values come from.
 
     A sub-recipe of a matrix has its `variant`, the name after the recipe's, and its `labels`: what its value on each
-    axis is called.
+    axis is called; `whole` has the variants of the matrix as it is written, of which these may be a part.
     """
 
     recipe: Recipe
@@ -93,6 +93,7 @@ class LoadedRecipe:
     sources: Sources
     variant: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
+    whole: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -163,13 +164,15 @@ def load_recipes(
         return (_check(replace(read, data=data), given, registry, targets),)
     found = []
     sources = Sources(read.documents, tuple(changes))
-    combinations, given = expand(_check_matrix(matrix, sources, registry), given, _PARAMETERS, sources.error)
+    matrix = _check_matrix(matrix, sources, registry)
+    whole = tuple(one.name for one in expand(matrix, [], _PARAMETERS, sources.error)[0])
+    combinations, given = _on_targets(matrix, given, str(data.get("target")), sources)
     for combination in combinations:
         if not wanted or fnmatchcase(combination.name, wanted):
             values = [point.override() for point in combination.points]
             loaded = _check(replace(read, data=data), [*values, *given], registry, targets, changes)
             labels = {point.key: point.label for point in combination.points}
-            found.append(replace(loaded, variant=combination.name, labels=labels))
+            found.append(replace(loaded, variant=combination.name, labels=labels, whole=whole))
     if not found:
         names = [combination.name for combination in combinations]
         raise no_such_part(str(written), wanted, names, registry)
@@ -247,6 +250,29 @@ def _check(
             message = f"'{recipe.target}' is several targets; for these a recipe needs a matrix with the axis target"
         raise sources.error(message, ("target",), hint=list_known("targets", targets))
     return LoadedRecipe(recipe, targets[recipe.target], sources)
+
+
+def _on_targets(
+    matrix: Mapping[str, Any], given: list[Override], usual: str, sources: Sources
+) -> tuple[list[Combination], list[Override]]:
+    """`expand`; but `target=` selects where the matrix has these targets, also by an entry of `include` alone.
+
+    `usual` is the target of combinations that have none. As new values of the axis, targets of `include` would be
+    combined with all other axes.
+    """
+    wanted = [one for one in given if one.text.startswith("target=")]
+    if wanted:
+        names = {name.strip() for one in wanted for name in str(one.value).split(",") if name.strip()}
+        others = [one for one in given if one not in wanted]
+        combinations, rest = expand(matrix, others, _PARAMETERS, sources.error)
+        # A target that is set= for all has the last word.
+        usual = next((str(one.value) for one in rest if one.path == ("target",)), usual)
+        targets = [
+            next((str(point.value) for point in one.points if point.key == "target"), usual) for one in combinations
+        ]
+        if names <= set(targets):
+            return [one for one, target in zip(combinations, targets, strict=True) if target in names], rest
+    return expand(matrix, given, _PARAMETERS, sources.error)
 
 
 def _check_matrix(matrix: Any, sources: Sources, registry: Registry) -> dict[str, Any]:

@@ -106,11 +106,22 @@ class MatrixRun:
         rows = self.rows()
         table = matrix_table(rows)
         self._folder.mkdir(parents=True, exist_ok=True)
-        content = {"format": FORMAT, "recipe": self.name, "rows": [asdict(row) for row in rows]}
+        part = self._part()
+        content = {"format": FORMAT, "recipe": self.name, "part": part, "rows": [asdict(row) for row in rows]}
         write_whole(self._folder / "matrix.json", json.dumps(content, indent=1) + "\n")
-        write_whole(self._folder / "matrix.md", f"# {self.name}\n\n{markdown(table)}")
+        write_whole(self._folder / "matrix.md", "\n\n".join(filter(None, (f"# {self.name}", part, markdown(table)))))
         display.show(partial(_render, table, self.name))
         display.line(f"{self._shown}/matrix.md, matrix.json")
+
+    def _part(self) -> str:
+        """`3 of the 11 combinations` when this is not the matrix as it is written, else ''."""
+        whole = self._members[0].whole
+        run = [member.variant for member in self._members]
+        same = len(set(run) & set(whole))
+        if same == len(run) == len(whole):
+            return ""
+        others = f", and {len(run) - same} that the recipe does not name" if len(run) > same else ""
+        return f"{same} of the {len(whole)} combinations{others}"
 
     def _error(self, title: str) -> str:
         plan = self._plans.get(title)

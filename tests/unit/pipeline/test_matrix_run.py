@@ -124,11 +124,24 @@ def test_one_sub_recipe_is_shown_as_a_recipe(grid: FakeProject, doit: Doit) -> N
     assert grid.ran() == ["import", "emit"]
 
 
+def part(project: FakeProject) -> str:
+    folder = project.root / "build/grid"
+    found = str(json.loads((folder / "matrix.json").read_text())["part"])
+    page = (folder / "matrix.md").read_text().splitlines()
+    assert page[:2] == ["# grid", ""]
+    assert (page[2:4] == [found, ""]) if found else page[2].startswith("|")
+    return found
+
+
 def test_selection_restricts_the_table(grid: FakeProject, doit: Doit) -> None:
     assert doit("run", "grid:*-rv64-scalar")[0] == 0
     assert [row["name"] for row in rows(grid)] == ["a-rv64-scalar", "b-rv64-scalar"]
-    assert doit("run", "grid", "target=rv32-rvp", "model=b,a")[0] == 0
-    assert [row["name"] for row in rows(grid)] == ["b-rv32-rvp", "a-rv32-rvp"]
+    assert part(grid) == "2 of the 4 combinations"
+    assert doit("run", "grid", "target=rv32-rvp,rv64-rvp", "model=b,a")[0] == 0
+    assert [row["name"] for row in rows(grid)] == ["b-rv32-rvp", "b-rv64-rvp", "a-rv32-rvp", "a-rv64-rvp"]
+    assert part(grid) == "2 of the 4 combinations, and 2 that the recipe does not name"
+    assert doit("run", "grid")[0] == 0
+    assert part(grid) == ""
 
 
 def test_list(grid: FakeProject, doit: Doit) -> None:
@@ -167,6 +180,38 @@ def test_explain_and_matrix_json(
         {"recipe": "grid", "target": "rv64-rvp"},
         {"recipe": "grid", "target": "rv64-scalar"},
     ]
+
+
+def test_jobs_of_matrix_json_run_each_sub_recipe_once(
+    grid: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # On a target that is not on the axis; without a target, so on the recipe's; and one that joins a column.
+    grid.recipe(
+        MATRIX
+        + """\
+  include:
+    - {model: a, target: host, stages.compile.opt: O3}
+    - {model: {file: model.txt}}
+    - {model: b, target: rv64-rvp, stages.compile.opt: O3}
+target: cortex-m4
+""",
+        "grid",
+    )
+    monkeypatch.setattr(commands, "ROOT", grid.root)
+    monkeypatch.setattr(commands, "Workspace", grid.workspace)
+
+    def titles(recipe: str, **variables: str) -> list[str]:
+        with grid.workspace() as workspace:
+            return [f"{one.title} on {one.target.name}" for one in workspace.load(recipe, variables)]
+
+    for recipe, count in (("grid", 6), ("grid:a-*", 3)):
+        monkeypatch.setattr("doit.doit_cmd._CMDLINE_VARS", {"recipe": recipe})
+        assert commands.MatrixJson().execute({}, []) == 0
+        jobs = json.loads(capsys.readouterr().out)
+        run = [title for job in jobs for title in titles(job["recipe"], target=job["target"])]
+        assert sorted(run) == sorted(titles(recipe)) and len(run) == count
+    assert titles("grid", target="host") == ["grid:a-host-opt_O3 on host"]
+    assert titles("grid", target="rv32-rvp")[:2] == ["grid:a-rv32-rvp on rv32-rvp", "grid:b-rv32-rvp on rv32-rvp"]
 
 
 def test_the_tiny_matrix_has_every_target_of_the_project(doit: Doit) -> None:
