@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from pipeline.document import Document, YamlPath, document_of, load_document
 from pipeline.errors import RecipeError, did_you_mean, list_known
-from pipeline.matrix import Combination, Matrix, expand
+from pipeline.matrix import Matrix, expand, select
 from pipeline.naming import no_such_part
 from pipeline.overrides import Override, apply_overrides, parse_overrides
 from pipeline.recipe import MODEL_SOURCES, RECIPE_NAME, Project, Recipe, recipe_model
@@ -166,7 +166,7 @@ def load_recipes(
     sources = Sources(read.documents, tuple(changes))
     matrix = _check_matrix(matrix, sources, registry)
     whole = tuple(one.name for one in expand(matrix, [], _PARAMETERS, sources.error)[0])
-    combinations, given = _on_targets(matrix, given, str(data.get("target")), sources)
+    combinations, given = select(matrix, given, str(data.get("target")), _PARAMETERS, sources.error)
     for combination in combinations:
         if not wanted or fnmatchcase(combination.name, wanted):
             values = [point.override() for point in combination.points]
@@ -250,29 +250,6 @@ def _check(
             message = f"'{recipe.target}' is several targets; for these a recipe needs a matrix with the axis target"
         raise sources.error(message, ("target",), hint=list_known("targets", targets))
     return LoadedRecipe(recipe, targets[recipe.target], sources)
-
-
-def _on_targets(
-    matrix: Mapping[str, Any], given: list[Override], usual: str, sources: Sources
-) -> tuple[list[Combination], list[Override]]:
-    """`expand`; but `target=` selects where the matrix has these targets, also by an entry of `include` alone.
-
-    `usual` is the target of combinations that have none. As new values of the axis, targets of `include` would be
-    combined with all other axes.
-    """
-    wanted = [one for one in given if one.text.startswith("target=")]
-    if wanted:
-        names = {name.strip() for one in wanted for name in str(one.value).split(",") if name.strip()}
-        others = [one for one in given if one not in wanted]
-        combinations, rest = expand(matrix, others, _PARAMETERS, sources.error)
-        # A target that is set= for all has the last word.
-        usual = next((str(one.value) for one in rest if one.path == ("target",)), usual)
-        targets = [
-            next((str(point.value) for point in one.points if point.key == "target"), usual) for one in combinations
-        ]
-        if names <= set(targets):
-            return [one for one, target in zip(combinations, targets, strict=True) if target in names], rest
-    return expand(matrix, given, _PARAMETERS, sources.error)
 
 
 def _check_matrix(matrix: Any, sources: Sources, registry: Registry) -> dict[str, Any]:

@@ -132,6 +132,29 @@ def expand(
     return found, rest
 
 
+def select(
+    matrix: Mapping[str, Any], given: Sequence[Override], usual: str, fields: Sequence[str], error: Locator
+) -> tuple[list[Combination], list[Override]]:
+    """`expand`; but `target=` selects where the matrix has these targets, also by an entry of `include` alone.
+
+    `usual` is the target of combinations that have none. As new values of the axis, targets of `include` would be
+    combined with all other axes.
+    """
+    wanted = [one for one in given if one.text.startswith("target=")]
+    if wanted:
+        names = {name.strip() for one in wanted for name in str(one.value).split(",") if name.strip()}
+        others = [one for one in given if one not in wanted]
+        combinations, rest = expand(matrix, others, fields, error)
+        # A target that is set= for all has the last word.
+        usual = next((str(one.value) for one in rest if one.path == ("target",)), usual)
+        targets = [
+            next((str(point.value) for point in one.points if point.key == "target"), usual) for one in combinations
+        ]
+        if names <= set(targets):
+            return [one for one, target in zip(combinations, targets, strict=True) if target in names], rest
+    return expand(matrix, given, fields, error)
+
+
 def _combinations(
     axes: Mapping[str, tuple[Point, ...]],
     excluded: Sequence[Mapping[str, str | Any]],
