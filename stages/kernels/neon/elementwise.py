@@ -31,8 +31,8 @@ class Add(NeonKernel):
 
     def why_not_planar(self, view: LayerView) -> str:
         """Any layout will do, if all tensors have the same."""
-        layouts = {tensor.layout for tensor in (*view.inputs, *view.outputs)}
-        return f"layouts {' and '.join(sorted(layouts))} differ" if len(layouts) > 1 else ""
+        planar = {tensor.layout == "NCHW" for tensor in (*view.inputs, *view.outputs)}
+        return "NHWC and NCHW tensors in one layer" if len(planar) > 1 else ""
 
     def why_not_layer(self, view: LayerView) -> str:
         op, out = view.op, view.outputs[0]

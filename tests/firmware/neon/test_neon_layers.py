@@ -135,3 +135,18 @@ def test_the_largest_products(kernel: str, depth: int) -> None:
     arrays[name["shift"]] = np.full(9, -14, np.int32)
     lowest = replace(view, arrays=arrays)
     check([replace(case(kernel, lowest, draw), inputs=[np.full(lowest.inputs[0].shape, -128, np.int8)])])
+
+
+def test_an_addition_reads_a_model_input_whose_layout_has_no_name() -> None:
+    """`''` is NHWC; only planes are another order of elements."""
+    kernel, target = KERNELS["neon.add"], load_target("aarch64")
+    view = layers.add(Draw(3), 64)
+    four = {name: tensor.model_copy(update={"shape": (1, 4, 4, 4)}) for name, tensor in view.tensors.items()}
+
+    def with_layouts(**layouts: str) -> LayerView:
+        changed = {name: four[name].model_copy(update={"layout": layout}) for name, layout in layouts.items()}
+        return replace(view, tensors=four | changed)
+
+    assert kernel.why_not(with_layouts(x1="NHWC", y="NHWC"), target) == ""
+    assert kernel.why_not(with_layouts(x0="NCHW", x1="NCHW", y="NCHW"), target) == ""
+    assert "NCHW" in kernel.why_not(with_layouts(x0="NCHW", y="NHWC"), target)
