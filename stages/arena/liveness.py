@@ -2,7 +2,7 @@
 
 Time is the layer's index. A graph input is alive from layer 0 (it is filled before the run), a graph output to the last
 layer, any other tensor from the layer that writes it to the last that reads it; scratch lives for its layer only.
-Tensors that share memory (`alias_of`: reshape, squeeze; or an in-place layer) are one buffer.
+Tensors that share memory (`alias_of`, or an in-place layer) are one buffer, alive while any of them is.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from stages.arena.planner import Buffer
-from stages.graph import Graph, Layer, Tensor
+from stages.graph import Graph, Layer, Tensor, place
 
 
 @dataclass(frozen=True)
 class Liveness:
     """`buffers` to plan; `home` maps each tensor in the arena to its buffer's name (a constant tensor has none).
 
-    `in_place` are the indices of layers whose output overlays an input: layer index -> input number.
+    `offset` is where each of these tensors begins in its buffer, in bytes. `in_place` are the indices of layers whose
+    output overlays an input: layer index -> input number.
     """
 
     buffers: tuple[Buffer, ...]
     home: Mapping[str, str]
+    offset: Mapping[str, int]
     in_place: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -39,8 +41,8 @@ def liveness(
     scratch      bytes by name for each layer index
     may_overlay  indices of layers whose kernel may write its output over an input (`Kernel.overlays`)
     """
-    home = {name: _root(graph, name) for name, tensor in graph.tensors.items() if not tensor.constant}
-    home = {name: root for name, root in home.items() if not graph.tensors[root].constant}
+    places = {name: place(graph.tensors, name) for name, tensor in graph.tensors.items() if not tensor.constant}
+    home = {name: root for name, (root, _) in places.items() if not graph.tensors[root].constant}
     first, last = _spans(graph, home)
     in_place: dict[int, int] = {}
     for layer in graph.layers:
@@ -60,18 +62,8 @@ def liveness(
         for index, sizes in sorted((scratch or {}).items())
         for name, count in sizes.items()
     ]
-    return Liveness(tuple(tensors + extra), {n: r for n, r in home.items() if r in first}, in_place)
-
-
-def _root(graph: Graph, name: str) -> str:
-    """The tensor at the end of the chain of aliases."""
-    seen = {name}
-    while (target := graph.tensors[name].alias_of) is not None:
-        if target in seen:
-            raise ValueError(f"tensor {name} is an alias of itself")
-        seen.add(target)
-        name = target
-    return name
+    home = {name: root for name, root in home.items() if root in first}
+    return Liveness(tuple(tensors + extra), home, {name: places[name][1] for name in home}, in_place)
 
 
 def _spans(graph: Graph, home: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
@@ -100,16 +92,17 @@ def _dying_input(
 ) -> int | None:
     """Number of the input whose memory the only output may take, None if there is none.
 
-    It has the output's size and order of elements, and is not needed after this layer.
+    It has the output's size and order of elements, and is not needed after this layer. Parts of larger tensors stay
+    where they are, both as input and as output.
     """
     if len(layer.outputs) != 1:
         return None
     out = home[layer.outputs[0]]
-    if first[out] != layer.index:
+    if first[out] != layer.index or _is_part(graph, layer.outputs[0]):
         return None
     kept = {home[name] for name in graph.outputs if name in home}
     for number, name in enumerate(layer.inputs):
-        if name not in home or home[name] == out or home[name] in kept:
+        if name not in home or home[name] == out or home[name] in kept or _is_part(graph, name):
             continue
         if _same_place(graph.tensors[name], graph.tensors[layer.outputs[0]]) and last[home[name]] == layer.index:
             return number
@@ -119,3 +112,9 @@ def _dying_input(
 def _same_place(one: Tensor, other: Tensor) -> bool:
     """Whether element i of both lies at the same byte (planes of one channel or one pixel are not told apart)."""
     return one.bytes == other.bytes and (one.layout == "NCHW") == (other.layout == "NCHW")
+
+
+def _is_part(graph: Graph, name: str) -> bool:
+    """Whether the tensor's memory is a part of a larger tensor's."""
+    root, _ = place(graph.tensors, name)
+    return graph.tensors[root].bytes != graph.tensors[name].bytes

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.kernels import registry
-from stages.tensorize.build import renames_only
 from stages.tensorize.costs import estimated, signature, variant
+from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:
     from stages.graph import Graph, LayerView

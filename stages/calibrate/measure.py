@@ -21,7 +21,7 @@ from stages.calibrate.cases import Room, room_for, room_of
 from stages.compile.firmware import compile_firmware
 from stages.emit import EmitConfig
 from stages.emit.build import emit
-from stages.graph import Graph, Tensor
+from stages.graph import Graph, place
 from stages.reference.integer import run_layer, to_logical, to_physical
 from stages.simulate.firmware import run_firmware
 from stages.tensorize import LayerMatch, TensorizeConfig, TensorizeRule
@@ -124,9 +124,9 @@ def joined(cases: Sequence[Case]) -> Graph:
         names = {name: f"case{index}.{name}" for name in (*layer.inputs, *layer.outputs)}
         for old, new in names.items():
             tensor = case.view.tensors[old]
-            root = _root(case, tensor)
+            root = case.view.tensors[place(case.view.tensors, old)[0]]
             graph.tensors[new] = tensor.model_copy(
-                update={"name": new, "alias_of": None, "tflite_index": None, "constant": root.constant}
+                update={"name": new, "alias_of": None, "offset": 0, "tflite_index": None, "constant": root.constant}
             )
             if root.constant:
                 graph.constants[new] = case.view.arrays[root.name].reshape(tensor.physical_shape)
@@ -148,13 +148,6 @@ def joined(cases: Sequence[Case]) -> Graph:
             )
         )
     return graph
-
-
-def _root(case: Case, tensor: Tensor) -> Tensor:
-    """The tensor whose memory this one shares, through all aliases."""
-    while tensor.alias_of is not None:
-        tensor = case.view.tensors[tensor.alias_of]
-    return tensor
 
 
 def _inputs(graph: Graph) -> dict[str, NDArray[np.generic]]:

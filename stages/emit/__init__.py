@@ -24,7 +24,7 @@ class EmitConfig(StageConfig):
 
     prefix: str = Field(default=DEFAULT_PREFIX, pattern=r"^[a-z][a-z0-9_]*$")
     weights: Literal["incbin", "c"] = "incbin"
-    alignment: Literal[4, 8, 16, 32, 64] = Field(default=16)
+    alignment: Literal[8, 16, 32, 64] = Field(default=16)
     arena_limit: Size | None = None
 
 

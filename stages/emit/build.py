@@ -14,10 +14,10 @@ from stages.emit import DEFAULT_PREFIX
 from stages.emit.functions import layer_functions
 from stages.emit.kernel_sources import ROOT, copy_kernels
 from stages.emit.lower import to_c
-from stages.emit.model import Model, constant_root
+from stages.emit.model import Model
 from stages.emit.render import render
 from stages.emit.weights import lay_out
-from stages.graph import Graph
+from stages.graph import Graph, place
 from stages.tensorize import build as tensorized
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _constants(graph: Graph, made: Tensorized) -> dict[str, np.ndarray]:
     found = {key: made.weights[key] for layer in made.plan.layers for key in layer.constants.values()}
     for layer in graph.layers:
         for name in layer.inputs:
-            root = constant_root(graph, name)
+            root, _ = place(graph.tensors, name)
             if graph.tensors[root].constant:
                 found[root] = graph.constants[root]
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stages.arena.liveness import scratch_name
+from stages.graph import place
 
 if TYPE_CHECKING:
     from stages.arena import Liveness, Plan
@@ -35,7 +36,7 @@ class Model:
 
     def offset(self, tensor: str) -> int:
         """Bytes from the arena's start. Raises KeyError for a constant tensor."""
-        return self.arena.offsets[self.lives.home[tensor]]
+        return self.arena.offsets[self.lives.home[tensor]] + self.lives.offset[tensor]
 
     def argument(self, layer: int, role: str) -> str:
         """What model.c passes for a parameter: `at(64)` or `weight(128)`."""
@@ -49,11 +50,5 @@ class Model:
         name = names[int(key)]
         if name in self.lives.home:
             return f"at({self.offset(name)})"
-        return f"weight({self.weights.offsets[constant_root(self.graph, name)]})"
-
-
-def constant_root(graph: Graph, name: str) -> str:
-    """The constant behind a constant tensor, through its aliases."""
-    while (target := graph.tensors[name].alias_of) is not None:
-        name = target
-    return name
+        root, start = place(self.graph.tensors, name)
+        return f"weight({self.weights.offsets[root] + start})"

@@ -25,7 +25,7 @@ from stages.graph.ops import (
     Requantize,
     Softmax,
 )
-from stages.graph.tensor import Quant, Tensor
+from stages.graph.tensor import Quant, Tensor, place
 
 __all__ = [
     "Activation",
@@ -50,4 +50,5 @@ __all__ = [
     "Requantize",
     "Softmax",
     "Tensor",
+    "place",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Literal
 
@@ -26,6 +27,9 @@ class Tensor(BaseModel):
     layout        '' or 'NHWC': as `shape`; 'NCHW': planar, physical shape is (N, C, H, W). Only 4-D tensors have one.
     tflite_index  index of the equal tensor in the imported file, or None for one that exists only here
     constant      the data is in the graph's constants under `name` (physical order)
+    alias_of      the tensor this one shares memory with: what a reshape reads, what a slice is cut from, what a joined
+                  tensor is a piece of
+    offset        bytes from that tensor's start to this one's
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -36,7 +40,8 @@ class Tensor(BaseModel):
     quant: Quant | None = None
     tflite_index: int | None = None
     constant: bool = False
-    alias_of: str | None = Field(default=None, description="shares memory with this tensor (reshape, squeeze)")
+    alias_of: str | None = None
+    offset: int = Field(default=0, ge=0)
 
     @property
     def elements(self) -> int:
@@ -66,3 +71,15 @@ class Tensor(BaseModel):
     def zero_point(self) -> int:
         """The per-tensor zero point, 0 for a tensor without quantization."""
         return self.quant.zero_point[0] if self.quant is not None else 0
+
+
+def place(tensors: Mapping[str, Tensor], name: str) -> tuple[str, int]:
+    """The tensor at the end of the chain of aliases, and the bytes from its start. Raises ValueError for a circle."""
+    seen, offset = {name}, 0
+    while (target := tensors[name].alias_of) is not None:
+        if target in seen:
+            raise ValueError(f"tensor {name} is an alias of itself")
+        seen.add(target)
+        offset += tensors[name].offset
+        name = target
+    return name, offset

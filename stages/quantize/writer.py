@@ -29,7 +29,13 @@ class GraphWriter:
 
     def intermediate(self, tensor: Tensor, suffix: str, quant: Quant | None) -> Tensor:
         """A new tensor like `tensor` that the imported file does not have."""
-        fields = {"name": f"{tensor.name}/{suffix}", "quant": quant, "tflite_index": None, "alias_of": None}
+        fields = {
+            "name": f"{tensor.name}/{suffix}",
+            "quant": quant,
+            "tflite_index": None,
+            "alias_of": None,
+            "offset": 0,
+        }
         return self.tensor(tensor.model_copy(update=fields))
 
     def constant_tensor(self, name: str, values: Array, quant: Quant | None, layout: str = "") -> Tensor:

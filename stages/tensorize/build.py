@@ -16,6 +16,7 @@ from stages.tensorize.memory import ArenaBound
 from stages.tensorize.plan import LayerPlan, Step, TensorizePlan
 from stages.tensorize.schedule import schedule
 from stages.tensorize.select import choose, unused_rules
+from stages.tensorize.sharing import renames_only, share
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,12 +42,13 @@ class Tensorized:
 def tensorize(job: Job[TensorizeConfig]) -> None:
     """Writes the stage's artifact into the job's folder."""
     source = job.inputs["quantize"]
-    graph = Graph.load(source)
+    kernels = registry.kernels(job.target.kernels).values()
+    graph = share(Graph.load(source), kernels)
     made = tensorize_graph(
         graph,
         job.target,
         job.config,
-        registry.kernels(job.target.kernels).values(),
+        kernels,
         costs=CostTable.read(job.files["costs"]) if "costs" in job.files else CostTable(),
         float_module=_float_module(source),
         progress=job.progress,
@@ -81,7 +83,7 @@ def tensorize_graph(
             progress(f"layer {layer.index} {layer.kind}", layer.index / len(graph.layers))
         view = graph.view(layer)
         if renames_only(graph, layer):
-            plans.append(_plan(layer, kernel="alias", why="shares memory with its input"))
+            plans.append(_plan(layer, kernel="alias", why="input and output share memory"))
         elif layer.op.op == "float":
             plans.append(_float_layer(layer, float_module, made))
         else:
@@ -109,18 +111,6 @@ def _outdated(
         return ()
     which = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} changed since measured"
     return (f"{which}, so costs are estimated: doit calibrate target={target.name}",)
-
-
-def renames_only(graph: Graph, layer: Layer) -> bool:
-    """Whether every output shares memory with an input, so that nothing has to be computed."""
-
-    def root(name: str) -> str:
-        while (target := graph.tensors[name].alias_of) is not None:
-            name = target
-        return name
-
-    inputs = {root(name) for name in layer.inputs}
-    return all(graph.tensors[name].alias_of is not None and root(name) in inputs for name in layer.outputs)
 
 
 def function_name(layer: Layer) -> str:

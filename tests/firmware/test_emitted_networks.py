@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stages.models.builder import ModelBuilder, Tensor
 from stages.models.resolve import resolve
-from stages.models.spec import OpModel, ZooModel
+from stages.models.spec import FileModel, OpModel, ZooModel
 from stages.reference import Reference
 from tests.support.emitted import run_emitted, target_named
 from tests.support.stages_run import run_stages
@@ -75,3 +76,49 @@ def test_float32_networks_are_close_to_litert(tmp_path: Path) -> None:
     x = np.random.default_rng(3).uniform(-1, 1, reference.inputs[0].shape).astype(np.float32)
     (found,) = run_emitted(artifacts["emit"], chosen, [[x]], flags=("-O2",))
     np.testing.assert_allclose(found.outputs[0], reference.run([x])[0], rtol=1e-4)
+
+
+def heads() -> bytes:
+    """What detection networks end with: boxes of two scales joined, scores of flat features, a slice of the result.
+
+    The last boxes begin at a byte that is not aligned, so that they are copied while the others lie in place.
+    """
+    rng, b = np.random.default_rng(8), ModelBuilder()
+    x = b.input("x", (1, 6, 6, 4), "int8", 0.05, 3)
+
+    def conv(y: Tensor, channels: int, stride: int) -> Tensor:
+        shape = (channels, 3, 3, y.shape[3])
+        values, bias = (
+            rng.integers(-127, 128, shape).astype(np.int8),
+            rng.integers(-900, 900, channels).astype(np.int32),
+        )
+        return b.conv2d(y, values, bias, weight_scale=0.01, stride=(stride, stride), out=(0.1, -5))
+
+    first = conv(x, 4, 1)
+    second = conv(first, 8, 2)
+    third = conv(second, 4, 2)
+    boxes = [b.reshape(y, (1, -1, 4)) for y in (first, second, third)]
+    joined = b.concatenation(boxes, 1)
+    b.output(joined, b.relu6(b.slice(joined, (0, 36, 0), (1, 18, 4))), *b.split(second, 3, 1))
+    return b.build()
+
+
+@pytest.mark.parametrize("target", ["host", "rv64-rvp", "cortex-m55"])
+def test_tensors_that_are_parts_of_others(tmp_path: Path, target: str) -> None:
+    data, chosen = heads(), target_named(target)
+    (tmp_path / "heads.tflite").write_bytes(data)
+    artifacts = run_stages(FileModel(file=str(tmp_path / "heads.tflite")), chosen, tmp_path / "run")
+    plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
+    assert sum(layer["kernel"] == "alias" and layer["op"] in ("slice", "split") for layer in plan["layers"]) == 3
+    source = (artifacts["emit"] / "src" / "layers.c").read_text()
+    joining = source[source.index("_concatenation(") :].split("}", 1)[0]
+    assert "input2" in joining and "input1" not in joining.replace("input2", "")
+    reference = Reference(data)
+    inputs = some_inputs(reference, 4)
+    (found,) = run_emitted(artifacts["emit"], chosen, [inputs])
+    for expected, output in zip(reference.run(inputs), found.outputs, strict=True):
+        np.testing.assert_array_equal(output, expected)
+    for trace in json.loads((artifacts["emit"] / "model.json").read_text())["traces"]:
+        np.testing.assert_array_equal(
+            found.traces[trace["tensor"]], reference.tensor(trace["tflite_index"]), str(trace)
+        )

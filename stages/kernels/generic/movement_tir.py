@@ -8,32 +8,36 @@ from typing import TYPE_CHECKING, Any
 from tvm import tirx
 
 from stages.graph.tensor import ITEM_BYTES
-from stages.kernels.generic.movement import Copy
+from stages.kernels.generic.movement import Copy, CopyParams
 from stages.kernels.tir.block import Block, Function, Operand, loop, store
-from stages.kernels.tir.strides import offset
+from stages.kernels.tir.strides import Axis, offset
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
+    from stages.targets.spec import Target
 
 
-def copies(view: LayerView, wanted: Sequence[Copy], fill: int | None) -> Lowering:
+def copies(view: LayerView, wanted: Sequence[Copy], fill: int | None, params: CopyParams, target: Target) -> Lowering:
     """The copies one after the other; with `fill`, the output holds that value before."""
     y = view.outputs[0]
     item_bytes = ITEM_BYTES[y.dtype]
     with Function(view.layer.kind) as f:
-        inputs = [f.input(i, (x.elements,), x.dtype) for i, x in enumerate(view.inputs)]
+        used = {copy.source for copy in wanted}
+        inputs = {i: f.input(i, (x.elements,), x.dtype) for i, x in enumerate(view.inputs) if i in used}
         out = f.output(0, (y.elements,), y.dtype)
         if fill is not None:
             f.place(_fill(y.elements, y.dtype, fill, item_bytes), y=out)
         for number, copy in enumerate(wanted):
-            block = _run(f"copy{number}", copy, y.dtype, item_bytes)
-            outer = copy.axes[:-1]
-            low = _lowest(copy)
+            word_bytes = copy.word_bytes(item_bytes, target) if params.by == "words" else 0
+            if word_bytes:
+                outer, block = copy.axes[:-2], _rows(f"copy{number}", copy, y.dtype, item_bytes, word_bytes)
+            else:
+                outer, block = copy.axes[:-1], _run(f"copy{number}", copy, y.dtype, item_bytes)
             with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as at:
-                source = offset(at, outer, 1) + copy.source_offset + low
-                target = offset(at, outer, 0) + copy.target_offset
-                f.place(block, x=(inputs[copy.source], source), y=(out, target))
+                first = offset(at, outer, 1) + copy.source_offset + _lowest(copy)
+                place = offset(at, outer, 0) + copy.target_offset
+                f.place(block, x=(inputs[copy.source], first), y=(out, place))
     return f.lowering()
 
 
@@ -68,6 +72,23 @@ def resize(view: LayerView) -> Lowering:
         target = f.output(0, y.physical_shape, y.dtype)
         f.place(Block("resize", operands, meaning), x=source, rows=rows, columns=columns, y=target)
     return f.lowering()
+
+
+def _rows(name: str, copy: Copy, dtype: str, item_bytes: int, word_bytes: int) -> Block:
+    """y[i * step + j] = x[i * step + j] along the two innermost axes, by words."""
+    row = copy.axes[-2] if len(copy.axes) > 1 else Axis(1, (0, 0))
+    run, (into, out_of) = copy.axes[-1].extent, row.strides
+
+    def meaning(b: Any) -> None:
+        with loop(("i", row.extent), ("j", run)) as (i, j):
+            store(b.y, b.x[i * out_of + j], i * into + j)
+
+    operands = (
+        Operand("x", ((row.extent - 1) * out_of + run,), dtype),
+        Operand("y", ((row.extent - 1) * into + run,), dtype, "w"),
+    )
+    amounts = (row.extent, run * item_bytes // word_bytes, into * item_bytes, out_of * item_bytes)
+    return Block(name, operands, meaning, f"fl_copy_rows_{8 * word_bytes}", lambda b: [b.y, b.x, *amounts])
 
 
 def _run(name: str, copy: Copy, dtype: str, item_bytes: int) -> Block:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from stages.graph import LayerView, Move, Op
+from stages.graph.tensor import ITEM_BYTES
 from stages.kernels.generic.convolution import ConvParams
 from stages.kernels.generic.parameters import FIELDS
 from stages.kernels.kernel import Kernel
@@ -74,6 +75,27 @@ def test_c_and_tir_equal_the_reference(make: Callable[[Draw], LayerView], dtype:
         [case(make, seed, dtype) for seed in range(10)]
         + [case(make, seed, dtype, tensorized=False) for seed in range(20, 24)]
     )
+
+
+@pytest.mark.parametrize("make", [layers.concatenation, layers.move], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("target", ["host", "rv32-scalar"])
+def test_copies_by_words(make: Callable[[Draw], LayerView], target: str) -> None:
+    """Rows of 32-bit and 64-bit words, of 8-bit and of 32-bit elements, beside copies that only bytes can do."""
+    chosen = target_named(target)
+    drawn = [case(make, seed, "int8") for seed in range(100)]
+    cases = [
+        replace(one, params=params, target=chosen)
+        for one in drawn
+        for params in one.kernel.candidates(one.view, chosen)[1:]
+    ]
+    assert len(cases) >= 20
+    check(cases)
+    sizes = {
+        copy.word_bytes(ITEM_BYTES[one.view.outputs[0].dtype], chosen)
+        for one in cases
+        for copy in one.kernel.copies(one.view)  # type: ignore[attr-defined]
+    }
+    assert sizes >= ({4, 8} if chosen.word_bits == 64 else {4})
 
 
 @pytest.mark.parametrize("layouts", LAYOUTS, ids="->".join)

@@ -1,0 +1,12 @@
+/* Copies of rows by whole words, independent of how the C library's memcpy was built (some copy byte by byte). */
+#ifndef FIRMLINE_COPY_H
+#define FIRMLINE_COPY_H
+
+#include <stdint.h>
+
+/* `rows` rows of `words` words; each begins `to_step` (from_step) bytes after the one before. Addresses and steps are
+ * multiples of the word. */
+void fl_copy_rows_32(void *to, const void *from, int32_t rows, int32_t words, int32_t to_step, int32_t from_step);
+void fl_copy_rows_64(void *to, const void *from, int32_t rows, int32_t words, int32_t to_step, int32_t from_step);
+
+#endif
