@@ -33,6 +33,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from stages.kernels.eight_bit import Range
@@ -113,12 +115,21 @@ def gemm_params(
     A block is short when every channel in it can be; the first rounder of a wide block carries a mark in its sign (that
     of the register: the upper lane on RV64).
     """
-    short, wide = (by_block(values, word_bits, blocks) for values in (rounder.short, rounder.wide))
+    return _block_params(bias, multiplier, rounder, lambda values: by_block(values, word_bits, blocks))
+
+
+def _block_params(
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    arrange: Callable[[NDArray[np.int64]], NDArray[np.int64]],
+) -> NDArray[np.int32]:
+    """int32 [blocks, 3, registers, lanes] of bias, multiplier, rounder; `arrange` lays channels out in blocks."""
+    short, wide = arrange(rounder.short), arrange(rounder.wide)
     is_wide = np.any(short < 0, axis=(1, 2))
     p = np.where(is_wide[:, None, None], wide, short)
     p[is_wide, 0, -1] += WIDE_MARK
-    parts = [*(by_block(values, word_bits, blocks) for values in (bias, multiplier.astype(np.int64))), p]
-    return np.stack(parts, axis=1).astype(np.int32)
+    return np.stack([arrange(bias), arrange(multiplier.astype(np.int64)), p], axis=1).astype(np.int32)
 
 
 def gemm_weights(weights: NDArray[np.int8], zero_point: int, run: int, word_bits: int, blocks: int) -> NDArray[np.int8]:
@@ -137,6 +148,38 @@ def gemm_weights(weights: NDArray[np.int8], zero_point: int, run: int, word_bits
     padded[:channels, :, :run] = weights.reshape(channels, runs, run)
     split = padded.reshape(blocks, lane_count, 4, chunks, 4)[:, :, COLUMN_CHANNEL]
     return np.ascontiguousarray(split.transpose(0, 3, 2, 1, 4))
+
+
+def unit_groups(units: int) -> list[int]:
+    """Sizes of the groups of units that dot_rows.S computes at a time."""
+    return [8] * (units // 8) + [size for size in (units & 4, units & 3) if size]
+
+
+def rows_params(
+    bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, word_bits: int
+) -> NDArray[np.int32]:
+    """params of dot_rows.S: int32 [quads, 3, 4] of bias, multiplier, rounder, units in order, zeros behind the last.
+
+    A quad is short or wide as a whole; the last lane of its first register of rounders carries the mark.
+    """
+
+    def arrange(values: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.pad(values, (0, -len(values) % 4)).reshape(-1, 4 // lanes(word_bits), lanes(word_bits))
+
+    return _block_params(bias, multiplier, rounder, arrange).reshape(-1, 3, 4)
+
+
+def rows_weights(weights: NDArray[np.int8], zero_point: int, word_bits: int) -> NDArray[np.int8]:
+    """int8 [units, depth] -> [units * steps * 4 * lanes]: each group of units as [steps, units, 4 * lanes].
+
+    Behind the depth stands the zero point: what lies behind the end of the activations counts nothing.
+    """
+    units, depth = weights.shape
+    register = 4 * lanes(word_bits)
+    padded = np.pad(weights, ((0, 0), (0, -depth % register)), constant_values=zero_point)
+    steps = padded.reshape(units, -1, register)
+    groups = np.split(steps, np.cumsum(unit_groups(units))[:-1])
+    return np.concatenate([group.transpose(1, 0, 2).reshape(-1) for group in groups])
 
 
 def direct_params(

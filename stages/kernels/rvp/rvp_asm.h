@@ -113,6 +113,11 @@
     .insn r 0x33, 4, 0x04, \rd, \low, \high
 .endm
 
+/* The high halves of the registers, side by side. */
+.macro packu rd, low, high
+    .insn r 0x33, 4, 0x24, \rd, \low, \high
+.endm
+
 /* The low word into every word. */
 .macro pack_all rd
 #if __riscv_xlen == 64

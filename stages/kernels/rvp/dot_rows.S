@@ -1,0 +1,394 @@
+/* One row times any number of units, with the lanes along the depth, requantized to 8 bits: fully connected layers with a
+ * batch of one. RV64 and RV32, P 0.9.11.
+ *
+ *   void rvp_dot_rows_{s8,u8}[s](const void *x, const int8_t *weights, const int32_t *params, void *out,
+ *                                int steps, int units, int clip, int weight_zero_point);
+ *
+ * A step is one register of x: 4 * LANES consecutive k.
+ *
+ *   x        `steps` registers, read in place; what the last one holds behind the end of the row counts nothing
+ *   weights  groups of 8 units, then one of 4 and one of 1 to 3 if so many are left. A group is [steps][units of the
+ *            group] registers: 4 * LANES weights of one unit; behind the row's end stands the zero point
+ *   params   [quads][3][4] int32: bias (zero points folded in), multiplier, rounder (packing.py) of four units
+ *   out      one byte for each unit, four at once
+ *   clip     as in gemm_s8.S
+ *
+ * s8 and u8 is the type of x; the s variants round once instead of twice.
+ *
+ * Register blocking, one step: 1 + n loads for n smaqa, each 4 * LANES MACs.
+ *
+ *         w0   w1   w2   w3   w0   w1   w2   w3     <- one register of each unit: 8 loads; 4, 3, 2 or 1 in the last groups
+ *     x | A0   A1   A2   A3   B0   B1   B2   B3     1 load, 8 smaqa
+ *
+ * An accumulator starts with the bias in its lower lane; its lanes are added at the end:
+ *
+ *     A0 = | sum of k % 8 in 4 ... 7 | sum of k % 8 in 0 ... 3 + bias |      A0 + A1 -> | A1 | A0 |   (RV64)
+ *
+ * The loop over steps is unrolled by UNROLL and entered in the middle, so that any number of steps costs the same.
+ */
+#include "rvp_asm.h"
+
+#define UNROLL 8
+#define QUAD_BYTES 48                 /* of params */
+
+#define at a0                         /* walks over x */
+#define weights a1
+#define params a2
+#define out a3
+#define skipped a4                    /* steps that the entry skips */
+#define units a5
+#define zero a6
+#define offset a7                     /* what the weights' zero point adds to each unit, in every lane */
+#define x ra
+
+#define A t0, t1, t2, t3
+#define B t4, t5, t6, s0
+#define w0 s1
+#define w1 s2
+#define w2 s3
+#define w3 s4
+#define start s5                      /* x, minus the steps that the entry skips */
+#define end s6
+#define odd_bytes s7
+#define clamps s8
+
+#define FRAME(slot) ((slot) * REGISTER_BYTES)
+#define LOWEST FRAME(10)
+#define HIGHEST FRAME(11)
+#define FLIP FRAME(12)
+#define FRAME_BYTES ((FRAME(13) + 15) & ~15)
+
+.macro load_bias rd, number
+#if __riscv_xlen == 64
+    lwu \rd, (\number) / 4 * QUAD_BYTES + (\number) % 4 * 4(params)
+#else
+    lw \rd, (\number) / 4 * QUAD_BYTES + (\number) % 4 * 4(params)
+#endif
+.endm
+
+.macro biases first, count, c0, c1, c2, c3
+    load_bias \c0, \first
+    .if \count > 1
+    load_bias \c1, \first + 1
+    .endif
+    .if \count > 2
+    load_bias \c2, \first + 2
+    .endif
+    .if \count > 3
+    load_bias \c3, \first + 3
+    .endif
+.endm
+
+/* Products of activations and weights, of either sign or none. */
+.macro multiply_accumulate acc, activations, w
+    .if unsigned
+    smaqa.su \acc, \w, \activations
+    .else
+    smaqa \acc, \activations, \w
+    .endif
+.endm
+
+/* `count` units from number `first` of the group, at this step. */
+.macro products first, count, c0, c1, c2, c3
+    LX w0, (step * group_units + \first) * REGISTER_BYTES(weights)
+    .if \count > 1
+    LX w1, (step * group_units + \first + 1) * REGISTER_BYTES(weights)
+    .endif
+    .if \count > 2
+    LX w2, (step * group_units + \first + 2) * REGISTER_BYTES(weights)
+    .endif
+    .if \count > 3
+    LX w3, (step * group_units + \first + 3) * REGISTER_BYTES(weights)
+    .endif
+    multiply_accumulate \c0, x, w0
+    .if \count > 1
+    multiply_accumulate \c1, x, w1
+    .endif
+    .if \count > 2
+    multiply_accumulate \c2, x, w2
+    .endif
+    .if \count > 3
+    multiply_accumulate \c3, x, w3
+    .endif
+.endm
+
+/* `step4` for up to four units in A, and for four more in B if there are eight. */
+.macro for_units step4
+    .if group_units == 8
+    \step4 0, 4, A
+    \step4 4, 4, B
+    .else
+    \step4 0, group_units, A
+    .endif
+.endm
+
+/* The sums of a group of units, from their biases on. */
+.macro group count
+    .set group_units, \count
+    for_units biases
+    li w0, (1 + 2 * group_units) * 4   /* bytes of code of one step */
+    li w1, group_units * REGISTER_BYTES /* and of weights */
+    mul w0, w0, skipped
+    mul w1, w1, skipped
+    lla x, 7f
+    add w0, w0, x
+    sub weights, weights, w1
+    mv at, start
+    jr w0
+
+    .option push
+    .option norvc
+    .balign 4
+7:
+    .set step, 0
+    .rept UNROLL
+    LX x, step * REGISTER_BYTES(at)
+    for_units products
+    .set step, step + 1
+    .endr
+    .option pop
+    addi at, at, UNROLL * REGISTER_BYTES
+    addi weights, weights, UNROLL * group_units * REGISTER_BYTES
+    bne at, end, 7b
+.endm
+
+/* Halves away from zero: a negative value is lowered by one, then rounded towards plus infinity. (Rounded once: simply
+ * that.)
+ */
+.macro round_wide c, w
+    .if !single
+    sign32 x, \c
+    add32 \c, \c, x
+    .endif
+    kwmmul.u \c, \c, \w
+    sclip32_14 \c, \c
+.endm
+
+.macro scale c, w
+    .if single
+    smmul \c, \c, \w
+    .else
+    kwmmul.u \c, \c, \w
+    .endif
+.endm
+
+#if __riscv_xlen == 64
+/* The sums of two units, in the lanes of `a`. */
+.macro add_lanes a, b
+    pack x, \a, \b
+    packu \a, \a, \b
+    add32 \a, \a, x
+.endm
+
+/* Requantizes the four units of quad number `quad`; their bytes end up in the low word of c0. */
+.macro requantize quad, c0, c1, c2, c3
+    .set at_quad, \quad * QUAD_BYTES
+    add_lanes \c0, \c1
+    add_lanes \c2, \c3
+    beqz offset, 6f
+    add32 \c0, \c0, offset
+    add32 \c2, \c2, offset
+6:  ld w0, at_quad + 16(params)
+    ld w1, at_quad + 24(params)
+    ld w2, at_quad + 32(params)
+    ld w3, at_quad + 40(params)
+    scale \c0, w0
+    scale \c2, w1
+    bltz w2, 8f
+    smmul.u \c0, \c0, w2
+    smmul.u \c2, \c2, w3
+    j 9f
+8:  slli w2, w2, 1                     /* without the mark of a wide quad */
+    srli w2, w2, 1
+    round_wide \c0, w2
+    round_wide \c2, w3
+9:  pack_low16 \c0, \c0, \c2           /* units 0, 2, 1, 3 */
+    add16 \c0, \c0, zero
+    kslli16_8 \c0, \c0
+    srli x, \c0, 32
+    srli \c0, \c0, 8
+    select_bits \c0, odd_bytes, x, \c0
+.endm
+#else
+.macro requantize quad, c0, c1, c2, c3
+    .set at_quad, \quad * QUAD_BYTES
+    beqz offset, 6f
+    add \c0, \c0, offset
+    add \c1, \c1, offset
+    add \c2, \c2, offset
+    add \c3, \c3, offset
+6:  lw w0, at_quad + 16(params)
+    lw w1, at_quad + 20(params)
+    lw w2, at_quad + 24(params)
+    lw w3, at_quad + 28(params)
+    scale \c0, w0
+    scale \c1, w1
+    scale \c2, w2
+    scale \c3, w3
+    lw w0, at_quad + 32(params)
+    lw w1, at_quad + 36(params)
+    lw w2, at_quad + 40(params)
+    lw w3, at_quad + 44(params)
+    bltz w0, 8f
+    smmul.u \c0, \c0, w0
+    smmul.u \c1, \c1, w1
+    smmul.u \c2, \c2, w2
+    smmul.u \c3, \c3, w3
+    j 9f
+8:  slli w0, w0, 1
+    srli w0, w0, 1
+    round_wide \c0, w0
+    round_wide \c1, w1
+    round_wide \c2, w2
+    round_wide \c3, w3
+9:  pack_low16 \c0, \c0, \c2
+    pack_low16 \c1, \c1, \c3
+    add16 \c0, \c0, zero
+    add16 \c1, \c1, zero
+    kslli16_8 \c0, \c0
+    kslli16_8 \c1, \c1
+    srli \c0, \c0, 8
+    select_bits \c0, odd_bytes, \c1, \c0
+.endm
+#endif
+
+.macro clamp c
+    smax8 \c, \c, w0
+    smin8 \c, \c, w1
+    xor \c, \c, w2
+.endm
+
+.macro load_clamps
+    LX w0, LOWEST(sp)
+    LX w1, HIGHEST(sp)
+    LX w2, FLIP(sp)
+.endm
+
+.macro splat_byte rd                   /* low byte of rd into every byte */
+    andi \rd, \rd, 255
+    slli x, \rd, 8
+    or \rd, \rd, x
+    pack_low16 \rd, \rd, \rd
+    pack_all \rd
+.endm
+
+.macro dot_rows name, unsigned_x, rounds_once
+    .set unsigned, \unsigned_x
+    .set single, \rounds_once
+    .section .text.\name, "ax", @progbits
+    .globl \name
+    .type \name, @function
+    .balign 4
+\name:
+    addi sp, sp, -FRAME_BYTES
+    SX ra, FRAME(0)(sp)
+    .set slot, 1
+    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8
+    SX \r, slot * REGISTER_BYTES(sp)
+    .set slot, slot + 1
+    .endr
+    slli end, a4, REGISTER_SHIFT
+    add end, end, a0
+    neg skipped, a4
+    andi skipped, skipped, UNROLL - 1
+    slli start, skipped, REGISTER_SHIFT
+    sub start, a0, start
+    li odd_bytes, 0xff00ff00
+
+    srli t1, a6, 8                     /* the clip word, byte by byte */
+    li clamps, 0x007f80
+    xor clamps, clamps, t1
+    slli clamps, clamps, REGISTER_BYTES * 8 - 24
+    beqz clamps, 1f
+    srli t2, a6, 16
+    srli t3, a6, 24
+    splat_byte t1
+    splat_byte t2
+    splat_byte t3
+    SX t1, LOWEST(sp)
+    SX t2, HIGHEST(sp)
+    SX t3, FLIP(sp)
+1:  slli zero, a6, REGISTER_BYTES * 8 - 8
+    srai zero, zero, REGISTER_BYTES * 8 - 8
+    pack_low16 zero, zero, zero
+    pack_all zero
+
+    beqz a7, 3f                        /* the weights' zero point times the sum of x */
+    li t1, 1
+    splat_byte t1
+    li t0, 0
+2:  LX x, 0(at)
+    multiply_accumulate t0, x, t1
+    addi at, at, REGISTER_BYTES
+    bne at, end, 2b
+#if __riscv_xlen == 64
+    srli t1, t0, 32
+    add t0, t0, t1
+#endif
+    mul offset, offset, t0
+    neg offset, offset
+    pack_all offset
+
+3:  li w0, 8                           /* groups of eight */
+    blt units, w0, .Lleft_\name
+    group 8
+    requantize 0, A
+    requantize 1, B
+    beqz clamps, 5f
+    load_clamps
+    clamp t0
+    clamp t4
+5:  sw t0, 0(out)
+    sw t4, 4(out)
+    addi params, params, 2 * QUAD_BYTES
+    addi out, out, 8
+    addi units, units, -8
+    j 3b
+
+.Lleft_\name:                          /* four and less */
+    beqz units, .Ldone_\name
+    addi w0, units, -2
+    bltz w0, 1f
+    beqz w0, 2f
+    addi w0, w0, -1
+    beqz w0, 3f
+    group 4
+    j 4f
+3:  group 3
+    j 4f
+2:  group 2
+    j 4f
+1:  group 1
+4:  requantize 0, A
+    beqz clamps, 5f
+    load_clamps
+    clamp t0
+5:  addi w0, units, -4
+    bltz w0, 6f
+    sw t0, 0(out)
+    addi params, params, QUAD_BYTES
+    addi out, out, 4
+    mv units, w0
+    j .Lleft_\name
+6:  sb t0, 0(out)
+    srli t0, t0, 8
+    addi out, out, 1
+    addi units, units, -1
+    bnez units, 6b
+
+.Ldone_\name:
+    LX ra, FRAME(0)(sp)
+    .set slot, 1
+    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8
+    LX \r, slot * REGISTER_BYTES(sp)
+    .set slot, slot + 1
+    .endr
+    addi sp, sp, FRAME_BYTES
+    ret
+    .size \name, . - \name
+.endm
+
+dot_rows rvp_dot_rows_s8, 0, 0
+dot_rows rvp_dot_rows_s8s, 0, 1
+dot_rows rvp_dot_rows_u8, 1, 0
+dot_rows rvp_dot_rows_u8s, 1, 1

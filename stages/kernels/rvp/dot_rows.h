@@ -1,0 +1,14 @@
+/* The functions of dot_rows.S, which describes them. */
+#ifndef FIRMLINE_RVP_DOT_ROWS_H
+#define FIRMLINE_RVP_DOT_ROWS_H
+
+#include <stdint.h>
+
+typedef void rvp_dot_rows(const void *x, const int8_t *weights, const int32_t *params, void *out, int steps, int units,
+                          int clip, int weight_zero_point);
+
+rvp_dot_rows rvp_dot_rows_s8, rvp_dot_rows_u8;
+/* Rounding once. */
+rvp_dot_rows rvp_dot_rows_s8s, rvp_dot_rows_u8s;
+
+#endif

@@ -1,0 +1,87 @@
+"""FULLY_CONNECTED of one row: dot products with the lanes along the depth."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.eight_bit import why_not_nhwc, why_not_types
+from stages.kernels.generic.base import MAX_DEPTH
+from stages.kernels.rvp.base import RvpKernel, arithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+    from stages.kernels.rvp.base import Arithmetic
+    from stages.targets.spec import Target
+
+
+class FullyConnectedRows(RvpKernel):
+    """A row of x times all units, eight, four or what is left at a time; x is read in place, without a panel.
+
+    Weights are padded along the depth alone, to a register: nothing is computed or stored for units that are not there.
+    """
+
+    name = "rvp.dot_rows_s8"
+    ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
+    sources = ("dot_rows.S",)
+    headers: ClassVar[tuple[str, ...]] = ("dot_rows.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_types(view) or _why_not_shape(view) or _why_not_arithmetic(view)
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.kernels.rvp import packing
+
+        made, bits = layer_arithmetic(view), target.word_bits
+        return {
+            "weights": packing.rows_weights(made.weights.astype(np.int8), made.weight_zero_point, bits),
+            "params": packing.rows_params(made.bias, made.multiplier, made.rounders, bits),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.rvp.fully_connected_tir import fully_connected
+
+        return fully_connected(view, target.word_bits // 32)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Of a group of n units: 1 + 2 n instructions for a register of x, 3 more for eight of them, 19 + n around.
+
+        Four units are requantized in 25 (RV32: 35); 3 for a register of x where the weights have a zero point.
+        """
+        from stages.kernels.rvp.packing import unit_groups
+
+        register = target.word_bits // 8
+        steps, groups = -(-view.op.depth // register), unit_groups(view.op.units)
+        products = sum(steps * (1 + 2 * n + 3 / 8) + 19 + n for n in groups)
+        quads = -(-view.op.units // 4) * (25 if register == 8 else 35)
+        return float(products + quads + (3 * steps if view.op.weight_zero_point else 0) + 70)
+
+
+def _why_not_shape(view: LayerView) -> str:
+    if view.op.batch != 1:
+        return f"a batch of {view.op.batch}; this kernel is for one row"
+    return why_not_nhwc(view)
+
+
+def _why_not_arithmetic(view: LayerView) -> str:
+    if view.op.depth > MAX_DEPTH:
+        return f"a sum has {view.op.depth} products; int32 holds {MAX_DEPTH}"
+    try:
+        layer_arithmetic(view)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def layer_arithmetic(view: LayerView) -> Arithmetic:
+    """The layer's constants with weights as [units, depth]; uint8 activations stay as they are."""
+    import numpy as np
+
+    weights = view.constant("weights").astype(np.int64).reshape(view.op.units, view.op.depth)
+    return arithmetic(view, weights, signed_activations=False)

@@ -1,0 +1,89 @@
+"""TIR of fully connected layers with the lanes along the depth: one block for all units.
+
+Weights lie in groups of units (packing.rows_weights), those of eight in a loop, then what is left.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.kernels.rvp.base import clip_word
+from stages.kernels.rvp.fully_connected import layer_arithmetic
+from stages.kernels.rvp.packing import unit_groups
+from stages.kernels.rvp.requantize_tir import requantize
+from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.kernels.tir.fixed_point import clamp, widen
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+
+Expr = Any  # a TIR expression or a Python int
+_GROUP = 8  # units of the largest groups
+
+
+def _dot(view: LayerView, lanes: int) -> Block:
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    register = 4 * lanes
+    steps, quads = -(-op.depth // register), -(-op.units // 4)
+    zero_point = layer_arithmetic(view).weight_zero_point
+
+    def unit(b: Any, start: Expr, units: int, number: Expr, quad: Expr, j: Expr) -> None:
+        """Unit `number` of the group of `units` that starts at weight `start`; it is unit `j` of `quad`."""
+
+        def add_products(step: Expr, elements: int) -> None:
+            with loop(("k", elements)) as k:
+                weight = widen(b.weights[start + (step * units + number) * register + k]) - zero_point
+                store(b.acc, b.acc[0] + widen(b.x[step * register + k]) * weight, 0)
+
+        store(b.acc, b.params[quad, 0, j], 0)
+        if whole := op.depth // register:
+            with loop(("step", whole)) as step:
+                add_products(step, register)
+        if left := op.depth % register:
+            add_products(whole, left)
+        multiplier, rounder, mark = b.params[quad, 1, j], b.params[quad, 2, j], b.params[quad, 2, lanes - 1]
+        scaled = requantize(b.acc[0], multiplier, rounder, mark, op.rounding)
+        store(b.y, T.Cast(y.dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max)), quad * 4 + j)
+
+    def meaning(b: Any) -> None:
+        bytes_of_unit = steps * register
+        eights = op.units // _GROUP
+        if eights:
+            with loop(("eight", eights), ("quad", 2), ("j", 4)) as (eight, quad, j):
+                unit(b, eight * (_GROUP * bytes_of_unit), _GROUP, quad * 4 + j, eight * 2 + quad, j)
+        first = eights * _GROUP
+        for size in unit_groups(op.units)[eights:]:
+            with loop(("j", size)) as j:
+                unit(b, first * bytes_of_unit, size, j, first // 4, j)
+            first += size
+
+    operands = (
+        Operand("x", (op.depth,), x.dtype),
+        Operand("weights", (op.units * steps * register,), "int8"),
+        Operand("params", (quads, 3, 4), "int32"),
+        Operand("y", (op.units,), y.dtype, "w"),
+        accumulator(),
+    )
+    function = f"rvp_dot_rows_{'s8' if x.dtype == 'int8' else 'u8'}{'s' if op.rounding == 'single' else ''}"
+    clip = clip_word(view)
+
+    def arguments(b: Any) -> list[Any]:
+        return [b.x, b.weights, b.params, b.y, steps, op.units, clip, zero_point]
+
+    return Block("dot", operands, meaning, function, arguments)
+
+
+def fully_connected(view: LayerView, lanes: int) -> Lowering:
+    """The layer; its batch is one."""
+    dot = _dot(view, lanes)
+    dtypes = {operand.name: (operand.shape, operand.dtype) for operand in dot.operands}
+    with Function("fully_connected") as f:
+        x = f.input(0, *dtypes["x"])
+        weights, params = (f.constant(key, *dtypes[key]) for key in ("weights", "params"))
+        out = f.output(0, *dtypes["y"])
+        acc = f.scratch("acc", *dtypes["acc"])
+        f.place(dot, x=x, weights=weights, params=params, y=out, acc=acc)
+    return f.lowering()
