@@ -53,9 +53,17 @@ _DEPTHWISE = (
     (8, 8, 32, (5, 5), 1),
     (10, 10, 16, (5, 5), 2),
 )
+# batch, depth, units; few units too: kernels differ in what they compute for those that are not there
 _PRODUCTS = (
     (1, 16, 8),
+    (1, 33, 1),
+    (1, 256, 2),
+    (1, 1000, 3),
+    (1, 4000, 4),
+    (1, 128, 8),
+    (1, 64, 10),
     (1, 64, 12),
+    (1, 512, 20),
     (1, 128, 128),
     (1, 640, 128),
     (1, 1024, 100),

@@ -78,8 +78,9 @@ class _Gemm(RvpKernel):
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
         """Inner loop (4 + 5 mr instructions for 16 mr * lanes products), epilogue and panels, as measured."""
-        rows, depth, columns = matrix(view)
+        rows, depth, _ = matrix(view)
         lanes = target.word_bits // 32
+        columns = block_count(view, lanes) * 4 * lanes  # with those that are not there
         mr = min(params.mr, rows)
         products = (4 + 5 * mr + 3 / 8) / (16 * mr * lanes) if rows > 1 else (17 + 4 / 8) / (32 * lanes)
         gathered = 0.8 if depth % 4 == 0 and view.inputs[0].shape[-1] % 4 == 0 else 3.0

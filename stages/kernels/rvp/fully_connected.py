@@ -52,15 +52,15 @@ class FullyConnectedRows(RvpKernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Of a group of n units: 1 + 2 n instructions for a register of x, 3 more for eight of them, 19 + n around.
 
-        Four units are requantized in 25 (RV32: 35); 3 for a register of x where the weights have a zero point.
+        Four units are requantized in 23 (RV32: 27); 4 for a register of x where the weights have a zero point.
         """
         from stages.kernels.rvp.packing import unit_groups
 
         register = target.word_bits // 8
         steps, groups = -(-view.op.depth // register), unit_groups(view.op.units)
         products = sum(steps * (1 + 2 * n + 3 / 8) + 19 + n for n in groups)
-        quads = -(-view.op.units // 4) * (25 if register == 8 else 35)
-        return float(products + quads + (3 * steps if view.op.weight_zero_point else 0) + 70)
+        quads = -(-view.op.units // 4) * (23 if register == 8 else 27)
+        return float(products + quads + (4 * steps if view.op.weight_zero_point else 0) + 90)
 
 
 def _why_not_shape(view: LayerView) -> str:
