@@ -8,8 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from stages.compile.toolchain import Source
 from stages.graph import FullyConnected, LayerView
-from stages.kernels.rvp.fully_connected import FullyConnectedRows
+from stages.kernels.rvp.base import clip_word
+from stages.kernels.rvp.fully_connected import FullyConnectedRows, layer_arithmetic
+from stages.simulators.bench import compile_and_run_c
 from stages.targets.load import load_target
 from tests.support import random_layers as draw_layers
 from tests.support.random_layers import Draw
@@ -107,6 +110,27 @@ def test_units_that_need_the_wide_requantization(target: str) -> None:
     check(made, target)
 
 
+@every_target
+def test_halves_of_both_signs(target: str) -> None:
+    """Sums divided by 4 (rounding once: 8) take the wide way, by 32 the short one; some are halves."""
+    made = []
+    for seed in range(8):
+        for dtype, rounding in (("int8", "single"), ("int8", "double"), ("uint8", "single"), ("uint8", "double")):
+            draw, wide = Draw(seed, dtype), seed % 2
+            fields = {"rounding": rounding, "act_min": int(np.iinfo(dtype).min), "input_zero_point": 0}
+            middle = 0 if dtype == "int8" else 128
+            view = fully_connected(draw, 15, 4, **fields, output_zero_point=middle, weight_zero_point=0)
+            weights = draw.rng.integers(0, 2, (15, 4)).astype(view.constant("weights").dtype)
+            shift = np.full(15, {"single": -2, "double": -1}[rounding] if wide else -4, np.int32)
+            arrays = {"weights": weights, "shift": shift, "multiplier": np.full(15, 1 << 30, np.int32)}
+            if view.has("bias"):
+                arrays["bias"] = draw.rng.integers(-400, 100, 15).astype(np.int32)
+            x = draw.rng.integers(0, 60, (1, 4)).astype(dtype)
+            name = f"halves {seed} {dtype} {rounding}"
+            made.append(SpikeCase(name, KERNEL, with_arrays(view, **arrays), [x]))
+    check(made, target)
+
+
 def extremes(dtype: str) -> list[LayerView]:
     """Sums as large as they get: activations and weights at their bounds, zero points at the opposite ones."""
     made = []
@@ -144,6 +168,58 @@ def test_extreme_sums(target: str) -> None:
 @every_target
 def test_the_meaning_alone_without_the_micro_kernel(target: str) -> None:
     check(layers([(1, 1), (3, 8), (4, 7), (9, 13), (16, 16), (22, 5)], tensorized=False), target)
+
+
+_BEHIND_THE_END = """
+#include "bench.h"
+#include "dot_rows.h"
+static int8_t weights[WEIGHTS] __attribute__((aligned(16))) = {%s};
+static int32_t params[] __attribute__((aligned(16))) = {%s};
+static int8_t x[24] __attribute__((aligned(16))), out[8] __attribute__((aligned(16)));
+int main(void)
+{
+    for (int behind = 0; behind < 256; behind += 15) {
+        for (int k = 0; k < 24; k++)
+            x[k] = (int8_t)(k < 13 ? 17 * k : behind);
+        for (int u = 0; u < 8; u++)
+            out[u] = 99;
+        rvp_dot_rows_%s(x, weights, params, out, STEPS, 5, CLIP, ZERO_POINT);
+        for (int u = 0; u < 8; u++)
+            printf("%%d%%c", out[u], u < 7 ? ' ' : '\\n');
+    }
+    return 0;
+}
+"""
+
+
+@every_target
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_nothing_behind_the_end_of_a_row_counts_and_nothing_behind_the_units_is_written(
+    target: str, dtype: str
+) -> None:
+    """Thirteen elements leave a part of a register; weights have a zero point in uint8 layers."""
+    core, draw = load_target(target), Draw(4, dtype)
+    view = fully_connected(draw, 5, 13, rounding="single", weight_zero_point=0 if dtype == "int8" else 77)
+    packed = KERNEL.pack_for(view, None, core)
+    defines = {
+        "WEIGHTS": packed["weights"].size,
+        "STEPS": -(-13 // (core.word_bits // 8)),
+        "CLIP": f"(int){clip_word(view)}LL",
+        "ZERO_POINT": layer_arithmetic(view).weight_zero_point,
+    }
+    suffix = {"int8": "s8s", "uint8": "u8s"}[dtype]
+    numbers = [", ".join(str(value) for value in packed[key].reshape(-1).tolist()) for key in ("weights", "params")]
+    text = "".join(f"#define {name} {value}\n" for name, value in defines.items())
+    run = compile_and_run_c(
+        core,
+        [Source(KERNEL.folder / source) for source in KERNEL.sources],
+        text + _BEHIND_THE_END % (*numbers, suffix),
+        include=[KERNEL.folder],
+    )
+    lines = set(run.stdout.splitlines())
+    assert len(run.stdout.splitlines()) == 18
+    assert len(lines) == 1, lines
+    assert lines.pop().split()[5:] == ["99"] * 3
 
 
 def refusal(**fields: object) -> str:

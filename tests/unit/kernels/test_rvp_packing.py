@@ -140,6 +140,39 @@ def test_direct_weights_and_parameters_lie_in_halves_of_blocks(word_bits):
     assert (params[marks, 2, 1] == 1 << 25).all(), "a wide block has wide rounders throughout"
 
 
+@pytest.mark.parametrize("units", [1, 4, 6, 8, 15, 21])
+@pytest.mark.parametrize("word_bits", [64, 32])
+def test_rows_lie_in_groups_of_units_that_exist_and_parameters_in_quads(word_bits, units):
+    """A register holds weights of one unit; registers of a group's units are neighbours, step after step."""
+    rng = np.random.default_rng(units)
+    lanes, register, depth = word_bits // 32, word_bits // 8, 21
+    weights = rng.integers(-127, 128, (units, depth)).astype(np.int8)
+    packed = packing.rows_weights(weights, 7, word_bits)
+    bias = rng.integers(-99, 99, units)
+    multiplier = rng.integers(1 << 30, 1 << 31, units).astype(np.int32)
+    short = np.full(units, 1 << 24)
+    wide = short * 2
+    short[units // 2] = -1
+    params = packing.rows_params(bias, multiplier, packing.Rounders(short, wide), word_bits)
+    steps = -(-depth // register)
+    assert packed.size == units * steps * register, "no unit is padded"
+    assert sum(packing.unit_groups(units)) == units
+    first = 0
+    for size in packing.unit_groups(units):
+        group = packed[first * steps * register :][: size * steps * register].reshape(steps, size, register)
+        rows = group.transpose(1, 0, 2).reshape(size, -1)
+        np.testing.assert_array_equal(rows[:, :depth], weights[first : first + size])
+        assert (rows[:, depth:] == 7).all(), "behind the row's end stands the zero point"
+        first += size
+    np.testing.assert_array_equal(params[:, 0].reshape(-1)[:units], bias)
+    np.testing.assert_array_equal(params[:, 1].reshape(-1)[:units], multiplier)
+    marks = params[:, 2, lanes - 1] < 0
+    assert marks.tolist() == [quad == units // 2 // 4 for quad in range(-(-units // 4))]
+    rounders = (params[:, 2] & 0x7FFFFFFF).reshape(-1)[:units]
+    expected = np.where(marks.repeat(4)[:units], 1 << 25, 1 << 24)
+    np.testing.assert_array_equal(rounders, expected, "a wide quad has wide rounders throughout")
+
+
 def test_depthwise_weights_that_need_nine_bits_are_sums_of_two_int8():
     weights = np.zeros((3, 3, 8), np.int64)
     weights[1, 2, 4], weights[0, 0, 1] = 254, -255
