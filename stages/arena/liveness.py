@@ -104,6 +104,8 @@ def _dying_input(
     for number, name in enumerate(layer.inputs):
         if name not in home or home[name] == out or home[name] in kept or _is_part(graph, name):
             continue
+        if any(home.get(other) == home[name] and _is_part(graph, other) for other in layer.inputs):
+            continue  # the layer broadcasts a part of this very tensor, which would be overwritten while it is read
         if _same_place(graph.tensors[name], graph.tensors[layer.outputs[0]]) and last[home[name]] == layer.index:
             return number
     return None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from stages.kernels import registry
 from stages.tensorize.costs import estimated, signature, variant
+from stages.tensorize.forms import with_other_forms
 from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:
@@ -63,13 +64,13 @@ def room_for(view: LayerView) -> Room:
 
 
 def cases(graphs: Iterable[Graph], target: Target) -> list[Case]:
-    """The measurements for all layers of the graphs, in their order.
+    """The measurements for all layers of the graphs, in all of their forms, in their order.
 
     Layers without code and float layers have none, nor have layers that the target's memory does not hold.
     """
     kernels, room = list(registry.kernels(target.kernels).values()), room_of(target)
     found: dict[tuple[str, str], Case] = {}
-    for graph in graphs:
+    for graph in (form for given in graphs for form in (given, with_other_forms(given))):
         for layer in graph.layers:
             if layer.op.op == "float" or renames_only(graph, layer):
                 continue

@@ -54,6 +54,14 @@ _DEPTHWISE = (
     (10, 10, 16, (5, 5), 2),
 )
 # batch, depth, units; few units too: kernels differ in what they compute for those that are not there
+# height, width, window, stride, channels out: of one channel, where an ordinary convolution is the other form
+_MULTIPLIED = (
+    (24, 24, (3, 3), 1, 2),
+    (24, 24, (3, 3), 1, 8),
+    (16, 16, (5, 5), 2, 4),
+    (25, 20, (10, 8), 2, 8),
+    (49, 40, (10, 8), 2, 8),
+)
 _PRODUCTS = (
     (1, 16, 8),
     (1, 33, 1),
@@ -96,6 +104,9 @@ def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
         yield op("conv2d", (height, width, before), out_channels=after, **options), rows
     for height, width, channels, kernel, stride in _DEPTHWISE:
         yield op("depthwise_conv2d", (height, width, channels), kernel=kernel, stride=(stride, stride)), both
+    for height, width, kernel, stride, after in _MULTIPLIED:
+        options = {"kernel": kernel, "stride": (stride, stride), "depth_multiplier": after}
+        yield op("depthwise_conv2d", (height, width, 1), **options), rows
     for batch, depth, units in _PRODUCTS:
         yield op("fully_connected", (depth,), batch=batch, out_channels=units), rows
     for shape in _IMAGES:

@@ -101,7 +101,6 @@ def run_batch(batch: Sequence[Case], target: Target) -> list[int]:
         root = next(iter(kernels.values())).folder.parent
         with _TVM:
             save(tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values()), tensorized)
-            graph.save(tensorized)
             described = emit(tensorized, emitted, EmitConfig(), target, name="calibrate", kernel_root=root)
         compile_firmware(emitted / "src", described, target, built)
         inputs = _inputs(graph)

@@ -17,13 +17,14 @@ from stages.emit.lower import to_c
 from stages.emit.model import Model
 from stages.emit.render import render
 from stages.emit.weights import lay_out
-from stages.graph import Graph, place
+from stages.graph import place
 from stages.tensorize import build as tensorized
 
 if TYPE_CHECKING:
     import numpy as np
 
     from stages.emit import EmitConfig
+    from stages.graph import Graph
     from stages.targets.spec import Target
     from stages.tensorize.build import Tensorized
 
@@ -45,8 +46,8 @@ def emit(
 
     `target` is the one that the artifact was made for. Raises StageError for an arena that is too large.
     """
-    graph = Graph.load(source)
     made = tensorized.load(source)
+    graph = made.graph
     progress("lowering to C", 0.1)
     steps = [step for layer in made.plan.layers for step in layer.steps]
     printed = to_c(made.functions, {step.function: step.roles for step in steps})

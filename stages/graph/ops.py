@@ -58,8 +58,7 @@ class Conv2D(_Window):
 class DepthwiseConv2D(_Window):
     """Output channel c * depth_multiplier + m reads input channel c. Constants as Conv2D, weights in `kernel_layout`.
 
-    HWC is the reference's own order (1, kh, kw, channels_out); OIHW is planar: (channels_out, 1, kh, kw). With
-    one input channel and several output channels it is an ordinary convolution, and `quantize` makes it a Conv2D.
+    HWC is the reference's own order (1, kh, kw, channels_out); OIHW is planar: (channels_out, 1, kh, kw).
     """
 
     op: Literal["depthwise_conv2d"] = "depthwise_conv2d"

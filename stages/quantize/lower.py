@@ -12,7 +12,6 @@ from stages.base import StageError
 from stages.graph import Float, Graph, Quant, Tensor
 from stages.graph.kinds import kind_of
 from stages.quantize.operator import Operator
-from stages.quantize.padding import fold_padding
 from stages.quantize.patterns import FAMILIES, MOVES
 from stages.quantize.writer import GraphWriter
 from stages.relax_module import OperatorCall, attributes, operator_calls
@@ -59,7 +58,6 @@ class _Lowering:
                 self._bind(binding.var, binding.value, calls)
         result = self._value(main.body.body)
         graph.outputs.extend(tensor.name for tensor in (result if isinstance(result, list) else [result]))
-        self.lowered.graph = fold_padding(graph)
         return self.lowered
 
     def _bind(self, variable: relax.Var, value: relax.Expr, calls: dict[relax.Var, OperatorCall]) -> None:

@@ -34,6 +34,7 @@ class GraphWriter:
             "quant": quant,
             "tflite_index": None,
             "alias_of": None,
+            "constant": False,
             "offset": 0,
         }
         return self.tensor(tensor.model_copy(update=fields))

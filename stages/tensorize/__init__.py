@@ -74,7 +74,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
         "stages/kernels/**/*.py",
         "stages/kernels/**/*.[chS]",  # a measured cost counts only for the kernel code it was measured with
         "stages/graph/*.py",
-        # How much scratch a kernel needs, for `arena_limit`.
+        # How much scratch a kernel needs, and what shares memory without a larger arena.
         "stages/arena/*.py",
         "stages/emit/functions.py",
         "stages/emit/lower.py",

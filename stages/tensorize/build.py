@@ -9,13 +9,15 @@ from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
+from stages.base import StageError
 from stages.graph import Graph, Layer, LayerView
 from stages.kernels import registry
-from stages.tensorize.costs import CostTable
+from stages.tensorize.costs import CostTable, estimated
+from stages.tensorize.forms import cheapest_forms
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.plan import LayerPlan, Step, TensorizePlan
 from stages.tensorize.schedule import schedule
-from stages.tensorize.select import choose, unused_rules
+from stages.tensorize.select import choose, matches, unused_rules
 from stages.tensorize.sharing import renames_only, share
 
 if TYPE_CHECKING:
@@ -32,9 +34,13 @@ WEIGHTS = "weights.npz"
 
 @dataclass
 class Tensorized:
-    """Everything the stage writes, in memory: the plan, PrimFuncs by name, packed constants by key."""
+    """Everything the stage writes, in memory: the plan, PrimFuncs by name, packed constants by key.
+
+    The graph is the stage's input with the forms of layers that were chosen, and tensors that are parts of others.
+    """
 
     plan: TensorizePlan
+    graph: Graph
     functions: dict[str, Any] = field(default_factory=dict)
     weights: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -42,21 +48,22 @@ class Tensorized:
 def tensorize(job: Job[TensorizeConfig]) -> None:
     """Writes the stage's artifact into the job's folder."""
     source = job.inputs["quantize"]
-    kernels = registry.kernels(job.target.kernels).values()
-    graph = share(Graph.load(source), kernels)
+    kernels = list(registry.kernels(job.target.kernels).values())
+    costs = CostTable.read(job.files["costs"]) if "costs" in job.files else CostTable()
+    graph = _with_cheapest_forms(Graph.load(source), job.target, job.config, kernels, costs)
     made = tensorize_graph(
         graph,
         job.target,
         job.config,
         kernels,
-        costs=CostTable.read(job.files["costs"]) if "costs" in job.files else CostTable(),
+        costs=costs,
         float_module=_float_module(source),
         progress=job.progress,
     )
+    made = _with_shared_memory(made, job.target, kernels)
     for warning in made.plan.warnings:
         job.log(f"warning: {warning}")
     save(made, job.out)
-    graph.save(job.out)
 
 
 def tensorize_graph(
@@ -77,7 +84,7 @@ def tensorize_graph(
     costs = costs or CostTable()
     bound = None if config.arena_limit is None else ArenaBound(graph, target, config.arena_limit)
     plans: list[LayerPlan] = []
-    made = Tensorized(TensorizePlan(target=target.name, layers=()))
+    made = Tensorized(TensorizePlan(target=target.name, layers=()), graph)
     for layer in graph.layers:
         if progress is not None:
             progress(f"layer {layer.index} {layer.kind}", layer.index / len(graph.layers))
@@ -96,6 +103,61 @@ def tensorize_graph(
     warnings = (*unused.values(), *limited, *_outdated(plans, chosen, costs, target))
     made.plan = TensorizePlan(target=target.name, layers=tuple(plans), unused_rules=tuple(unused), warnings=warnings)
     return made
+
+
+def _with_cheapest_forms(
+    graph: Graph, target: Target, config: TensorizeConfig, kernels: list[Kernel], costs: CostTable
+) -> Graph:
+    def price(one: Graph, layer: Layer) -> float:
+        if layer.op.op == "float" or renames_only(one, layer):
+            return 0.0
+        bound = None if config.arena_limit is None else ArenaBound(one, target, config.arena_limit)
+        try:
+            cost = choose(one.view(layer), target, kernels, config.rules, costs, bound).cost
+        except StageError:  # in this form nothing can compute it; where no form can, the choice of kernels says so
+            return float("inf")
+        return float("inf") if cost is None else cost
+
+    def is_ruled(one: Graph, layer: Layer) -> bool:
+        return any(matches(rule.match, one.view(layer)) for rule in config.rules)
+
+    return cheapest_forms(graph, price, is_ruled)
+
+
+def _with_shared_memory(made: Tensorized, target: Target, kernels: list[Kernel]) -> Tensorized:
+    """Layers whose inputs or outputs can be parts of larger tensors have less to copy, or nothing at all."""
+    old = made.graph
+    overlaid = frozenset(plan.index for plan in made.plan.layers if plan.may_overlay)
+    made.graph = share(old, lambda: _scratch(made), overlaid)
+    if made.graph is old:
+        return made
+    named, plans = {kernel.name: kernel for kernel in kernels}, list(made.plan.layers)
+    for layer in made.graph.layers:
+        plan = plans[layer.index]
+        if plan.kernel in ("alias", "tvm"):
+            continue
+        if renames_only(made.graph, layer):
+            del made.functions[function_name(layer)]
+            plans[layer.index] = _plan(layer, kernel="alias", why="input and output share memory")
+        elif layer.op.op == "concatenation":
+            kernel = named[plan.kernel]
+            params = kernel.params.model_validate(plan.params)
+            view = made.graph.view(layer)
+            step = _lowered(view, kernel, kernel.lower(view, params, target), made)
+            cost = {"cost": estimated(kernel, view, params, target), "cost_source": "estimated"}
+            plans[layer.index] = plan.model_copy(update={"steps": (step,), **cost})
+    made.plan = made.plan.model_copy(update={"layers": tuple(plans)})
+    return made
+
+
+def _scratch(made: Tensorized) -> dict[int, Mapping[str, int]]:
+    """Bytes by name of the scratch of each layer, as emit will plan it."""
+    from stages.emit.functions import layer_functions
+    from stages.emit.lower import to_c
+
+    steps = [step for layer in made.plan.layers for step in layer.steps]
+    printed = to_c(made.functions, {step.function: step.roles for step in steps})
+    return {index: function.scratch for index, function in layer_functions(made.graph, made.plan, printed).items()}
 
 
 def _outdated(
@@ -120,11 +182,12 @@ def function_name(layer: Layer) -> str:
 
 
 def save(made: Tensorized, folder: Path) -> None:
-    """Writes plan.json, tir.json and weights.npz; the same content gives the same bytes."""
+    """Writes plan.json, tir.json, weights.npz and the graph's files; the same content gives the same bytes."""
     import numpy as np
     import tvm
 
     made.plan.save(folder)
+    made.graph.save(folder)
     module = tvm.IRModule({tvm.ir.GlobalVar(name): func for name, func in made.functions.items()})
     (folder / TIR).write_text(_without_paths(tvm.ir.save_json(module)) + "\n")
     np.savez(folder / WEIGHTS, **{key: made.weights[key] for key in sorted(made.weights)})
@@ -148,7 +211,7 @@ def load(folder: Path) -> Tensorized:
     with np.load(folder / WEIGHTS) as npz:
         weights = {key: npz[key] for key in npz.files}
     functions = {var.name_hint: func for var, func in module.functions.items()}
-    return Tensorized(TensorizePlan.load(folder), functions, weights)
+    return Tensorized(TensorizePlan.load(folder), Graph.load(folder), functions, weights)
 
 
 def _kernel_layer(
@@ -167,8 +230,6 @@ def _kernel_layer(
     packed = dict(kernel.pack_for(view, choice.params, target))
     lowering = kernel.lower(view, choice.params, target)
     _check_roles(lowering, packed, kernel.name, layer)
-    name = function_name(layer)
-    made.functions[name] = _named(schedule(lowering, kernel.name, f"{layer.index} ({layer.name})"), name)
     return _plan(
         layer,
         kernel=kernel.name,
@@ -177,12 +238,19 @@ def _kernel_layer(
         cost=choice.cost,
         cost_source=choice.cost_source,
         alternatives=choice.alternatives,
-        steps=(Step(function=name, roles=lowering.roles),),
+        steps=(_lowered(view, kernel, lowering, made),),
         sources=tuple(normpath(f"{kernel.folder.name}/{source}") for source in kernel.sources),
         headers=tuple(normpath(f"{kernel.folder.name}/{header}") for header in kernel.headers),
         may_overlay=kernel.overlays(view),
         constants=_keep_constants(layer, packed, made),
     )
+
+
+def _lowered(view: LayerView, kernel: Kernel, lowering: Lowering, made: Tensorized) -> Step:
+    """Schedules the layer's function and keeps it."""
+    layer, name = view.layer, function_name(view.layer)
+    made.functions[name] = _named(schedule(lowering, kernel.name, f"{layer.index} ({layer.name})"), name)
+    return Step(function=name, roles=lowering.roles)
 
 
 def _float_layer(layer: Layer, module: Any, made: Tensorized) -> LayerPlan:

@@ -8,42 +8,50 @@ A slice, or an input of a concatenation, that is one run of the larger tensor's 
 So it is with batch 1 along the first axis that has more than one element: boxes of several scales, flat features,
 channels of planes. Channels of an NHWC image are no single run; they are copied.
 
-The larger tensor is alive as long as any of its parts, so that memory is shared only where the least possible arena
-stays as it is. Inputs of a concatenation that cannot be parts (the model's inputs, constants, a tensor that is joined
-twice, one that would not be aligned) are copied as before.
+The larger tensor is alive as long as any of its parts, so that memory is shared only where the planned arena, with the
+scratch of the kernels, stays as small as it is. Inputs of a concatenation that cannot be parts (the model's inputs,
+constants, a tensor that is joined twice, one that would not be aligned) are copied as before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
-from stages.arena import liveness
-from stages.arena.planner import lower_bound
+from stages.arena import liveness, plan
 from stages.graph import Graph, Layer, place
 from stages.graph.tensor import ITEM_BYTES
 from stages.kernels.generic.movement import SLICES, Copy, copy_of, parts
-from stages.kernels.kernel import Kernel
 
-ALIGNMENT = 16
-"""Tensors begin at multiples of so many bytes; kernels load whole registers from there."""
+ALIGNMENT, OUTPUT_ALIGNMENT = 16, 64
+"""Parts begin at multiples of so many bytes: kernels load whole registers from there. `emit.alignment`, which a recipe
+may set to 64 bytes for a DMA engine's sake, holds for the model's outputs too."""
+
+Part = tuple[str, str, int]  # name, whole, offset in bytes
+Scratch = Mapping[int, Mapping[str, int]]
 
 
-def share(graph: Graph, kernels: Iterable[Kernel]) -> Graph:
-    """The graph with `Tensor.alias_of` and `offset` set for all parts, layer by layer."""
-    chosen = list(kernels)
-    overlaid = frozenset(
-        layer.index
-        for layer in graph.layers
-        if any(layer.op.op in kernel.ops and kernel.overlays(graph.view(layer)) for kernel in chosen)
-    )
+def share(graph: Graph, scratch: Callable[[], Scratch], overlaid: frozenset[int]) -> Graph:
+    """The graph with `Tensor.alias_of` and `offset` set for all parts: those of a layer together, or else one by one.
 
-    def least_arena(one: Graph) -> int:
-        return lower_bound(liveness(one, may_overlay=overlaid).buffers, ALIGNMENT)
+    scratch   what the layers' kernels need, asked for only where there are parts
+    overlaid  indices of layers whose output may take the memory of an input
+    """
+    needed: Scratch | None = None
+
+    def arena(one: Graph) -> int:
+        assert needed is not None
+        return plan(liveness(one, needed, overlaid).buffers, ALIGNMENT).total
 
     for layer in graph.layers:
-        changed = _with_parts(graph, layer, list(_parts_of(graph, layer)))
-        if changed is not None and least_arena(changed) <= least_arena(graph):
-            graph = changed
+        found = list(_parts_of(graph, layer))
+        for parts_of_one in (found, *([part] for part in found if len(found) > 1)):
+            changed = _with_parts(graph, parts_of_one)
+            if changed is None:
+                continue
+            needed = scratch() if needed is None else needed
+            if arena(changed) <= arena(graph):
+                graph = changed
     return graph
 
 
@@ -54,33 +62,34 @@ def renames_only(graph: Graph, layer: Layer) -> bool:
     return layer.op.op == "move" and all(graph.tensors[name].alias_of in layer.inputs for name in layer.outputs)
 
 
-def _parts_of(graph: Graph, layer: Layer) -> Iterator[tuple[str, str, int]]:
-    """(part, whole, offset in bytes) for each tensor of the layer that can be a part of another."""
+def _parts_of(graph: Graph, layer: Layer) -> Iterator[Part]:
+    """Each tensor of the layer that is one run of bytes of a larger one."""
     view, out = graph.view(layer), layer.outputs[0]
     item_bytes = ITEM_BYTES[graph.tensors[out].dtype]
-    if layer.op.op == "move" and layer.op.kind in SLICES and graph.tensors[out].alias_of is None:
+    if layer.op.op == "move" and layer.op.kind in SLICES:
         copy, whole = copy_of(view), layer.inputs[0]
         root, _ = place(graph.tensors, whole)
         if _is_one_run(copy) and not graph.tensors[root].constant:
             yield out, whole, copy.source_offset * item_bytes
     if layer.op.op == "concatenation":
         for copy in parts(view):
-            name, _ = place(graph.tensors, layer.inputs[copy.source])
-            whole_tensor = graph.tensors[layer.inputs[copy.source]].bytes == graph.tensors[name].bytes
-            if _is_one_run(copy) and whole_tensor and not graph.tensors[name].constant and name not in graph.inputs:
-                yield name, out, copy.target_offset * item_bytes
+            x = graph.tensors[layer.inputs[copy.source]]
+            root, _ = place(graph.tensors, x.name)
+            is_root = graph.tensors[root].bytes == x.bytes
+            if _is_one_run(copy) and is_root and not graph.tensors[root].constant and root not in graph.inputs:
+                yield root, out, copy.target_offset * item_bytes
 
 
-def _with_parts(graph: Graph, layer: Layer, found: list[tuple[str, str, int]]) -> Graph | None:
+def _with_parts(graph: Graph, found: Iterable[Part]) -> Graph | None:
     """The graph with those parts that are aligned; None when there is none. A tensor is part of one place only."""
     tensors = dict(graph.tensors)
     for part, whole, offset in found:
         root, start = place(tensors, whole)
-        if part != root and tensors[part].alias_of is None and (start + offset) % ALIGNMENT == 0:
+        is_output = any(place(tensors, name)[0] == part for name in graph.outputs)
+        alignment = OUTPUT_ALIGNMENT if is_output else ALIGNMENT
+        if part != root and tensors[part].alias_of is None and (start + offset) % alignment == 0:
             tensors[part] = tensors[part].model_copy(update={"alias_of": whole, "offset": offset})
-    if tensors == graph.tensors:
-        return None
-    return Graph(tensors, graph.layers, graph.inputs, graph.outputs, graph.constants)
+    return None if tensors == graph.tensors else replace(graph, tensors=tensors)
 
 
 def _is_one_run(copy: Copy) -> bool:

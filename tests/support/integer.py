@@ -43,9 +43,18 @@ class Comparison:
     wrong: dict[str, str] = field(default_factory=dict)
 
 
-def compare(data: bytes, inputs: Sequence[np.ndarray] | None = None, layout: str = "NHWC", seed: int = 0) -> Comparison:
-    """Runs the graph in numpy and the file in LiteRT, and compares every tensor that both have, inputs included."""
-    graph = integer_graph(data, layout)
+def compare(
+    data: bytes,
+    inputs: Sequence[np.ndarray] | None = None,
+    layout: str = "NHWC",
+    seed: int = 0,
+    change: Callable[[Graph], Graph] = lambda graph: graph,
+) -> Comparison:
+    """Runs the graph in numpy and the file in LiteRT, and compares every tensor that both have, inputs included.
+
+    `change` is what a later stage does with the graph.
+    """
+    graph = change(integer_graph(data, layout))
     reference = Reference(data)
     given = random_inputs(reference.info, seed) if inputs is None else inputs
     reference.run(given)

@@ -29,5 +29,4 @@ def emit_mini(
     source.mkdir(parents=True)
     out.mkdir()
     save(tensorize_graph(graph, target_named("host"), TensorizeConfig(), kernels), source)
-    graph.save(source)
     return emit(source, out, EmitConfig(**config), target_named("host"), name=name, kernel_root=ROOT)

@@ -60,11 +60,10 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
         "act_max": high,
     }
     op: Conv2D | DepthwiseConv2D
-    if operator.call.op == "DEPTHWISE_CONV_2D" and not _is_ordinary(x.shape[3], channels):
+    if operator.call.op == "DEPTHWISE_CONV_2D":
         op = DepthwiseConv2D(depth_multiplier=channels // x.shape[3], kernel_layout=kernel_layout or "HWC", **common)
         constants["weights"] = _depthwise_weights(values, op.kernel_layout)
     else:
-        kernel_layout = "HWIO" if kernel_layout == "HWC" else kernel_layout  # with I = 1 the same bytes
         op = Conv2D(groups=int(attributes.groups), kernel_layout=kernel_layout or "OHWI", **common)
         constants["weights"] = values.transpose(["OHWI".index(axis) for axis in op.kernel_layout])
     writer.layer(op, [x], out, constants)
@@ -132,14 +131,6 @@ def _weight_zero_point(operator: Operator, weights: Parameters) -> int:
 def _in_order(weights: Parameters, layout: str) -> Parameters:
     """Convolution weights as (out, height, width, in)."""
     return weights.map(lambda part: part.transpose([layout.index(axis) for axis in "OHWI"]))
-
-
-def _is_ordinary(in_channels: int, out_channels: int) -> bool:
-    """Whether a depthwise convolution is an ordinary one: all its output channels read the one input channel.
-
-    Ordinary convolution is what kernels do best; with a single output channel there is nothing to gain.
-    """
-    return in_channels == 1 and out_channels > 1
 
 
 def _depthwise_weights(values: Array, layout: str) -> Array:

@@ -131,28 +131,6 @@ def test_depthwise_conv2d(dtype: str, data: st.DataObject) -> None:
     d.run(builder, y, shape)
 
 
-@pytest.mark.parametrize(("layout", "kernel_layout"), [("NHWC", "HWIO"), ("planar depthwise", "OIHW")])
-def test_a_depthwise_convolution_of_one_channel_becomes_an_ordinary_one(
-    dtype: str, layout: str, kernel_layout: str
-) -> None:
-    """All channels read the same input, so that the kernels of convolution compute it: micro_speech begins so."""
-    rng = np.random.default_rng(5)
-    for multiplier, kind in ((8, "conv2d"), (1, "depthwise_conv2d")):
-        values = rng.integers(*LIMITS[dtype], (1, 3, 2, multiplier)).astype(dtype)
-        bias = rng.integers(-4000, 4001, multiplier).astype(np.int32)
-        builder = ModelBuilder()
-        x = builder.input("x", (1, 9, 8, 1), dtype, 0.04, 3)
-        zero_point = 120 if dtype == "uint8" else 0
-        more = {"weight_scale": 0.01, "weight_zero_point": zero_point, "stride": (2, 1), "out": (0.1, 7)}
-        builder.output(builder.depthwise_conv2d(x, values, bias, **more))
-        found = compare(builder.build(), [rng.integers(*LIMITS[dtype], (1, 9, 8, 1)).astype(dtype)], layout)
-        assert found.wrong == {}
-        (layer,) = [layer for layer in found.graph.layers if layer.kind != "layout"]
-        assert layer.kind == kind
-        if kind == "conv2d":
-            assert layer.op.kernel_layout == kernel_layout
-
-
 @some
 @given(data=st.data())
 def test_fully_connected(dtype: str, data: st.DataObject) -> None:

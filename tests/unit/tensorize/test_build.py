@@ -50,7 +50,7 @@ def test_the_same_graph_gives_the_same_bytes_and_no_path_of_this_machine(tmp_pat
         (tmp_path / folder).mkdir()
         save(made(), tmp_path / folder)
     files = sorted(path.name for path in (tmp_path / "a").iterdir())
-    assert files == ["plan.json", "tir.json", "weights.npz"]
+    assert files == ["constants.npz", "graph.json", "plan.json", "tir.json", "weights.npz"]
     for file in files:
         content = (tmp_path / "a" / file).read_bytes()
         assert content == (tmp_path / "b" / file).read_bytes(), file

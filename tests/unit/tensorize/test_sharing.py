@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from stages.arena import liveness, plan
 from stages.graph import Activation, Concatenation, Graph, Layer, Move, Tensor
-from stages.kernels.registry import kernels
 from stages.tensorize.sharing import renames_only, share
 
-GENERIC = kernels(["generic"]).values()
 RELU, ROWS = Activation(function="relu"), Concatenation(axis=1)
 Step = tuple[object, str, str]  # operator, inputs, output
+
+
+def shared(one: Graph, scratch: dict[int, dict[str, int]] | None = None, overlaid: Sequence[int] = ()) -> Graph:
+    return share(one, lambda: scratch or {}, frozenset(overlaid))
 
 
 def graph(steps: Sequence[Step], shapes: dict[str, tuple[int, ...]], inputs: str, outputs: str) -> Graph:
@@ -34,7 +36,7 @@ HEADS = {"x": (1, 6, 8), "a": (1, 4, 8), "b": (1, 2, 8), "y": (1, 6, 8)}
 
 
 def test_tensors_are_written_where_they_are_joined() -> None:
-    found = share(graph([(RELU, "x", "a"), (RELU, "x", "b"), (ROWS, "a b", "y")], HEADS, "x", "y"), GENERIC)
+    found = shared(graph([(RELU, "x", "a"), (RELU, "x", "b"), (ROWS, "a b", "y")], HEADS, "x", "y"))
     assert placed(found) == {"a": ("y", 0), "b": ("y", 32)}
     lives = liveness(found)
     assert {name: (lives.home[name], lives.offset[name]) for name in "aby"} == {
@@ -57,7 +59,7 @@ def test_a_chain_of_joins_is_one_buffer() -> None:
         (RELU, "ab", "c"),
         (ROWS, "ab c", "abc"),
     ]
-    found = share(graph(steps, shapes, "x", "abc"), GENERIC)
+    found = shared(graph(steps, shapes, "x", "abc"))
     assert placed(found) == {"a": ("ab", 0), "b": ("ab", 16), "ab": ("abc", 0), "c": ("abc", 32)}
     assert [renames_only(found, layer) for layer in found.layers] == [False, False, True, False, True]
     assert liveness(found).offset["b"] == 16
@@ -66,9 +68,15 @@ def test_a_chain_of_joins_is_one_buffer() -> None:
 def test_slices_are_read_where_they_lie() -> None:
     shapes = {"x": (1, 6, 8), "a": (1, 4, 8), "b": (1, 2, 8), "y": (1, 2, 8)}
     steps: list[Step] = [(cut(0, 4), "x", "a"), (cut(4, 2, "split"), "x", "b"), (RELU, "b", "y")]
-    found = share(graph(steps, shapes, "x", "a y"), GENERIC)
+    found = shared(graph(steps, shapes, "x", "a y"))
     assert placed(found) == {"a": ("x", 0), "b": ("x", 32)}
     assert [renames_only(found, layer) for layer in found.layers] == [True, True, False]
+
+
+def test_an_output_of_the_model_keeps_the_largest_alignment() -> None:
+    shapes = {"x": (1, 16, 8), "a": (1, 2, 8), "b": (1, 2, 8), "c": (1, 2, 8)}
+    steps: list[Step] = [(cut(0, 2), "x", "a"), (cut(2, 2), "x", "b"), (cut(8, 2), "x", "c")]
+    assert placed(shared(graph(steps, shapes, "x", "a b c"))) == {"a": ("x", 0), "c": ("x", 64)}
 
 
 def test_what_is_no_single_run_of_aligned_bytes_is_copied() -> None:
@@ -77,10 +85,10 @@ def test_what_is_no_single_run_of_aligned_bytes_is_copied() -> None:
         columns.tensors[name] = Tensor(name=name, shape=(1, 6, width), dtype="int8")
     columns.layers.insert(1, Layer(index=1, name="a2", op=RELU, inputs=("x",), outputs=("a2",)))
     columns.layers[2] = columns.layers[2].model_copy(update={"index": 2})
-    assert placed(share(columns, GENERIC)) == {}
+    assert placed(shared(columns)) == {}
     odd = {"x": (1, 2, 8), "a": (1, 3, 8), "b": (1, 3, 8), "y": (1, 6, 8)}
     steps: list[Step] = [(RELU, "x", "a"), (RELU, "x", "b"), (ROWS, "a b", "y")]
-    found = share(graph(steps, odd, "x", "y"), GENERIC)
+    found = shared(graph(steps, odd, "x", "y"))
     assert placed(found) == {"a": ("y", 0)}  # b would begin at byte 24
     assert not renames_only(found, found.layers[2])
 
@@ -89,7 +97,7 @@ def test_inputs_constants_and_tensors_joined_before_are_copied() -> None:
     shapes = {"x": (1, 2, 8), "k": (1, 2, 8), "a": (1, 2, 8), "y": (1, 8, 8), "z": (1, 4, 8)}
     made = graph([(RELU, "x", "a"), (ROWS, "a x k a", "y"), (ROWS, "a a", "z")], shapes, "x", "y z")
     made.tensors["k"] = made.tensors["k"].model_copy(update={"constant": True})
-    found = share(made, GENERIC)
+    found = shared(made)
     assert placed(found) == {"a": ("y", 0)}
     assert [renames_only(found, layer) for layer in found.layers] == [False, False, False]
 
@@ -104,15 +112,58 @@ def test_memory_is_not_shared_where_the_arena_would_grow() -> None:
         (RELU, "c", "d"),
         (ROWS, "d a", "y"),
     ]
-    found = share(graph(steps, shapes, "x", "y"), GENERIC)
+    found = shared(graph(steps, shapes, "x", "y"))
     assert found.tensors["a"].alias_of != "big"
     assert plan(liveness(found).buffers).total == 64 * 8 + 2 * 8 * 2
 
 
+def test_memory_is_not_shared_where_scratch_would_make_the_arena_grow() -> None:
+    shapes = {"x": (1, 8, 8), "big": (1, 64, 8), "a": (1, 2, 8), "c": (1, 2, 8), "y": (1, 4, 8)}
+    steps: list[Step] = [(RELU, "x", "big"), (cut(0, 2), "big", "a"), (RELU, "a", "c"), (ROWS, "c a", "y")]
+    made = graph(steps, shapes, "x", "y")
+    assert placed(shared(made))["a"] == ("big", 0)
+    assert placed(shared(made, {2: {"panel": 200}}))["a"] == ("y", 16)
+
+
+def test_an_input_that_would_keep_all_alive_does_not_hinder_the_others() -> None:
+    """`early` is needed from the start, and the joined tensor is large: only `late` is written in its place."""
+    shapes = {"x": (1, 2, 8), "early": (1, 2, 8), "wide": (1, 62, 8), "late": (1, 62, 8), "y": (1, 64, 8)}
+    steps: list[Step] = [
+        (RELU, "x", "early"),
+        (RELU, "early", "wide"),
+        (RELU, "wide", "late"),
+        (ROWS, "early late", "y"),
+    ]
+    assert placed(shared(graph(steps, shapes, "x", "y"), {1: {"rows": 600}})) == {"late": ("y", 16)}
+
+
+OVERLAY = {**HEADS, "x": (1, 2, 8), "r": (1, 4, 8), "z": (1, 6, 8)}
+
+
 def test_a_part_of_a_larger_tensor_is_not_overlaid() -> None:
+    """As the output of an in-place layer, and as its input."""
     steps: list[Step] = [(RELU, "x", "r"), (RELU, "r", "a"), (RELU, "x", "b"), (ROWS, "a b", "y"), (RELU, "y", "z")]
-    found = share(graph(steps, {**HEADS, "x": (1, 2, 8), "r": (1, 4, 8), "z": (1, 6, 8)}, "x", "z"), GENERIC)
+    found = shared(graph(steps, OVERLAY, "x", "z"))
     lives = liveness(found, may_overlay=frozenset({0, 1, 2, 4}))
     assert 1 not in lives.in_place  # a is a part of y, and r is not
     assert lives.in_place[4] == 0
     assert lives.home["a"] == lives.home["z"] == "y"
+    shapes = {"x": (1, 6, 8), "r": (1, 6, 8), "a": (1, 4, 8), "z": (1, 4, 8)}
+    found = shared(graph([(RELU, "x", "r"), (cut(0, 4), "r", "a"), (RELU, "a", "z")], shapes, "x", "z"))
+    assert placed(found) == {"a": ("r", 0)}
+    assert liveness(found, may_overlay=frozenset({2})).in_place == {}
+
+
+def test_a_tensor_is_not_overlaid_by_a_layer_that_reads_a_part_of_it() -> None:
+    """r + a where a is a slice of r: the sum would overwrite a, which is broadcast."""
+    shapes = {"x": (1, 6, 8), "r": (1, 6, 8), "a": (1, 2, 8), "z": (1, 6, 8)}
+    steps: list[Step] = [(RELU, "x", "r"), (cut(0, 2), "r", "a"), (RELU, "r a", "z")]
+    found = shared(graph(steps, shapes, "x", "z"))
+    assert placed(found) == {"a": ("r", 0)}
+    assert liveness(found, may_overlay=frozenset({2})).in_place == {}
+
+
+def test_slices_of_constants_are_copied() -> None:
+    made = graph([(cut(0, 4), "k", "a"), (RELU, "a", "y")], {"k": (1, 6, 8), "a": (1, 4, 8), "y": (1, 4, 8)}, "", "y")
+    made.tensors["k"] = made.tensors["k"].model_copy(update={"constant": True})
+    assert placed(shared(made)) == {}

@@ -1,4 +1,4 @@
-"""PAD in front of convolutions becomes their own padding: nothing is copied, and the arena holds no padded image.
+"""PAD in front of convolutions as their own padding: nothing is copied, and the arena holds no padded image.
 
 Exporters write the padding of a strided convolution as an operator of its own (Keras' ZeroPadding2D). Where it pads
 rows and columns with the zero point, it is what the convolution does at its borders anyway.
@@ -14,26 +14,26 @@ from stages.graph import Conv2D, DepthwiseConv2D, Graph, Layer, Tensor
 Padding = tuple[int, int, int, int]
 
 
-def fold_padding(graph: Graph) -> Graph:
-    """The graph without the PAD layers that only convolutions read, their tensors gone and layers numbered anew."""
-    folded: dict[str, Layer] = {}  # by output
-    for layer in graph.layers:
-        if layer.op.op == "move" and layer.op.kind == "pad" and layer.outputs[0] not in graph.outputs:
-            readers = [reader for reader in graph.layers if layer.outputs[0] in reader.inputs]
-            if readers and all(_folded(graph, layer, reader) is not None for reader in readers):
-                folded[layer.outputs[0]] = layer
-    if not folded:
-        return graph
+def readers_of_pad(graph: Graph, layer: Layer) -> list[Layer]:
+    """The convolutions that a PAD can be folded into; none if it is read by anything else, or no such PAD."""
+    op: Any = layer.op
+    if op.op != "move" or op.kind != "pad" or layer.outputs[0] in graph.outputs:
+        return []
+    readers = [reader for reader in graph.layers if layer.outputs[0] in reader.inputs]
+    return readers if all(_folded(graph, layer, reader) is not None for reader in readers) else []
+
+
+def without_pad(graph: Graph, pad: Layer) -> Graph:
+    """The graph with the PAD folded into its readers, its tensor gone and the layers numbered anew."""
     layers: list[Layer] = []
     for layer in graph.layers:
-        if layer.outputs[0] in folded:
+        if layer is pad:
             continue
-        pad = folded.get(layer.inputs[0]) if layer.inputs else None
-        if pad is not None:
+        if pad.outputs[0] in layer.inputs:
             op = layer.op.model_copy(update={"padding": _folded(graph, pad, layer)})
             layer = layer.model_copy(update={"op": op, "inputs": pad.inputs})
         layers.append(layer.model_copy(update={"index": len(layers)}))
-    tensors = {name: tensor for name, tensor in graph.tensors.items() if name not in folded}
+    tensors = {name: tensor for name, tensor in graph.tensors.items() if name != pad.outputs[0]}
     return replace(graph, tensors=tensors, layers=layers)
 
 
@@ -43,7 +43,7 @@ def _folded(graph: Graph, pad: Layer, reader: Layer) -> Padding | None:
     No window may lie in the padding alone: kernels need not expect that. Rows and columns at the end that no window
     reaches are left out.
     """
-    op, params = reader.op, _params(pad)
+    op, params = reader.op, dict(getattr(pad.op, "params", {}))
     x, padded = graph.tensors[pad.inputs[0]], graph.tensors[pad.outputs[0]]
     if not isinstance(op, Conv2D | DepthwiseConv2D) or len(x.shape) != 4 or _planar(x) != _planar(padded):
         return None
@@ -61,11 +61,6 @@ def _folded(graph: Graph, pad: Layer, reader: Layer) -> Padding | None:
         first.append(start)
         last.append(end)
     return first[0], first[1], last[0], last[1]
-
-
-def _params(pad: Layer) -> dict[str, Any]:
-    op: Any = pad.op
-    return dict(op.params)
 
 
 def _planar(tensor: Tensor) -> bool:

@@ -1,0 +1,62 @@
+"""Layers that can be computed in two forms take the one that costs fewer instructions on the target.
+
+    depthwise_conv2d of one input channel    or conv2d: all output channels read the same input
+    pad, then convolutions                   or convolutions with that padding
+
+Costs are those that kernels are chosen by, within the arena's limit where the recipe has one. A form that a rule of the
+recipe names stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from stages.graph import Conv2D, DepthwiseConv2D, Graph, Layer
+from stages.tensorize.padding import readers_of_pad, without_pad
+
+Price = Callable[[Graph, Layer], float]
+"""Instructions of a layer of a graph, infinity where nothing can compute it or nobody knows."""
+
+
+def cheapest_forms(graph: Graph, price: Price, is_ruled: Callable[[Graph, Layer], bool]) -> Graph:
+    """The graph with each other form that costs no more than the one the model has."""
+    for name in [layer.name for layer in graph.layers]:
+        layer = next((layer for layer in graph.layers if layer.name == name), None)
+        if layer is None or is_ruled(graph, layer):
+            continue
+        for changed, before, after in _other_forms(graph, layer):
+            paid = sum(price(changed, named(changed, other)) for other in after)
+            if paid < float("inf") and paid <= sum(price(graph, named(graph, other)) for other in before):
+                graph = changed
+    return graph
+
+
+def with_other_forms(graph: Graph) -> Graph:
+    """The graph with all other forms, whatever they cost: what `doit calibrate` measures beside the graph itself."""
+    return cheapest_forms(graph, lambda _graph, _layer: 0.0, lambda _graph, _layer: False)
+
+
+def named(graph: Graph, name: str) -> Layer:
+    """The layer of that name."""
+    return next(layer for layer in graph.layers if layer.name == name)
+
+
+def _other_forms(graph: Graph, layer: Layer) -> Iterator[tuple[Graph, Sequence[str], Sequence[str]]]:
+    """Another form of the graph, and the names of layers that differ: as they are and as they would be."""
+    readers = [reader.name for reader in readers_of_pad(graph, layer)]
+    if readers:
+        yield without_pad(graph, layer), [layer.name, *readers], readers
+    if isinstance(layer.op, DepthwiseConv2D) and layer.op.in_channels == 1 and layer.op.out_channels > 1:
+        yield _with_conv2d(graph, layer, layer.op), [layer.name], [layer.name]
+
+
+def _with_conv2d(graph: Graph, layer: Layer, op: DepthwiseConv2D) -> Graph:
+    """(1, kh, kw, O) as (kh, kw, 1, O): HWIO; planar (O, 1, kh, kw) is OIHW as it is."""
+    fields = op.model_dump(exclude={"op", "depth_multiplier", "kernel_layout"})
+    made = Conv2D(**fields, kernel_layout="HWIO" if op.kernel_layout == "HWC" else "OIHW")
+    constants, weights = graph.constants, layer.constants["weights"]
+    if op.kernel_layout == "HWC":
+        constants = constants | {weights: constants[weights].reshape(*op.kernel, 1, op.out_channels)}
+    layers = [other.model_copy(update={"op": made}) if other is layer else other for other in graph.layers]
+    return replace(graph, layers=layers, constants=constants)

@@ -1,0 +1,81 @@
+"""The forms a layer can be computed in: both give LiteRT's bytes, the cheaper one is taken, unless a rule names one."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.graph import Graph, Layer
+from stages.models.builder import ModelBuilder
+from stages.models.spec import FileModel
+from stages.tensorize.forms import cheapest_forms, with_other_forms
+from stages.tensorize.plan import TensorizePlan
+from tests.support.emitted import target_named
+from tests.support.integer import compare, integer_graph
+from tests.support.stages_run import run_stages
+
+LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
+
+
+@pytest.mark.parametrize(("layout", "kernel_layout"), [("NHWC", "HWIO"), ("planar depthwise", "OIHW")])
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_a_depthwise_convolution_of_one_channel_can_be_an_ordinary_one(
+    dtype: str, layout: str, kernel_layout: str
+) -> None:
+    """All channels read the same input, so that the kernels of convolution can compute it: micro_speech begins so."""
+    rng = np.random.default_rng(5)
+    for multiplier, kind in ((8, "conv2d"), (1, "depthwise_conv2d")):
+        values = rng.integers(*LIMITS[dtype], (1, 3, 2, multiplier)).astype(dtype)
+        bias = rng.integers(-4000, 4001, multiplier).astype(np.int32)
+        builder = ModelBuilder()
+        x = builder.input("x", (1, 9, 8, 1), dtype, 0.04, 3)
+        zero_point = 120 if dtype == "uint8" else 0
+        more = {"weight_scale": 0.01, "weight_zero_point": zero_point, "stride": (2, 1), "out": (0.1, 7)}
+        builder.output(builder.depthwise_conv2d(x, values, bias, **more))
+        found = compare(
+            builder.build(), [rng.integers(*LIMITS[dtype], (1, 9, 8, 1)).astype(dtype)], layout, change=with_other_forms
+        )
+        assert found.wrong == {}
+        (layer,) = [layer for layer in found.graph.layers if layer.kind != "layout"]
+        assert layer.kind == kind
+        if kind == "conv2d":
+            assert layer.op.kernel_layout == kernel_layout
+
+
+def padded_convolution() -> bytes:
+    """PAD, then a 3x3 convolution with stride 2, as Keras writes it."""
+    rng, b = np.random.default_rng(1), ModelBuilder()
+    y = b.pad(b.input("x", (1, 8, 8, 4), "int8", 0.05, 11), [(0, 0), (0, 1), (0, 1), (0, 0)])
+    values, bias = rng.integers(-127, 128, (8, 3, 3, 4)).astype(np.int8), np.zeros(8, np.int32)
+    b.output(b.conv2d(y, values, bias, weight_scale=0.01, stride=(2, 2), padding="valid", out=(0.1, 0), name="conv"))
+    return b.build()
+
+
+@pytest.mark.parametrize(("pad", "conv", "folded"), [(10, 0, True), (10, 10, True), (10, 11, False), (0, 1, False)])
+def test_the_cheaper_form_is_taken(pad: int, conv: int, folded: bool) -> None:
+    """`conv` is what the convolution costs more with padding of its own."""
+
+    def price(graph: Graph, layer: Layer) -> float:
+        if layer.kind == "pad":
+            return pad
+        return 100 if len(graph.layers) == 2 else 100 + conv
+
+    graph = integer_graph(padded_convolution())
+    kinds = [layer.kind for layer in cheapest_forms(graph, price, lambda _graph, _layer: False).layers]
+    assert kinds == (["conv2d"] if folded else ["pad", "conv2d"])
+
+
+def test_a_form_that_nothing_can_compute_is_not_taken() -> None:
+    graph = integer_graph(padded_convolution())
+    assert cheapest_forms(graph, lambda _graph, _layer: float("inf"), lambda _graph, _layer: False) is graph
+
+
+@pytest.mark.parametrize(("options", "kinds"), [({}, ["conv2d"]), ({"op": "pad"}, ["pad", "conv2d"])])
+def test_what_a_rule_of_the_recipe_names_stays(tmp_path: Path, options: dict[str, str], kinds: list[str]) -> None:
+    (tmp_path / "m.tflite").write_bytes(padded_convolution())
+    rules = [{"match": options, "kernel": "generic.move"}] if options else []
+    configs: dict[str, Any] = {"tensorize": {"rules": rules}}
+    source = FileModel(file=str(tmp_path / "m.tflite"))
+    made = run_stages(source, target_named("rv64-rvp"), tmp_path / "run", until="tensorize", configs=configs)
+    assert [layer.op for layer in TensorizePlan.load(made["tensorize"]).layers] == kinds
