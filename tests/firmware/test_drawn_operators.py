@@ -19,6 +19,7 @@ from stages.models.spec import FileModel
 from stages.reference import Reference
 from stages.reference.interpreter import random_inputs
 from tests.support.drawn_models import OPERATORS, model
+from tests.support.drawn_networks import network
 from tests.support.emitted import run_emitted, target_named
 from tests.support.stages_run import run_stages
 
@@ -70,3 +71,12 @@ def test_other_operators_on_the_host(dtype: str, data: st.DataObject) -> None:
 @settings(max_examples=2, **SLOW)
 def test_a_sample_on_the_simulator(target: str, dtype: str, data: st.DataObject) -> None:
     compare(model(data.draw, dtype, tuple(OPERATORS)), target, data.draw(st.sampled_from(list(LAYOUTS))))
+
+
+@pytest.mark.parametrize(
+    ("target", "seeds"), [("host", range(24)), ("rv64-rvp", range(24, 36)), ("cortex-m55", range(36, 44))]
+)
+def test_networks_that_share_memory(target: str, seeds: range) -> None:
+    """Tensors that are parts of others, overlaid, read again later, or outputs of the model, in two inferences."""
+    for seed in seeds:
+        compare(network(seed), target, sorted(LAYOUTS)[seed % len(LAYOUTS)])
