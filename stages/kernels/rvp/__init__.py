@@ -3,8 +3,18 @@
 from stages.kernels.rvp.add import Add
 from stages.kernels.rvp.convolution import Conv2d, FullyConnected
 from stages.kernels.rvp.depthwise_conv2d import DepthwiseConv2d
+from stages.kernels.rvp.depthwise_window import DepthwiseWindow
 from stages.kernels.rvp.direct_conv2d import DirectConv2d
 from stages.kernels.rvp.fully_connected import FullyConnectedRows
 from stages.kernels.rvp.pooling import Pool2d
 
-__all__ = ["Add", "Conv2d", "DepthwiseConv2d", "DirectConv2d", "FullyConnected", "FullyConnectedRows", "Pool2d"]
+__all__ = [
+    "Add",
+    "Conv2d",
+    "DepthwiseConv2d",
+    "DepthwiseWindow",
+    "DirectConv2d",
+    "FullyConnected",
+    "FullyConnectedRows",
+    "Pool2d",
+]

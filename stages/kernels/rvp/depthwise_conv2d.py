@@ -34,7 +34,7 @@ class DepthwiseConv2d(RvpKernel):
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_types(view) or _why_not_shape(view, target) or _why_not_arithmetic(view)
+        return why_not_types(view) or _why_not_shape(view, target) or why_not_arithmetic(view)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -49,7 +49,7 @@ class DepthwiseConv2d(RvpKernel):
             "params": packing.depthwise_params(
                 taps, made.bias, made.multiplier, made.rounders, target.word_bits, split=is_split(view)
             ),
-            "geometry": np.array(geometry(view), np.int32),
+            "geometry": np.array(geometry(view, exchanged=swapped(view)), np.int32),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -60,7 +60,7 @@ class DepthwiseConv2d(RvpKernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Per strip: 4 * 39 (stride 2: 46) a row in the kernel, 32 for a row in, 27 out, 300 around, as measured."""
         lanes, stride = target.word_bits // 32, view.op.stride[0]
-        _, _, out_rows, out_columns = extents(view)
+        _, _, out_rows, out_columns = extents(view, exchanged=swapped(view))
         strips = -(-out_columns // 4)
         row = 4 * (39 if stride == 1 else 46) + 27 + 32 * stride * stride + (72 if is_split(view) else 0)
         return float(view.op.out_channels / (4 * lanes) * strips * (out_rows * row + 300))
@@ -82,7 +82,8 @@ def _why_not_shape(view: LayerView, target: Target) -> str:
     return ""
 
 
-def _why_not_arithmetic(view: LayerView) -> str:
+def why_not_arithmetic(view: LayerView) -> str:
+    """Why the layer's constants are not what the kernels multiply and round by, '' if they are."""
     try:
         layer_arithmetic(view)
     except ValueError as error:
@@ -126,22 +127,22 @@ def _work(rows: int, columns: int) -> int:
     return -(-columns // 4) * 6 * (rows + 1) + rows
 
 
-def extents(view: LayerView) -> tuple[int, int, int, int]:
-    """Rows and columns of input and output, as the strips see them."""
+def extents(view: LayerView, *, exchanged: bool) -> tuple[int, int, int, int]:
+    """Rows and columns of input and output, as the strips see them. `exchanged`: they run along the rows."""
     _, rows, columns, _ = view.inputs[0].shape
     _, out_rows, out_columns, _ = view.outputs[0].shape
-    return (columns, rows, out_columns, out_rows) if swapped(view) else (rows, columns, out_rows, out_columns)
+    return (columns, rows, out_columns, out_rows) if exchanged else (rows, columns, out_rows, out_columns)
 
 
-def geometry(view: LayerView) -> tuple[int, ...]:
-    """The fields of rvp_depthwise_geometry, in order."""
+def geometry(view: LayerView, *, exchanged: bool) -> tuple[int, ...]:
+    """The fields of rvp_depthwise_geometry, in order. `exchanged`: strips run along the rows."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     channels = op.out_channels
-    rows, columns, out_rows, out_columns = extents(view)
+    rows, columns, out_rows, out_columns = extents(view, exchanged=exchanged)
     steps = (x.shape[2] * channels, channels)
     out_steps = (y.shape[2] * channels, channels)
     padding = op.padding[:2]
-    if swapped(view):
+    if exchanged:
         steps, out_steps, padding = steps[::-1], out_steps[::-1], padding[::-1]
     tail = (op.input_zero_point, clip_word(view))
     return (rows, columns, *steps, out_rows, out_columns, *out_steps, *padding, *tail)
@@ -150,6 +151,6 @@ def geometry(view: LayerView) -> tuple[int, ...]:
 def scratch_bytes(view: LayerView, lanes: int) -> int:
     """Two strips of input, one of results, two registers: what depthwise.c uses."""
     stride: int = view.op.stride[0]
-    _, _, out_rows, _ = extents(view)
+    _, _, out_rows, _ = extents(view, exchanged=swapped(view))
     rows = (out_rows - 1) * stride + 3
     return 4 * lanes * (2 + 4 * out_rows + 2 * rows * 4 * (1 + stride))

@@ -249,3 +249,44 @@ def _rows(weights: NDArray[np.int64]) -> NDArray[np.int64]:
     """[3, 3, channels] -> [3, channels]: a row of the window in the bytes of a word, the fourth 0."""
     taps = weights & 0xFF
     return taps[:, 0] | taps[:, 1] << 8 | taps[:, 2] << 16
+
+
+def window_params(
+    weights: NDArray[np.int64],
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    word_bits: int,
+    *,
+    starts: tuple[int, ...],
+    split: bool,
+) -> NDArray[np.int32]:
+    """params of depthwise_window.c: int32 [groups, 4, 3 + rows of words, lanes] of bias, multiplier, rounder, weights.
+
+    weights are [rows, columns, channels]; `starts` are the columns at which the words of a row begin (what lies outside
+    of the window is 0). `split`: weights are sums of two int8, whose second addends' rows follow. The first rounder of
+    a wide group carries the mark.
+    """
+    lane_count = lanes(word_bits)
+    channels = weights.shape[2]
+    groups = -(-channels // (4 * lane_count))
+    addend = np.clip(weights, -128, 127)
+    rows = [_words(part, starts) for part in ((addend, weights - addend) if split else (addend,))]
+    columns = np.concatenate([[bias, multiplier.astype(np.int64), rounder.short], *rows, [rounder.wide]])
+    padded = np.zeros((len(columns), groups * 4 * lane_count), np.int64)
+    padded[:, :channels] = columns
+    params = padded.reshape(-1, groups, lane_count, 4).transpose(1, 3, 0, 2)
+    is_wide = (params[:, :, 2] < 0).any(axis=(1, 2))
+    params[is_wide, :, 2] = params[is_wide, :, -1]
+    params[is_wide, 0, 2, -1] += WIDE_MARK
+    return np.ascontiguousarray(params[:, :, :-1]).astype(np.int32)
+
+
+def _words(weights: NDArray[np.int64], starts: tuple[int, ...]) -> NDArray[np.int64]:
+    """[rows, columns, channels] -> [rows * words, channels]: for each start the four columns from there on."""
+    rows, columns, channels = weights.shape
+    before = -min(starts)
+    padded = np.zeros((rows, before + max(columns, max(starts) + 4), channels), np.int64)
+    padded[:, before : before + columns] = weights & 0xFF
+    words = [sum(padded[:, before + start + i] << (8 * i) for i in range(4)) for start in starts]
+    return np.stack(words, axis=1).reshape(rows * len(starts), channels)

@@ -1,0 +1,162 @@
+"""DEPTHWISE_CONV_2D with windows of any height and up to five columns."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.eight_bit import why_not_types
+from stages.kernels.generic.base import MAX_DEPTH
+from stages.kernels.rvp.base import RvpKernel
+from stages.kernels.rvp.depthwise_conv2d import (
+    GEOMETRY_FIELDS,
+    centred,
+    extents,
+    geometry,
+    is_split,
+    layer_arithmetic,
+    why_not_arithmetic,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+    from stages.targets.spec import Target
+
+WINDOW_FIELDS = GEOMETRY_FIELDS + 4  # int32 fields of the C structure rvp_depthwise_window
+MAX_COLUMNS = 5  # with three more for the outputs beside the first they are two words
+
+
+class DepthwiseWindow(RvpKernel):
+    """Windows of up to five columns, or rows where strips run along the rows; strides 1 and 2 along them.
+
+    A group of 4 * lanes channels at a time, in the strips of the 3x3 kernel. Pixels that are not whole registers are
+    moved byte by byte.
+    """
+
+    name = "rvp.depthwise_s8"
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    sources = ("depthwise_window.c",)
+    headers: ClassVar[tuple[str, ...]] = ("depthwise_window.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view)
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.kernels.rvp import packing
+
+        made, exchanged = layer_arithmetic(view), swapped(view)
+        taps = centred(view).T.reshape(*view.op.kernel, -1)
+        if exchanged:
+            taps = taps.transpose(1, 0, 2)
+        (rows, columns), (row_stride, stride) = window(view)
+        fields = (*geometry(view, exchanged=exchanged), rows, columns, row_stride, 1 + is_split(view))
+        return {
+            "params": packing.window_params(
+                taps,
+                made.bias,
+                made.multiplier,
+                made.rounders,
+                target.word_bits,
+                starts=starts(stride, columns),
+                split=is_split(view),
+            ),
+            "window": np.array(fields, np.int32),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.rvp.depthwise_window_tir import depthwise
+
+        return depthwise(view, target.word_bits // 32)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Of a strip: what `_strips` says, by group of channels; 300 around it."""
+        lanes = target.word_bits // 32
+        groups = -(-view.op.out_channels // (4 * lanes))
+        whole = view.op.out_channels % (4 * lanes) == 0
+        return float(groups * view.outputs[0].shape[0] * _strips(view, swapped(view), lanes, whole=whole))
+
+
+def _why_not_shape(view: LayerView) -> str:
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    if op.dilation != (1, 1):
+        return "only windows without dilation"
+    if not _orders(view):
+        return f"only windows of up to {MAX_COLUMNS} columns or rows, with a stride of 1 or 2 along them"
+    if any(op.padding[i] >= op.kernel[i % 2] for i in range(4)):
+        return "windows that lie outside of the image"
+    if op.depth_multiplier != 1:
+        return f"a depth multiplier of {op.depth_multiplier}"
+    if "NCHW" in (x.layout, y.layout):
+        return "the kernel reads and writes NHWC; it transposes strips itself"
+    if op.rounding != "double":
+        return "rounds once"
+    if prod(op.kernel) > MAX_DEPTH:
+        return f"a sum has {prod(op.kernel)} products; int32 holds {MAX_DEPTH}"
+    return ""
+
+
+def _orders(view: LayerView) -> list[bool]:
+    """The directions in which strips can run: False for strips of columns, True for strips of rows."""
+    op = view.op
+    return [bool(axis == 0) for axis in (1, 0) if op.kernel[axis] <= MAX_COLUMNS and op.stride[axis] in (1, 2)]
+
+
+def swapped(view: LayerView) -> bool:
+    """Whether strips run along the rows of the image: where they must, or take less."""
+    return min(_orders(view), key=lambda exchanged: _strips(view, exchanged, 1, whole=True))
+
+
+def window(view: LayerView) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Rows and columns of the window, and the strides along them, as the strips see them."""
+    kernel, stride = view.op.kernel, view.op.stride
+    return (kernel[::-1], stride[::-1]) if swapped(view) else (kernel, stride)
+
+
+def starts(stride: int, columns: int) -> tuple[int, ...]:
+    """For each word of weights of a row, in order: the column of the word's first byte, counted from the window's.
+
+    Negative where zeros come first. depthwise_window.c draws them.
+    """
+    if stride == 1:
+        return (0, -1, -2, -3, 1, 2, 3, 4)[: 3 + columns_class(columns)]
+    return (0, -2, 2, 4)[: min(columns_class(columns), 4)]
+
+
+def columns_class(columns: int) -> int:
+    """Columns of the windows that the C function is made for: 2, 3 or 5."""
+    return next(most for most in (2, 3, 5) if columns <= most)
+
+
+def _strips(view: LayerView, exchanged: bool, lanes: int, *, whole: bool) -> float:
+    """Instructions for the strips of a group of channels.
+
+    Of a row of outputs, four times: products and loads of each row of the window, 25 around. A row of the strip comes
+    in with 32 for four columns, one goes out with 27; byte by byte it is 7 for each byte.
+    """
+    op = view.op
+    at = 0 if exchanged else 1
+    rows, columns, row_stride, stride = op.kernel[1 - at], op.kernel[at], op.stride[1 - at], op.stride[at]
+    _, _, out_rows, out_columns = extents(view, exchanged=exchanged)
+    words, most = len(starts(stride, columns)), columns_class(columns)
+    products = words if stride == 1 else 2 * words
+    loads = 2 if stride == 1 or most == 2 else 3
+    together = min(4, out_rows) if row_stride == stride else 1
+    row = rows * (1 + is_split(view)) * (products + loads + (words + 4) / together) + 25
+    moved = (32, 27) if whole else (112 * lanes, 144 * lanes)
+    in_rows = (out_rows - 1) * row_stride + rows
+    return float(-(-out_columns // 4) * (out_rows * (4 * row + moved[1]) + in_rows * stride * moved[0] + 300))
+
+
+def scratch_bytes(view: LayerView, lanes: int) -> int:
+    """Two strips of input, one of results, two registers: what depthwise_strips.h uses."""
+    (kernel_rows, _), (row_stride, stride) = window(view)
+    _, _, out_rows, _ = extents(view, exchanged=swapped(view))
+    rows = (out_rows - 1) * row_stride + kernel_rows
+    return 4 * lanes * (2 + 4 * out_rows + 2 * rows * 4 * (1 + stride))
