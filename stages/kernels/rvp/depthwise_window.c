@@ -1,3 +1,6 @@
+/* Sixteen accumulators leave no registers for loads ahead of their use. */
+#pragma GCC optimize("no-schedule-insns")
+
 #include "depthwise_window.h"
 
 #include "depthwise_strips.h"
