@@ -1,6 +1,5 @@
 /* Sixteen accumulators leave no registers for loads ahead of their use. */
 #pragma GCC optimize("no-schedule-insns")
-
 #include "depthwise_window.h"
 
 #include "depthwise_strips.h"
@@ -84,6 +83,15 @@ struct sums {
     struct rows column0, column1, column2, column3;
 };
 
+/* The pointer, of which the compiler knows nothing: it does not keep what it loaded for the next row of the window, for
+ * which no registers are left.
+ */
+RVP_INLINE const int8_t *anew(const int8_t *p)
+{
+    __asm__("" : "+r"(p));
+    return p;
+}
+
 /* Adds one row of the window. `w`: its words of weights. */
 RVP_INLINE void add_row(struct sums *a, const int8_t *from, const int8_t *w, int step, int count, struct shape s)
 {
@@ -165,7 +173,7 @@ RVP_INLINE void output_rows(const int8_t *from, int8_t *out, const struct channe
     for (int addend = g->addends; addend > 0; addend--) {
         const int8_t *const end = from + g->kernel_rows * row_bytes(s);
         for (const int8_t *row = from; row != end; row += row_bytes(s)) {
-            add_row(&a, row, w, step, count, s);
+            add_row(&a, anew(row), w, step, count, s);
             w += words_of(s) * W;
         }
     }
