@@ -116,45 +116,56 @@ RVP_INLINE void fill_outside(int8_t *strip, int row_words, int top, int inside, 
     fill_words(strip + (top + inside) * row_words * W, (rows - top - inside) * row_words, fill);
 }
 
+/* Up to 4 * RVP_LANES bytes, `to_step` and `from_step` apart but for each fourth: in a strip the channels of a lane are in
+ * registers that lie a step apart, those of the next lane four bytes further.
+ */
+RVP_INLINE void copy_pixel(int8_t *to, int to_step, const int8_t *from, int from_step, int channels)
+{
+    for (; channels >= 4; channels -= 4) {
+        const int8_t a = from[0], b = from[from_step], c = from[2 * from_step], d = from[3 * from_step];
+        to[0] = a;
+        to[to_step] = b;
+        to[2 * to_step] = c;
+        to[3 * to_step] = d;
+        from += 4;
+        to += 4;
+    }
+    for (; channels > 0; channels--) {
+        *to = *from;
+        from += from_step;
+        to += to_step;
+    }
+}
+
 /* fill_strip for the first `channels` channels of pixels that are not aligned or too few for registers. */
-RVP_INLINE void fill_strip_bytes(const struct columns *c, int rows, int row_words, int8_t *to, int8_t *also,
-                                 int channels)
+static void fill_strip_bytes(const struct columns *c, int rows, int row_words, int8_t *to, int8_t *also, int channels)
 {
     const int step = row_words / 4 * W;
     for (int i = 0; i < 4; i++) {
         const int8_t *from = c->at[i];
         for (int row = 0; row < rows; row++) {
-            int place = row * 4 * step + i;
-            for (int channel = 0; channel < channels; channel++) {
-                const int8_t value = from[channel];
-                to[place] = value;
-                if (also != NULL) {
-                    also[place] = value;
-                }
-                place += channel == 3 ? 4 - 3 * step : step;
+            copy_pixel(to + row * 4 * step + i, step, from, 1, channels);
+            if (also != NULL) {
+                copy_pixel(also + row * 4 * step + i, step, from, 1, channels);
             }
             from += c->step[i];
         }
     }
 }
 
-RVP_INLINE int8_t clipped_byte(int8_t value, int clip)
+/* write_columns for the same pixels. Clips the results in place. */
+static void write_columns_bytes(const struct columns *c, int rows, int8_t *from, int clip, int clamps, int channels)
 {
-    const int8_t lowest = (int8_t)(clip >> 8), highest = (int8_t)(clip >> 16);
-    return (int8_t)((value < lowest ? lowest : value > highest ? highest : value) ^ (int8_t)(clip >> 24));
-}
-
-/* write_columns for the same pixels. */
-RVP_INLINE void write_columns_bytes(const struct columns *c, int rows, const int8_t *from, int clip, int channels)
-{
+    const rvp_word lowest = rvp_splat8(clip >> 8), highest = rvp_splat8(clip >> 16), flip = rvp_splat8(clip >> 24);
+    if (clamps) {
+        for (int8_t *p = from; p != from + rows * 4 * W; p += W) {
+            rvp_store(p, rvp_smin8(rvp_smax8(rvp_load(p), lowest), highest) ^ flip);
+        }
+    }
     for (int i = 0; i < 4; i++) {
         int8_t *to = c->at[i];
         for (int row = 0; row < rows; row++) {
-            int place = row * 4 * W + i;
-            for (int channel = 0; channel < channels; channel++) {
-                to[channel] = clipped_byte(from[place], clip);
-                place += channel == 3 ? 4 - 3 * W : W;
-            }
+            copy_pixel(to, 1, from + row * 4 * W + i, W, channels);
             to += c->step[i];
         }
     }
@@ -228,7 +239,7 @@ RVP_INLINE void finish_strip(struct strips *s, int8_t *out, const struct rvp_dep
     if (s->channels == 0) {
         write_columns(&c, g->out_rows, s->results, g->clip, s->clamps);
     } else {
-        write_columns_bytes(&c, g->out_rows, s->results, g->clip, s->channels);
+        write_columns_bytes(&c, g->out_rows, s->results, g->clip, s->clamps, s->channels);
     }
     int8_t *const done = s->strip;
     s->strip = s->next;

@@ -135,7 +135,8 @@ RVP_INLINE void add_row(struct sums *a, const int8_t *from, const int8_t *w, int
 /* The constants of one channel of each lane. */
 struct channel {
     rvp_word bias, multiplier, rounder;
-    const int8_t *weights;
+    const int8_t *weights, *end;
+    int addend_bytes; /* of weights */
     rvp_word zero_point; /* in every 16-bit lane */
     int is_wide;
 };
@@ -164,19 +165,22 @@ RVP_INLINE void write_rows(int8_t *out, const struct sums *a, const struct chann
 }
 
 /* `count` rows of four outputs whose windows begin at `from`, `step` bytes apart. */
-RVP_INLINE void output_rows(const int8_t *from, int8_t *out, const struct channel *c,
-                            const struct rvp_depthwise_window *g, int step, int count, struct shape s)
+RVP_INLINE void output_rows(const int8_t *from, int8_t *out, const struct channel *c, int step, int count,
+                            struct shape s)
 {
     const struct rows bias = all_rows(c->bias);
     struct sums a = {bias, bias, bias, bias};
     const int8_t *w = c->weights;
-    for (int addend = g->addends; addend > 0; addend--) {
-        const int8_t *const end = from + g->kernel_rows * row_bytes(s);
-        for (const int8_t *row = from; row != end; row += row_bytes(s)) {
-            add_row(&a, anew(row), w, step, count, s);
+    do { /* once, or for both addends */
+        const int8_t *const end = w + c->addend_bytes;
+        const int8_t *row = from;
+        do {
+            row = anew(row);
+            add_row(&a, row, w, step, count, s);
+            row += row_bytes(s);
             w += words_of(s) * W;
-        }
-    }
+        } while (w != end);
+    } while (w != c->end);
     if (c->is_wide) {
         write_rows(out, &a, c, count, 1);
     } else {
@@ -189,38 +193,39 @@ RVP_INLINE void all_outputs(const int8_t *strip, int8_t *out, const int32_t *par
                             const struct rvp_depthwise_window *g, struct shape s)
 {
     const int8_t *record = (const int8_t *)params;
-    const int record_bytes = (3 + g->addends * g->kernel_rows * words_of(s)) * W;
     const int step = row_bytes(s) * s.stride; /* between rows of outputs, where the strides are equal */
     const rvp_word without_mark = (rvp_word)-1 >> 1;
     struct channel c = {.zero_point = rvp_splat16((int8_t)g->image.clip)};
+    c.addend_bytes = g->kernel_rows * words_of(s) * W;
     c.is_wide = (intptr_t)rvp_load(record + 2 * W) < 0;
     for (int j = 0; j < 4; j++) {
         c.bias = rvp_load(record);
         c.multiplier = rvp_load(record + W);
         c.rounder = rvp_load(record + 2 * W) & without_mark;
         c.weights = record + 3 * W;
+        c.end = c.weights + g->addends * c.addend_bytes;
         const int8_t *from = strip;
         int8_t *to = out;
         int rows = g->image.out_rows;
         if (g->row_stride == s.stride) {
             for (; rows >= 4; rows -= 4) {
-                output_rows(from, to, &c, g, step, 4, s);
+                output_rows(from, to, &c, step, 4, s);
                 from += 4 * step;
                 to += 4 * 4 * W;
             }
             if (rows >= 2) {
-                output_rows(from, to, &c, g, step, 2, s);
+                output_rows(from, to, &c, step, 2, s);
                 from += 2 * step;
                 to += 2 * 4 * W;
                 rows -= 2;
             }
         }
         for (; rows > 0; rows--) {
-            output_rows(from, to, &c, g, 0, 1, s);
+            output_rows(from, to, &c, 0, 1, s);
             from += g->row_stride * row_bytes(s);
             to += 4 * W;
         }
-        record += record_bytes;
+        record = c.end;
         strip += (1 + s.stride) * W;
         out += W;
     }
