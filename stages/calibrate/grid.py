@@ -52,6 +52,9 @@ _DEPTHWISE = (
     (28, 28, 8, (3, 3), 2),
     (8, 8, 32, (5, 5), 1),
     (10, 10, 16, (5, 5), 2),
+    (14, 14, 24, (5, 5), 1),
+    (7, 7, 96, (5, 5), 1),
+    (9, 12, 20, (3, 5), 1),
 )
 # batch, depth, units; few units too: kernels differ in what they compute for those that are not there
 # height, width, window, stride, channels out: of one channel, where an ordinary convolution is the other form

@@ -11,8 +11,8 @@ strip_kernel rvp_depthwise3x3_s1us, rvp_depthwise3x3_s1us_wide, rvp_depthwise3x3
 RVP_INLINE void depthwise(const int8_t *x, const int32_t *params, int8_t *out, int8_t *scratch,
                           const struct rvp_depthwise_geometry *g, int stride, strip_kernel *kernel)
 {
-    const int last = (g->out_columns - 1) * stride + 2 - g->left;
     struct strips s = first_strip(x, scratch, g, stride, (g->out_rows - 1) * stride + 3, 0);
+    const int last = (g->out_columns - 1) * stride + 2 - g->left;
     for (int out_column = 0; out_column < g->out_columns; out_column += 4) {
         complete_strip(&s, x, g, stride, last);
         kernel(s.strip, s.results, g->out_rows, params, (int8_t)g->clip);

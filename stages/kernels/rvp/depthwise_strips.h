@@ -119,7 +119,7 @@ RVP_INLINE void fill_outside(int8_t *strip, int row_words, int top, int inside, 
 /* Up to 4 * RVP_LANES bytes, `to_step` and `from_step` apart but for each fourth: in a strip the channels of a lane are in
  * registers that lie a step apart, those of the next lane four bytes further.
  */
-RVP_INLINE void copy_pixel(int8_t *to, int to_step, const int8_t *from, int from_step, int channels)
+RVP_INLINE void copy_pixel(int8_t *to, ptrdiff_t to_step, const int8_t *from, ptrdiff_t from_step, int channels)
 {
     for (; channels >= 4; channels -= 4) {
         const int8_t a = from[0], b = from[from_step], c = from[2 * from_step], d = from[3 * from_step];
@@ -140,13 +140,13 @@ RVP_INLINE void copy_pixel(int8_t *to, int to_step, const int8_t *from, int from
 /* fill_strip for the first `channels` channels of pixels that are not aligned or too few for registers. */
 static void fill_strip_bytes(const struct columns *c, int rows, int row_words, int8_t *to, int8_t *also, int channels)
 {
-    const int step = row_words / 4 * W;
+    const ptrdiff_t step = row_words / 4 * W;
     for (int i = 0; i < 4; i++) {
         const int8_t *from = c->at[i];
-        for (int row = 0; row < rows; row++) {
-            copy_pixel(to + row * 4 * step + i, step, from, 1, channels);
+        for (ptrdiff_t place = i; place < rows * 4 * step; place += 4 * step) {
+            copy_pixel(to + place, step, from, 1, channels);
             if (also != NULL) {
-                copy_pixel(also + row * 4 * step + i, step, from, 1, channels);
+                copy_pixel(also + place, step, from, 1, channels);
             }
             from += c->step[i];
         }
@@ -164,8 +164,8 @@ static void write_columns_bytes(const struct columns *c, int rows, int8_t *from,
     }
     for (int i = 0; i < 4; i++) {
         int8_t *to = c->at[i];
-        for (int row = 0; row < rows; row++) {
-            copy_pixel(to, 1, from + row * 4 * W + i, W, channels);
+        for (const int8_t *p = from + i; p < from + rows * 4 * W; p += 4 * W) {
+            copy_pixel(to, 1, p, W, channels);
             to += c->step[i];
         }
     }

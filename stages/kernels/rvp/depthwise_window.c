@@ -236,8 +236,8 @@ RVP_INLINE void all_strips(const int8_t *x, const int32_t *params, int8_t *out, 
 {
     const struct rvp_depthwise_geometry *const g = &w->image;
     const int rows = (g->out_rows - 1) * w->row_stride + w->kernel_rows;
-    const int last = (g->out_columns - 1) * stride + w->kernel_columns - 1 - g->left;
     struct strips s = first_strip(x, scratch, g, stride, rows, channels);
+    const int last = (g->out_columns - 1) * stride + w->kernel_columns - 1 - g->left;
     for (int out_column = 0; out_column < g->out_columns; out_column += 4) {
         complete_strip(&s, x, g, stride, last);
         kernel(s.strip, s.results, params, w);
