@@ -213,11 +213,12 @@ RVP_INLINE void all_outputs(const int8_t *strip, int8_t *out, const int32_t *par
                 from += 4 * step;
                 to += 4 * 4 * W;
             }
-            if (rows >= 2) {
+            if (rows == 3) {
+                output_rows(from, to, &c, step, 3, s);
+                rows = 0;
+            } else if (rows == 2) {
                 output_rows(from, to, &c, step, 2, s);
-                from += 2 * step;
-                to += 2 * 4 * W;
-                rows -= 2;
+                rows = 0;
             }
         }
         for (; rows > 0; rows--) {

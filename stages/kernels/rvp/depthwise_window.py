@@ -138,7 +138,7 @@ def _strips(view: LayerView, exchanged: bool, lanes: int, *, whole: bool) -> flo
     """Instructions for the strips of a group of channels.
 
     Four times, for each channel of a lane: products and loads of each row of the window, 22 for a row of outputs, 30
-    for four rows (or the two and the one that are left). A row of a strip comes in with 36 for four columns, one goes
+    for four rows (or what is left). A row of a strip comes in with 36 for four columns, one goes
     out with 27; byte by byte it is 105 and 85 for each lane. 350 are around a strip.
     """
     op = view.op
@@ -147,7 +147,7 @@ def _strips(view: LayerView, exchanged: bool, lanes: int, *, whole: bool) -> flo
     _, _, out_rows, out_columns = extents(view, exchanged=exchanged)
     words, most = len(starts(stride, columns)), columns_class(columns)
     products, loads = (words, 2) if stride == 1 else (2 * words, 2 if most == 2 else 3)
-    together = out_rows // 4 + out_rows % 4 // 2 + out_rows % 2 if row_stride == stride else out_rows
+    together = -(-out_rows // 4) if row_stride == stride else out_rows
     window_row = out_rows * (products + loads) + together * (words + 3)
     computed = rows * (1 + is_split(view)) * window_row + 22 * out_rows + 30 * together
     come, go = (36, 27) if whole else (105 * lanes, 85 * lanes)
