@@ -7,6 +7,7 @@ import pytest
 
 from stages.kernels.eight_bit import Range
 from stages.kernels.rvp import packing
+from stages.kernels.rvp.depthwise_window import starts
 from stages.reference.integer.fixed_point import multiply_by_quantized_multiplier
 from stages.simulators.spike.rvp_model import compute
 
@@ -188,3 +189,25 @@ def test_depthwise_weights_that_need_nine_bits_are_sums_of_two_int8():
     assert tap(0, 1, 1, 2) == 254  # channel 4: j 0, upper lane
     assert tap(1, 0, 0, 0) == -255
     assert tap(2, 0, 1, 1) == 0
+
+
+@pytest.mark.parametrize("word_bits", [32, 64])
+@pytest.mark.parametrize(("stride", "columns"), [(s, k) for s in (1, 2) for k in range(1, 6)])
+def test_words_of_a_depthwise_window_are_its_taps_shifted_to_where_outputs_begin(word_bits, stride, columns):
+    """Each output of a lane finds its window in the two words it reaches, and zeros beside it."""
+    rng = np.random.default_rng(columns)
+    weights = rng.integers(-128, 128, (2, columns, 5))
+    zeros, rounder = np.zeros(5, np.int64), packing.Rounders(np.zeros(5, np.int64), np.zeros(5, np.int64))
+    begin = starts(stride, columns)
+    made = packing.window_params(weights, zeros, zeros, rounder, word_bits, starts=begin, split=False)
+    assert made.shape == (-(-5 // (word_bits // 8)), 4, 3 + 2 * len(begin), word_bits // 32)
+    words = np.ascontiguousarray(made[0, 2, 3:, 0])  # of channel 2
+    rows = words.view(np.int8).reshape(2, len(begin), 4)
+    for first in range(0, 4, stride):
+        found = np.zeros((2, 8), np.int64)
+        found[:, :4] = rows[:, begin.index(-first)]
+        if 4 - first in begin:
+            found[:, 4:] = rows[:, begin.index(4 - first)]
+        expected = np.zeros((2, 8), np.int64)
+        expected[:, first : first + columns] = weights[:, :, 2]
+        assert np.array_equal(found, expected)
