@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipeline.project import Project
 from pipeline.registry import Registry
-from pipeline.session import ROOT, Display, Session, StageResult, Workspace
+from pipeline.session import Display, Session, StageResult, Workspace
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def run_recipe(
     overrides: Mapping[str, str] | None = None,
     *,
     until: str = "",
-    root: Path = ROOT,
+    root: Path | Project | None = None,
     registry: Registry | None = None,
     store: Path | None = None,
     build: Path | None = None,
@@ -41,11 +42,12 @@ def run_recipe(
     """Run a recipe given by name, path or dictionary.
 
     `overrides` are those of the command line: target, model, set. `until` is the last stage to run: tools of later ones
-    need not be there, and the build folder gets log.txt only. `store` and `build` default to the project's. Raises
-    PipelineError; a StageFailed is also a StageError, with the stage's own message and hint.
+    need not be there, and the build folder gets log.txt only. `root` is the project, by default that of the
+    current directory; `store` and `build` default to its own. Raises PipelineError; a StageFailed is also a StageError,
+    with the stage's own message and hint.
     """
     with Workspace(root=root, registry=registry, store=store, build=build) as workspace:
-        session = Session(workspace, workspace.plan(recipe, overrides, until), display)
+        session = Session(workspace, workspace.plan(recipe, overrides, until), display, until)
         try:
             for action in session.plan:
                 if not session.is_done(action):

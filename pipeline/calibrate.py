@@ -13,26 +13,33 @@ from pipeline.api import run_recipe
 from pipeline.command_line import Command
 from pipeline.commands import reported
 from pipeline.digest import write_whole
-from pipeline.errors import PipelineError, RecipeError, did_you_mean, list_known
-from pipeline.loader import check_variables, load_recipes, load_targets
+from pipeline.errors import PipelineError, RecipeError, list_known
+from pipeline.loader import load_recipes
+from pipeline.overrides import check_assignments
 from pipeline.progress import ProgressDisplay
+from pipeline.project import Project, here, project_of
 from pipeline.recipe_files import recipe_names
 from pipeline.registry import default_registry
-from pipeline.session import ROOT, Display
+from pipeline.session import Display
+from pipeline.targets import load_targets
 from pipeline.tools import Tools
+from stages import escape
 from stages.base import StageError
+from stages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from stages.graph import Graph
     from stages.targets.spec import Target
 
 CALIBRATION = "calibrate"
+VARIABLES = ("target", "recipes", "model", "set")
 
 
 class Calibrate(Command):
     """`doit calibrate target=NAME [recipes=a,b]`."""
 
     name = "calibrate"
+    variables = VARIABLES
     doc_purpose = "measure what kernels cost on a target; tensorize chooses by it"
     doc_usage = "target=NAME [recipes=a,b] [model=… set=…] [--all | --check]"
     doc_description = (
@@ -83,7 +90,7 @@ def calibrate(
     again: bool = False,
     check: bool = False,
     overrides: Mapping[str, str] | None = None,
-    root: Path = ROOT,
+    root: Path | Project | None = None,
     display: Display | None = None,
 ) -> Outcome:
     """Measure what the table of a target lacks for `recipes`; none: all of the target's family, and the grid.
@@ -91,16 +98,19 @@ def calibrate(
     `again` measures also what the table has; `check` measures and writes nothing. `overrides` are `model` and `set`,
     for each recipe. Raises PipelineError.
     """
-    targets = load_targets(root)
+    project = here() if root is None else project_of(root)
+    targets = load_targets(project)
     if target_name not in targets:
-        message = f"unknown target '{target_name}'{did_you_mean(target_name, targets)}"
+        message = f"unknown target '{escape.name(target_name)}'{did_you_mean(target_name, targets)}"
         raise RecipeError(message, hint=list_known("targets", targets))
     target = targets[target_name]
+    if target.core != target.name:
+        raise PipelineError(f"{target.name} is a board, costs are its core's: doit calibrate target={target.core}")
     if target.counter == "none":
         raise PipelineError(f"target {target.name} counts no instructions, so there is nothing to calibrate by")
     given = {**(overrides or {}), "target": target_name}
     try:
-        return _calibrate(target, recipes, given, again=again, check=check, root=root, display=display)
+        return _calibrate(target, recipes, given, again=again, check=check, project=project, display=display)
     except StageError as error:
         raise PipelineError(f"{CALIBRATION}: {error}") from error
 
@@ -112,16 +122,18 @@ def _calibrate(
     *,
     again: bool,
     check: bool,
-    root: Path,
+    project: Project,
     display: Display | None,
 ) -> Outcome:
     from stages.calibrate.cases import cases
     from stages.calibrate.table import Table
     from stages.tensorize import cost_table
 
-    path = cost_table(target.name, root)
-    table = Table.read(path, target)
-    wanted = cases(_graphs(target, recipes, given, root, display), target)
+    path = cost_table(target.core, project.root)
+    # A project's own table begins with what is built in.
+    places = (cost_table(target.core, folder) for folder in project.folders)
+    table = Table.read(next(filter(Path.is_file, places), path), target)
+    wanted = cases(_graphs(target, recipes, given, project, display), target)
     missing = wanted if again else table.missing(wanted)
     table.describe(wanted)
     if not check:
@@ -135,20 +147,22 @@ def _calibrate(
             for case, instructions in measure(missing, target, progress=progress):
                 table.add(case, instructions)
         finally:  # what was measured before a failure is kept
-            table.tools = versions(target, root) if missing else table.tools
+            table.tools = versions(target, project.root) if missing else table.tools
             write_whole(path, table.text(target))
     names = tuple(f"{case.variant}: {case.signature}" for case in missing)
     return Outcome(path, len(wanted), names, table.stale, table.entries())
 
 
 def _graphs(
-    target: Target, recipes: tuple[str, ...], given: Mapping[str, str], root: Path, display: Display | None
+    target: Target, recipes: tuple[str, ...], given: Mapping[str, str], project: Project, display: Display | None
 ) -> Iterator[Graph]:
     """The integer graphs of the recipes, and the grid when no recipes are named."""
     from stages.graph import Graph
 
-    for name in recipes or _recipes_of_family(target, root):
-        result = run_recipe(name, given, until="quantize", root=root, display=display)
+    for name in recipes or _recipes_of_family(target, project):
+        # In a folder of its own: the recipe's log.txt is of its own last run.
+        build = project.root / "build" / CALIBRATION
+        result = run_recipe(name, given, until="quantize", root=project, build=build, display=display)
         yield Graph.load(result.artifacts["quantize"])
     if not recipes:
         from stages.calibrate.grid import grid
@@ -158,15 +172,15 @@ def _graphs(
         yield from grid()
 
 
-def _recipes_of_family(target: Target, root: Path) -> Iterator[str]:
+def _recipes_of_family(target: Target, project: Project) -> Iterator[str]:
     """Recipes whose own target is of the same family, and of such matrices what they have on this target."""
     registry = default_registry()
-    for name in recipe_names(root):
-        found = load_recipes(name, root=root, registry=registry)
+    for name in recipe_names(project, built_in=False):
+        found = load_recipes(name, root=project, registry=registry)
         if not any(loaded.target.family == target.family for loaded in found):
             continue
         if len(found) > 1:
-            found = load_recipes(name, root=root, registry=registry, variables={"target": target.name})
+            found = load_recipes(name, root=project, registry=registry, variables={"target": target.name})
         yield from (loaded.title for loaded in found)
 
 
@@ -184,10 +198,11 @@ def versions(target: Target, root: Path) -> dict[str, str]:
 
 
 def _run(given: dict[str, str], options: Mapping[str, Any]) -> int:
-    check_variables(given, ("target", "recipes", "model", "set"))
+    check_assignments(given.items(), VARIABLES)
     target = given.pop("target", "")
     if not target:
-        raise RecipeError("which target? `doit calibrate target=NAME`", hint=list_known("targets", load_targets(ROOT)))
+        known = list_known("targets", load_targets(here()))
+        raise RecipeError("which target? `doit calibrate target=NAME`", hint=known)
     names = tuple(dict.fromkeys(name.strip() for name in given.pop("recipes", "").split(",") if name.strip()))
     if given and not names:
         raise PipelineError(f"{'= and '.join(given)}= changes recipes: name them with recipes=")
@@ -200,11 +215,11 @@ def _run(given: dict[str, str], options: Mapping[str, Any]) -> int:
         display.close()
     for name in outcome.stale:
         print(f"stale: {name} has changed since it was measured")
-    shown = outcome.table.relative_to(ROOT)
+    shown = here().shown(outcome.table)
     if not options["check"]:
         print(f"{shown}: measured {len(outcome.missing)}, {outcome.entries} measurements in all")
         return 0
     for line in outcome.missing:
-        print(f"missing: {line}")
+        print(f"missing: {escape.line(line)}")
     print(f"{shown}: {outcome.cases - len(outcome.missing)} of {outcome.cases} measurements are there")
     return 1 if outcome.missing or outcome.stale else 0

@@ -1,93 +1,288 @@
-"""What all commands of `doit` share here: options anywhere, `--help`, messages about options, quiet ends.
+"""What all commands of `doit` share here: options anywhere, `--help`, messages about what is typed, quiet ends.
 
 `run` and `list` are doit's own with these; the others are in pipeline.commands, pipeline.calibrate, pipeline.bench.
+What a command does not take, an option of doit's own too, is refused: nothing that is typed is ignored.
 """
 
 from __future__ import annotations
 
 import getopt
-from typing import Any
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
 
+from doit import doit_cmd
 from doit.cmd_base import Command as DoitCommand
 from doit.cmd_list import List as DoitList
 from doit.cmd_run import Run as DoitRun
-from doit.cmdparse import CmdParseError
+from doit.cmdparse import CmdOption, CmdParseError
 
 from pipeline.interruption import guarded
+from pipeline.overrides import RECIPE_VARIABLES, check_assignments
+from pipeline.start import Output
+from stages import escape
+from stages.wording import did_you_mean
+
+# Each that runs side by side holds a network, its compiler and its simulator: some hundred megabytes.
+MOST_JOBS = 64
+
+# doit's options that change nothing here, or what they must not.
+_ELSEWHERE = {
+    "--auto-delayed-regex": "no task is made late",
+    "--backend": "doit keeps no state here; FIRMLINE_STORE moves the artifact store",
+    "--check_file_uptodate": "the artifact store says what is up to date, by digests",
+    "--db-file": "doit keeps no state here; FIRMLINE_STORE moves the artifact store",
+    "--deps": "stages depend on artifacts; `doit explain NAME` shows them",
+    "--dir": "paths start at the project's root",
+    "--failure-verbosity": "log.txt has what a stage said; -v 2 shows tracebacks",
+    "--file": "the tasks are those of the recipes",
+    "--parallel-type": "recipes run in threads",
+    "--pdb": "-v 2 shows tracebacks",
+    "--private": "recipes with `abstract: true` are only there to be extended",
+    "--reporter": "there is one reporter; report.json and matrix.json are for programs",
+    "--seek-file": "the project is found from the current folder upwards",
+    "--single": "`doit run NAME:STAGE` runs one stage and what it needs",
+    "--status": "`doit explain NAME` says what is cached",
+    "--template": "`doit list -q` prints names only; `doit matrix-json` is for programs",
+}
+_SHORT = {"-f": "--file", "-d": "--dir", "-k": "--seek-file", "-P": "--parallel-type", "-r": "--reporter"}
+_SHORT_OF = {"run": {**_SHORT, "-s": "--single"}, "list": {**_SHORT, "-s": "--status", "-p": "--private"}}
+
+_RUN_HELP = {
+    "always": "run all stages anew, also what is up to date",
+    "continue": "when a recipe fails, go on with the others [default: %(default)s]",
+    "verbosity": "2: errors with their tracebacks",
+    "outfile": "write what is shown into a file [default: stdout]",
+    "num_process": f"how many stages run side by side, at most {MOST_JOBS} [default: one after the other]",
+}
+
+_words: list[str] = []
 
 
-class _Common:
-    """Goes before one of doit's command classes."""
+def words() -> list[str]:
+    """The names and `name=value` arguments that the command of this process was given, without its options."""
+    return list(_words)
+
+
+class Common:
+    """Goes before one of doit's command classes.
+
+    names        what words without `=` name, '' when the command takes none
+    variables    the `name=value` arguments that it takes
+    offered      of the options that doit's class has, those that are taken here; None for all
+    """
+
+    names: ClassVar[str] = ""
+    variables: ClassVar[tuple[str, ...]] = ()
+    offered: ClassVar[tuple[str, ...] | None] = None
+
+    def get_options(self) -> list[Any]:
+        """As doit's, with only what is offered on the command line."""
+        inherited: Any = super()
+        options: list[Any] = inherited.get_options()
+        for option in options:
+            if self.offered is not None and option.name not in self.offered:
+                option.short = option.long = option.inverse = ""
+                option.env_var = None
+        return options
 
     def parse_execute(self, arguments: list[str]) -> Any:
-        """Called by doit with what follows the command's name, without `name=value`. Returns the exit code."""
+        """Called with what follows the command's name. Returns the exit code."""
         command: Any = self
         parser: Any = command.cmdparser
         if "--help" in arguments or ("-h" in arguments and "h" not in parser.get_short()):
             print(command.help())
             return 0
-        ordered = options_first(arguments, parser)
+        options, given = _parsed(arguments, parser, command.name)
+        self._take(command.name, given)
+        if any(one.name == "verbosity" and int(one.value) == 2 for one in options):
+            os.environ["FIRMLINE_TRACEBACK"] = "1"
+        ordered = [word for one in options for word in one.words()]
+        ordered += ["--", *(word for word in given if "=" not in word)]
         inherited: Any = super()
         return guarded(lambda: inherited.parse_execute(ordered))
 
+    def _take(self, name: str, given: Sequence[str]) -> None:
+        """Keep the words; refuse those that the command does not take. Raises CmdParseError, RecipeError."""
+        for word in given:
+            if "=" not in word and not word.strip():
+                raise CmdParseError(f"'{escape.name(word)}' names nothing")
+            if "=" not in word and not self.names:
+                raise CmdParseError(f"doit {name} takes no '{escape.name(word)}'{self._instead(word)}")
+        typed = [word.partition("=")[::2] for word in given if "=" in word]
+        if typed and not self.variables:
+            raise CmdParseError(f"doit {name} takes no '{escape.name(typed[0][0])}='")
+        check_assignments(typed, self.variables)
+        for variable, value in typed:
+            doit_cmd.set_var(variable, value)
+        _words[:] = given
 
-class Command(_Common, DoitCommand):  # type: ignore[misc]  # doit has no types
+    def _instead(self, word: str) -> str:
+        for variable in ("recipe", "recipes"):
+            if variable in self.variables:
+                return f"; recipes are named with {variable}={escape.name(word)}"
+        return ""
+
+
+class Command(Common, DoitCommand):  # type: ignore[misc]  # doit has no types
     """A command of this project."""
 
 
-class Run(_Common, DoitRun):  # type: ignore[misc]
+class Run(Common, DoitRun):  # type: ignore[misc]
     """`doit run`."""
 
     name = "run"
+    doc_purpose = "run recipes: from a network to tested firmware"
+    doc_usage = "NAME... | recipe=a,b [target=… model=… set=…] [-n JOBS] [-a] [--no-continue]"
+    doc_description = 'README.md, "Commands", has what NAME may be: a glob, NAME:STAGE, a sub-recipe of a matrix.'
+    names = "recipes"
+    variables = RECIPE_VARIABLES
+    offered = ("always", "continue", "verbosity", "outfile", "num_process")
+
+    def get_options(self) -> list[Any]:
+        """With this project's words about them."""
+        options = super().get_options()
+        for option in options:
+            option.help = _RUN_HELP.get(option.name, option.help)
+        return options
 
     def execute(self, opt_values: Any, pos_args: list[str]) -> Any:
         """Returns the exit code; a word that names no recipe is an error, also when it is a glob."""
         from pipeline.tasks import check_named
 
-        check_named(pos_args)
-        return super().execute(opt_values, pos_args)
+        pos_args = check_named(pos_args)
+        if not isinstance(opt_values["outfile"], str):
+            return super().execute(opt_values, pos_args)
+        with _output_file(opt_values["outfile"]) as stream:
+            opt_values["outfile"] = stream
+            return super().execute(opt_values, pos_args)
 
 
-class List(_Common, DoitList):  # type: ignore[misc]
+class List(Common, DoitList):  # type: ignore[misc]
     """`doit list`."""
 
     name = "list"
+    doc_purpose = "list recipes: model, target, what each is for"
+    doc_usage = "[NAME...] [--all]"
+    doc_description = "With names, these; with --all the sub-recipes of matrices too, and of a recipe its stages."
+    names = "recipes"
+    variables = RECIPE_VARIABLES
+    offered = ("subtasks", "quiet", "sort")
+
+    def execute(self, opt_values: Any, pos_args: list[str]) -> Any:
+        """Returns the exit code; a word that names no recipe is an error, a glob names several."""
+        from pipeline.naming import recipes_named
+        from pipeline.project import here
+        from pipeline.registry import default_registry
+        from pipeline.tasks import check_named
+
+        pos_args = check_named(pos_args)
+        given = [word.partition("=")[0] for word in words() if "=" in word]
+        if given and not pos_args and "recipe" not in given:
+            raise CmdParseError(f"doit list: {given[0]}= is about recipes: name them")
+        named = [
+            one
+            for word in pos_args
+            for one in (recipes_named([word], here(), default_registry()) if "*" in word else [word])
+        ]
+        return super().execute(opt_values, named)
+
+    def _print_task(self, template: str, task: Any, *_: Any) -> None:
+        self.outstream.write(f"{escape.line(template.rstrip().format(name=task.name, doc=task.doc))}\n")
 
 
-def options_first(arguments: list[str], parser: Any) -> list[str]:
-    """The arguments with options before names, as doit's own parser wants them. Raises doit's CmdParseError."""
+@contextmanager
+def _output_file(name: str) -> Iterator[Output]:
+    try:
+        stream = Path(name).open("w", encoding="utf-8", buffering=1)  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise CmdParseError(f"{escape.name(name)} cannot be written: {error.strerror}") from None
+    output = Output(stream, escape.name(name))
+    try:
+        yield output
+    finally:
+        output.close()
+
+
+@dataclass(frozen=True)
+class _Typed:
+    """An option as it was typed, its name in doit, and its value unless it is a switch."""
+
+    typed: str
+    name: str
+    value: str
+    switch: bool
+
+    def words(self) -> list[str]:
+        return [self.typed] if self.switch else [self.typed, self.value]
+
+
+def _parsed(arguments: Sequence[str], parser: Any, command: str = "") -> tuple[list[_Typed], list[str]]:
+    """The options, and the words between them. Raises doit's CmdParseError."""
     short, long = parser.get_short(), parser.get_long()
     try:
-        options, names = getopt.gnu_getopt(arguments, short, long)
+        found, given = getopt.gnu_getopt(list(arguments), short, long)
     except getopt.GetoptError as error:
-        raise CmdParseError(_mistake(error, short, long)) from None
-    ordered = []
-    for option, value in options:
-        found, _ = parser.get_option(option)
-        try:
-            if found.type is not bool and found.type is not list:
-                found.str2type(value)
-        except CmdParseError:
-            kind = "a whole number" if found.type is int else "a number" if found.type is float else "otherwise"
-            raise CmdParseError(f"{option} {value}: should be {kind}") from None
-        # doit starts that many threads: below zero none, which then run nothing and report success.
-        if found.type is int and int(value) < 0:
-            raise CmdParseError(f"{option} {value}: should be 0 or more")
-        ordered += [option] if found.type is bool else [option, value]
-    return [*ordered, "--", *names]
+        raise CmdParseError(_mistake(error, short, long, command)) from None
+    options: list[_Typed] = []
+    seen: dict[str, str] = {}
+    for typed, value in found:
+        option, inverse = parser.get_option(typed)
+        switch = option.type is bool
+        if not switch:
+            _check_value(typed, value, option)
+        meant = str(inverse) if switch else value
+        if seen.setdefault(option.name, meant) != meant:
+            both = f"--{option.long} and --{option.inverse} exclude each other"
+            raise CmdParseError(both if switch else f"{typed} is given twice")
+        options.append(_Typed(typed, option.name, value, switch))
+    return options, given
 
 
-def _mistake(error: getopt.GetoptError, short: str, long: list[str]) -> str:
+def options_first(arguments: Sequence[str], parser: Any) -> list[str]:
+    """The arguments with options before names, as doit's own parser wants them. Raises doit's CmdParseError."""
+    options, given = _parsed(arguments, parser)
+    return [*(word for one in options for word in one.words()), "--", *given]
+
+
+def _check_value(typed: str, value: str, option: CmdOption) -> None:
+    shown = f"{typed} {escape.name(value)}"
+    if option.choices and value not in option.choices:
+        raise CmdParseError(f"{shown}: should be {' or '.join(option.choices)}")
+    if option.type is str and not value.strip():
+        raise CmdParseError(f"{typed} needs a value, is empty")
+    if option.type is not int:
+        return
+    if not re.fullmatch(r"[+-]?[0-9]+", value):
+        raise CmdParseError(f"{shown}: should be a whole number")
+    # Far outside of every limit, and too long a number for `int`, is the same.
+    number = int(value[:20])
+    if number < 0:
+        raise CmdParseError(f"{shown}: should be 0 or more")
+    if option.name == "verbosity" and number > 2:
+        raise CmdParseError(f"{shown}: should be 0, 1 or 2")
+    if option.name != "verbosity" and number > MOST_JOBS:
+        reason = "each that runs side by side takes some hundred megabytes"
+        raise CmdParseError(f"{shown}: should be at most {MOST_JOBS}; {reason}")
+
+
+def _mistake(error: getopt.GetoptError, short: str, long: list[str], command: str) -> str:
     """What is wrong with an option, in the command line's own words."""
-    from pipeline.errors import did_you_mean
-
     name = f"--{error.opt}" if len(error.opt) > 1 else f"-{error.opt}"
+    shown = escape.name(name)
     known = ["--" + option.rstrip("=") for option in long] + ["-" + letter for letter in short if letter != ":"]
     if "not recognized" in error.msg:
+        full = _SHORT_OF.get(command, {}).get(name, name)
+        if command in _SHORT_OF and full in _ELSEWHERE:
+            return f"{shown} is no option here: {_ELSEWHERE[full]}\noptions: {', '.join(known)}"
         guess = did_you_mean(name, known).replace("'", "")
-        return f"unknown option {name}{guess}\noptions: {', '.join(known) or '(none)'}"
+        return f"unknown option {shown}{guess}\noptions: {', '.join(known) or '(none)'}"
     if "requires argument" in error.msg:
-        return f"{name} needs a value"
+        return f"{shown} needs a value"
     if "must not have an argument" in error.msg:
-        return f"{name} takes no value"
-    return f"{name}: {error.msg}"
+        return f"{shown} takes no value"
+    return f"{shown}: {error.msg}"

@@ -11,20 +11,21 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.command_line import Command
+from pipeline.command_line import Command, words
 from pipeline.digest import write_whole
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.explain import compared_with, explain
-from pipeline.json_schema import schema_text
+from pipeline.json_schema import schema_file, schema_text
 from pipeline.loader import LoadedRecipe
-from pipeline.naming import recipes_named
+from pipeline.naming import PUBLISH, check_words, no_such_part, recipes_named
+from pipeline.overrides import RECIPE_VARIABLES
+from pipeline.project import here
 from pipeline.recipe_files import recipe_names
 from pipeline.registry import default_registry
-from pipeline.session import ROOT, Workspace
+from pipeline.session import Workspace
 from pipeline.tasks import given_variables, recipes_given, wants_traceback
-from stages.targets.spec import parse_size
-
-SCHEMA_FILE = ROOT / "pipeline" / "recipe.schema.json"
+from stages import escape
+from stages.targets.memory import parse_size
 
 
 def reported(work: Callable[[], int]) -> int:
@@ -34,7 +35,7 @@ def reported(work: Callable[[], int]) -> int:
     except PipelineError as error:
         if wants_traceback():
             raise
-        sys.stderr.write(f"ERROR: {error}\n")
+        sys.stderr.write(f"ERROR: {escape.message(str(error))}\n")
         return 1
 
 
@@ -42,6 +43,8 @@ class Explain(Command):
     """`doit explain NAME`: which stages would run, and why."""
 
     name = "explain"
+    names = "recipes"
+    variables = RECIPE_VARIABLES
     doc_purpose = "say for each stage of a recipe whether it is cached, or why it will run"
     doc_usage = "NAME... [target=… model=… set=…] [--check]"
     doc_description = "Compares with the last run of the same recipe. With --check, exit code 1 if a stage would run."
@@ -60,14 +63,18 @@ class Explain(Command):
         """Print one line per stage, and below it the reasons. Returns the exit code."""
         return reported(lambda: self._explain(opt_values["check"], pos_args))
 
-    def _explain(self, check: bool, words: list[str]) -> int:
-        given = given_variables(sys.argv[1:])
-        # A name that fits no recipe is kept, and refused with the names that there are.
-        named = [name for word in words for name in recipes_named([word], ROOT, default_registry()) or [word]]
-        names = list(dict.fromkeys([*recipes_given(given), *named]))
+    def _explain(self, check: bool, named: list[str]) -> int:
+        given = given_variables(words())
+        check_words(named, [], here())
+        for word in named:
+            recipe, _, part = word.rpartition(":")
+            if recipe and part in (*default_registry().kinds, PUBLISH):
+                raise no_such_part(recipe, part, (), default_registry())
+        found = recipes_named(named, here(), default_registry())
+        names = list(dict.fromkeys([*recipes_given(given), *found]))
         given.pop("recipe", None)
         if not names:
-            known = recipe_names(ROOT)
+            known = recipe_names(here())
             raise RecipeError("which recipe? `doit explain NAME`", hint=list_known("recipes", known))
         pending = False
         with Workspace() as workspace:
@@ -80,6 +87,7 @@ class Explain(Command):
 
 def _explain_recipe(workspace: Workspace, loaded: LoadedRecipe, *, alone: bool) -> bool:
     """Print a recipe's stages; of one among many, only those that would run. Returns whether any would."""
+    title = escape.line(f"{loaded.title} on {loaded.target.name}")
     try:
         plan = workspace.planner.plan(loaded)
         stages = explain(plan, workspace.store)
@@ -87,16 +95,16 @@ def _explain_recipe(workspace: Workspace, loaded: LoadedRecipe, *, alone: bool) 
         if alone:
             raise
         # As when it is run: one that cannot be planned does not hide the others.
-        print(f"{loaded.title} on {loaded.target.name}\n  {str(error).replace(chr(10), chr(10) + '  ')}")
+        print(f"{title}\n  {escape.message(str(error)).replace(chr(10), chr(10) + '  ')}")
         return True
     pending = any(not stage.cached for stage in stages)
     shown = f", {compared_with(plan, workspace.store)}" if alone or pending else ": cached"
-    print(f"{loaded.title} on {loaded.target.name}{shown}")
+    print(f"{title}{escape.line(shown)}")
     for stage in stages:
         if alone or not stage.cached:
             print(f"  {stage.kind:12} {'cached' if stage.cached else 'will run'}")
             for reason in stage.reasons:
-                print(f"    {reason}")
+                print(f"    {escape.line(reason)}")
     return pending
 
 
@@ -104,6 +112,7 @@ class MatrixJson(Command):
     """`doit matrix-json`: recipes x targets for a continuous integration service."""
 
     name = "matrix-json"
+    variables = RECIPE_VARIABLES
     doc_purpose = "print recipes and their targets as JSON: the `include` of a GitHub Actions matrix"
     doc_usage = "[recipe=a,b] [target=… model=… set=…]"
     doc_description = "All recipes if none is named. `doit run recipe=RECIPE target=TARGET` runs an entry."
@@ -113,8 +122,8 @@ class MatrixJson(Command):
         return reported(self._print)
 
     def _print(self) -> int:
-        given = given_variables(sys.argv[1:])
-        names = recipes_given(given) or recipe_names(ROOT)
+        given = given_variables(words())
+        names = recipes_given(given) or recipe_names(here(), built_in=False)
         given.pop("recipe", None)
         with Workspace() as workspace:
             # By the name that was given: of `tiny_matrix:kws-*` a job runs no more than that.
@@ -172,7 +181,7 @@ class Schema(Command):
     """`doit schema`: write the recipe's JSON Schema."""
 
     name = "schema"
-    doc_purpose = "write pipeline/recipe.schema.json, which editors use for completion in recipes"
+    doc_purpose = "write recipe.schema.json, which editors use for completion in recipes"
     doc_usage = ""
     doc_description = None
 
@@ -181,9 +190,11 @@ class Schema(Command):
         return reported(self._write)
 
     def _write(self) -> int:
-        name = SCHEMA_FILE.relative_to(ROOT)
+        project = here()
+        file = schema_file(project)
+        name = project.shown(file)
         try:
-            write_whole(SCHEMA_FILE, schema_text(default_registry()))
+            write_whole(file, schema_text(default_registry()))
         except OSError as error:
             raise PipelineError(f"{name} cannot be written: {error.strerror}") from error
         print(name)

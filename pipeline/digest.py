@@ -7,17 +7,26 @@ file. Touching a file changes its times: it is hashed again, has the same digest
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
+import shutil
 import stat
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+from pipeline.asides import aside
+
 # A file changed twice within one tick of the kernel's clock keeps its times; so what is this young is not remembered.
 _RACY_NS = 50_000_000
+# How often a file is read that changes while it is read.
+_ATTEMPTS = 10
+
+# When a file's content and its entry were last changed, in ns, its bytes and its inode. Nobody can set the second time.
+Identity = tuple[int, int, int, int]
 
 
 def digest_of(value: Any) -> str:
@@ -31,16 +40,49 @@ def hash_file(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def identity_of(path: Path) -> Identity:
+    """What tells a file that was changed, or replaced, from one that was not. Raises OSError."""
+    return _identity(path.stat())
+
+
+def _identity(info: os.stat_result) -> Identity:
+    return info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader sees the old content or the new one, never a part. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    place = aside(path)
     try:
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(path)
+        place.write_text(text, encoding="utf-8")
+        place.replace(path)
     except BaseException:
-        aside.unlink(missing_ok=True)
+        place.unlink(missing_ok=True)
         raise
+
+
+def read_cache(path: Path) -> Any:
+    """The JSON value that `write_cache` wrote; None when there is none, or a byte of it was altered.
+
+    A missing or damaged cache costs time, nothing else: one that is believed though it is wrong would give a file the
+    digest of another.
+    """
+    try:
+        digest, _, text = path.read_text(encoding="utf-8").partition("\n")
+        if hashlib.sha256(text.encode()).hexdigest() == digest:
+            return json.loads(text)
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def write_cache(path: Path, value: Any) -> None:
+    """Write a JSON value with its digest. A cache that cannot be written is dropped."""
+    text = json.dumps(value)
+    with contextlib.suppress(OSError):
+        if path.is_dir():
+            shutil.rmtree(path)
+        write_whole(path, f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}")
 
 
 def _is_there(path: str) -> bool:
@@ -61,34 +103,51 @@ class DigestCache:
         self._lock = threading.Lock()
         self._changed = False
         self._entries: dict[str, list[Any]] = {}
-        # A missing or damaged cache costs time, nothing else.
-        with contextlib.suppress(OSError, ValueError):
-            loaded = json.loads(path.read_text(encoding="utf-8"))
-            if isinstance(loaded, dict):
-                self._entries = loaded
+        loaded = read_cache(path)
+        if isinstance(loaded, dict):
+            self._entries = loaded
 
     def digest(self, path: Path) -> str:
         """sha256 of a regular file's bytes; `path` is absolute. Raises OSError."""
-        info = path.stat()
-        if not stat.S_ISREG(info.st_mode):
-            raise IsADirectoryError(f"{path} is not a file")
-        identity = [info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino]
+        return self.look(path)[1]
+
+    def look(self, path: Path, *, settle: bool = False) -> tuple[Identity, str]:
+        """A file's identity and the sha256 of its bytes.
+
+        With `settle` it has these bytes as long as it has this identity; that may take some hundredths of a second when
+        it changed in this very moment. Raises OSError.
+        """
         name = str(path)
-        entry = self._entries.get(name)
-        if entry is not None and entry[:4] == identity:
-            return str(entry[4])
-        value = hash_file(path)
-        if time.time_ns() - max(info.st_mtime_ns, info.st_ctime_ns) > _RACY_NS:
-            with self._lock:
-                self._entries[name] = [*identity, value]
-                self._changed = True
-        return value
+        for _ in range(_ATTEMPTS):
+            info = path.stat()
+            if not stat.S_ISREG(info.st_mode):
+                raise IsADirectoryError(f"{path} is not a file")
+            identity = _identity(info)
+            entry = self._entries.get(name)
+            if entry is not None and tuple(entry[:4]) == identity:
+                return identity, str(entry[4])
+            # Before it is read: what is written while it is read may have the same times.
+            young = time.time_ns() - info.st_ctime_ns < _RACY_NS
+            if young and settle:
+                time.sleep(_RACY_NS / 1e9)
+            value = hash_file(path)
+            if identity_of(path) == identity:
+                if settle or not young:
+                    with self._lock:
+                        self._entries[name] = [*identity, value]
+                        self._changed = True
+                return identity, value
+        raise OSError(errno.EBUSY, "it is being written", name)
 
     def save(self) -> None:
         """Write the cache if it changed, without the files that are gone. A cache that cannot be written is dropped."""
         with self._lock:
             if self._changed:
                 self._entries = {name: entry for name, entry in self._entries.items() if _is_there(name)}
-                with contextlib.suppress(OSError):
-                    write_whole(self._path, json.dumps(self._entries))
+                write_cache(self._path, self._entries)
                 self._changed = False
+
+    def forget(self, path: Path) -> None:
+        """Read a file anew when its digest is next asked for."""
+        with self._lock:
+            self._changed |= self._entries.pop(str(path), None) is not None

@@ -1,4 +1,4 @@
-"""The one exception tree of the pipeline, and "did you mean".
+"""The one exception tree of the pipeline.
 
     PipelineError            printed as one to five lines, never as a traceback
       RecipeError            a recipe, pipeline.yaml or an override is wrong; knows file, line and column
@@ -6,6 +6,7 @@
       StoreError             the artifact store cannot be read or written
         DiskFullError
       StageFailed            a stage refused its input (is also the StageError that the stage raised)
+      InputChanged           a file or tool that a stage reads is not what its key says
       StageCrashed           a stage raised something it should not; the traceback is in log.txt
 
 Whoever prints them needs no other type; stages themselves raise only StageError.
@@ -13,11 +14,16 @@ Whoever prints them needs no other type; stages themselves raise only StageError
 
 from __future__ import annotations
 
-import difflib
-import errno
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
+from stages import escape
 from stages.base import StageError
+from stages.installation import WHOLE
+from stages.system_limits import system_limit
+
+_MOST_NAMES = 120
 
 
 class PipelineError(Exception):
@@ -55,11 +61,27 @@ class DiskFullError(StoreError):
 
 
 class StageFailed(PipelineError, StageError):
-    """A stage refused its input; the message is the stage's own, after its kind."""
+    """A stage refused its input; the message is the stage's own, after its kind.
 
-    def __init__(self, kind: str, error: StageError) -> None:
-        PipelineError.__init__(self, f"{kind}: {error.message}", hint=error.hint)
+    `located` is the same message at the place in the recipe that the stage blames (pipeline.sources), if it does.
+    """
+
+    def __init__(self, kind: str, error: StageError, located: RecipeError | None = None) -> None:
+        message = f"{kind}: {error.message}" if located is None else located.message
+        PipelineError.__init__(self, message, hint=error.hint if located is None else located.hint)
         self.kind = kind
+        self.at = error.at
+
+
+class InputChanged(PipelineError):
+    """What a stage reads is not what it was when the run was planned; `what` is the file or the tool."""
+
+    def __init__(self, kind: str, what: str, when: str) -> None:
+        super().__init__(
+            f"{kind}: {what} changed {when}", hint=f"nothing is stored of {kind}; run again when it stays as it is"
+        )
+        self.kind = kind
+        self.what = what
 
 
 class StageCrashed(PipelineError):
@@ -74,21 +96,26 @@ class StageCrashed(PipelineError):
 def first_line(error: BaseException) -> str:
     """The first line of an exception's message, cut to what fits on a screen."""
     lines = str(error).strip().splitlines()
-    text = lines[0] if lines else "no message"
-    return text if len(text) <= 200 else text[:197] + "..."
+    return escape.shortened(lines[0] if lines else "no message", 200)
 
 
-def is_disk_full(error: BaseException) -> bool:
-    """Whether an exception says that no space (or quota) is left."""
-    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'layout'?`, or '' when nothing known is near `word`."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"; did you mean '{near[0]}'?" if near else ""
+def surroundings(error: BaseException, root: Path) -> StageError | None:
+    """What a stage's exception says about the machine, or the project below `root`; None for a bug of the stage."""
+    limit = system_limit(error)
+    if limit is not None:
+        return StageError(limit[0], hint=limit[1])
+    if isinstance(error, ImportError) and (error.name or "").partition(".")[0] in ("stages", "pipeline"):
+        return StageError(f"module {error.name} cannot be imported: {first_line(error)}", hint=WHOLE)
+    if isinstance(error, OSError) and isinstance(error.filename, str | bytes):
+        path = Path(os.fsdecode(error.filename))
+        if path.is_relative_to(root):
+            what = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be used: {error.strerror}"
+            return StageError(f"{path.relative_to(root)} {what}", hint=WHOLE)
+    return None
 
 
 def list_known(what: str, known: Iterable[str]) -> str:
-    """`known targets: a, b, c`, in the order given."""
-    return f"known {what}: {', '.join(known) or '(none)'}"
+    """`known targets: a, b, c`, in the order given; of very many the first."""
+    names = list(known)
+    more = f", ... and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return f"known {what}: {', '.join(map(escape.name, names[:_MOST_NAMES])) or '(none)'}{more}"

@@ -23,7 +23,7 @@ class Explanation:
 
 def explain(plan: Plan, store: Store) -> list[Explanation]:
     """One explanation per stage, in running order."""
-    last = store.last_run(plan.recipe, plan.target)
+    last = store.runs.find(plan.recipe, plan.target)
     keys = last.keys if last is not None else {}
     return [_explain(action, store, keys.get(action.kind)) for action in plan]
 
@@ -33,7 +33,7 @@ def compared_with(plan: Plan, store: Store) -> str:
 
     `compared with its run of 2026-11-21 04:10, which had target=rv32-rvp and not set=stages.emit.unroll=8`
     """
-    last = store.last_run(plan.recipe, plan.target)
+    last = store.runs.find(plan.recipe, plan.target)
     if last is None:
         return "of which no run is noted"
     had = [f"target={last.target}"] if last.target != plan.target else []
@@ -59,9 +59,9 @@ def _explain(action: Action, store: Store, last: str | None) -> Explanation:
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    for name, word in (("code", "code"), ("files", "file"), ("inputs", "input")):
+    for name, word in (("code", "code"), ("plug-in", "plug-in"), ("files", "file"), ("inputs", "input")):
         # A digest tells nobody anything: only what changed is named.
-        for path, before, after in _changes(old[name], new[name], ()):
+        for path, before, after in _changes(old.get(name, {}), new.get(name, {}), ()):
             how = "is new" if before is None else "is gone" if after is None else "changed"
             yield f"{word} {'.'.join(path)} {how}"
     for name, word in (("parameters", "parameter"), ("tools", "tool"), ("target", "target"), ("model", "model")):

@@ -1,9 +1,9 @@
-"""The end of a command that is interrupted: Ctrl-C, SIGTERM (a cancelled job), a reader of its output that went away.
+"""The end of a command that is interrupted: Ctrl-C, SIGTERM (a cancelled job), SIGHUP, output that nobody reads.
 
 Whatever the command was doing, in whichever thread: its child processes are killed, the artifacts that were being made
 are removed, so are temporary folders, and one line says that it was interrupted.
 
-    SIGINT, SIGTERM -> handler, in the main thread: kill children, raise KeyboardInterrupt
+    SIGINT, … -> handler, in the main thread: kill children, raise KeyboardInterrupt
                     -> `finally` and `with` of the main thread
                     -> `guarded`: raise it in the other threads too, clean, exit
                     -> watcher, a thread: sends the signal again while the main thread has not run the handler,
@@ -27,12 +27,16 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-MESSAGE = "interrupted; what is finished is kept"
+from pipeline.errors import PipelineError
+from pipeline.start import MESSAGE, SIGNALS
+from stages.scratch import clear_abandoned, make_folder, remove_folder
+
 # What a shell shows for a process that SIGPIPE ended.
 _BROKEN_PIPE = 128 + signal.SIGPIPE
 # Seconds that other threads have to end, and the main thread to reach the end of `guarded`.
@@ -45,6 +49,8 @@ _WATCHER = "firmline-signals"
 
 # The signal that ends this process, 0 before one came.
 _received = 0
+# Where temporary files are.
+_folder: Path | None = None
 # Folders that are not to stay when the process ends early.
 _unfinished: set[Path] = set()
 # Held by the thread that ends the process.
@@ -71,21 +77,43 @@ def unfinished(folder: Path) -> Iterator[None]:
 def guarded(work: Callable[[], Any]) -> Any:
     """What `work` returns. An interruption ends the process: one line on stderr, exit code 128 and the signal's number.
 
-    A pipe that nobody reads any more ends it quietly.
+    A pipe that nobody reads any more ends it quietly. Raises PipelineError when there is no place for temporary files.
     """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        # A shell starts background jobs with SIGINT ignored; so they stay.
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _on_signal)
-    folder = Path(tempfile.mkdtemp(prefix="firmline-"))
-    # Also for the programs that stages start.
-    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
+    global _folder
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
-        with _watched(folder):
+        clear_abandoned()
+        folder = _folder = make_folder("command")
+    except OSError as error:
+        raise PipelineError(f"no folder for temporary files: {error.strerror}", hint="TMPDIR can name one") from None
+    try:
+        for number, handler in before.items():
+            # A shell starts background jobs with SIGINT ignored; so they stay.
+            if handler != signal.SIG_IGN:
+                signal.signal(number, _on_signal)
+        with _watched(folder), _temporary_files(folder):
             return _run(work, folder)
     except KeyboardInterrupt:
         # By a signal that came when `_run` was at its end.
         _end_interrupted(_received, folder)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _temporary_files(folder: Path) -> Iterator[None]:
+    """While this lasts they are in `folder`, those of programs that are started too."""
+    before = tempfile.tempdir, os.environ.get("TMPDIR")
+    tempfile.tempdir = os.environ["TMPDIR"] = str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before[0]
+        if before[1] is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = before[1]
 
 
 def _run(work: Callable[[], Any], folder: Path) -> Any:
@@ -98,7 +126,7 @@ def _run(work: Callable[[], Any], folder: Path) -> Any:
     except BrokenPipeError:
         _end("", _BROKEN_PIPE, folder)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
 
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:
@@ -106,6 +134,8 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
     # A second one finds the first at work; what ends the process already is not to be interrupted.
     if not _received and not _ending.locked():
         _received = number
+        # Python's own helper processes are missed in warnings.
+        warnings.simplefilter("ignore")
         _kill_children()
         raise KeyboardInterrupt
 
@@ -134,7 +164,7 @@ def _watch(reading: int, folder: Path) -> None:
     global _received
     while numbers := os.read(reading, 1):
         number = numbers[0]
-        if number not in (signal.SIGINT, signal.SIGTERM) or signal.getsignal(number) is not _on_signal:
+        if number not in SIGNALS or signal.getsignal(number) is not _on_signal:
             continue
         deadline = time.monotonic() + _PATIENCE
         while not _ending.locked() and time.monotonic() < deadline:
@@ -145,11 +175,19 @@ def _watch(reading: int, folder: Path) -> None:
         _end_interrupted(_received, folder)
 
 
+def end_now(message: str, code: int) -> NoReturn:
+    """End the process from any thread, as an interruption does: with `message` on stderr and exit code `code`."""
+    global _received
+    # What fails from now on fails for this reason.
+    _received = _received or signal.SIGPIPE
+    _end(message, code, _folder)
+
+
 def _end_interrupted(number: int, temporary: Path) -> NoReturn:
     _end(f"{MESSAGE}\n", 128 + (number or signal.SIGINT), temporary)
 
 
-def _end(message: str, code: int, temporary: Path) -> NoReturn:
+def _end(message: str, code: int, temporary: Path | None) -> NoReturn:
     """Stop what other threads do, clean, say `message`, and exit at once: a thread inside C++ cannot be stopped."""
     if not _ending.acquire(blocking=False):
         # Another thread is at it, and ends this one with the process.
@@ -174,9 +212,10 @@ def _end(message: str, code: int, temporary: Path) -> NoReturn:
         if not others or time.monotonic() > deadline:
             break
         others[0].join(0.05)
-    for folder in (*_unfinished, temporary):
+    for folder in (*_unfinished, *([temporary] if temporary is not None else [])):
         shutil.rmtree(folder, ignore_errors=True)
-    for stream, text in ((sys.stdout, ""), (sys.stderr, message)):
+    # Not by way of pipeline.start, which would end the process once more.
+    for stream, text in ((getattr(sys.stdout, "stream", sys.stdout), ""), (sys.stderr, message)):
         with contextlib.suppress(OSError, ValueError):
             stream.write(text)
             stream.flush()

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from pipeline.project import Project
 from pipeline.recipe import Recipe, recipe_model
 from pipeline.registry import Registry
 
+SCHEMA = "recipe.schema.json"
 DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
@@ -106,3 +109,8 @@ def _children(schema: dict[str, Any], node: dict[str, Any], part: str | int) -> 
             child = items[part] if isinstance(items, list) and part < len(items) else items
         if isinstance(child, dict):
             yield child
+
+
+def schema_file(project: Project) -> Path:
+    """Where editors find the schema of a project's recipes: in Firmline's own repository beside the code."""
+    return project.root / "pipeline" / SCHEMA if project.alone else project.root / SCHEMA

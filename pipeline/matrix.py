@@ -16,11 +16,12 @@ a combination of its own. A sub-recipe is called after its values, in the order 
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import product
+from functools import cached_property
 from pathlib import PurePath
 from typing import Annotated, Any, Protocol
 
@@ -28,9 +29,16 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from pipeline.document import YamlPath
-from pipeline.errors import RecipeError, did_you_mean, list_known
+from pipeline.errors import RecipeError, list_known
+from pipeline.grid import Grid, Uncountable
 from pipeline.overrides import Override, model_entry, yaml_path
+from stages import escape
+from stages.wording import did_you_mean
 
+MOST_COMBINATIONS = 5_000
+MOST_AXES = 50
+# How often an entry of `include` may be held against a combination.
+_MOST_COMPARED = 5_000_000
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
 _SETTINGS = ("include", "exclude")
 # Values of the recipe as a whole; deeper ones are dotted paths.
@@ -84,6 +92,7 @@ class Point:
     place: YamlPath = ()
     text: str = ""
 
+    @cached_property
     def override(self) -> Override:
         """The same as a value over those of the recipe."""
         return Override(self.text or f"{self.key}: {self.label}", yaml_path(self.key), self.value, self.place)
@@ -109,6 +118,8 @@ def expand(
     axes = {key: _points(key, values) for key, values in matrix.items() if key not in _SETTINGS}
     for key in axes:
         _check_key(key, ("matrix", key), [*_WHOLE, *_SETTINGS], fields, error)
+    if len(axes) > MOST_AXES:
+        raise error(f"the matrix has {len(axes):,} axes; {MOST_AXES} at most", ("matrix",), key=True)
     excluded = list(_exclusions(matrix.get("exclude") or (), axes, error))
     included = list(_inclusions(matrix.get("include") or (), axes, fields, error))
     rest: list[Override] = []
@@ -126,7 +137,9 @@ def expand(
     included = [
         entry for entry in included if all(p.value in allowed[key] for key, p in entry.items() if key in allowed)
     ]
-    found = list(_combinations(axes, excluded, included))
+    grid = _grid(axes, excluded)
+    _check_number(grid, included, error)
+    found = list(_combinations(axes, grid, included))
     if not found:
         raise error("no combination remains", ("matrix",), key=True)
     return found, rest
@@ -155,13 +168,41 @@ def select(
     return expand(matrix, given, fields, error)
 
 
+def _grid(axes: Mapping[str, tuple[Point, ...]], excluded: Sequence[Mapping[str, Any]]) -> Grid:
+    """The combinations of the axes; with none, there is nothing but what `include` adds."""
+    numbers = {key: number for number, key in enumerate(axes)}
+    meant = [
+        {
+            numbers[key]: frozenset(n for n, point in enumerate(axes[key]) if _is(value, point))
+            for key, value in entry.items()
+        }
+        for entry in excluded
+    ]
+    return Grid([len(points) for points in axes.values()] or [0], meant)
+
+
+def _check_number(grid: Grid, included: Sequence[Mapping[str, Point]], error: Locator) -> None:
+    """Refuse a matrix of too many combinations before one is made."""
+    before, most = "", f"{MOST_COMBINATIONS:,} at most"
+    try:
+        number = grid.count()
+    except Uncountable:
+        number, before = grid.product, ", before what `exclude` leaves out"
+    if number > MOST_COMBINATIONS:
+        raise error(f"the matrix has {number:,} combinations{before}; {most}", ("matrix",), key=True)
+    if len(included) > MOST_COMBINATIONS:
+        raise error(f"`include` has {len(included):,} entries; {most}", ("matrix", "include"), key=True)
+    if number * len(included) > _MOST_COMPARED:
+        message = f"{number:,} combinations and {len(included):,} entries of `include` are too many to be held together"
+        raise error(message, ("matrix", "include"), key=True)
+
+
 def _combinations(
-    axes: Mapping[str, tuple[Point, ...]],
-    excluded: Sequence[Mapping[str, str | Any]],
-    included: Sequence[Mapping[str, Point]],
+    axes: Mapping[str, tuple[Point, ...]], grid: Grid, included: Sequence[Mapping[str, Point]]
 ) -> Iterator[Combination]:
-    original = [dict(zip(axes, points, strict=True)) for points in product(*axes.values())] if axes else []
-    original = [points for points in original if not any(_excludes(entry, points) for entry in excluded)]
+    original = [
+        {key: points[n] for (key, points), n in zip(axes.items(), numbers, strict=True)} for numbers in grid if axes
+    ]
     made, alone = [dict(points) for points in original], []
     for entry in included:
         fits = [n for n, points in enumerate(original) if _agrees(entry, points)]
@@ -169,21 +210,17 @@ def _combinations(
             made[n] |= entry
         if not fits:
             alone.append({key: entry[key] for key in sorted(entry, key=[*axes, *entry].index)})
-    names: list[str] = []
+    names: set[str] = set()
     for n, points in enumerate([*made, *alone]):
         # What include adds does not rename a combination.
-        shown = axes if n < len(made) else points
-        name = _unique("-".join(points[key].label for key in shown) or "default", names)
-        names.append(name)
+        keys = axes if n < len(made) else points
+        name = _unique("-".join(points[key].label for key in keys) or "default", names)
+        names.add(name)
         yield Combination(name, tuple(points.values()))
 
 
 def _agrees(entry: Mapping[str, Point], points: Mapping[str, Point]) -> bool:
     return all(points[key].value == point.value for key, point in entry.items() if key in points)
-
-
-def _excludes(entry: Mapping[str, Any], points: Mapping[str, Point]) -> bool:
-    return all(_is(value, points[key]) for key, value in entry.items())
 
 
 def _is(value: Any, point: Point) -> bool:
@@ -195,10 +232,17 @@ def _exclusions(
     entries: Sequence[Mapping[str, Any]], axes: Mapping[str, tuple[Point, ...]], error: Locator
 ) -> Iterator[Mapping[str, Any]]:
     for number, entry in enumerate(entries):
+        if not entry:
+            raise error("an entry that names no axis would exclude everything", ("matrix", "exclude", number))
         for key, value in entry.items():
             place: YamlPath = ("matrix", "exclude", number, key)
             if key not in axes:
-                raise error(f"no axis '{key}'{did_you_mean(key, axes)}", place, key=True, hint=list_known("axes", axes))
+                raise error(
+                    f"no axis '{escape.name(key)}'{did_you_mean(key, axes)}",
+                    place,
+                    key=True,
+                    hint=list_known("axes", axes),
+                )
             if not any(_is(value, point) for point in axes[key]):
                 labels = [point.label for point in axes[key]]
                 message = f"no value '{_label(key, value)}' on axis {key}{did_you_mean(_label(key, value), labels)}"
@@ -224,19 +268,26 @@ def _check_key(key: str, place: YamlPath, known: Sequence[str], fields: Sequence
     if key in _WHOLE or (dot and first in fields and all(key.split("."))):
         return
     guess = did_you_mean(first, fields) if dot else did_you_mean(key, known)
-    keys = ", ".join(dict.fromkeys(known))
-    raise error(f"unknown key '{key}'{guess}", place, key=True, hint=f"known keys: {keys}, or a path as in set=")
+    keys = ", ".join(map(escape.name, dict.fromkeys(known)))
+    raise error(
+        f"unknown key '{escape.name(key)}'{guess}", place, key=True, hint=f"known keys: {keys}, or a path as in set="
+    )
 
 
 def _points(key: str, values: Any) -> tuple[Point, ...]:
     """The points of an axis; what is there twice counts once."""
     points: list[Point] = []
+    labels: set[str] = set()
+    known: set[str] = set()
     for place, value in values.items() if isinstance(values, dict) else enumerate(values):
         made = _value(key, value)
-        if any(point.value == made and type(point.value) is type(made) for point in points):
+        same = json.dumps(made, sort_keys=True)
+        if same in known:
             continue
-        label = str(place) if isinstance(values, dict) else _label(key, value, place)
-        points.append(Point(key, _unique(label, [point.label for point in points]), made, ("matrix", key, place)))
+        known.add(same)
+        label = _unique(str(place) if isinstance(values, dict) else _label(key, value, place), labels)
+        labels.add(label)
+        points.append(Point(key, label, made, ("matrix", key, place)))
     return tuple(points)
 
 
@@ -287,7 +338,7 @@ def _model_label(value: Any) -> str:
     return name if dtype == "int8" else f"{name}_{dtype}"
 
 
-def _unique(name: str, taken: Sequence[str]) -> str:
+def _unique(name: str, taken: Set[str]) -> str:
     number, made = 1, name
     while made in taken:
         number += 1

@@ -10,11 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pipeline.bench.table import Table, markdown, render
 from pipeline.digest import write_whole
 from pipeline.loader import LoadedRecipe
 from pipeline.planner import Plan
 from pipeline.progress import ProgressDisplay
+from pipeline.table import Table, markdown, render
+from stages import escape
 
 FORMAT = 1
 _FIGURES = ("verdict", "instructions", "RAM", "ROM")
@@ -99,7 +100,7 @@ class MatrixRun:
         width = max(len(member.variant) for member in self._members)
         count = "" if row.instructions is None else f"{row.instructions:>15,} instructions"
         what = f"failed: {row.error.splitlines()[0]}" if row.error else f"{row.verdict}{count}"
-        return f"  {row.name:{width}} {what}"
+        return escape.line(f"  {row.name:{width}} {what}")
 
     def end(self, display: ProgressDisplay) -> None:
         """Write matrix.json and matrix.md, and show the table. Raises OSError."""
@@ -109,7 +110,8 @@ class MatrixRun:
         part = self._part()
         content = {"format": FORMAT, "recipe": self.name, "part": part, "rows": [asdict(row) for row in rows]}
         write_whole(self._folder / "matrix.json", json.dumps(content, indent=1) + "\n")
-        write_whole(self._folder / "matrix.md", "\n\n".join(filter(None, (f"# {self.name}", part, markdown(table)))))
+        page = filter(None, (f"# {escape.markdown(self.name)}", escape.markdown(part), markdown(table)))
+        write_whole(self._folder / "matrix.md", "\n\n".join(page))
         display.show(partial(_render, table, self.name))
         display.line(f"{self._shown}/matrix.md, matrix.json")
 

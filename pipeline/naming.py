@@ -1,6 +1,6 @@
 """What the words of a command line name: recipes, sub-recipes of a matrix, stages.
 
-NAME            a recipe; a glob names several, `layers/*` those of a folder
+NAME            a recipe; a glob names several, `layers/*` those of a folder; the path of its file is the same
 NAME:VARIANT    a sub-recipe of a matrix, or several by a glob
 NAME:STAGE      one stage of a recipe, NAME:VARIANT:STAGE of a sub-recipe
 """
@@ -11,15 +11,18 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from pipeline.errors import RecipeError, did_you_mean, list_known
-from pipeline.recipe_files import recipe_names
+from pipeline.errors import RecipeError, list_known
+from pipeline.project import Project
+from pipeline.recipe_files import default_name, find_recipe, is_path, recipe_names
 from pipeline.registry import Registry
+from stages import escape
+from stages.wording import did_you_mean
 
 # The task after the stages, which fills the build folder.
 PUBLISH = "publish"
 
 
-def recipes_named(words: Sequence[str], root: Path, registry: Registry) -> list[str]:
+def recipes_named(words: Sequence[str], root: Path | Project, registry: Registry) -> list[str]:
     """The recipes that a command line's words name, as `recipe=` takes them, each once.
 
     `doit run -n 2 'kws*' m:ad-host m:ad-host:emit` names each recipe that begins with kws, and sub-recipe m:ad-host.
@@ -35,7 +38,7 @@ def recipes_named(words: Sequence[str], root: Path, registry: Registry) -> list[
     return [name for name in found if ":" not in name or name.partition(":")[0] not in found]
 
 
-def check_words(words: Sequence[str], given: Sequence[str], root: Path) -> None:
+def check_words(words: Sequence[str], given: Sequence[str], root: Path | Project) -> None:
     """Refuse words (without options and `name=value`) that name no recipe, or none of those `given` by `recipe=`.
 
     doit itself takes a glob that matches nothing for nothing to do. Raises RecipeError.
@@ -46,15 +49,23 @@ def check_words(words: Sequence[str], given: Sequence[str], root: Path) -> None:
         return
     for word in words:
         name = word.partition(":")[0]
+        if word.endswith(":"):
+            raise RecipeError(
+                f"'{escape.name(word)}' names nothing after its colon",
+                hint=f"`doit run {escape.name(name)}` runs all of it",
+            )
         if any(fnmatchcase(one, name) for one in chosen):
             continue
         if chosen and _matching(name, root):
-            raise RecipeError(f"'{word}' is not of recipe={','.join(given)}; `doit run {word}` needs no recipe=")
+            of = escape.name(",".join(given))
+            raise RecipeError(
+                f"'{escape.name(word)}' is not of recipe={of}; `doit run {escape.name(word)}` needs no recipe="
+            )
         if not _matching(name, root):
             known = recipe_names(root, nested="/" in name)
-            message = f"unknown recipe '{name}'{did_you_mean(name, known)}"
+            message = f"unknown recipe '{escape.name(name)}'{did_you_mean(name, known)}"
             if "*" in name:
-                message = f"no recipe matches '{name}'"
+                message = f"no recipe matches '{escape.name(name)}'"
             raise RecipeError(message, hint=list_known("recipes", known))
 
 
@@ -62,19 +73,31 @@ def no_such_part(recipe: str, part: str, variants: Sequence[str], registry: Regi
     """The error for `recipe:part` where a whole recipe is needed; `variants` are a matrix's, empty without one."""
     variant, stage = _variant_and_stage(part, registry)
     if stage and (not variant or variant in variants):
-        return RecipeError(f"'{recipe}:{part}' is one stage, not a recipe", hint=f"`doit run {recipe}:{part}` runs it")
+        return RecipeError(
+            f"'{escape.name(recipe)}:{part}' is one stage, not a recipe",
+            hint=f"`doit run {escape.name(recipe)}:{part}` runs it",
+        )
     if variants:
-        message = f"matrix '{recipe}' has no '{part}'{did_you_mean(part, variants)}"
+        message = f"matrix '{recipe}' has no '{escape.name(part)}'{did_you_mean(part, variants)}"
         return RecipeError(message, hint=list_known("sub-recipes", variants))
     stages = _stages(registry)
-    message = f"recipe '{recipe}' has no matrix and no stage '{part}'{did_you_mean(part, stages)}"
+    message = f"recipe '{recipe}' has no matrix and no stage '{escape.name(part)}'{did_you_mean(part, stages)}"
     return RecipeError(message, hint=list_known("stages", stages))
 
 
-def _matching(name: str, root: Path) -> list[str]:
-    """The recipes that a name or a glob means."""
+def _matching(name: str, root: Path | Project) -> list[str]:
+    """The recipes that a name, a glob or a path means; a glob is not about the built-in ones of a project.
+
+    Raises RecipeError for a path that is no file.
+    """
+    if is_path(name):
+        path = find_recipe(name, root)
+        # In recipes/ it is the same recipe as by its name.
+        own = default_name(path, root)
+        known = recipe_names(root, abstract=True, nested=True)
+        return [own if own in known and find_recipe(own, root) == path else name]
     # One that is abstract is named in full or not at all; `*` is not about sub-folders, `layers/*` is.
-    usual = recipe_names(root, nested="/" in name)
+    usual = recipe_names(root, nested="/" in name, built_in=False)
     return [
         known
         for known in recipe_names(root, abstract=True, nested=True)

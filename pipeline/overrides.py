@@ -11,15 +11,22 @@ The order above is the order in which they apply.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from pipeline.document import YamlPath, parse_value
-from pipeline.errors import RecipeError
+from pipeline.errors import RecipeError, list_known
+from stages import escape
+from stages.wording import did_you_mean
 
 VARIABLES = ("target", "model", "set")
+RECIPE_VARIABLES = ("recipe", *VARIABLES)
 _OPEN, _CLOSE = "[{(", "]})"
+_INDEX = re.compile(r"^[0-9]{1,9}$", re.ASCII)
+# No recipe is that deep.
+_MOST_PARTS = 30
 
 
 @dataclass(frozen=True)
@@ -36,12 +43,37 @@ class Override:
     place: YamlPath = ()
     whole: YamlPath = ()
 
+    @property
+    def shown(self) -> str:
+        """What the user typed, for a message."""
+        return escape.name(self.text, 120)
+
+
+def check_assignments(given: Iterable[tuple[str, str]], known: Sequence[str] = RECIPE_VARIABLES) -> None:
+    """Refuse `name=value` arguments that mean nothing, are empty or contradict. Raises RecipeError."""
+    values: dict[str, str] = {}
+    for name, value in given:
+        check_variables([name], known)
+        if not value.strip(" \t,;"):
+            raise RecipeError(f"{name}= is empty", hint="give a value, or leave it out")
+        if values.setdefault(name, value) != value:
+            which = "in a recipe with a matrix " if name in ("target", "model") else ""
+            both = escape.name(f"{name}={values[name]},{value}")
+            raise RecipeError(f"{name}= is given twice; {which}{both} means all of them")
+
+
+class Misplaced(RecipeError):
+    """A value for a path that leads nowhere in the recipe; `reason` is the message without the override's text."""
+
+    def __init__(self, override: Override, reason: str) -> None:
+        super().__init__(f"{override.shown}: {reason}")
+        self.override = override
+        self.reason = reason
+
 
 def parse_overrides(variables: Mapping[str, str]) -> list[Override]:
     """Overrides from `target`, `model` and `set`, in the order in which they apply. Raises RecipeError."""
-    for name in VARIABLES:
-        if name in variables and not variables[name].strip():
-            raise RecipeError(f"{name}= is empty", hint="give a value, or leave it out")
+    check_assignments((name, value) for name, value in variables.items() if name in VARIABLES)
     found = []
     if "target" in variables:
         found.append(Override(f"target={variables['target']}", ("target",), variables["target"]))
@@ -49,11 +81,29 @@ def parse_overrides(variables: Mapping[str, str]) -> list[Override]:
         text = variables["model"]
         if re.match(r"https?:", text.strip()):
             hint = "give both: set='model={url: \"" + text.strip() + "\", sha256: …}'"
-            raise RecipeError(f"model={text}: a download needs its sha256", hint=hint)
+            raise RecipeError(f"model={escape.name(text)}: a download needs its sha256", hint=hint)
         found.append(Override(f"model={text}", ("model",), model_entry(text)))
     for part in _split(variables.get("set", "")):
         found.append(_assignment(part))
     return found
+
+
+def check_variables(given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse `name=value` arguments that mean nothing. Raises RecipeError."""
+    known = list(known)
+    for name in given:
+        if name not in known:
+            message = f"unknown argument '{escape.name(name)}='{did_you_mean(name, known)}"
+            raise RecipeError(message, hint=list_known("arguments", known))
+
+
+def refuse_several_models(given: Iterable[Override], root: Path) -> None:
+    """Refuse `model=a,b` where one is needed, unless it is the name of a file. Raises RecipeError."""
+    for override in given:
+        text = override.text.removeprefix("model=")
+        if override.path == ("model",) and "," in text and text != override.text and not (root / text).exists():
+            message = f"'{escape.name(text)}' is several models; for these a recipe needs a matrix with the axis model"
+            raise RecipeError(f"{override.shown}: {message}")
 
 
 def model_entry(text: str) -> dict[str, str]:
@@ -63,7 +113,7 @@ def model_entry(text: str) -> dict[str, str]:
 
 def yaml_path(text: str) -> YamlPath:
     """`stages.tensorize.rules.0.kernel` as a path; list items are numbers."""
-    return tuple(int(part) if part.isdigit() else part for part in text.split("."))
+    return tuple(int(part) if _INDEX.match(part) else part for part in text.split("."))
 
 
 def apply_overrides(data: Any, overrides: list[Override]) -> tuple[Any, list[Override]]:
@@ -83,14 +133,15 @@ def _put(node: Any, override: Override, depth: int) -> tuple[Any, int]:
     if isinstance(node, list):
         if not (isinstance(part, int) and part < len(node)):
             where = ".".join(map(str, override.path[:depth]))
-            raise RecipeError(f"{override.text}: {where} is a list of {len(node)} items; '{part}' is none of them")
+            name = escape.name(str(part))
+            raise Misplaced(override, f"{where} is a list of {len(node)} items; '{name}' is none of them")
         child: Any = node[part]
     elif isinstance(node, dict):
         part = str(part)
         child = node.get(part)
     else:
         where = ".".join(map(str, override.path[:depth]))
-        raise RecipeError(f"{override.text}: {where} is a single value, it has no '{part}'")
+        raise Misplaced(override, f"{where} is a single value, it has no '{escape.name(str(part))}'")
     if last:
         child, placed = override.value, depth
     elif child is None:
@@ -106,14 +157,17 @@ def _put(node: Any, override: Override, depth: int) -> tuple[Any, int]:
 def _assignment(text: str) -> Override:
     path, equals, value = text.partition("=")
     parts = path.strip().split(".")
+    if len(parts) > _MOST_PARTS:
+        raise RecipeError(f"set={escape.name(text)}: a path of {len(parts)} words, which leads nowhere")
     if not equals or not all(parts):
         raise RecipeError(
-            f"set={text}: is not PATH=VALUE", hint="such as set=stages.simulate.inputs.seed=3; put lists in brackets"
+            f"set={escape.name(text)}: is not PATH=VALUE",
+            hint="such as set=stages.simulate.inputs.seed=3; put lists in brackets",
         )
     try:
         parsed = parse_value(value)
     except ValueError as error:
-        raise RecipeError(f"set={text}: the value is not YAML: {error}") from None
+        raise RecipeError(f"set={escape.name(text)}: {error}") from None
     return Override(f"set={text}", yaml_path(".".join(parts)), parsed)
 
 

@@ -1,7 +1,8 @@
 """From a recipe to its actions: each stage with its options, and the key that says what its result depends on.
 
     key = sha256 of { stage, code of the stage, options, keys of the consumed stages, digests of external files,
-                      versions of tools, the target's fields it reads, the model entry if it reads that }
+                      versions of tools, the target's fields it reads, the model entry if it reads that,
+                      files of a plug-in's class }
 
 A key follows from keys, not from results, so the whole plan is known before anything runs.
 """
@@ -9,26 +10,34 @@ A key follows from keys, not from results, so the whole plan is known before any
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from pipeline.digest import DigestCache, digest_of
-from pipeline.errors import PipelineError, StageFailed
+from pipeline.errors import PipelineError
 from pipeline.loader import LoadedRecipe
+from pipeline.project import Project, project_of
 from pipeline.recipe import Recipe
 from pipeline.registry import Registry
+from pipeline.sources import Sources
 from pipeline.tools import Tools
-from stages.base import Stage, StageConfig, StageError, ToolIdentity
+from stages import escape
+from stages.base import Stage, StageConfig, StageError, Tool, ToolIdentity
 from stages.models.spec import ModelSource
+from stages.pathname import located
 from stages.targets.spec import Target
 
 
 @dataclass(frozen=True)
 class Action:
-    """One stage with everything it needs resolved. `ingredients` is what `key` is the digest of, as JSON values."""
+    """One stage with everything it needs resolved. `ingredients` is what `key` is the digest of, as JSON values.
+
+    `files` are absolute; `code` has all files of the stage's code with their digests, by the names that the key has;
+    `wanted` is what `tools` identifies.
+    """
 
     stage: Stage[Any]
     config: StageConfig
@@ -39,6 +48,8 @@ class Action:
     ingredients: Mapping[str, Any]
     files: Mapping[str, Path]
     tools: Mapping[str, ToolIdentity]
+    wanted: tuple[Tool, ...]
+    code: Mapping[str, tuple[Path, str]]
 
     @property
     def kind(self) -> str:
@@ -56,12 +67,14 @@ class Action:
 class Plan:
     """The actions of one recipe on one target, in running order.
 
-    `recipe` is its title: `name`, or `matrix:variant`. `changes` are the overrides as typed, but for the target.
+    `recipe` is its title: `name`, or `matrix:variant`. `sources` tell where a value that a stage blames was written.
+    `changes` are the overrides as typed, but for the target.
     """
 
     recipe: str
     target: str
     actions: tuple[Action, ...]
+    sources: Sources
     changes: tuple[str, ...] = ()
 
     @property
@@ -77,15 +90,35 @@ class Plan:
         return next(action for action in self.actions if action.kind == kind)
 
 
+@dataclass(frozen=True)
+class _Resolved:
+    """An action but for what it consumes, and the `actions` that were made of it, by the keys that they consume.
+
+    `of` are the objects of the recipe and the target that it follows from.
+    """
+
+    of: tuple[Any, ...]
+    config: StageConfig
+    ingredients: Mapping[str, Any]
+    files: Mapping[str, Path]
+    tools: Mapping[str, ToolIdentity]
+    wanted: tuple[Tool, ...]
+    code: Mapping[str, tuple[Path, str]]
+    actions: dict[tuple[str, ...], Action] = field(default_factory=dict)
+
+
 class Planner:
     """Makes plans. What it looks up (file digests, tool versions) is kept for the next plan."""
 
-    def __init__(self, root: Path, registry: Registry, digests: DigestCache, tools: Tools) -> None:
-        self._root = root
+    def __init__(self, root: Path | Project, registry: Registry, digests: DigestCache, tools: Tools) -> None:
+        self._project = project_of(root)
+        self._root = self._project.root
         self._registry = registry
-        self._digests = digests
-        self._tools = tools
-        self._globs: dict[str, dict[str, str]] = {}
+        self.digests = digests
+        self.tools = tools
+        self._globs: dict[str, dict[str, tuple[Path, str]]] = {}
+        self._own: dict[type, dict[str, tuple[Path, str]]] = {}
+        self._known: dict[tuple[str, int, int, int, int], _Resolved] = {}
 
     def plan(self, loaded: LoadedRecipe, until: str = "") -> Plan:
         """The actions of a recipe, as far as the stage `until` if that is given, so that later stages' tools may lack.
@@ -100,58 +133,126 @@ class Planner:
                 break
         given = (override for override in loaded.sources.overrides if not override.place)
         changes = tuple(override.text for override in given if override.path != ("target",))
-        return Plan(loaded.title, loaded.target.name, tuple(actions.values()), changes)
+        return Plan(loaded.title, loaded.target.name, tuple(actions.values()), loaded.sources, changes)
 
     def _action(self, stage: Stage[Any], loaded: LoadedRecipe, inputs: dict[str, str]) -> Action:
+        resolved = self._resolved(stage, loaded)
+        known = resolved.actions.get(tuple(inputs.values()))
+        if known is None:
+            ingredients = {**resolved.ingredients, "inputs": inputs}
+            known = Action(
+                stage=stage,
+                config=resolved.config,
+                recipe=loaded.title,
+                model=loaded.recipe.model,
+                target=loaded.target,
+                key=digest_of(ingredients),
+                ingredients=ingredients,
+                files=resolved.files,
+                tools=resolved.tools,
+                wanted=resolved.wanted,
+                code=resolved.code,
+            )
+            resolved.actions[tuple(inputs.values())] = known
+        return known if known.recipe == loaded.title else replace(known, recipe=loaded.title)
+
+    def _resolved(self, stage: Stage[Any], loaded: LoadedRecipe) -> _Resolved:
+        """All of a stage but what it consumes, once for the sub-recipes of a matrix in which it is the same."""
+        recipe, target = loaded.recipe, loaded.target
+        given = recipe.config(stage.kind)
+        # What is kept holds these objects, so that no other can take their identity.
+        identity = (stage.kind, id(given), id(recipe.model), id(recipe.memory), id(target))
+        if identity not in self._known:
+            self._known[identity] = self._resolve(stage, loaded, (given, recipe.model, recipe.memory, target))
+        return self._known[identity]
+
+    def _resolve(self, stage: Stage[Any], loaded: LoadedRecipe, of: tuple[Any, ...]) -> _Resolved:
         recipe, target = loaded.recipe, loaded.target
         config = _limited(recipe.config(stage.kind) or _defaults(stage, loaded), recipe)
         parameters = config.model_dump(mode="json", exclude={"kind"})
         try:
-            files = stage.files(config, recipe.model, self._root) | stage.target_files(target, self._root)
+            files = stage.files(config, recipe.model, self._root)
+            for folder in reversed(self._project.folders):
+                files |= stage.target_files(target, folder)
             wanted = stage.tools(config, target)
         except StageError as error:
-            raise StageFailed(stage.kind, error) from error
-        tools = {tool.name: self._tools.identify(tool) for tool in wanted}
-        target_dump = target.model_dump(mode="json")
-        model = recipe.model.model_dump(mode="json")
+            raise loaded.sources.failed(stage.kind, error) from error
+        tools = {tool.name: self.tools.identify(tool) for tool in wanted}
+        code, own = self._code(stage), self._own_code(stage)
+        target_dump = target.model_dump(mode="json", include=set(stage.target_fields))
+        values = {"model": recipe.model.model_dump(mode="json"), "stages": {stage.kind: parameters}}
         ingredients: dict[str, Any] = {
             "stage": stage.kind,
-            "code": self._code(stage),
+            "code": {name: digest for name, (_, digest) in code.items()},
             "parameters": parameters,
-            "inputs": inputs,
-            "files": {
-                name: self._file(path, stage.kind, loaded, {"model": model, "stages": {stage.kind: parameters}})
-                for name, path in files.items()
-            },
+            "files": {name: self._file(path, stage.kind, loaded, values) for name, path in files.items()},
             "tools": {name: tool.version for name, tool in tools.items()},
             "target": {name: target_dump[name] for name in stage.target_fields},
             "model": stage.model_entry(recipe.model),
         }
-        return Action(
-            stage, config, loaded.title, recipe.model, target, digest_of(ingredients), ingredients, files, tools
+        if own:
+            ingredients["plug-in"] = {name: digest for name, (_, digest) in own.items()}
+        return _Resolved(
+            of=of,
+            config=config,
+            ingredients=ingredients,
+            files={name: self._root / path for name, path in files.items()},
+            tools=tools,
+            wanted=wanted,
+            code=code | own,
         )
 
-    def _code(self, stage: Stage[Any]) -> dict[str, str]:
-        """Digests of the stage's own sources, by path."""
-        code: dict[str, str] = {}
+    def shown(self, path: Path) -> str:
+        """A path as messages call it: relative to the project when it lies inside."""
+        return self._project.shown(path)
+
+    def source_names(self, stage: Stage[Any]) -> set[str]:
+        """The names of the files that the stage's sources match now."""
+        return {name for pattern in stage.sources for name in self._matching(pattern)}
+
+    def _matching(self, pattern: str) -> dict[str, Path]:
+        folder = self._project.installation
+        found = sorted(p for p in folder.glob(pattern) if "__pycache__" not in p.parts and p.is_file())
+        return {str(path.relative_to(folder)): path for path in found}
+
+    def _code(self, stage: Stage[Any]) -> dict[str, tuple[Path, str]]:
+        """The files that the stage's sources match, with their digests."""
+        code: dict[str, tuple[Path, str]] = {}
         for pattern in stage.sources:
             if pattern not in self._globs:
-                found = sorted(p for p in self._root.glob(pattern) if "__pycache__" not in p.parts and p.is_file())
-                self._globs[pattern] = {str(p.relative_to(self._root)): self._digests.digest(p) for p in found}
+                self._globs[pattern] = self._digested(stage, self._matching(pattern))
             code.update(self._globs[pattern])
-        if not code:
+        if stage.sources and not code:
             raise PipelineError(f"stage {stage.kind}: no file matches its sources {', '.join(stage.sources)}")
         return code
 
+    def _own_code(self, stage: Stage[Any]) -> dict[str, tuple[Path, str]]:
+        """The files of a stage's class that its sources do not name, with their digests."""
+        cls = type(stage)
+        if cls not in self._own:
+            try:
+                files = stage.own_files({path for path, _ in self._code(stage).values()})
+            except LookupError as error:
+                message = f"stage {stage.kind}: its class {error.args[0]} is in no file"
+                raise PipelineError(message, hint="a change of it could not be seen: write it into a module") from None
+            self._own[cls] = self._digested(stage, files)
+        return self._own[cls]
+
+    def _digested(self, stage: Stage[Any], files: Mapping[str, Path]) -> dict[str, tuple[Path, str]]:
+        try:
+            return {name: (path, self.digests.digest(path)) for name, path in files.items()}
+        except OSError as error:
+            shown = escape.name(self.shown(Path(error.filename or "")), 200)
+            raise PipelineError(f"stage {stage.kind}: {shown} cannot be read: {error.strerror}") from None
+
     def _file(self, path: Path, kind: str, loaded: LoadedRecipe, values: dict[str, Any]) -> str:
         try:
-            return self._digests.digest(self._root / path)
+            return self.digests.digest(self._root / path)
         except OSError as error:
             reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
             if isinstance(error, IsADirectoryError):
                 reason = "is a folder, not a file" if (self._root / path).is_dir() else "is not a regular file"
-            shown = path.relative_to(self._root) if path.is_relative_to(self._root) else path
-            message = f"{kind}: file {shown} {reason}"
+            message = f"{kind}: file {escape.name(self.shown(path), 200)} {reason}"
             written = next(_paths_to(values, self._root, self._root / path), None)
             raise loaded.sources.error(message, written or ("stages", kind)) from None
 
@@ -175,9 +276,17 @@ def _limited(config: StageConfig, recipe: Recipe) -> StageConfig:
     return config.model_copy(update=limits) if limits else config
 
 
+def _names(text: str, root: Path) -> Path | None:
+    try:
+        return located(text, root)
+    except RuntimeError:
+        # The home folder of nobody.
+        return None
+
+
 def _paths_to(value: Any, root: Path, wanted: Path) -> Iterator[tuple[str | int, ...]]:
     """Paths in a recipe's values at which a string names the file `wanted`."""
-    if isinstance(value, str) and value and root / value == wanted:
+    if isinstance(value, str) and value and _names(value, root) == wanted:
         yield ()
     elif isinstance(value, dict | list):
         for part, child in value.items() if isinstance(value, dict) else enumerate(value):

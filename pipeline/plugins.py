@@ -19,6 +19,7 @@ _MODULES = {
     "CollectGarbage": "pipeline.commands",
     "MatrixJson": "pipeline.commands",
     "Schema": "pipeline.commands",
+    "Init": "pipeline.new_project",
     "Calibrate": "pipeline.calibrate",
     "Bench": "pipeline.bench.command",
 }
@@ -30,7 +31,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(_MODULES[name]), name)
     except KeyboardInterrupt:
-        from pipeline.interruption import MESSAGE
+        from pipeline.start import MESSAGE
 
         sys.stderr.write(f"{MESSAGE}\n")
         sys.stderr.flush()

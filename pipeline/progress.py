@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from stages import escape
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
@@ -31,13 +33,14 @@ class ProgressDisplay:
         """Show what a stage does; a bar when `fraction` (0 to 1) is known, else a pulse."""
         if not self._terminal:
             return
+        message = escape.name(message)
         with self._lock:
             if self._bars is None:
                 self._bars = _bars(self._stream)
                 self._bars.start()
             task = self._tasks.get((recipe, kind))
             if task is None:
-                task = self._tasks[recipe, kind] = self._bars.add_task(kind, total=None, message="")
+                task = self._tasks[recipe, kind] = self._bars.add_task(escape.name(kind), total=None, message="")
             total, done = (None, 0.0) if fraction is None else (1.0, fraction)
             self._bars.update(task, total=total, completed=done, message=message)
 
@@ -49,7 +52,8 @@ class ProgressDisplay:
                 self._bars.remove_task(task)
 
     def line(self, text: str) -> None:
-        """Print a line that stays."""
+        """Print a line that stays, or several."""
+        text = "\n".join(map(escape.line, text.split("\n")))
         with self._lock:
             if self._bars is not None:
                 self._bars.console.print(text, markup=False, highlight=False, soft_wrap=True)
@@ -82,7 +86,7 @@ def _bars(stream: TextIO) -> Progress:
 
     return Progress(
         SpinnerColumn(),
-        TextColumn("{task.description:10}"),
+        TextColumn("{task.description:10}", markup=False),
         BarColumn(bar_width=24),
         TimeElapsedColumn(),
         TextColumn("{task.fields[message]}", markup=False),

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.asides import aside, clear_asides
 from pipeline.digest import write_whole
 
 # Stage and name of what is copied; of the report stage everything is.
@@ -28,6 +29,9 @@ def publish(artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str,
     report, or None when there is none. Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    # A matrix has its tables in the folder above.
+    for place in (folder, folder.parent):
+        clear_asides(place)
     copied = [artifacts[kind] / name for kind, name in _COPIED if kind in artifacts]
     if "report" in artifacts:
         copied += sorted(path for path in artifacts["report"].iterdir() if path.name != _REPORT)
@@ -56,18 +60,18 @@ def _same(source: Path, copy: Path) -> bool:
 def _copy_file(source: Path, place: Path) -> None:
     if _same(source, place):
         return
-    aside = place.with_name(f".{place.name}.{os.getpid()}")
+    made = aside(place)
     try:
-        shutil.copyfile(source, aside)
+        shutil.copyfile(source, made)
         info = source.stat()
         # Artifacts are read-only; what is published belongs to the user.
-        aside.chmod(info.st_mode | 0o200)
-        os.utime(aside, ns=(info.st_atime_ns, info.st_mtime_ns))
+        made.chmod(info.st_mode | 0o200)
+        os.utime(made, ns=(info.st_atime_ns, info.st_mtime_ns))
         if place.is_dir():
             shutil.rmtree(place)
-        aside.replace(place)
+        made.replace(place)
     except BaseException:
-        aside.unlink(missing_ok=True)
+        made.unlink(missing_ok=True)
         raise
 
 
@@ -75,17 +79,18 @@ def _copy_folder(source: Path, place: Path) -> None:
     names = _tree(source)
     if place.is_dir() and _tree(place) == names and all(_same(source / name, place / name) for name in names):
         return
-    aside, old = place.with_name(f".{place.name}.{os.getpid()}"), place.with_name(f".{place.name}.{os.getpid()}.old")
+    made = aside(place)
+    old = made.with_name(f"{made.name}.old")
     try:
         for name in names:
-            (aside / name).parent.mkdir(parents=True, exist_ok=True)
-            _copy_file(source / name, aside / name)
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            _copy_file(source / name, made / name)
         # A folder cannot replace one that is not empty: for an instant there is none.
         if place.exists():
             place.rename(old)
-        aside.rename(place)
+        made.rename(place)
     finally:
-        for left in (aside, old):
+        for left in (made, old):
             shutil.rmtree(left, ignore_errors=True)
 
 

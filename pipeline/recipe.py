@@ -20,7 +20,6 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Discriminator,
     Field,
     GetJsonSchemaHandler,
@@ -33,15 +32,12 @@ from pipeline.matrix import Matrix
 from pipeline.registry import Registry
 from stages.base import StageConfig
 from stages.models.spec import FileModel, OpModel, UrlModel, ZooModel
-from stages.targets.spec import Size, Target
+from stages.strict_model import StrictModel
+from stages.targets.memory import Size
 
 MODEL_SOURCES = ("file", "url", "zoo", "op")
 # Of a recipe in recipes/layers/ the folder is part of the name, as it is of the build folder.
 RECIPE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.+-]*(/[A-Za-z0-9][A-Za-z0-9_.+-]*)*$"
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 def _given_sources(value: Any) -> list[str]:
@@ -72,7 +68,7 @@ ModelEntry = Annotated[
 ]
 
 
-class MemoryLimits(_Model):
+class MemoryLimits(StrictModel):
     """Bounds that a recipe sets beside what its target has."""
 
     arena_limit: Size | None = Field(
@@ -80,7 +76,7 @@ class MemoryLimits(_Model):
     )
 
 
-class Recipe(_Model):
+class Recipe(StrictModel):
     """A model, a target, and options for each stage."""
 
     schema_version: Literal[1] = Field(alias="schema", description="Version of the recipe language.")
@@ -96,7 +92,7 @@ class Recipe(_Model):
         default=False,
         description="Only to be extended, or run with a model= of the command line; recipes that extend it are not.",
     )
-    target: str = Field(description="One of the targets declared in pipeline.yaml.")
+    target: str = Field(description="One of the boards and cores declared in pipeline.yaml.")
     model: ModelEntry = Field(description="The network: exactly one of file, url with sha256, zoo, op.")
     stages: tuple[StageConfig, ...] = ()
     memory: MemoryLimits = MemoryLimits()
@@ -105,13 +101,6 @@ class Recipe(_Model):
     def config(self, kind: str) -> StageConfig | None:
         """The options given for a stage, or None."""
         return next((config for config in self.stages if cast(Any, config).kind == kind), None)
-
-
-class Project(_Model):
-    """The content of pipeline.yaml."""
-
-    schema_version: Literal[1] = Field(alias="schema")
-    targets: dict[str, Target]
 
 
 def stage_entries(value: Any) -> Any:
@@ -159,5 +148,5 @@ def recipe_model(registry: Registry) -> type[Recipe]:
         for stage in registry
     ]
     union: Any = Annotated[cast(Any, reduce(or_, cast(Any, members))), Field(discriminator="kind")]
-    entries: Any = Annotated[tuple[union, ...], Field(strict=False), BeforeValidator(stage_entries), _StageMapping()]
+    entries: Any = Annotated[tuple[union, ...], BeforeValidator(stage_entries), _StageMapping()]
     return create_model("Recipe", __base__=Recipe, __doc__=Recipe.__doc__, stages=(entries, ()))

@@ -15,6 +15,7 @@ from pipeline.interruption import interrupted
 from pipeline.matrix_run import MatrixRun
 from pipeline.progress import ProgressDisplay
 from pipeline.session import Session, StageResult, Workspace
+from stages import escape
 from stages.base import Stage
 
 # Columns for the kind of a stage.
@@ -124,7 +125,7 @@ class StageReporter:
             except OSError as error:
                 self._errors.append(f"{matrix.name}: the table cannot be written: {error.strerror}")
         for message in self._errors:
-            sys.stderr.write(f"ERROR: {message}\n")
+            sys.stderr.write(f"ERROR: {escape.message(message)}\n")
 
     def _member(self, shown: Shown, matrix: MatrixRun) -> None:
         """A sub-recipe of a matrix is done, or failed."""

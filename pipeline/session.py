@@ -16,16 +16,29 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from pipeline.digest import digest_of
-from pipeline.errors import DiskFullError, PipelineError, StageCrashed, StageFailed, is_disk_full
+from pipeline.errors import (
+    DiskFullError,
+    PipelineError,
+    StageCrashed,
+    StageFailed,
+    surroundings,
+)
+from pipeline.foresight import Foresight
+from pipeline.held import Held
 from pipeline.loader import LoadedRecipe, load_recipe, load_recipes
 from pipeline.planner import Action, Plan, Planner
+from pipeline.project import Project, here, project_of
 from pipeline.publish import publish
 from pipeline.registry import Registry, default_registry
-from pipeline.store import Artifact, Store
+from pipeline.store import READ, Artifact, Store
 from pipeline.tools import Tools
+from stages import escape
 from stages.base import Job, StageError
+from stages.installation import INSTALLATION
+from stages.scratch import clear_abandoned
+from stages.system_limits import is_disk_full, system_limit
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = INSTALLATION
 
 # Held by a running stage that is `exclusive`.
 _EXCLUSIVE = threading.Lock()
@@ -54,24 +67,29 @@ class StageResult:
 
 
 class Workspace:
-    """The project's folder, its stages and its store, as one run uses them. A context manager."""
+    """The project, its stages and its store, as one run uses them. A context manager.
+
+    `root`: the project (None: that of the current directory), or a folder that stands alone.
+    """
 
     def __init__(
         self,
         *,
-        root: Path = ROOT,
+        root: Path | Project | None = None,
         registry: Registry | None = None,
         store: Path | None = None,
         build: Path | None = None,
     ) -> None:
-        self.root = root
+        self.project = here() if root is None else project_of(root)
+        self.root = root = self.project.root
         self.registry = registry or default_registry()
         self.store = Store(store or root / (os.environ.get("FIRMLINE_STORE") or ".firmline/store"))
         self.build = build or root / "build"
-        self.planner = Planner(root, self.registry, self.store.digests, Tools(self.store.folder / "tools.json"))
+        self.planner = Planner(self.project, self.registry, self.store.digests, Tools(self.store.folder / "tools.json"))
         self._open = ExitStack()
 
     def __enter__(self) -> Workspace:
+        clear_abandoned()
         self._open.enter_context(self.store.in_use())
         return self
 
@@ -84,33 +102,36 @@ class Workspace:
 
     def shown(self, path: Path) -> str:
         """A path as messages call it: relative to the project when it lies inside."""
-        return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
+        return self.project.shown(path)
 
     def plan(
         self, source: str | Path | Mapping[str, Any], variables: Mapping[str, str] | None = None, until: str = ""
     ) -> Plan:
         """The plan of a recipe, as far as the stage `until`. Raises RecipeError, ToolError, StageFailed."""
-        loaded = load_recipe(source, root=self.root, registry=self.registry, variables=variables)
+        loaded = load_recipe(source, root=self.project, registry=self.registry, variables=variables)
         return self.planner.plan(loaded, until)
 
     def load(self, source: str, variables: Mapping[str, str] | None = None) -> tuple[LoadedRecipe, ...]:
         """A recipe, or the sub-recipes of a matrix. Raises RecipeError."""
-        return load_recipes(source, root=self.root, registry=self.registry, variables=variables)
+        return load_recipes(source, root=self.project, registry=self.registry, variables=variables)
 
 
 class Session:
-    """Runs the actions of one plan. Methods may be called from several threads, each action from one.
+    """Runs the actions of one plan, as far as the stage `until` ('': all).
+
+    Methods may be called from several threads, each action from one.
 
     log.txt has what stages log as they log it, and for a cached stage what it logged when it ran.
     """
 
-    def __init__(self, workspace: Workspace, plan: Plan, display: Display | None = None) -> None:
+    def __init__(self, workspace: Workspace, plan: Plan, display: Display | None = None, until: str = "") -> None:
         self.workspace = workspace
         self.plan = plan
         self.folder = workspace.build / plan.folder
         self.results: dict[str, StageResult] = {}
         self.report: dict[str, Any] | None = None
         self._artifacts: dict[str, Artifact] = {}
+        self._foresight = Foresight(plan, workspace.root, until)
         self.display = display or _NoDisplay()
         self._log = _RunLog(self.folder / "log.txt", plan)
 
@@ -132,37 +153,52 @@ class Session:
         self._finish(action, artifact, cached=True)
         return True
 
-    def run(self, action: Action, *, force: bool = False) -> StageResult:
+    def foresee(self) -> None:
+        """Let the stages say what they are sure to refuse. Raises StageFailed."""
+        known = {action.kind: self._artifacts[action.key] for action in self.plan if action.key in self._artifacts}
+        try:
+            self._foresight.look({kind: artifact.files for kind, artifact in known.items()})
+        except PipelineError as error:
+            self._log.write("foresee", f"failed: {error}")
+            raise
+
+    def run(self, action: Action, *, force: bool = False, shared: bool = False) -> StageResult:
         """Make the action's artifact unless the store has it; `force` makes it in any case.
 
+        One that is `shared` with another recipe is made even where a later stage of this recipe is sure to refuse.
         Raises StageFailed, StageCrashed (its traceback is in the log), StoreError.
         """
         done = self.results.get(action.kind)
         if done is not None and not force:
             return done
-        inputs = {kind: self._input(action, kind, key).files for kind, key in action.inputs.items()}
+        artifacts = {kind: self._input(action, kind, key) for kind, key in action.inputs.items()}
+        if not shared:
+            self.foresee()
+        held = Held(action, self._upstream(action), artifacts, self.workspace.planner)
 
         def write(out: Path, keep: Callable[[str], None]) -> None:
             def log(line: str) -> None:
-                keep(line)
+                keep("\n".join(map(escape.log_line, line.split("\n"))))
                 self._log.write(action.kind, line)
 
             self._log.write(action.kind, f"runs; key {action.key}")
-            job: Job[Any] = Job(
-                config=action.config,
-                model=action.model,
-                target=action.target,
-                inputs=inputs,
-                out=out,
-                files={name: self.workspace.root / path for name, path in action.files.items()},
-                tools=action.tools,
-                progress=lambda message, fraction=None: self.display.progress(
-                    action.recipe, action.kind, message, fraction
-                ),
-                log=log,
-            )
-            with self._failures(action.kind), _EXCLUSIVE if action.stage.exclusive else contextlib.nullcontext():
-                action.stage.run(job)
+            alone = _EXCLUSIVE if action.stage.exclusive else contextlib.nullcontext()
+            with self._failures(action.kind), alone, held.running(out.with_name(READ)) as files:
+                action.stage.run(
+                    Job(
+                        config=action.config,
+                        model=action.model,
+                        target=action.target,
+                        inputs={kind: artifact.files for kind, artifact in artifacts.items()},
+                        out=out,
+                        files=files,
+                        tools=action.tools,
+                        progress=lambda message, fraction=None: self.display.progress(
+                            action.recipe, action.kind, message, fraction
+                        ),
+                        log=log,
+                    )
+                )
 
         try:
             artifact, cached = self.workspace.store.make(
@@ -194,6 +230,9 @@ class Session:
         except OSError as error:
             if is_disk_full(error):
                 raise DiskFullError(f"no space left for {self.folder}", hint="free some and run again") from error
+            limit = system_limit(error)
+            if limit is not None:
+                raise PipelineError(f"{self.folder} cannot be written: {limit[0]}", hint=limit[1]) from error
             raise PipelineError(f"{self.folder} cannot be written: {error.strerror}") from error
         self._log.write("publish", f"wrote {self.folder.relative_to(self.workspace.build)}")
 
@@ -201,7 +240,7 @@ class Session:
         """End the log and note which keys this recipe had, for `doit explain`."""
         if self.results:
             keys = {kind: result.key for kind, result in self.results.items()}
-            self.workspace.store.remember_keys(self.plan.recipe, self.plan.target, keys, self.plan.changes)
+            self.workspace.store.runs.note(self.plan.recipe, self.plan.target, keys, self.plan.changes)
         self.workspace.store.digests.save()
         self._log.close()
 
@@ -217,6 +256,12 @@ class Session:
         else:
             self._log.write(action.kind, f"done in {artifact.seconds:.1f} s")
         return result
+
+    def _upstream(self, action: Action) -> Iterator[Action]:
+        """The actions that `action` consumes, directly or not."""
+        for kind in action.inputs:
+            yield self.plan[kind]
+            yield from self._upstream(self.plan[kind])
 
     def _input(self, action: Action, kind: str, key: str) -> Artifact:
         """The artifact of a consumed stage, which ran before in this session, or in an earlier run."""
@@ -235,11 +280,14 @@ class Session:
         except PipelineError:
             raise
         except StageError as error:
-            raise StageFailed(kind, error) from error
+            raise self.plan.sources.failed(kind, error) from error
         except Exception as error:
             if is_disk_full(error):
                 raise
             self.log_traceback()
+            outside = surroundings(error, self.workspace.project.installation)
+            if outside is not None:
+                raise StageFailed(kind, outside) from error
             raise StageCrashed(kind, error, self.log_name) from error
 
 
@@ -261,7 +309,7 @@ class _RunLog:
                 self._open()
             if self._stream is not None:
                 for part in line.rstrip("\n").split("\n"):
-                    self._put(f"{time.monotonic() - self._start:9.3f} {kind:9} | {part}\n")
+                    self._put(f"{time.monotonic() - self._start:9.3f} {kind:9} | {escape.log_line(part)}\n")
 
     def close(self) -> None:
         """End the log."""
@@ -280,11 +328,12 @@ class _RunLog:
             self._broken = True
             return
         started = datetime.now().astimezone().isoformat(timespec="seconds")
-        self._put(f"recipe {self._plan.recipe}, target {self._plan.target}, {started}\n")
+        self._put(f"recipe {escape.log_line(self._plan.recipe)}, target {self._plan.target}, {started}\n")
         self._put(f"{platform.platform()}, Python {platform.python_version()}\n")
         for action in self._plan:
             for tool in action.tools.values():
-                self._put(f"{action.kind} uses {tool.name} {tool.version} {tool.path}".rstrip() + "\n")
+                uses = f"{action.kind} uses {tool.name} {tool.version} {tool.path}".rstrip()
+                self._put(f"{escape.log_line(uses)}\n")
 
     def _put(self, text: str) -> None:
         # A full disk must not hide the message about the full disk.

@@ -3,10 +3,11 @@
     <store>/artifacts/ab/abcd…/manifest.json    what it is, what it depends on, its files with sha256 and size
                                files/           what the stage wrote, read-only
                                log.txt          what the stage logged
-           /building/abcd….<n>/                 an artifact being made by the holder of the key's lock
+           /building/abcd….<n>/                 an artifact being made by the holder of the key's lock; its read/ has
+                                                copies of the external files that the stage reads
            /locks/abcd….lock                    one per key: two runs do not make the same artifact twice
            /locks/store.lock                    shared while a run lasts, exclusive while the store is trimmed
-           /runs/<recipe>@<target>.json         the keys and overrides that this recipe had last, for `doit explain`
+           /runs/<recipe>@<target>.json         what this recipe had last (pipeline.last_runs)
            /digests.json, /tools.json           caches: they save time and may be deleted
 
 An artifact is written under `building/`, every file and folder of it is fsynced, and then it is renamed. The kernel
@@ -16,22 +17,42 @@ drops locks of a dead process, so a folder in `building/` whose lock is free was
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
-import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from pipeline.digest import DigestCache, digest_of, hash_file, write_whole
-from pipeline.errors import DiskFullError, StoreError, is_disk_full
+from pipeline.asides import clear_asides
+from pipeline.digest import DigestCache, digest_of, hash_file
+from pipeline.errors import DiskFullError, StoreError
+from pipeline.folders import fsync, make_folder, remove
 from pipeline.interruption import unfinished
+from pipeline.last_runs import LastRuns
+from stages.system_limits import is_disk_full, system_limit
 
 FORMAT = 1
+# What each manifest has.
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("key", "stage", "recipe", "created"), str),
+    **dict.fromkeys(("ingredients", "files"), dict),
+    "format": int,
+    "seconds": (int, float),
+}
+# Beside `files` while an artifact is made: what is read, and no part of it.
+READ = "read"
+
+
+_STORE = "store"
+_FOLDERS = ("artifacts", "building", "locks", "runs")
+
+
+_ANOTHER = "set FIRMLINE_STORE to a folder that can be written"
 
 
 @dataclass(frozen=True)
@@ -60,18 +81,8 @@ class Artifact:
     def log(self) -> str:
         """What the stage logged when it made this."""
         with contextlib.suppress(OSError):
-            return (self.folder / "log.txt").read_text(encoding="utf-8")
+            return (self.folder / "log.txt").read_text(encoding="utf-8", errors="replace")
         return ""
-
-
-@dataclass(frozen=True)
-class LastRun:
-    """What a recipe had when it ran last: `when` in seconds since 1970, its overrides as typed, its keys by kind."""
-
-    target: str
-    when: float
-    changes: tuple[str, ...]
-    keys: Mapping[str, str]
 
 
 class Store:
@@ -79,12 +90,18 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        # Why nothing can be made, '' when it can. What is there can be read all the same.
+        self._closed = ""
         try:
-            for name in ("artifacts", "building", "locks", "runs"):
-                (folder / name).mkdir(parents=True, exist_ok=True)
+            for name in _FOLDERS:
+                make_folder(folder / name)
+            self._closed = _why_not_written(folder)
         except OSError as error:
-            raise _store_error(error, folder) from None
+            if not all((folder / name).is_dir() for name in _FOLDERS):
+                raise _store_error(error, folder) from None
+            self._closed = error.strerror or str(error)
         self.digests = DigestCache(folder / "digests.json")
+        self.runs = LastRuns(folder / "runs")
 
     def path(self, key: str) -> Path:
         """Where the artifact of a key is, or would be."""
@@ -97,7 +114,7 @@ class Store:
         """
         folder = self.path(key)
         manifest = self.manifest(key)
-        if manifest is None or digest_of(manifest["ingredients"]) != key:
+        if manifest is None:
             return None
         listed: dict[str, dict[str, Any]] = manifest["files"]
         try:
@@ -116,15 +133,21 @@ class Store:
                 os.utime(artifact.folder)
 
     def manifest(self, key: str) -> dict[str, Any] | None:
-        """The manifest of a key without a look at the files; None when there is none or it cannot be read."""
+        """The manifest of a key without a look at the files; None when there is none or it was altered."""
         try:
             manifest = json.loads((self.path(key) / "manifest.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
-        needed = {"format", "ingredients", "files", "seconds", "created", "key"}
-        if not (isinstance(manifest, dict) and needed <= manifest.keys()):
+        if not (isinstance(manifest, dict) and _TYPES.keys() <= manifest.keys()):
             return None
-        return manifest if (manifest["format"], manifest["key"]) == (FORMAT, key) else None
+        if not all(isinstance(manifest[name], type_) for name, type_ in _TYPES.items()):
+            return None
+        if not all(
+            isinstance(entry, dict) and isinstance(entry.get("sha256"), str) for entry in manifest["files"].values()
+        ):
+            return None
+        right = (manifest["format"], manifest["key"], digest_of(manifest["ingredients"])) == (FORMAT, key, key)
+        return manifest if right else None
 
     def make(
         self,
@@ -143,6 +166,9 @@ class Store:
         StoreError, DiskFullError.
         """
         key = digest_of(ingredients)
+        if self._closed:
+            store = f"the artifact store {self.folder} cannot be written ({self._closed}); {_ANOTHER}"
+            raise StoreError(f"{ingredients['stage']} has to run, but {store}")
         with self.locked(key, waiting):
             found = None if force else self.find(key)
             if found is not None:
@@ -165,11 +191,12 @@ class Store:
                         "ingredients": dict(ingredients),
                         "files": _seal(building / "files"),
                     }
+                    remove(building / READ)
                     self._publish(building, key, manifest)
                 except OSError as error:
                     raise _store_error(error, self.folder) from error
                 finally:
-                    _remove(building)
+                    remove(building)
         return Artifact(self.path(key), manifest), False
 
     def _publish(self, building: Path, key: str, manifest: dict[str, Any]) -> None:
@@ -177,25 +204,29 @@ class Store:
             json.dump(manifest, stream, indent=1, sort_keys=True)
         for folder, _, names in os.walk(building, topdown=False):
             for name in names:
-                _fsync(Path(folder, name))
-            _fsync(Path(folder))
+                fsync(Path(folder, name))
+            fsync(Path(folder))
         place = self.path(key)
-        place.parent.mkdir(exist_ok=True)
-        if place.exists():
+        make_folder(place.parent)
+        if place.exists() or place.is_symlink():
             # Damaged, or made again by force: moved away first, since a folder cannot replace one that is not empty.
             damaged = building.with_name(f"{building.name}.replaced")
             place.rename(damaged)
             building.rename(place)
-            _remove(damaged)
+            remove(damaged)
         else:
             building.rename(place)
-        _fsync(place.parent)
+        fsync(place.parent)
 
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
         """Keeps the store from being trimmed while a run lasts; on the way in, clears what killed runs left."""
+        if self._closed:
+            # Nothing is removed from it either: nobody else's run can write it, or `gc` is that user's affair.
+            yield
+            return
         try:
-            stream = self._lock_file("store")
+            stream = self._lock_file(_STORE)
             fcntl.flock(stream, fcntl.LOCK_SH)
             self._clear_abandoned()
         except OSError as error:
@@ -206,35 +237,13 @@ class Store:
             finally:
                 self.digests.save()
 
-    def last_run(self, recipe: str, target: str) -> LastRun | None:
-        """The last run of a recipe: on this target, or else on the one it ran on most recently."""
-        runs = self.folder / "runs"
-        own = runs / _run_file(recipe, target)
-        others = sorted(runs.glob(_run_file(recipe, "*")), key=lambda path: path.stat().st_mtime_ns, reverse=True)
-        for path in [own, *others]:
-            with contextlib.suppress(OSError, ValueError):
-                noted = json.loads(path.read_text(encoding="utf-8"))
-                if isinstance(noted, dict) and noted.get("format") == FORMAT:
-                    on = path.stem.rpartition("@")[2]
-                    return LastRun(on, path.stat().st_mtime, tuple(noted["changes"]), noted["keys"])
-        return None
-
-    def remember_keys(self, recipe: str, target: str, keys: Mapping[str, str], changes: Sequence[str] = ()) -> None:
-        """Note the keys of stages that are done, over those noted before, and the overrides of the run."""
-        path = self.folder / "runs" / _run_file(recipe, target)
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            keys = {**json.loads(path.read_text(encoding="utf-8"))["keys"], **keys}
-        # Only `doit explain` reads this; a run does not fail for it.
-        with contextlib.suppress(OSError):
-            write_whole(path, json.dumps({"format": FORMAT, "changes": list(changes), "keys": keys}))
-
     def trim(self, *, days: float | None = None, size: int | None = None) -> tuple[int, int]:
         """Delete artifacts older than `days`, then the oldest until at most `size` bytes remain.
 
         Returns how many artifacts and bytes went. Age counts from when an artifact was made or last found by a run.
         Raises StoreError when a run is using the store, or it cannot be written.
         """
-        with self._lock_file("store") as stream:
+        with self._lock_file(_STORE) as stream:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -248,8 +257,8 @@ class Store:
     def _trim(self, days: float | None, size: int | None) -> tuple[int, int]:
         found = []
         for folder in (self.folder / "artifacts").glob("*/*"):
-            bytes_ = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-            found.append((folder.stat().st_mtime, bytes_, folder))
+            bytes_ = sum(path.lstat().st_size for path in (folder, *folder.rglob("*")) if not path.is_dir())
+            found.append((folder.lstat().st_mtime, bytes_, folder))
         found.sort()
         total = sum(bytes_ for _, bytes_, _ in found)
         count = freed = 0
@@ -259,17 +268,23 @@ class Store:
                 # Renamed first: a kill in the middle leaves no artifact that is half deleted.
                 gone = self.folder / "building" / f"{folder.name}.trimmed"
                 folder.rename(gone)
-                _remove(gone)
+                remove(gone)
                 count, freed = count + 1, freed + bytes_
         self._clear_abandoned()
         for lock in (self.folder / "locks").glob("*.lock"):
-            if lock.name != "store.lock":
-                lock.unlink()
+            if lock.name != f"{_STORE}.lock":
+                remove(lock)
         return count, freed
 
     @contextlib.contextmanager
     def locked(self, name: str, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Holds the lock `name` (a key, or a recipe's build folder); calls `waiting` first if another holds it."""
+        """Holds the lock `name` (a key, or a recipe's build folder); calls `waiting` first if another holds it.
+
+        In a store that cannot be written there is none.
+        """
+        if self._closed:
+            yield
+            return
         with self._lock_file(name) as stream:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -279,22 +294,24 @@ class Store:
             yield
 
     def _clear_abandoned(self) -> None:
+        """Remove what killed runs left: artifacts they were making, and files they were writing aside."""
         for folder in (self.folder / "building").iterdir():
             key = folder.name.partition(".")[0]
             with self._lock_file(key) as stream, contextlib.suppress(BlockingIOError):
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove(folder)
+                remove(folder)
+        for place in (self.folder, self.folder / "runs"):
+            clear_asides(place)
 
     def _lock_file(self, name: str) -> TextIO:
+        path = self.folder / "locks" / f"{name}.lock"
         try:
-            return (self.folder / "locks" / f"{name}.lock").open("a", encoding="utf-8")
+            if name != _STORE and path.is_dir():
+                # Nobody holds it: a lock is a file.
+                remove(path)
+            return path.open("a", encoding="utf-8")
         except OSError as error:
             raise _store_error(error, self.folder) from error
-
-
-def _run_file(recipe: str, target: str) -> str:
-    """A name without folders: `layers%conv3x3@cortex-m4.json`."""
-    return f"{recipe.replace('/', '%')}@{target}.json"
 
 
 def _files_below(folder: Path) -> Iterator[str]:
@@ -321,17 +338,13 @@ def _log_line(log: TextIO, line: str) -> None:
     log.flush()
 
 
-def _fsync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _remove(folder: Path) -> None:
-    # A compiler that outlived its run may still write there; what stays is removed by a later run.
-    shutil.rmtree(folder, ignore_errors=True)
+def _why_not_written(folder: Path) -> str:
+    """Why no file can be made in the store, '' when one can."""
+    for name in _FOLDERS:
+        if not os.access(folder / name, os.W_OK | os.X_OK):
+            read_only = os.statvfs(folder / name).f_flag & os.ST_RDONLY
+            return os.strerror(errno.EROFS if read_only else errno.EACCES)
+    return ""
 
 
 def _store_error(error: OSError, folder: Path) -> StoreError:
@@ -340,5 +353,7 @@ def _store_error(error: OSError, folder: Path) -> StoreError:
             f"no space left for the artifact store {folder}",
             hint="free some, or `doit gc --days 7`, or set FIRMLINE_STORE to another disk; what is finished is kept",
         )
-    message = f"the artifact store {folder} cannot be used: {error.strerror}"
-    return StoreError(message, hint="set FIRMLINE_STORE to a folder that can be written")
+    limit = system_limit(error)
+    if limit is not None:
+        return StoreError(f"the artifact store {folder} cannot be used: {limit[0]}", hint=limit[1])
+    return StoreError(f"the artifact store {folder} cannot be used: {error.strerror}", hint=_ANOTHER)

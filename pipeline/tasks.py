@@ -10,6 +10,7 @@ doit's own state is kept in memory and forgotten: `uptodate` asks the store.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
@@ -24,15 +25,17 @@ from doit.exceptions import InvalidCommand, TaskFailed
 
 from pipeline.errors import PipelineError, RecipeError, first_line, list_known
 from pipeline.interruption import interrupted
-from pipeline.loader import LoadedRecipe, check_variables, describe, load_recipes
+from pipeline.loader import LoadedRecipe, called, describe, load_recipes
 from pipeline.matrix_run import MatrixRun
 from pipeline.naming import PUBLISH, check_words, recipes_named
-from pipeline.overrides import VARIABLES
+from pipeline.overrides import check_assignments
 from pipeline.planner import Action
-from pipeline.recipe_files import recipe_names
+from pipeline.project import Project, here, project_of
+from pipeline.recipe_files import hidden, is_built_in, recipe_names
 from pipeline.registry import Registry, default_registry
 from pipeline.reporter import Shown, StageReporter
-from pipeline.session import ROOT, Session, Workspace
+from pipeline.session import Session, Workspace
+from stages import escape
 
 _ASK = "_which_recipe"
 Task = dict[str, Any]
@@ -41,19 +44,13 @@ Task = dict[str, Any]
 def given_variables(words: Sequence[str]) -> dict[str, str]:
     """The `name=value` arguments of the command line, whose words are `words`.
 
-    Raises RecipeError for one that means nothing, or is given twice.
+    Raises RecipeError for one that means nothing, is empty, or is given twice.
     """
     given: dict[str, str] = dict(doit_cmd._CMDLINE_VARS or {})
-    known = ("recipe", *VARIABLES)
-    check_variables(given, known)
-    for name in known:
-        # doit keeps the last.
-        values = [word.partition("=")[2] for word in words if word.startswith(f"{name}=")]
-        if len(set(values)) > 1:
-            which = "in a recipe with a matrix " if name in ("target", "model") else ""
-            raise RecipeError(f"{name}= is given twice; {which}{name}={','.join(values)} means all of them")
-    if "recipe" in given and not given["recipe"].strip():
-        raise RecipeError("recipe= is empty", hint=list_known("recipes", recipe_names(ROOT)))
+    typed = [word.partition("=")[::2] for word in words if "=" in word and not word.startswith("-")]
+    # doit keeps the last of each.
+    known = [name for name, _ in typed]
+    check_assignments([*typed, *((name, value) for name, value in given.items() if name not in known)])
     return given
 
 
@@ -73,15 +70,18 @@ def wants_traceback() -> bool:
     return asked or os.environ.get("FIRMLINE_TRACEBACK", "") not in ("", "0")
 
 
-def check_named(words: Sequence[str]) -> None:
-    """Refuse names of tasks that no recipe has; `words` without options. Raises doit's InvalidCommand."""
+def check_named(words: Sequence[str]) -> list[str]:
+    """The names of the tasks that `words` (without options) mean. Raises doit's InvalidCommand."""
     try:
-        check_words(words, recipes_given(dict(doit_cmd._CMDLINE_VARS or {})), ROOT)
+        check_words(words, recipes_given(dict(doit_cmd._CMDLINE_VARS or {})), here())
+        return called(words, here())
     except PipelineError as error:
         raise InvalidCommand(str(error)) from None
 
 
-def doit_config(words: Sequence[str] = (), root: Path = ROOT, registry: Registry | None = None) -> dict[str, Any]:
+def doit_config(
+    words: Sequence[str] = (), root: Path | Project | None = None, registry: Registry | None = None
+) -> dict[str, Any]:
     """doit's settings for this project; `words` are the command line's."""
     config: dict[str, Any] = {
         "reporter": StageReporter,
@@ -95,43 +95,70 @@ def doit_config(words: Sequence[str] = (), root: Path = ROOT, registry: Registry
         "continue": True,
     }
     if "recipe" not in (doit_cmd._CMDLINE_VARS or {}) and not recipes_named(
-        words, root, registry or default_registry()
+        words, root or here(), registry or default_registry()
     ):
         config["default_tasks"] = [_ASK]
     return config
 
 
-def recipe_tasks(words: Sequence[str] = (), root: Path = ROOT, registry: Registry | None = None) -> Iterator[Task]:
+def recipe_tasks(
+    words: Sequence[str] = (), root: Path | Project | None = None, registry: Registry | None = None
+) -> Iterator[Task]:
     """The tasks of the recipes named on the command line, whose words are `words`.
 
     Raises doit's InvalidCommand with the pipeline's message.
     """
     try:
+        project = project_of(root or here())
         given = given_variables(words)
-        names = recipes_given(given) or recipes_named(words, root, registry or default_registry())
+        names = recipes_given(given) or recipes_named(words, project, registry or default_registry())
         given.pop("recipe", None)
+        words = called(words, project)
         if not names:
-            yield from _one_task_per_recipe(root, registry or default_registry())
+            yield from _one_task_per_recipe(project, registry or default_registry())
             return
         # Stays open until the process ends: the store must not be trimmed while it is in use.
-        workspace = Workspace(root=root, registry=registry).__enter__()
+        workspace = Workspace(root=project, registry=registry).__enter__()
+        # Thousands of tasks are made and none is dropped: collecting garbage again and again took most of the time.
+        gc.disable()
+        told: list[str] = []
         for name in names:
             members = workspace.load(name, given)
+            for note in hidden((document.name for document in members[0].sources.documents), project):
+                if note not in told:
+                    told.append(note)
+                    sys.stderr.write(f"note: {escape.line(note)}\n")
             if len(members) == 1 and (not members[0].variant or name == members[0].title):
-                yield from _stage_tasks(Session(workspace, workspace.planner.plan(members[0])))
+                yield from _stage_tasks(_session(workspace, members[0], words))
             else:
-                yield from _matrix_tasks(workspace, members)
+                yield from _matrix_tasks(workspace, members, words)
     except PipelineError as error:
         if wants_traceback():
             raise
         raise InvalidCommand(str(error)) from None
+    finally:
+        gc.enable()
 
 
-def _matrix_tasks(workspace: Workspace, members: Sequence[LoadedRecipe]) -> Iterator[Task]:
+def _session(workspace: Workspace, member: LoadedRecipe, words: Sequence[str]) -> Session:
+    """The session of a recipe that no stage is yet sure to refuse; of stages that `words` name, the last is the end."""
+    plan = workspace.planner.plan(member)
+    named = [action.kind for action in plan if f"{plan.recipe}:{action.kind}" in words]
+    wholly = {plan.recipe, member.recipe.name, f"{plan.recipe}:{PUBLISH}"} & set(words)
+    session = Session(workspace, plan, until=named[-1] if named and not wholly else "")
+    try:
+        session.foresee()
+    except PipelineError:
+        session.close()
+        raise
+    return session
+
+
+def _matrix_tasks(workspace: Workspace, members: Sequence[LoadedRecipe], words: Sequence[str]) -> Iterator[Task]:
     name = members[0].recipe.name
     folder = workspace.build / name
     matrix = MatrixRun(folder, workspace.shown(folder), members)
-    owners: dict[str, str] = {}
+    owners: dict[str, list[str]] = {}
     yield {
         "basename": name,
         "name": None,
@@ -140,7 +167,7 @@ def _matrix_tasks(workspace: Workspace, members: Sequence[LoadedRecipe]) -> Iter
     }
     for member in members:
         try:
-            session = Session(workspace, workspace.planner.plan(member))
+            session = _session(workspace, member, words)
         except PipelineError as error:
             # A missing compiler or file is the outcome of this one, not the end of all.
             yield _refused_task(matrix, member, error)
@@ -163,9 +190,9 @@ def _refused_task(matrix: MatrixRun, member: LoadedRecipe, error: PipelineError)
 
 
 def _stage_tasks(
-    session: Session, matrix: MatrixRun | None = None, owners: dict[str, str] | None = None
+    session: Session, matrix: MatrixRun | None = None, owners: dict[str, list[str]] | None = None
 ) -> Iterator[Task]:
-    """The tasks of one recipe. `owners` has the task that runs an action, by key, of the sub-recipes before."""
+    """The tasks of one recipe. `owners` has the tasks that run an action, by key, of all sub-recipes so far."""
     recipe = session.plan.recipe
     owners = {} if owners is None else owners
 
@@ -178,7 +205,9 @@ def _stage_tasks(
 
     yield {"basename": recipe, "name": None, "doc": f"all stages of {recipe} on {session.plan.target}"}
     for action in session.plan:
-        yield _stage_task(session, action, matrix, owners.setdefault(action.key, f"{recipe}:{action.kind}"))
+        tasks = owners.setdefault(action.key, [])
+        tasks.append(f"{recipe}:{action.kind}")
+        yield _stage_task(session, action, matrix, tasks)
     yield {
         "basename": recipe,
         "name": PUBLISH,
@@ -191,9 +220,10 @@ def _stage_tasks(
     }
 
 
-def _stage_task(session: Session, action: Action, matrix: MatrixRun | None, owner: str) -> Task:
+def _stage_task(session: Session, action: Action, matrix: MatrixRun | None, tasks: Sequence[str]) -> Task:
+    """The task of a stage. `tasks` are those of all recipes that share it, in the end; the first owns it."""
     recipe = action.recipe
-    name = f"{recipe}:{action.kind}"
+    name, owner = f"{recipe}:{action.kind}", tasks[0]
     found: list[bool] = []
 
     def is_done() -> bool:
@@ -202,7 +232,7 @@ def _stage_task(session: Session, action: Action, matrix: MatrixRun | None, owne
 
     def run() -> None:
         # doit runs what is up to date only when told to (`-a`); what is shared is then made once.
-        session.run(action, force=found == [True] and owner == name)
+        session.run(action, force=found == [True] and owner == name, shared=len(tasks) > 1)
 
     return {
         "basename": recipe,
@@ -218,27 +248,28 @@ def _stage_task(session: Session, action: Action, matrix: MatrixRun | None, owne
     }
 
 
-def _one_task_per_recipe(root: Path, registry: Registry) -> Iterator[Task]:
+def _one_task_per_recipe(project: Project, registry: Registry) -> Iterator[Task]:
     """For `doit list`: a task that is run by its name is in `recipe_tasks`."""
-    known = recipe_names(root, nested=True)
-    written = {name: describe(name, root) for name in known}
+    known = recipe_names(project, nested=True)
+    written = {name: describe(name, project) for name in known}
     columns = [one.columns for one in written.values() if not one.matrix and not one.error]
     model, target = (max((len(row[index]) for row in columns), default=0) for index in (0, 1))
     for name, one in written.items():
+        purpose = f"built-in. {one.purpose}" if is_built_in(name, project) else one.purpose
         if one.error:
             # A mistake in one recipe must not hide the others.
             yield {"basename": name, "doc": f"cannot be read: {one.error}", "actions": None}
         elif one.matrix:
-            yield from _matrix_listing(name, one.purpose, root, registry)
+            yield from _matrix_listing(name, purpose, project, registry)
         else:
-            doc = f"{one.columns[0]:{model}}  {one.columns[1]:{target}}  {one.purpose}".rstrip()
+            doc = f"{one.columns[0]:{model}}  {one.columns[1]:{target}}  {purpose}".rstrip()
             yield {"basename": name, "doc": doc, "actions": None}
     yield {"basename": _ASK, "actions": [(_guarded, [partial(_ask, known)])], "io": {"capture": False}}
 
 
-def _matrix_listing(name: str, purpose: str, root: Path, registry: Registry) -> Iterator[Task]:
+def _matrix_listing(name: str, purpose: str, project: Project, registry: Registry) -> Iterator[Task]:
     try:
-        members = load_recipes(name, root=root, registry=registry)
+        members = load_recipes(name, root=project, registry=registry)
     except RecipeError as error:
         yield {"basename": name, "doc": f"cannot be read: {error.message.splitlines()[0]}", "actions": None}
         return

@@ -1,14 +1,12 @@
 """Which version of a tool this machine has.
 
-A program is asked `--version` once; the answer is remembered with the program's path, mtime and size, so that a run in
-which nothing changed starts no compiler. A C library's version is a macro of its headers, remembered in the same way. A
-Python package is asked through importlib.metadata.
+A program is asked `--version` once; the answer is remembered with the program's path, times, size and inode, so that a
+run in which nothing changed starts no compiler. A C library's version is a macro of its headers, remembered in the same
+way. A Python package is asked through importlib.metadata.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import math
 import os
 import re
@@ -19,11 +17,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.digest import write_whole
+from pipeline.digest import identity_of, read_cache, write_cache
 from pipeline.errors import ToolError
 from stages.base import Tool, ToolIdentity
+from stages.programs import ended_by
+from stages.system_limits import system_limit
 
-_FORMAT = 2
+_FORMAT = 3
+# How often a program is asked that is replaced meanwhile.
+_ATTEMPTS = 3
 # With dots if any, and never a number inside a word: riscv64-unknown-elf-gcc is no version 64.
 _VERSIONS = (re.compile(r"(?<![\w.-])\d+(?:\.\d+)+(?:[\w.+-]*\w)?"), re.compile(r"(?<![\w.-])\d+(?![\w.])"))
 
@@ -43,11 +45,11 @@ class Tools:
         self._cache = cache
         self._lock = threading.Lock()
         self._found: dict[Tool, ToolIdentity] = {}
+        self._states: dict[Tool, list[Any]] = {}
         self._versions: dict[str, list[Any]] = {}
-        with contextlib.suppress(OSError, ValueError):
-            loaded = json.loads(cache.read_text(encoding="utf-8"))
-            if isinstance(loaded, dict) and loaded.get("format") == _FORMAT:
-                self._versions = loaded["versions"]
+        loaded = read_cache(cache)
+        if isinstance(loaded, dict) and loaded.get("format") == _FORMAT:
+            self._versions = loaded["versions"]
 
     def identify(self, tool: Tool) -> ToolIdentity:
         """The tool as found here. Raises ToolError when it is missing or older than its minimum."""
@@ -68,57 +70,97 @@ class Tools:
             self._found[tool] = identity
         return self._found[tool]
 
+    def replaced(self, tool: Tool) -> str:
+        """What is not as it was when `identify` looked: the path of a file, or a package's name; '' when all is."""
+        before = self._states[tool]
+        if tool.package:
+            return "" if before == [_package_state(tool.package)] else f"Python package {tool.package}"
+        if shutil.which(tool.command) != before[0]:
+            return str(before[0])
+        return next((state[0] for state in before[1:] if state != _state(state[0])), "")
+
     def _package(self, tool: Tool) -> ToolIdentity:
         from importlib import metadata
 
         try:
-            return ToolIdentity(tool.name, "", metadata.version(tool.package))
+            identity = ToolIdentity(tool.name, "", metadata.version(tool.package))
         except metadata.PackageNotFoundError:
             message = f"Python package {tool.package} is not installed{_needed(tool)}"
             raise ToolError(message, hint=_install(tool)) from None
+        self._states[tool] = [_package_state(tool.package)]
+        return identity
 
     def _program(self, tool: Tool) -> ToolIdentity:
-        path = shutil.which(tool.command)
-        if path is None:
-            raise ToolError(f"{tool.command} is not on PATH{_needed(tool)}", hint=_install(tool))
+        path = _which(tool)
         # Debian's commands are links into /etc/alternatives: what counts is the file at the end.
         real = os.path.realpath(path)
-        return ToolIdentity(tool.name, path, self._remembered(path, real, lambda: (_ask_version(path), [real])))
+        version = self._remembered(tool, path, path, real, lambda: (_ask_version(path), [real]))
+        return ToolIdentity(tool.name, path, version)
 
     def _c_library(self, tool: Tool, flags: Sequence[str]) -> ToolIdentity:
-        path = shutil.which(tool.command)
-        if path is None:
-            raise ToolError(f"{tool.command} is not on PATH{_needed(tool)}", hint=_install(tool))
+        path = _which(tool)
         real = os.path.realpath(path)
 
         def ask() -> tuple[str, list[str]]:
             version, header = _ask_c_library(path, flags)
             return version, [real, header] if header else []
 
-        return ToolIdentity(tool.name, "", self._remembered(" ".join([path, *flags]), real, ask))
+        return ToolIdentity(tool.name, "", self._remembered(tool, path, " ".join([path, *flags]), real, ask))
 
-    def _remembered(self, name: str, program: str, ask: Callable[[], tuple[str, list[str]]]) -> str:
+    def _remembered(
+        self, tool: Tool, path: str, name: str, program: str, ask: Callable[[], tuple[str, list[str]]]
+    ) -> str:
         """A version, asked for again when one of the files that `ask` gave with it, `program` first, has changed."""
         entry = self._versions.get(name)
         if entry is None or entry[:-1] != [_state(program), *(_state(file[0]) for file in entry[1:-1])]:
-            version, files = ask()
-            entry = [*map(_state, files), version]
-            if files:
+            entry, lasts = _asked(ask, program)
+            if lasts:
                 with self._lock:
                     self._versions[name] = entry
                     # Without this cache the next run asks again, no more.
-                    with contextlib.suppress(OSError):
-                        write_whole(self._cache, json.dumps({"format": _FORMAT, "versions": self._versions}))
+                    write_cache(self._cache, {"format": _FORMAT, "versions": self._versions})
+        self._states[tool] = [path, *(entry[:-1] or [_state(program)])]
         return str(entry[-1])
 
 
-def _state(path: str) -> list[Any]:
-    """What tells a changed file from an unchanged one; an empty list for none."""
+def _which(tool: Tool) -> str:
+    path = shutil.which(tool.command)
+    if path is None:
+        raise ToolError(f"{tool.command} is not on PATH{_needed(tool)}", hint=_install(tool))
+    return path
+
+
+def _asked(ask: Callable[[], tuple[str, list[str]]], program: str) -> tuple[list[Any], bool]:
+    """The states of the files that a version comes from, and the version; whether it has any and may be remembered."""
+    for _ in range(_ATTEMPTS):
+        before = _state(program)
+        version, files = ask()
+        states = [_state(file) for file in files]
+        if _state(program) == before:
+            break
+    else:
+        raise ToolError(f"{program} is being replaced", hint="try again when it is installed")
+    return [*states, version], bool(files)
+
+
+def _package_state(package: str) -> list[Any]:
+    """The version of a Python package, and the state of its description, which a new installation writes."""
+    from importlib import metadata
+
     try:
-        info = Path(path).stat()
-    except OSError:
+        found = metadata.distribution(package)
+    except metadata.PackageNotFoundError:
         return []
-    return [path, info.st_mtime_ns, info.st_size]
+    folder = getattr(found, "_path", None)
+    return [found.version, _state(str(folder / "METADATA")) if folder is not None else []]
+
+
+def _state(path: str) -> list[Any]:
+    """A file's path, and what tells it from a changed one; the path alone where there is none."""
+    try:
+        return [path, *identity_of(Path(path))]
+    except OSError:
+        return [path]
 
 
 def _ask_c_library(compiler: str, flags: Sequence[str]) -> tuple[str, str]:
@@ -127,7 +169,7 @@ def _ask_c_library(compiler: str, flags: Sequence[str]) -> tuple[str, str]:
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolError(f"{compiler} -E does not run: {error}") from None
+        raise _does_not_run(f"{compiler} -E", error) from None
     header = _HEADER.search(done.stdout)
     for name, pattern in _LIBRARIES:
         found = pattern.search(done.stdout)
@@ -136,12 +178,22 @@ def _ask_c_library(compiler: str, flags: Sequence[str]) -> tuple[str, str]:
     return "", ""
 
 
+def _does_not_run(command: str, error: Exception) -> ToolError:
+    text, hint = system_limit(error) or (str(error), "")
+    return ToolError(f"{command} does not run: {text}", hint=hint)
+
+
 def _ask_version(path: str) -> str:
     """The version in the first line of `--version`, or '' when there is none. Raises ToolError when it does not run."""
     try:
         done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolError(f"{path} --version does not run: {error}") from None
+        raise _does_not_run(f"{path} --version", error) from None
+    if done.returncode < 0:
+        raise ToolError(f"{path} --version {ended_by('was', done.returncode)}")
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()[:1]
+        raise ToolError(f"{path} --version fails: {''.join(said)[:200] or f'exit code {done.returncode}'}")
     for line in (done.stdout + done.stderr).splitlines():
         # "gcc (Debian 12.2.0-14) 12.2.0": what is in parentheses is the packager's.
         for text in (re.sub(r"\([^)]*\)", "", line), line):

@@ -1,1 +1,5 @@
-"""The nine stages, one package each, and what they share (graph, kernels, targets, simulators, models)."""
+"""The stages, and what they share: kernels, targets, simulators, models, the reference."""
+
+from stages.loaded_code import install
+
+install()

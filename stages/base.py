@@ -7,12 +7,14 @@ A stage knows nothing of doit, of the artifact store or of the other stages. It 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from stages.loaded_code import has_code, note_class, plug_in_files, source_file
+from stages.strict_model import StrictModel
 
 if TYPE_CHECKING:
     from stages.models.spec import ModelSource
@@ -22,19 +24,30 @@ if TYPE_CHECKING:
 class StageError(Exception):
     """A mistake in the input or the environment that the user can mend.
 
-    The message is one to five lines and is printed without a traceback; `hint` says what to do next.
+    The message is one to five lines and is printed without a traceback; `hint` says what to do next. `at` is the path
+    in the recipe of the value to blame, such as ("stages", "tensorize", "rules", 0, "kernel"): the message then has
+    the file, line and column where it was written.
     """
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, *, hint: str = "", at: tuple[str | int, ...] = ()) -> None:
         super().__init__(message if not hint else f"{message}\n{hint}")
         self.message = message
         self.hint = hint
+        self.at = at
 
 
-class StageConfig(BaseModel):
-    """Base of each stage's options: strict, frozen, unknown keys refused. `kind` tells the stages apart."""
+@contextmanager
+def blaming(*at: str | int) -> Iterator[None]:
+    """Gives a StageError that is raised inside, and blames nothing yet, its place in the recipe."""
+    try:
+        yield
+    except StageError as error:
+        error.at = error.at or at
+        raise
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+class StageConfig(StrictModel):
+    """Base of each stage's options, which are strict and frozen. `kind` tells the stages apart."""
 
 
 C = TypeVar("C", bound=StageConfig)
@@ -101,13 +114,14 @@ class Stage(ABC, Generic[C]):
     kind           the word used in recipes, keys and reports
     config         the pydantic model of its options (declared once; schema, help, keys and errors derive from it)
     consumes       kinds of the stages whose artifacts `run` reads
-    sources        globs, relative to the project's root, of the code whose bytes are part of the action key
+    sources        globs, relative to Firmline's folder, of the code whose bytes are part of the action key
     target_fields  top-level fields of the target that `run` reads; only these are part of the action key
     exclusive      whether only one such stage may run at a time in a process: TVM's state is not thread-safe
 
     The key is the digest of these and of nothing else, so `run` must depend on nothing else: not on time, on the
     recipe's name, on the environment, on paths. Every pattern in `sources` matches a file, and they cover, together
-    with the sources of the consumed stages, every module of the project that `run` imports (tests hold both).
+    with the sources of the consumed stages, every module of the project that `run` imports (tests hold both). The files
+    of a class that they do not name, a plug-in's, count as well (`own_files`).
     """
 
     kind: ClassVar[str]
@@ -116,6 +130,27 @@ class Stage(ABC, Generic[C]):
     sources: ClassVar[tuple[str, ...]]
     target_fields: ClassVar[tuple[str, ...]] = ()
     exclusive: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        note_class(cls)
+
+    @classmethod
+    def own_files(cls, known: Container[Path]) -> dict[str, Path]:
+        """Files of this class and of those it derives from that are not among `known`, by a name without their place.
+
+        With those that belong to them (stages.loaded_code.plug_in_files). Raises LookupError for a class in no file.
+        """
+        files: dict[str, Path] = {}
+        for one in cls.__mro__:
+            if one in (Stage, ABC, Generic, object):
+                continue
+            path = source_file(one)
+            if path is None and has_code(one):
+                raise LookupError(one.__qualname__)
+            if path is not None and path not in known:
+                files |= plug_in_files(one)
+        return files
 
     def tools(self, config: C, target: Target) -> tuple[Tool, ...]:
         """Tools that `run` uses, so that their versions enter the key. Cheap: called on every run.
@@ -137,11 +172,20 @@ class Stage(ABC, Generic[C]):
         return None
 
     def target_files(self, target: Target, root: Path) -> dict[str, Path]:
-        """Files of the project below `root` that `run` reads and that go with the target, by name, as in `Job.files`.
+        """Files below `root` that `run` reads and that go with the target, by name, as in `Job.files`.
+
+        Asked for Firmline's own folder, then for the project's, whose files count where both have one of a name.
 
         Only files that exist: their digests are part of the key, so one that appears makes another key.
         """
         return {}
+
+    def foresee(self, config: C, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]) -> None:
+        """Raises StageError for what `run` is sure to refuse, so that it is said before hours of work, not after.
+
+        Asked before anything of a plan runs, and again when its first stage has run; `made` has the folders of the
+        artifacts that are there, by kind. Cheap, and never wrong: when in doubt `run` will tell.
+        """
 
     def render(self, report: dict[str, Any], width: int) -> Any:
         """What a run shows in the terminal at its end: a rich renderable for `width` columns, or None for nothing.

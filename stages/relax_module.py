@@ -117,12 +117,6 @@ def build_function(
     return builder.get()[name]
 
 
-def shorten(name: str, length: int = 64) -> str:
-    """A tensor name for a message: fused layers join the names of all their parts, some hundred characters."""
-    half = (length - 1) // 2
-    return name if len(name) <= length else f"{name[:half]}…{name[-half:]}"
-
-
 @dataclass(frozen=True)
 class Step:
     """A call in `main` that is to be made: `arguments` and `results` are names of values."""

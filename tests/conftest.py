@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +22,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files anew; read the diff before you commit"
     )
+    parser.addoption(
+        "--fuzz", type=int, default=None, metavar="N", help="so many mutants of models, recipes and command lines"
+    )
+    parser.addoption("--fuzz-seed", type=int, default=1, metavar="S", help="which mutants; 1 where it is not given")
+    parser.addoption("--fuzz-only", default="", metavar="KIND:INDEX", help="one mutant again, such as models:421")
+    parser.addoption(
+        "--conformance-cases",
+        type=int,
+        default=24,
+        help="drawn layers for each module of tests/conformance/operators (24)",
+    )
+    parser.addoption("--conformance-seed", type=int, default=0, help="seed of the first of these; the others follow it")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The counts of tests/fuzz, with the classes of messages where mutants were asked for."""
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    found = [
+        json.loads(value)
+        for report in reports
+        if getattr(report, "when", "") == "call"
+        for name, value in report.user_properties
+        if name == "fuzz"
+    ]
+    if found:
+        from tests.fuzz.table import table
+
+        terminalreporter.section("mutants")
+        terminalreporter.write_line(table(found, messages=25 if config.getoption("--fuzz") else 0))
 
 
 @pytest.fixture

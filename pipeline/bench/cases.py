@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline.bench.suite import Loose, Peer, Row
 from pipeline.errors import PipelineError, list_known
+from stages import escape
 
 MODELS_VARIABLE = "FIRMLINE_MODELS"
 _MODELS = "../shared/models"
@@ -53,10 +54,10 @@ def suite_cases(rows: Iterable[Row], root: Path, models: Path) -> list[Case]:
 def file_cases(folder: Path, loose: Loose, root: Path) -> list[Case]:
     """One row for each *.tflite under a folder, named by its path there. Raises PipelineError when there is none."""
     if not folder.is_dir():
-        raise PipelineError(f"--models {folder}: there is no such folder")
+        raise PipelineError(f"--models {escape.name(str(folder), 200)}: there is no such folder")
     files = sorted(folder.rglob("*.tflite"))
     if not files:
-        raise PipelineError(f"--models {folder}: there is no *.tflite file in it")
+        raise PipelineError(f"--models {escape.name(str(folder), 200)}: there is no *.tflite file in it")
     cases = []
     for path in files:
         name = path.relative_to(folder).with_suffix("").as_posix()
@@ -74,14 +75,14 @@ def select(cases: list[Case], only: str, targets: str, known_targets: Iterable[s
     globs, wanted = _parts(only), _parts(targets)
     for target in wanted:
         if target not in set(known_targets):
-            raise PipelineError(f"unknown target '{target}'", hint=list_known("targets", known_targets))
+            raise PipelineError(f"unknown target '{escape.name(target)}'", hint=list_known("targets", known_targets))
     found = [case for case in cases if not globs or any(fnmatchcase(case.row, glob) for glob in globs)]
     if not found:
         rows = dict.fromkeys(case.row for case in cases)
-        raise PipelineError(f"--only {only}: no row is called that", hint=list_known("rows", rows))
+        raise PipelineError(f"--only {escape.name(only)}: no row is called that", hint=list_known("rows", rows))
     found = [case for case in found if not wanted or case.target in wanted]
     if not found:
-        raise PipelineError(f"--targets {targets}: no selected row is measured on these")
+        raise PipelineError(f"--targets {escape.name(targets)}: no selected row is measured on these")
     return found
 
 

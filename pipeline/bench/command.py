@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pipeline.command_line import Command
 from pipeline.commands import reported
 from pipeline.errors import PipelineError
-from pipeline.session import ROOT
+from pipeline.project import Project, here, project_of
+from stages import escape
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from pipeline.bench.cases import Case
     from pipeline.bench.run import Outcome, Runner
     from pipeline.bench.suite import Suite
-    from pipeline.bench.table import Table
     from pipeline.progress import ProgressDisplay
+    from pipeline.table import Table
 
 
 def _option(name: str, kind: type, default: Any, text: str, short: str = "") -> dict[str, Any]:
@@ -62,7 +63,11 @@ class Bench(Command):
 
 
 def bench(
-    options: dict[str, Any], *, root: Path = ROOT, suite_file: Path | None = None, run: Runner | None = None
+    options: dict[str, Any],
+    *,
+    root: Path | Project | None = None,
+    suite_file: Path | None = None,
+    run: Runner | None = None,
 ) -> int:
     """What `doit bench` does; `run` gives the report of a case, by running its recipe if None. Raises PipelineError."""
     from pipeline.bench import suite as suites
@@ -72,13 +77,16 @@ def bench(
 
     suite = suites.load_suite(suite_file or suites.SUITE)
     _refuse(options)
+    project = here() if root is None else project_of(root)
+    _refuse_elsewhere(options, project)
+    root = project.root
     if options["times"]:
-        measure_times(suite.times, root, lambda line: print(line, flush=True))
+        measure_times(suite.times, root, lambda line: print(escape.line(line), flush=True))
         return 0
-    cases, chosen = _cases(options, suite, root)
+    cases, chosen = _cases(options, suite, project)
     display = ProgressDisplay()
     try:
-        with nullcontext(run) if run else recipe_runner(root, display, options["jobs"]) as runner:
+        with nullcontext(run) if run else recipe_runner(project, display, options["jobs"]) as runner:
             outcomes = _run(chosen, runner, display, options["jobs"])
     finally:
         display.close()
@@ -97,12 +105,19 @@ def _refuse(options: dict[str, Any]) -> None:
         raise PipelineError(f"-n {options['jobs']}: should be 1 or more")
 
 
-def _cases(options: dict[str, Any], suite: Suite, root: Path) -> tuple[list[Case], list[Case]]:
+def _refuse_elsewhere(options: dict[str, Any], project: Project) -> None:
+    """What is stored and timed are the figures of Firmline's own repository."""
+    for mode in ("check", "update", "times"):
+        if options[mode] and not project.alone:
+            raise PipelineError(f"--{mode} is about Firmline's own figures: run it in a clone of Firmline")
+
+
+def _cases(options: dict[str, Any], suite: Suite, project: Project) -> tuple[list[Case], list[Case]]:
     """All cases, and those that the options select."""
     from pipeline.bench.cases import file_cases, models_folder, select, suite_cases
-    from pipeline.loader import load_targets
+    from pipeline.targets import load_targets
 
-    targets = load_targets(root)
+    targets, root = load_targets(project), project.root
     if options["models"]:
         changes: dict[str, Any] = {"recipe": options["recipe"]} if options["recipe"] else {}
         if options["targets"]:
@@ -117,7 +132,7 @@ def _cases(options: dict[str, Any], suite: Suite, root: Path) -> tuple[list[Case
 def _run(cases: list[Case], run: Runner, display: ProgressDisplay, jobs: int) -> list[Outcome]:
     from pipeline.bench.run import run_cases
 
-    width = max(len(case.title) for case in cases)
+    width = max(len(escape.name(case.title)) for case in cases)
 
     def tell(outcome: Outcome) -> None:
         display.end("", outcome.case.title)
@@ -129,7 +144,7 @@ def _run(cases: list[Case], run: Runner, display: ProgressDisplay, jobs: int) ->
         else:
             text = "no counter" if record.instructions is None else f"{record.instructions:>15,} instructions"
         # The lines of an error stay together, below their case.
-        display.line(f"  {outcome.case.title:{width}}  {text}".replace("\n", "\n      "))
+        display.line(f"  {escape.name(outcome.case.title):{width}}  {text}".replace("\n", "\n      "))
 
     return run_cases(cases, run, tell, jobs)
 
@@ -169,7 +184,7 @@ def _finish(
 
 def _drawn(table: Table, title: str, width: int) -> RenderableType:
     """The table as a display shows it; rich fits it into `width` by itself."""
-    from pipeline.bench.table import render
+    from pipeline.table import render
 
     return render(table, title)
 
@@ -182,7 +197,7 @@ def _check(root: Path, outcomes: list[Outcome], short: list[str]) -> int:
     verdict.worse.extend(short)
     for label, lines in (("note", verdict.notes), ("better", verdict.better), ("WORSE", verdict.worse)):
         for line in lines:
-            print(f"{label}: {line}")
+            print(f"{label}: {escape.message(line)}")
     compared = sum(outcome.record is not None for outcome in outcomes)
     print(f"{len(verdict.worse)} worse, {len(verdict.better)} better; {compared} of {len(outcomes)} rows measured")
     return 1 if verdict.failed else 0
@@ -215,4 +230,4 @@ def _writing(name: str, write: Callable[[Path], object]) -> None:
     try:
         write(Path(name).expanduser())
     except OSError as error:
-        raise PipelineError(f"{name} cannot be written: {error.strerror}") from error
+        raise PipelineError(f"{escape.name(name)} cannot be written: {error.strerror}") from error

@@ -10,9 +10,11 @@ from pipeline.bench.ratio import ratio_tables
 from pipeline.bench.record import Record
 from pipeline.bench.run import Outcome
 from pipeline.bench.suite import Suite
-from pipeline.bench.table import case_table, markdown, sources
+from pipeline.bench.table import case_table, sources
 from pipeline.digest import write_whole
 from pipeline.errors import PipelineError
+from pipeline.table import markdown
+from stages.escape import markdown as escaped
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 
@@ -23,10 +25,10 @@ def page(outcomes: Iterable[Outcome], suite: Suite) -> str:
     records = {outcome.case.id: outcome.record for outcome in outcomes if outcome.record and not outcome.failed}
     parts = [markdown(case_table(outcomes))]
     for title, table in ratio_tables(suite, records):
-        parts += [f"{title}, instructions of one inference:\n", markdown(table)]
+        parts += [f"{escaped(title)}, instructions of one inference:\n", markdown(table)]
     others = sources(outcome.case for outcome in outcomes)
     if others:
-        parts.append("".join(f"- {line}\n" for line in others))
+        parts.append("".join(f"- {escaped(line)}\n" for line in others))
     return "\n".join(parts)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from pipeline.bench.record import Record
 from pipeline.bench.suite import Ratio, Suite, peer_of
-from pipeline.bench.table import Table, number
+from pipeline.bench.table import number
+from pipeline.table import Table
 
 Records = Mapping[tuple[str, str], Record]
 

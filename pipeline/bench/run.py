@@ -18,6 +18,7 @@ from pipeline.bench.cases import Case
 from pipeline.bench.record import Record, record_of
 from pipeline.errors import PipelineError, first_line
 from pipeline.progress import ProgressDisplay
+from pipeline.project import Project, project_of
 
 Runner = Callable[[Case], "dict[str, Any] | None"]
 
@@ -63,7 +64,7 @@ def run_cases(cases: Iterable[Case], run: Runner, tell: Callable[[Outcome], None
 
 
 @contextmanager
-def recipe_runner(root: Path, display: ProgressDisplay, jobs: int) -> Iterator[Runner]:
+def recipe_runner(root: Path | Project, display: ProgressDisplay, jobs: int) -> Iterator[Runner]:
     """A runner that runs a case's recipe: in this process, or in one of `jobs` processes when there are several."""
     if jobs <= 1:
         yield lambda case: _run_recipe(case, root, _CaseDisplay(case, display))
@@ -78,7 +79,9 @@ def recipe_runner(root: Path, display: ProgressDisplay, jobs: int) -> Iterator[R
 
         def run(case: Case) -> dict[str, Any] | None:
             display.progress("", case.title, "runs", None)
-            report, error = pool.submit(_in_process, case, root).result()
+            with _interrupts_held():
+                future = pool.submit(_in_process, case, root)
+            report, error = future.result()
             if error:
                 raise PipelineError(error)
             return report
@@ -87,6 +90,16 @@ def recipe_runner(root: Path, display: ProgressDisplay, jobs: int) -> Iterator[R
             yield run
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """A process that this thread starts meanwhile is not interrupted while it has not come to its initializer."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _CaseDisplay:
@@ -100,7 +113,7 @@ class _CaseDisplay:
         self._display.progress("", self._title, f"{kind}: {message}", fraction)
 
 
-def _in_process(case: Case, root: Path) -> tuple[dict[str, Any] | None, str]:
+def _in_process(case: Case, root: Path | Project) -> tuple[dict[str, Any] | None, str]:
     """Report and error message: the pipeline's exceptions do not travel between processes."""
     try:
         return _run_recipe(case, root, None), ""
@@ -108,11 +121,11 @@ def _in_process(case: Case, root: Path) -> tuple[dict[str, Any] | None, str]:
         return None, _message(error)
 
 
-def _run_recipe(case: Case, root: Path, display: _CaseDisplay | None) -> dict[str, Any] | None:
+def _run_recipe(case: Case, root: Path | Project, display: _CaseDisplay | None) -> dict[str, Any] | None:
     from pipeline.api import run_recipe
 
     assert case.recipe is not None
-    return run_recipe(case.recipe, root=root, build=root / "build" / "bench", display=display).report
+    return run_recipe(case.recipe, root=root, build=project_of(root).root / "build" / "bench", display=display).report
 
 
 def _message(error: Exception) -> str:

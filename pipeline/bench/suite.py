@@ -5,22 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from pipeline.document import load_document
-from pipeline.errors import did_you_mean
+from stages.strict_model import StrictModel
+from stages.wording import did_you_mean
 
 SUITE = Path(__file__).with_name("suite.yaml")
 
-Names = Annotated[tuple[str, ...], Field(strict=False, min_length=1)]
+Names = Annotated[tuple[str, ...], Field(min_length=1)]
 Count = Annotated[int, Field(ge=1)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Peer(_Model):
+class Peer(StrictModel):
     """What somebody else needs for one inference of the same network; shown beside the row on each of `targets`.
 
     Exactly one of `value`, in units, and `per_mac`, in units per multiply-accumulate.
@@ -44,7 +41,7 @@ class Peer(_Model):
         return self.value if self.value is not None else (self.per_mac or 0.0) * macs
 
 
-class Row(_Model):
+class Row(StrictModel):
     """A network, measured on each of `targets` through `recipe`.
 
     `model` replaces the recipe's model entry. `file` does so too: a file inside the folder of real models, which is no
@@ -57,49 +54,49 @@ class Row(_Model):
     model: dict[str, Any] | None = None
     file: str | None = None
     stages: dict[str, Any] = Field(default_factory=dict)
-    peers: Annotated[tuple[Peer, ...], Field(strict=False)] = ()
+    peers: tuple[Peer, ...] = ()
 
 
-class RowOn(_Model):
+class RowOn(StrictModel):
     """One row on one target."""
 
     row: str
     target: str
 
 
-class Ratio(_Model):
+class Ratio(StrictModel):
     """Instructions of `numerator` by those of `denominator`; `sides` are what the two are called.
 
     Ratios of the same sides make one table. One below `at_least` fails `doit bench --check`.
     """
 
     name: str
-    sides: Annotated[tuple[str, str], Field(strict=False)]
+    sides: tuple[str, str]
     numerator: RowOn
     denominator: RowOn
     at_least: Annotated[float, Field(gt=0)] | None = None
 
 
-class Loose(_Model):
+class Loose(StrictModel):
     """How the files of `--models` are measured: these have no row of their own."""
 
     recipe: str
     targets: Names
 
 
-class Times(_Model):
+class Times(StrictModel):
     """What `--times` runs: a recipe, and a `set=` that changes one parameter of the tensorize stage."""
 
     recipe: str
     changed: str
 
 
-class Suite(_Model):
+class Suite(StrictModel):
     """The content of suite.yaml."""
 
     schema_version: Literal[1] = Field(alias="schema")
-    rows: Annotated[tuple[Row, ...], Field(strict=False, min_length=1)]
-    ratios: Annotated[tuple[Ratio, ...], Field(strict=False)] = ()
+    rows: Annotated[tuple[Row, ...], Field(min_length=1)]
+    ratios: tuple[Ratio, ...] = ()
     models: Loose
     times: Times
 

@@ -1,30 +1,16 @@
-"""The table of every case with what others need. As text cells, for rich, as Markdown."""
+"""The table of every case with what others need."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from pipeline.bench.cases import Case
 from pipeline.bench.record import Record
 from pipeline.bench.run import Outcome
 from pipeline.bench.suite import Peer
+from pipeline.table import Table
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-_TEXT = {"model", "target", "verdict", "others", "network"}
 _COLUMNS = ("model", "target", "verdict", "instructions", "per MAC", "arena", "RAM", "ROM", "others", "ratio")
-
-
-@dataclass(frozen=True)
-class Table:
-    """Titles and cells; a cell may have several lines. `good` says of each row whether it is as it should be."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    good: tuple[bool, ...]
 
 
 def case_table(outcomes: Iterable[Outcome]) -> Table:
@@ -40,28 +26,6 @@ def case_table(outcomes: Iterable[Outcome]) -> Table:
 def sources(cases: Iterable[Case]) -> list[str]:
     """Who the others are: `name: source`, each once."""
     return list(dict.fromkeys(f"{peer.name}: {peer.source}" for case in cases for peer in case.peers))
-
-
-def render(table: Table, title: str) -> RenderableType:
-    """As a rich table; rows that are not good are red."""
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    made = RichTable(title=title, title_justify="left")
-    for name in table.columns:
-        left = name in _TEXT
-        # An error's line may be long; the figures must keep their room.
-        widest = 44 if name == "verdict" else None
-        made.add_column(name, justify="left" if left else "right", no_wrap=not left, max_width=widest)
-    for row, good in zip(table.rows, table.good, strict=True):
-        made.add_row(*(Text(cell) for cell in row), style=None if good else "red")
-    return made
-
-
-def markdown(table: Table) -> str:
-    """As a Markdown table that ends with a newline."""
-    rules = ["---" if name in _TEXT else "---:" for name in table.columns]
-    return "".join(_markdown_row(row) for row in (table.columns, rules, *table.rows))
 
 
 def number(value: int | None) -> str:
@@ -99,7 +63,3 @@ def _other(peer: Peer) -> str:
     unit = "" if peer.unit == "instructions" else f" {peer.unit}"
     figure = f"{peer.per_mac:.3f} per MAC" if peer.value is None else f"{peer.value:,}"
     return f"{peer.name} {figure}{unit}"
-
-
-def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", "<br>") for cell in cells) + " |\n"

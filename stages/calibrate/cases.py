@@ -53,7 +53,7 @@ def room_of(target: Target) -> Room:
     """What the target's memory holds; without limit where the operating system provides it."""
     if target.memory is None:
         return Room(float("inf"), float("inf"))
-    ram, rom = target.memory.ram.length, target.memory.rom.length
+    ram, rom = target.memory.region_of("arena").length, target.memory.region_of("weights").length
     return Room(ram * (1 - _OTHER_RAM) - target.memory.stack, rom * (1 - _OTHER_ROM))
 
 

@@ -7,10 +7,8 @@ output byte is compared with the integer reference in the same run.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -23,6 +21,7 @@ from stages.emit import EmitConfig
 from stages.emit.build import emit
 from stages.graph import Graph, place
 from stages.reference.integer import run_layer, to_logical, to_physical
+from stages.scratch import temporary_folder
 from stages.simulate.firmware import run_firmware
 from stages.tensorize import LayerMatch, TensorizeConfig, TensorizeRule
 from stages.tensorize.build import save, tensorize_graph
@@ -93,8 +92,7 @@ def run_batch(batch: Sequence[Case], target: Target) -> list[int]:
         for layer, case in zip(graph.layers, cases, strict=True)
     )
     kernels = {case.kernel.name: case.kernel for case in cases}
-    with tempfile.TemporaryDirectory(prefix="firmline-calibrate-") as name:
-        folder = Path(name)
+    with temporary_folder("calibrate") as folder:
         tensorized, emitted, built = (folder / part for part in ("tensorized", "emitted", "built"))
         for part in (tensorized, emitted, built):
             part.mkdir()

@@ -34,7 +34,7 @@ class Table:
     def read(cls, path: Path, target: Target) -> Table:
         """What counts of the table in `path`; an empty one without the file. Raises StageError as `read_file`."""
         if not path.is_file():
-            return cls(target.name)
+            return cls(target.core)
         raw = read_file(path)
         current = {name: kernel_digest(kernel) for name, kernel in registry.kernels(target.kernels).items()}
         stale = tuple(sorted(name for name, digest in raw["kernels"].items() if current.get(name) != digest))
@@ -43,7 +43,7 @@ class Table:
             for signature, row in raw["layers"].items()
         }
         kept = {signature: row for signature, row in layers.items() if row.keys() - {"work"}}
-        return cls(target.name, dict(raw["tools"]), kept, stale)
+        return cls(target.core, dict(raw["tools"]), kept, stale)
 
     def missing(self, cases: Sequence[Case]) -> list[Case]:
         """The cases without an entry."""

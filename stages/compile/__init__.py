@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import AfterValidator
 
 from stages.base import Job, Stage, StageConfig, Tool
+from stages.compile.flags import check_flag
 from stages.targets.spec import Target
+
+if TYPE_CHECKING:
+    from stages.models.spec import ModelSource
 
 
 class CompileConfig(StageConfig):
     """Options of the compile stage.
 
     `optimize` is the level for the model's own files (flags of a single kernel file come after it); `flags` are added
-    to every file's.
+    to every file's: such as tune code, and none that changes the target, the ABI, the link or the results of floats
+    (stages/compile/flags.py).
     """
 
     kind: Literal["compile"] = "compile"
     optimize: Literal["-O1", "-O2", "-O3", "-Os"] = "-O2"
-    flags: tuple[str, ...] = ()
+    flags: tuple[Annotated[str, AfterValidator(check_flag)], ...] = ()
 
 
 class CompileStage(Stage[CompileConfig]):
@@ -26,12 +35,16 @@ class CompileStage(Stage[CompileConfig]):
     consumes = ("emit",)
     sources = (
         "stages/compile/*.py",
+        "stages/escape.py",
+        "stages/programs.py",
+        "stages/scratch.py",
+        "stages/system_limits.py",
         "stages/targets/*.py",
         "stages/targets/*/*.py",
         "stages/targets/*/*.[chS]",
         "stages/targets/*/*.in",
     )
-    target_fields = ("name", "family", "compiler", "memory")
+    target_fields = ("name", "family", "compiler", "memory", "simulated", "simulator", "board")
 
     def tools(self, config: CompileConfig, target: Target) -> tuple[Tool, ...]:
         from stages.compile.toolchain import binutil
@@ -46,6 +59,20 @@ class CompileStage(Stage[CompileConfig]):
             Tool("C library", command=compiler.command, c_flags=headers, install=install),
             Tool("pyelftools", package="pyelftools"),
         )
+
+    def foresee(
+        self, config: CompileConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+    ) -> None:
+        """Too large for the target's memory in any case."""
+        if target.memory is None or "import" not in made:
+            return
+        from stages.compile.foresee import check_fits
+        from stages.models.at_hand import model_at_hand
+        from stages.models.least_memory import least_memory
+
+        info = model_at_hand(model, root, made)
+        if info is not None:
+            check_fits(least_memory(info), target)
 
     def run(self, job: Job[CompileConfig]) -> None:
         import json

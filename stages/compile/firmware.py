@@ -5,20 +5,25 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages import escape
 from stages.base import StageError, no_progress
 from stages.compile import CompileConfig
-from stages.compile.sizes import measure
+from stages.compile.flags import blamed_flag
+from stages.compile.sizes import measure, region_use
 from stages.compile.toolchain import WARNINGS, CommandFailed, Source, compile_sources, link
+from stages.scratch import temporary_folder
+from stages.targets.linker_script import own_sections
 from stages.targets.runtime import HARNESS, Runtime, runtime_for
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target
 
+SIMULATED, NOT_SIMULATED = "simulated.elf", "not_simulated.txt"
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes?")
 
 
@@ -34,47 +39,105 @@ def compile_firmware(
 ) -> dict[str, Any]:
     """Compile the sources that `model` (the content of model.json) lists, link them with the harness, measure.
 
-    Writes firmware.elf, firmware.map and sizes.json into `out` and returns the sizes. The same sources give the same
-    bytes wherever they lie. Raises StageError with the compiler's first errors, or with the sizes when the model does
+    Writes firmware.elf, firmware.map and sizes.json into `out` and returns the sizes; for a target whose board is
+    simulated at other addresses also simulated.elf. The same sources give the same bytes wherever they lie. Raises
+    StageError with the compiler's first errors, or with the sizes when the model does
     not fit the target's memory.
     """
     config = config or CompileConfig()
     runtime = runtime_for(target)
-    with tempfile.TemporaryDirectory(prefix="firmline-compile-") as name:
-        build = Path(name)
+    with temporary_folder("compile") as build:
         elf, map_file = build / "firmware.elf", build / "firmware.map"
         # Debug information names files as in the project, not as on this machine.
         shown = [f"-ffile-prefix-map={folder}={short}" for folder, short in ((src, "src"), (HARNESS.parent, "targets"))]
         shared = (config.optimize, *WARNINGS, *config.flags, *shown, f"-ffile-prefix-map={build}=build")
         groups = (
-            (model_sources(src, model["sources"]), ("-std=c11", "-DMODEL_HOOK"), "model"),
+            (
+                model_sources(src, model["sources"]),
+                ("-std=c11", "-DMODEL_HOOK", *_own_sections(model, target)),
+                "model",
+            ),
             (harness_sources(src, model, runtime), ("-std=gnu11",), "harness"),
         )
         objects: list[Path] = []
         names: dict[str, str] = {}  # of source files, by object file
         for sources, flags, group in groups:
-            compiled = compile_sources(
-                target,
-                runtime,
-                sources,
-                build / group,
-                flags=(*shared, *flags),
-                include=(src,),
-                log=log,
-                progress=lambda message, done, group=group: progress(message, 0.8 * done if group == "model" else 0.9),
-            )
+            with _blaming_flags(config):
+                compiled = compile_sources(
+                    target,
+                    runtime,
+                    sources,
+                    build / group,
+                    flags=(*shared, *flags),
+                    include=(src,),
+                    log=log,
+                    progress=lambda done, part, group=group: progress(done, 0.8 * part if group == "model" else 0.9),
+                )
             names |= {f"{group}/{made.name}": _shown(s.path, src) for made, s in zip(compiled, sources, strict=True)}
             objects += compiled
         progress("linking", 0.95)
-        try:
-            link(target, runtime, objects, elf, map_file=map_file, log=log)
-        except CommandFailed as error:
-            raise _does_not_fit(error, model, target) or error from None
-        sizes = measure(elf, map_file, model, names)
+        _link(target, model, objects, elf, map_file, log)
+        sizes = {**measure(elf, map_file, model, names), "regions": region_use(elf, target.memory)}
         for made in (elf, map_file):
             shutil.move(made, out / made.name)
+        if target.simulated is not None:
+            _link_for_simulation(target, model, objects, build / SIMULATED, out, log)
     (out / "sizes.json").write_text(json.dumps(sizes, indent=1) + "\n")
     return sizes
+
+
+def _own_sections(model: Mapping[str, Any], target: Target) -> list[str]:
+    """Names for the sections of weights and arena where they lie apart: `-DMODEL_ARENA_SECTION=".bss.arena"`."""
+    macro = str(model.get("prefix", "model")).upper()
+    return [f'-D{macro}_{part}_SECTION="{name}"' for part, name in own_sections(target.memory).items()]
+
+
+def _link(
+    target: Target,
+    model: Mapping[str, Any],
+    objects: list[Path],
+    elf: Path,
+    map_file: Path,
+    log: Callable[[str], None],
+) -> None:
+    try:
+        link(target, runtime_for(target), objects, elf, map_file=map_file, log=log)
+    except CommandFailed as error:
+        needs = _overflow(error, model, target)
+        if not needs:
+            raise
+        raise StageError(
+            f"{escape.name(model['name'])} does not fit target {target.name}: {needs}",
+            hint=remedy(target),
+        ) from None
+
+
+def _link_for_simulation(
+    target: Target, model: Mapping[str, Any], objects: list[Path], elf: Path, out: Path, log: Callable[[str], None]
+) -> None:
+    """The same objects at the addresses of the simulator's machine. One that does not fit there is simulate's error."""
+    machine = target.in_simulator
+    try:
+        link(machine, runtime_for(machine), objects, elf, map_file=elf.with_suffix(".map"), log=log)
+        shutil.move(elf, out / SIMULATED)
+    except CommandFailed as error:
+        needs = _overflow(error, model, machine)
+        if not needs:
+            raise
+        where = f"{target.simulator.machine}, the machine it is simulated on"
+        (out / NOT_SIMULATED).write_text(f"{escape.name(model['name'])} fits {target.name}, but not {where}: {needs}\n")
+
+
+@contextmanager
+def _blaming_flags(config: CompileConfig) -> Iterator[None]:
+    """An error about one of the recipe's flags blames it."""
+    try:
+        yield
+    except CommandFailed as error:
+        number = blamed_flag(config.flags, error.output)
+        if number is not None:
+            error.at = ("stages", "compile", "flags", number)
+        raise
 
 
 def model_sources(src: Path, listed: Mapping[str, Any]) -> list[Source]:
@@ -102,23 +165,28 @@ def _shown(path: Path, src: Path) -> str:
     return path.relative_to(src if path.is_relative_to(src) else HARNESS.parent).as_posix()
 
 
-def _does_not_fit(error: CommandFailed, model: Mapping[str, Any], target: Target) -> StageError | None:
-    """The linker's overflow in the user's words, or None when it was about something else."""
+def _overflow(error: CommandFailed, model: Mapping[str, Any], target: Target) -> str:
+    """The linker's overflow in the user's words, '' when it was about something else."""
     overflows = _OVERFLOW.findall(error.output)
     if not overflows or target.memory is None:
-        return None
-    regions = {"rom": target.memory.rom, "ram": target.memory.ram}
+        return ""
+    regions = target.memory.regions
     needs = [
         f"{name} needs {regions[name].length + int(excess):,} bytes and has {regions[name].length:,}"
         for name, excess in dict(overflows).items()
     ]
     parts = f"weights {model['weights_bytes']:,}, arena {model['arena_bytes']:,}, stack {target.memory.stack:,} bytes"
-    machine = f", within what {target.simulator.machine} has" if target.simulator.machine else ""
-    peak = f"\n{arena_peak(model)}" if "ram" in dict(overflows) and model.get("arena") else ""
-    return StageError(
-        f"{model['name']} does not fit target {target.name}: {'; '.join(needs)}\n{parts}{peak}",
-        hint=f"take a smaller model, or raise memory.*.length of {target.name} in pipeline.yaml{machine}",
-    )
+    peak = f"\n{arena_peak(model)}" if target.memory.home("arena") in dict(overflows) and model.get("arena") else ""
+    return f"{'; '.join(needs)}\n{parts}{peak}"
+
+
+def remedy(target: Target) -> str:
+    """What to do about a model that is too large for the memory it was linked for."""
+    machine = target.simulator.machine
+    if target.board is None:
+        within = f", within what {machine} has" if machine else ""
+        return f"take a smaller model, or raise memory.*.length of {target.name} in pipeline.yaml{within}"
+    return "take a smaller model or another board"
 
 
 def arena_peak(model: Mapping[str, Any]) -> str:
@@ -131,6 +199,6 @@ def arena_peak(model: Mapping[str, Any]) -> str:
     index = max(live, key=lambda index: sum(block["bytes"] for block in live[index]))
     layer = next(layer for layer in model["layers"] if layer["index"] == index)
     largest = sorted(live[index], key=lambda block: -block["bytes"])[:3]
-    named = ", ".join(f"{block['name']} {block['bytes']:,}" for block in largest)
+    named = ", ".join(f"{escape.name(block['name'])} {block['bytes']:,}" for block in largest)
     used = sum(block["bytes"] for block in live[index])
-    return f"the arena's peak is {used:,} bytes at layer {index} {layer['name']} ({layer['op']}): {named}"
+    return f"the arena's peak is {used:,} bytes at layer {index} {escape.name(layer['name'])} ({layer['op']}): {named}"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import Section
 
+    from stages.targets.memory import Memory
+
 LARGEST_SYMBOLS = 40
 _EXECUTABLE, _ALLOCATED, _WRITABLE = 4, 2, 1
 # " .text.model_run\n                0x80000abc       0x12 model/000_model.o", on one line when the name is short
@@ -67,6 +69,32 @@ def measure(elf: Path, map_file: Path, model: Mapping[str, Any], names: Mapping[
         "model_rom_bytes": model_rom,
         "symbols": symbols,
     }
+
+
+def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
+    """For each region of the memory map its name, origin, length and how many bytes of it are used.
+
+    Initial values of variables count where they are loaded from as well as where the variables are; the stack with
+    all that is reserved for it.
+    """
+    from elftools.elf.elffile import ELFFile
+
+    if memory is None:
+        return []
+    used = dict.fromkeys(memory.regions, 0)
+    with elf.open("rb") as handle:
+        image = ELFFile(handle)
+        for section in image.iter_sections():
+            kind = section_kind(section)
+            name = memory.name_of(section["sh_addr"]) if kind else None
+            if name is not None:
+                used[name] += section["sh_size"]
+            if kind == "data":
+                used[memory.home("constants")] += section["sh_size"]
+    return [
+        {"name": name, "origin": region.origin, "length": region.length, "used": used[name]}
+        for name, region in memory.regions.items()
+    ]
 
 
 def section_kind(section: Section) -> str:

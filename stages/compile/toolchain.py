@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.programs import run_tool
 
 if TYPE_CHECKING:
     from stages.targets.runtime import Runtime
@@ -28,6 +28,31 @@ _NO_C_LIBRARY = re.compile(
 )
 _JOBS = 2
 _ERROR_LINES = 4
+_LINE, _PLACE = 200, 80
+# GCC's errors, and those of ld, which marks few as such: `ld: cannot find -lfoo`, `relocation truncated to fit`.
+_ERROR = re.compile(
+    r"error:|Error:|undefined reference|multiple definition|overflowed|will not fit|not defined|syntax error"
+    r"|cannot (?:find|open|move|use|represent)|can't (?:link|open)|relocation truncated|dangerous relocation"
+    r"|uses \S+ (?:arguments|ABI|float)|not recogni[sz]ed|failed to merge|incompatible|discarded|overlaps"
+    r"|No such file|No space left|File too large|file truncated|bad value|assertion fail|Killed|terminated"
+)
+_WARNING = re.compile(r"\bwarning:|\bnote:|In function `|in function `[^']*':$")
+_DRIVER = re.compile(r"^collect2: (?:error|fatal error): ld returned \d+ exit status|^compilation terminated\.$")
+_CAUSES = (
+    (re.compile(r"No space left on device"), "the disk for temporary files is full: free some, or set TMPDIR"),
+    (re.compile(r"File too large|File size limit exceeded"), "raise the largest size of a file with ulimit -f"),
+    (re.compile(r"Too many open files"), "raise the number of open files with ulimit -n"),
+    (
+        re.compile(r"Killed signal terminated|ld terminated with signal 9"),
+        "something else killed it; the system does when memory runs out",
+    ),
+    (re.compile(r"Cannot allocate memory|out of memory|virtual memory exhausted|memory exhausted"), "memory is short"),
+)
+# GCC's manual, "Environment Variables Affecting GCC"; LANG and LC_* are set, TMPDIR changes no output.
+_READ_BY_GCC = {
+    *("CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "GCC_EXEC_PREFIX", "COMPILER_PATH", "LD_RUN_PATH", "LDEMULATION"),
+    *("DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES", "GCC_COMPARE_DEBUG"),
+}
 
 
 @dataclass(frozen=True)
@@ -58,27 +83,46 @@ def run_command(
     `packages` are the compiler's and its C library's, for the hint where the library is missing.
     """
     log(" ".join(arguments))
-    environment = {**os.environ, "LC_ALL": "C"}  # messages in English and ASCII, whoever runs it
     try:
-        finished = subprocess.run(
-            arguments, cwd=cwd, env=environment, capture_output=True, text=True, errors="replace", check=False
-        )
-    except FileNotFoundError:
-        raise StageError(f"{arguments[0]} is not installed or not on PATH") from None
+        finished = run_tool(arguments, cwd=cwd, environment=_environment())
+    except StageError as error:
+        raise StageError(f"{what} failed: {error.message}", hint=error.hint) from None
     if finished.stderr:
         log(finished.stderr.rstrip())
     if finished.returncode != 0:
         no_library = len(packages) > 1 and _NO_C_LIBRARY.search(finished.stderr)
         hint = f"the C library is missing: apt-get install {' '.join(packages[1:])}" if no_library else ""
+        hint = hint or next((text for pattern, text in _CAUSES if pattern.search(finished.stderr)), "")
         raise CommandFailed(f"{what} failed:\n{first_errors(finished.stderr)}", finished.stderr, hint=hint)
     return finished.stdout
 
 
+def _environment() -> dict[str, str]:
+    """This process's environment without what tells GCC to read other files than the key names.
+
+    Messages are in English and ASCII, whoever runs it.
+    """
+    return {**{name: value for name, value in os.environ.items() if name not in _READ_BY_GCC}, "LC_ALL": "C"}
+
+
 def first_errors(output: str) -> str:
-    """The lines of a GCC or ld message that name an error, at most four; the last lines when none does."""
-    lines = [line for line in output.splitlines() if line.strip()]
-    errors = [line for line in lines if re.search(r"error:|undefined reference|multiple definition|overflowed", line)]
-    return "\n".join((errors or lines[-_ERROR_LINES:])[:_ERROR_LINES])
+    """The lines of a GCC or ld message that say what is wrong, at most four, each shortened; else the last lines."""
+    lines = [line.rstrip() for line in output.splitlines() if line.strip()]
+    # What the driver adds when the linker has failed says nothing.
+    telling = [line for line in lines if not _DRIVER.search(line)]
+    errors = [line for line in telling if _ERROR.search(line) and not _WARNING.search(line)]
+    chosen = errors or [line for line in telling if not _WARNING.search(line)] or lines
+    chosen = chosen[:_ERROR_LINES] if errors else chosen[-_ERROR_LINES:]
+    return "\n".join(_short(line) for line in dict.fromkeys(chosen)) or "it gave no reason"
+
+
+def _short(line: str) -> str:
+    """A line of at most some 200 characters: the end of a place, the beginning of what is said about it."""
+    place, mark, text = line.partition(": ")
+    if len(place) > _PLACE:
+        place = f"...{place[-_PLACE:]}"
+    line = f"{place}{mark}{text}"
+    return line if len(line) <= _LINE else f"{line[: _LINE - 3]}..."
 
 
 def compile_sources(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from stages.base import Job, Stage, StageConfig, Tool
-from stages.targets.spec import Size, Target
+from stages.base import Job, Stage, StageConfig, StageError, Tool
+from stages.targets.memory import Size
+from stages.targets.spec import Target
+
+if TYPE_CHECKING:
+    from stages.models.spec import ModelSource
 
 DEFAULT_PREFIX = "model"
 
@@ -19,11 +25,14 @@ class EmitConfig(StageConfig):
     and KWS_INPUT0_BYTES, so that several models fit into one program. They share the kernels, whose files are equal.
     `weights`: `incbin` writes weights.bin and a short weights.S, which costs no compile time; `c` writes an array for
     toolchains whose assembler has no `.incbin`. `alignment` is that of each tensor in the arena and of each constant,
-    in bytes. An arena above `arena_limit` bytes, which the recipe's `memory.arena_limit` sets, is an error.
+    in bytes. `arena`: `static` is a block of the emitted sources, `caller` is handed in (`model_init(arena, bytes)`),
+    so that models may share one. An arena above `arena_limit` bytes, which the recipe's `memory.arena_limit` sets, is
+    an error.
     """
 
     prefix: str = Field(default=DEFAULT_PREFIX, pattern=r"^[a-z][a-z0-9_]*$")
     weights: Literal["incbin", "c"] = "incbin"
+    arena: Literal["static", "caller"] = "static"
     alignment: Literal[8, 16, 32, 64] = Field(default=16)
     arena_limit: Size | None = None
 
@@ -42,10 +51,28 @@ class EmitStage(Stage[EmitConfig]):
         "stages/tensorize/build.py",
         "stages/kernels/**/*.[chS]",
     )
-    target_fields = ("name", "word_bits", "compiler")
+    target_fields = ("core", "word_bits", "compiler")
 
     def tools(self, config: EmitConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("jinja2", package="jinja2"))
+
+    def foresee(
+        self, config: EmitConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+    ) -> None:
+        """An arena that is larger than its limit in any case."""
+        if config.arena_limit is None or "import" not in made:
+            return
+        from stages.models.at_hand import model_at_hand
+        from stages.models.least_memory import least_memory
+
+        info = model_at_hand(model, root, made)
+        least = None if info is None else least_memory(info)
+        if least is not None and least.activations > config.arena_limit:
+            raise StageError(
+                f"the arena needs {least.activations:,} bytes or more, the recipe's memory.arena_limit is "
+                f"{config.arena_limit:,}\n{least.largest} bytes",
+                at=("memory", "arena_limit"),
+            )
 
     def run(self, job: Job[EmitConfig]) -> None:
         import json

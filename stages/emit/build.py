@@ -85,6 +85,7 @@ def _check_limit(arena: Plan, limit: int | None) -> None:
         raise StageError(
             f"the arena needs {arena.total:,} bytes, the recipe's memory.arena_limit is {limit:,}",
             hint=f"most is alive at one layer with {arena.lower_bound:,} bytes; the largest buffers: {named}",
+            at=("stages", "emit", "arena_limit"),
         )
 
 

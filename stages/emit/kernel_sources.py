@@ -11,6 +11,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from stages.base import StageError
+from stages.installation import WHOLE
+
+LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 _INCLUDE = re.compile(r'^(\s*#\s*include\s+)"([^"]+)"', re.MULTILINE)
 
 ROOT = Path(__file__).resolve().parents[1] / "kernels"
@@ -19,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1] / "kernels"
 def copy_kernels(files: Iterable[str], out: Path, root: Path = ROOT) -> list[str]:
     """Writes `files` (relative to `root`) and what they include under `out`; returns all paths in `out`, sorted.
 
-    Raises RuntimeError for a file that is not there (an error of the kernel's descriptor).
+    Raises StageError for a file that is not there: the descriptor is wrong, or the project is not whole.
     """
     pending, done = list(dict.fromkeys(files)), set()
     while pending:
@@ -29,11 +33,11 @@ def copy_kernels(files: Iterable[str], out: Path, root: Path = ROOT) -> list[str
         done.add(name)
         path = root / name
         if not path.is_file():
-            raise RuntimeError(f"internal error: kernel file {name} is not in {root.name}/")
+            raise StageError(f"kernel file {name} is not in stages/{root.name}", hint=WHOLE)
         text, found = _relocate(path.read_text(), name, root)
         pending += found
         (out / name).parent.mkdir(parents=True, exist_ok=True)
-        (out / name).write_text(text)
+        (out / name).write_text(LICENCE + text)
     return sorted(done)
 
 
@@ -48,6 +52,6 @@ def _relocate(text: str, name: str, root: Path) -> tuple[str, list[str]]:
             if (root / candidate).is_file():
                 found.append(candidate.as_posix())
                 return f'{match[1]}"{os.path.relpath(candidate, here)}"'
-        raise RuntimeError(f"internal error: {name} includes {match[2]}, which is not there")
+        raise StageError(f"kernel file {name} includes {match[2]}, which is not in stages/{root.name}", hint=WHOLE)
 
     return _INCLUDE.sub(rewrite, text), found

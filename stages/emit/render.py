@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from errno import ENOENT
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ from stages.emit.weights import rows
 
 if TYPE_CHECKING:
     from stages.emit import EmitConfig
-    from stages.emit.model import Model
+    from stages.emit.model import Model, Place
     from stages.graph import Layer, Tensor
     from stages.targets.spec import Target
 
@@ -30,7 +32,7 @@ def render(
     if model.weights.data:
         files |= {"weights.h", "weights.c" if config.weights == "c" else "weights.S"}
     for file in sorted(files):
-        (src / file).write_text(_environment().get_template(f"{file}.j2").render(context))
+        (src / file).write_text(_template(f"{file}.j2").render(context))
     if "weights.S" in files:
         (src / "weights.bin").write_bytes(model.weights.data)
     return _described(model, context, name)
@@ -46,6 +48,16 @@ def comment(text: str) -> str:
         text = f"...{text[-_NAME_LENGTH:]}"
     printable = "".join(c if c.isprintable() and c.isascii() and c != "\\" else "?" for c in text)
     return printable.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+
+
+def _template(name: str) -> Any:
+    from jinja2 import TemplateNotFound
+
+    try:
+        return _environment().get_template(name)
+    except TemplateNotFound as error:
+        # As any other file that is not there.
+        raise FileNotFoundError(ENOENT, "No such file or directory", str(_TEMPLATES / str(error))) from None
 
 
 def _environment() -> Any:
@@ -72,6 +84,7 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
     assembly = [k for k in kernels if k.endswith(".S")]
     if model.weights.data:
         (c if config.weights == "c" else assembly).insert(0, "weights.c" if config.weights == "c" else "weights.S")
+    layers = [_layer(model, layer) for layer in model.graph.layers]
     return {
         "prefix": config.prefix,
         "macro": macro,
@@ -82,12 +95,15 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "target": model.plan.target,
         "alignment": config.alignment,
         "arena_bytes": model.arena.total,
+        "caller": config.arena == "caller",
         "weights_bytes": len(model.weights.data),
         "weight_rows": rows(model.weights.data) if config.weights == "c" else [],
         "inputs": inputs,
         "outputs": outputs,
         "ports": inputs + outputs,
-        "layers": [_layer(model, layer) for layer in model.graph.layers],
+        "layers": layers,
+        "arena_places": _places(model.in_arena.values()),
+        "weight_places": _places(model.in_weights.values()),
         "functions": functions,
         "includes": (["<math.h>"] if uses_math(bodies) else []) + sorted(headers),
         "uses_math": uses_math(bodies),
@@ -111,8 +127,17 @@ def _port(model: Model, macro: str, name: str) -> dict[str, Any]:
         "shape": tensor.shape,
         "scale": (scale if "." in scale or "e" in scale else f"{scale}.0") + "f",
         "zero_point": tensor.zero_point,
-        "offset": model.offset(name),
+        "place": model.port(name),
     }
+
+
+def _places(places: Iterable[Place]) -> list[str]:
+    """Lines of an enum: `LAYER_003_BIAS = 1024, /* what lies there */`, each name once."""
+    lines = {}
+    for one in places:
+        text = f"{one.name} = {one.offset},"
+        lines[one.name] = f"{text:<32} /* {comment(one.what)}{one.when} */" if one.what else text
+    return list(lines.values())
 
 
 def _layer(model: Model, layer: Layer) -> dict[str, Any]:
@@ -171,6 +196,7 @@ def _described(model: Model, context: dict[str, Any], name: str) -> dict[str, An
     graph = model.graph
     return {
         "name": name,
+        "prefix": context["prefix"],
         "target": model.plan.target,
         "arena_bytes": model.arena.total,
         "arena_lower_bound": model.arena.lower_bound,
@@ -206,6 +232,7 @@ def _described_layer(model: Model, layer: Layer) -> dict[str, Any]:
         "shape_in": list(first.shape) if first else [],
         "shape_out": list(out.shape),
         "macs": model.graph.macs(layer),
+        "cost": entry.cost,
         "kernel": entry.kernel,
         "layout": _layouts(layer, first, out),
         "function": function.name if function else "",

@@ -41,7 +41,7 @@ def requirements(kernel_files: Iterable[str], target: Target) -> list[Requiremen
     return [
         Requirement(
             _CONDITIONS[folder].format(word_bits=target.word_bits),
-            f"This model was written for target {target.name}: compile all of its files with {flags}",
+            f"This model was written for core {target.core}: compile all of its files with {flags}",
         )
         for folder in folders
     ]

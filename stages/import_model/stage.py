@@ -1,16 +1,19 @@
 """The import stage: finds the TFLite file, checks it, and makes the Relax module.
 
-Artifact: model.tflite (the bytes as they came), module.json (stages.relax_module), tensors.json
-(stages.import_model.describe) and import.json {name, sha256, bytes, operators, macs}.
+Artifact: model.tflite (the bytes as they came, or normalized: stages.import_model.normalize), module.json
+(stages.relax_module), tensors.json (stages.import_model.describe) and import.json {name, sha256 and bytes of the file
+as it came, operators, macs, signature, warnings}.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages import escape
 from stages.base import Job, Stage, StageConfig, StageError, Tool
 
 if TYPE_CHECKING:
@@ -31,10 +34,16 @@ class ImportStage(Stage[ImportConfig]):
     exclusive = True
     config: ClassVar[type[StageConfig]] = ImportConfig
     sources: ClassVar[tuple[str, ...]] = (
-        "stages/import_model/*.py",
+        "stages/import_model/**/*.py",
         "stages/models/*.py",
         "stages/models/zoo/*.py",
+        "stages/reference/*.py",
+        "stages/operator_error.py",
         "stages/relax_module.py",
+        "stages/escape.py",
+        "stages/installation.py",
+        "stages/wording.py",
+        "stages/loaded_code.py",  # for all stages, which consume this one
     )
 
     def tools(self, config: ImportConfig, target: Target) -> tuple[Tool, ...]:
@@ -46,43 +55,64 @@ class ImportStage(Stage[ImportConfig]):
         )
 
     def files(self, config: ImportConfig, model: ModelSource, root: Path) -> dict[str, Path]:
-        """The model file, when the recipe names one."""
-        from stages.models.resolve import external_file
+        """The model file, when the recipe names one. Raises StageError for one that is larger than any TFLite file."""
+        from stages.models.resolve import check_size, external_file
 
         path = external_file(model, root)
+        if path is not None:
+            check_size(path)
         return {"model": path} if path is not None else {}
 
     def model_entry(self, model: ModelSource) -> dict[str, Any]:
         """All of it but a file's folder: the same file elsewhere is the same model."""
         entry = model.model_dump(mode="json")
+        if entry.get("signature", "") is None:
+            del entry["signature"]
         if "file" in entry:
             entry["file"] = Path(entry["file"]).name
         return entry
 
+    def foresee(
+        self, config: ImportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+    ) -> None:
+        """An unknown signature of a file that is at hand."""
+        if getattr(model, "signature", None) is not None:
+            from stages.models.at_hand import model_at_hand
+
+            model_at_hand(model, root, made)
+
     def run(self, job: Job[ImportConfig]) -> None:
-        """Writes the artifact. Raises StageError for a missing, corrupt or unsupported model."""
+        """Writes the artifact. Raises StageError for a missing, corrupt or unsupported model, or one LiteRT refuses."""
         from stages.import_model.build import build_module
         from stages.import_model.describe import describe, dump, macs, operator_options
-        from stages.models.tflite_reader import read
+        from stages.import_model.normalize import normalized
+        from stages.reference.probe import check_loads
         from stages.relax_module import save_module
 
         data = _bytes(job)
         name = model_name(job.model)
-        info = read(data, str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or name)
+        source = str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or name
+        made = normalized(data, escape.name(source, 200), getattr(job.model, "signature", None))
+        info = made.info
         job.progress(f"import {name}: {len(info.operators)} operators")
-        module = build_module(data, info)
-        (job.out / MODEL).write_bytes(data)
+        module = build_module(made.data, info)
+        check_loads(made.data, info, source)
+        (job.out / MODEL).write_bytes(made.data)
         save_module(module, job.out)
-        (job.out / TENSORS).write_text(dump(describe(info, operator_options(data))))
+        (job.out / TENSORS).write_text(dump(describe(info, operator_options(made.data))))
         summary = {
             "name": name,
             "sha256": hashlib.sha256(data).hexdigest(),
             "bytes": len(data),
             "operators": len(info.operators),
             "macs": sum(macs(operator, info) for operator in info.operators),
+            "signature": made.signature or None,
+            "warnings": list(made.notes),
         }
         (job.out / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
         job.log(f"{name}: {summary['operators']} operators, {summary['macs']:,} MACs, sha256 {summary['sha256']}")
+        for note in made.notes:
+            job.log(f"warning: {note}")
 
 
 def model_name(model: ModelSource) -> str:

@@ -1,19 +1,47 @@
-"""Layers on 8-bit tensors as the vector kernels take them: types, layouts, constants, bounds of the sums."""
+"""Layers on 8-bit tensors: types, layouts, constants, bounds of the sums."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from stages.kernels.generic.base import not_eight_bit
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from stages.graph import LayerView
+    from stages.graph import LayerView, Tensor
 
+SUFFIX = {"int8": "s8", "uint8": "u8"}  # of C functions that exist for both types
 INT8_OFFSET = {"int8": 0, "uint8": 128}  # what is subtracted to make a value of the type an int8
+MAX_DEPTH = 65535  # products of two int8 that an int32 sum takes, with as much again for the weights' zero point
+
+
+def not_eight_bit(view: LayerView, *, same: bool = True) -> str:
+    """Why the layer's tensors are not int8 or uint8 ('' if they are); with `same`, all of the same type."""
+    tensors = (*view.inputs, *view.outputs)
+    for tensor in tensors:
+        if tensor.dtype not in INT8_OFFSET:
+            return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int8 and uint8"
+    if same and len({tensor.dtype for tensor in tensors}) > 1:
+        return "int8 and uint8 tensors in one layer"
+    return ""
+
+
+def too_deep(depth: int) -> str:
+    """Why int32 cannot hold sums of `depth` products, '' if it can."""
+    return f"a sum has {depth} products; int32 holds {MAX_DEPTH}" if depth > MAX_DEPTH else ""
+
+
+def why_not_sums(depth: int, constants: Callable[[], object]) -> str:
+    """Why sums of `depth` products cannot be computed: too deep, or the ValueError of `constants`; '' if they can."""
+    if bad := too_deep(depth):
+        return bad
+    try:
+        constants()
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def why_not_types(view: LayerView) -> str:
@@ -26,12 +54,45 @@ def why_not_types(view: LayerView) -> str:
     return "" if dtype in INT8_OFFSET else f"weights are {dtype}, not int8 or uint8"
 
 
+def why_not_centred_types(view: LayerView) -> str:
+    """As `why_not_types`, and why int8 weights that int8 activations meet have a zero point, '' if they have none."""
+    if bad := why_not_types(view):
+        return bad
+    shifted = view.op.weight_zero_point or view.constant("weights").dtype != "int8"
+    if view.inputs[0].dtype == "int8" and shifted:
+        return "weights with a zero point go with uint8 activations only"
+    return ""
+
+
 def why_not_nhwc(view: LayerView) -> str:
     """Why a tensor's bytes are in another order than NHWC, '' if none's are."""
     for tensor in (*view.inputs, *view.outputs):
-        if tensor.layout == "NCHW" and tensor.shape[3] > 1 and tensor.shape[1] * tensor.shape[2] > 1:
+        if lies_planar(tensor):
             return f"tensor {tensor.name} is NCHW; this kernel is for NHWC"
     return ""
+
+
+def why_not_weights_order(view: LayerView) -> str:
+    """Why rows of a fully connected layer are in another order than its weights, '' if they are not."""
+    planar = any(lies_planar(tensor) for tensor in (view.inputs[0], view.outputs[0]))
+    return "an NCHW input or output is in another order than the weights" if planar else ""
+
+
+def lies_planar(tensor: Tensor) -> bool:
+    """Whether an NCHW tensor's bytes are in another order than the same tensor's in NHWC."""
+    return tensor.layout == "NCHW" and tensor.shape[3] > 1 and tensor.shape[1] * tensor.shape[2] > 1
+
+
+def weight_rows(view: LayerView, weights: NDArray[Any]) -> NDArray[Any]:
+    """`weights` in the layer's kernel layout as [channels, (ky, kx, input channel)], for units [units, depth]."""
+    op = view.op
+    if op.op == "fully_connected":
+        return weights.reshape(op.units, op.depth)
+    if op.op == "depthwise_conv2d":
+        by_channel = weights.reshape(-1, op.out_channels).T if op.kernel_layout == "HWC" else weights
+        return by_channel.reshape(op.out_channels, -1)
+    to_ohwi = {"OHWI": (0, 1, 2, 3), "HWIO": (3, 0, 1, 2), "OIHW": (0, 2, 3, 1)}[op.kernel_layout]
+    return weights.transpose(to_ohwi).reshape(op.out_channels, -1)
 
 
 @dataclass(frozen=True)
@@ -79,8 +140,8 @@ class Sums:
 def sums(view: LayerView, weights: NDArray[np.int64], activation_offset: int) -> Sums:
     """The sums of a convolution or fully connected layer.
 
-    `weights` are the layer's own values, int64 [channels, depth]; `activation_offset` is what activations are lowered
-    by before they reach the kernel.
+    `weights` are the layer's own values, int64 [channels, depth] (`weight_rows`); `activation_offset` is what
+    activations are lowered by before they reach the kernel.
     """
     import numpy as np
 

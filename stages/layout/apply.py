@@ -7,11 +7,12 @@ from typing import Any
 
 from tvm import IRModule, relax
 
+from stages import escape
 from stages.base import StageError
 from stages.layout.assign import Plan, assign
 from stages.layout.relayout import NotRenumberable, relayout, renumberable, transform_function
 from stages.layout.rules import FOLLOWING, TRANSPOSING, LayoutConfig, Operator, kind_of, unused, warnings
-from stages.relax_module import OperatorCall, Step, attributes, build_main, operator_calls, shorten
+from stages.relax_module import OperatorCall, Step, attributes, build_main, operator_calls
 
 _ITEM_BYTES = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "int64": 8}
 
@@ -106,7 +107,7 @@ def _apply(
             function = relayout(call.function, call.symbol, decision.data, decision.out, decision.kernel)
         except NotRenumberable as error:
             raise StageError(
-                f"operator {call.index} ({call.op}) {shorten(call.name)!r} cannot be laid out: {error}"
+                f"operator {call.index} ({call.op}) {escape.quoted(call.name)} cannot be laid out: {error}"
             ) from None
         function = function.with_attrs({
             "firmline.data_layout": decision.data,

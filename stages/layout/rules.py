@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from stages import escape
 from stages.base import StageConfig, StageError
-from stages.relax_module import shorten
+from stages.strict_model import StrictModel
+from stages.wording import did_you_mean, of_several
 
 DataLayout = Literal["NHWC", "NCHW"]
 KernelLayout = Literal["OHWI", "HWIO", "OIHW", "HWC"]
@@ -79,20 +81,22 @@ class Operator:
 
     @property
     def label(self) -> str:
-        return f"operator {self.index} ({self.op}) {shorten(self.name)!r}"
+        return f"operator {self.index} ({self.op}) {escape.quoted(self.name)}"
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Match(_Model):
+class Match(StrictModel):
     """Which operators a rule is for; what is not given matches all."""
 
-    op: str | None = Field(default=None, description="operator: conv2d, depthwise_conv2d, avg_pool2d, add, ...")
+    op: str | None = Field(
+        default=None,
+        description="operator: conv2d, depthwise_conv2d, avg_pool2d, add, ...",
+        json_schema_extra=lambda schema: schema.update(
+            anyOf=[{"enum": sorted(TRANSPOSING | FOLLOWING | BOUND), "type": "string"}, {"type": "null"}]
+        ),
+    )
     name: str | None = Field(default=None, description="glob on the name of the operator's first output")
     shape: tuple[int | None, ...] | None = Field(
-        default=None, strict=False, description="shape of the first input, NHWC; null matches any size"
+        default=None, description="shape of the first input, NHWC; null matches any size"
     )
     groups: int | Literal["depthwise"] | None = Field(
         default=None, description="groups of a convolution, or `depthwise`: one group for each input channel"
@@ -103,11 +107,8 @@ class Match(_Model):
     def _known(cls, op: str | None) -> str | None:
         known = TRANSPOSING | FOLLOWING | BOUND
         if op is not None and op not in known:
-            from difflib import get_close_matches
-
-            close = get_close_matches(op.lower(), sorted(known), 1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(known))}"
-            raise ValueError(f"no operator is called {op!r}; {hint}")
+            guess = did_you_mean(op.lower(), sorted(known)) or f"; known are {', '.join(sorted(known))}"
+            raise ValueError(f"no operator is called {escape.quoted(op)}{guess}")
         return op
 
     def fits(self, operator: Operator) -> bool:
@@ -126,7 +127,7 @@ class Match(_Model):
         )
 
 
-class LayoutRule(_Model):
+class LayoutRule(StrictModel):
     """Operators that `match` read `data` and keep their weights as `kernel`."""
 
     match: Match = Field(default_factory=Match)
@@ -153,7 +154,7 @@ class LayoutConfig(StageConfig):
     matches them.
     """
 
-    rules: tuple[LayoutRule, ...] = Field(default=(), strict=False)
+    rules: tuple[LayoutRule, ...] = ()
     default: DataLayout = "NHWC"
 
 
@@ -178,6 +179,7 @@ def choose(operator: Operator, config: LayoutConfig) -> Choice:
             raise StageError(
                 f"layout rule {number} wants NCHW for {operator.label}, which can only read NHWC",
                 hint="Match it more narrowly, with a name or a shape.",
+                at=("stages", "layout", "rules", number - 1, "data"),
             )
         data = None
     why = f"rule {number}" if rule is not None and (data or rule.kernel) else ""
@@ -190,7 +192,10 @@ def choose(operator: Operator, config: LayoutConfig) -> Choice:
         return Choice(data, None, why)
     kernel = rule.kernel if rule is not None and rule.kernel in KERNELS[kind] else None
     if rule is not None and rule.kernel is not None and kernel is None and rule.match.op is not None:
-        raise StageError(f"layout rule {number}: {kind} has no kernel layout {rule.kernel}")
+        raise StageError(
+            f"layout rule {number}: {kind} has no kernel layout {rule.kernel}",
+            at=("stages", "layout", "rules", number - 1, "kernel"),
+        )
     return Choice(data, kernel or _USUAL_KERNEL[kind, data or "NHWC"], why)
 
 
@@ -201,18 +206,25 @@ def described(rule: LayoutRule) -> str:
 
 
 def warnings(operators: Sequence[Operator], config: LayoutConfig) -> list[str]:
-    """A sentence for each unused rule that is likely a mistake.
+    """Sentences about unused rules that are likely mistakes, one for all rules of the same fate.
 
     A rule for a kind of operator that the network does not have is none: recipes of many networks share rules.
     """
-    found = []
+    shadowed, idle = [], []
     for number in unused(operators, config):
         match = config.rules[number - 1].match
-        rule = f"layout rule {number} ({described(config.rules[number - 1])})"
+        rule = f"{number} ({described(config.rules[number - 1])})"
         if any(match.fits(operator) for operator in operators):
-            found.append(f"{rule} decides nothing: an earlier rule matches all of its operators")
+            shadowed.append(rule)
         elif match.model_dump(exclude_none=True, exclude={"op"}):
-            found.append(f"{rule} matches no operator")
+            idle.append(rule)
+    found = []
+    if shadowed:
+        verb, whose = ("decides", "its") if len(shadowed) == 1 else ("decide", "their")
+        which = of_several("layout rule", shadowed)
+        found.append(f"{which} {verb} nothing: an earlier rule matches all of {whose} operators")
+    if idle:
+        found.append(f"{of_several('layout rule', idle)} {'matches' if len(idle) == 1 else 'match'} no operator")
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages import escape
 from stages.base import Job, Stage, StageConfig, Tool
 from stages.layout.rules import LayoutConfig
 
@@ -21,7 +22,7 @@ class LayoutStage(Stage[LayoutConfig]):
     exclusive = True
     config: ClassVar[type[StageConfig]] = LayoutConfig
     consumes: ClassVar[tuple[str, ...]] = ("import",)
-    sources: ClassVar[tuple[str, ...]] = ("stages/layout/*.py", "stages/relax_module.py")
+    sources: ClassVar[tuple[str, ...]] = ("stages/layout/*.py", "stages/escape.py", "stages/relax_module.py")
 
     def tools(self, config: LayoutConfig, target: Target) -> tuple[Tool, ...]:
         """TVM holds and checks the module."""
@@ -30,7 +31,7 @@ class LayoutStage(Stage[LayoutConfig]):
     def run(self, job: Job[LayoutConfig]) -> None:
         """Writes module.json and layouts.json. Raises StageError for a rule that cannot be followed."""
         from stages.layout.apply import lay_out
-        from stages.relax_module import load_module, save_module, shorten
+        from stages.relax_module import load_module, save_module
 
         module, report = lay_out(load_module(job.inputs["import"]), job.config)
         save_module(module, job.out)
@@ -38,7 +39,9 @@ class LayoutStage(Stage[LayoutConfig]):
         moved = [transform for transform in report["transforms"] if transform["moves"]]
         job.log(f"{len(report['operators'])} operators, {len(moved)} layout transforms")
         for transform in moved:
-            job.log(f"  {shorten(transform['name'])!r} {transform['from']} -> {transform['to']}: {transform['reason']}")
+            job.log(
+                f"  {escape.quoted(transform['name'])} {transform['from']} -> {transform['to']}: {transform['reason']}"
+            )
         for warning in report["warnings"]:
             job.log(f"warning: {warning}")
 

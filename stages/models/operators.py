@@ -32,7 +32,7 @@ def build(spec: OpModel) -> bytes:
     try:
         return _Operator(spec).build()
     except BuildError as error:
-        raise StageError(f"model op {spec.op!r}: {error}") from None
+        raise StageError(f"model op {spec.op!r}: {error}", at=("model",)) from None
 
 
 class _Operator:

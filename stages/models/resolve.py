@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 import hashlib
-import http.client
-import os
 import tempfile
-import urllib.error
-import urllib.request
 from pathlib import Path
 
-from stages.base import StageError
+from stages import escape
+from stages.base import StageError, blaming
+from stages.installation import default_cache
 from stages.models.spec import FileModel, ModelSource, OpModel, UrlModel, ZooModel
+from stages.pathname import located
 
 DOWNLOAD_TIMEOUT = 60.0  # seconds without a byte
-LARGEST_DOWNLOAD = 2**31  # bytes; what a flatbuffer can hold
+LARGEST_FILE = 2**31  # bytes; what a flatbuffer can hold
 
 
 def external_file(source: ModelSource, root: Path) -> Path | None:
     """The file that a `file` model names, whether it exists or not; None for other kinds. Its digest is an input."""
     if not isinstance(source, FileModel):
         return None
-    path = Path(source.file).expanduser()
-    return path if path.is_absolute() else root / path
+    return located(source.file, root)
 
 
-def default_cache() -> Path:
-    """Where downloads are kept: FIRMLINE_CACHE, else firmline/ in the user's cache folder."""
-    chosen = os.environ.get("FIRMLINE_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "firmline"
+def check_size(path: Path) -> None:
+    """Raises StageError for a file that nobody should read to its end: the offsets in a flatbuffer have 32 bits."""
+    try:
+        size = path.stat().st_size
+    except OSError:  # told where it is opened
+        return
+    if size > LARGEST_FILE:
+        message = f"{escape.name(path.name)} has {size:,} bytes; a TFLite file has {LARGEST_FILE:,} at most"
+        raise StageError(message, at=("model", "file"))
+
+
+def file_at_hand(source: ModelSource, root: Path) -> Path | None:
+    """The file with the model's bytes when it needs no building and no download, whether it exists or not."""
+    if isinstance(source, UrlModel):
+        return _kept(default_cache() / "models", source)
+    return external_file(source, root)
 
 
 def resolve(source: ModelSource, root: Path | None = None, cache_dir: Path | None = None) -> bytes:
@@ -41,9 +49,11 @@ def resolve(source: ModelSource, root: Path | None = None, cache_dir: Path | Non
     contradictory operator. Does not check the bytes; `stages.models.tflite_reader.read` does.
     """
     if isinstance(source, FileModel):
-        return _read_file(source, root or Path.cwd())
+        with blaming("model", "file"):
+            return _read_file(source, root or Path.cwd())
     if isinstance(source, UrlModel):
-        return _download(source, (cache_dir or default_cache()) / "models")
+        with blaming("model", "url"):
+            return _download(source, (cache_dir or default_cache()) / "models")
     if isinstance(source, ZooModel):
         from stages.models import zoo
 
@@ -60,14 +70,17 @@ def _read_file(source: FileModel, root: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise StageError(f"model file {source.file} does not exist", hint=f"Looked for {path}") from None
+        raise StageError(
+            f"model file {escape.name(source.file, 200)} does not exist",
+            hint=f"Looked for {escape.name(str(path), 200)}",
+        ) from None
     except OSError as error:
-        raise StageError(f"cannot read model file {path}: {error.strerror or error}") from None
+        raise StageError(f"cannot read model file {escape.name(str(path), 200)}: {error.strerror or error}") from None
 
 
 def _download(source: UrlModel, folder: Path) -> bytes:
     """The cached copy if its digest is right, else a fresh download, checked and then cached."""
-    kept = folder / f"{source.sha256}.tflite"
+    kept = _kept(folder, source)
     try:
         data = kept.read_bytes()
         if hashlib.sha256(data).hexdigest() == source.sha256:
@@ -81,18 +94,28 @@ def _download(source: UrlModel, folder: Path) -> bytes:
             f"{source.url} has another sha256 than the recipe says ({len(data)} bytes)\n"
             f"  recipe:   {source.sha256}\n  download: {digest}",
             hint="If you trust the download, put its sha256 into the recipe.",
+            at=("model", "sha256"),
         )
     _keep(kept, data)
     return data
 
 
+def _kept(folder: Path, source: UrlModel) -> Path:
+    return folder / f"{source.sha256}.tflite"
+
+
 def _fetch(url: str) -> bytes:
+    # Here, as each run imports this module, and few download.
+    import http.client
+    import urllib.error
+    import urllib.request
+
     scheme = url.split(":", 1)[0].lower()
     if scheme not in ("http", "https", "file"):
         raise StageError(f"cannot download {url}: only http, https and file addresses are supported")
     try:
         with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT) as response:
-            data: bytes = response.read(LARGEST_DOWNLOAD + 1)
+            data: bytes = response.read(LARGEST_FILE + 1)
     except urllib.error.HTTPError as error:
         raise StageError(f"cannot download {url}: the server answers {error.code} {error.reason}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
@@ -101,7 +124,7 @@ def _fetch(url: str) -> bytes:
             f"cannot download {url}: {reason}",
             hint="Without a network, give the model as `file:` instead.",
         ) from None
-    if len(data) > LARGEST_DOWNLOAD:
+    if len(data) > LARGEST_FILE:
         raise StageError(f"{url} is larger than a TFLite file can be")
     return data
 

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Iterator
+from math import prod
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-Size = Annotated[int, Field(ge=1)]
-# Lists in YAML, hence not strict: a strict tuple would refuse them.
-Shape = Annotated[tuple[Size, ...], Field(strict=False, min_length=1)]
-Pair = Annotated[tuple[Size, Size], Field(strict=False)]
-Amounts = Annotated[tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]], Field(strict=False)]
-Pads = Annotated[tuple[Amounts, ...], Field(strict=False, min_length=1)]
-Integers = Annotated[tuple[int, ...], Field(strict=False, min_length=1)]
+from stages import escape
+from stages.pathname import Pathname
+from stages.strict_model import StrictModel, mistake
+from stages.wording import did_you_mean
 
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class FileModel(_Model):
-    """A TFLite file, relative to the project's root or absolute."""
-
-    file: str
+# TFLite stores sizes, axes and amounts in 32 bits.
+_MOST = 2**31 - 1
+# Elements of one tensor that is built here; some ten times those of the largest layers in use.
+LARGEST_TENSOR = 2**26
+Size = Annotated[int, Field(ge=1, le=_MOST)]
+Shape = Annotated[tuple[Size, ...], Field(min_length=1)]
+Pair = tuple[Size, Size]
+Amounts = tuple[Annotated[int, Field(ge=0, le=_MOST)], Annotated[int, Field(ge=0, le=_MOST)]]
+Pads = Annotated[tuple[Amounts, ...], Field(min_length=1)]
+Integers = Annotated[tuple[Annotated[int, Field(ge=-_MOST, le=_MOST)], ...], Field(min_length=1)]
 
 
-class UrlModel(_Model):
-    """A download, cached by its sha256."""
+class FileModel(StrictModel):
+    """A TFLite file, relative to the project's root or absolute. `signature`: its entry point, by default the first."""
+
+    file: Pathname
+    signature: str | None = None
+
+
+class UrlModel(StrictModel):
+    """A download, cached by its sha256. `signature` as of a file."""
 
     url: str
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    signature: str | None = None
 
 
-class ZooModel(_Model):
+class ZooModel(StrictModel):
     """A topology built by this project with seeded weights: `mobilenet_v1_1.0_224`, `ds_cnn`, ..."""
 
     zoo: str
@@ -41,14 +48,15 @@ class ZooModel(_Model):
     seed: int = 0
 
 
-class Quantization(_Model):
+class Quantization(StrictModel):
     """Affine quantization of one tensor."""
 
-    scale: float = Field(gt=0)
+    # Within what float32 holds, in which TFLite stores it.
+    scale: float = Field(ge=2.0**-126, lt=2.0**128)
     zero_point: int = 0
 
 
-class OpModel(_Model):
+class OpModel(StrictModel):
     """One operator, for bringing up a kernel.
 
     shape is the first input's, without the batch; `batch` goes before it, so [8, 8, 16] is a tensor of [1, 8, 8, 16]
@@ -58,22 +66,22 @@ class OpModel(_Model):
     saturate them.
     """
 
-    op: str
+    op: str = Field(json_schema_extra=lambda schema: schema.update(enum=list(OPTIONS)))
     shape: Shape
-    batch: int = Field(default=1, ge=1)
+    batch: Size = 1
     dtype: Literal["int8", "uint8", "float32"] = "int8"
     input: Quantization | None = None
     output: Quantization | None = None
     seed: int = 0
     activation: Literal["none", "relu", "relu6"] = "none"
     # Convolution, fully connected, pooling
-    out_channels: int | None = Field(default=None, ge=1)
+    out_channels: Size | None = None
     kernel: Pair = (1, 1)
     stride: Pair = (1, 1)
     dilation: Pair = (1, 1)
     padding: Literal["same", "valid"] = "same"
-    groups: int = Field(default=1, ge=1)
-    depth_multiplier: int = Field(default=1, ge=1)
+    groups: Size = 1
+    depth_multiplier: Size = 1
     bias: bool = True
     per_channel: bool = True
     # The second operand of add, sub and mul; `constant` stores it in the model instead of making it an input
@@ -81,13 +89,13 @@ class OpModel(_Model):
     other: Quantization | None = None
     constant: bool = False
     # Functions
-    alpha: float = 0.2
-    beta: float = Field(default=1.0, gt=0)
+    alpha: float = Field(default=0.2, gt=-(2.0**128), lt=2.0**128)
+    beta: float = Field(default=1.0, gt=0, lt=2.0**128)
     # Reduction and data movement
     axes: Integers | None = None
     keep_dims: bool = False
-    axis: int = -1
-    parts: int = Field(default=2, ge=1)
+    axis: int = Field(default=-1, ge=-_MOST, le=_MOST)
+    parts: int = Field(default=2, ge=1, le=1000)
     pads: Pads | None = None
     new_shape: Integers | None = None
     permutation: Integers | None = None
@@ -102,25 +110,49 @@ class OpModel(_Model):
     @model_validator(mode="after")
     def _check(self) -> OpModel:
         if self.op not in OPTIONS:
-            near = difflib.get_close_matches(self.op, OPTIONS, n=1, cutoff=0.4)
-            guess = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"unknown operator {self.op!r}{guess} Known: {', '.join(OPTIONS)}")
+            guess = did_you_mean(self.op, OPTIONS) or "."
+            raise mistake(f"unknown operator {escape.quoted(self.op)}{guess} Known: {', '.join(OPTIONS)}", "op")
         allowed, required = OPTIONS[self.op]
         for name in sorted(self.model_fields_set - _COMMON):
             if name not in allowed:
-                raise ValueError(f"{self.op} has no option {name!r}; it has {', '.join(sorted(allowed)) or 'none'}")
+                has = ", ".join(sorted(allowed)) or "none"
+                raise mistake(f"{self.op} has no option {name!r}; it has {has}", name, key=True)
         missing = [name for name in required if getattr(self, name) is None]
         if missing:
             raise ValueError(f"{self.op} needs {' and '.join(missing)}")
         if self.dtype == "float32" and (self.input or self.output or self.other):
-            raise ValueError("float32 tensors have no quantization; leave out input, other and output")
+            given = next(name for name in ("input", "output", "other") if getattr(self, name))
+            message = "float32 tensors have no quantization; leave out input, other and output"
+            raise mistake(message, given, beside=("dtype",) if "dtype" in self.model_fields_set else ())
         if self.op == "dequantize" and self.dtype == "float32":
-            raise ValueError("dequantize reads int8 or uint8")
+            raise mistake("dequantize reads int8 or uint8", "dtype")
         if self.op in ("conv2d", "depthwise_conv2d") and len(self.shape) != 3:
-            raise ValueError(f"{self.op} needs shape [height, width, channels], got {list(self.shape)}")
+            raise mistake(f"{self.op} needs shape [height, width, channels], got {list(self.shape)}", "shape")
         if self.shape[-1] % self.groups or (self.out_channels or self.groups) % self.groups:
-            raise ValueError(f"groups {self.groups} must divide the input's and the output's channels")
+            message = f"groups {self.groups} must divide the input's and the output's channels"
+            raise mistake(message, "groups", beside=("out_channels",) if self.out_channels else ("shape",))
+        for elements, key in self._elements():
+            if elements > LARGEST_TENSOR:
+                raise mistake(f"makes a tensor of {elements:,} elements; {LARGEST_TENSOR:,} at most", key)
+        for name, dtype in (("input", self.dtype), ("other", self.dtype), ("output", self.to or self.dtype)):
+            given = getattr(self, name)
+            low, high = (0, 255) if dtype == "uint8" else (-128, 127)
+            if given is not None and not low <= given.zero_point <= high:
+                raise mistake(f"a zero point of {dtype} is {low} to {high}, not {given.zero_point}", name, "zero_point")
         return self
+
+    def _elements(self) -> Iterator[tuple[int, str]]:
+        """Elements of the operands, each with the option that makes them many."""
+        shape = self.batch * prod(self.shape)
+        yield shape, "shape"
+        yield self.batch * prod(self.other_shape or ()), "other_shape"
+        channels = self.shape[-1]
+        if self.op == "depthwise_conv2d":
+            yield prod(self.kernel) * channels * self.depth_multiplier, "depth_multiplier"
+        elif self.out_channels is not None:
+            yield prod(self.kernel) * (channels // self.groups) * self.out_channels, "out_channels"
+        if self.op == "concatenation":
+            yield shape * self.parts, "parts"
 
 
 _CONV = {"kernel", "stride", "dilation", "padding", "bias", "activation", "per_channel", "output"}

@@ -160,14 +160,12 @@ class TFLiteWriter:
 
     def build(self) -> bytes:
         """Returns the file. Identical constants are stored once; buffer 0 is empty, as the schema demands."""
-        import flatbuffers
         from ai_edge_litert import schema_py_generated as schema
 
         if not self._inputs or not self._outputs:
             raise BuildError("a model needs at least one input and one output")
-        buffers: list[Any] = [schema.BufferT()]
         known: dict[bytes, int] = {}
-        tensors = [_tensor_table(schema, tensor, buffers, known) for tensor in self._tensors]
+        tensors = [_tensor_table(schema, tensor, known) for tensor in self._tensors]
 
         codes = sorted({(op.code, op.version) for op in self._operators})
         graph = schema.SubGraphT(
@@ -177,29 +175,37 @@ class TFLiteWriter:
             outputs=_int32(self._outputs),
             operators=[_operator_table(schema, op, codes) for op in self._operators],
         )
-        model = schema.ModelT(
-            version=SCHEMA_VERSION,
-            description="Firmline",
-            operatorCodes=[
-                # Codes above 127 do not fit the field that old readers look at; they find this placeholder.
-                schema.OperatorCodeT(builtinCode=code, deprecatedBuiltinCode=min(code, 127), version=version)
-                for code, version in codes
-            ],
-            subgraphs=[graph],
-            buffers=buffers,
-        )
-        size = sum(tensor.constant.nbytes for tensor in self._tensors if tensor.constant is not None)
-        builder = flatbuffers.Builder(size + 65536)
-        builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
-        return bytes(builder.Output())
+        operator_codes = [
+            # Codes above 127 do not fit the field that old readers look at; they find this placeholder.
+            schema.OperatorCodeT(builtinCode=code, deprecatedBuiltinCode=min(code, 127), version=version)
+            for code, version in codes
+        ]
+        return finished(operator_codes, graph, list(known))
+
+
+def finished(codes: list[Any], graph: Any, constants: Sequence[bytes]) -> bytes:
+    """The file of one graph (`SubGraphT`) whose tensors have the numbers, from 1, of their `constants`, or 0."""
+    import flatbuffers
+    from ai_edge_litert import schema_py_generated as schema
+
+    model = schema.ModelT(
+        version=SCHEMA_VERSION,
+        description="Firmline",
+        operatorCodes=codes,
+        subgraphs=[graph],
+        buffers=[schema.BufferT(), *(aligned_buffer(schema, data) for data in constants)],
+    )
+    builder = flatbuffers.Builder(sum(map(len, constants)) + 65536)
+    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    return bytes(builder.Output())
 
 
 def _int32(values: Sequence[int]) -> npt.NDArray[np.int32]:
     return np.asarray(values, dtype=np.int32)
 
 
-def _tensor_table(schema: Any, tensor: Tensor, buffers: list[Any], known: dict[bytes, int]) -> Any:
-    """The schema's Tensor; its constant, if any, goes to `buffers` unless an equal one is there."""
+def _tensor_table(schema: Any, tensor: Tensor, known: dict[bytes, int]) -> Any:
+    """The schema's Tensor; its constant, if any, joins those `known` by their numbers, unless an equal one is there."""
     table = schema.TensorT(
         name=tensor.name,
         shape=_int32(tensor.shape),
@@ -208,10 +214,7 @@ def _tensor_table(schema: Any, tensor: Tensor, buffers: list[Any], known: dict[b
     )
     if tensor.constant is not None:
         data = tensor.constant.astype(tensor.constant.dtype.newbyteorder("<"), copy=False).tobytes()
-        if data not in known:
-            known[data] = len(buffers)
-            buffers.append(_aligned_buffer(schema, data))
-        table.buffer = known[data]
+        table.buffer = known.setdefault(data, len(known) + 1)
     if tensor.scale:
         table.quantization = schema.QuantizationParametersT(
             scale=np.asarray(tensor.scale, dtype=np.float32),
@@ -236,7 +239,7 @@ def _operator_table(schema: Any, op: _Operator, codes: list[tuple[int, int]]) ->
     return table
 
 
-def _aligned_buffer(schema: Any, data: bytes) -> Any:
+def aligned_buffer(schema: Any, data: bytes) -> Any:
     """A Buffer whose bytes start at a multiple of CONSTANT_ALIGNMENT from the start of the file."""
 
     class AlignedBuffer(schema.BufferT):  # type: ignore[misc]

@@ -11,6 +11,7 @@ from tvm import IRModule, ir, relax
 from stages.base import StageError
 from stages.graph import Float, Graph, Quant, Tensor
 from stages.graph.kinds import kind_of
+from stages.operator_error import OperatorError, together
 from stages.quantize.operator import Operator
 from stages.quantize.patterns import FAMILIES, MOVES
 from stages.quantize.writer import GraphWriter
@@ -30,7 +31,7 @@ class Lowered:
 def lower_module(module: IRModule, description: dict[str, Any]) -> Lowered:
     """Lowers every operator. `description` is what tensors.json holds (stages.import_model.describe).
 
-    Raises StageError naming the operator and its tensors when one has no integer form.
+    Raises StageError naming all operators that have no integer form.
     """
     return _Lowering(module, description).run()
 
@@ -44,6 +45,7 @@ class _Lowering:
         self.lowered = Lowered(Graph())
         self.writer = GraphWriter(self.lowered.graph)
         self.values: dict[relax.Var, Tensor | list[Tensor]] = {}
+        self.errors: list[OperatorError] = []
 
     def run(self) -> Lowered:
         main, graph = self.module["main"], self.lowered.graph
@@ -56,6 +58,8 @@ class _Lowering:
         for block in main.body.blocks:
             for binding in block.bindings:
                 self._bind(binding.var, binding.value, calls)
+        if self.errors:
+            raise together(self.errors)
         result = self._value(main.body.body)
         graph.outputs.extend(tensor.name for tensor in (result if isinstance(result, list) else [result]))
         return self.lowered
@@ -88,7 +92,19 @@ class _Lowering:
         outputs = [self.writer.tensor(tensor) for tensor in made]
         operator = Operator(call, inputs, outputs, self.options.get(call.index, {}))
         self.writer.operator = operator
-        if call.op not in MOVES and all(tensor.dtype in _FLOAT_TYPES for tensor in (*inputs, *outputs)):
+        try:
+            self._layers(operator)
+        except OperatorError as error:
+            # The file says what the outputs are, so the operators behind can be judged as well.
+            self.errors.append(error)
+        # A layer may have changed its output (an alias), never its name.
+        return [self.lowered.graph.tensors[tensor.name] for tensor in outputs]
+
+    def _layers(self, operator: Operator) -> None:
+        call = operator.call
+        if call.op not in MOVES and all(
+            tensor.dtype in _FLOAT_TYPES for tensor in (*operator.inputs, *operator.outputs)
+        ):
             self._float(operator)
         elif call.op in FAMILIES:
             self._check_quantization(operator)
@@ -96,8 +112,6 @@ class _Lowering:
         else:
             supported = ", ".join(sorted(set(FAMILIES) - {"LAYOUT"}))
             raise operator.error("has no integer form", f"In integers there are {supported}.")
-        # A layer may have changed its output (an alias), never its name.
-        return [self.lowered.graph.tensors[tensor.name] for tensor in outputs]
 
     def _input(self, argument: relax.Expr) -> Tensor:
         value = self._value(argument)

@@ -13,8 +13,9 @@ from tvm import relax
 from tvm.ir.expr import GenericConst
 from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
-from stages.base import StageError
+from stages import escape
 from stages.graph import Tensor
+from stages.operator_error import OperatorError
 from stages.quantize.arithmetic import LIMITS
 from stages.quantize.tables import Quantized, quantized_bound
 from stages.relax_module import OperatorCall
@@ -92,11 +93,11 @@ class Operator:
 
     # ---- errors ------------------------------------------------------------------------------------------------
 
-    def error(self, why: str, hint: str = "") -> StageError:
+    def error(self, why: str, hint: str = "") -> OperatorError:
         """operator 3 (ADD) 'sum' `why`, with the tensors' names and types on a second line."""
         sides = (", ".join(_described(tensor) for tensor in part) for part in (self.inputs, self.outputs))
-        where = f"operator {self.call.index} ({self.call.op}) {self.call.name!r}"
-        return StageError(f"{where} {why}\n  {' -> '.join(sides)}", hint=hint)
+        call = self.call
+        return OperatorError(call.index, call.op, call.name, why, " -> ".join(sides), hint=hint, named=True)
 
     # ---- the body ----------------------------------------------------------------------------------------------
 
@@ -220,8 +221,7 @@ def _is_call(expr: relax.Expr, *names: str) -> bool:
 
 
 def _described(tensor: Tensor) -> str:
-    name = tensor.name if len(tensor.name) <= 60 else f"{tensor.name[:28]}...{tensor.name[-28:]}"
-    return f"{name!r} {tensor.dtype}{list(tensor.shape)}"
+    return f"{escape.quoted(tensor.name)} {tensor.dtype}{list(tensor.shape)}"
 
 
 def _along(values: Array, axis: int, shape: tuple[int, ...]) -> Array:

@@ -27,6 +27,7 @@ class Quantize(Stage[QuantizeConfig]):
     consumes = ("import", "layout")
     sources = (
         "stages/quantize/**/*.py",
+        "stages/escape.py",
         "stages/graph/*.py",
         "stages/relax_module.py",
         "stages/reference/integer/fixed_point.py",

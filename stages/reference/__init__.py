@@ -10,7 +10,7 @@ LiteRT's default path (XNNPACK, and its optimized kernels) rounds differently fr
 module pins the resolver to BUILTIN_REF and is the only place that creates an interpreter.
 """
 
-from stages.reference.interpreter import Reference, RunError, random_inputs, run
-from stages.reference.probe import check_model
+from stages.reference.interpreter import Reference, random_inputs, run
+from stages.reference.refusal import RunError
 
-__all__ = ["Reference", "RunError", "check_model", "random_inputs", "run"]
+__all__ = ["Reference", "RunError", "random_inputs", "run"]

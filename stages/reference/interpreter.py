@@ -8,14 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages.base import StageError
 from stages.models.tflite_reader import ModelInfo, TensorInfo, read
+from stages.reference.refusal import RunError, refusal
 
 Array = npt.NDArray[Any]
-
-
-class RunError(StageError):
-    """LiteRT refuses the model or its inputs."""
 
 
 class Reference:
@@ -43,7 +39,7 @@ class Reference:
             )
             self._interpreter.allocate_tensors()
         except (RuntimeError, ValueError) as error:
-            raise RunError(f"LiteRT cannot load {name}: {_one_line(error)}") from None
+            raise refusal(self.info, name, str(error)) from None
         self._preserve_all = preserve_all
         self.inputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.inputs)
         self.outputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.outputs)
@@ -65,7 +61,7 @@ class Reference:
         try:
             self._interpreter.invoke()
         except (RuntimeError, ValueError) as error:
-            raise RunError(f"LiteRT cannot run {self.name}: {_one_line(error)}") from None
+            raise refusal(self.info, self.name, str(error)) from None
         return [self._interpreter.get_tensor(index) for index in self.info.outputs]
 
     def tensor(self, index: int) -> Array:

@@ -1,58 +1,97 @@
-"""Loads a doubtful model in a process of its own, because LiteRT ends the process on some malformed files.
+"""Asks LiteRT in a process of its own, because it ends the process on some models and on some inputs.
 
-`tflite_reader.read` checks the file's structure; what is left are files whose structure is sound but whose values are
-not (a stride of 0, a kernel larger than its tensor, ...). Some make LiteRT divide by zero or read outside a tensor.
+`tflite_reader.read` checks the file's structure and the import its operators; what is left is what only LiteRT knows:
+versions of operators, limits of its kernels, constants that they check. The child reads a line of JSON {model: bytes,
+inputs: [[tensor, type, shape], ...]} from stdin, then the model and the inputs.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stages.models.tflite_reader import ModelInfo
+    from stages.models.tflite_reader import ModelInfo, OperatorInfo
 
 TIMEOUT = 120.0  # seconds; a MobileNet takes one
 
 
-def check_model(model: bytes, name: str = "model") -> ModelInfo:
-    """Checks that a file is sound and that LiteRT can load and run it (on zeros); returns what it holds.
+def check_loads(model: bytes, info: ModelInfo, name: str = "model") -> None:
+    """Raises RunError, naming the operator, when LiteRT refuses the model or ends with it. Takes half a second."""
+    _ask(model, info, name, "load")
 
-    Raises StageError for a corrupt file, RunError when LiteRT refuses it or dies on it. Takes about half a second.
+
+def tensor_shapes(model: bytes, name: str = "model") -> dict[int, tuple[int, ...]]:
+    """The shapes of the tensors of a file that `tflite_reader.read` found sound, as LiteRT infers them.
+
+    By number; LiteRT says nothing of a tensor whose name is not UTF-8. Raises RunError when LiteRT refuses the file or
+    dies on it. Takes about half a second.
     """
     from stages.models.tflite_reader import read
-    from stages.reference.interpreter import RunError
 
-    info = read(model, name)
+    found = json.loads(_ask(model, read(model, name), name, "shapes"))
+    return {int(index): tuple(shape) for index, shape in found.items()}
+
+
+def operator_that_ends(model: bytes, info: ModelInfo, inputs: Sequence[Any] | None = None) -> OperatorInfo | None:
+    """The operator in which LiteRT ends the process on `inputs`, one array for each of `info.inputs`.
+
+    Without inputs: when it is loaded. None when LiteRT does not end. Takes half a second for each of some log2 tries.
+    """
+    from stages.reference.refusal import deadly_operator
+
+    given = list(zip(info.inputs, inputs, strict=True)) if inputs is not None else []
+    what = "load" if inputs is None else "run"
+    return deadly_operator(model, info, lambda part: _run_child(part, what, given).returncode < 0)
+
+
+def _ask(model: bytes, info: ModelInfo, name: str, what: str) -> bytes:
+    """What the child prints for "load" or "shapes". RunError when it fails."""
+    from stages.reference.refusal import RunError, death, refusal
+
     try:
-        child = subprocess.run(
-            [sys.executable, str(Path(__file__).resolve())], input=model, capture_output=True, timeout=TIMEOUT
-        )
+        child = _run_child(model, what)
     except subprocess.TimeoutExpired:
         raise RunError(f"LiteRT did not finish loading {name} in {TIMEOUT:.0f} s") from None
     if child.returncode < 0:
-        raise RunError(
-            f"{name} makes LiteRT crash (signal {-child.returncode}); the file is malformed",
-            hint="Export it again, or check the options of its operators.",
-        )
+        raise death(info, name, -child.returncode, operator_that_ends(model, info), "while it is loaded")
     if child.returncode:
-        lines = child.stderr.decode("utf-8", errors="replace").strip().splitlines() or ["no message"]
-        raise RunError(f"LiteRT cannot run {name}: {lines[-1]}")
-    return info
+        raise refusal(info, name, child.stderr.decode("utf-8", errors="replace").strip().rpartition("\n")[2])
+    return child.stdout
+
+
+def _run_child(model: bytes, what: str, inputs: Sequence[tuple[int, Any]] = ()) -> subprocess.CompletedProcess[bytes]:
+    described = [[index, str(array.dtype), list(array.shape)] for index, array in inputs]
+    header = json.dumps({"model": len(model), "inputs": described}).encode() + b"\n"
+    fed = b"".join([header, model, *(array.tobytes() for _, array in inputs)])
+    command = [sys.executable, str(Path(__file__).resolve()), what]
+    return subprocess.run(command, input=fed, capture_output=True, timeout=TIMEOUT)
 
 
 def _main() -> int:
-    """The child: model on stdin, exit code 0 if it allocates and runs, else 1 and the reason on stderr's last line."""
+    """The child: exit code 0 if LiteRT loads (for "run": also runs) the model, else 1 and why on stderr's last line.
+
+    Asked for "shapes" it prints the shape of each tensor, by its number.
+    """
+    import numpy as np
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+    header = json.loads(sys.stdin.buffer.readline())
+    model = sys.stdin.buffer.read(header["model"])
     try:
-        interpreter = Interpreter(
-            model_content=sys.stdin.buffer.read(), experimental_op_resolver_type=OpResolverType.BUILTIN_REF
-        )
+        interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
         interpreter.allocate_tensors()
-        interpreter.invoke()
+        if sys.argv[1] == "shapes":
+            print(json.dumps({one["index"]: one["shape"].tolist() for one in interpreter.get_tensor_details()}))
+        if sys.argv[1] == "run":
+            for index, dtype, shape in header["inputs"]:
+                raw = sys.stdin.buffer.read(int(np.prod(shape)) * np.dtype(dtype).itemsize)
+                interpreter.set_tensor(index, np.frombuffer(raw, dtype).reshape(shape))
+            interpreter.invoke()
     except Exception as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return 1

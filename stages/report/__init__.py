@@ -17,8 +17,8 @@ class ReportStage(Stage[ReportConfig]):
     kind = "report"
     config = ReportConfig
     consumes = ("import", "layout", "quantize", "tensorize", "emit", "compile", "simulate", "verify")
-    sources = ("stages/report/*.py", "stages/quantize/checks.py", "stages/graph/*.py")
-    target_fields = ("name", "extensions", "counter")
+    sources = ("stages/report/*.py", "stages/escape.py", "stages/quantize/checks.py", "stages/graph/*.py")
+    target_fields = ("name", "core", "extensions", "counter", "board", "memory", "simulated", "simulator")
 
     def run(self, job: Job[ReportConfig]) -> None:
         from stages.report.build import write_report

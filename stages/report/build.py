@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.report.board import board
+
 if TYPE_CHECKING:
     from stages.base import Job
+    from stages.graph import Graph
     from stages.report import ReportConfig
 
 FORMAT = 1
@@ -28,6 +31,10 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
     `artifacts` maps stage kinds to folders. Instructions are those of the first inference; `minimum` and `maximum` are
     over all inferences of the run (data-dependent paths, such as softmax, make them differ a little).
     """
+    from stages.graph import Graph
+    from stages.report.kept import kept_from_better
+
+    graph = Graph.load(Path(artifacts["quantize"]))
     read = {kind: _reader(Path(folder)) for kind, folder in artifacts.items()}
     imported = read["import"]("import.json")
     model = read["emit"]("model.json")
@@ -54,12 +61,14 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         "model": {
             "name": imported["name"],
             "sha256": imported["sha256"],
+            "signature": imported["signature"],
             "macs": sum(layer["macs"] for layer in model["layers"]),
         },
         "target": target,
+        "board": board(target_fields),
         "extensions": target_fields["extensions"],
         "verify": verified,
-        "legalize": legalize(Path(artifacts["quantize"])),
+        "legalize": legalize(graph),
         "instructions": {
             "total": totals[0] if counted and totals else None,
             "minimum": min(totals) if counted and totals else None,
@@ -73,40 +82,26 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             "stack_bytes": counts.get("stack_bytes"),
             "weights_bytes": model["weights_bytes"],
             "model_rom_bytes": sizes.get("model_rom_bytes") if counted else None,
+            "regions": sizes.get("regions", []),
         },
         "layers": layers,
         "arena": model["arena"],
         "warnings": [
+            *imported["warnings"],
             *read["layout"]("layouts.json")["warnings"],
             *tensorized.get("warnings", []),
-            *_kept_from_better(layers),
+            *kept_from_better(layers, Graph.load(Path(artifacts["tensorize"]), constants=False)),
         ],
         "symbols": sizes.get("symbols", []),
     }
 
 
-def _kept_from_better(layers: list[dict[str, Any]]) -> list[str]:
-    """A sentence for each kernel made for the target that layers could not have because of their layout."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for layer in layers:
-        for other in layer["alternatives"] if layer["kernel"].startswith("generic.") else ():
-            reason = other.get("reason", "")
-            if any(word in reason for word in ("NHWC", "NCHW", "layout")):
-                found.setdefault((other["kernel"], reason), []).append(str(layer["index"]))
-    return [
-        f"{kernel} cannot compute layer{'s' if len(indices) > 1 else ''} {', '.join(indices)} in this layout: {reason}"
-        for (kernel, reason), indices in found.items()
-    ]
-
-
-def legalize(folder: Path) -> dict[str, Any]:
-    """Of the quantize stage's graph: how many activation tensors have each type, and the layers that were widened."""
+def legalize(graph: Graph) -> dict[str, Any]:
+    """How many activation tensors of the quantize stage's graph have each type, and the layers that were widened."""
     from collections import Counter
 
-    from stages.graph import Graph
     from stages.quantize.checks import widened
 
-    graph = Graph.load(folder)
     counts = Counter(tensor.dtype for tensor in graph.tensors.values() if not tensor.constant)
     return {"tensors": dict(sorted(counts.items())), "widened": widened(graph)}
 

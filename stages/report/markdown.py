@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from stages.escape import markdown as escaped
+from stages.escape import markdown_row, shortened
 from stages.report.rows import COLUMNS, layer_rows, summary
 
 ARENA = (
@@ -18,15 +20,12 @@ ARENA = (
 
 def markdown(report: dict[str, Any]) -> str:
     """The same table and figures as in the terminal, then the arena's plan."""
-    lines = [f"# {report['model']['name']} on {report['target']}", ""]
-    lines += [f"- **{name}**: {value}" for name, value in summary(report)]
-    lines += [f"- **warning**: {warning}" for warning in report["warnings"]]
-    lines += ["", "## Layers", "", _row(COLUMNS), _row("---" for _ in COLUMNS)]
-    lines += [_row(cells) for cells in layer_rows(report)]
-    lines += ["", "## Arena", "", _row(title for title, _ in ARENA), _row("---" for _ in ARENA)]
-    lines += [_row(block[key] for _, key in ARENA) for block in report["arena"]]
+    title = f"{shortened(report['model']['name'])} on {report['target']}"
+    lines = [f"# {escaped(title)}", ""]
+    lines += [f"- **{escaped(name)}**: {escaped(value)}" for name, value in summary(report)]
+    lines += [f"- **warning**: {escaped(warning)}" for warning in report["warnings"]]
+    lines += ["", "## Layers", "", markdown_row(COLUMNS), markdown_row(["---" for _ in COLUMNS])]
+    lines += [markdown_row(cells) for cells in layer_rows(report)]
+    lines += ["", "## Arena", "", markdown_row([title for title, _ in ARENA]), markdown_row(["---" for _ in ARENA])]
+    lines += [markdown_row([shortened(str(block[key])) for _, key in ARENA]) for block in report["arena"]]
     return "\n".join(lines) + "\n"
-
-
-def _row(cells: Any) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

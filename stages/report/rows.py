@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from stages.report.board import board_line
+
 COLUMNS = ("#", "layer", "op", "output", "kernel", "layout", "MACs", "instructions", "per MAC", "share")
 
 
@@ -46,7 +48,8 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
     if verify.get("float"):
         allowed, worst = verify["float"]["tolerance"], verify["float"]["max_relative"]
         verdict = f"{checked} within {allowed:g} of {verify['reference']}, relative; the worst differs by {worst:.2g}"
-    lines = [("verify", verdict)]
+    lines = [("board", board_line(report["board"]))] if report.get("board") else []
+    lines.append(("verify", verdict))
     if verify.get("without_reference"):
         lines.append(("not verified", f"{', '.join(verify['without_reference'])}: LiteRT's kernels abort on it"))
     lines.append(("legalize", _widths(report["legalize"])))

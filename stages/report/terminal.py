@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from stages import escape
 from stages.report.rows import COLUMNS, layer_rows, summary
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ def render(report: dict[str, Any], *, width: int = 160) -> RenderableType:
     for name in shown:
         table.add_column(name, justify="right" if name in _RIGHT else "left", no_wrap=name in _RIGHT)
     for row in layer_rows(report):
-        table.add_row(*(Text(cell) for name, cell in zip(COLUMNS, row, strict=True) if name in shown))
-    title = Text(f"{report['model']['name']} on {report['target']}", style="italic")
+        table.add_row(*(Text(escape.line(cell)) for name, cell in zip(COLUMNS, row, strict=True) if name in shown))
+    title = Text(f"{escape.name(report['model']['name'])} on {report['target']}", style="italic")
     below = [*summary(report), *(("warning", warning) for warning in report["warnings"])]
     return Group(title, table, *(_line(name, value, width) for name, value in below))
 
@@ -37,5 +38,5 @@ def _line(name: str, value: str, width: int) -> Text:
     from rich.text import Text
 
     indent = 14
-    wrapped = textwrap.wrap(value, max(width - indent, 20), break_long_words=False)
-    return Text.assemble((f"{name:<{indent}}", "bold"), f"\n{' ' * indent}".join(wrapped))
+    wrapped = textwrap.wrap(escape.line(value), max(width - indent, 20), break_long_words=False)
+    return Text.assemble((f"{escape.line(name):<{indent}}", "bold"), f"\n{' ' * indent}".join(wrapped))

@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from stages.base import Job, Stage, StageConfig, Tool
+from stages.base import Job, Stage, StageConfig, StageError, Tool
 from stages.models.spec import ModelSource
+from stages.pathname import Pathname
 from stages.targets.spec import Target
-
-_Strings = Annotated[tuple[str, ...], Field(strict=False)]
 
 
 class InputsConfig(StageConfig):
     """What the network is run on, in this order.
 
     `random` inferences over the full range of the input's type (float32: -1 to 1), drawn from `seed`; with `extremes`
-    one of all minimum and one of all maximum; then `files`, as paths or globs relative to the project's root: a .bin is
-    the bytes of exactly one inference (all inputs one after the other), a .npy has a leading axis of inferences.
+    one of all minimum and one of all maximum; then `files`, as paths or globs relative to the project's root (`**`: in
+    any folder below; names that begin with a dot are left out): a .bin is the bytes of exactly one inference (all
+    inputs one after the other), a .npy has a leading axis of inferences.
     `labels` is a .npy with the class of each inference from `files`.
     """
 
     random: int = Field(default=4, ge=0, le=10_000)
     seed: int = Field(default=1, ge=0)
     extremes: bool = True
-    files: _Strings = ()
-    labels: str | None = None
+    files: tuple[Pathname, ...] = ()
+    labels: Pathname | None = None
 
 
 class SimulateConfig(StageConfig):
     """Options of the simulate stage.
 
     `trace` keeps every layer's output for verify. `timeout` is in seconds, for all inferences. `instruction_limit` is
-    for one inference: one that exceeds it is reported with the line it was at; by default it is generous for the
-    model's multiplications, and 0 turns it off.
+    for one inference: one that exceeds it is reported with the line it was at; by default it is many times what the
+    layers are expected to take, and 0 turns it off.
     """
 
     kind: Literal["simulate"] = "simulate"
     inputs: InputsConfig = InputsConfig()
     trace: bool = True
-    timeout: float = Field(default=1800, gt=0)
+    timeout: float = Field(default=1800, gt=0, le=10_000_000)
     instruction_limit: int | None = Field(default=None, ge=0)
 
 
@@ -50,6 +51,7 @@ class SimulateStage(Stage[SimulateConfig]):
     config = SimulateConfig
     consumes = ("emit", "compile")
     sources = (
+        "stages/escape.py",
         "stages/simulate/*.py",
         "stages/simulators/program.py",
         "stages/simulators/native.py",
@@ -64,7 +66,7 @@ class SimulateStage(Stage[SimulateConfig]):
         "stages/simulators/qemu/*.py",
         "stages/simulators/qemu/plugin/*",
     )
-    target_fields = ("name", "compiler", "memory", "simulator", "counter")
+    target_fields = ("name", "compiler", "memory", "simulated", "simulator", "counter", "board")
 
     def tools(self, config: SimulateConfig, target: Target) -> tuple[Tool, ...]:
         if target.simulator.kind == "qemu":
@@ -82,6 +84,24 @@ class SimulateStage(Stage[SimulateConfig]):
         from stages.simulate.inputs import external_files
 
         return external_files(config.inputs, root)
+
+    def foresee(
+        self, config: SimulateConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+    ) -> None:
+        """No input; files of inputs and labels of a wrong kind, or of another size or type than the network's."""
+        files = self.files(config, model, root)
+        given = config.inputs
+        if not files and not given.random and not given.extremes:
+            where = ("stages", "simulate", "inputs")
+            raise StageError("there is no input", hint="set random, extremes or files", at=where)
+        if not files:
+            return
+        from stages.models.at_hand import model_at_hand
+        from stages.simulate.foresee import inputs_and_classes
+        from stages.simulate.inputs import check_files
+
+        info = model_at_hand(model, root, made)
+        check_files(config.inputs, files, *((None, None) if info is None else inputs_and_classes(info)))
 
     def run(self, job: Job[SimulateConfig]) -> None:
         from stages.simulate.simulate import simulate

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError, no_progress
+from stages.scratch import temporary_folder
 from stages.simulators.program import run_program
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _FAILURES = {
     2: "it found no inputs.bin",
     3: "inputs.bin has no valid header",
     4: "inputs.bin ends before the last inference",
-    5: "it could not write its results (is the disk full?)",
+    5: "it could not write its results: the disk is full, or ulimit -f is reached",
     6: "it found no counter.bin of QEMU's plug-in",
 }
 
@@ -70,8 +70,7 @@ def run_firmware(
     `layers` is MODEL_LAYER_COUNT, `output_bytes` the size of all outputs of one inference. Raises StageError for a
     trap, a hang, a failed sanitizer check, or results that are not complete.
     """
-    with tempfile.TemporaryDirectory(prefix="firmline-run-") as name:
-        folder = Path(name)
+    with temporary_folder("run") as folder:
         (folder / "inputs.bin").write_bytes(inputs_file(inferences, trace=trace, instruction_limit=instruction_limit))
 
         def watch() -> None:
@@ -81,7 +80,7 @@ def run_firmware(
 
         finished = run_program(elf, target, folder, timeout=timeout, watch=watch)
         if finished.exit_code != 0:
-            reason = _FAILURES.get(finished.exit_code, f"{finished.output.strip()[-300:]}")
+            reason = _FAILURES.get(finished.exit_code, "\n".join(finished.output.strip()[-300:].splitlines()[-3:]))
             raise StageError(f"the firmware ended with status {finished.exit_code}: {reason}")
         return _collect(folder, len(inferences), layers, output_bytes)
 

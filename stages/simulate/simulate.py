@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.base import StageError
 from stages.simulate.firmware import inputs_file, run_firmware
 from stages.simulate.inputs import Inference, make_inputs
+from stages.simulators.program import InstructionLimitReached
 
 if TYPE_CHECKING:
     from stages.base import Job
     from stages.simulate import SimulateConfig
+    from stages.targets.spec import Target
 
-# A network in plain C without any vector instruction takes some ten instructions for each multiplication.
-_INSTRUCTIONS_PER_MAC = 100
+# What a correct firmware stays below: so many times what its layers are expected to take, and more for small ones.
+_GENEROUS = 30
 _INSTRUCTIONS_AT_LEAST = 1_000_000_000
+# Of a layer of which nothing is known: a network in plain C takes some ten instructions for each multiplication.
+_INSTRUCTIONS_PER_MAC, _INSTRUCTIONS_PER_ELEMENT = 10, 50
 
 
 def simulate(job: Job[SimulateConfig]) -> None:
@@ -25,17 +31,25 @@ def simulate(job: Job[SimulateConfig]) -> None:
     inferences = make_inputs(job.config.inputs, model["inputs"], job.files, prod(model["outputs"][0]["shape"]))
     data = [inference.data for inference in inferences]
     limit = instruction_limit(job.config.instruction_limit, model)
-    run = run_firmware(
-        job.inputs["compile"] / "firmware.elf",
-        job.target,
-        data,
-        layers=len(model["layers"]),
-        output_bytes=sum(port["bytes"] for port in model["outputs"]),
-        trace=job.config.trace,
-        instruction_limit=limit,
-        timeout=job.config.timeout,
-        progress=job.progress,
-    )
+    try:
+        run = run_firmware(
+            _simulated(job.inputs["compile"], job.target),
+            job.target.in_simulator,
+            data,
+            layers=len(model["layers"]),
+            output_bytes=sum(port["bytes"] for port in model["outputs"]),
+            trace=job.config.trace,
+            instruction_limit=limit,
+            timeout=job.config.timeout,
+            progress=job.progress,
+        )
+    except InstructionLimitReached as reached:
+        raise StageError(
+            f"the instruction limit of {limit:,} for one inference was reached: the firmware hangs, or takes more\n"
+            f"in {reached.where}",
+            hint=f"its layers were expected to take {round(expected_instructions(model)):,}; "
+            "`set=stages.simulate.instruction_limit=N` raises the limit, 0 turns it off",
+        ) from None
     counted = job.target.counter != "none"
     counts = {
         "counter": job.target.counter,
@@ -53,6 +67,16 @@ def simulate(job: Job[SimulateConfig]) -> None:
     job.log(f"{runs}, {run.totals[0]:,} instructions in the first")
 
 
+def _simulated(compiled: Path, target: Target) -> Path:
+    """The firmware for the simulator's machine. Raises StageError where it did not fit there."""
+    if target.simulated is None:
+        return compiled / "firmware.elf"
+    if (compiled / "not_simulated.txt").exists():
+        problem = (compiled / "not_simulated.txt").read_text().rstrip()
+        raise StageError(problem, hint="`doit run NAME:compile` makes the firmware for the board")
+    return compiled / "simulated.elf"
+
+
 def describe(inferences: Sequence[Inference]) -> dict[str, Any]:
     """The content of inputs.json: a name for each inference, and its class or null; no classes at all is null."""
     labels = [inference.label for inference in inferences]
@@ -66,4 +90,14 @@ def instruction_limit(configured: int | None, model: Mapping[str, Any]) -> int:
     """The limit for one inference: as configured, or one that no correct firmware reaches."""
     if configured is not None:
         return configured
-    return _INSTRUCTIONS_AT_LEAST + _INSTRUCTIONS_PER_MAC * sum(layer["macs"] for layer in model["layers"])
+    return _INSTRUCTIONS_AT_LEAST + _GENEROUS * round(expected_instructions(model))
+
+
+def expected_instructions(model: Mapping[str, Any]) -> float:
+    """What the layers of model.json are expected to take: what tensorize knows of them, or by their size."""
+    return float(sum(_by_size(layer) if layer["cost"] is None else layer["cost"] for layer in model["layers"]))
+
+
+def _by_size(layer: Mapping[str, Any]) -> float:
+    elements = prod(layer["shape_in"]) + prod(layer["shape_out"])
+    return _INSTRUCTIONS_PER_MAC * layer["macs"] + _INSTRUCTIONS_PER_ELEMENT * elements

@@ -7,7 +7,6 @@ counts instructions.
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.compile.toolchain import WARNINGS, Source, compile_sources, link
+from stages.scratch import temporary_folder
 from stages.simulators.program import run_program
 from stages.targets.runtime import runtime_for
 
@@ -51,8 +51,7 @@ def compile_and_run_c(
     with another status than 0.
     """
     runtime = runtime_for(target)
-    with tempfile.TemporaryDirectory(prefix="firmline-bench-") as name:
-        folder = Path(name)
+    with temporary_folder("bench") as folder:
         (folder / "main.c").write_text(main)
         wanted = [source if isinstance(source, Source) else Source(source) for source in sources]
         board = [Source(path) for path in (*runtime.sources, *runtime.console)]

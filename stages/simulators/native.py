@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.programs import ended_by
 from stages.simulators.program import Finished, run_process
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def run_native(elf: Path, folder: Path, *, timeout: float, watch: Callable[[], N
     if summary is not None:
         raise StageError(_sanitizer_message(summary, finished.output))
     if finished.exit_code < 0:
-        raise StageError(f"the program was ended by {signal.Signals(-finished.exit_code).name}")
+        raise ended_by("the program was", finished.exit_code)
     return finished
 
 

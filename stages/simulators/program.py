@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.programs import cannot_start
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target
@@ -26,13 +27,21 @@ class Finished:
     output: str
 
 
+class InstructionLimitReached(StageError):
+    """A program was stopped at the limit it was given; `where` is the function and source line it was at."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(f"the instruction limit was reached: the firmware hangs, or takes more\nin {where}")
+        self.where = where
+
+
 def run_program(
     elf: Path, target: Target, folder: Path, *, timeout: float = 300, watch: Callable[[], None] = lambda: None
 ) -> Finished:
     """Run `elf` with `folder` as current directory; `watch` is called twice a second while it runs.
 
-    Raises StageError for a trap, a failed sanitizer check or a hang, naming cause, function and source line, and
-    when the program is still running after `timeout` seconds.
+    Raises StageError for a trap or a failed sanitizer check, naming cause, function and source line, and when the
+    program is still running after `timeout` seconds; InstructionLimitReached where it stopped itself.
     """
     match target.simulator.kind:
         case "spike":
@@ -57,12 +66,16 @@ def run_process(
     watch: Callable[[], None],
     environment: Mapping[str, str] | None = None,
 ) -> Finished:
-    """A finished process. Raises StageError when it takes longer than `timeout` seconds; it is killed then."""
+    """A finished process. Raises StageError when it cannot be started, or takes longer than `timeout` seconds; it is
+    killed then."""
     # Output goes to files: a pipe that nobody empties while we watch would stop the program.
     with (folder / ".stdout").open("w+b") as stdout, (folder / ".stderr").open("w+b") as stderr:
-        process = subprocess.Popen(
-            arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
-        )
+        try:
+            process = subprocess.Popen(
+                arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
+            )
+        except OSError as error:
+            raise cannot_start(arguments[0], error) from None
         deadline = time.monotonic() + timeout
         try:
             while True:

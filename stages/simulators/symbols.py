@@ -23,14 +23,14 @@ def place(address: int, elf: Path, target: Target) -> str:
 
 
 def in_memory(address: int, target: Target) -> bool:
-    """Whether the target's memory map has ROM or RAM there."""
-    regions = (target.memory.rom, target.memory.ram) if target.memory is not None else ()
-    return any(region.origin <= address < region.origin + region.length for region in regions)
+    """Whether the target's memory map has memory there."""
+    return target.memory is not None and target.memory.name_of(address) is not None
 
 
 def is_below_stack(address: int, target: Target, slack: int = 4096) -> bool:
-    """Whether the address lies just below RAM: the stack is the lowest part of it, so that is where it overflows."""
-    bottom = target.memory.ram.origin if target.memory is not None else 0
+    """Whether the address lies just below the stack's region: the stack is the lowest part of it, so that is where it
+    overflows."""
+    bottom = target.memory.region_of("stack").origin if target.memory is not None else 0
     return bottom - slack <= address < bottom
 
 

@@ -5,19 +5,27 @@ Recipes go through `pipeline`, which reports mistakes in the file with line and 
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 from stages.base import StageError
+from stages.targets.catalogue import Catalogue
 from stages.targets.spec import Target
 
 PIPELINE = Path(__file__).resolve().parents[2] / "pipeline.yaml"
 
 
-def load_target(name: str, path: Path = PIPELINE) -> Target:
-    """The target `name` of pipeline.yaml. Raises StageError with the list when there is none of that name."""
+@cache
+def load_targets(path: Path = PIPELINE) -> dict[str, Target]:
+    """The cores and boards of pipeline.yaml, by name; the file is read once."""
     import yaml
 
-    targets = yaml.safe_load(path.read_text())["targets"]
+    return Catalogue.model_validate(yaml.safe_load(path.read_text())).targets()
+
+
+def load_target(name: str, path: Path = PIPELINE) -> Target:
+    """The target `name` of pipeline.yaml. Raises StageError with the list when there is none of that name."""
+    targets = load_targets(path)
     if name not in targets:
         raise StageError(f"no target '{name}' in {path.name}", hint=f"there are: {', '.join(targets)}")
-    return Target.model_validate({"name": name, **targets[name]})
+    return targets[name]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from string import Template
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.targets.linker_script import fill
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target
@@ -50,6 +50,7 @@ def runtime_for(target: Target) -> Runtime:
         raise StageError(
             f"target {target.name}: no family '{target.family}' in stages/targets",
             hint=f"there are: {', '.join(folders)}",
+            at=("target",),
         ) from None
     runtime: Runtime = family.runtime(target)
     return runtime
@@ -58,12 +59,6 @@ def runtime_for(target: Target) -> Runtime:
 def linker_script(template: Path, target: Target) -> str:
     """A family's linker script with the target's memory map. Raises StageError when the target declares none."""
     if target.memory is None:
-        raise StageError(f"target {target.name}: family {target.family} needs `memory:` with rom, ram and stack")
-    memory = target.memory
-    return Template(template.read_text()).substitute(
-        rom_origin=hex(memory.rom.origin),
-        rom_length=hex(memory.rom.length),
-        ram_origin=hex(memory.ram.origin),
-        ram_length=hex(memory.ram.length),
-        stack=hex(memory.stack),
-    )
+        message = f"target {target.name}: family {target.family} needs `memory:` with rom, ram and stack"
+        raise StageError(message, at=("target",))
+    return fill(template, target.memory)

@@ -1,60 +1,29 @@
-"""A target as declared in `pipeline.yaml`: an ISA, a toolchain, a memory map and a simulator."""
+"""A target: a core (instruction set, compiler, kernels, how it is counted) with the memory of one board.
+
+`pipeline.yaml` declares cores and boards (stages.targets.catalogue). Each is a target: a core with the memory that its
+simulator's machine has, a board with its own.
+"""
 
 from __future__ import annotations
 
-import re
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import Field, model_validator
 
-_SIZE = re.compile(r"^(\d+)\s*([KMG]?)B?$", re.IGNORECASE)
-_UNIT = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-def parse_size(value: object) -> object:
-    """Bytes from an integer, a hexadecimal string or a string such as `64K`, `4M`, `1G`."""
-    if isinstance(value, str):
-        if value.lower().startswith("0x"):
-            return int(value, 16)
-        match = _SIZE.match(value.strip())
-        if match is None:
-            raise ValueError("a size is a number of bytes, or a number with K, M or G, such as 512K")
-        return int(match[1]) * _UNIT[match[2].upper()]
-    return value
+from stages.strict_model import StrictModel, mistake
+from stages.targets.memory import Memory
 
 
-Size = Annotated[int, BeforeValidator(parse_size), Field(ge=0)]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class Compiler(_Model):
+class Compiler(StrictModel):
     """A GCC: its command, the lowest version, the flags every file gets and the Debian packages that bring it."""
 
     command: str
     minimum: str = "12"
-    flags: tuple[str, ...] = Field(default=(), strict=False)
-    packages: tuple[str, ...] = Field(default=(), strict=False)
+    flags: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
 
 
-class Region(_Model):
-    """A memory region of the linker script, in bytes."""
-
-    origin: Size
-    length: Size
-
-
-class Memory(_Model):
-    """`rom` holds code and weights, `ram` the arena, data and stack. `stack` is the stack's size in bytes."""
-
-    rom: Region
-    ram: Region
-    stack: Size = 16384
-
-
-class Simulator(_Model):
+class Simulator(StrictModel):
     """Which simulator runs the firmware, and as what.
 
     Spike: `isa` is its ISA string, `plugins` its plug-ins. QEMU: `command` is the emulator; `machine` names a whole
@@ -67,27 +36,64 @@ class Simulator(_Model):
     command: str = ""
     machine: str = ""
     cpu: str = ""
-    plugins: tuple[str, ...] = Field(default=(), strict=False)
-    packages: tuple[str, ...] = Field(default=(), strict=False)
+    plugins: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
 
 
-class Target(_Model):
-    """One entry under `targets:`.
+class Core(StrictModel):
+    """One entry under `cores:`.
 
     `extensions` names each instruction-set extension with the exact draft or version, such as `{rvp: 0.9.11}`.
     `kernels` are the folders of `stages/kernels` whose kernels may be chosen. `word_bits` is XLEN / the register
-    width. `memory` is absent on the host, where the operating system provides it.
+    width. `memory` is what the simulator's machine has; it is absent on the host, where the operating system
+    provides it.
     """
 
-    name: str
     family: str
     isa: str
     abi: str = ""
     word_bits: Literal[32, 64]
     fpu: bool = False
     extensions: dict[str, str] = Field(default_factory=dict)
-    kernels: tuple[str, ...] = Field(default=("generic",), strict=False)
+    kernels: tuple[str, ...] = ("generic",)
     compiler: Compiler
     memory: Memory | None = None
     simulator: Simulator
     counter: Literal["minstret", "qemu-plugin", "none"]
+
+    @model_validator(mode="after")
+    def _reachable(self) -> Core:
+        """The core can address its memory."""
+        if self.memory is not None:
+            for name, why in self.memory.beyond(self.word_bits):
+                raise mistake(why, "memory", name, beside=("word_bits",))
+        return self
+
+
+class BoardFacts(StrictModel):
+    """What a target has from its board, for reports: `title` as its maker calls it, `clock` in Hz, `source` of both."""
+
+    title: str
+    clock: int | None = None
+    source: str = ""
+
+
+class Target(Core):
+    """What a recipe's `target` names: a board, or a core by itself.
+
+    name       what the recipe says, the board's or the core's
+    core       the core's name: measured costs are the core's
+    board      what is known of the board, None for a core by itself
+    simulated  the memory map that the simulation is linked for, where the simulator has no machine with the board's
+               own: the board's regions, moved to where the core's machine has memory, and not longer than that
+    """
+
+    name: str
+    core: str
+    board: BoardFacts | None = None
+    simulated: Memory | None = None
+
+    @property
+    def in_simulator(self) -> Target:
+        """The target as it is simulated: with the memory map that the simulator's machine has."""
+        return self if self.simulated is None else self.model_copy(update={"memory": self.simulated, "simulated": None})

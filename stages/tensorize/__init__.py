@@ -7,13 +7,23 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from stages import escape
 from stages.base import Job, Stage, StageConfig, Tool
-from stages.targets.spec import Size, Target
+from stages.targets.memory import Size
+from stages.targets.spec import Target
+from stages.wording import did_you_mean
 
 
-def cost_table(target: str, root: Path) -> Path:
-    """Where the measured costs of a target are, if it has any (stages.tensorize.costs)."""
-    return root / "stages" / "kernels" / "costs" / f"{target}.json"
+def cost_table(core: str, root: Path) -> Path:
+    """Where the measured costs of a core are, if it has any (stages.tensorize.costs), below a project or Firmline."""
+    kernels = root / "stages" / "kernels"
+    return (kernels if kernels.is_dir() else root) / "costs" / f"{core}.json"
+
+
+def _with_operators(schema: dict[str, Any]) -> None:
+    from stages.graph.kinds import kernel_kinds
+
+    schema["anyOf"] = [{"enum": sorted(kernel_kinds()), "type": "string"}, {"type": "null"}]
 
 
 class LayerMatch(StageConfig):
@@ -24,9 +34,9 @@ class LayerMatch(StageConfig):
     shape of the first output.
     """
 
-    op: str | None = None
+    op: str | None = Field(default=None, json_schema_extra=_with_operators)
     name: str | None = None
-    shape: tuple[int, ...] | None = Field(default=None, strict=False)
+    shape: tuple[int, ...] | None = None
 
     @field_validator("op")
     @classmethod
@@ -37,11 +47,8 @@ class LayerMatch(StageConfig):
 
         known = kernel_kinds()
         if op not in known:
-            from difflib import get_close_matches
-
-            close = get_close_matches(op.lower(), sorted(known), 1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(known))}"
-            raise ValueError(f"kernels are for no operator called {op!r}; {hint}")
+            guess = did_you_mean(op.lower(), sorted(known)) or f"; known are {', '.join(sorted(known))}"
+            raise ValueError(f"kernels are for no operator called {escape.quoted(op)}{guess}")
         return op
 
 
@@ -60,7 +67,7 @@ class TensorizeConfig(StageConfig):
     `memory.arena_limit` sets it.
     """
 
-    rules: tuple[TensorizeRule, ...] = Field(default=(), strict=False)
+    rules: tuple[TensorizeRule, ...] = ()
     arena_limit: Size | None = None
 
 
@@ -73,6 +80,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
         "stages/tensorize/*.py",
         "stages/kernels/**/*.py",
         "stages/kernels/**/*.[chS]",  # a measured cost counts only for the kernel code it was measured with
+        "stages/escape.py",
         "stages/graph/*.py",
         # How much scratch a kernel needs, and what shares memory without a larger arena.
         "stages/arena/*.py",
@@ -82,13 +90,13 @@ class TensorizeStage(Stage[TensorizeConfig]):
         "stages/emit/c_expression.py",
         "stages/emit/floats.py",
     )
-    target_fields = ("name", "isa", "word_bits", "fpu", "extensions", "kernels")
+    target_fields = ("core", "isa", "word_bits", "fpu", "extensions", "kernels")
 
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("tvm-ffi", package="apache-tvm-ffi"))
 
     def target_files(self, target: Target, root: Path) -> dict[str, Path]:
-        path = cost_table(target.name, root)
+        path = cost_table(target.core, root)
         return {"costs": path} if path.is_file() else {}
 
     def run(self, job: Job[TensorizeConfig]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
+from stages import escape
 from stages.base import StageError
 from stages.graph import Graph, Layer, LayerView
 from stages.kernels import registry
@@ -84,7 +85,7 @@ def tensorize_graph(
     costs = costs or CostTable()
     bound = None if config.arena_limit is None else ArenaBound(graph, target, config.arena_limit)
     plans: list[LayerPlan] = []
-    made = Tensorized(TensorizePlan(target=target.name, layers=()), graph)
+    made = Tensorized(TensorizePlan(target=target.core, layers=()), graph)
     for layer in graph.layers:
         if progress is not None:
             progress(f"layer {layer.index} {layer.kind}", layer.index / len(graph.layers))
@@ -92,16 +93,16 @@ def tensorize_graph(
         if renames_only(graph, layer):
             plans.append(_plan(layer, kernel="alias", why="input and output share memory"))
         elif layer.op.op == "float":
-            plans.append(_float_layer(layer, float_module, made))
+            plans.append(_float_layer(layer, target, float_module, made))
         else:
             plans.append(_kernel_layer(view, target, chosen, config, costs, made, bound))
     ruled = [
         v for v, plan in zip(map(graph.view, graph.layers), plans, strict=True) if plan.kernel not in ("alias", "tvm")
     ]
-    unused = unused_rules(config.rules, ruled)
+    unused, about_rules = unused_rules(config.rules, ruled)
     limited = () if bound is None else bound.warnings()
-    warnings = (*unused.values(), *limited, *_outdated(plans, chosen, costs, target))
-    made.plan = TensorizePlan(target=target.name, layers=tuple(plans), unused_rules=tuple(unused), warnings=warnings)
+    warnings = (*about_rules, *limited, *_outdated(plans, chosen, costs, target), *_soft_float(plans, target))
+    made.plan = TensorizePlan(target=target.core, layers=tuple(plans), unused_rules=unused, warnings=warnings)
     return made
 
 
@@ -172,7 +173,17 @@ def _outdated(
     if not names:
         return ()
     which = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} changed since measured"
-    return (f"{which}, so costs are estimated: doit calibrate target={target.name}",)
+    return (f"{which}, so costs are estimated: doit calibrate target={target.core}",)
+
+
+def _soft_float(plans: Iterable[LayerPlan], target: Target) -> tuple[str, ...]:
+    """A sentence where float layers run on a core without a floating-point unit: what they will take."""
+    soft = [plan.cost or 0 for plan in plans if plan.kernel == "tvm"]
+    if target.fpu or not soft:
+        return ()
+    layers = "1 float layer" if len(soft) == 1 else f"{len(soft)} float layers"
+    cost = f"{float(f'{sum(soft):.2g}'):,.0f}"
+    return (f"{target.core} has no floating-point unit: {layers} will take some {cost} instructions per inference",)
 
 
 def function_name(layer: Layer) -> str:
@@ -249,11 +260,12 @@ def _kernel_layer(
 def _lowered(view: LayerView, kernel: Kernel, lowering: Lowering, made: Tensorized) -> Step:
     """Schedules the layer's function and keeps it."""
     layer, name = view.layer, function_name(view.layer)
-    made.functions[name] = _named(schedule(lowering, kernel.name, f"{layer.index} ({layer.name})"), name)
+    made.functions[name] = _named(schedule(lowering, kernel.name, f"{layer.index} ({escape.name(layer.name)})"), name)
     return Step(function=name, roles=lowering.roles)
 
 
-def _float_layer(layer: Layer, module: Any, made: Tensorized) -> LayerPlan:
+def _float_layer(layer: Layer, target: Target, module: Any, made: Tensorized) -> LayerPlan:
+    from stages.tensorize.float_cost import float_cost
     from stages.tensorize.float_layer import lower_float
 
     op: Any = layer.op
@@ -263,6 +275,8 @@ def _float_layer(layer: Layer, module: Any, made: Tensorized) -> LayerPlan:
         layer,
         kernel="tvm",
         why="float operator, lowered by TVM",
+        cost=round(float_cost(lowered.functions.values(), target)),
+        cost_source="estimated",
         steps=lowered.steps,
         constants=_keep_constants(layer, lowered.constants, made),
     )
@@ -284,7 +298,7 @@ def _named(func: Any, name: str) -> Any:
 
 def _check_roles(lowering: Lowering, packed: Mapping[str, np.ndarray], kernel: str, layer: Layer) -> None:
     """A kernel's roles must name its buffers, and a constant's buffer must have the packed array's type and size."""
-    where = f"internal error: kernel {kernel}, layer {layer.index} ({layer.name})"
+    where = f"internal error: kernel {kernel}, layer {layer.index} ({escape.name(layer.name)})"
     if len(lowering.roles) != len(lowering.workload.params):
         raise RuntimeError(f"{where}: {len(lowering.workload.params)} parameters, roles {lowering.roles}")
     for buffer, role in zip(lowering.workload.params, lowering.roles, strict=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from stages import escape
 from stages.arena import Buffer, liveness
 from stages.arena.planner import lower_bound
 
@@ -35,7 +36,8 @@ class ArenaBound:
         if kernel.overlays(view):
             self._overlaid |= {view.layer.index}
         if instead:
-            self._dearer.append(f"layer {view.layer.index} ({view.layer.kind} {view.layer.name}): {instead}")
+            called = f"{view.layer.kind} {escape.name(view.layer.name)}"
+            self._dearer.append(f"layer {view.layer.index} ({called}): {instead}")
 
     def warnings(self) -> tuple[str, ...]:
         """A sentence when layers did not get their cheapest kernel because of the bound; it shows the first."""
@@ -64,5 +66,5 @@ def scratch_bytes(view: LayerView, kernel: Kernel, params: Any, target: Target) 
     from stages.tensorize.schedule import schedule
 
     lowering = kernel.lower(view, params, target)
-    scheduled = schedule(lowering, kernel.name, f"{view.layer.index} ({view.layer.name})")
+    scheduled = schedule(lowering, kernel.name, f"{view.layer.index} ({escape.name(view.layer.name)})")
     return sum(scratch_of(to_c({"layer": scheduled}, {"layer": lowering.roles})["layer"]).values())

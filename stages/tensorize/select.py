@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from stages.base import StageError
+from stages import escape
+from stages.base import StageError, blaming
 from stages.tensorize.costs import variant
 from stages.tensorize.plan import Alternative
+from stages.wording import did_you_mean, of_several
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -61,19 +62,26 @@ def matches(match: LayerMatch, view: LayerView) -> bool:
     return match.shape is None or tuple(match.shape) == view.outputs[0].shape
 
 
-def unused_rules(rules: Sequence[TensorizeRule], views: Sequence[LayerView]) -> dict[int, str]:
-    """By number, from 1, the rules that decide for none of the layers, each with the reason in a sentence."""
+def unused_rules(rules: Sequence[TensorizeRule], views: Sequence[LayerView]) -> tuple[tuple[int, ...], list[str]]:
+    """Numbers, from 1, of the rules that decide for none of the layers, and a sentence for all of the same reason."""
     first = {next((n for n, rule in enumerate(rules, 1) if matches(rule.match, view)), 0) for view in views}
-    found = {}
+    unused, shadowed, idle = [], [], []
     for number, rule in enumerate(rules, 1):
         if number in first:
             continue
-        fits = any(matches(rule.match, view) for view in views)
-        why = "decides nothing: an earlier rule matches all of its layers" if fits else "matches no layer"
+        unused.append(number)
         given = rule.match.model_dump(exclude_none=True)
         said = ", ".join(f"{key}: {list(v) if isinstance(v, tuple) else v}" for key, v in given.items())
-        found[number] = f"tensorize rule {number} ({{{said}}} -> {rule.kernel}) {why}"
-    return found
+        fits = any(matches(rule.match, view) for view in views)
+        (shadowed if fits else idle).append(f"{number} ({{{said}}} -> {rule.kernel})")
+    told = []
+    if shadowed:
+        verb, whose = ("decides", "its") if len(shadowed) == 1 else ("decide", "their")
+        which = of_several("tensorize rule", shadowed)
+        told.append(f"{which} {verb} nothing: an earlier rule matches all of {whose} layers")
+    if idle:
+        told.append(f"{of_several('tensorize rule', idle)} {'matches' if len(idle) == 1 else 'match'} no layer")
+    return tuple(unused), told
 
 
 def choose(
@@ -99,15 +107,17 @@ def choose(
     ]
     rule = next((rule for rule in rules if matches(rule.match, view)), None)
     if rule is not None:
-        kernel = known[_forced(rule, view, target, known, reasons)]
-        params = _params(kernel, rule)
+        number = list(rules).index(rule)
+        with blaming("stages", "tensorize", "rules", number, "kernel"):
+            kernel = known[_forced(rule, view, target, known, reasons)]
+            params = _params(kernel, rule, ("stages", "tensorize", "rules", number, "params"))
         allowed = (
             [Offer(kernel, params, costs.price(kernel, view, params, target))]
             if rule.params
             else [offer for offer in offers if offer.kernel is kernel]
         )
         taken, refused = _cheapest(allowed, view, bound)
-        why = f"rule {list(rules).index(rule) + 1} of the recipe"
+        why = f"rule {number + 1} of the recipe"
         if refused:
             why += ", with its cheapest parameters that keep to the arena's limit"
     else:
@@ -141,7 +151,7 @@ def _cheapest(
         refused.append((offer, reason))
     lines = [f"no kernel for layer {_describe(view)} keeps to the recipe's memory.arena_limit"]
     lines += dict.fromkeys(f"{offer.variant}: {reason}" for offer, reason in refused[-3:])
-    raise StageError("\n".join(lines))
+    raise StageError("\n".join(lines), at=("stages", "tensorize", "arena_limit"))
 
 
 def _others(
@@ -163,7 +173,7 @@ def _others(
 
 
 def _nothing_can(view: LayerView, target: Target, reasons: dict[str, str]) -> StageError:
-    lines = [f"no kernel of target {target.name} ({', '.join(target.kernels)}) can compute layer {_describe(view)}"]
+    lines = [f"no kernel of target {target.core} ({', '.join(target.kernels)}) can compute layer {_describe(view)}"]
     lines += [f"{name}: {reason}" for name, reason in list(reasons.items())[:3]]
     return StageError("\n".join(lines))
 
@@ -184,9 +194,9 @@ def _forced(
 ) -> str:
     name = rule.kernel
     if name not in known:
-        close = get_close_matches(name, known, n=1)
-        hint = f"Did you mean {close[0]}?" if close else f"Known: {', '.join(sorted(known))}"
-        raise StageError(f"a tensorize rule names kernel {name}, which target {target.name} does not have", hint=hint)
+        message = f"a tensorize rule names kernel {escape.name(name)}, which target {target.core} does not have"
+        guess = did_you_mean(name, sorted(known))
+        raise StageError(message + guess, hint="" if guess else f"Known: {', '.join(sorted(known))}")
     if name not in reasons:
         can = ", ".join(sorted(known[name].ops))
         raise StageError(f"kernel {name} of a tensorize rule is for {can}, not for layer {_describe(view)}")
@@ -195,7 +205,7 @@ def _forced(
     return name
 
 
-def _params(kernel: Kernel, rule: TensorizeRule) -> Any:
+def _params(kernel: Kernel, rule: TensorizeRule, place: tuple[str | int, ...]) -> Any:
     try:
         return kernel.params.model_validate(rule.params)
     except ValidationError as error:
@@ -205,9 +215,11 @@ def _params(kernel: Kernel, rule: TensorizeRule) -> Any:
         raise StageError(
             f"params of a tensorize rule for {kernel.name}: {where}: {first['msg'].lower()}",
             hint=f"Parameters of {kernel.name}: {allowed}",
+            at=(*place, *first["loc"]),
         ) from None
 
 
 def _describe(view: LayerView) -> str:
     shapes = ", ".join("x".join(str(d) for d in t.shape) for t in view.inputs)
-    return f"{view.layer.index} ({view.layer.kind} {view.layer.name}, input {shapes} {view.inputs[0].dtype})"
+    called = f"{view.layer.kind} {escape.name(view.layer.name)}"
+    return f"{view.layer.index} ({called}, input {shapes} {view.inputs[0].dtype})"

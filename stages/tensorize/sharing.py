@@ -21,7 +21,7 @@ from dataclasses import replace
 from stages.arena import liveness, plan
 from stages.graph import Graph, Layer, place
 from stages.graph.tensor import ITEM_BYTES
-from stages.kernels.generic.movement import SLICES, Copy, copy_of, parts
+from stages.kernels.generic.copies import SLICES, Copy, copy_of, parts
 
 ALIGNMENT, OUTPUT_ALIGNMENT = 16, 64
 """Parts begin at multiples of so many bytes: kernels load whole registers from there. `emit.alignment`, which a recipe

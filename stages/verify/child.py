@@ -1,12 +1,15 @@
 """Judges in a process of its own: on some inputs LiteRT's reference kernels end the process with a failed check.
 
-Known is a SOFTMAX over 512 or more nearly equal values, which it divides by 2^32 and more. The child reads its job as
-JSON from stdin and writes one JSON object per line: {inference} for each it begins, then {result} or {error, hint}.
+Known is a SOFTMAX over 512 or more nearly equal values, which it divides by 2^32 and more. LiteRT says nothing when it
+ends; so where nothing else is left to judge, the operator is found with models of the first operators only. The child
+reads its job as JSON from stdin and writes one JSON object per line: {inference} for each it begins, then {result} or
+{error, hint}.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from stages.base import StageError
+from stages.installation import with_modules
 
-_ROOT = Path(__file__).resolve().parents[2]
-_HINT = "Its kernels cannot compute these inputs; a SOFTMAX over 512 or more nearly equal values is one cause."
+_SOFTMAX = "The reference SOFTMAX cannot sum the exponentials of 512 or more nearly equal values."
 
 
 def judge_in_child(
@@ -40,10 +43,34 @@ def judge_in_child(
         if "error" in last:
             raise StageError(last["error"], hint=last["hint"])
         if "inference" not in last:  # before the first: it is the model that LiteRT cannot bear
-            raise StageError(f"LiteRT ended with {last['signal']}", hint=_HINT)
+            raise _ended(last["signal"], "while it loaded the model", model, emitted, simulated, None)
         without.append(last["inference"])
         if len(without) == len(names):
-            raise StageError(f"LiteRT ended with {last['signal']} on every input, so there is no reference", hint=_HINT)
+            when = "on every input, so there is no reference"
+            raise _ended(last["signal"], when, model, emitted, simulated, without[0])
+
+
+def _ended(
+    signal_name: str, when: str, model: Path, emitted: Path, simulated: Path, inference: int | None
+) -> StageError:
+    """The error for a LiteRT that ended, with the operator in which it does (`inference` None: while it is loaded)."""
+    from stages.models.naming import sides
+    from stages.models.tflite_reader import read
+    from stages.reference.probe import operator_that_ends
+    from stages.verify.records import Records
+
+    data = model.read_bytes()
+    info, inputs = read(data), None
+    if inference is not None:
+        inputs = Records.read(emitted, simulated).inputs.row(inference)
+    operator = operator_that_ends(data, info, inputs)
+    if operator is None:
+        return StageError(f"LiteRT ended with {signal_name} {when}")
+    return StageError(
+        f"LiteRT ended with {signal_name} {when}\n"
+        f"it ends in operator {operator.index} ({operator.op}) {sides(operator, info)}",
+        hint=_SOFTMAX if operator.op == "SOFTMAX" and inference is not None else "",
+    )
 
 
 def _run_child(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str, Any]:
@@ -52,7 +79,12 @@ def _run_child(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str
     with tempfile.TemporaryFile("w+") as complaints:
         command = [sys.executable, "-m", "stages.verify.child"]
         with subprocess.Popen(
-            command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=complaints, text=True
+            command,
+            env=with_modules(dict(os.environ)),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            text=True,
         ) as child:
             assert child.stdin is not None and child.stdout is not None
             json.dump(job, child.stdin)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from stages import escape
 from stages.base import StageError
 from stages.reference.interpreter import Reference
 from stages.verify.compare import Difference, difference
@@ -151,7 +152,8 @@ def _error(work: _Judge, checked: int) -> StageError:
     found, layer = wrong.found, {}
     if wrong.port.layer >= 0:
         layer = next((entry for entry in records.layers if entry["index"] == wrong.port.layer), {})
-    where = f"layer {wrong.port.layer} ({layer['op']}) {wrong.port.name!r}" if layer else f"output {wrong.port.name!r}"
+    called = escape.quoted(wrong.port.name)
+    where = f"layer {wrong.port.layer} ({layer['op']}) {called}" if layer else f"output {called}"
     total = f"{work.wrong_values} of {checked} output values differ from LiteRT {version()} BUILTIN_REF"
     if not work.wrong_values:
         total = f"outputs equal LiteRT {version()} BUILTIN_REF, but a layer does not"

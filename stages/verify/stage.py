@@ -28,8 +28,13 @@ class Verify(Stage[VerifyConfig]):
     config: ClassVar[type[StageConfig]] = VerifyConfig
     consumes: ClassVar[tuple[str, ...]] = ("import", "emit", "simulate")
     sources: ClassVar[tuple[str, ...]] = (
+        "stages/escape.py",
         "stages/verify/*.py",
         "stages/reference/*.py",
+        "stages/models/dataflow.py",
+        "stages/models/flatbuffer.py",
+        "stages/models/naming.py",
+        "stages/models/operator_options.py",
         "stages/models/tflite_reader.py",
         "stages/base.py",
     )

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from stages.compile.toolchain import Source
 from stages.simulators.bench import compile_and_run_c
+from stages.targets.load import load_target
 from stages.targets.runtime import HARNESS
 from stages.targets.spec import Target
 
@@ -31,8 +31,7 @@ class Inference:
 
 def target_named(name: str) -> Target:
     """A target of the project's pipeline.yaml."""
-    entries = yaml.safe_load((ROOT / "pipeline.yaml").read_text())["targets"]
-    return Target(name=name, **entries[name])
+    return load_target(name)
 
 
 def run_emitted(

@@ -89,7 +89,14 @@ def write_tiny_model(
         f"#include <stdint.h>\nextern const int8_t model_weights[16];\nconst int8_t model_weights[16] = {{{values}}};\n"
     )
     port = {"dtype": "int8", "shape": [1, SIZE], "bytes": SIZE, "scale": 1.0, "zero_point": 0}
-    layer = {"macs": SIZE, "shape_in": [1, SIZE], "shape_out": [1, SIZE], "kernel": "generic", "layout": ""}
+    layer = {
+        "macs": SIZE,
+        "cost": None,
+        "shape_in": [1, SIZE],
+        "shape_out": [1, SIZE],
+        "kernel": "generic",
+        "layout": "",
+    }
     return {
         "name": "tiny",
         "arena_bytes": arena,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 # What the script itself calls.
-REAL = ("bash", "env", "cat", "cut", "dirname", "rm", "sha256sum")
+REAL = ("bash", "env", "cat", "cp", "cut", "dirname", "rm", "sha256sum")
 # The Debian package of each tool, C libraries apart.
 PACKAGES = {
     "gcc": "gcc",
@@ -158,6 +159,40 @@ def test_changed_lock_file_installs_into_the_same_environment(machine: Machine) 
     assert machine.calls() == []
 
 
+def test_two_at_once_install_one_after_the_other(machine: Machine) -> None:
+    found = shutil.which("flock")
+    assert found is not None
+    (machine.bin / "flock").symlink_to(found)
+    with (machine.project / "bootstrap").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        command = [str(machine.project / "bootstrap"), "env"]
+        waiting = subprocess.Popen(
+            command, env={"PATH": str(machine.bin)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert waiting.stderr is not None
+        assert waiting.stderr.readline() == "bootstrap: another bootstrap of this project is at work; waiting for it\n"
+        assert machine.calls() == []
+    assert waiting.communicate()[0].count("VIRTUAL_ENV=") == 1
+    assert machine.calls() == ENVIRONMENT_MADE
+    assert machine.bootstrap().stderr.startswith("bootstrap: ready.")
+    assert machine.calls() == []
+
+
+def test_the_command_of_the_environment_is_the_projects(machine: Machine) -> None:
+    assert machine.bootstrap().returncode == 0
+    command = machine.project / ".venv/bin/doit"
+    command.write_text("#!/bin/sh\necho as pip makes it\n")
+    command.chmod(0o755)
+    (machine.project / "requirements-lock.txt").write_text("numpy==3\n")
+    assert machine.bootstrap().returncode == 0
+    machine.calls()
+    assert machine.bootstrap("doit", "list", "a b").returncode == 0
+    assert machine.calls() == ["python -P -m pipeline list a b"]
+    assert "--block-signal=INT" in command.read_text()
+    assert machine.bootstrap("firmline", "list").returncode == 0
+    assert machine.calls() == ["python -P -m pipeline list"]
+
+
 def test_moved_project_gets_a_new_environment(machine: Machine) -> None:
     machine.bootstrap()
     machine.calls()
@@ -178,6 +213,17 @@ def test_environment_whose_python_is_gone_is_made_anew(machine: Machine) -> None
     (machine.project / ".venv/bin/python").symlink_to("/no/such/python")
     assert machine.bootstrap().returncode == 0
     assert machine.calls() == ENVIRONMENT_MADE
+
+
+def test_an_activated_environment_hides_no_python(machine: Machine) -> None:
+    """After `source .venv/bin/activate` and a new lock file."""
+    machine.bootstrap()
+    machine.calls()
+    shutil.copy(machine.project / ".venv/bin/python", machine.project / ".venv/bin/python3")
+    (machine.project / "requirements-lock.txt").write_text("numpy==3\n")
+    done = machine.bootstrap(PATH=f"{machine.project}/.venv/bin:{machine.bin}")
+    assert done.returncode == 0, done.stderr
+    assert machine.calls() == ["pip install", SPIKE_BUILT]
 
 
 @pytest.mark.parametrize("tool", PACKAGES)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.arm_dsp.base import ArmDspKernel, clamp_fields
-from stages.kernels.generic.base import not_eight_bit
+from stages.kernels.eight_bit import not_eight_bit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from stages.kernels.arm_dsp.base import ArmDspKernel, arithmetic, clamp_fields
-from stages.kernels.eight_bit import INT8_OFFSET, why_not_types
-from stages.kernels.generic.base import MAX_DEPTH
+from stages.kernels.eight_bit import INT8_OFFSET, weight_rows, why_not_sums, why_not_types
 from stages.kernels.kernel import KernelParams
 
 if TYPE_CHECKING:
@@ -52,7 +51,8 @@ class Conv2d(ArmDspKernel):
     params = GemmParams
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_types(view) or _why_not_shape(view) or _why_not_arithmetic(view)
+        shape = why_not_types(view) or _why_not_shape(view)
+        return shape or why_not_sums(matrix(view)[1], lambda: layer_arithmetic(view))
 
     def overlays(self, view: LayerView) -> bool:
         """A panel holds all that its pixels' results depend on, and these take the place of what was read."""
@@ -128,24 +128,11 @@ def _why_not_shape(view: LayerView) -> str:
     return ""
 
 
-def _why_not_arithmetic(view: LayerView) -> str:
-    depth = matrix(view)[1]
-    if depth > MAX_DEPTH:
-        return f"a sum has {depth} products; int32 holds {MAX_DEPTH}"
-    try:
-        layer_arithmetic(view)
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
 def layer_arithmetic(view: LayerView) -> Arithmetic:
     """The layer's constants with weights as [channels, (ky, kx, input channel)]."""
     import numpy as np
 
-    op, weights = view.op, view.constant("weights").astype(np.int64)
-    to_ohwi = {"OHWI": (0, 1, 2, 3), "HWIO": (3, 0, 1, 2), "OIHW": (0, 2, 3, 1)}[op.kernel_layout]
-    return arithmetic(view, weights.transpose(to_ohwi).reshape(op.out_channels, -1), long=True)
+    return arithmetic(view, weight_rows(view, view.constant("weights").astype(np.int64)), long=True)
 
 
 def layer_form(view: LayerView) -> Packing:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.arm_dsp.base import ArmDspKernel, arithmetic, clamp_fields
-from stages.kernels.eight_bit import INT8_OFFSET, why_not_types
+from stages.kernels.eight_bit import INT8_OFFSET, weight_rows, why_not_sums, why_not_types
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +36,7 @@ class _Planes(ArmDspKernel):
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_types(view) or _why_not_arithmetic(view) or self.why_not_shape(view)
+        return why_not_types(view) or self.why_not_shape(view) or _why_not_arithmetic(view)
 
     @abstractmethod
     def why_not_shape(self, view: LayerView) -> str:
@@ -129,20 +130,14 @@ class DepthwiseConv2dAny(_Planes):
 def _why_not_arithmetic(view: LayerView) -> str:
     if view.op.rounding != "double":
         return "rounds once"
-    try:
-        layer_arithmetic(view)
-    except ValueError as error:
-        return str(error)
-    return ""
+    return why_not_sums(prod(view.op.kernel), lambda: layer_arithmetic(view))
 
 
 def layer_arithmetic(view: LayerView) -> Arithmetic:
     """The layer's constants with weights as [channels, (ky, kx)]."""
     import numpy as np
 
-    op, weights = view.op, view.constant("weights").astype(np.int64)
-    taps = weights.reshape(-1, op.out_channels).T if op.kernel_layout == "HWC" else weights.reshape(op.out_channels, -1)
-    return arithmetic(view, taps, long=True)
+    return arithmetic(view, weight_rows(view, view.constant("weights").astype(np.int64)), long=True)
 
 
 def centred_taps(view: LayerView) -> NDArray[np.int64]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.arm_dsp.base import ArmDspKernel, arithmetic, clamp_fields
-from stages.kernels.eight_bit import why_not_types
-from stages.kernels.generic.base import MAX_DEPTH
+from stages.kernels.eight_bit import weight_rows, why_not_sums, why_not_types, why_not_weights_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +35,8 @@ class FullyConnected(ArmDspKernel):
     headers: ClassVar[tuple[str, ...]] = ("dot.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_types(view) or _why_not_shape(view) or _why_not_arithmetic(view)
+        shape = why_not_types(view) or why_not_weights_order(view)
+        return shape or why_not_sums(view.op.depth, lambda: layer_arithmetic(view))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -70,28 +70,11 @@ class FullyConnected(ArmDspKernel):
         return float(op.batch * (pairs * (fours(view) * four + 10) + blocks * (fours(view) * 3.2 + 20) + copied + 70))
 
 
-def _why_not_shape(view: LayerView) -> str:
-    for tensor in (view.inputs[0], view.outputs[0]):
-        if tensor.layout == "NCHW" and tensor.shape[3] > 1 and tensor.shape[1] * tensor.shape[2] > 1:
-            return "an NCHW input or output is in another order than the weights"
-    return ""
-
-
-def _why_not_arithmetic(view: LayerView) -> str:
-    if view.op.depth > MAX_DEPTH:
-        return f"a sum has {view.op.depth} products; int32 holds {MAX_DEPTH}"
-    try:
-        layer_arithmetic(view)
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
 def layer_arithmetic(view: LayerView) -> Arithmetic:
     """The layer's constants with weights as [units, depth]."""
     import numpy as np
 
-    return arithmetic(view, view.constant("weights").astype(np.int64).reshape(view.op.units, view.op.depth))
+    return arithmetic(view, weight_rows(view, view.constant("weights").astype(np.int64)))
 
 
 def layer_form(view: LayerView) -> Packing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.arm_dsp.base import ArmDspKernel
-from stages.kernels.generic.base import not_eight_bit
+from stages.kernels.eight_bit import not_eight_bit
 from stages.kernels.kernel import Lowering
 
 if TYPE_CHECKING:

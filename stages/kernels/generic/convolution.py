@@ -7,19 +7,26 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from stages.kernels.generic.base import MAX_DEPTH, GenericKernel, bad_weights, not_eight_bit
-from stages.kernels.generic.parameters import epilogue, parameters, taps
-from stages.kernels.kernel import KernelParams, Lowering
+from stages.kernels.eight_bit import (
+    INT8_OFFSET,
+    too_deep,
+    weight_rows,
+    why_not_types,
+    why_not_weights_order,
+)
+from stages.kernels.generic.parameters import EPILOGUE, TAPS, Structure, epilogue, taps
+from stages.kernels.kernel import Kernel, KernelParams, Lowering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy as np
 
-    from stages.graph import LayerView, Tensor
+    from stages.graph import LayerView
     from stages.targets.spec import Target
 
-_INT8_OFFSET = {"int8": 0, "uint8": 128}
+GEMM = Structure("fl_gemm", ("x_row", "y_row", "y_column", "weight_zero_point", *EPILOGUE))
+IM2COL = Structure("fl_im2col", ("height", "width", "channels", "pixel", *TAPS, "out_width", "fill", "flip"))
 
 
 class ConvParams(KernelParams):
@@ -28,7 +35,7 @@ class ConvParams(KernelParams):
     pixels: int = Field(default=0, ge=0, le=64)
 
 
-class Conv2d(GenericKernel):
+class Conv2d(Kernel):
     """Convolution as im2col and a 2x8 blocked matrix product; a pointwise int8 NHWC layer reads its input in place.
 
     Input and output may each be NHWC or NCHW. uint8 inputs become int8 while they are gathered.
@@ -37,12 +44,11 @@ class Conv2d(GenericKernel):
     name = "generic.conv2d"
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("gemm.c", "im2col.c")
+    headers: ClassVar[tuple[str, ...]] = ("gemm.h", "im2col.h")
     params = ConvParams
 
     def why_not(self, view: LayerView, target: Target) -> str:
-        depth = window_depth(view)
-        too_deep = f"a window has {depth} elements; int32 sums hold {MAX_DEPTH}" if depth > MAX_DEPTH else ""
-        return not_eight_bit(view) or bad_weights(view) or too_deep
+        return why_not_types(view) or too_deep(window_depth(view))
 
     def pack(self, view: LayerView, params: ConvParams) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -51,18 +57,17 @@ class Conv2d(GenericKernel):
 
         op, x = view.op, view.inputs[0]
         weights, weight_zero_point = packing.signed_weights(view)
-        to_ohwi = {"OHWI": (0, 1, 2, 3), "HWIO": (3, 0, 1, 2), "OIHW": (0, 2, 3, 1)}[op.kernel_layout]
-        ohwi = weights.transpose(to_ohwi)
-        gathered = ohwi.transpose(0, 3, 1, 2) if x.layout == "NCHW" else ohwi
-        flat = np.ascontiguousarray(gathered).reshape(op.out_channels, -1)
-        zero_point = op.input_zero_point - _INT8_OFFSET[x.dtype]
+        flat = weight_rows(view, weights)
+        if x.layout == "NCHW":  # a window is gathered plane by plane
+            flat = flat.reshape(op.out_channels, *op.kernel, -1).transpose(0, 3, 1, 2).reshape(op.out_channels, -1)
+        zero_point = op.input_zero_point - INT8_OFFSET[x.dtype]
         constants = {
             "weights": np.stack([packing.panels(group) for group in np.split(flat, op.groups)]),
             "channels": packing.channels(view, flat, weight_zero_point, zero_point).reshape(op.groups, -1, 3),
-            "gemm": parameters("fl_gemm", gemm_fields(view, weight_zero_point)),
+            "gemm": GEMM.of(gemm_fields(view, weight_zero_point)),
         }
         if not reads_in_place(view):
-            constants["im2col"] = parameters("fl_im2col", im2col_fields(view))
+            constants["im2col"] = IM2COL.of(im2col_fields(view))
         return constants
 
     def lower(self, view: LayerView, params: ConvParams, target: Target) -> Lowering:
@@ -77,35 +82,32 @@ class Conv2d(GenericKernel):
         return out.elements * (_product(target) * depth + _output(target)) + 1.5 * gathered
 
 
-class FullyConnected(GenericKernel):
+class FullyConnected(Kernel):
     """Rows of x times rows of w, two by eight at once. uint8 inputs become int8 in a scratch row first."""
 
     name = "generic.fully_connected"
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
     sources = ("gemm.c", "im2col.c")
+    headers: ClassVar[tuple[str, ...]] = ("gemm.h", "im2col.h")
 
     def why_not(self, view: LayerView, target: Target) -> str:
-        x, y = view.inputs[0], view.outputs[0]
-        if any(_is_interleaved_planes(tensor) for tensor in (x, y)):
-            return "an NCHW input or output is in another order than the weights"
-        too_deep = f"{view.op.depth} inputs; int32 sums hold {MAX_DEPTH}" if view.op.depth > MAX_DEPTH else ""
-        return not_eight_bit(view) or bad_weights(view) or too_deep
+        return why_not_weights_order(view) or why_not_types(view) or too_deep(view.op.depth)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         from stages.kernels.generic import packing
 
         op, x = view.op, view.inputs[0]
         weights, weight_zero_point = packing.signed_weights(view)
-        weights = weights.reshape(op.units, op.depth)
-        zero_point = op.input_zero_point - _INT8_OFFSET[x.dtype]
+        weights = weight_rows(view, weights)
+        zero_point = op.input_zero_point - INT8_OFFSET[x.dtype]
         fields = {"x_row": op.depth, "y_row": op.units, "y_column": 1, "weight_zero_point": weight_zero_point}
         constants = {
             "weights": packing.panels(weights),
             "channels": packing.channels(view, weights, weight_zero_point, zero_point),
-            "gemm": parameters("fl_gemm", fields | epilogue(op, op.rounding)),
+            "gemm": GEMM.of(fields | epilogue(op, op.rounding)),
         }
         if x.dtype == "uint8":
-            constants["im2col"] = parameters("fl_im2col", row_fields(view))
+            constants["im2col"] = IM2COL.of(row_fields(view))
         return constants
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -172,8 +174,8 @@ def im2col_fields(view: LayerView) -> dict[str, int]:
         "pixel": 1 if x.layout == "NCHW" else op.in_channels,
         **taps(op),
         "out_width": out.shape[2],
-        "fill": op.input_zero_point - _INT8_OFFSET[x.dtype],
-        "flip": _INT8_OFFSET[x.dtype],
+        "fill": op.input_zero_point - INT8_OFFSET[x.dtype],
+        "flip": INT8_OFFSET[x.dtype],
     }
 
 
@@ -181,9 +183,4 @@ def row_fields(view: LayerView) -> dict[str, int]:
     """A row of a fully connected layer as an image of one pixel, to make it int8."""
     ones = ("height", "width", "kernel_height", "kernel_width", "stride_y", "stride_x", "dilation_y", "dilation_x")
     fields = {**dict.fromkeys(ones, 1), "channels": view.op.depth, "pixel": view.op.depth, "out_width": 1}
-    return fields | {"top": 0, "left": 0, "fill": 0, "flip": _INT8_OFFSET[view.inputs[0].dtype]}
-
-
-def _is_interleaved_planes(tensor: Tensor) -> bool:
-    """Whether an NCHW tensor's bytes are in another order than the same tensor's in NHWC."""
-    return tensor.layout == "NCHW" and tensor.shape[3] > 1 and tensor.shape[1] * tensor.shape[2] > 1
+    return fields | {"top": 0, "left": 0, "fill": 0, "flip": INT8_OFFSET[view.inputs[0].dtype]}

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.generic.convolution import im2col_fields, reads_in_place, row_fields, window_depth
+from stages.kernels.generic.convolution import GEMM, IM2COL, im2col_fields, reads_in_place, row_fields, window_depth
 from stages.kernels.generic.packing import PANEL, signed_weights
-from stages.kernels.generic.parameters import FIELDS
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.kernels.tir.fixed_point import clamp, requantize, select, widen
 from stages.kernels.tir.window import inside, tap
@@ -60,7 +59,7 @@ def product(
         Operand("w", (columns * depth,), "int8"),
         Operand("channels", (columns, 3), "int32"),
         Operand("y", (columns, rows) if planar else (rows, columns), dtype, "w"),
-        Operand("gemm", (len(FIELDS["fl_gemm"]),), "int32"),
+        Operand("gemm", GEMM.shape, "int32"),
         accumulator(),
     )
     return Block(
@@ -96,7 +95,7 @@ def gather(name: str, rows: int, geometry: dict[str, int], dtype: str, planar: b
     operands = (
         Operand("x", (channels, height, width) if planar else (height, width, channels), dtype),
         Operand("first", (1,), "int32"),
-        Operand("im2col", (len(FIELDS["fl_im2col"]),), "int32"),
+        Operand("im2col", IM2COL.shape, "int32"),
         Operand("patch", (rows, depth), "int8", "w"),
     )
     function = "fl_im2col_nchw" if planar else "fl_im2col_nhwc"
@@ -116,8 +115,8 @@ def conv2d(view: LayerView, tile: int) -> Lowering:
         image = f.input(0, x_shape, x.dtype)
         weights = f.constant("weights", (groups, columns * depth), "int8")
         channels = f.constant("channels", (groups, columns, 3), "int32")
-        gemm = f.constant("gemm", (len(FIELDS["fl_gemm"]),), "int32")
-        im2col = None if in_place else f.constant("im2col", (len(FIELDS["fl_im2col"]),), "int32")
+        gemm = f.constant("gemm", GEMM.shape, "int32")
+        im2col = None if in_place else f.constant("im2col", IM2COL.shape, "int32")
         out = f.output(0, (batch, op.out_channels, pixels) if planar_out else (batch, pixels, op.out_channels), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         first = None if in_place else f.scratch("first", (1,), "int32")
@@ -158,8 +157,8 @@ def fully_connected(view: LayerView) -> Lowering:
         inputs = f.input(0, (op.batch, 1, 1, op.depth) if copied else (op.batch, op.depth), x.dtype)
         weights = f.constant("weights", (op.units * op.depth,), "int8")
         channels = f.constant("channels", (op.units, 3), "int32")
-        gemm = f.constant("gemm", (len(FIELDS["fl_gemm"]),), "int32")
-        im2col = f.constant("im2col", (len(FIELDS["fl_im2col"]),), "int32") if copied else None
+        gemm = f.constant("gemm", GEMM.shape, "int32")
+        im2col = f.constant("im2col", IM2COL.shape, "int32") if copied else None
         out = f.output(0, (op.batch, op.units), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         first = f.scratch("first", (1,), "int32") if copied else None

@@ -1,8 +1,9 @@
 /* Copies of rows by whole words, independent of how the C library's memcpy was built (some copy byte by byte). */
-#ifndef FIRMLINE_COPY_H
-#define FIRMLINE_COPY_H
+#ifndef FIRMLINE_GENERIC_COPY_H
+#define FIRMLINE_GENERIC_COPY_H
 
 #include <stdint.h>
+#include <string.h> /* of layers that copy runs of bytes */
 
 /* `rows` rows of `words` words; each begins `to_step` (from_step) bytes after the one before. Addresses and steps are
  * multiples of the word. */

@@ -4,16 +4,11 @@
  * compute four neighbours at once, along the direction in which they share work: channels of a pixel, or pixels of a
  * row.
  */
-#include "generic.h"
+#include "depthwise.h"
+
+#include "channels.h"
+#include "elements.h"
 #include "requantize.h"
-
-/* `is_unsigned` is a literal at every call, so that each data type gets its own loop. */
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE int32_t load(const uint8_t *x, int is_unsigned)
-{
-    return is_unsigned ? *x : (int8_t)*x;
-}
 
 /* An output byte from the sum of products. */
 static uint8_t finish(int32_t sum, const int32_t *channel, const struct fl_depthwise *v)

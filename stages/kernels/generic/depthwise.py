@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.generic.base import GenericKernel, bad_weights, not_eight_bit
-from stages.kernels.generic.parameters import epilogue, parameters, taps
-from stages.kernels.kernel import Lowering
+from stages.kernels.eight_bit import too_deep, weight_rows, why_not_centred_types
+from stages.kernels.generic.parameters import EPILOGUE, TAPS, Structure, epilogue, taps
+from stages.kernels.kernel import Kernel, Lowering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,15 +18,27 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 
-class DepthwiseConv2d(GenericKernel):
+DEPTHWISE = Structure(
+    "fl_depthwise",
+    (
+        *("height", "width", "out_height", "out_width", "channels", "multiplier"),
+        *TAPS,
+        *("y_pixel", "y_channel", "input_zero_point", "weight_zero_point"),
+        *EPILOGUE,
+    ),
+)
+
+
+class DepthwiseConv2d(Kernel):
     """An NHWC input is computed pixel by pixel, an NCHW one plane by plane; the output may have either layout."""
 
     name = "generic.depthwise_conv2d"
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     sources = ("depthwise.c",)
+    headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
 
     def why_not(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view) or bad_weights(view)
+        return why_not_centred_types(view) or too_deep(prod(view.op.kernel))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -35,15 +47,12 @@ class DepthwiseConv2d(GenericKernel):
 
         op = view.op
         weights, weight_zero_point = packing.signed_weights(view)
-        if op.kernel_layout == "HWC":
-            by_channel = weights.reshape(*op.kernel, op.out_channels).transpose(2, 0, 1)
-        else:
-            by_channel = weights.reshape(op.out_channels, *op.kernel)
+        by_channel = weight_rows(view, weights).reshape(op.out_channels, *op.kernel)
         planar = view.inputs[0].layout == "NCHW"
         return {
             "weights": np.ascontiguousarray(by_channel if planar else by_channel.transpose(1, 2, 0)),
             "channels": packing.channels(view, by_channel, weight_zero_point, op.input_zero_point),
-            "depthwise": parameters("fl_depthwise", depthwise_fields(view, weight_zero_point)),
+            "depthwise": DEPTHWISE.of(depthwise_fields(view, weight_zero_point)),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.generic.base import SUFFIX
+from stages.kernels.eight_bit import SUFFIX
+from stages.kernels.generic.depthwise import DEPTHWISE
 from stages.kernels.generic.packing import signed_weights
-from stages.kernels.generic.parameters import FIELDS
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import clamp, requantize, select, widen
 from stages.kernels.tir.window import inside, tap
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
 
-_PARAMETERS = Operand("depthwise", (len(FIELDS["fl_depthwise"]),), "int32")
+_PARAMETERS = Operand("depthwise", DEPTHWISE.shape, "int32")
 
 
 def depthwise_conv2d(view: LayerView) -> Lowering:

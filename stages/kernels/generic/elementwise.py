@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.generic.base import GenericKernel, not_eight_bit
-from stages.kernels.generic.parameters import epilogue, parameters
-from stages.kernels.kernel import Lowering
+from stages.kernels.eight_bit import not_eight_bit
+from stages.kernels.generic.parameters import EPILOGUE, Structure, epilogue
+from stages.kernels.kernel import Kernel, Lowering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,12 +17,25 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 
-class Add(GenericKernel):
+ADD = Structure(
+    "fl_add",
+    (
+        *("zero_point0", "zero_point1", "left_shift", "multiplier0", "shift0", "multiplier1", "shift1", "sign"),
+        *("multiplier", "shift"),
+        *EPILOGUE,
+    ),
+)
+MUL = Structure("fl_mul", ("zero_point0", "zero_point1", "multiplier", "shift", *EPILOGUE))
+REQUANTIZE = Structure("fl_requantize", ("input_zero_point", "multiplier", "shift", *EPILOGUE))
+
+
+class Add(Kernel):
     """Runs of elements of the output; an input steps along, or repeats one value."""
 
     name = "generic.add"
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
-    sources = ("elementwise.c",)
+    sources = ("add.c",)
+    headers: ClassVar[tuple[str, ...]] = ("add.h",)
     in_place = True
 
     def why_not(self, view: LayerView, target: Target) -> str:
@@ -42,7 +55,7 @@ class Add(GenericKernel):
             "multiplier": op.output_multiplier,
             "shift": op.output_shift,
         }
-        return {"add": parameters("fl_add", fields | epilogue(op, op.rounding))}
+        return {"add": ADD.of(fields | epilogue(op, op.rounding))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.elementwise_tir import add
@@ -54,12 +67,13 @@ class Add(GenericKernel):
         return 55.0 * view.outputs[0].elements
 
 
-class Mul(GenericKernel):
+class Mul(Kernel):
     """Runs of elements of the output; an input steps along, or repeats one value."""
 
     name = "generic.mul"
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
-    sources = ("elementwise.c",)
+    sources = ("mul.c",)
+    headers: ClassVar[tuple[str, ...]] = ("mul.h",)
     in_place = True
 
     def why_not(self, view: LayerView, target: Target) -> str:
@@ -73,7 +87,7 @@ class Mul(GenericKernel):
             "multiplier": op.output_multiplier,
             "shift": op.output_shift,
         }
-        return {"mul": parameters("fl_mul", fields | epilogue(op, op.rounding))}
+        return {"mul": MUL.of(fields | epilogue(op, op.rounding))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.elementwise_tir import mul
@@ -85,7 +99,7 @@ class Mul(GenericKernel):
         return 27.0 * view.outputs[0].elements
 
 
-class Table(GenericKernel):
+class Table(Kernel):
     """One table look-up for each element; the input and the output may be of either 8-bit type."""
 
     name = "generic.table"
@@ -113,12 +127,13 @@ class Table(GenericKernel):
         return 7.0 * view.outputs[0].elements
 
 
-class Requantize(GenericKernel):
+class Requantize(Kernel):
     """QUANTIZE between 8-bit types."""
 
     name = "generic.requantize"
     ops: ClassVar[frozenset[str]] = frozenset({"requantize"})
-    sources = ("requantize.c",)
+    sources = ("requantize_elements.c",)
+    headers: ClassVar[tuple[str, ...]] = ("requantize_elements.h",)
     in_place = True
 
     def why_not(self, view: LayerView, target: Target) -> str:
@@ -127,7 +142,7 @@ class Requantize(GenericKernel):
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         op = view.op
         fields = {"input_zero_point": op.input_zero_point, "multiplier": op.multiplier, "shift": op.shift}
-        return {"requantize": parameters("fl_requantize", fields | epilogue(op, op.rounding))}
+        return {"requantize": REQUANTIZE.of(fields | epilogue(op, op.rounding))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.elementwise_tir import requantize_layer
@@ -139,12 +154,13 @@ class Requantize(GenericKernel):
         return 25.0 * view.outputs[0].elements
 
 
-class Quantize(GenericKernel):
+class Quantize(Kernel):
     """float32 to an 8-bit type, at a model's edge."""
 
     name = "generic.quantize"
     ops: ClassVar[frozenset[str]] = frozenset({"quantize"})
-    sources = ("requantize.c",)
+    sources = ("quantize.c",)
+    headers: ClassVar[tuple[str, ...]] = ("quantize.h",)
 
     def why_not(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]
@@ -161,12 +177,13 @@ class Quantize(GenericKernel):
         return (20.0 if target.fpu else 300.0) * view.outputs[0].elements
 
 
-class Dequantize(GenericKernel):
+class Dequantize(Kernel):
     """An 8-bit type to float32, at a model's edge."""
 
     name = "generic.dequantize"
     ops: ClassVar[frozenset[str]] = frozenset({"dequantize"})
-    sources = ("requantize.c",)
+    sources = ("dequantize.c",)
+    headers: ClassVar[tuple[str, ...]] = ("dequantize.h",)
 
     def why_not(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.generic.base import SUFFIX
-from stages.kernels.generic.parameters import FIELDS
+from stages.kernels.eight_bit import SUFFIX
+from stages.kernels.generic.elementwise import ADD, MUL, REQUANTIZE
 from stages.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.kernels.tir.fixed_point import clamp, requantize, widen
 from stages.kernels.tir.strides import broadcast_strides, logical_strides, offset, walk
@@ -30,7 +30,7 @@ def add(view: LayerView) -> Lowering:
         total = scaled[0] + scaled[1] if op.op == "add" else scaled[0] - scaled[1]
         return _clamped(view, requantize(total, op.output_multiplier, op.output_shift, op.rounding))
 
-    return _layer(view, f"fl_add_{SUFFIX[view.inputs[0].dtype]}", value, {"add": _fields("fl_add")})
+    return _layer(view, f"fl_add_{SUFFIX[view.inputs[0].dtype]}", value, {"add": Operand("add", ADD.shape, "int32")})
 
 
 def mul(view: LayerView) -> Lowering:
@@ -40,7 +40,7 @@ def mul(view: LayerView) -> Lowering:
         product = (widen(x[0]) - op.zero_points[0]) * (widen(x[1]) - op.zero_points[1])
         return _clamped(view, requantize(product, op.output_multiplier, op.output_shift, op.rounding))
 
-    return _layer(view, f"fl_mul_{SUFFIX[view.inputs[0].dtype]}", value, {"mul": _fields("fl_mul")})
+    return _layer(view, f"fl_mul_{SUFFIX[view.inputs[0].dtype]}", value, {"mul": Operand("mul", MUL.shape, "int32")})
 
 
 def table(view: LayerView) -> Lowering:
@@ -59,7 +59,7 @@ def requantize_layer(view: LayerView) -> Lowering:
         return _clamped(view, requantize(widen(x[0]) - op.input_zero_point, op.multiplier, op.shift, op.rounding))
 
     function = f"fl_requantize_{SUFFIX[view.inputs[0].dtype]}"
-    return _layer(view, function, value, {"requantize": _fields("fl_requantize")})
+    return _layer(view, function, value, {"requantize": Operand("requantize", REQUANTIZE.shape, "int32")})
 
 
 def quantize(view: LayerView) -> Lowering:
@@ -88,10 +88,6 @@ def dequantize(view: LayerView) -> Lowering:
 
     function = f"fl_dequantize_{SUFFIX[view.inputs[0].dtype]}"
     return _layer(view, function, value, {}, [scale, op.input_zero_point])
-
-
-def _fields(structure: str) -> Operand:
-    return Operand(structure.removeprefix("fl_"), (len(FIELDS[structure]),), "int32")
 
 
 def _clamped(view: LayerView, scaled: Any) -> Any:

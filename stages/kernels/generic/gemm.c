@@ -6,7 +6,9 @@
  *      w0[0] w1[0] ... w7[0]  w0[1] w1[1] ... w7[1]  ...      w8[0] w8[1] ...  w9[0] w9[1] ...
  *      |--------------------- a panel ------------------|      |---- rows left over -----|
  */
-#include "generic.h"
+#include "gemm.h"
+
+#include "channels.h"
 #include "requantize.h"
 
 /* One output byte; int8 and uint8 differ only in the bounds. `sum` is that of the row of x, for weights with a zero

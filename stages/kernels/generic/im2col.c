@@ -4,9 +4,10 @@
  * `fill`, the input's zero point. uint8 images become int8 by flipping the top bit: flip is 0x80 for them and 0 for
  * int8.
  */
-#include <string.h>
+#include "im2col.h"
 
-#include "generic.h"
+#include <stddef.h>
+#include <string.h>
 
 static void copy(uint8_t *to, const uint8_t *from, int32_t count, int32_t flip)
 {

@@ -1,9 +1,9 @@
 /* A row divided by its Euclidean norm, in the fixed-point arithmetic of the reference; outputs have the scale 1/128. */
-#include "fixed_point.h"
-#include "generic.h"
-#include "requantize.h"
+#include "l2_normalization.h"
 
-#define INLINE static inline __attribute__((always_inline))
+#include "elements.h"
+#include "fixed_point.h"
+#include "requantize.h"
 
 struct scale {
     int32_t multiplier, shift;

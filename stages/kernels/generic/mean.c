@@ -1,8 +1,8 @@
 /* Means over one or two axes of an 8-bit tensor. The division is part of the multiplier. */
-#include "generic.h"
-#include "requantize.h"
+#include "mean.h"
 
-#define INLINE static inline __attribute__((always_inline))
+#include "elements.h"
+#include "requantize.h"
 
 INLINE void mean(const uint8_t *x, uint8_t *y, int32_t count, const struct fl_mean *v, int is_unsigned)
 {

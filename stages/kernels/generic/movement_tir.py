@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from tvm import tirx
 
 from stages.graph.tensor import ITEM_BYTES
-from stages.kernels.generic.movement import Copy, CopyParams
+from stages.kernels.generic.copies import Copy
 from stages.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.kernels.tir.strides import Axis, offset
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
+    from stages.kernels.generic.movement import CopyParams
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 

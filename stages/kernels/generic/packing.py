@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stages.kernels.eight_bit import INT8_OFFSET
+
 if TYPE_CHECKING:
     from stages.graph import LayerView
-
-INT8_OFFSET = {"int8": 0, "uint8": 128}  # what is subtracted to make a value of the type an int8
 
 
 def signed_weights(view: LayerView) -> tuple[np.ndarray, int]:
@@ -23,7 +23,7 @@ def signed_weights(view: LayerView) -> tuple[np.ndarray, int]:
     return (weights.astype(np.int16) - offset).astype(np.int8), view.op.weight_zero_point - offset
 
 
-PANEL = 8  # rows of a panel: FL_PANEL of generic.h
+PANEL = 8  # rows of a panel: FL_PANEL of gemm.h
 
 
 def panels(weights: np.ndarray) -> np.ndarray:

@@ -1,14 +1,8 @@
 /* Average and maximum pooling. Only elements inside the image count. */
-#include "generic.h"
+#include "pool.h"
+
+#include "elements.h"
 #include "requantize.h"
-
-/* Literal arguments make one loop for each data type and operator. */
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE int32_t load(const uint8_t *x, int is_unsigned)
-{
-    return is_unsigned ? *x : (int8_t)*x;
-}
 
 /* sum / count to the nearest, halves away from zero */
 static int32_t average(int32_t sum, int32_t count)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.generic.base import GenericKernel, not_eight_bit
-from stages.kernels.generic.parameters import parameters, taps
-from stages.kernels.kernel import Lowering
+from stages.kernels.eight_bit import not_eight_bit
+from stages.kernels.generic.parameters import TAPS, Structure, taps
+from stages.kernels.kernel import Kernel, Lowering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,12 +18,23 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 
-class Pool2d(GenericKernel):
+POOL = Structure(
+    "fl_pool",
+    (
+        *("height", "width", "out_height", "out_width", "channels"),
+        *TAPS,
+        *("x_pixel", "x_channel", "y_pixel", "y_channel", "low", "high"),
+    ),
+)
+
+
+class Pool2d(Kernel):
     """One image at a time; input and output may each be NHWC or NCHW."""
 
     name = "generic.pool2d"
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
     sources = ("pool.c",)
+    headers: ClassVar[tuple[str, ...]] = ("pool.h",)
 
     def why_not(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)
@@ -45,7 +56,7 @@ class Pool2d(GenericKernel):
             planar = tensor.layout == "NCHW"
             fields[f"{letter}_pixel"] = 1 if planar else channels
             fields[f"{letter}_channel"] = tensor.shape[1] * tensor.shape[2] if planar else 1
-        return {"pool": parameters("fl_pool", fields)}
+        return {"pool": POOL.of(fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.pooling_tir import pool2d

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.generic.base import SUFFIX
-from stages.kernels.generic.parameters import FIELDS
+from stages.kernels.eight_bit import SUFFIX
+from stages.kernels.generic.pooling import POOL
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import clamp, maximum, select, widen
 from stages.kernels.tir.window import inside, tap
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
 
-_PARAMETERS = Operand("pool", (len(FIELDS["fl_pool"]),), "int32")
+_PARAMETERS = Operand("pool", POOL.shape, "int32")
 _LOWEST = -(1 << 31)
 
 

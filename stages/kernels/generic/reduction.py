@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.generic.base import GenericKernel, not_eight_bit
-from stages.kernels.generic.parameters import epilogue, parameters
-from stages.kernels.kernel import Lowering
+from stages.kernels.eight_bit import not_eight_bit
+from stages.kernels.generic.parameters import EPILOGUE, Structure, epilogue
+from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.tir.strides import Axis, logical_strides, walk
 
 if TYPE_CHECKING:
@@ -18,12 +18,19 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 
-class Mean(GenericKernel):
+MEAN = Structure(
+    "fl_mean",
+    ("x_step", "extent0", "step0", "extent1", "step1", "offset", "multiplier", "shift", *EPILOGUE),
+)
+
+
+class Mean(Kernel):
     """A run of means at a time; any axes that are at most two runs in memory, any layouts."""
 
     name = "generic.mean"
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
     sources = ("mean.c",)
+    headers: ClassVar[tuple[str, ...]] = ("mean.h",)
 
     def why_not(self, view: LayerView, target: Target) -> str:
         runs = len(mean_axes(view)[1])
@@ -42,7 +49,7 @@ class Mean(GenericKernel):
             "multiplier": op.multiplier,
             "shift": op.shift,
         }
-        return {"mean": parameters("fl_mean", fields | epilogue(op, op.rounding))}
+        return {"mean": MEAN.of(fields | epilogue(op, op.rounding))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.reduction_tir import mean
@@ -54,12 +61,13 @@ class Mean(GenericKernel):
         return 4.0 * view.inputs[0].elements + 30 * view.outputs[0].elements
 
 
-class Softmax(GenericKernel):
+class Softmax(Kernel):
     """One row at a time: its maximum, the sum of the exponentials from a table, the quotients."""
 
     name = "generic.softmax"
     ops: ClassVar[frozenset[str]] = frozenset({"softmax"})
     sources = ("softmax.c",)
+    headers: ClassVar[tuple[str, ...]] = ("softmax.h",)
 
     def why_not(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)
@@ -78,12 +86,13 @@ class Softmax(GenericKernel):
         return 45.0 * elements + 300 * elements / view.outputs[0].shape[-1]
 
 
-class L2Normalization(GenericKernel):
+class L2Normalization(Kernel):
     """One row at a time: the sum of its squares, one over the root of that, the products."""
 
     name = "generic.l2_normalization"
     ops: ClassVar[frozenset[str]] = frozenset({"l2_normalization"})
     sources = ("l2_normalization.c",)
+    headers: ClassVar[tuple[str, ...]] = ("l2_normalization.h",)
 
     def why_not(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.generic.base import SUFFIX
-from stages.kernels.generic.parameters import FIELDS
-from stages.kernels.generic.reduction import mean_axes, two
+from stages.kernels.eight_bit import SUFFIX
+from stages.kernels.generic.reduction import MEAN, mean_axes, two
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.kernels.tir.fixed_point import clamp, divide_by_pot, high_mul, int64, maximum, requantize, select, widen
 from stages.kernels.tir.strides import logical_strides, offset, walk
@@ -36,7 +35,7 @@ def mean(view: LayerView) -> Lowering:
 
     operands = (
         Operand("x", (reach,), x.dtype),
-        Operand("mean", (len(FIELDS["fl_mean"]),), "int32"),
+        Operand("mean", MEAN.shape, "int32"),
         Operand("y", (run.extent,), y.dtype, "w"),
         accumulator(),
     )
@@ -44,7 +43,7 @@ def mean(view: LayerView) -> Lowering:
     row = Block("row", operands, meaning, function, lambda b: [b.x, b.y, run.extent, b.mean])
     with Function("mean") as f:
         source = f.input(0, (x.elements,), x.dtype)
-        fields = f.constant("mean", (len(FIELDS["fl_mean"]),), "int32")
+        fields = f.constant("mean", MEAN.shape, "int32")
         target = f.output(0, (y.elements,), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(kept[:-1]))) as at:

@@ -1,15 +1,10 @@
 /* Softmax of one row, in the fixed-point arithmetic of the reference (gemmlowp); Qm.n has m integer and n fraction
  * bits. */
+#include "softmax.h"
+
+#include "elements.h"
 #include "fixed_point.h"
-#include "generic.h"
 #include "requantize.h"
-
-#define INLINE static inline __attribute__((always_inline))
-
-INLINE int32_t load(const uint8_t *x, int is_unsigned)
-{
-    return is_unsigned ? *x : (int8_t)*x;
-}
 
 /* 1 / (2 * half) for half in [1/2, 1), Q0.31 to Q0.31, by three steps of Newton and Raphson from 48/17 - 32/17 *
  * half. */

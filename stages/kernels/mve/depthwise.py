@@ -6,8 +6,7 @@ from abc import abstractmethod
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import INT8_OFFSET
-from stages.kernels.generic.base import bad_weights
+from stages.kernels.eight_bit import INT8_OFFSET, weight_rows, why_not_centred_types, why_not_sums
 from stages.kernels.generic.parameters import taps
 from stages.kernels.mve.base import MveKernel, arithmetic
 
@@ -40,7 +39,7 @@ class DepthwiseKernel(MveKernel):
 
     def why_not_layer(self, view: LayerView) -> str:
         op = view.op
-        if bad := bad_weights(view):
+        if bad := why_not_centred_types(view):
             return bad
         if op.depth_multiplier != 1:
             return f"a depth multiplier of {op.depth_multiplier}"
@@ -48,19 +47,18 @@ class DepthwiseKernel(MveKernel):
             return "rounds once"
         if centred_weights(view).max() > WIDEST:
             return f"a weight minus its zero point is above {WIDEST}"
-        try:
-            self.arithmetic(view)
-        except ValueError as error:
-            return str(error)
-        return self.why_not_window(view)
+        return why_not_sums(prod(op.kernel), lambda: self.arithmetic(view)) or self.why_not_window(view)
 
     def why_not_window(self, view: LayerView) -> str:
         """The reason the kernel cannot do the layer's window, '' when it can."""
         return ""
 
     def arithmetic(self, view: LayerView) -> Arithmetic:
-        """The layer's constants with weights as int16 [channels, (ky, kx)], their zero point subtracted."""
-        return arithmetic(view, centred_weights(view), 0, lowered=self.prefers_lowered)
+        """The layer's constants with weights as [channels, (ky, kx)]."""
+        import numpy as np
+
+        weights = weight_rows(view, view.constant("weights").astype(np.int64))
+        return arithmetic(view, weights, lowered=self.prefers_lowered)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -68,8 +66,9 @@ class DepthwiseKernel(MveKernel):
         made, channels, values = self.arithmetic(view), view.op.out_channels, fields(view)
         groups = group_count(view)
         behind = ((0, 0), (0, groups * GROUP - channels))
-        low = np.clip(made.weights, -128, 127)
-        parts = np.stack([low, made.weights - low][: parts_of(view)], 2)  # [channels, taps, parts]
+        centred = centred_weights(view)
+        low = np.clip(centred, -128, 127)
+        parts = np.stack([low, centred - low][: parts_of(view)], 2)  # [channels, taps, parts]
         by_tap = parts.reshape(channels, -1).T.astype(np.int8)
         weights = np.pad(by_tap, behind).reshape(-1, groups, GROUP).transpose(1, 0, 2)
         numbers = np.pad(made.params, behind).reshape(3, groups, 4, 4).transpose(1, 0, 3, 2)
@@ -144,11 +143,7 @@ def centred_weights(view: LayerView) -> np.ndarray:
     """int16 [channels, (ky, kx)] without their zero point."""
     import numpy as np
 
-    op = view.op
-    weights = view.constant("weights").astype(np.int16) - np.int16(op.weight_zero_point)
-    if op.kernel_layout == "HWC":
-        return np.ascontiguousarray(weights.reshape(-1, op.out_channels).T)
-    return weights.reshape(op.out_channels, -1)
+    return weight_rows(view, view.constant("weights").astype(np.int16) - np.int16(view.op.weight_zero_point))
 
 
 def parts_of(view: LayerView) -> int:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from stages.kernels.eight_bit import INT8_OFFSET
+from stages.kernels.eight_bit import INT8_OFFSET, weight_rows, why_not_sums, why_not_types
 from stages.kernels.generic.parameters import taps
 from stages.kernels.kernel import KernelParams
-from stages.kernels.mve.base import MveKernel, arithmetic, bad_layer
+from stages.kernels.mve.base import MveKernel, arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,23 +45,19 @@ class _Gemm(MveKernel):
     params = GemmParams
 
     def why_not_layer(self, view: LayerView) -> str:
-        if bad := bad_layer(view, depth_of(view)):
+        if bad := why_not_types(view):
             return bad
         if view.op.op == "conv2d" and view.op.groups != 1:
             return f"{view.op.groups} groups; this kernel has one"
         if columns_of(view) < BLOCK:
             return f"{columns_of(view)} output channels; this kernel computes {BLOCK} at a time"
-        try:
-            layer_arithmetic(view)
-        except ValueError as error:
-            return str(error)
-        return ""
+        return why_not_sums(depth_of(view), lambda: layer_arithmetic(view))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
         made, starts = layer_arithmetic(view), block_starts(columns_of(view))
-        padded = np.pad(made.weights, ((0, 0), (0, -depth_of(view) % CHUNK)))
+        padded = np.pad(made.weights.astype(np.int8), ((0, 0), (0, -depth_of(view) % CHUNK)))
         blocks = np.stack([padded[first : first + BLOCK] for first in starts])
         values = fields(view)
         constants = {
@@ -111,13 +107,7 @@ def layer_arithmetic(view: LayerView) -> Arithmetic:
     """The layer's constants with weights as [channels, (ky, kx, input channel)]."""
     import numpy as np
 
-    from stages.kernels.generic import packing
-
-    weights, zero_point = packing.signed_weights(view)
-    if view.op.op == "conv2d":
-        to_ohwi = {"OHWI": (0, 1, 2, 3), "HWIO": (3, 0, 1, 2), "OIHW": (0, 2, 3, 1)}[view.op.kernel_layout]
-        weights = np.ascontiguousarray(weights.transpose(to_ohwi))
-    return arithmetic(view, weights.reshape(columns_of(view), -1), zero_point)
+    return arithmetic(view, weight_rows(view, view.constant("weights").astype(np.int64)))
 
 
 def depth_of(view: LayerView) -> int:
@@ -150,7 +140,7 @@ def has_windows(view: LayerView) -> bool:
 
 def gathers(view: LayerView) -> bool:
     """Whether rows are copied before they are multiplied: windows, another sign, sums for the weights' zero point."""
-    return has_windows(view) or view.inputs[0].dtype == "uint8"
+    return has_windows(view) or view.inputs[0].dtype == "uint8" or offset_weights(view) != 0
 
 
 def offset_weights(view: LayerView) -> int:

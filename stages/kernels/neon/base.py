@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stages.kernels.eight_bit import INT8_OFFSET, why_not_nhwc
-from stages.kernels.generic.base import not_eight_bit
+from stages.kernels.eight_bit import INT8_OFFSET, not_eight_bit, why_not_nhwc
 from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import INT8_OFFSET
-from stages.kernels.generic.base import SUFFIX, bad_weights
+from stages.kernels.eight_bit import INT8_OFFSET, SUFFIX, why_not_centred_types
 from stages.kernels.generic.parameters import taps
 from stages.kernels.neon.base import NeonKernel, output_constants
 from stages.kernels.neon.matrix import HALVES, ONCE, SHIFTS
@@ -42,7 +41,7 @@ class DepthwiseKernel(NeonKernel):
 
     def why_not_layer(self, view: LayerView) -> str:
         op = view.op
-        if bad := bad_weights(view):
+        if bad := why_not_centred_types(view):
             return bad
         if op.depth_multiplier != 1:
             return f"a depth multiplier of {op.depth_multiplier}"

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from stages.kernels.eight_bit import INT8_OFFSET
-from stages.kernels.generic.base import MAX_DEPTH, bad_weights
+from stages.kernels.eight_bit import INT8_OFFSET, too_deep, why_not_types
 from stages.kernels.generic.parameters import taps
 from stages.kernels.kernel import KernelParams
 from stages.kernels.neon.base import NeonKernel, output_constants
@@ -103,12 +102,12 @@ class MatrixKernel(NeonKernel):
     params = GemmParams
 
     def why_not_layer(self, view: LayerView) -> str:
-        op, depth = view.op, window_depth(view)
-        if bad := bad_weights(view):
+        op = view.op
+        if bad := why_not_types(view):
             return bad
         if op.op == "conv2d" and op.groups != 1:
             return f"{op.groups} groups; this kernel has one"
-        return f"a window has {depth} elements; int32 sums hold {MAX_DEPTH}" if depth > MAX_DEPTH else ""
+        return too_deep(window_depth(view))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stages.kernels.eight_bit import INT8_OFFSET
+from stages.kernels.eight_bit import INT8_OFFSET, weight_rows
 from stages.kernels.generic import packing as generic
 
 if TYPE_CHECKING:
@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 def flat_weights(view: LayerView) -> np.ndarray:
     """The weights as int8 [columns, depth], the depth as (ky, kx, input channel)."""
-    op, (weights, _) = view.op, generic.signed_weights(view)
-    if op.op == "conv2d":
-        to_ohwi = {"OHWI": (0, 1, 2, 3), "HWIO": (3, 0, 1, 2), "OIHW": (0, 2, 3, 1)}[op.kernel_layout]
-        return np.ascontiguousarray(weights.transpose(to_ohwi)).reshape(op.out_channels, -1)
-    return weights.reshape(op.units, op.depth)
+    return weight_rows(view, generic.signed_weights(view)[0])
 
 
 def weights(flat: np.ndarray, layout: Format, depth: int) -> np.ndarray:
@@ -70,9 +66,7 @@ def depthwise_weights(view: LayerView) -> np.ndarray:
     """int16 [ky, kx, channels] without their zero point."""
     op = view.op
     taps = view.constant("weights").astype(np.int16) - np.int16(op.weight_zero_point)
-    if op.kernel_layout == "HWC":
-        return taps.reshape(*op.kernel, op.out_channels)
-    return taps.reshape(op.out_channels, *op.kernel).transpose(1, 2, 0)
+    return weight_rows(view, taps).T.reshape(*op.kernel, op.out_channels)
 
 
 def depthwise_channels(view: LayerView, input_zero_point: int) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.generic.base import SUFFIX
+from stages.kernels.eight_bit import SUFFIX
 from stages.kernels.neon.pooling import POOL_BYTES
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import clamp, maximum, select, widen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.generic.base import SUFFIX
+from stages.kernels.eight_bit import SUFFIX
 from stages.kernels.neon.depthwise_conv2d import ThreeByThree, group_starts
 from stages.kernels.neon_dotprod.convolution import why_not_dotprod
 

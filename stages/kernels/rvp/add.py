@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import INT8_OFFSET
-from stages.kernels.generic.base import not_eight_bit
+from stages.kernels.eight_bit import INT8_OFFSET, not_eight_bit
 from stages.kernels.rvp.base import RvpKernel, clip_word
 
 if TYPE_CHECKING:

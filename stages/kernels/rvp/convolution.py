@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from stages.kernels.eight_bit import INT8_OFFSET, why_not_types
-from stages.kernels.generic.base import MAX_DEPTH
+from stages.kernels.eight_bit import INT8_OFFSET, weight_rows, why_not_sums, why_not_types, why_not_weights_order
 from stages.kernels.kernel import KernelParams, Lowering
 from stages.kernels.rvp.base import RvpKernel, arithmetic
 
@@ -115,32 +114,20 @@ class FullyConnected(_Gemm):
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
 
     def why_not_shape(self, view: LayerView) -> str:
-        for tensor in (view.inputs[0], view.outputs[0]):
-            if tensor.layout == "NCHW" and tensor.shape[3] > 1 and tensor.shape[1] * tensor.shape[2] > 1:
-                return "an NCHW input or output is in another order than the weights"
-        return ""
+        return why_not_weights_order(view)
 
 
 def layer_arithmetic(view: LayerView) -> Arithmetic:
     """The layer's constants with weights as [channels, (ky, kx, input channel)]."""
     import numpy as np
 
-    op, weights = view.op, view.constant("weights").astype(np.int64)
-    if op.op == "conv2d":
-        to_ohwi = {"OHWI": (0, 1, 2, 3), "HWIO": (3, 0, 1, 2), "OIHW": (0, 2, 3, 1)}[op.kernel_layout]
-        weights = weights.transpose(to_ohwi)
-    return arithmetic(view, weights.reshape(matrix(view)[2], -1), signed_activations=True)
+    weights = weight_rows(view, view.constant("weights").astype(np.int64))
+    return arithmetic(view, weights, signed_activations=True)
 
 
 def why_not_arithmetic(view: LayerView) -> str:
-    depth = matrix(view)[1]
-    if depth > MAX_DEPTH:
-        return f"a sum has {depth} products; int32 holds {MAX_DEPTH}"
-    try:
-        layer_arithmetic(view)
-    except ValueError as error:
-        return str(error)
-    return ""
+    """Why the layer's sums are not what the kernels compute and round, '' if they are."""
+    return why_not_sums(matrix(view)[1], lambda: layer_arithmetic(view))
 
 
 def matrix(view: LayerView) -> tuple[int, int, int]:

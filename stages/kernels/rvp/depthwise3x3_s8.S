@@ -25,7 +25,10 @@
  * minus their zero point need nine bits): params are [j][9] registers, the second addends' three rows at the end, and
  * each row is multiplied twice. The wide variants round exactly for any shift (packing.py).
  */
-#include "rvp_asm.h"
+#include "frame_asm.h"
+#include "requantize_asm.h"
+
+.set single, 0                        /* two roundings */
 
 #define in a0
 #define out a1
@@ -54,7 +57,6 @@
 #define vn s2                         /* straddles v and n */
 #define nnn s3                        /* straddles n and nn */
 
-#define FRAME(slot) ((slot) * REGISTER_BYTES)
 #define IN FRAME(13)
 #define OUT FRAME(14)
 #define PARAMS FRAME(15)
@@ -117,10 +119,7 @@
 
 .macro round1 c
     .if wide
-    sign32 x, \c
-    add32 \c, \c, x
-    kwmmul.u \c, \c, rounder
-    sclip32_14 \c, \c
+    round_wide_1 \c, rounder, x
     .else
     smmul.u \c, \c, rounder
     .endif
@@ -129,17 +128,10 @@
 /* Requantizes four accumulators and writes their bytes side by side. */
 .macro emit c0, c1, c2, c3
     .irp c, \c0, \c1, \c2, \c3
-    kwmmul.u \c, \c, multiplier
+    high_multiply_1 \c, multiplier
     round1 \c
     .endr
-    pack_low16 \c0, \c0, \c2
-    pack_low16 \c1, \c1, \c3
-    add16 \c0, \c0, zero
-    add16 \c1, \c1, zero
-    kslli16_8 \c0, \c0
-    kslli16_8 \c1, \c1
-    srli \c0, \c0, 8
-    select_bits \c0, upper, \c1, \c0
+    narrow_4 \c0, \c2, \c1, \c3, zero, upper
     SX \c0, 0(out)
     addi out, out, 4 * REGISTER_BYTES
 .endm
@@ -225,12 +217,7 @@
     .balign 4
 \name:
     addi sp, sp, -FRAME_BYTES
-    SX ra, FRAME(0)(sp)
-    .set slot, 1
-    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
-    SX \r, slot * REGISTER_BYTES(sp)
-    .set slot, slot + 1
-    .endr
+    save EVERY_SAVED
     slli t0, a2, 2 + REGISTER_SHIFT
     mv t1, a3
     pack_low16 zero, a4, a4
@@ -279,12 +266,7 @@
     addi end, end, REGISTER_BYTES
     bne t1, t2, 1b
 
-    LX ra, FRAME(0)(sp)
-    .set slot, 1
-    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
-    LX \r, slot * REGISTER_BYTES(sp)
-    .set slot, slot + 1
-    .endr
+    restore EVERY_SAVED
     addi sp, sp, FRAME_BYTES
     ret
     .size \name, . - \name

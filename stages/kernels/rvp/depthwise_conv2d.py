@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import why_not_types
+from stages.kernels.eight_bit import weight_rows, why_not_sums, why_not_types
 from stages.kernels.rvp.base import RvpKernel, arithmetic, clip_word
 
 if TYPE_CHECKING:
@@ -84,10 +85,8 @@ def _why_not_shape(view: LayerView, target: Target) -> str:
 
 def why_not_arithmetic(view: LayerView) -> str:
     """Why the layer's constants are not what the kernels multiply and round by, '' if they are."""
-    try:
-        layer_arithmetic(view)
-    except ValueError as error:
-        return str(error)
+    if bad := why_not_sums(prod(view.op.kernel), lambda: layer_arithmetic(view)):
+        return bad
     if is_split(view) and view.inputs[0].dtype == "int8":
         return "weights minus their zero point do not fit int8"
     if centred(view).max() > 2 * 127:
@@ -111,9 +110,8 @@ def layer_arithmetic(view: LayerView) -> Arithmetic:
     """The layer's constants with weights as [channels, (ky, kx)]. uint8 activations stay unsigned."""
     import numpy as np
 
-    op, weights = view.op, view.constant("weights").astype(np.int64)
-    by_channel = weights.reshape(-1, op.out_channels).T if op.kernel_layout == "HWC" else weights
-    return arithmetic(view, by_channel.reshape(op.out_channels, -1), signed_activations=False)
+    weights = weight_rows(view, view.constant("weights").astype(np.int64))
+    return arithmetic(view, weights, signed_activations=False)
 
 
 def swapped(view: LayerView) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import why_not_types
-from stages.kernels.generic.base import MAX_DEPTH
 from stages.kernels.rvp.base import RvpKernel
 from stages.kernels.rvp.depthwise_conv2d import (
     GEOMETRY_FIELDS,
@@ -97,8 +95,6 @@ def _why_not_shape(view: LayerView) -> str:
         return "the kernel reads and writes NHWC; it transposes strips itself"
     if op.rounding != "double":
         return "rounds once"
-    if prod(op.kernel) > MAX_DEPTH:
-        return f"a sum has {prod(op.kernel)} products; int32 holds {MAX_DEPTH}"
     return ""
 
 

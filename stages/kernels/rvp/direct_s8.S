@@ -27,7 +27,10 @@
  *
  * The chunk loop is unrolled by UNROLL and entered in the middle, so that any number of chunks costs the same.
  */
-#include "rvp_asm.h"
+#include "frame_asm.h"
+#include "requantize_asm.h"
+
+.set single, 0                        /* two roundings */
 
 #define UNROLL 4
 
@@ -57,7 +60,6 @@
 #define TAP6 ROW5
 
 /* The frame: 13 saved registers, what the loop over halves cannot keep in registers, the results of a first half. */
-#define FRAME(slot) ((slot) * REGISTER_BYTES)
 #define CALL FRAME(13)
 #define STRIP FRAME(14)               /* the column's first chunk, minus the chunks that the entry skips */
 #define ENTRY FRAME(15)               /* where the unrolled loop is entered */
@@ -171,8 +173,8 @@
 .endm
 
 .macro high_multiply c0, c1, row
-    kwmmul.u \c0, \c0, w0
-    kwmmul.u \c1, \c1, w1
+    high_multiply_1 \c0, w0
+    high_multiply_1 \c1, w1
 .endm
 
 .macro round c0, c1, row
@@ -180,17 +182,9 @@
     smmul.u \c1, \c1, w1
 .endm
 
-/* Halves away from zero: a negative value is lowered by one, then rounded towards plus infinity. */
-.macro round_wide_1 c, w
-    sign32 x, \c
-    add32 \c, \c, x
-    kwmmul.u \c, \c, \w
-    sclip32_14 \c, \c
-.endm
-
 .macro round_wide c0, c1, row
-    round_wide_1 \c0, w0
-    round_wide_1 \c1, w1
+    round_wide_1 \c0, w0, x
+    round_wide_1 \c1, w1, x
 .endm
 
 /* Two registers of 32-bit lanes to 16 bits, plus the zero point, clipped to 8 bits in the upper bytes of c0. */
@@ -234,12 +228,7 @@
     .balign 4
 \name:
     addi sp, sp, -FRAME_BYTES
-    SX ra, FRAME(0)(sp)
-    .set saved, 1
-    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
-    SX \r, saved * REGISTER_BYTES(sp)
-    .set saved, saved + 1
-    .endr
+    save EVERY_SAVED
     SX a0, CALL(sp)
     mv x, a0
     LX t0, CALL_COLUMNS(x)
@@ -364,12 +353,7 @@
     for_rows round_wide
     j 4b
 
-8:  LX ra, FRAME(0)(sp)
-    .set saved, 1
-    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
-    LX \r, saved * REGISTER_BYTES(sp)
-    .set saved, saved + 1
-    .endr
+8:  restore EVERY_SAVED
     addi sp, sp, FRAME_BYTES
     ret
     .size \name, . - \name

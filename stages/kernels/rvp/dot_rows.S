@@ -26,7 +26,8 @@
  *
  * The loop over steps is unrolled by UNROLL and entered in the middle, so that any number of steps costs the same.
  */
-#include "rvp_asm.h"
+#include "frame_asm.h"
+#include "requantize_asm.h"
 
 #define UNROLL 8
 #define QUAD_BYTES 48                 /* of params */
@@ -52,7 +53,6 @@
 #define odd_bytes s7
 #define clamps s8
 
-#define FRAME(slot) ((slot) * REGISTER_BYTES)
 #define LOWEST FRAME(10)
 #define HIGHEST FRAME(11)
 #define FLIP FRAME(12)
@@ -152,26 +152,6 @@
     bne at, end, 7b
 .endm
 
-/* Halves away from zero: a negative value is lowered by one, then rounded towards plus infinity. (Rounded once: simply
- * that.)
- */
-.macro round_wide c, w
-    .if !single
-    sign32 x, \c
-    add32 \c, \c, x
-    .endif
-    kwmmul.u \c, \c, \w
-    sclip32_14 \c, \c
-.endm
-
-.macro scale c, w
-    .if single
-    smmul \c, \c, \w
-    .else
-    kwmmul.u \c, \c, \w
-    .endif
-.endm
-
 #if __riscv_xlen == 64
 /* The sums of two units, in the lanes of `a`. */
 .macro add_lanes a, b
@@ -192,16 +172,16 @@
     ld w1, at_quad + 24(params)
     ld w2, at_quad + 32(params)
     ld w3, at_quad + 40(params)
-    scale \c0, w0
-    scale \c2, w1
+    high_multiply_1 \c0, w0
+    high_multiply_1 \c2, w1
     bltz w2, 8f
     smmul.u \c0, \c0, w2
     smmul.u \c2, \c2, w3
     j 9f
 8:  slli w2, w2, 1                     /* without the mark of a wide quad */
     srli w2, w2, 1
-    round_wide \c0, w2
-    round_wide \c2, w3
+    round_wide_1 \c0, w2, x
+    round_wide_1 \c2, w3, x
 9:  pack_low16 \c0, \c0, \c2           /* units 0, 2, 1, 3 */
     add16 \c0, \c0, zero
     kslli16_8 \c0, \c0
@@ -221,10 +201,10 @@
     lw w1, at_quad + 20(params)
     lw w2, at_quad + 24(params)
     lw w3, at_quad + 28(params)
-    scale \c0, w0
-    scale \c1, w1
-    scale \c2, w2
-    scale \c3, w3
+    high_multiply_1 \c0, w0
+    high_multiply_1 \c1, w1
+    high_multiply_1 \c2, w2
+    high_multiply_1 \c3, w3
     lw w0, at_quad + 32(params)
     lw w1, at_quad + 36(params)
     lw w2, at_quad + 40(params)
@@ -237,39 +217,18 @@
     j 9f
 8:  slli w0, w0, 1
     srli w0, w0, 1
-    round_wide \c0, w0
-    round_wide \c1, w1
-    round_wide \c2, w2
-    round_wide \c3, w3
-9:  pack_low16 \c0, \c0, \c2
-    pack_low16 \c1, \c1, \c3
-    add16 \c0, \c0, zero
-    add16 \c1, \c1, zero
-    kslli16_8 \c0, \c0
-    kslli16_8 \c1, \c1
-    srli \c0, \c0, 8
-    select_bits \c0, odd_bytes, \c1, \c0
+    round_wide_1 \c0, w0, x
+    round_wide_1 \c1, w1, x
+    round_wide_1 \c2, w2, x
+    round_wide_1 \c3, w3, x
+9:  narrow_4 \c0, \c2, \c1, \c3, zero, odd_bytes
 .endm
 #endif
-
-.macro clamp c
-    smax8 \c, \c, w0
-    smin8 \c, \c, w1
-    xor \c, \c, w2
-.endm
 
 .macro load_clamps
     LX w0, LOWEST(sp)
     LX w1, HIGHEST(sp)
     LX w2, FLIP(sp)
-.endm
-
-.macro splat_byte rd                   /* low byte of rd into every byte */
-    andi \rd, \rd, 255
-    slli x, \rd, 8
-    or \rd, \rd, x
-    pack_low16 \rd, \rd, \rd
-    pack_all \rd
 .endm
 
 .macro dot_rows name, unsigned_x, rounds_once
@@ -281,12 +240,7 @@
     .balign 4
 \name:
     addi sp, sp, -FRAME_BYTES
-    SX ra, FRAME(0)(sp)
-    .set slot, 1
-    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8
-    SX \r, slot * REGISTER_BYTES(sp)
-    .set slot, slot + 1
-    .endr
+    save s0, s1, s2, s3, s4, s5, s6, s7, s8
     slli end, a4, REGISTER_SHIFT
     add end, end, a0
     neg skipped, a4
@@ -302,9 +256,9 @@
     beqz clamps, 1f
     srli t2, a6, 16
     srli t3, a6, 24
-    splat_byte t1
-    splat_byte t2
-    splat_byte t3
+    splat_byte t1, x
+    splat_byte t2, x
+    splat_byte t3, x
     SX t1, LOWEST(sp)
     SX t2, HIGHEST(sp)
     SX t3, FLIP(sp)
@@ -315,7 +269,7 @@
 
     beqz a7, 3f                        /* the weights' zero point times the sum of x */
     li t1, 1
-    splat_byte t1
+    splat_byte t1, x
     li t0, 0
 2:  LX x, 0(at)
     multiply_accumulate t0, x, t1
@@ -336,8 +290,8 @@
     requantize 1, B
     beqz clamps, 5f
     load_clamps
-    clamp t0
-    clamp t4
+    clamp_bytes t0, w0, w1, w2
+    clamp_bytes t4, w0, w1, w2
 5:  sw t0, 0(out)
     sw t4, 4(out)
     addi params, params, 2 * QUAD_BYTES
@@ -362,7 +316,7 @@
 4:  requantize 0, A
     beqz clamps, 5f
     load_clamps
-    clamp t0
+    clamp_bytes t0, w0, w1, w2
 5:  addi w0, units, -4
     bltz w0, 6f
     sw t0, 0(out)
@@ -377,12 +331,7 @@
     bnez units, 6b
 
 .Ldone_\name:
-    LX ra, FRAME(0)(sp)
-    .set slot, 1
-    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8
-    LX \r, slot * REGISTER_BYTES(sp)
-    .set slot, slot + 1
-    .endr
+    restore s0, s1, s2, s3, s4, s5, s6, s7, s8
     addi sp, sp, FRAME_BYTES
     ret
     .size \name, . - \name

@@ -10,7 +10,8 @@
  *             w0   w1   w2   w3   w0   w1   w2   w3     <- block b, then block b + 1: 8 loads
  *   row 0 x | A0   A1   A2   A3   B0   B1   B2   B3     1 load, 8 smaqa of 4 * LANES MACs each
  */
-#include "rvp_asm.h"
+#include "frame_asm.h"
+#include "requantize_asm.h"
 
 #define UNROLL 8
 
@@ -38,7 +39,6 @@
 #define block_bytes s10
 #define clamps s11
 
-#define FRAME(slot) ((slot) * REGISTER_BYTES)
 #define LOWEST FRAME(13)
 #define HIGHEST FRAME(14)
 #define FLIP FRAME(15)
@@ -72,32 +72,13 @@
     add32 \c3, \c3, x
 .endm
 
-/* Halves away from zero: a negative value is lowered by one, then rounded towards plus infinity. (Rounded once: simply
- * that.)
- */
-.macro round_wide c, w
-    .if !single
-    sign32 x, \c
-    add32 \c, \c, x
-    .endif
-    kwmmul.u \c, \c, \w
-    sclip32_14 \c, \c
-.endm
-
 /* Requantizes a block whose params start at register `first`; its bytes end up in c0. */
 .macro requantize first, c0, c1, c2, c3
     load4 params, \first + 4
-    .if single
-    smmul \c0, \c0, w0
-    smmul \c1, \c1, w1
-    smmul \c2, \c2, w2
-    smmul \c3, \c3, w3
-    .else
-    kwmmul.u \c0, \c0, w0
-    kwmmul.u \c1, \c1, w1
-    kwmmul.u \c2, \c2, w2
-    kwmmul.u \c3, \c3, w3
-    .endif
+    high_multiply_1 \c0, w0
+    high_multiply_1 \c1, w1
+    high_multiply_1 \c2, w2
+    high_multiply_1 \c3, w3
     load4 params, \first + 8
     bltz w0, 8f
     smmul.u \c0, \c0, w0
@@ -107,33 +88,11 @@
     j 9f
 8:  slli w0, w0, 1                     /* without the mark of a wide block */
     srli w0, w0, 1
-    round_wide \c0, w0
-    round_wide \c1, w1
-    round_wide \c2, w2
-    round_wide \c3, w3
-9:
-    pack_low16 \c0, \c0, \c1
-    pack_low16 \c2, \c2, \c3
-    add16 \c0, \c0, zero
-    add16 \c2, \c2, zero
-    kslli16_8 \c0, \c0
-    kslli16_8 \c2, \c2
-    srli \c0, \c0, 8
-    select_bits \c0, upper, \c2, \c0
-.endm
-
-.macro clamp c
-    smax8 \c, \c, w0
-    smin8 \c, \c, w1
-    xor \c, \c, w2
-.endm
-
-.macro splat_byte rd                   /* low byte of rd into every byte */
-    andi \rd, \rd, 255
-    slli x, \rd, 8
-    or \rd, \rd, x
-    pack_low16 \rd, \rd, \rd
-    pack_all \rd
+    round_wide_1 \c0, w0, x
+    round_wide_1 \c1, w1, x
+    round_wide_1 \c2, w2, x
+    round_wide_1 \c3, w3, x
+9:  narrow_4 \c0, \c1, \c2, \c3, zero, upper
 .endm
 
 .macro dot name, offsets, rounds_once
@@ -144,12 +103,7 @@
     .balign 4
 \name:
     addi sp, sp, -FRAME_BYTES
-    SX ra, FRAME(0)(sp)
-    .set slot, 1
-    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
-    SX \r, slot * REGISTER_BYTES(sp)
-    .set slot, slot + 1
-    .endr
+    save EVERY_SAVED
     slli zero, a6, REGISTER_BYTES * 8 - 8 /* the clip word, byte by byte */
     srai zero, zero, REGISTER_BYTES * 8 - 8
     pack_low16 zero, zero, zero
@@ -163,9 +117,9 @@
     slli clamps, clamps, REGISTER_BYTES * 8 - 24
     srli t2, a6, 16
     srli t3, a6, 24
-    splat_byte t1
-    splat_byte t2
-    splat_byte t3
+    splat_byte t1, x
+    splat_byte t2, x
+    splat_byte t3, x
     SX t1, LOWEST(sp)
     SX t2, HIGHEST(sp)
     SX t3, FLIP(sp)
@@ -222,8 +176,8 @@
     LX w0, LOWEST(sp)
     LX w1, HIGHEST(sp)
     LX w2, FLIP(sp)
-    clamp t0
-    clamp t4
+    clamp_bytes t0, w0, w1, w2
+    clamp_bytes t4, w0, w1, w2
 5:  SX t0, 0(out)
     SX t4, REGISTER_BYTES(out)
     addi out, out, 2 * REGISTER_BYTES
@@ -231,12 +185,7 @@
     mv weights, next
     bne weights, weights_end, 2b
 
-    LX ra, FRAME(0)(sp)
-    .set slot, 1
-    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
-    LX \r, slot * REGISTER_BYTES(sp)
-    .set slot, slot + 1
-    .endr
+    restore EVERY_SAVED
     addi sp, sp, FRAME_BYTES
     ret
     .size \name, . - \name

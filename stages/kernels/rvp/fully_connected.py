@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import why_not_nhwc, why_not_types
-from stages.kernels.generic.base import MAX_DEPTH
+from stages.kernels.eight_bit import weight_rows, why_not_nhwc, why_not_sums, why_not_types
 from stages.kernels.rvp.base import RvpKernel, arithmetic
 
 if TYPE_CHECKING:
@@ -31,7 +30,8 @@ class FullyConnectedRows(RvpKernel):
     headers: ClassVar[tuple[str, ...]] = ("dot_rows.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_types(view) or _why_not_shape(view) or _why_not_arithmetic(view)
+        shape = why_not_types(view) or _why_not_shape(view)
+        return shape or why_not_sums(view.op.depth, lambda: layer_arithmetic(view))
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -69,19 +69,9 @@ def _why_not_shape(view: LayerView) -> str:
     return why_not_nhwc(view)
 
 
-def _why_not_arithmetic(view: LayerView) -> str:
-    if view.op.depth > MAX_DEPTH:
-        return f"a sum has {view.op.depth} products; int32 holds {MAX_DEPTH}"
-    try:
-        layer_arithmetic(view)
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
 def layer_arithmetic(view: LayerView) -> Arithmetic:
     """The layer's constants with weights as [units, depth]; uint8 activations stay as they are."""
     import numpy as np
 
-    weights = view.constant("weights").astype(np.int64).reshape(view.op.units, view.op.depth)
+    weights = weight_rows(view, view.constant("weights").astype(np.int64))
     return arithmetic(view, weights, signed_activations=False)

@@ -27,7 +27,8 @@
  *
  * The chunk loop is unrolled by UNROLL and entered in the middle, so that any number of chunks costs the same.
  */
-#include "rvp_asm.h"
+#include "frame_asm.h"
+#include "requantize_asm.h"
 
 #define UNROLL 8
 
@@ -47,7 +48,6 @@
 #define ROW4 s8, s9, s10, s11
 
 /* The frame: 13 saved registers, then what the block loop cannot keep in registers. */
-#define FRAME(slot) ((slot) * REGISTER_BYTES)
 #define PANEL FRAME(13)               /* panel's first chunk, minus the chunks that the entry skips */
 #define ENTRY FRAME(14)               /* where the unrolled loop is entered */
 #define SKIPPED FRAME(15)             /* bytes of weights that the entry skips */
@@ -112,17 +112,10 @@
 .endm
 
 .macro high_multiply c0, c1, c2, c3, row
-    .if single
-    smmul \c0, \c0, w0
-    smmul \c1, \c1, w1
-    smmul \c2, \c2, w2
-    smmul \c3, \c3, w3
-    .else
-    kwmmul.u \c0, \c0, w0
-    kwmmul.u \c1, \c1, w1
-    kwmmul.u \c2, \c2, w2
-    kwmmul.u \c3, \c3, w3
-    .endif
+    high_multiply_1 \c0, w0
+    high_multiply_1 \c1, w1
+    high_multiply_1 \c2, w2
+    high_multiply_1 \c3, w3
 .endm
 
 .macro round c0, c1, c2, c3, row
@@ -132,41 +125,19 @@
     smmul.u \c3, \c3, w3
 .endm
 
-/* Halves away from zero: a negative value is lowered by one, then rounded towards plus infinity. (Rounded once: simply
- * that.)
- */
-.macro round_wide_1 c, w
-    .if !single
-    sign32 x, \c
-    add32 \c, \c, x
-    .endif
-    kwmmul.u \c, \c, \w
-    sclip32_14 \c, \c
-.endm
-
 .macro round_wide c0, c1, c2, c3, row
-    round_wide_1 \c0, w0
-    round_wide_1 \c1, w1
-    round_wide_1 \c2, w2
-    round_wide_1 \c3, w3
+    round_wide_1 \c0, w0, x
+    round_wide_1 \c1, w1, x
+    round_wide_1 \c2, w2, x
+    round_wide_1 \c3, w3, x
 .endm
 
-/* Four registers of 32-bit lanes to 16 bits, plus the zero point, clipped to 8 bits, interleaved, into c0. */
 .macro narrow c0, c1, c2, c3, row
-    pack_low16 \c0, \c0, \c1
-    pack_low16 \c2, \c2, \c3
-    add16 \c0, \c0, w0
-    add16 \c2, \c2, w0
-    kslli16_8 \c0, \c0
-    kslli16_8 \c2, \c2
-    srli \c0, \c0, 8
-    select_bits \c0, w1, \c2, \c0
+    narrow_4 \c0, \c1, \c2, \c3, w0, w1
 .endm
 
 .macro clamp c0, c1, c2, c3, row
-    smax8 \c0, \c0, w1
-    smin8 \c0, \c0, w2
-    xor \c0, \c0, w3
+    clamp_bytes \c0, w1, w2, w3
 .endm
 
 .macro write c0, c1, c2, c3, row         /* from the last row up */
@@ -174,14 +145,6 @@
     .if \row > 0
     sub x, x, w1
     .endif
-.endm
-
-.macro splat_byte rd                   /* low byte of rd into every byte */
-    andi \rd, \rd, 255
-    slli x, \rd, 8
-    or \rd, \rd, x
-    pack_low16 \rd, \rd, \rd
-    pack_all \rd
 .endm
 
 .macro gemm name, row_count, offsets, rounds_once
@@ -195,12 +158,7 @@
     LX t0, 0(sp)                       /* the ninth argument */
     addi sp, sp, -FRAME_BYTES
     SX t0, PANELS(sp)
-    SX ra, FRAME(0)(sp)
-    .set slot, 1
-    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
-    SX \r, slot * REGISTER_BYTES(sp)
-    .set slot, slot + 1
-    .endr
+    save EVERY_SAVED
     SX a2, PARAMS(sp)
     SX a2, FIRST_PARAMS(sp)
     SX weights, WEIGHTS(sp)
@@ -228,9 +186,9 @@
     beqz t2, 1f
     srli t2, a7, 16
     srli t3, a7, 24
-    splat_byte t1
-    splat_byte t2
-    splat_byte t3
+    splat_byte t1, x
+    splat_byte t2, x
+    splat_byte t3, x
     SX t1, LOWEST(sp)
     SX t2, HIGHEST(sp)
     SX t3, FLIP(sp)
@@ -348,12 +306,7 @@
     j 2b
 
 7:
-    LX ra, FRAME(0)(sp)
-    .set slot, 1
-    .irp r, s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
-    LX \r, slot * REGISTER_BYTES(sp)
-    .set slot, slot + 1
-    .endr
+    restore EVERY_SAVED
     addi sp, sp, FRAME_BYTES
     ret
 

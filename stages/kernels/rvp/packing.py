@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from stages.kernels.eight_bit import Range
 
-UNROLL = 8
 # Register j of a block holds this channel of the block (plus 4 in the upper lane): the order in which bytes are packed.
 COLUMN_CHANNEL = (0, 2, 1, 3)
 WIDE_MARK = -(1 << 31)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.generic.base import not_eight_bit
+from stages.kernels.eight_bit import not_eight_bit
 from stages.kernels.rvp.base import RvpKernel
 
 if TYPE_CHECKING:

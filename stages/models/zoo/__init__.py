@@ -7,12 +7,13 @@ ones cost, and every layer computes something.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from functools import partial
 
+from stages import escape
 from stages.base import StageError
 from stages.models.zoo import inception, mobilenet, tiny
+from stages.wording import did_you_mean
 
 Topology = Callable[[str, int], bytes]
 
@@ -39,17 +40,22 @@ def names() -> list[str]:
     return sorted(_topologies())
 
 
-def build(name: str, dtype: str = "int8", seed: int = 0) -> bytes:
-    """The TFLite file of a zoo network. StageError, with the nearest names, if there is none of that name."""
+def check(name: str) -> None:
+    """Raises StageError, with the nearest name, if there is no network of that name."""
     table = _topologies()
     if name not in table:
-        near = difflib.get_close_matches(name, table, n=3, cutoff=0.5)
         families = sorted({"mobilenet_v1_<width>_<size>", "mobilenet_v2_<width>_<size>"} | _plain_names(table))
         raise StageError(
-            f"unknown zoo model {name!r}" + (f"; did you mean {', '.join(near)}?" if near else ""),
+            f"unknown zoo model {escape.quoted(name)}{did_you_mean(name, table)}",
             hint=f"Known: {', '.join(families)}",
+            at=("model", "zoo"),
         )
-    return table[name](dtype, seed)
+
+
+def build(name: str, dtype: str = "int8", seed: int = 0) -> bytes:
+    """The TFLite file of a zoo network. StageError, with the nearest name, if there is none of that name."""
+    check(name)
+    return _topologies()[name](dtype, seed)
 
 
 def _plain_names(table: dict[str, Topology]) -> set[str]:

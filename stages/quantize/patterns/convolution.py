@@ -38,8 +38,10 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
     x, out = operator.data(match[pattern.x]), operator.outputs[0]
     attributes = match[pattern.core].attrs
     weights = _in_order(operator.parameters(match[pattern.weights]), str(attributes.kernel_layout))
-    channels, height, width, _ = weights.values.shape
     zero_point = _weight_zero_point(operator, weights)
+    if operator.call.op == "DEPTHWISE_CONV_2D" and x.dtype == "int8":
+        zero_point = 0  # whatever the file says: the reference leaves it out, and of CONV_2D it demands 0
+    channels, height, width, _ = weights.values.shape
     constants = _requantization(operator, weights, x.dtype, x.scale, out.scale)
     if pattern.bias in match:
         constants["bias"] = operator.parameters(match[pattern.bias]).values.reshape(-1).astype(np.int32)

@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stages.programs import ended_by
 from stages.simulators.program import Finished
 from stages.simulators.symbols import is_below_stack, place, stack_remedy
 
@@ -56,11 +57,8 @@ _REGISTER_15 = re.compile(r"R15=(\w+)")
 
 
 def fault_message(finished: Finished, elf: Path, target: Target) -> str:
-    """The sentence for a run that faulted, hung or was aborted, at most three lines; '' for one that ended."""
+    """The sentence for a run that faulted or was aborted, at most three lines; '' for one that ended."""
     output = finished.output
-    limit = _LIMIT.search(output)
-    if finished.exit_code == LIMIT_EXIT_CODE and limit:
-        return f"the instruction limit was reached, the firmware hangs\nin {place(int(limit[1], 16), elf, target)}"
     if finished.exit_code == FAULT_EXIT_CODE:
         return _core_fault(output, elf, target) or _signal(output, elf, target) or _unknown(output)
     if "qemu: fatal: Lockup" in output:
@@ -69,9 +67,16 @@ def fault_message(finished: Finished, elf: Path, target: Target) -> str:
         where = f"\nin {place(pc, elf, target)}" if _is_code(pc, target) else ""
         return f"the core locked up: a fault inside a fault handler, or none to be found{where}"
     if finished.exit_code < 0:
-        name = signal.Signals(-finished.exit_code).name
-        return f"QEMU was ended by {name}:\n{output.strip()[-200:]}"
+        said = output.strip()[-200:].splitlines()[-2:]
+        ended = ended_by("QEMU was", finished.exit_code)
+        return "\n".join([f"{ended.message}:" if said else ended.message, *said, *ended.hint.splitlines()])
     return ""
+
+
+def limit_place(finished: Finished, elf: Path, target: Target) -> str:
+    """Where the program was when the plug-in ended it at its instruction limit, '' if something else did."""
+    limit = _LIMIT.search(finished.output)
+    return place(int(limit[1], 16), elf, target) if finished.exit_code == LIMIT_EXIT_CODE and limit else ""
 
 
 def _unknown(output: str) -> str:
@@ -109,9 +114,9 @@ def _signal(output: str, elf: Path, target: Target) -> str:
 
 
 def _is_code(address: int, target: Target) -> bool:
-    """Whether the address is in the target's ROM; nothing else can run there."""
-    rom = target.memory.rom if target.memory is not None else None
-    return rom is not None and rom.origin <= address < rom.origin + rom.length
+    """Whether the address is in a region that holds code; nothing else can run there."""
+    regions = target.memory.regions.values() if target.memory is not None else ()
+    return any(region.is_run and region.contains(address) for region in regions)
 
 
 def _called_from(pc: int, lr: int, elf: Path, target: Target) -> str:

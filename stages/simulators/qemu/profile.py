@@ -9,12 +9,12 @@ from __future__ import annotations
 import bisect
 import shutil
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.scratch import temporary_folder
 from stages.simulators.program import run_process
 from stages.simulators.qemu.fault import fault_message
 from stages.simulators.qemu.run import qemu_command
@@ -27,8 +27,7 @@ _SHOWN = 25
 
 def profile(elf: Path, target: Target, inputs: Path, *, timeout: float = 600) -> Counter[str]:
     """Instructions by function, harness and start-up included, without what the counter itself costs."""
-    with tempfile.TemporaryDirectory(prefix="firmline-profile-") as name:
-        folder = Path(name)
+    with temporary_folder("profile") as folder:
         shutil.copy(inputs, folder / "inputs.bin")
         blocks = folder / "blocks"
         command = qemu_command(elf.resolve(), target, profile=blocks)

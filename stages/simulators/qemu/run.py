@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError, Tool
-from stages.simulators.program import Finished, run_process
+from stages.simulators.program import Finished, InstructionLimitReached, run_process
 from stages.simulators.qemu.build import COMPILER, plugin_path
-from stages.simulators.qemu.fault import fault_message
+from stages.simulators.qemu.fault import fault_message, limit_place
+from stages.simulators.qemu.machine import without_memory
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target
@@ -31,8 +32,9 @@ def qemu_command(elf: Path, target: Target, *, profile: Path | None = None) -> l
     """
     simulator = target.simulator
     if not simulator.command:
-        raise StageError(f"target {target.name}: simulator qemu needs `command:`, such as qemu-system-arm")
-    plugin = f"{plugin_path(simulator.command)}" + (f",profile={profile}" if profile is not None else "")
+        message = f"target {target.name}: simulator qemu needs `command:`, such as qemu-system-arm"
+        raise StageError(message, at=("target",))
+    plugin = plugin_option(plugin_path(simulator.command), profile)
     cpu = ["-cpu", simulator.cpu] if simulator.cpu else []
     if not simulator.machine:
         return [simulator.command, *cpu, "-plugin", plugin, str(elf)]
@@ -42,9 +44,24 @@ def qemu_command(elf: Path, target: Target, *, profile: Path | None = None) -> l
     return [simulator.command, "-M", simulator.machine, *cpu, *devices, "-plugin", plugin, "-kernel", str(elf)]
 
 
+def plugin_option(library: Path, profile: Path | None = None) -> str:
+    """What `-plugin` is given: a comma ends a value for QEMU unless it is doubled, `=` the name of an option."""
+    name = "file=" if "=" in str(library) else ""
+    more = [] if profile is None else [f"profile={profile}".replace(",", ",,")]
+    return ",".join([name + str(library).replace(",", ",,"), *more])
+
+
 def run_qemu(elf: Path, target: Target, folder: Path, *, timeout: float, watch: Callable[[], None]) -> Finished:
     """Run `elf` with `folder` as current directory. Raises StageError for a fault or a hang, with the source line."""
     finished = run_process(qemu_command(elf.resolve(), target), folder, timeout=timeout, watch=watch)
+    if "unsupported machine type" in finished.output:
+        command, machine = target.simulator.command, target.simulator.machine
+        message = f"{command} has no machine called {machine}, which {target.name} names"
+        raise StageError(message, hint=f"`{command} -machine help` lists those that it has")
+    if finished.exit_code != 0 and (missing := without_memory(target)):
+        raise StageError(missing, hint=f"mend the memory of {target.name} in pipeline.yaml, or name another machine")
+    if where := limit_place(finished, elf, target):
+        raise InstructionLimitReached(where)
     message = fault_message(finished, elf, target)
     if message:
         raise StageError(message)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-import subprocess
-import tempfile
 from pathlib import Path
 
 from stages.base import StageError
+from stages.programs import run_tool
+from stages.scratch import temporary_folder
 
 _TURNS = 100
 #: Before STOP the move; between GO and the second STOP two instructions a turn.
@@ -26,17 +26,14 @@ _A64_BASE = 0x400000
 
 def self_test(plugin: Path, emulator: str) -> None:
     """Raises StageError when `emulator` with `plugin` counts another number of instructions, or does not start."""
-    with tempfile.TemporaryDirectory(prefix="firmline-qemu-") as name:
-        folder = Path(name)
+    with temporary_folder("qemu") as folder:
         user_mode = "-system-" not in emulator
         elf = folder / "test.elf"
         elf.write_bytes(_a64_elf() if user_mode else _thumb_elf())
         elf.chmod(0o755)
         machine = [] if user_mode else ["-M", "mps2-an386", "-nographic", "-semihosting", "-kernel"]
-        command = [emulator, "-plugin", str(plugin), *machine, elf.name]
-        finished = subprocess.run(
-            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False
-        )
+        command = [emulator, "-plugin", f"file={plugin}".replace(",", ",,"), *machine, elf.name]
+        finished = run_tool(command, cwd=folder, timeout=30)
         counter = folder / "counter.bin"
         content = counter.read_bytes() if counter.exists() else b""
     if finished.returncode != 0 or len(content) != 16:

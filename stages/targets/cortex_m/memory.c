@@ -19,7 +19,20 @@ extern char __rom_start[], __rom_end[], __ram_start[], __ram_end[];
 #define MPU_REGIONS (MPU_TYPE >> 8 & 0xff)
 #define MPU_ENABLE 1u
 
-enum access { READ_AND_RUN, READ_AND_WRITE };
+enum access { READ_AND_RUN, READ_AND_WRITE, READ_WRITE_AND_RUN };
+
+#ifdef OTHER_REGIONS /* beside those of code and data: stages/targets/linker_script.py */
+#define OTHER(number, access) extern char __other_##number##_start[], __other_##number##_end[];
+OTHER_REGIONS
+#undef OTHER
+#define OTHER(number, access) \
+    used = cover(used, (uintptr_t)__other_##number##_start, (uintptr_t)__other_##number##_end, access);
+#endif
+#ifdef CODE_IS_WRITTEN
+#define CODE_ACCESS READ_WRITE_AND_RUN
+#else
+#define CODE_ACCESS READ_AND_RUN
+#endif
 
 void protect_memory(void);
 
@@ -29,7 +42,7 @@ void protect_memory(void);
  */
 static uintptr_t set_region(uintptr_t start, uintptr_t end, enum access access)
 {
-    MPU_RBAR = start | (access == READ_AND_RUN ? 2u << 1 : 1u);
+    MPU_RBAR = start | (access == READ_AND_RUN ? 2u << 1 : access == READ_AND_WRITE ? 1u : 0u);
     MPU_RLAR = ((end - 1) & ~31u) | 1u;
     return end;
 }
@@ -43,7 +56,7 @@ static uintptr_t set_region(uintptr_t start, uintptr_t end, enum access access)
     while (start & ((1u << log2) - 1))
         log2--;
     MPU_RBAR = start;
-    MPU_RASR = (access == READ_AND_RUN ? 5u << 24 : 1u << 28 | 1u << 24) | 1u << 17 | (log2 - 1) << 1 | 1u;
+    MPU_RASR = (access == READ_AND_RUN ? 5u << 24 : 1u << 24) | (access == READ_AND_WRITE ? 1u << 28 : 0u) | 1u << 17 | (log2 - 1) << 1 | 1u;
     return start + (1u << log2);
 }
 #endif
@@ -66,8 +79,13 @@ void protect_memory(void)
 #if __ARM_ARCH >= 8
     MPU_MAIR0 = 0xff; /* normal memory */
 #endif
-    unsigned used = cover(0, (uintptr_t)__rom_start, (uintptr_t)__rom_end, READ_AND_RUN);
+    unsigned used = cover(0, (uintptr_t)__rom_start, (uintptr_t)__rom_end, CODE_ACCESS);
+#ifndef CODE_BESIDE_DATA
     used = cover(used, (uintptr_t)__ram_start, (uintptr_t)__ram_end, READ_AND_WRITE);
+#endif
+#ifdef OTHER_REGIONS
+    OTHER_REGIONS
+#endif
     if (MPU_REGIONS == 0 || used > MPU_REGIONS)
         return;
     MPU_CTRL = MPU_ENABLE;

@@ -1,4 +1,4 @@
-/* Vector table and start-up of an Armv7-M or Armv8-M core.
+/* Vector table and start-up of an Armv6-M, Armv7-M or Armv8-M core.
  *
  * RAM, low to high:  stack (grows down) | .data | .bss with the arena
  * The stack lies at the bottom so that an overflow runs out of RAM and faults, instead of eating the arena.
@@ -14,6 +14,7 @@
 #define SCB_CCR 0xE000ED14
 #define SCB_SHCSR 0xE000ED24
 #define SCB_CPACR 0xE000ED88
+#define CCR_UNALIGN_TRP (1 << 3)    /* an access that is not aligned faults, as it always does on Armv6-M */
 #define CCR_LOB (1 << 19)           /* cache of loop and branch information */
 #define SHCSR_FAULTS_ENABLED (7 << 16) /* usage, bus and memory faults have handlers of their own */
 #define CPACR_CP10_CP11 (0xf << 20) /* full access to floating point and MVE */
@@ -47,6 +48,13 @@ reset:
     orr r1, r1, #CPACR_CP10_CP11
     str r1, [r0]
 #endif
+#ifdef __ARM_ARCH_6M__ /* on a machine with a larger core */
+    ldr r0, =SCB_CCR
+    ldr r1, [r0]
+    movs r2, #CCR_UNALIGN_TRP
+    orrs r1, r2
+    str r1, [r0]
+#endif
 #ifdef __ARM_ARCH_8_1M_MAIN__
     ldr r0, =SCB_CCR
     ldr r1, [r0]
@@ -61,8 +69,8 @@ reset:
     ldr r2, =__data_end
 1:  cmp r1, r2
     bhs 2f
-    ldr r3, [r0], #4
-    str r3, [r1], #4
+    ldmia r0!, {r3}
+    stmia r1!, {r3}
     b 1b
 
 2:  ldr r1, =__bss_start
@@ -70,14 +78,14 @@ reset:
     movs r3, #0
 3:  cmp r1, r2
     bhs 4f
-    str r3, [r1], #4
+    stmia r1!, {r3}
     b 3b
 
 4:  ldr r1, =__stack_bottom
     ldr r3, =STACK_PAINT
 5:  cmp r1, sp
     bhs 6f
-    str r3, [r1], #4
+    stmia r1!, {r3}
     b 5b
 
 6:  bl protect_memory
@@ -93,7 +101,7 @@ reset:
     .type fault, %function
     .thumb_func
 fault:
-    dbg #MARKER_FAULT
+    MARK MARKER_FAULT
     mrs r0, msp
     ldr r1, =fault_stack_top
     msr msp, r1

@@ -8,23 +8,23 @@
     .type board_instructions, %function
 #ifdef __aarch64__
 board_instructions:
-    hint #64 + MARKER_STOP
+    MARK MARKER_STOP
     stp x29, x30, [sp, #-16]!
     mov x29, sp
     bl read_counter
     ldp x29, x30, [sp], #16
-    hint #64 + MARKER_GO
+    MARK MARKER_GO
     ret
 #else
     .syntax unified
     .thumb_func
 board_instructions:
-    dbg #MARKER_STOP
+    MARK MARKER_STOP
     push {r4, lr} /* r4 keeps the stack aligned to eight bytes */
     bl read_counter
-    pop {r4, lr}
-    dbg #MARKER_GO
-    bx lr
+    pop {r2, r3} /* not into lr: Armv6-M cannot */
+    MARK MARKER_GO
+    bx r3
 #endif
     .size board_instructions, . - board_instructions
 

@@ -18,6 +18,10 @@
 #define PMP_TOR_LOCKED_RX 0x8d /* L | top of range | X | R: binds machine mode too */
 #define TRAP_STACK_BYTES 512
 #define STACK_PAINT 0xa5a5a5a5
+#define OTHER_START_(number) __other_##number##_start /* of a region: stages/targets/linker_script.py */
+#define OTHER_END_(number) __other_##number##_end
+#define OTHER_START(number) OTHER_START_(number)
+#define OTHER_END(number) OTHER_END_(number)
 
     .section .text.init, "ax", @progbits
     .globl _start
@@ -42,6 +46,7 @@ _start:
     csrs mstatus, t0
 #endif
 
+#ifndef CODE_IS_WRITTEN
     /* ROM is read-only: entry 0 is its start, entry 1 the range up to its end. */
     la t0, __rom_start
     srli t0, t0, 2
@@ -49,8 +54,20 @@ _start:
     la t0, __rom_end
     srli t0, t0, 2
     csrw pmpaddr1, t0
+#ifdef OTHER_ROM
+    /* So is a second one: entries 2 and 3. */
+    la t0, OTHER_START(OTHER_ROM)
+    srli t0, t0, 2
+    csrw pmpaddr2, t0
+    la t0, OTHER_END(OTHER_ROM)
+    srli t0, t0, 2
+    csrw pmpaddr3, t0
+    li t0, PMP_TOR_LOCKED_RX << 24 | PMP_TOR_LOCKED_RX << 8
+#else
     li t0, PMP_TOR_LOCKED_RX << 8
+#endif
     csrw pmpcfg0, t0
+#endif
 
     la t0, __data_load
     la t1, __data_start

@@ -102,3 +102,32 @@ def test_a_reshape_chain_resolves_to_its_root() -> None:
     graph = network(("x", "a"), ("a", "b"), ("b", "y"), outputs=["y"], aliases={"b": "a", "y": "b"})
     graph.layers[1] = graph.layers[1].model_copy(update={"op": Move(kind="reshape")})
     assert liveness(graph).home == {"x": "x", "a": "a", "b": "a", "y": "a"}
+
+
+def test_a_part_of_a_larger_tensor_stays_where_it_is() -> None:
+    """Neither written over an input (`joined` would no longer be whole) nor written over itself."""
+    graph = network(("x", "a"), ("a", "y"), outputs=["y"], aliases={"y": "joined"})
+    graph.tensors["joined"] = tensor("joined", 128)
+    assert liveness(graph, may_overlay=frozenset({1})).in_place == {}
+    graph = network(("x", "whole"), ("a", "y"), outputs=["y"], aliases={"a": "whole"})
+    graph.tensors["whole"] = tensor("whole", 128)
+    assert liveness(graph, may_overlay=frozenset({1})).in_place == {}
+
+
+def test_in_place_is_refused_where_the_output_is_alive_before() -> None:
+    graph = network(("x", "a"), ("a", "b"), ("b", "y"), outputs=["y"], aliases={"y": "a"})
+    assert liveness(graph, may_overlay=frozenset({2})).in_place == {}
+
+
+def test_in_place_is_refused_while_a_part_of_the_input_is_broadcast() -> None:
+    graph = network(("x", "a"), ("a row", "y"), outputs=["y"])
+    assert liveness(graph, may_overlay=frozenset({1})).in_place == {1: 0}
+    graph.tensors["row"] = tensor("row", 16, alias_of="a", offset=16)
+    assert liveness(graph, may_overlay=frozenset({1})).in_place == {}
+
+
+def test_a_layer_with_two_outputs_overlays_nothing() -> None:
+    graph = network(("x", "a"), ("a", "y"), outputs=["y"])
+    graph.tensors["z"] = tensor("z")
+    graph.layers[1] = graph.layers[1].model_copy(update={"outputs": ("y", "z")})
+    assert liveness(graph, may_overlay=frozenset({1})).in_place == {}

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.arena import Buffer, plan
-from stages.arena.planner import Plan, _first_fit, _orders, _total
+from stages.arena.planner import Plan, _first_fit, _orders, _total, lower_bound
 
 
 def assert_sound(result: Plan) -> None:
@@ -98,6 +98,51 @@ def test_the_search_closes_what_the_ready_made_orders_leave() -> None:
     assert_sound(result)
     assert min(_total(offsets, sizes) for offsets in first_fits) > result.lower_bound
     assert result.total == result.lower_bound
+
+
+# For each of the ready-made orders, buffers that it alone packs to the lower bound.
+ONLY = [
+    [("a", 80, 0, 4), ("b", 48, 1, 5), ("c", 96, 5, 5), ("d", 48, 1, 3), ("e", 16, 1, 3)],
+    [("a", 64, 0, 4), ("b", 80, 2, 5), ("c", 96, 5, 5), ("d", 64, 4, 4)],
+    [("a", 64, 4, 5), ("b", 96, 1, 4), ("c", 64, 5, 5), ("d", 80, 5, 5)],
+    [("a", 80, 5, 5), ("b", 80, 3, 3), ("c", 16, 0, 4), ("d", 32, 4, 5)],
+    [("a", 80, 5, 5), ("b", 32, 3, 5), ("c", 48, 0, 3), ("d", 96, 0, 2), ("e", 48, 5, 5), ("f", 32, 1, 5)],
+    [("a", 96, 5, 5), ("b", 64, 1, 4), ("c", 48, 2, 5), ("d", 64, 0, 1)],
+]
+
+
+@pytest.mark.parametrize("number", range(len(ONLY)))
+def test_each_of_the_ready_made_orders_is_the_best_of_some_network(number: int) -> None:
+    drawn = [Buffer(*buffer) for buffer in ONLY[number]]
+    sizes = {b.name: b.bytes for b in drawn}
+    totals = [_total(_first_fit(order, sizes), sizes) for order in _orders(drawn, sizes)]
+    assert [total == lower_bound(drawn) for total in totals] == [i == number for i in range(len(ONLY))]
+
+
+def test_a_buffer_takes_a_gap_that_it_fills() -> None:
+    low, high = Buffer("low", 16, 0, 9), Buffer("high", 16, 0, 9)
+    early, late = Buffer("early", 32, 0, 3), Buffer("late", 32, 4, 9)
+    sizes = {b.name: b.bytes for b in (low, high, early, late)}
+    assert _first_fit([low, early, high, late], sizes) == {"low": 0, "early": 16, "high": 48, "late": 16}
+
+
+def test_the_search_goes_through_plans_that_are_as_large_as_the_best() -> None:
+    drawn = [
+        Buffer("a", 48, 1, 4), Buffer("b", 64, 6, 7), Buffer("c", 80, 3, 3), Buffer("d", 80, 6, 6),
+        Buffer("e", 96, 7, 7), Buffer("f", 32, 4, 6), Buffer("g", 96, 2, 7), Buffer("h", 32, 4, 7),
+        Buffer("i", 80, 0, 5),
+    ]  # fmt: skip
+    assert plan(drawn).total == lower_bound(drawn)
+
+
+@pytest.mark.parametrize(("size", "first", "last"), [(-1, 0, 0), (8, 3, 2)])
+def test_a_buffer_of_no_size_or_time_is_refused(size: int, first: int, last: int) -> None:
+    with pytest.raises(ValueError, match="buffer x"):
+        Buffer("x", size, first, last)
+
+
+def test_an_empty_buffer_takes_no_room() -> None:
+    assert plan([Buffer("x", 0, 2, 2), Buffer("y", 16, 2, 2)]).total == 16
 
 
 def test_same_buffers_give_the_same_plan() -> None:

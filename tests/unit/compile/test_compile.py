@@ -13,7 +13,7 @@ from stages.base import Job, StageError
 from stages.compile import STAGE, CompileConfig
 from stages.compile.firmware import compile_firmware
 from stages.targets.load import load_target
-from stages.targets.spec import Region, Target
+from stages.targets.spec import Target
 from tests.support.tiny_model import write_tiny_model
 
 
@@ -99,7 +99,10 @@ def test_flags_reach_every_file_and_a_file_of_its_own_last(tmp_path):
 def test_model_too_large_for_ram_and_rom_is_told_with_the_sizes(tmp_path):
     target = load_target("rv64-rvp")
     small = target.memory.model_copy(
-        update={"rom": Region(origin=0x80000000, length=1024), "ram": Region(origin=0x90000000, length=65536)}
+        update={
+            "rom": target.memory.rom.model_copy(update={"length": 1024}),
+            "ram": target.memory.ram.model_copy(update={"length": 65536}),
+        }
     )
     with pytest.raises(StageError) as raised:
         build(tmp_path, target.model_copy(update={"memory": small}), arena=100_000)
@@ -110,6 +113,16 @@ def test_model_too_large_for_ram_and_rom_is_told_with_the_sizes(tmp_path):
     assert "weights 16, arena 100,000, stack 16,384 bytes" in message
     assert "pipeline.yaml" in message
     assert len(message.splitlines()) <= 5
+
+
+def test_model_too_large_for_a_board_is_told_with_its_sizes(tmp_path):
+    with pytest.raises(StageError) as raised:
+        build(tmp_path, load_target("longan-nano"), arena=40_000)
+    message = str(raised.value)
+    assert message.startswith("tiny does not fit target longan-nano: ram needs 4")
+    assert "and has 32,768" in message
+    assert message.endswith("take a smaller model or another board")
+    assert not list((tmp_path / "out").iterdir())
 
 
 def test_model_too_large_for_ram_alone_names_the_layer_at_the_arenas_peak(tmp_path):

@@ -216,7 +216,8 @@ def test_model_json_describes_what_was_written(tmp_path: Path) -> None:
 def test_the_alignment_is_the_configured_one(tmp_path: Path) -> None:
     described = emit_mini(tmp_path, alignment=64)
     assert {row["offset"] % 64 for row in described["arena"]} == {0}
-    assert "_Alignas(64) uint8_t model_arena" in (tmp_path / "emitted/src/model.c").read_text()
+    assert "#define MODEL_ARENA_ALIGNMENT 64" in (tmp_path / "emitted/src/model.h").read_text()
+    assert "_Alignas(MODEL_ARENA_ALIGNMENT) uint8_t model_arena" in (tmp_path / "emitted/src/model.c").read_text()
     assert ".balign 64" in (tmp_path / "emitted/src/weights.S").read_text()
 
 
@@ -283,9 +284,10 @@ def header_of(tmp_path: Path, **options: Any) -> Path:
     return tmp_path / "emitted/src/model.h"
 
 
-def test_the_header_compiles_alone_and_so_does_the_example_in_it(tmp_path: Path) -> None:
-    header = header_of(tmp_path)
-    comment, _, _ = header.read_text().partition("*/")
+@pytest.mark.parametrize("arena", ["static", "caller"])
+def test_the_header_compiles_alone_and_so_does_the_example_in_it(tmp_path: Path, arena: str) -> None:
+    header = header_of(tmp_path, arena=arena)
+    comment = header.read_text().split("*/")[1]
     example = [line[7:] for line in comment.splitlines() if line.startswith(" *     ")]
     assert any("model_run(NULL, NULL);" in line for line in example)
     for name, source in (

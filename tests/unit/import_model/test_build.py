@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from stages.base import StageError
 from stages.import_model.build import build_module
+from stages.import_model.converter import Converter, Unsupported
 from stages.models.builder import ModelBuilder
-from stages.models.tflite_reader import read
+from stages.models.tflite_reader import OperatorInfo, read
 from stages.relax_module import attributes, load_module, operator_calls, save_module
+from tests.support.malformed import altered, conv, indexed
 from tests.support.relax_run import run_relax
 
 
@@ -87,6 +91,63 @@ def test_unsupported_operator_is_named_with_its_tensors() -> None:
     assert "CONV_2D" in message
 
 
+@pytest.mark.parametrize(
+    ("op", "told"),
+    [
+        ("WHILE", "is control flow, which is not supported"),
+        ("VAR_HANDLE", "keeps state from one inference to the next, which is not supported"),
+        ("GATHER", "is not supported"),
+    ],
+)
+def test_the_reason_for_an_operator_without_a_conversion(op: str, told: str) -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 8), "float32")
+    y = b.tensor("y", (1, 8), "float32")
+    b.operator(op, [x], [y])
+    b.output(y)
+    with pytest.raises(StageError, match=rf"^operator 0 \({op}\) {told}\n"):
+        build(b)
+
+
+def test_all_operators_that_cannot_be_imported_are_named_at_once() -> None:
+    b = ModelBuilder()
+    x, shape = b.input("x", (1, 8), "float32"), b.input("wanted", (2,), "int32")
+    for name in ("first", "second"):
+        y = b.tensor(name, (1, 8), "float32")
+        b.operator("GATHER", [x], [y])
+        x = b.relu(y)
+    wrong = b.tensor("wrong", (1, 9), "float32")
+    b.operator("TANH", [x], [wrong])
+    shaped = b.tensor("shaped", (2, 4), "float32")
+    b.operator("RESHAPE", [x, shape], [shaped], "ReshapeOptions")
+    b.output(wrong, shaped)
+    with pytest.raises(StageError) as caught:
+        build(b)
+    lines = str(caught.value).splitlines()
+    assert lines[:2] == [
+        "4 operators cannot be computed:",
+        "  2 x GATHER (operators 0 'first', 2 'second'): not supported",
+    ]
+    assert lines[2].startswith("  1 x TANH (operator 4 'wrong'): gives float32[1, 8], but the file declares")
+    assert lines[3].startswith("  1 x RESHAPE (operator 5 'shaped'): takes the shape from 'wanted', a computed tensor")
+    assert lines[4].startswith("Supported: ")
+
+
+def test_all_operators_that_only_the_conversion_refuses_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(converter: Converter, operator: OperatorInfo, name: str) -> None:
+        raise Unsupported(f"is too much for operator {operator.index}")
+
+    monkeypatch.setattr(Converter, "convert", refuse)
+    b = ModelBuilder()
+    b.output(b.relu(b.relu(b.input("x", (1, 8), "float32"), name="first"), name="second"))
+    with pytest.raises(StageError) as caught:
+        build(b)
+    assert str(caught.value).splitlines() == [
+        "2 operators cannot be computed:",
+        "  2 x RELU (operators 0 'first', 1 'second'): too much for operator 0",
+    ]
+
+
 def test_float_only_operator_on_quantized_tensors_is_refused() -> None:
     b = ModelBuilder()
     x = b.input("x", (1, 8), "int8", 0.1, 0)
@@ -124,7 +185,8 @@ def test_computed_shape_is_refused() -> None:
     y = b.tensor("y", (2, 4), "float32")
     b.operator("RESHAPE", [x, shape], [y], "ReshapeOptions")
     b.output(y)
-    with pytest.raises(StageError, match=r"operator 0 \(RESHAPE\) takes 'wanted', a shape or an axis"):
+    told = r"operator 0 \(RESHAPE\) takes the shape from 'wanted', a computed tensor; it must be a constant"
+    with pytest.raises(StageError, match=told):
         build(b)
 
 
@@ -158,14 +220,15 @@ def test_negative_stride_is_refused() -> None:
         build(b)
 
 
-def test_what_tvm_refuses_is_an_error_and_no_traceback() -> None:
-    """A convolution without its options: TVM's converter fails on an assertion."""
+def test_convolution_without_options_is_refused() -> None:
+    """TVM's converter would fail on an assertion."""
     b = ModelBuilder()
     x = b.input("x", (1, 4, 4, 2), "float32")
     y = b.tensor("y", (1, 4, 4, 3), "float32")
-    b.operator("CONV_2D", [x, b.constant("w", np.ones((3, 1, 1, 2), np.float32))], [y])
+    constants = [b.constant("w", np.ones((3, 1, 1, 2), np.float32)), b.constant("b", np.ones(3, np.float32))]
+    b.operator("CONV_2D", [x, *constants], [y])
     b.output(y)
-    with pytest.raises(StageError, match=r"operator 0 \(CONV_2D\) cannot be converted"):
+    with pytest.raises(StageError, match=r"operator 0 \(CONV_2D\) has no options; it needs Conv2DOptions"):
         build(b)
 
 
@@ -183,3 +246,23 @@ def test_model_whose_output_is_a_constant_is_refused() -> None:
     b.output(b.relu(x), b.constant("fixed", np.ones(3, np.float32)))
     with pytest.raises(StageError, match="output 'fixed' of the model is a constant"):
         build(b)
+
+
+def test_names_that_are_no_text_are_no_obstacle() -> None:
+    """TVM's converter decodes some names as UTF-8."""
+
+    def rename(model: Any, graph: Any) -> None:
+        for number, tensor in enumerate(graph.tensors):
+            tensor.name = b"\xff\x1b" + bytes([number])
+
+    data = altered(conv("float32"), rename)
+    (call,) = operator_calls(build_module(data, read(data)))
+    assert call.op == "CONV_2D"
+
+
+def test_expand_dims_is_imported() -> None:
+    """TVM 0.27 calls its own operator wrongly."""
+    data = indexed("EXPAND_DIMS", (1, 4, 1, 4, 4), (2,))
+    x = np.arange(64, dtype=np.float32).reshape(1, 4, 4, 4)
+    (got,) = run_relax(build_module(data, read(data)), [x])
+    np.testing.assert_array_equal(got, x.reshape(1, 4, 1, 4, 4))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from stages.models.builder import ModelBuilder
 from stages.models.spec import FileModel, OpModel, UrlModel, ZooModel
 from stages.relax_module import load_module, operator_calls
 from stages.targets.load import load_target
+from tests.support.malformed import altered, conv
 from tests.support.shared_models import shared_models
 
 ROOT = Path(__file__).parents[3]
@@ -56,7 +59,7 @@ def test_artifact(model_file: Path, tmp_path: Path) -> None:
     # 3x3 windows of 2 channels for 3x3x4 outputs, then 5 rows of 36.
     assert json.loads((out / "import.json").read_text()) == {
         "name": "small", "sha256": digest, "bytes": model_file.stat().st_size, "operators": 2,
-        "macs": 3 * 3 * 4 * 18 + 5 * 36,
+        "macs": 3 * 3 * 4 * 18 + 5 * 36, "signature": None, "warnings": [],
     }  # fmt: skip
     assert [call.op for call in operator_calls(load_module(out))] == ["CONV_2D", "FULLY_CONNECTED"]
 
@@ -170,4 +173,48 @@ def test_an_error_names_the_file_as_the_recipe_does(tmp_path: Path) -> None:
     path = tmp_path / "half.tflite"
     path.write_bytes(small_model().build()[:100])
     with pytest.raises(StageError, match=f"{path} is a corrupt or truncated TFLite file"):
+        import_file(path, tmp_path / "out")
+
+
+def test_an_unknown_signature_is_refused_before_anything_runs_at_its_place(tmp_path: Path) -> None:
+    from pipeline.api import run_recipe
+    from pipeline.errors import StageFailed
+    from tests.support.edited_models import together
+
+    (tmp_path / "net.tflite").write_bytes(together(small_model().build(), signatures={"serving_default": 0}))
+    recipe = {
+        "schema": 1, "name": "signed", "target": "host",
+        "model": {"file": str(tmp_path / "net.tflite"), "signature": "serving"},
+    }  # fmt: skip
+    path = tmp_path / "signed.yaml"
+    path.write_text(json.dumps(recipe, indent=1))
+    with pytest.raises(StageFailed, match=r"has no signature 'serving'; did you mean 'serving_default'\?") as caught:
+        run_recipe(path, store=tmp_path / "store", build=tmp_path / "build")
+    assert re.match(r".*signed\.yaml:7:\d+: import: ", str(caught.value))
+    assert not list((tmp_path / "store").rglob("manifest.json"))
+
+
+def test_what_only_litert_refuses_is_refused_at_import(model_file: Path, tmp_path: Path) -> None:
+    """A version of an operator: our own checks do not know them."""
+    b = ModelBuilder()
+    x, y = b.input("x", (1, 4), "float32"), b.tensor("y", (1, 4), "float32")
+    b.operator("TANH", [x], [y], version=99)
+    b.output(y)
+    model_file.write_bytes(b.build())
+    with pytest.raises(StageError, match=r"operator 0 \(TANH\) is version 99 of TANH, which LiteRT does not know"):
+        import_file(model_file, tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_options_that_point_nowhere_are_refused_and_not_described(tmp_path: Path) -> None:
+    """Lists of an operator that nobody reads but the description: LiteRT's check of the file finds them."""
+
+    def ragged(model: Any, graph: Any) -> None:
+        graph.operators[0].intermediates = np.array([1234567, 7], np.int32)
+
+    data = altered(conv("float32"), ragged)
+    at = data.index(np.array([2, 1234567], "<i4").tobytes())
+    path = tmp_path / "ragged.tflite"
+    path.write_bytes(data[:at] + b"\xff\xff\xff\x3f" + data[at + 4 :])
+    with pytest.raises(StageError, match=r"ragged\.tflite is a corrupt TFLite file"):
         import_file(path, tmp_path / "out")

@@ -1,75 +1,312 @@
-"""Which changes of a kernel's code make its measurements stale."""
+"""Which changes of a kernel's code make its measurements stale, of every file and every kernel there is."""
 
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
+from stages.graph import LayerView
 from stages.kernels import digest, registry
-from stages.kernels.digest import kernel_digest
+from stages.kernels.digest import code_of
+from stages.kernels.kernel import Kernel
+from stages.models.operators import build
+from stages.models.spec import OpModel
+from stages.targets.spec import Target
+from tests.conformance.draw import Draw
+from tests.conformance.operators import (
+    add,
+    conv2d,
+    depthwise_conv2d,
+    elementwise,
+    fully_connected,
+    movement,
+    pool2d,
+    reductions,
+)
+from tests.support.emitted import ROOT, target_named
+from tests.support.integer import integer_graph
 
 C = '#include "shared.h"\nint twice(int x) { return 2 * x; }\n'
-PYTHON = '"""A kernel."""\nROWS = 4\n'
+PYTHON = '"""A kernel."""\nROWS = 4\nclass Twice:\n    rows = ROWS\n'
+
+KERNELS = registry.kernels(registry.folders())
+FILES = ROOT / "stages" / "kernels"
+# Where code lies that folders share. Everything else is of one folder, but that neon_dotprod builds on neon.
+SHARED = ("include/", "tir/", "eight_bit.py", "generic/parameters.py", "generic/packing.py")
+NO_CODE = ("kernel.py", "registry.py", "digest.py", "definitions.py")  # of a kernel
+TYPES = ("Expr", "Buffer", "Region", "Packing", "Form")
+
+
+# ---- of a kernel made up ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def kernel(tmp_path: Path) -> Path:
-    (tmp_path / "kernel.py").write_text(PYTHON)
-    (tmp_path / "kernel.c").write_text(C)
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "twice.py").write_text(PYTHON)
+    (tmp_path / "twice.c").write_text(C)
     (tmp_path / "shared.h").write_text("#define WORD 4\n")
     return tmp_path
 
 
 def digest_of(folder: Path) -> str:
-    digest._digest_of.cache_clear()
-    return digest._digest_of(folder / "kernel.py", folder, ("kernel.c",))
+    return digest.digest(code_of(folder / "twice.py", "Twice", ("twice.c",), folder))
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new"),
-    [("kernel.c", "2 * x", "x + x"), ("shared.h", "4", "8"), ("kernel.py", "ROWS = 4", "ROWS = 5")],
+    [("twice.c", "2 * x", "x + x"), ("shared.h", "4", "8"), ("twice.py", "ROWS = 4", "ROWS = 5")],
 )
-def test_code_counts(kernel: Path, file: str, old: str, new: str) -> None:
-    before = digest_of(kernel)
-    text = (kernel / file).read_text()
-    (kernel / file).write_text(text.replace(old, new))
-    assert digest_of(kernel) != before
+def test_code_counts(folder: Path, file: str, old: str, new: str) -> None:
+    before = digest_of(folder)
+    text = (folder / file).read_text()
+    (folder / file).write_text(text.replace(old, new))
+    assert digest_of(folder) != before
 
 
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("kernel.c", "/* Doubles.\n */\n" + C.replace("{ return", "{\n    return") + "// the end\n"),
-        ("kernel.py", PYTHON.replace("A kernel", "Another").replace("= 4", "= 4  # rows")),
+        ("twice.c", "/* Doubles.\n */\n" + C.replace("{ return", "{\n    return") + "// the end\n"),
+        ("twice.py", PYTHON.replace("A kernel", "Another").replace("= 4", "= 4  # rows")),
     ],
 )
-def test_comments_and_white_space_do_not(kernel: Path, file: str, text: str) -> None:
-    before = digest_of(kernel)
-    (kernel / file).write_text(text)
-    assert digest_of(kernel) == before
+def test_comments_and_white_space_do_not(folder: Path, file: str, text: str) -> None:
+    before = digest_of(folder)
+    (folder / file).write_text(text)
+    assert digest_of(folder) == before
 
 
-def test_files_of_one_name_in_different_folders_all_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(digest, "_KERNELS", tmp_path)
+def test_files_of_one_name_in_different_folders_all_count(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "rows.c").write_text("int rows = 4;\n")
-    (tmp_path / "one" / "kernel.py").write_text(PYTHON)
-
-    def both() -> str:
-        digest._digest_of.cache_clear()
-        return digest._digest_of(tmp_path / "one" / "kernel.py", tmp_path / "one", ("rows.c", "../two/rows.c"))
-
-    before = both()
-    for name in ("one", "two"):
-        (tmp_path / name / "rows.c").write_text("int rows = 5;\n")
-        assert both() != before
-        (tmp_path / name / "rows.c").write_text("int rows = 4;\n")
+    (tmp_path / "one" / "twice.py").write_text(PYTHON)
+    code = code_of(tmp_path / "one" / "twice.py", "Twice", ("rows.c", "../two/rows.c"), tmp_path)
+    assert {"one/rows.c", "two/rows.c"} <= code.keys()
 
 
-def test_kernels_of_different_code_differ_and_modules_they_import_count() -> None:
-    known = registry.kernels(["rvp", "generic"])
-    assert kernel_digest(known["rvp.gemm_s8"]) != kernel_digest(known["generic.conv2d"])
-    module = Path(digest.__file__).parent / "rvp" / "convolution.py"
-    names = {path.name for path in digest._modules(module)}
-    assert {"convolution.py", "convolution_tir.py", "packing.py"} <= names
-    assert "kernel.py" not in names
+# ---- of every kernel there is ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """All kernels, to be changed."""
+    shutil.copytree(FILES, tmp_path / "kernels", ignore=shutil.ignore_patterns("__pycache__", "costs"))
+    return tmp_path / "kernels"
+
+
+def parts(kernel: Kernel, root: Path = FILES) -> dict[str, str]:
+    module = root / Path(inspect.getfile(type(kernel))).relative_to(FILES)
+    return code_of(module, type(kernel).__qualname__, (*kernel.sources, *kernel.headers), root)
+
+
+def all_parts(root: Path = FILES) -> dict[str, dict[str, str]]:
+    return {name: parts(kernel, root) for name, kernel in KERNELS.items()}
+
+
+def stale(before: dict[str, dict[str, str]], root: Path) -> set[str]:
+    return {name for name, code in all_parts(root).items() if code != before[name]}
+
+
+def code_files(pattern: str) -> list[str]:
+    return sorted(path.relative_to(FILES).as_posix() for path in FILES.rglob(pattern))
+
+
+def included(kernel: Kernel) -> set[str]:
+    """The kernel's C, assembly and headers, as the preprocessor finds them."""
+    found: set[str] = set()
+    for name in (*kernel.sources, *kernel.headers):
+        language = "assembler-with-cpp" if name.endswith(".S") else "c"
+        arguments = ["gcc", "-MM", "-MG", f"-I{FILES / 'include'}", "-x", language, str(kernel.folder / name)]
+        printed = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
+        paths = (Path(word).resolve() for word in printed.replace("\\\n", " ").split(":", 1)[1].split())
+        found |= {path.relative_to(FILES).as_posix() for path in paths if path.is_relative_to(FILES)}
+    return found
+
+
+def test_a_c_file_concerns_the_kernels_that_are_compiled_with_it(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(digest, "definitions_of", lambda *module: {})
+    before = all_parts(copy)
+    users = {name: included(kernel) for name, kernel in KERNELS.items()}
+    for file in code_files("*.[chS]"):
+        text = (copy / file).read_text()
+        (copy / file).write_text(f"{text}\n.set changed, 1\n")
+        expected = {name for name, files in users.items() if file in files}
+        assert stale(before, copy) == expected, file
+        assert expected, f"{file} is in no kernel"
+        (copy / file).write_text(text)
+
+
+def test_few_kernels_share_a_c_file() -> None:
+    users: dict[str, set[str]] = {}
+    for name, code in all_parts().items():
+        for part in code:
+            users.setdefault(part, set()).add(name)
+    for file in code_files("*.[chS]"):
+        of_functions = file.endswith((".c", ".S")) or (file.startswith("generic/") and file != "generic/elements.h")
+        assert len(users[file]) <= (4 if of_functions else 12), (file, users[file])
+
+
+def test_a_definition_concerns_kernels_of_its_folder_unless_folders_share_it() -> None:
+    for kernel, code in all_parts().items():
+        for part in code:
+            if not part.startswith(SHARED):
+                own = {part.split("/")[0], "neon_dotprod"} if part.startswith("neon/") else {part.split("/")[0]}
+                assert kernel.split(".")[0] in own, (kernel, part)
+
+
+def top_level(path: Path) -> Iterator[str]:
+    code = ast.parse(path.read_text())
+    for node in code.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            yield node.targets[0].id
+
+
+def test_changing_a_definition_makes_stale_what_uses_it(copy: Path) -> None:
+    """Of every Python file one: a class, a function or a constant."""
+    before = all_parts(copy)
+    for number, file in enumerate(code_files("*.py")):
+        names = list(top_level(copy / file))
+        if not names or file in NO_CODE:
+            continue
+        text, name = (copy / file).read_text(), names[number % len(names)]
+        changed = re.sub(rf"^((?:class|def) {name}\b)", r"@changed\n\1", text, count=1, flags=re.MULTILINE)
+        changed = re.sub(rf"^({name} = )", r"\1None or ", changed, count=1, flags=re.MULTILINE)
+        assert changed != text, (file, name)
+        (copy / file).write_text(changed)
+        assert stale(before, copy) == {kernel for kernel, code in before.items() if f"{file}:{name}" in code}, (
+            file,
+            name,
+        )
+        (copy / file).write_text(text)
+
+
+def test_every_definition_is_some_kernels() -> None:
+    used = {part for code in all_parts().values() for part in code}
+    files = [file for file in code_files("*.py") if file not in NO_CODE and not file.endswith("__init__.py")]
+    spare = {f"{file}:{name}" for file in files for name in top_level(FILES / file)}
+    for part in spare - used:  # but for names of types
+        assert re.search(rf"^{part.split(':')[1]} = ", (FILES / part.split(":")[0]).read_text(), re.MULTILINE), part
+        assert part.split(":")[1] in TYPES, part
+
+
+def test_what_runs_for_a_kernel_is_what_counts_for_it() -> None:
+    """Drawn layers are asked about, packed and lowered, and every function of stages/kernels that this calls counts."""
+    before, seen = all_parts(), set()
+    for target in map(target_named, TARGETS):
+        for kernel in registry.kernels(target.kernels).values():
+            for view in drawn(kernel, target):
+                seen.add(kernel.name)
+                called = {part for part in functions_called(kernel, view, target) if not part.startswith(NO_CODE)}
+                assert called
+                assert called <= before[kernel.name].keys(), kernel.name
+    assert seen == KERNELS.keys()
+
+
+@cache
+def common() -> tuple[LayerView, ...]:
+    """Layers as networks have them: what kernels for one kind of window compute."""
+    graphs = [integer_graph(build(OpModel.model_validate(options))) for options in COMMON]
+    return tuple(graph.view(graph.layers[0]) for graph in graphs)
+
+
+def drawn(kernel: Kernel, target: Target) -> list[LayerView]:
+    """Up to three layers that the kernel computes."""
+    views = [make(Draw(seed, dtype)) for make in MAKES for seed in range(12) for dtype in ("int8", "uint8")]
+    views += common()
+    return [view for view in views if view.op.op in kernel.ops and not kernel.why_not(view, target)][:3]
+
+
+def functions_called(kernel: Kernel, view: LayerView, target: Target) -> set[str]:
+    """`file:definition` of what runs, at the top of its module."""
+    found: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        path = Path(frame.f_code.co_filename)
+        name = frame.f_code.co_qualname.split(".")[0]
+        if event == "call" and path.is_relative_to(FILES) and not name.startswith("<"):
+            found.add(f"{path.relative_to(FILES).as_posix()}:{name}")
+
+    use(kernel, view, target)  # imports what it needs
+    sys.setprofile(note)
+    try:
+        use(kernel, view, target)
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def use(kernel: Kernel, view: LayerView, target: Target) -> None:
+    kernel.why_not(view, target)
+    kernel.overlays(view)
+    for params in kernel.candidates(view, target):
+        kernel.pack_for(view, params, target)
+        kernel.cost(view, params, target)
+        kernel.lower(view, params, target)
+
+
+NEW = {
+    "generic/flip.h": "void fl_flip(int *x);\n",
+    "generic/flip.c": '#include "flip.h"\n\nvoid fl_flip(int *x)\n{\n    *x = -*x;\n}\n',
+    "generic/flip.py": """
+from stages.kernels.eight_bit import not_eight_bit
+from stages.kernels.generic.parameters import FLIPPED, Structure
+from stages.kernels.kernel import Kernel
+from stages.models.operators import build
+from stages.models.spec import OpModel
+from stages.targets.spec import Target
+
+FLIP = Structure("fl_flip", FLIPPED)
+
+class Flip(Kernel):
+    name = "generic.flip"
+    ops = frozenset({"flip"})
+    sources = ("flip.c",)
+    headers = ("flip.h",)
+""",
+}
+
+
+def test_a_new_operator_makes_nothing_stale(copy: Path) -> None:
+    """Its module, C, header and line in the package, and a name of its own in every module that others share."""
+    before = all_parts(copy)
+    for file, text in NEW.items():
+        (copy / file).write_text(text)
+    with (copy / "generic" / "__init__.py").open("a") as package:
+        package.write("from stages.kernels.generic.flip import Flip\n")
+    for file in code_files("*.py"):
+        if not file.endswith("__init__.py"):
+            with (copy / file).open("a") as module:
+                module.write("\n\nFLIPPED = ('x',)\n\n\ndef flipped(x):\n    return FLIPPED\n")
+    assert stale(before, copy) == set()
+    code = code_of(copy / "generic" / "flip.py", "Flip", ("flip.c", "flip.h"), copy)
+    assert set(NEW) - {"generic/flip.py"} <= code.keys()
+    assert {"generic/flip.py:Flip", "eight_bit.py:not_eight_bit"} & code.keys() == {"generic/flip.py:Flip"}
+
+
+MAKES = (
+    *(module.drawn for module in (conv2d, depthwise_conv2d, fully_connected, pool2d, add)),
+    *(*elementwise.MAKERS, *reductions.MAKERS, movement.concatenation, movement.move),
+)
+TARGETS = ("rv64-rvp", "cortex-m55", "aarch64-dotprod")
+COMMON: tuple[dict[str, Any], ...] = (
+    {"op": "conv2d", "shape": (12, 12, 16), "out_channels": 16, "kernel": (3, 3)},
+    {"op": "depthwise_conv2d", "shape": (8, 8, 16), "kernel": (3, 3)},
+    {"op": "depthwise_conv2d", "shape": (8, 8, 16), "kernel": (3, 3), "stride": (2, 2)},
+    {"op": "fully_connected", "shape": (64,), "out_channels": 16},
+    {"op": "add", "shape": (8, 8, 16)},
+    {"op": "avg_pool2d", "shape": (8, 8, 16), "kernel": (8, 8), "padding": "valid"},
+)

@@ -11,9 +11,9 @@ import pytest
 
 from stages.base import StageError
 from stages.kernels.registry import candidates, folders, kernels
-from tests.support import random_layers as layers
+from tests.conformance.draw import Draw
+from tests.conformance.operators import fully_connected
 from tests.support.emitted import target_named
-from tests.support.random_layers import Draw
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -50,7 +50,7 @@ def test_finding_kernels_imports_neither_tvm_nor_numpy() -> None:
 
 def test_candidates_and_the_reasons_of_the_others() -> None:
     target = target_named("rv64-scalar")
-    view = layers.fully_connected(Draw(0))
+    view = fully_connected.drawn(Draw(0))
     able, reasons = candidates(view, target)
     assert [kernel.name for kernel in able] == ["generic.fully_connected"]
     assert reasons == {}

@@ -89,8 +89,8 @@ def test_rule_for_an_operator_that_cannot_follow_it_here_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ({"match": {"op": "conv"}, "data": "NCHW"}, "no operator is called 'conv'; did you mean conv2d?"),
-        ({"match": {"op": "CONV_2D"}, "data": "NCHW"}, "did you mean conv2d?"),
+        ({"match": {"op": "conv"}, "data": "NCHW"}, "no operator is called 'conv'; did you mean 'conv2d'?"),
+        ({"match": {"op": "CONV_2D"}, "data": "NCHW"}, "did you mean 'conv2d'?"),
         ({"match": {"op": "softmax"}, "data": "NCHW"}, "softmax works on the logical order"),
         ({"match": {"op": "depthwise_conv2d"}, "kernel": "HWIO"}, "has one of HWC, OIHW, not HWIO"),
         ({"match": {"op": "add"}, "kernel": "HWIO"}, "add has no kernel layout, not HWIO"),
@@ -137,3 +137,14 @@ def test_a_rule_that_matches_nothing_is_told_unless_it_is_for_a_kind_the_network
         f"{shadowed} decides nothing: an earlier rule matches all of its operators",
         "layout rule 4 ({op: add, name: nothing*}) matches no operator",
     ]
+
+
+def test_many_rules_of_one_fate_are_one_warning() -> None:
+    def idle(count: int) -> list[str]:
+        rules = [{"match": {"op": "conv2d", "name": f"layer{i}"}, "data": "NHWC"} for i in range(count)]
+        return warnings([CONV], LayoutConfig.model_validate({"rules": rules}))
+
+    assert idle(2) == ["layout rules 1 ({op: conv2d, name: layer0}), 2 ({op: conv2d, name: layer1}) match no operator"]
+    (many,) = idle(119)
+    assert many.startswith("119 layout rules (1 ({op: conv2d, name: layer0}), 2 (")
+    assert many.endswith(" and 116 more) match no operator")

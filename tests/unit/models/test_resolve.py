@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from stages.base import StageError
-from stages.models.resolve import default_cache, external_file, resolve
+from stages.installation import default_cache
+from stages.models.resolve import LARGEST_FILE, check_size, external_file, resolve
 from stages.models.spec import FileModel, OpModel, UrlModel, ZooModel
 from stages.models.tflite_reader import read
 
@@ -123,3 +124,15 @@ def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.delenv("FIRMLINE_CACHE")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert default_cache() == tmp_path / "firmline"
+
+
+def test_file_that_is_larger_than_any_model_is_refused_unread(tmp_path: Path) -> None:
+    large = tmp_path / "large.tflite"
+    with large.open("wb") as file:
+        file.truncate(LARGEST_FILE)
+    check_size(large)
+    with large.open("wb") as file:
+        file.truncate(LARGEST_FILE + 1)
+    with pytest.raises(StageError, match=r"large\.tflite has 2,147,483,649 bytes; a TFLite file has 2,147,483,648 at"):
+        check_size(large)
+    check_size(tmp_path / "none.tflite")

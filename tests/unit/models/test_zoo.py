@@ -185,7 +185,7 @@ def test_quantization_follows_each_formats_convention() -> None:
 
 
 def test_unknown_name_lists_what_is_near() -> None:
-    with pytest.raises(StageError, match=r"mobilnet_v1_1\.0_224.*did you mean mobilenet_v1_1\.0_224") as caught:
+    with pytest.raises(StageError, match=r"mobilnet_v1_1\.0_224.*did you mean 'mobilenet_v1_1\.0_224'") as caught:
         zoo.build("mobilnet_v1_1.0_224")
     assert "resnet_8" in str(caught.value)
     assert len(str(caught.value).splitlines()) <= 5

@@ -87,8 +87,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProject:
     made = FakeProject(tmp_path)
     # A few of the real targets: error messages list them all.
     real = yaml.safe_load((ROOT / "pipeline.yaml").read_text())
-    targets = {name: real["targets"][name] for name in TARGETS}
-    made.write("pipeline.yaml", yaml.safe_dump({**real, "targets": targets}, sort_keys=False))
+    cores = {name: real["cores"][name] for name in TARGETS}
+    made.write("pipeline.yaml", yaml.safe_dump({"schema": 1, "cores": cores}, sort_keys=False))
     made.recipe(RECIPE)
     made.write("model.txt", "weights\n")
     for kind in made.registry.kinds:

@@ -7,10 +7,9 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
-
-from pydantic import Field
 
 from pipeline.registry import Registry
 from stages.base import Job, Stage, StageConfig, StageError, Tool
@@ -29,8 +28,8 @@ class EmitRule(StageConfig):
 
 class EmitConfig(StageConfig):
     unroll: int = 1
-    rules: tuple[EmitRule, ...] = Field(default=(), strict=False)
-    window: tuple[int, int] = Field(default=(1, 1), strict=False)
+    rules: tuple[EmitRule, ...] = ()
+    window: tuple[int, int] = (1, 1)
 
 
 class CompileConfig(StageConfig):
@@ -38,7 +37,7 @@ class CompileConfig(StageConfig):
 
     kind: Literal["compile"] = "compile"
     opt: str = "O1"
-    flags: tuple[str, ...] = Field(default=(), strict=False)
+    flags: tuple[str, ...] = ()
 
 
 class ReportConfig(StageConfig):
@@ -85,6 +84,11 @@ class FakeEmit(Fake):
 
     def run(self, job: Job[Any]) -> None:
         self.note()
+        if job.config.unroll == 13:
+            raise StageError("13 times is unlucky", hint="take 12", at=("stages", "emit", "unroll"))
+        for number, rule in enumerate(job.config.rules):
+            if rule.name == "nobody":
+                raise StageError("no layer\nis called so", at=("stages", "emit", "rules", number, "name"))
         (job.out / "src").mkdir()
         module = (job.inputs["import"] / "module.json").read_text()
         (job.out / "src" / "model.c").write_text(f"{job.config.unroll} {module}")
@@ -111,6 +115,11 @@ class FakeCompile(Fake):
     def tools(self, config: StageConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("fakecc", command="fakecc", minimum="12", install="apt-get install fakecc"),)
 
+    def foresee(self, config: Any, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]) -> None:
+        """Refuses the flag -never."""
+        if "-never" in config.flags:
+            raise StageError("-never is never taken", at=("stages", "compile", "flags"))
+
     def run(self, job: Job[Any]) -> None:
         self.note()
         done = subprocess.run([job.tools["fakecc"].path], capture_output=True, text=True, check=True)
@@ -127,6 +136,12 @@ class FakeReport(Fake):
     consumes = ("import", "compile")
     sources = ("code/report.py",)
     target_fields = ("name",)
+
+    def foresee(self, config: Any, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]) -> None:
+        """Refuses a model that is huge on two targets."""
+        huge = "import" in made and (made["import"] / "module.json").read_text() == "huge\n"
+        if huge and target.name in ("rv32-rvp", "rv64-scalar"):
+            raise StageError(f"the model does not fit {target.name}")
 
     def run(self, job: Job[Any]) -> None:
         self.note()

@@ -14,8 +14,9 @@ from pipeline.bench.page import BEGIN, END, page, readme_section, replace_sectio
 from pipeline.bench.ratio import ratio_tables, short_ratios
 from pipeline.bench.run import Outcome
 from pipeline.bench.suite import Peer, load_suite
-from pipeline.bench.table import case_table, markdown, render
+from pipeline.bench.table import case_table
 from pipeline.errors import PipelineError
+from pipeline.table import markdown, render
 from tests.unit.pipeline.bench_support import SUITE, case, record, suite_file
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from pipeline.calibrate import calibrate
 from pipeline.errors import PipelineError
+from pipeline.project import Project
 from pipeline.session import ROOT
 
 needs_arm = pytest.mark.skipif(
@@ -35,6 +36,7 @@ def failure(*arguments: str) -> str:
     [
         ([], "which target?"),
         (["target=rv64-rpv"], "did you mean 'rv64-rvp'"),
+        (["target=nucleo-f446re"], "nucleo-f446re is a board, costs are its core's: doit calibrate target=cortex-m4"),
         (["target=host"], "target host counts no instructions"),
         (["target=rv64-rvp", "recipe=kws_rvp"], "did you mean 'recipes'"),
         (["target=rv64-rvp", "recipes=kws_rpv"], "kws_rvp"),
@@ -64,6 +66,9 @@ def project(tmp_path: Path) -> Path:
 def test_a_second_calibration_measures_nothing_and_check_writes_nothing(
     project: Path, target: str, simulator: str
 ) -> None:
+    log = project / "build" / "one" / target / "log.txt"
+    log.parent.mkdir(parents=True)
+    log.write_text("of its last run\n")
     before = calibrate(target, ("one",), check=True, root=project)
     assert before.cases == len(before.missing) >= 2
     assert not before.table.exists()
@@ -75,6 +80,7 @@ def test_a_second_calibration_measures_nothing_and_check_writes_nothing(
     assert calibrate(target, ("one",), check=True, root=project).missing == ()
     calibrate(target, ("one",), again=True, root=project)
     assert first.table.read_text() == written
+    assert log.read_text() == "of its last run\n"
 
 
 def test_a_changed_kernel_is_measured_again(project: Path) -> None:
@@ -93,3 +99,17 @@ def test_a_changed_kernel_is_measured_again(project: Path) -> None:
 def test_an_unknown_target_is_an_error_from_python_too() -> None:
     with pytest.raises(PipelineError, match="unknown target 'cortex'"):
         calibrate("cortex")
+
+
+def test_a_project_measures_into_a_table_of_its_own_that_begins_with_the_built_in_one(project: Path) -> None:
+    built_in = calibrate("rv32-scalar", ("one",), root=project)
+    written = built_in.table.read_bytes()
+    own = Project(project / "own", project)
+    (own.root / "recipes").mkdir(parents=True)
+    (own.root / "recipes/two.yaml").write_text("schema: 1\nextends: one\nmodel: {shape: [5, 5, 8]}\n")
+    assert not calibrate("rv32-scalar", ("one",), check=True, root=own).missing
+    outcome = calibrate("rv32-scalar", ("two",), root=own)
+    assert outcome.table == own.root / "costs/rv32-scalar.json"
+    assert outcome.entries == built_in.entries + len(outcome.missing) > built_in.entries
+    assert built_in.table.read_bytes() == written
+    assert not calibrate("rv32-scalar", ("one", "two"), check=True, root=own).missing

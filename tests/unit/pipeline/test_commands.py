@@ -14,6 +14,7 @@ import pytest
 from doit import doit_cmd
 
 from pipeline import commands
+from pipeline.project import Project, project_of
 from pipeline.session import ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
@@ -21,7 +22,7 @@ from tests.unit.pipeline.conftest import RECIPE, FakeProject
 @pytest.fixture
 def given(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Points the commands at the fake project; called with the `name=value` arguments of the command line."""
-    monkeypatch.setattr(commands, "ROOT", project.root)
+    monkeypatch.setattr(commands, "here", lambda: project_of(project.root))
     monkeypatch.setattr(commands, "Workspace", project.workspace)
 
     def arguments(**variables: str) -> None:
@@ -111,8 +112,7 @@ def test_gc(
 
 
 def test_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(commands, "ROOT", tmp_path)
-    monkeypatch.setattr(commands, "SCHEMA_FILE", tmp_path / "recipe.schema.json")
+    monkeypatch.setattr(commands, "here", lambda: Project(tmp_path))
     assert commands.Schema().execute({}, []) == 0
     assert (tmp_path / "recipe.schema.json").read_text().startswith("{")
     assert capsys.readouterr().out == "recipe.schema.json\n"
@@ -121,10 +121,9 @@ def test_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 def test_schema_that_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(commands, "ROOT", tmp_path)
+    monkeypatch.setattr(commands, "here", lambda: Project(tmp_path))
     # In the way, also for root.
     (tmp_path / "recipe.schema.json").mkdir()
-    monkeypatch.setattr(commands, "SCHEMA_FILE", tmp_path / "recipe.schema.json")
     assert commands.Schema().execute({}, []) == 1
     assert capsys.readouterr().err == "ERROR: recipe.schema.json cannot be written: Is a directory\n"
     assert [path.name for path in tmp_path.iterdir()] == ["recipe.schema.json"]

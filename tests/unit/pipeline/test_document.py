@@ -67,5 +67,5 @@ def test_values_of_the_command_line() -> None:
 def test_yaml_cannot_make_objects(tmp_path: Path) -> None:
     path = tmp_path / "evil.yaml"
     path.write_text("a: !!python/object/apply:os.getcwd []\n")
-    with pytest.raises(RecipeError, match=r"evil.yaml:1:4: YAML syntax: could not determine a constructor"):
+    with pytest.raises(RecipeError, match=r"evil.yaml:1:4: the tag .* means nothing"):
         load_document(path, "evil.yaml")

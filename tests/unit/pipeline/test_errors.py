@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-
 import pytest
 
 from pipeline.errors import (
@@ -11,8 +9,6 @@ from pipeline.errors import (
     PipelineError,
     StageFailed,
     StoreError,
-    did_you_mean,
-    is_disk_full,
     list_known,
 )
 from stages.base import StageError
@@ -31,13 +27,5 @@ def test_stage_failed_is_caught_as_either() -> None:
     assert issubclass(DiskFullError, StoreError)
 
 
-def test_did_you_mean_guesses_only_what_is_near() -> None:
-    assert did_you_mean("layuot", ["layout", "emit"]) == "; did you mean 'layout'?"
-    assert did_you_mean("zzz", ["layout", "emit"]) == ""
+def test_list_of_what_is_known() -> None:
     assert list_known("stages", []) == "known stages: (none)"
-
-
-def test_disk_full() -> None:
-    assert is_disk_full(OSError(errno.ENOSPC, "full"))
-    assert is_disk_full(OSError(errno.EDQUOT, "quota"))
-    assert not is_disk_full(OSError(errno.EACCES, "no"))

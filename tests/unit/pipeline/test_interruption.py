@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.bench.run import _interrupts_held
 from pipeline.session import ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
@@ -80,6 +81,7 @@ def is_running(process: int) -> bool:
     [
         (("run", "recipe=demo"), signal.SIGINT),
         (("run", "recipe=demo"), signal.SIGTERM),
+        (("run", "recipe=demo"), signal.SIGHUP),
         (("run", "-n", "2", "recipe=demo,other"), signal.SIGINT),
         (("run", "-n", "2", "recipe=demo,other"), signal.SIGTERM),
     ],
@@ -191,3 +193,42 @@ def test_closed_pipe_ends_quietly(project: FakeProject, words: tuple[str, ...]) 
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (141, "")
     assert list((project.store / "building").glob("*")) == []
+
+
+_HELPERS = """
+import os, signal
+from multiprocessing import resource_tracker
+from pipeline.interruption import guarded
+
+def work():
+    resource_tracker.ensure_running()
+    print("ready", flush=True)
+    try:
+        signal.pause()
+    finally:
+        # As pools do when they end.
+        os.waitpid(resource_tracker._resource_tracker._pid, 0)
+        resource_tracker.ensure_running()
+
+guarded(work)
+"""
+
+
+def test_python_says_nothing_of_its_helpers_that_were_killed(tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen(
+        [sys.executable, "-c", _IN_THE_FOREGROUND + _HELPERS],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1] == "interrupted; what is finished is kept\n"
+
+
+def test_a_process_that_is_started_by_bench_is_not_interrupted_before_it_can_ignore_it() -> None:
+    with _interrupts_held():
+        assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

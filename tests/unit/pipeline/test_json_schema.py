@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pipeline.commands import SCHEMA_FILE
-from pipeline.json_schema import DRAFT, known_keys, recipe_schema, schema_text
+from pipeline.json_schema import DRAFT, known_keys, recipe_schema, schema_file, schema_text
+from pipeline.project import Project
 from pipeline.registry import default_registry
 from pipeline.session import ROOT
 from tests.unit.pipeline.fake_stages import fake_registry
@@ -15,7 +15,7 @@ SCHEMA = recipe_schema(fake_registry())
 
 
 def test_written_schema_is_current() -> None:
-    assert SCHEMA_FILE.read_text() == schema_text(default_registry()), "run `doit schema`"
+    assert schema_file(Project(ROOT)).read_text() == schema_text(default_registry()), "run `doit schema`"
 
 
 def test_every_recipe_names_the_schema() -> None:

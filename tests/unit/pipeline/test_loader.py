@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from pipeline.errors import RecipeError
-from pipeline.loader import LoadedRecipe, load_recipe, load_targets
+from pipeline.loader import LoadedRecipe, load_recipe
+from pipeline.targets import load_targets
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 
@@ -244,8 +245,6 @@ def test_empty_and_odd_files(project: FakeProject) -> None:
     )
     project.recipe("- 1\n")
     assert "recipes/demo.yaml:1:1: a recipe is a mapping" in refused(project)
-    (project.root / "recipes" / "demo.yaml").write_bytes(b"name: \xff\n")
-    assert refused(project) == "recipes/demo.yaml: is not UTF-8 text (byte 6)"
 
 
 def test_recipe_by_path_and_default_name(project: FakeProject) -> None:
@@ -288,6 +287,47 @@ def test_mistake_in_pipeline_yaml(project: FakeProject) -> None:
     assert lines[0].endswith("unknown key 'conter'; did you mean 'counter'?")
     assert lines[1].endswith("|     conter: none")
     assert lines[2].endswith("|     ^")
+
+
+BOARD = """
+boards:
+  my-board:
+    core: cortex-m4
+    title: a board
+    memory: {rom: {origin: 0, length: 1M}, ram: {origin: "0x20000000", length: 64K}}
+"""
+
+
+def test_board_is_a_target(project: FakeProject) -> None:
+    with (project.root / "pipeline.yaml").open("a") as file:
+        file.write(BOARD)
+    board = load(project, target="my-board").target
+    assert (board.name, board.core, board.memory.ram.length) == ("my-board", "cortex-m4", 65536)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "shown"),
+    [
+        (
+            "core: cortex-m4",
+            "core: cortex-m5",
+            "unknown core 'cortex-m5'; did you mean 'cortex-m4'?",
+            "core: cortex-m5",
+        ),
+        ("  my-board:", "  cortex-m4:", "board 'cortex-m4' has the name of a core", "cortex-m4:"),
+        ("core: cortex-m4", "core: host", "core 'host' runs under an operating system, it has no boards", "core: host"),
+        ("core: cortex-m4\n", "\n", "missing key 'core' in boards.my-board", "title: a board"),
+    ],
+)
+def test_mistake_in_a_board(project: FakeProject, old: str, new: str, message: str, shown: str) -> None:
+    with (project.root / "pipeline.yaml").open("a") as file:
+        file.write(BOARD.replace(old, new))
+    with pytest.raises(RecipeError) as caught:
+        load_targets(project.root)
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("pipeline.yaml:")
+    assert message in lines[0]
+    assert lines[1].rpartition("|")[2].strip() == shown
 
 
 @pytest.mark.parametrize(

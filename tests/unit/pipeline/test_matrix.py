@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -10,7 +10,9 @@ import yaml
 from pipeline.errors import RecipeError
 from pipeline.loader import LoadedRecipe, load_recipe, load_recipes
 from pipeline.matrix import expand
+from pipeline.registry import Registry
 from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.fake_stages import EmitConfig, FakeCompile, FakeEmit, FakeImport, FakeReport, ImportConfig
 
 MATRIX = """\
 schema: 1
@@ -272,3 +274,80 @@ def test_one_sub_recipe_from_python(grid: FakeProject) -> None:
     result = grid.run("grid:file-host")
     assert (result.recipe, result.folder) == ("grid:file-host", grid.root / "build/grid/file-host")
     assert result.report is not None and result.report["target"] == "host"
+
+
+def test_too_many_combinations_are_refused_before_they_are_made(grid: FakeProject, monkeypatch: Any) -> None:
+    def made(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr("pipeline.matrix._combinations", made)
+    values = ", ".join(map(str, range(1000)))
+    for axes, number in ((1, "4,000"), (2, "4,000,000"), (12, f"{4 * 1000**12:,}")):
+        more = "".join(f"  stages.emit.x{n}: [{values}]\n" for n in range(axes))
+        grid.recipe(MATRIX.replace("stages:\n", f"{more}stages:\n"), "grid")
+        if axes > 1:
+            assert refused(grid)[0] == f"recipes/grid.yaml:4:1: the matrix has {number} combinations; 5,000 at most"
+        else:
+            with pytest.raises(AssertionError):
+                load(grid)
+
+
+def test_what_exclude_leaves_counts(grid: FakeProject) -> None:
+    values = ", ".join(map(str, range(4000)))
+    text = MATRIX.replace("stages:\n", f"  stages.emit.unroll: [{values}]\nstages:\n")
+    grid.recipe(text, "grid")
+    assert "has 16,000 combinations" in refused(grid)[0]
+    left_out = "  exclude: [{model: kws}, {target: host, stages.emit.unroll: '*_?*'}]\n"
+    grid.recipe(text.replace("stages:\n", f"{left_out}stages:\n"), "grid")
+    assert len(load(grid)) == 4000
+    grid.recipe(MATRIX.replace("stages:\n", "  exclude: [{}]\nstages:\n"), "grid")
+    assert "an entry that names no axis would exclude everything" in refused(grid)[0]
+
+
+def test_include_is_bounded_too(grid: FakeProject) -> None:
+    entries = ", ".join("{target: host}" for _ in range(5001))
+    grid.recipe(MATRIX.replace("stages:\n", f"  include: [{entries}]\nstages:\n"), "grid")
+    assert "`include` has 5,001 entries; 5,000 at most" in refused(grid)[0]
+
+
+def test_what_no_axis_varies_is_validated_once(project: FakeProject) -> None:
+    """4,900 sub-recipes: their common parts are read once, and their actions before what differs are one."""
+    read: list[str] = []
+
+    class Counted(EmitConfig):
+        def model_post_init(self, context: Any) -> None:
+            read.append("emit")
+
+    class CountedImport(ImportConfig):
+        def model_post_init(self, context: Any) -> None:
+            read.append("import")
+
+    class Emit(FakeEmit):
+        config = Counted
+
+    class Import(FakeImport):
+        config = CountedImport
+        asked: ClassVar[list[str]] = []
+
+        def files(self, config: Any, model: Any, root: Any) -> Any:
+            self.asked.append("files")
+            return super().files(config, model, root)
+
+    project.registry = Registry([Import(), Emit(), FakeCompile(), FakeReport()])
+    project.recipe(
+        "schema: 1\nname: grid\ntarget: host\nmodel: {file: model.txt}\nmatrix:\n"
+        f"  stages.emit.unroll: [{', '.join(map(str, range(70)))}]\n"
+        f"  stages.compile.opt: [{', '.join(f'O{n}' for n in range(70))}]\n"
+        "stages: {import: {}, emit: {rules: [{name: a}]}}\n",
+        "grid",
+    )
+    members = load(project)
+    assert len(members) == 4900
+    assert (read.count("import"), read.count("emit")) == (1, 70)
+    assert len({id(member.recipe.model) for member in members}) == 1
+    with project.workspace() as workspace:
+        plans = [workspace.planner.plan(member) for member in members]
+    assert Import.asked == ["files"]
+    assert len({plan["import"].key for plan in plans}) == 1
+    assert len({plan["emit"].key for plan in plans}) == 70
+    assert len({plan["compile"].key for plan in plans}) == 4900

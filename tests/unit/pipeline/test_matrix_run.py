@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline import commands
+from pipeline.project import project_of
 from pipeline.session import ROOT
 from tests.unit.pipeline.conftest import Doit, FakeProject
 
@@ -162,7 +163,7 @@ def test_list(grid: FakeProject, doit: Doit) -> None:
 def test_explain_and_matrix_json(
     grid: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(commands, "ROOT", grid.root)
+    monkeypatch.setattr(commands, "here", lambda: project_of(grid.root))
     monkeypatch.setattr(commands, "Workspace", grid.workspace)
     grid.run("grid:a-rv64-rvp")
     monkeypatch.setattr("doit.doit_cmd._CMDLINE_VARS", {"recipe": "grid", "model": "a"})
@@ -197,7 +198,7 @@ target: cortex-m4
 """,
         "grid",
     )
-    monkeypatch.setattr(commands, "ROOT", grid.root)
+    monkeypatch.setattr(commands, "here", lambda: project_of(grid.root))
     monkeypatch.setattr(commands, "Workspace", grid.workspace)
 
     def titles(recipe: str, **variables: str) -> list[str]:
@@ -214,10 +215,21 @@ target: cortex-m4
     assert titles("grid", target="rv32-rvp")[:2] == ["grid:a-rv32-rvp on rv32-rvp", "grid:b-rv32-rvp on rv32-rvp"]
 
 
-def test_the_tiny_matrix_has_every_target_of_the_project(doit: Doit) -> None:
-    from pipeline.loader import load_recipes, load_targets
+def test_the_tiny_matrix_has_every_core_of_the_project() -> None:
+    from pipeline.loader import load_recipes
     from pipeline.registry import default_registry
+    from pipeline.targets import load_targets
 
     found = load_recipes("tiny_matrix", root=ROOT, registry=default_registry())
-    assert {one.target.name for one in found} == set(load_targets(ROOT))
+    assert {one.target.name for one in found} == {target.core for target in load_targets(ROOT).values()}
     assert {one.labels["model"] for one in found} == {"kws", "vww", "ic", "ad"}
+
+
+def test_the_board_matrix_has_every_board_of_the_project() -> None:
+    from pipeline.loader import load_recipes
+    from pipeline.registry import default_registry
+    from pipeline.targets import load_targets
+
+    found = load_recipes("board_matrix", root=ROOT, registry=default_registry())
+    boards = {name for name, target in load_targets(ROOT).items() if target.board is not None}
+    assert {one.target.name for one in found} == boards

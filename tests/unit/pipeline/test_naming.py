@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import RecipeError
-from pipeline.naming import check_words, no_such_part
+from pipeline.loader import called
+from pipeline.naming import check_words, no_such_part, recipes_named
 from pipeline.session import ROOT
+from pipeline.tasks import recipe_tasks
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 STAGES = "known stages: import, emit, compile, report, publish"
@@ -67,3 +69,19 @@ def test_doit_run_refuses_a_glob_that_matches_nothing(tmp_path: Path) -> None:
     )
     assert done.returncode >= 1
     assert done.stderr.startswith("ERROR: no recipe matches 'zzz*'\nknown recipes: ")
+
+
+def test_a_path_is_the_recipe_of_its_file(project: FakeProject) -> None:
+    inside, outside, named = "recipes/demo.yaml", "elsewhere/other.yaml", "elsewhere/third.yaml"
+    project.write(outside, RECIPE.replace("name: demo\n", ""))
+    project.write(named, RECIPE.replace("demo", "called"))
+    words = [inside, "demo", f"{outside}:emit", named]
+    assert recipes_named(words, project.root, project.registry) == ["demo", outside, named]
+    check_words(words, [], project.root)
+    assert called([*words, "-n", "set=x.yaml"], project.root) == [
+        *("demo", "demo", "other:emit", "called", "-n", "set=x.yaml"),
+    ]
+    tasks = {f"{task['basename']}:{task['name']}" for task in recipe_tasks(words, project.root, project.registry)}
+    assert {"demo:emit", "other:emit", "called:emit"} < tasks
+    with pytest.raises(RecipeError, match=r"^recipe file elsewhere/none\.yaml does not exist\n"):
+        check_words(["elsewhere/none.yaml"], [], project.root)

@@ -9,7 +9,8 @@ import pytest
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.planner import Plan
 from pipeline.registry import Registry
-from stages.targets.spec import Size, Target
+from stages.targets.memory import Size
+from stages.targets.spec import Target
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 from tests.unit.pipeline.fake_stages import EmitConfig, FakeCompile, FakeEmit, FakeImport, FakeReport
 
@@ -40,7 +41,7 @@ def test_key_names_everything_it_depends_on(project: FakeProject) -> None:
     assert list(ingredients["code"]) == ["code/compile.py"]
     assert ingredients["parameters"] == {"opt": "O2", "flags": ["-g"]}
     assert (ingredients["target"], ingredients["model"], ingredients["files"]) == ({}, None, {})
-    assert actions["import"].ingredients["model"] == {"file": "model.txt"}
+    assert actions["import"].ingredients["model"] == {"file": "model.txt", "signature": None}
     assert list(actions["import"].ingredients["files"]) == ["model"]
     assert actions["emit"].ingredients["target"] == {"word_bits": 64}
 

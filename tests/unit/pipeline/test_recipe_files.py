@@ -58,7 +58,7 @@ def test_recipe_in_a_folder_is_listed_and_run_by_name_but_not_by_star(project: F
         assert doit("run", *words)[0] == 0
     assert (project.root / "build/layers/one").is_dir()
     with project.workspace() as workspace:
-        assert workspace.store.last_run("layers/one", "rv64-rvp") is not None
+        assert workspace.store.runs.find("layers/one", "rv64-rvp") is not None
     assert "did you mean 'layers/one'?" in refused(project, "layers/ome")
 
 

@@ -16,7 +16,10 @@ from pipeline.session import ROOT
 from tests.unit.pipeline.fake_stages import FakeCompile, FakeEmit, FakeImport
 
 # What stages, targets and models declare has no behaviour of its own; the values are in the keys.
-DECLARATIONS = {ROOT / "stages" / name for name in ("base.py", "targets/spec.py", "models/spec.py")}
+DECLARATIONS = {
+    ROOT / "stages" / name
+    for name in ("base.py", "strict_model.py", "pathname.py", "targets/memory.py", "targets/spec.py", "models/spec.py")
+}
 
 
 def test_the_nine_stages_in_order() -> None:

@@ -182,11 +182,11 @@ def test_trim_waits_for_no_run(store: Store) -> None:
 
 
 def test_last_run(store: Store) -> None:
-    store.remember_keys("demo", "host", {"import": "a"})
-    store.remember_keys("demo", "host", {"emit": "b"}, ["model=x"])
+    store.runs.note("demo", "host", {"import": "a"})
+    store.runs.note("demo", "host", {"emit": "b"}, ["model=x"])
     # A target that never ran is compared with the one that did.
     for target in ("host", "rv64-rvp"):
-        last = store.last_run("demo", target)
+        last = store.runs.find("demo", target)
         assert last is not None
         assert (last.target, last.changes, last.keys) == ("host", ("model=x",), {"import": "a", "emit": "b"})
-    assert store.last_run("other", "host") is None
+    assert store.runs.find("other", "host") is None

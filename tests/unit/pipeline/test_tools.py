@@ -57,6 +57,21 @@ def test_does_not_run(project: FakeProject) -> None:
 
 
 @pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("kill -9 $$", "fakecc --version was ended by SIGKILL\nsomething else killed it"),
+        ("echo /lib/x.so.6: cannot open >&2; exit 127", "fakecc --version fails: /lib/x.so.6: cannot open"),
+        ("exit 3", "fakecc --version fails: exit code 3"),
+    ],
+)
+def test_version_that_is_none(project: FakeProject, script: str, said: str) -> None:
+    project.write("bin/fakecc", f"#!/bin/sh\n{script}\n")
+    with pytest.raises(ToolError) as caught:
+        tools(project).identify(FAKECC)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("line", "version"),
     [
         ("gcc (Debian 12.2.0-14) 12.2.0", "12.2.0"),

@@ -60,3 +60,17 @@ def test_16_bit_activations() -> None:
     y = builder.tensor("y", (1, 4), "int16", 0.1, 0)
     builder.operator("TANH", [x], [y])
     assert "int16" in message(builder, y)
+
+
+def test_all_operators_without_an_integer_form_are_named_at_once() -> None:
+    builder = ModelBuilder()
+    x = builder.input("x", (1, 4), "int8", 0.5, 0)
+    a = builder.hard_swish(x, out=(0.001, 0), name="first")
+    b = builder.hard_swish(x, out=(0.002, 0), name="second")
+    text = message(builder, builder.concatenation([a, b], out=(0.001, 0), name="joined"))
+    lines = text.splitlines()
+    assert lines[0] == "3 operators cannot be computed:"
+    assert lines[1].startswith(
+        "  2 x HARD_SWISH (operators 0 'first', 1 'second'): cannot be computed as the reference"
+    )
+    assert lines[2].startswith("  1 x CONCATENATION (operator 2 'joined'): joins tensors of different scales")

@@ -1,12 +1,16 @@
 """The oracle computes what LiteRT's reference kernels are documented to, and bad models or inputs are messages."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 
-from stages.base import StageError
 from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import read
-from stages.reference import Reference, RunError, check_model, random_inputs, run
+from stages.reference import Reference, RunError, random_inputs, run
+from stages.reference.probe import check_loads, operator_that_ends
+from tests.support.malformed import altered
 from tests.support.shared_models import shared_models
 
 
@@ -66,33 +70,88 @@ def test_without_preserve_all_intermediates_are_refused_not_wrong() -> None:
     assert oracle.tensor(oracle.info.operators[0].inputs[1]).shape == (2, 1, 1, 2)
 
 
-def test_operator_that_litert_does_not_have() -> None:
+def loaded(b: ModelBuilder) -> None:
+    data = b.build()
+    check_loads(data, read(data), "odd")
+
+
+def test_what_litert_refuses_is_told_with_the_operator_and_its_reason() -> None:
+    """int8 MAXIMUM of two scales: LiteRT checks it when it prepares the operator."""
     b = ModelBuilder()
-    x = b.input("x", (1, 4), "int8", 0.5)
-    y = b.tensor("y", (1, 4), "int8", 0.5)
-    b.operator("CONV_2D", [x], [y])  # a convolution without weights
+    x, y = b.input("x", (1, 4), "int8", 0.5), b.input("y", (1, 4), "int8", 0.25)
+    r, z = b.relu(x), b.tensor("z", (1, 5), "int8", 0.5)
+    b.operator("CONCATENATION", [r, y], [z], "ConcatenationOptions", {"axis": 9})
+    b.output(z)
+    with pytest.raises(RunError) as caught:
+        loaded(b)
+    first, second, _ = str(caught.value).splitlines()
+    assert first.startswith("operator 1 (CONCATENATION) is refused by LiteRT: ")
+    assert ".cc:" not in first and "Node number" not in first
+    assert second == "  'relu', 'y' -> 'z'"
+    with pytest.raises(RunError, match=r"operator 1 \(CONCATENATION\) is refused by LiteRT"):
+        Reference(b.build())
+
+
+def test_a_version_that_litert_does_not_know_is_told() -> None:
+    b = ModelBuilder()
+    x, y = b.input("x", (1, 4), "float32"), b.tensor("y", (1, 4), "float32")
+    b.operator("TANH", [x], [y], version=99)
     b.output(y)
-    with pytest.raises(RunError, match="LiteRT cannot load odd"):
-        Reference(b.build(), name="odd")
-    with pytest.raises(RunError, match="LiteRT cannot run odd"):
-        check_model(b.build(), "odd")
+    with pytest.raises(RunError) as caught:
+        loaded(b)
+    told = "operator 0 (TANH) is version 99 of TANH, which LiteRT does not know\n  'x' -> 'y'\n"
+    assert str(caught.value).startswith(told)
 
 
-def test_a_file_that_kills_litert_is_a_message() -> None:
+def test_what_the_file_lists_and_nothing_uses_is_told_too() -> None:
+    def code(model: Any, graph: Any) -> None:
+        model.operatorCodes.append(schema.OperatorCodeT(builtinCode=200, deprecatedBuiltinCode=127, version=7))
+
+    data = altered(two_layers(), code)
+    with pytest.raises(
+        RunError, match=r"the file lists version 7 of [A-Z_]+, which LiteRT does not know; no operator uses it"
+    ):
+        check_loads(data, read(data))
+
+
+def test_a_file_that_only_litert_finds_corrupt_is_called_so() -> None:
+    """The description is not read here: a text that ends beyond the file."""
+    data = two_layers()
+    at = data.index(b"Firmline") - 4
+    damaged = data[:at] + b"\xff\xff\xff\x7f" + data[at + 4 :]
+    with pytest.raises(RunError, match="odd is a corrupt TFLite file: LiteRT's check of it fails"):
+        check_loads(damaged, read(damaged), "odd")
+
+
+def test_a_file_that_kills_litert_is_a_message_with_the_operator() -> None:
     # Structure and types are sound, but the kernel aborts while it builds its table of exponentials.
     b = ModelBuilder()
     x = b.input("x", (1, 4), "int8", 0.5)
-    y = b.softmax(x, beta=-1.0)
-    b.output(y)
+    y = b.softmax(b.relu(b.relu(b.relu(x))), beta=-1.0)
+    b.output(b.relu(y, name="last"))
     with pytest.raises(RunError) as caught:
-        check_model(b.build(), "deadly")
-    assert "deadly makes LiteRT crash (signal" in str(caught.value) and len(str(caught.value).splitlines()) <= 5
+        loaded(b)
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("operator 3 (SOFTMAX) ends LiteRT with SIG") and lines[0].endswith("while it is loaded")
+    assert lines[1] == "  'relu_2' -> 'softmax'"
 
 
-def test_check_model_returns_what_a_good_file_holds() -> None:
-    assert check_model(two_layers()).operators[0].op == "CONV_2D"
-    with pytest.raises(StageError, match="corrupt or truncated"):
-        check_model(two_layers()[:-200])
+def test_the_operator_that_ends_litert_on_certain_inputs_is_found() -> None:
+    """600 equal values: their exponentials add up to what the reference SOFTMAX cannot invert."""
+    b = ModelBuilder()
+    x = b.input("x", (1, 600), "int8", 0.1, 0)
+    b.output(b.relu(b.softmax(b.relu(x))))
+    data = b.build()
+    info = read(data)
+    found = operator_that_ends(data, info, [np.zeros((1, 600), np.int8)])
+    assert found is not None and (found.index, found.op) == (1, "SOFTMAX")
+    assert operator_that_ends(data, info, random_inputs(info)) is None
+    assert operator_that_ends(data, info) is None
+
+
+def test_a_good_model_loads() -> None:
+    data = two_layers()
+    check_loads(data, read(data))
 
 
 def test_random_inputs_repeat_and_cover_the_range() -> None:

@@ -8,10 +8,20 @@ from rich.console import Console
 
 from stages.graph import Activation, Graph, Layer, Tensor
 from stages.report.build import build_report
+from stages.report.kept import kept_from_better
 from stages.report.markdown import markdown
 from stages.report.terminal import render
 
-TARGET = {"name": "rv64-rvp", "counter": "minstret", "extensions": {"rvp": "0.9.11"}}
+TARGET = {
+    "name": "rv64-rvp",
+    "core": "rv64-rvp",
+    "counter": "minstret",
+    "extensions": {"rvp": "0.9.11"},
+    "board": None,
+    "memory": {"rom": {"origin": 0x80000000, "length": 4096}, "ram": {"origin": 0x90000000, "length": 4096}},
+    "simulated": None,
+    "simulator": {"kind": "spike", "machine": ""},
+}
 
 
 def relu(dtype):
@@ -26,7 +36,7 @@ def artifacts(tmp_path):
     """Artifacts of a two-layer network, one folder per stage."""
     layer = {"index": 0, "name": "a/Conv", "op": "conv2d", "shape_in": [[1, 4, 4, 8]], "shape_out": [[1, 4, 4, 2]]}
     files = {
-        "import": {"import.json": {"name": "net", "sha256": "ab" * 32}},
+        "import": {"import.json": {"name": "net", "sha256": "ab" * 32, "signature": None, "warnings": []}},
         "layout": {"layouts.json": {"warnings": ["layout rule 3 ({op: add}) matches no operator"]}},
         "tensorize": {"plan.json": {"layers": [{"index": 0, "why": "cheapest", "alternatives": [{"kernel": "g"}]}]}},
         "emit": {
@@ -57,7 +67,8 @@ def artifacts(tmp_path):
             (folders[kind] / name).write_text(json.dumps(content))
     folders["quantize"] = tmp_path / "quantize"
     folders["quantize"].mkdir()
-    relu("int8").save(folders["quantize"])
+    for stage in ("quantize", "tensorize"):
+        relu("int8").save(folders[stage])
     return folders
 
 
@@ -121,6 +132,51 @@ def test_warnings_of_the_stages_are_shown_below_the_table(artifacts):
     ]
     for text in (shown(report), markdown(report)):
         assert all(warning in text for warning in report["warnings"])
+
+
+def test_one_warning_for_all_layers_that_a_layout_keeps_from_a_kernel(artifacts):
+    many = 119
+    tensors = {f"net/{i}": Tensor(name=f"net/{i}", shape=(4,), dtype="int8") for i in range(many + 1)}
+    op = Activation(function="relu")
+    graph = [Layer(index=i, name=str(i), op=op, inputs=(f"net/{i}",), outputs=(f"net/{i + 1}",)) for i in range(many)]
+    Graph(tensors, graph, ["net/0"], [f"net/{many}"]).save(artifacts["tensorize"])
+    model = json.loads((artifacts["emit"] / "model.json").read_text())
+    model["layers"] = [{**model["layers"][0], "index": i, "kernel": "generic.x"} for i in range(many)]
+    (artifacts["emit"] / "model.json").write_text(json.dumps(model))
+    counts = {"inferences": [{"total": many, "layers": [1] * many}], "stack_bytes": 92}
+    (artifacts["simulate"] / "counts.json").write_text(json.dumps(counts))
+
+    def warnings_of(layers):
+        reasons = {i: f"tensor net/{i} is NCHW; this kernel is for NHWC" for i in layers}
+        others = {i: [{"kernel": "mve.x", "reason": reason}] for i, reason in reasons.items()}
+        plan = {"layers": [{"index": i, "alternatives": others.get(i, [])} for i in range(many)]}
+        (artifacts["tensorize"] / "plan.json").write_text(json.dumps(plan))
+        return build_report(artifacts, "rv64-rvp", TARGET)["warnings"][1:]
+
+    (warning,) = warnings_of(range(many))
+    which = "119 layers (0, 1, 2 and 116 more)"
+    assert warning == f"mve.x cannot compute {which} in this layout: a tensor is NCHW; this kernel is for NHWC"
+    assert warnings_of([3, 5]) == [
+        "mve.x cannot compute layers 3, 5 in this layout: a tensor is NCHW; this kernel is for NHWC"
+    ]
+    assert warnings_of([7]) == [
+        "mve.x cannot compute layer 7 in this layout: tensor net/7 is NCHW; this kernel is for NHWC"
+    ]
+
+
+def test_a_tensor_whose_name_begins_another_is_not_taken_for_it():
+    layers = [
+        {"index": 0, "kernel": "generic.x", "alternatives": [{"kernel": "k", "reason": "tensor a b is NCHW"}]},
+        {"index": 1, "kernel": "generic.x", "alternatives": [{"kernel": "k", "reason": "tensor a is NCHW"}]},
+    ]
+    tensors = {name: Tensor(name=name, shape=(4,), dtype="int8") for name in ("a", "a b", "c")}
+    op = Activation(function="relu")
+    graph = [
+        Layer(index=i, name="n", op=op, inputs=(x,), outputs=(y,))
+        for i, (x, y) in enumerate((("a", "a b"), ("a", "c")))
+    ]
+    (one,) = kept_from_better(layers, Graph(tensors, graph, ["a"], ["c"]))
+    assert one == "k cannot compute layers 0, 1 in this layout: a tensor is NCHW"
 
 
 def shown(report, width=160):

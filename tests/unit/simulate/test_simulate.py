@@ -12,12 +12,14 @@ from stages.base import Job, StageError
 from stages.compile.firmware import compile_firmware
 from stages.simulate import STAGE, InputsConfig, SimulateConfig
 from stages.simulate.firmware import run_firmware
+from stages.simulate.simulate import instruction_limit
 from stages.targets.load import load_target
 from tests.support.tiny_model import SIZE, reference, write_tiny_model
 
 RISCV = ["rv64-rvp", "rv32-rvp", "rv64-scalar", "rv32-scalar"]
-ARM = ["cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "aarch64", "aarch64-dotprod"]
-TARGETS = [*RISCV, *ARM, "host"]
+ARM = ["cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "aarch64", "aarch64-dotprod"]
+BOARDS = ["nucleo-f446re", "stm32h747i-disco", "longan-nano"]  # true addresses, moved ones, Spike's
+TARGETS = [*RISCV, *ARM, *BOARDS, "host"]
 
 
 def firmware(folder: Path, target: str, fault: str = "") -> tuple[Path, dict]:
@@ -48,6 +50,23 @@ def test_outputs_and_traces_are_those_of_numpy(tmp_path, target):
     assert np.array_equal(np.fromfile(out / "outputs.bin", np.int8).reshape(-1, SIZE), rectified)
     trace = np.fromfile(out / "trace.bin", np.int8).reshape(-1, 2, SIZE)
     assert np.array_equal(trace, np.stack([added, rectified], axis=1))
+
+
+def test_firmware_that_fits_the_board_but_not_the_machine_is_made_and_not_run(tmp_path):
+    """The machine of the Cortex-M55 has 512 KB of ROM, the board more."""
+    ballast = "static const int8_t ballast[600000] = {1}; model_arena[0] += ((const volatile int8_t *)ballast)[599999];"
+    model = write_tiny_model(tmp_path / "emit" / "src", fault=ballast)
+    (tmp_path / "emit" / "model.json").write_text(json.dumps(model))
+    (tmp_path / "compile").mkdir()
+    compile_firmware(tmp_path / "emit" / "src", model, load_target("alif-e7-hp"), tmp_path / "compile")
+    assert (tmp_path / "compile" / "firmware.elf").exists()
+    with pytest.raises(StageError) as raised:
+        simulate(tmp_path, "alif-e7-hp")
+    message = str(raised.value)
+    assert message.startswith("tiny fits alif-e7-hp, but not mps3-an547, the machine it is simulated on: rom needs 60")
+    assert "and has 524,288" in message
+    assert message.endswith("`doit run NAME:compile` makes the firmware for the board")
+    assert len(message.splitlines()) <= 5
 
 
 @pytest.mark.parametrize("target", ["rv64-scalar", "rv32-scalar", "cortex-m4", "cortex-m33", "aarch64"])
@@ -86,9 +105,33 @@ def test_hang_is_found_by_the_instruction_limit_and_names_the_line(tmp_path, tar
         for number, text in enumerate((tmp_path / "emit/src/model.c").read_text().splitlines(), 1)
         if "while" in text
     )
-    with pytest.raises(StageError, match="the instruction limit was reached, the firmware hangs") as raised:
+    with pytest.raises(StageError) as raised:
         simulate(tmp_path, target, instruction_limit=1_000_000)
-    assert f"model_run, model.c:{line}" in str(raised.value)
+    first, where, remedy = str(raised.value).splitlines()
+    assert (
+        first == "the instruction limit of 1,000,000 for one inference was reached: the firmware hangs, or takes more"
+    )
+    assert where.endswith(f"model_run, model.c:{line}")
+    assert "were expected to take" in remedy and "set=stages.simulate.instruction_limit=N" in remedy
+
+
+def test_the_limit_follows_from_what_the_layers_are_expected_to_take():
+    small = {"cost": None, "macs": 100, "shape_in": [1, 10], "shape_out": [1, 10]}
+    soft = {**small, "cost": 500_000_000_000}
+    assert instruction_limit(None, {"layers": [small]}) < 1_100_000_000
+    assert instruction_limit(None, {"layers": [small, soft]}) > 10 * 500_000_000_000
+    assert instruction_limit(7, {"layers": [soft]}) == 7
+    assert instruction_limit(0, {"layers": [soft]}) == 0
+
+
+def test_a_hang_is_found_by_the_limit_that_follows_from_the_layers(tmp_path, monkeypatch):
+    monkeypatch.setattr("stages.simulate.simulate._INSTRUCTIONS_AT_LEAST", 0)
+    _, model = firmware(tmp_path, "rv32-scalar", fault='for (;;) { __asm__ volatile("" ::: "memory"); }')
+    with pytest.raises(StageError) as raised:
+        simulate(tmp_path, "rv32-scalar")
+    limit = instruction_limit(None, model)
+    assert 0 < limit < 1_000_000
+    assert f"the instruction limit of {limit:,} for one inference was reached" in str(raised.value)
 
 
 @pytest.mark.parametrize("target", ["rv64-scalar", "cortex-m4", "aarch64"])

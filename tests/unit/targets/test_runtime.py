@@ -90,7 +90,10 @@ FAULTS = {
     "illegal instruction": ('sink = 1; __asm__ volatile(".word 0");', "illegal instruction"),
     "misaligned": ("static char b[16]; int *volatile p = (int *)(b + 1); sink = *p;", "misaligned load"),
     "stack overflow": ("sink = deep(1000);", "stack overflow"),
-    "hang": ("board_watchdog(200000); for (;;) { }", "the instruction limit was reached, the firmware hangs"),
+    "hang": (
+        "board_watchdog(200000); for (;;) { }",
+        "the instruction limit was reached: the firmware hangs, or takes more",
+    ),
 }
 
 

@@ -101,6 +101,16 @@ def test_rules_that_decide_for_no_layer_are_told() -> None:
     assert made().plan.warnings == ()
 
 
+def test_many_rules_of_one_fate_are_one_warning() -> None:
+    rules = [{"match": {"op": "fully_connected"}, "kernel": "mini.gemm"}]
+    rules += [{"match": {"name": f"dense_{i}"}, "kernel": "mini.plain"} for i in (0, 0, 7, 7, 7, 7, 7)]
+    shadowed, idle = ([f"{i} ({{name: dense_{n}}} -> mini.plain)" for i in at] for n, at in ((0, "23"), (7, "456")))
+    assert made(rules=rules).plan.warnings == (
+        f"tensorize rules {', '.join(shadowed)} decide nothing: an earlier rule matches all of their layers",
+        f"5 tensorize rules ({', '.join(idle)} and 2 more) match no layer",
+    )
+
+
 def test_a_choice_between_kernels_that_changed_since_they_were_measured_is_told() -> None:
     digests = {"mini.gemm": "0" * 16, "mini.plain": kernel_digest(PlainGemm())}
     (warning,) = made(costs=CostTable(digests)).plan.warnings

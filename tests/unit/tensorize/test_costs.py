@@ -96,7 +96,7 @@ def test_quantities_of_a_matrix_product() -> None:
         ({"op": "conv2d", "shape": (4, 4, 5), "out_channels": 7, "kernel": (3, 3)}, 10 * 4, (16 + 48 + 36) * 5),
         ({"op": "depthwise_conv2d", "shape": (4, 4, 5), "kernel": (3, 3)}, 10 * 4, (16 + 48 + 36) * 5),
         ({"op": "max_pool2d", "shape": (4, 4, 5), "kernel": (2, 2), "stride": (2, 2)}, 4 * 2, 4 * 4 * 5),
-        ({"op": "avg_pool2d", "shape": (1, 1, 5), "kernel": (3, 3), "batch": 2}, 2, 2 * 5),
+        ({"op": "avg_pool2d", "shape": (1, 2, 5), "kernel": (3, 3), "batch": 2}, 2 * 2, 2 * 4 * 5),
         ({"op": "conv2d", "shape": (4, 4, 5), "out_channels": 7}, 0, 0),
         ({"op": "conv2d", "shape": (4, 4, 5), "out_channels": 7, "stride": (2, 2)}, 2 * 2, 2 * 2 * 5),
         # Taps two apart: of a row of five, windows have 2, 2, 3, 2, 2; and as many down the columns.

@@ -104,8 +104,8 @@ def test_what_a_rule_matches(match: LayerMatch, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("op", "told"),
     [
-        ("conv2dd", "kernels are for no operator called 'conv2dd'; did you mean conv2d?"),
-        ("CONV_2D", "did you mean conv2d?"),
+        ("conv2dd", "kernels are for no operator called 'conv2dd'; did you mean 'conv2d'?"),
+        ("CONV_2D", "did you mean 'conv2d'?"),
         ("zzz", "known are activation, add, avg_pool2d"),
         ("float", "no operator called 'float'"),  # lowered by TVM: no rule decides for it
     ],
@@ -142,7 +142,9 @@ def test_no_kernel_can() -> None:
 
 
 def test_a_rule_with_a_misspelled_kernel() -> None:
-    assert "Did you mean mini.gemm?" in failure(view(), target_named("host"), KERNELS, [rule("mini.gem")], CostTable())
+    assert "does not have; did you mean 'mini.gemm'?" in failure(
+        view(), target_named("host"), KERNELS, [rule("mini.gem")], CostTable()
+    )
 
 
 def test_a_rule_with_a_kernel_that_cannot() -> None:

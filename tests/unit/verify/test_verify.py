@@ -230,8 +230,28 @@ def test_inference_on_which_litert_ends_the_process_is_left_out_and_named(tmp_pa
 def test_no_input_that_litert_can_compute_is_an_error(tmp_path: Path) -> None:
     made = softmax_of_600(tmp_path)
     made.inputs = [[np.zeros((1, 600), np.int8)] for _ in made.inputs]
-    with pytest.raises(StageError, match="LiteRT ended with SIGABRT on every input"):
+    with pytest.raises(StageError) as caught:
         made.verify()
+    assert str(caught.value).splitlines() == [
+        "LiteRT ended with SIGABRT on every input, so there is no reference",
+        "it ends in operator 0 (SOFTMAX) 'x' -> 'softmax'",
+        "The reference SOFTMAX cannot sum the exponentials of 512 or more nearly equal values.",
+    ]
+
+
+def test_a_model_on_which_litert_ends_is_explained_by_its_operator(tmp_path: Path) -> None:
+    """An ADD whose scales lie too far apart; no SOFTMAX is blamed."""
+    made = Firmware(tmp_path, network("int8"))
+    builder = ModelBuilder()
+    x = builder.input("x", (1, 8, 8, 3), "int8", 1e6, 0)
+    builder.output(builder.add(x, x, out=(1e-6, 0)))
+    made.model = builder.build()
+    with pytest.raises(StageError) as caught:
+        made.verify()
+    assert str(caught.value).splitlines() == [
+        "LiteRT ended with SIGABRT while it loaded the model",
+        "it ends in operator 0 (ADD) 'x', 'x' -> 'add'",
+    ]
 
 
 def test_differences_of_integers_do_not_wrap() -> None:

@@ -1,0 +1,15 @@
+"""Firmline as pip installs it. `installed/` has the folders of the repository; in a clone they lie beside this package.
+
+Importing this makes their modules (`pipeline`, `stages`) known to this process, and to no other.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+FOLDER = _HERE / "installed" if (_HERE / "installed").is_dir() else _HERE.parent
+
+if str(FOLDER) not in sys.path:
+    sys.path.insert(0, str(FOLDER))

@@ -1,0 +1,8 @@
+"""`python -m pipeline` is `doit` in this project; bootstrap makes `.venv/bin/doit` say so."""
+
+from __future__ import annotations
+
+if __name__ == "__main__":
+    from pipeline.start import main
+
+    main()

@@ -1,0 +1,37 @@
+"""What can be known early is said early: stages look ahead before the first of a plan runs, and again after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipeline.planner import Plan
+from stages.base import StageError
+
+
+class Foresight:
+    """Asks the stages of a plan, as far as `until` ('': all), whether they are sure to fail."""
+
+    def __init__(self, plan: Plan, root: Path, until: str = "") -> None:
+        kinds = [action.kind for action in plan]
+        self._plan = plan
+        self._root = root
+        self._actions = plan.actions[: kinds.index(until) + 1 if until else None]
+        self._asked: list[bool] = []
+
+    def look(self, made: Mapping[str, Path]) -> None:
+        """Ask them, once without artifacts and once when the first stage has left its own.
+
+        `made` has the folders of the artifacts that are there, by kind. Raises StageFailed.
+        """
+        begun = self._actions[0].kind in made
+        if begun in self._asked:
+            return
+        self._asked.append(begun)
+        for action in self._actions:
+            if action.kind in made:
+                continue
+            try:
+                action.stage.foresee(action.config, action.model, action.target, self._root, made)
+            except StageError as error:
+                raise self._plan.sources.failed(action.kind, error) from error

@@ -1,0 +1,183 @@
+"""`doit init FOLDER`: a project of one's own, with a recipe that runs."""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipeline.command_line import Command, words
+from pipeline.commands import reported
+from pipeline.errors import PipelineError, RecipeError, list_known
+from pipeline.json_schema import SCHEMA, schema_text
+from pipeline.overrides import check_assignments, parse_overrides
+from pipeline.project import DODO, PROJECT_FILE, RECIPES, Project
+from pipeline.recipe_files import recipe_names
+from pipeline.registry import default_registry
+from pipeline.targets import load_targets
+from stages import escape
+from stages.base import StageError
+from stages.installation import INSTALLATION, is_clone
+from stages.targets.spec import Target
+from stages.wording import did_you_mean
+
+VARIABLES = ("model", "target")
+_FILES = Path(__file__).with_name("files")
+_MODELS = "models"
+_WORKFLOW = ".github/workflows/firmware.yml"
+# The built-in recipe with layouts that suit the first of a target's kernels.
+_BASES = {"rvp": "rvp_base", "mve": "mve_base", "arm_dsp": "cortex_m_base"}
+# What the simulators' plug-ins are compiled with, and what Spike runs at its start.
+_PACKAGES = ("gcc", "g++", "device-tree-compiler")
+
+
+class Init(Command):
+    """`doit init FOLDER`: make a project."""
+
+    name = "init"
+    names = "folder"
+    variables = VARIABLES
+    doc_purpose = "make a project of your own, with a recipe that runs"
+    doc_usage = "FOLDER [model=x.tflite] [target=…]"
+    doc_description = "Writes pipeline.yaml, recipes/, dodo.py, .gitignore and a CI workflow; copies the model."
+
+    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
+        """Write the files, and print which. Returns the exit code."""
+        return reported(lambda: self._make(pos_args))
+
+    def _make(self, named: list[str]) -> int:
+        if len(named) != 1:
+            raise PipelineError("which folder? `doit init my_project`")
+        given = dict(word.split("=", 1) for word in words() if "=" in word)
+        written = new_project(Path(named[0]), **given)
+        folder = escape.name(named[0], 200)
+        for path in written:
+            print(escape.line(f"{folder}/{path}"))
+        recipe = next(Path(path).stem for path in written if path.startswith(f"{RECIPES}/"))
+        print(f"next: cd {folder} && doit run recipe={recipe}")
+        return 0
+
+
+def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "rv64-rvp") -> list[str]:
+    """Make a project in a folder, which may have other files already; returns the paths written, relative to it.
+
+    `model` is a TFLite file, which is copied, or `zoo:NAME`. Raises PipelineError, and has then written nothing.
+    """
+    check_assignments({"model": model, "target": target}.items(), VARIABLES)
+    root = Path(folder).expanduser().absolute()
+    if is_clone(root):
+        raise PipelineError(f"{escape.name(str(folder), 200)} is a clone of Firmline, which is a project already")
+    targets = load_targets(Project(root))
+    if target not in targets:
+        message = f"unknown target '{escape.name(target)}'{did_you_mean(target, targets)}"
+        raise RecipeError(message, hint=list_known("targets", targets))
+    content: dict[str, bytes] = {}
+    entry = _model(model, root, content)
+    name = _recipe_name(root)
+    values = _recipe_values(name, targets[target], entry) | {
+        "packages": " ".join(sorted({*_PACKAGES, *(one for each in targets.values() for one in _packages(each))})),
+        "wheel": f"firmline-{_version()}-py3-none-any.whl",
+    }
+    texts = {
+        PROJECT_FILE: _filled("pipeline.yaml", values),
+        f"{RECIPES}/{name}.yaml": _filled("recipe.yaml", values),
+        DODO: _filled("dodo.py.txt", values),
+        ".gitignore": _filled("gitignore", values),
+        _WORKFLOW: _filled("workflow.yml", values),
+        SCHEMA: schema_text(default_registry()),
+    }
+    content = {path: text.encode() for path, text in texts.items()} | content
+    _write(root, content, escape.name(str(folder), 200))
+    return list(content)
+
+
+def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
+    """The recipe's entry for a model; a file from elsewhere is added to the `content` of the project."""
+    (override,) = parse_overrides({"model": model})
+    entry: dict[str, str] = override.value
+    if "zoo" in entry:
+        from stages.models import zoo
+
+        try:
+            zoo.check(entry["zoo"])
+        except StageError as error:
+            raise RecipeError(error.message, hint=error.hint) from None
+        return entry
+    path = Path(entry["file"]).expanduser().absolute()
+    try:
+        # A pipe would be waited for.
+        if path.exists() and not path.is_file():
+            raise RecipeError(f"model={escape.name(model, 200)}: is no regular file")
+        data = path.read_bytes()
+    except OSError as error:
+        raise RecipeError(f"model={escape.name(model, 200)}: cannot be read: {error.strerror}") from None
+    if path.is_relative_to(root):
+        return {"file": path.relative_to(root).as_posix()}
+    content[f"{_MODELS}/{path.name}"] = data
+    return {"file": f"{_MODELS}/{path.name}"}
+
+
+def _recipe_name(root: Path) -> str:
+    """A name for the recipe: the folder's, as far as a recipe can be called so, and no built-in one's."""
+    name = re.sub(r"[^A-Za-z0-9_.+-]+", "_", root.resolve().name).lstrip("_.+-") or "network"
+    return f"my_{name}" if name in recipe_names(INSTALLATION, abstract=True) else name
+
+
+def _recipe_values(name: str, target: Target, entry: Mapping[str, str]) -> dict[str, str]:
+    base = next((_BASES[kernel] for kernel in target.kernels if kernel in _BASES), "")
+    extends = f"extends: {base}\n" if base else ""
+    written = yaml.safe_dump(dict(entry), default_flow_style=True, allow_unicode=True, width=math.inf)
+    return {
+        "name": name,
+        "what": escape.line(Path(*entry.values()).name),
+        "target": target.name,
+        "other": "host" if target.name != "host" else "rv32-scalar",
+        "extends": extends,
+        "model": written.rstrip(),
+    }
+
+
+def _packages(target: Target) -> tuple[str, ...]:
+    return (*target.compiler.packages, *target.simulator.packages)
+
+
+def _filled(name: str, values: Mapping[str, str]) -> str:
+    """A file of files/, where `@name@` is a value: dollar signs and braces have other meanings in what is written."""
+    text = (_FILES / name).read_text(encoding="utf-8")
+    return re.sub("@([a-z]+)@", lambda found: values[found[1]], text)
+
+
+def _version() -> str:
+    declared = tomllib.loads((INSTALLATION / "pyproject.toml").read_text(encoding="utf-8"))
+    return str(declared["project"]["version"])
+
+
+def _write(root: Path, content: Mapping[str, bytes], shown: str) -> None:
+    """Write all files, or none. Raises PipelineError."""
+    there = [path for path in content if (root / path).exists() or (root / path).is_symlink()]
+    if there:
+        raise PipelineError(f"{shown}/{escape.name(there[0], 200)} is already there", hint="nothing was written")
+    made: list[Path] = []
+    try:
+        for path, data in content.items():
+            place = root / path
+            missing = [folder for folder in place.parents if not folder.exists()]
+            for folder in reversed(missing):
+                folder.mkdir()
+                made.append(folder)
+            # Exclusively: nothing that appears meanwhile is overwritten.
+            with place.open("xb") as stream:
+                made.append(place)
+                stream.write(data)
+    except OSError as error:
+        for place in reversed(made):
+            if place.is_dir():
+                place.rmdir()
+            else:
+                place.unlink()
+        raise PipelineError(f"{shown} cannot be made a project: {error.strerror}", hint="nothing was written") from None

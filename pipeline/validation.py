@@ -1,0 +1,121 @@
+"""What pydantic finds wrong in a recipe, in one message in the user's words, at the place that is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from pipeline.document import YamlPath
+from pipeline.errors import RecipeError, list_known
+from pipeline.recipe import RECIPE_NAME
+from pipeline.sources import Sources, has_part
+from stages import escape
+from stages.wording import did_you_mean
+
+# What the patterns of recipe keys mean, for those who do not read regular expressions.
+_PATTERNS = {
+    r"^[0-9a-f]{64}$": "64 hexadecimal digits (0-9, a-f)",
+    RECIPE_NAME: "letters, digits, and _ . + - after the first; a / between folder and file",
+}
+
+
+def first_error(
+    error: ValidationError, data: Any, sources: Sources, schema: dict[str, Any], targets: Iterable[str] = ()
+) -> RecipeError:
+    """The deepest of pydantic's errors, as a union complains once per variant, and how many other places are wrong."""
+    located = [((*_yaml_path(detail, data), *_blamed(detail)), detail) for detail in error.errors(include_url=False)]
+    # A misspelt key is also a missing one: the key that is there is the one to show.
+    path, detail = max(located, key=lambda pair: (len(pair[0]), pair[1]["type"] == "extra_forbidden"))
+    others = {
+        other
+        for other, also in located
+        if other != path and not (also["type"] == "missing" and other[:-1] == path[:-1])
+    }
+    message, key, hint = _describe(detail, path, schema)
+    if detail["type"] == "missing" and path == ("target",):
+        hint = list_known("targets", targets)
+    beside = detail["ctx"]["beside"] if detail["type"] == "mistake" else ()
+    if beside:
+        hint = f"{beside[-1]} is at {sources.place((*path[: len(path) - len(_blamed(detail))], *beside))}"
+    # What several use by an alias was written once.
+    places = {sources.place(other) for other in islice(others, 100)} - {sources.place(path)}
+    if places:
+        more = f"and {len(places)} more {'mistake' if len(places) == 1 else 'mistakes'}"
+        hint = f"{hint}; {more}" if hint else more
+    return sources.error(message, path, key=key, hint=hint)
+
+
+def _yaml_path(detail: ErrorDetails, data: Any) -> YamlPath:
+    """pydantic's location without the names of union variants, and with stages by kind instead of by number."""
+    path: list[str | int] = []
+    location = list(detail["loc"])
+    for index, part in enumerate(location):
+        if location[:index] == ["model"] or (index == 2 and location[0] == "stages"):
+            # The variant's name; it may also be a key of the variant, as `url` is.
+            continue
+        if path == ["stages"] and isinstance(part, int) and isinstance(data, dict):
+            part = list(data)[part]
+        if has_part(data, part):
+            data = data[part]
+        elif not (index == len(location) - 1 and detail["type"] == "missing"):
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def _blamed(detail: ErrorDetails) -> YamlPath:
+    """Which value below its location a stages.strict_model.mistake blames."""
+    at: YamlPath = detail["ctx"]["at"] if detail["type"] == "mistake" else ()
+    return at
+
+
+def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any]) -> tuple[str, bool, str]:
+    """A message, whether it is about the key rather than the value, and a hint."""
+    from pipeline.json_schema import known_keys
+
+    kind, name = detail["type"], escape.name(str(path[-1])) if path else ""
+    where = ".".join(escape.name(str(part)) for part in path)
+    if kind == "extra_forbidden":
+        known = known_keys(schema, path[:-1])
+        return f"unknown key '{name}'{did_you_mean(name, known)}", True, list_known("keys", known)
+    if kind in ("union_tag_invalid", "union_tag_not_found") and path[:1] == ("stages",):
+        known = known_keys(schema, ("stages",))
+        return f"unknown stage '{name}'{did_you_mean(name, known)}", True, list_known("stages", known)
+    if kind == "missing":
+        inside = f" in {where.rpartition('.')[0]}" if "." in where else ""
+        return f"missing key '{name}'{inside}", False, ""
+    if kind == "mistake":
+        return f"{where}: {detail['ctx']['message']}", detail["ctx"]["key"], ""
+    if kind in ("model_attributes_type", "model_type", "dict_type", "union_tag_not_found"):
+        return f"{where or 'the file'}: should be a mapping{_shown_value(detail['input'])}", False, ""
+    if kind == "literal_error":
+        expected = detail.get("ctx", {}).get("expected", "")
+        choices = [choice.strip("'") for choice in expected.replace(" or ", ", ").split(", ")]
+        if detail["input"] == expected:
+            # `schema: "1"`
+            return f"{where}: should be the number {expected}, is the text '{detail['input']}'", False, ""
+        guess = did_you_mean(str(detail["input"]), choices)
+        return f"{where}: should be {expected}{_shown_value(detail['input'])}{guess}", False, ""
+    if kind in ("tuple_type", "list_type"):
+        value = detail["input"]
+        example = f" such as [{value}, {value}]" if type(value) in (int, float) else ""
+        return f"{where}: should be a list{example}{_shown_value(value)}", False, ""
+    if kind == "string_pattern_mismatch" and detail["ctx"]["pattern"] in _PATTERNS:
+        return f"{where}: should be {_PATTERNS[detail['ctx']['pattern']]}{_shown_value(detail['input'])}", False, ""
+    # pydantic says "Input should be …", "String should match …", "Value error, …".
+    text = re.sub(r"^([A-Z]\w+ (?=should)|Value error, )", "", detail["msg"])
+    value = "" if kind in ("value_error", "model_source", "stage_mapping") else _shown_value(detail["input"])
+    return f"{where}: {text}{value}", False, ""
+
+
+def _shown_value(value: Any) -> str:
+    if isinstance(value, str | int | float | bool):
+        return f", is {escape.name(repr(value))}"
+    if value is None:
+        return ", is empty"
+    return ", is a list" if isinstance(value, list | tuple) else ", is a mapping" if isinstance(value, dict) else ""

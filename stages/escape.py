@@ -1,0 +1,91 @@
+"""Text from models, recipes and tools, made safe for where it goes: the one room for each destination.
+
+    terminal      messages, tables, progress: no control character reaches the terminal, no line is forged
+    log line      log.txt, read with the same tools: as in the terminal, but never shortened
+    Markdown      report.md, matrix.md, tables of `doit bench`: as in the terminal, and nothing is markup
+
+A character that is not printed (control characters, escape sequences, marks that change the direction of writing, of no
+width, halves of surrogate pairs) is shown by its escape as in Python and C: `\\x1b`, `\\n`, `\\u202e`.
+JSON is no such place: json.dumps makes any text valid and keeps it whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+# Characters of a name, in a message or a cell, and of a line of a message.
+NAME_LIMIT = 80
+LINE_LIMIT = 600
+# Lines of a message: what a compiler says may be longer, and is in log.txt.
+MESSAGE_LINES = 12
+
+# Of ASCII punctuation, what begins markup inside a line of Markdown, GitHub's additions included.
+_MARKUP = re.compile(r"[\\`*\[\]<|&~$]|(?<![^\W_])_|_(?![^\W_])|(?<=\bwww)\.|:(?=//)", re.IGNORECASE)
+
+
+def visible(text: str) -> str:
+    """On one line, with an escape for each character that is not printed."""
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def shortened(text: str, limit: int = NAME_LIMIT) -> str:
+    """The text, without its middle when it has more than `limit` characters; names of a network differ at the end."""
+    return text if len(text) <= limit else f"{text[: limit * 2 // 3]}...{text[-limit // 4 :]}"
+
+
+def name(text: str, limit: int = NAME_LIMIT) -> str:
+    """A name from a model or a recipe, for a line in the terminal."""
+    # Cut first, as text may have megabytes.
+    return visible(shortened(text, limit))
+
+
+def quoted(text: str) -> str:
+    """A name as `name` shows it, in quotes: where it stands in a sentence."""
+    return repr(shortened(text))
+
+
+def line(text: str) -> str:
+    """A line for the terminal; a tab stays."""
+    return "\t".join(map(visible, shortened(text, LINE_LIMIT).split("\t")))
+
+
+def message(text: str) -> str:
+    """A message for the terminal: lines that do not fit are left out and counted, of a traceback none."""
+    lines = text.rstrip("\n").split("\n")
+    if "Traceback (most recent call last):" in lines:
+        return "\n".join(map(log_line, lines))
+    shown = [line(one.rstrip("\r")) for one in lines[:MESSAGE_LINES]]
+    if len(lines) > MESSAGE_LINES:
+        shown.append(f"… and {len(lines) - MESSAGE_LINES} more lines")
+    return "\n".join(shown)
+
+
+def log_line(text: str) -> str:
+    """A line for log.txt, whole; a tab stays."""
+    return "\t".join(map(visible, text.split("\t")))
+
+
+def markdown(text: str) -> str:
+    """Text inside a line of Markdown, which shows it as it is."""
+    return _escaped(visible(text), text.count("*") == 1)
+
+
+def markdown_cell(text: str) -> str:
+    """A cell of a table; its lines stay lines."""
+    lone = text.count("*") == 1
+    return "<br>".join(_escaped(visible(shortened(one, LINE_LIMIT)), lone) for one in text.split("\n"))
+
+
+def markdown_row(cells: Sequence[str]) -> str:
+    """A table's row, without an end of line."""
+    return f"| {' | '.join(map(markdown_cell, cells))} |"
+
+
+def _escaped(text: str, lone_star: bool) -> str:
+    # A star needs another one to mean something; that of a glob stays as it was written.
+    return _MARKUP.sub(lambda found: found[0] if lone_star and found[0] == "*" else f"\\{found[0]}", text)
+
+
+def _visible(letter: str) -> str:
+    return letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")

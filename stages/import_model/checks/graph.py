@@ -1,0 +1,38 @@
+"""The graph as a whole: that there is something to run, on inputs and with outputs that a program can have."""
+
+from __future__ import annotations
+
+from stages.base import StageError
+from stages.import_model.checks.operation import listed
+from stages.models.naming import named
+from stages.models.tflite_reader import ModelInfo
+
+_TYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
+_LARGEST = 2**31  # elements of one input or output
+
+
+def check_graph(info: ModelInfo) -> None:
+    """Raises StageError for a graph without operators or inputs."""
+    if not info.operators or not info.inputs:
+        raise StageError("the model has no operators" if not info.operators else "the model has no inputs")
+
+
+def check_ends(info: ModelInfo) -> None:
+    """Raises StageError for an input or output that no program can have."""
+    for what, indices in (("input", info.inputs), ("output", info.outputs)):
+        for index in indices:
+            tensor, elements = info.tensors[index], 1
+            if tensor.dtype not in _TYPES:
+                raise StageError(
+                    f"{what} {named(tensor)} of the model has the type {tensor.dtype}; known are {_known()}"
+                )
+            for size in tensor.shape:
+                elements *= max(size, 0)
+            if not 0 < elements < _LARGEST:
+                hint = "Export the model with fixed shapes."
+                shape = f"{tensor.dtype}{listed(tensor.shape)}"
+                raise StageError(f"{what} {named(tensor)} of the model is {shape}, which no memory holds", hint=hint)
+
+
+def _known() -> str:
+    return ", ".join(_TYPES)

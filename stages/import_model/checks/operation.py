@@ -1,0 +1,90 @@
+"""One operator of the file as the checks see it: its tensors, its options, its constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stages.models.naming import named, sides
+from stages.models.operator_options import Options, defaults
+from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+from stages.operator_error import OperatorError
+
+Shape = tuple[int, ...]
+_INDEX_TYPES = ("int32", "int64")
+
+
+class Refused(Exception):
+    """What is wrong with an operator, to complete "operator 3 (ADD) ..."."""
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.what, self.hint = what, hint
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operator with its tensors instead of their numbers.
+
+    inputs  without the absent ones (-1) at the end, which are as good as not there; None for others that are absent
+    """
+
+    operator: OperatorInfo
+    inputs: tuple[TensorInfo | None, ...]
+    outputs: tuple[TensorInfo, ...]
+
+    @classmethod
+    def of(cls, operator: OperatorInfo, info: ModelInfo) -> Operation:
+        indices = list(operator.inputs)
+        while indices and indices[-1] < 0:
+            indices.pop()
+        inputs = tuple(info.tensors[index] if index >= 0 else None for index in indices)
+        return cls(operator, inputs, tuple(info.tensors[index] for index in operator.outputs))
+
+    @property
+    def op(self) -> str:
+        return self.operator.op
+
+    def options(self, table: str) -> Mapping[str, Any]:
+        """The fields of the options; those that LiteRT takes where the file has none."""
+        found: Options | None = self.operator.options
+        return (found if found is not None and found.table == table else defaults(table)).fields
+
+    def input(self, position: int) -> TensorInfo:
+        """An input that must be there."""
+        found = self.inputs[position] if position < len(self.inputs) else None
+        if found is None:
+            raise Refused(f"lacks its input {position}")
+        return found
+
+    def constant(self, position: int, what: str) -> npt.NDArray[Any]:
+        """The integers of an input that says a shape, an axis or the like; Refused when it is computed."""
+        tensor = self.input(position)
+        if tensor.data is None:
+            raise Refused(f"takes {what} from {named(tensor)}, a computed tensor; it must be a constant")
+        if tensor.dtype not in _INDEX_TYPES:
+            raise Refused(f"takes {what} from {named(tensor)}, which is {tensor.dtype} and not int32 or int64")
+        return tensor.values().astype(np.int64)
+
+    def integers(self, position: int, what: str, count: int | None = None) -> list[int]:
+        """As `constant`, as a list; Refused unless it has `count` entries."""
+        values = [int(value) for value in self.constant(position, what).reshape(-1)]
+        if count is not None and len(values) != count:
+            raise Refused(f"has {what} {listed(values)}: {len(values)} numbers where {count} are needed")
+        return values
+
+
+def operator_error(operator: OperatorInfo, info: ModelInfo, what: str, hint: str = "") -> OperatorError:
+    """operator 3 (CONV_2D) `what`, with the names of its tensors on a second line."""
+    name = info.tensors[operator.outputs[0]].name if operator.outputs else ""
+    return OperatorError(operator.index, operator.op, name, what, sides(operator, info), hint=hint)
+
+
+def listed(values: Any) -> str:
+    """[1, 2, 3], cut where it becomes long."""
+    shown = [str(value) for value in values]
+    return f"[{', '.join(shown if len(shown) <= 12 else [*shown[:10], '…'])}]"

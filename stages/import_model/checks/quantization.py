@@ -1,0 +1,120 @@
+"""Scales and zero points of the tensors of one operator."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stages.import_model.checks.operation import Operation, Refused
+from stages.import_model.checks.signatures import EIGHT_BITS, SIGNATURES
+from stages.models.naming import named
+from stages.models.tflite_reader import TensorInfo
+
+# Those that only move bytes: what their tensors' scales say does not matter.
+_MOVING = frozenset({
+    "DEPTH_TO_SPACE", "EXPAND_DIMS", "RESHAPE", "SLICE", "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V", "SQUEEZE",
+    "STRIDED_SLICE", "TRANSPOSE",
+})  # fmt: skip
+# Those that need no scale where no tensor has one; the arithmetic of all others on bytes is defined by scales.
+_UNSCALED = _MOVING | {"CONCATENATION", "PAD", "PADV2", "RESIZE_NEAREST_NEIGHBOR"}
+# Those whose bytes are on one scale, of the input and of the output.
+_ALIKE = frozenset({"AVERAGE_POOL_2D", "EXPAND_DIMS", "MAX_POOL_2D", "PAD", "PADV2"})
+_CHANNEL_AXIS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0}
+# Fixed-point multipliers have 31 bits and are shifted by at most 30.
+_LARGEST_MULTIPLIER = 2.0**30
+_ANEW = "Quantize the model anew."
+
+
+def check_quantization(operation: Operation) -> None:
+    """Refused for bytes without a scale, several scales where one is needed, zero points outside of their type."""
+    indices = SIGNATURES[operation.op].indices
+    data = [tensor for at, tensor in enumerate(operation.inputs) if at not in indices and tensor is not None]
+    for tensor in (*data, *operation.outputs):
+        _zero_points(tensor)
+        if tensor.dtype in EIGHT_BITS and operation.op not in _UNSCALED:
+            _scale(tensor)
+        if operation.op in ("QUANTIZE", "DEQUANTIZE") and not tensor.dtype.startswith("float"):
+            _scale(tensor)
+    if operation.op in _CHANNEL_AXIS:
+        _weighted(operation)
+    elif operation.op not in _MOVING:
+        for tensor in (*data, *operation.outputs):
+            _one_scale(operation, tensor)
+    if operation.op in _ALIKE:
+        _alike(operation.input(0), operation.outputs[0])
+    if operation.op == "CONCATENATION":
+        _all_or_none([tensor for tensor in (*data, *operation.outputs) if tensor.dtype in EIGHT_BITS])
+
+
+def _scale(tensor: TensorInfo) -> None:
+    if _is_scaled(tensor):
+        return
+    lacks = "a scale of 0" if tensor.scale.size else "no quantization"
+    raise Refused(f"cannot be computed: tensor {tensor.index} {named(tensor)} is {tensor.dtype} but has {lacks}", _ANEW)
+
+
+def _zero_points(tensor: TensorInfo) -> None:
+    if tensor.dtype.startswith("float"):
+        return
+    narrow = tensor.dtype in ("int8", "uint8", "int16")
+    limits = np.iinfo(tensor.dtype if narrow else "int32")
+    for value in (int(value) for value in tensor.zero_point):
+        if not limits.min <= value <= limits.max:
+            raise Refused(f"has the zero point {value} in {named(tensor)}, outside of {limits.dtype}", _ANEW)
+
+
+def _one_scale(operation: Operation, tensor: TensorInfo) -> None:
+    if tensor.scale.size < 2 or tensor.dtype not in EIGHT_BITS:
+        return
+    if operation.op == "DEQUANTIZE" and tensor.data is not None:
+        return
+    raise Refused(f"has {tensor.scale.size} scales in {named(tensor)}; it takes one for the whole tensor", _ANEW)
+
+
+def _alike(source: TensorInfo, result: TensorInfo) -> None:
+    if source.dtype not in EIGHT_BITS or (_is_scaled(source), _is_scaled(result)) == (False, False):
+        return
+    for tensor in (source, result):
+        if not _is_scaled(tensor):
+            _scale(tensor)
+    if (source.scale[0], source.zero_point[0]) != (result.scale[0], result.zero_point[0]):
+        raise Refused(f"takes one scale for input and output, but {_quantized(source)} and {_quantized(result)}", _ANEW)
+
+
+def _all_or_none(tensors: list[TensorInfo]) -> None:
+    if any(_is_scaled(tensor) for tensor in tensors):
+        for tensor in tensors:
+            _scale(tensor)
+
+
+def _is_scaled(tensor: TensorInfo) -> bool:
+    return bool(tensor.scale.size and tensor.scale.all())
+
+
+def _quantized(tensor: TensorInfo) -> str:
+    return f"{named(tensor)} has scale {float(tensor.scale[0]):g} and zero point {int(tensor.zero_point[0])}"
+
+
+def _weighted(operation: Operation) -> None:
+    data, weights, result = operation.input(0), operation.input(1), operation.outputs[0]
+    for tensor in (data, result):
+        _one_scale(operation, tensor)
+    axis = _CHANNEL_AXIS[operation.op]
+    if weights.dtype not in EIGHT_BITS:
+        return
+    if weights.scale.size > 1 and weights.axis != axis:
+        raise Refused(f"has weights {named(weights)} with scales along axis {weights.axis}; it takes them along {axis}")
+    if weights.scale.size > 1 and weights.zero_point.any():
+        raise Refused(f"has a zero point per channel in {named(weights)}; it must be 0")
+    if data.dtype not in EIGHT_BITS:
+        return
+    bias = operation.inputs[2] if len(operation.inputs) > 2 else None
+    if bias is not None and not _is_scaled(bias):
+        raise Refused(f"has a bias {named(bias)} without a scale", _ANEW)
+    if bias is not None and bias.zero_point.any():
+        raise Refused(
+            f"has the zero point {int(bias.zero_point[bias.zero_point != 0][0])} in {named(bias)}; it must be 0"
+        )
+    largest = float(weights.scale.max()) * float(data.scale[0]) / float(result.scale[0])
+    if largest >= _LARGEST_MULTIPLIER:
+        scales = f"{float(data.scale[0]):g} x {float(weights.scale.max()):g} / {float(result.scale[0]):g}"
+        raise Refused(f"has scales that no 32 bits hold: {scales} (input x weights / output) is {largest:g}", _ANEW)

@@ -1,0 +1,166 @@
+"""Operators with one input and one output that move data or change its shape."""
+
+from __future__ import annotations
+
+from math import prod
+
+from stages.import_model.checks.operation import Operation, Refused, Shape, listed
+from stages.import_model.checks.shapes.axes import axis_of, distinct_axes
+from stages.models.naming import named
+from stages.models.tflite_reader import TensorInfo
+
+_LARGEST_IMAGE = 2**16  # rows or columns: each has its place in a table
+
+
+def _reshape(operation: Operation) -> list[Shape]:
+    source = operation.input(0)
+    if len(operation.inputs) > 1:
+        wanted = operation.integers(1, "the shape")
+    else:
+        wanted = list(operation.options("ReshapeOptions")["new_shape"])
+        wanted = [] if wanted == [0] else wanted  # how old exporters write a scalar
+    elements, known = prod(source.shape), prod(size for size in wanted if size != -1)
+    if min(wanted, default=1) < -1 or wanted.count(-1) > 1:
+        raise Refused(f"has the shape {listed(wanted)}; one size may be -1, none may be less")
+    if -1 in wanted and known > 0 and elements % known == 0:
+        return [tuple(elements // known if size == -1 else size for size in wanted)]
+    if -1 in wanted or known != elements:
+        raise Refused(
+            f"cannot give {named(source)} {listed(source.shape)}, {elements} elements, the shape {listed(wanted)}"
+        )
+    return [tuple(wanted)]
+
+
+def _squeeze(operation: Operation) -> list[Shape]:
+    source = operation.input(0)
+    axes = distinct_axes(list(operation.options("SqueezeOptions")["squeeze_dims"]), source.shape)
+    for axis in axes:
+        if source.shape[axis] != 1:
+            raise Refused(f"takes away axis {axis} of {named(source)} {listed(source.shape)}, whose size is not 1")
+    axes = axes or [axis for axis, size in enumerate(source.shape) if size == 1]
+    return [tuple(size for axis, size in enumerate(source.shape) if axis not in axes)]
+
+
+def _expand_dims(operation: Operation) -> list[Shape]:
+    shape = operation.input(0).shape
+    axis = axis_of(*operation.integers(1, "the axis", 1), shape, extra=1)
+    return [(*shape[:axis], 1, *shape[axis:])]
+
+
+def _transpose(operation: Operation) -> list[Shape]:
+    shape = operation.input(0).shape
+    order = distinct_axes(operation.integers(1, "the order of the axes", len(shape)), shape)
+    return [tuple(shape[axis] for axis in order)]
+
+
+def _pad(operation: Operation) -> list[Shape]:
+    source, amounts = operation.input(0), operation.constant(1, "the padding")
+    if amounts.shape != (len(source.shape), 2):
+        raise Refused(
+            f"has padding of shape {listed(amounts.shape)}, where {named(source)} has {len(source.shape)} axes"
+        )
+    for axis, (before, after) in enumerate(amounts.tolist()):
+        if min(before, after) < 0:
+            raise Refused(f"pads axis {axis} of {named(source)} by {before} and {after}; neither may be negative")
+    if operation.op == "PADV2" and operation.input(2).data is None:
+        raise Refused(f"pads with {named(operation.input(2))}, a computed tensor; it must be a constant")
+    if operation.op == "PADV2" and prod(operation.input(2).shape) != 1:
+        raise Refused(
+            f"pads with {named(operation.input(2))} {listed(operation.input(2).shape)}, which is no single value"
+        )
+    return [tuple(size + before + after for size, (before, after) in zip(source.shape, amounts.tolist(), strict=True))]
+
+
+def _slice(operation: Operation) -> list[Shape]:
+    source = operation.input(0)
+    rank, found = len(source.shape), []
+    begins, sizes = operation.integers(1, "the begin", rank), operation.integers(2, "the size", rank)
+    for axis, (whole, begin, size) in enumerate(zip(source.shape, begins, sizes, strict=True)):
+        size = whole - begin if size == -1 else size
+        if begin < 0 or size < 1 or begin + size > whole:
+            raise Refused(f"takes {size} from {begin} on along axis {axis} of {named(source)} {listed(source.shape)}")
+        found.append(size)
+    return [tuple(found)]
+
+
+def _strided_slice(operation: Operation) -> list[Shape]:
+    source, options = operation.input(0), operation.options("StridedSliceOptions")
+    if options["ellipsis_mask"] or options["new_axis_mask"] or options["offset"]:
+        raise Refused("has an ellipsis or a new axis in its masks, or counts the end from the begin")
+    begins = operation.integers(1, "the begin")
+    ends, strides = (operation.integers(at, what, len(begins)) for at, what in ((2, "the end"), (3, "the strides")))
+    if len(begins) > len(source.shape):
+        raise Refused(f"cuts {len(begins)} axes of {named(source)} {listed(source.shape)}")
+    found = []
+    for axis, (begin, end, step) in enumerate(zip(begins, ends, strides, strict=True)):
+        size, bit = source.shape[axis], 1 << axis
+        if step < 1:
+            raise Refused(f"has the stride {step} along axis {axis}; strides must be positive")
+        if options["shrink_axis_mask"] & bit:
+            if not -size <= begin < size:
+                raise Refused(f"takes element {begin} along axis {axis} of {named(source)} {listed(source.shape)}")
+            continue
+        first, last = None if options["begin_mask"] & bit else begin, None if options["end_mask"] & bit else end
+        count = len(range(*slice(first, last, step).indices(size)))
+        if not count:
+            raise Refused(
+                f"takes nothing from {begin} to {end} along axis {axis} of {named(source)} {listed(source.shape)}"
+            )
+        found.append(count)
+    return [(*found, *source.shape[len(begins) :])]
+
+
+def _space_to_depth(operation: Operation) -> list[Shape]:
+    (batch, height, width, channels), block = _blocks(operation, "SpaceToDepthOptions")
+    if height % block or width % block:
+        raise Refused(f"has blocks of {block}x{block} in an image of {height}x{width}")
+    return [(batch, height // block, width // block, channels * block * block)]
+
+
+def _depth_to_space(operation: Operation) -> list[Shape]:
+    (batch, height, width, channels), block = _blocks(operation, "DepthToSpaceOptions")
+    if channels % (block * block):
+        raise Refused(f"has blocks of {block}x{block} from {channels} channels")
+    return [(batch, height * block, width * block, channels // (block * block))]
+
+
+def _blocks(operation: Operation, table: str) -> tuple[Shape, int]:
+    shape, block = _image(operation.input(0)), operation.options(table)["block_size"]
+    if block < 1:
+        raise Refused(f"has blocks of {block}x{block}")
+    return shape, block
+
+
+def _resize(operation: Operation) -> list[Shape]:
+    source = operation.input(0)
+    batch, _, _, channels = _image(source)
+    height, width = operation.integers(1, "the size", 2)
+    if not 1 <= min(height, width) <= max(height, width) <= _LARGEST_IMAGE:
+        raise Refused(f"resizes {named(source)} to {height}x{width}; sizes are from 1 to {_LARGEST_IMAGE}")
+    table = "ResizeBilinearOptions" if operation.op == "RESIZE_BILINEAR" else "ResizeNearestNeighborOptions"
+    options = operation.options(table)
+    if options["align_corners"] and options["half_pixel_centers"]:
+        raise Refused("has both align_corners and half_pixel_centers")
+    return [(batch, height, width, channels)]
+
+
+def _image(tensor: TensorInfo) -> Shape:
+    if len(tensor.shape) != 4:
+        raise Refused(f"has the input {named(tensor)} {listed(tensor.shape)}; it must have 4 axes")
+    return tensor.shape
+
+
+RULES = {
+    "DEPTH_TO_SPACE": _depth_to_space,
+    "EXPAND_DIMS": _expand_dims,
+    "PAD": _pad,
+    "PADV2": _pad,
+    "RESHAPE": _reshape,
+    "RESIZE_BILINEAR": _resize,
+    "RESIZE_NEAREST_NEIGHBOR": _resize,
+    "SLICE": _slice,
+    "SPACE_TO_DEPTH": _space_to_depth,
+    "SQUEEZE": _squeeze,
+    "STRIDED_SLICE": _strided_slice,
+    "TRANSPOSE": _transpose,
+}

@@ -1,0 +1,91 @@
+"""Types and sizes of the tensors of one operator."""
+
+from __future__ import annotations
+
+from math import prod
+
+from stages.import_model.checks.operation import Operation, Refused, listed
+from stages.import_model.checks.signatures import EIGHT_BITS, SIGNATURES
+from stages.models.naming import named
+from stages.models.tflite_reader import TensorInfo
+
+_LARGEST_TENSOR = 2**31  # bytes: offsets in emitted loops are 32 bits with a sign
+_LARGEST_RANK = 8
+_ITEM_BYTES = {"float32": 4, "float64": 8, "int16": 2, "int32": 4, "int64": 8, "float16": 2}
+_INTEGER = "Export the model with int8 weights and activations."
+_BIAS = {"float32": ("float32",), "int8": ("int32",), "uint8": ("int32",)}
+
+
+def check_sizes(operation: Operation) -> None:
+    """Refused for a shape that is not fixed, has too many axes, or is larger than any target."""
+    indices = {at for at in SIGNATURES[operation.op].indices if at < len(operation.inputs)}
+    for at, tensor in enumerate((*operation.inputs, *operation.outputs)):
+        if tensor is None:
+            continue
+        if tensor.sparse:
+            raise Refused(
+                f"reads {named(tensor)}, a sparse tensor: not supported", "Export the model without sparsity."
+            )
+        if tensor.variable:
+            raise Refused(f"keeps {named(tensor)}, a variable tensor, from one inference to the next: not supported")
+        if len(tensor.shape) > _LARGEST_RANK:
+            raise Refused(f"has {len(tensor.shape)} axes in {named(tensor)}; {_LARGEST_RANK} are the most")
+        if tensor.data is None and any(size <= 0 for size in tensor.shape):
+            hint = "Export the model with fixed shapes."
+            raise Refused(f"has the dynamic shape {listed(tensor.shape)} in {named(tensor)}", hint)
+        # A list of axes, or a shape, may be empty.
+        if any(size < 0 or (size == 0 and at not in indices) for size in tensor.shape):
+            raise Refused(f"has the shape {listed(tensor.shape)} in {named(tensor)}, a constant without elements")
+        if prod(tensor.shape) * _ITEM_BYTES.get(tensor.dtype, 1) >= _LARGEST_TENSOR:
+            size = f"{tensor.dtype}{listed(tensor.shape)}"
+            raise Refused(f"does not fit any target: {named(tensor)} is {size}, 2 GB or more")
+
+
+def check_types(operation: Operation) -> None:
+    """Refused for a type that the operator does not compute with, or two that do not go together."""
+    signature = SIGNATURES[operation.op]
+    apart = {*signature.indices, *signature.own}
+    data = [tensor for at, tensor in enumerate(operation.inputs) if at not in apart and tensor is not None]
+    for tensor in (*data, *operation.outputs):
+        if tensor.dtype not in signature.types:
+            known = ", ".join(signature.types)
+            hint = "16-bit activations are not supported: export with int8." if tensor.dtype == "int16" else ""
+            raise Refused(f"has the type {tensor.dtype} in {named(tensor)}; known are {known}", hint)
+    if operation.op == "DEQUANTIZE":
+        _dequantize(operation)
+    elif operation.op == "QUANTIZE" and operation.outputs[0].dtype == "float32":
+        raise Refused(f"makes float32 in {named(operation.outputs[0])}; it makes integers")
+    elif not signature.mixed:
+        for tensor in (*data[1:], *operation.outputs):
+            if tensor.dtype != data[0].dtype:
+                raise Refused(f"mixes {data[0].dtype} in {named(data[0])} and {tensor.dtype} in {named(tensor)}")
+    if signature.own:
+        _weights(operation, operation.input(0), operation.input(1))
+
+
+def _dequantize(operation: Operation) -> None:
+    source, result = operation.input(0), operation.outputs[0]
+    if result.dtype != "float32" or source.dtype == "float32":
+        raise Refused(f"makes {result.dtype} in {named(result)} of {source.dtype} in {named(source)}")
+    if source.dtype == "float16" and source.data is None:
+        raise Refused(f"reads float16 in {named(source)}, which is computed; only constants may be float16")
+
+
+def _weights(operation: Operation, data: TensorInfo, weights: TensorInfo) -> None:
+    hybrid = data.dtype == "float32" and weights.dtype == "int8" and weights.scale.size > 0 and weights.data is not None
+    if weights.dtype == "int4":
+        raise Refused(f"has 4-bit weights in {named(weights)}", _INTEGER)
+    if not hybrid and weights.dtype != data.dtype:
+        hint = "Export with full integer quantization, or all in float32."
+        raise Refused(f"has {data.dtype} data and {weights.dtype} weights in {named(weights)}", hint)
+    if data.dtype in EIGHT_BITS and weights.data is None:
+        raise Refused(f"has weights {named(weights)} that are computed; they must be a constant")
+    bias = operation.inputs[2] if len(operation.inputs) > 2 else None
+    if bias is None:
+        return
+    if bias.dtype not in _BIAS[data.dtype]:
+        raise Refused(
+            f"has a bias of {bias.dtype} in {named(bias)}; with {data.dtype} data it is {_BIAS[data.dtype][0]}"
+        )
+    if data.dtype in EIGHT_BITS and bias.data is None:
+        raise Refused(f"has a bias {named(bias)} that is computed; it must be a constant")

@@ -1,0 +1,103 @@
+"""The steps of normalizing, and the sentences that say what was done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stages import escape
+from stages.import_model.normalize.graph import one_graph
+from stages.import_model.operators import FLOAT
+from stages.models.graphs import Graphs, Signature, choose, composites, graphs
+from stages.models.tflite_reader import ModelInfo, TensorInfo, read
+from stages.reference.probe import tensor_shapes
+from stages.wording import several
+
+
+@dataclass(frozen=True)
+class Normalized:
+    """A TFLite file of one graph and what it holds.
+
+    `signature` is the name of the one that was chosen, '' when the file has none. `notes` are sentences for the user:
+    what was chosen, what was changed.
+    """
+
+    data: bytes
+    info: ModelInfo
+    signature: str
+    notes: tuple[str, ...]
+
+
+def normalized(data: bytes, name: str, signature: str | None = None) -> Normalized:
+    """The graph of `signature` (by default of the first) in the file `data`, with everything said.
+
+    Composites become the operators that they stand for, scales on an axis that their tensor does not have go to the
+    only one that they can mean, and shapes that the file leaves out are those that LiteRT infers (not where an operator
+    is unsupported: LiteRT may not know it either). Raises StageError for a corrupt file or an unknown signature,
+    RunError when LiteRT cannot infer the shapes.
+    """
+    found = graphs(data, name)
+    chosen = choose(found, signature, name)
+    subgraph = chosen.subgraph if chosen is not None else 0
+    info = read(data, name, subgraph)
+    inner = composites(data, name, subgraph)
+    notes = _about_graphs(found, None if signature is None else chosen, composite=bool(inner))
+    misplaced = [tensor for tensor in info.tensors if tensor.misplaced]
+    if subgraph or inner or misplaced:
+        graph = one_graph(data, name, subgraph)
+        graph.mend_axes()
+        data = graph.pack()
+        info = read(data, name)
+        if graph.composites:
+            replaced = several([f"{count} x {called!r}" for called, count in sorted(graph.composites.items())])
+            notes.append(f"composites are imported as the operators that they stand for: {replaced}")
+        if misplaced:
+            notes.append(
+                f"{_listed(misplaced)}: quantized_dimension is an axis that the tensor does not have; "
+                "it is taken as 0, and LiteRT is given the file so changed"
+            )
+    if all(operator.op in FLOAT for operator in info.operators):
+        shapes = _left_out(info, data, name)
+        if shapes:
+            graph = one_graph(data, name, 0)
+            graph.set_shapes(shapes)
+            graph.mend_axes()
+            notes.append(
+                f"{_listed([info.tensors[index] for index in shapes])}: the file leaves the shape out; LiteRT infers it"
+            )
+            data = graph.pack()
+            info = read(data, name)
+    return Normalized(data, info, chosen.name if chosen is not None else "", tuple(notes))
+
+
+def _about_graphs(found: Graphs, asked: Signature | None, *, composite: bool) -> list[str]:
+    names = [escape.quoted(signature.name) for signature in found.signatures]
+    if len(names) > 1 and asked is None:
+        all_named = f"the file has {len(names)} signatures ({several(names)})"
+        return [f"{all_named}: the first is imported; choose with model: {{file: ..., signature: NAME}}"]
+    if found.count > 1 and not names and not composite:
+        return [f"the file has {found.count} subgraphs and no signature: the first is imported"]
+    return []
+
+
+def _left_out(info: ModelInfo, data: bytes, name: str) -> dict[int, tuple[int, ...]]:
+    """Shapes of computed tensors that the file leaves out, or gives as unknown, and that LiteRT infers otherwise."""
+    computed = {index for operator in info.operators for index in operator.outputs}
+    unknown = [index for index in sorted(computed) if not info.tensors[index].shape or info.tensors[index].dynamic]
+    # LiteRT allocates what the inputs say; it may not live with sizes below 1.
+    if not unknown or any(size < 1 for index in info.inputs for size in info.tensors[index].shape):
+        return {}
+    senseless = [index for index in unknown if any(size < 1 for size in info.tensors[index].shape)]
+    if senseless:  # LiteRT refuses these, but not a shape that is not there
+        graph = one_graph(data, name, 0)
+        graph.set_shapes(dict.fromkeys(senseless, ()))
+        data = graph.pack()
+    inferred = tensor_shapes(data, name)
+    shapes = {index: inferred[index] for index in unknown if index in inferred}
+    return {index: shape for index, shape in shapes.items() if shape != info.tensors[index].shape}
+
+
+def _listed(tensors: Sequence[TensorInfo]) -> str:
+    """`tensor 3 'bias'`, `4 tensors (3 'a', 5 'b', 7 'c' and 1 more)`."""
+    named = [f"{tensor.index} {escape.quoted(tensor.name)}" for tensor in tensors]
+    return f"tensor {named[0]}" if len(named) == 1 else f"{len(named)} tensors ({several(named)})"

@@ -1,0 +1,30 @@
+/* Element-wise product of 8-bit tensors. */
+#include "mul.h"
+
+#include "elements.h"
+#include "rounding.h"
+
+INLINE void mul(const uint8_t *x0, const uint8_t *x1, uint8_t *y, int32_t count, int32_t step0, int32_t step1,
+                const struct fl_mul *parameters, int is_unsigned)
+{
+    const struct fl_mul v = *parameters;
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t product = (load(x0, is_unsigned) - v.zero_point0) * (load(x1, is_unsigned) - v.zero_point1);
+        const int32_t scaled = requantize(product, v.multiplier, v.shift, v.single_rounding);
+        y[i] = (uint8_t)fl_clamp(fl_add_wrapping(scaled, v.zero_point), v.low, v.high);
+        x0 += step0;
+        x1 += step1;
+    }
+}
+
+void fl_mul_s8(const int8_t *x0, const int8_t *x1, void *y, int32_t count, int32_t step0, int32_t step1,
+               const void *parameters)
+{
+    mul((const uint8_t *)x0, (const uint8_t *)x1, y, count, step0, step1, parameters, 0);
+}
+
+void fl_mul_u8(const uint8_t *x0, const uint8_t *x1, void *y, int32_t count, int32_t step0, int32_t step1,
+               const void *parameters)
+{
+    mul(x0, x1, y, count, step0, step1, parameters, 1);
+}

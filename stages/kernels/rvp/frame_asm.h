@@ -1,0 +1,29 @@
+/* The frame of a function in assembly: slots of one register, the return address and saved registers first. */
+#ifndef FIRMLINE_RVP_FRAME_ASM_H
+#define FIRMLINE_RVP_FRAME_ASM_H
+
+#include "rvp_asm.h"
+
+#define FRAME(slot) ((slot) * REGISTER_BYTES)
+#define EVERY_SAVED s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
+
+/* ra into slot 0, `registers` into the slots behind it. */
+.macro save registers:vararg
+    SX ra, FRAME(0)(sp)
+    .set slot, 1
+    .irp r, \registers
+    SX \r, FRAME(slot)(sp)
+    .set slot, slot + 1
+    .endr
+.endm
+
+.macro restore registers:vararg
+    LX ra, FRAME(0)(sp)
+    .set slot, 1
+    .irp r, \registers
+    LX \r, FRAME(slot)(sp)
+    .set slot, slot + 1
+    .endr
+.endm
+
+#endif

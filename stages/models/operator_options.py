@@ -1,0 +1,95 @@
+"""The options of TFLite's operators: their tables and fields, read without trusting the file.
+
+The numbers of fields are their places below. `padding` and the like are the schema's enumerations, by number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from stages.models.flatbuffer import Table
+
+_READ: dict[str, Callable[[Table, int], Any]] = {
+    "bool": lambda table, number: bool(table.scalar(number, "<B")),
+    "byte": lambda table, number: table.scalar(number, "<b"),
+    "int": lambda table, number: table.scalar(number, "<i"),
+    "one": lambda table, number: table.scalar(number, "<i", 1),
+    "float": lambda table, number: table.real(number),
+    "ints": lambda table, number: tuple(int(value) for value in table.numbers(number, "<i4")),
+    "unused": lambda table, number: None,
+}
+
+# fmt: off
+_FIELDS = {
+    "AddOptions": "activation:byte",
+    "ConcatenationOptions": "axis:int activation:byte",
+    "Conv2DOptions": "padding:byte stride_w:int stride_h:int activation:byte dilation_w:one dilation_h:one",
+    "DepthToSpaceOptions": "block_size:int",
+    "DepthwiseConv2DOptions":
+        "padding:byte stride_w:int stride_h:int depth_multiplier:int activation:byte dilation_w:one dilation_h:one",
+    "DivOptions": "activation:byte",
+    "FullyConnectedOptions": "activation:byte weights_format:byte keep_num_dims:bool asymmetric_quantize_inputs:bool",
+    "L2NormOptions": "activation:byte",
+    "LeakyReluOptions": "alpha:float",
+    "MulOptions": "activation:byte",
+    "Pool2DOptions": "padding:byte stride_w:int stride_h:int filter_w:int filter_h:int activation:byte",
+    "ReducerOptions": "keep_dims:bool",
+    "ReshapeOptions": "new_shape:ints",
+    "ResizeBilinearOptions": ":unused :unused align_corners:bool half_pixel_centers:bool",
+    "ResizeNearestNeighborOptions": "align_corners:bool half_pixel_centers:bool",
+    "SoftmaxOptions": "beta:float",
+    "SpaceToDepthOptions": "block_size:int",
+    "SplitOptions": "num_splits:int",
+    "SplitVOptions": "num_splits:int",
+    "SqueezeOptions": "squeeze_dims:ints",
+    "StridedSliceOptions":
+        "begin_mask:int end_mask:int ellipsis_mask:int new_axis_mask:int shrink_axis_mask:int offset:bool",
+    "SubOptions": "activation:byte",
+}
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Options:
+    """The table's name in the schema ("Conv2DOptions") and its fields.
+
+    fields has defaults for what the file leaves out, and is empty for a table that is not listed here.
+    """
+
+    table: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+def defaults(table: str) -> Options:
+    """What LiteRT takes where the file has no such table: zeros, for strides too."""
+    zeros = {"bool": False, "float": 0.0, "ints": ()}
+    return Options(table, {name: zeros.get(kind, 0) for name, kind in _fields(table) if name})
+
+
+def number_of(table: str, name: str) -> int:
+    """The number of a field in its table."""
+    return [field for field, _ in _fields(table)].index(name)
+
+
+def read_options(operator: Table, what: str) -> Options | None:
+    """The options in the schema's table Operator, None when it has none. Corrupt when they are no table."""
+    number, found = operator.scalar(3, "<B"), operator.table(4, what)
+    if not number or found is None:
+        return None
+    name = _names().get(number, f"table {number}")
+    return Options(name, {key: _READ[kind](found, i) for i, (key, kind) in enumerate(_fields(name)) if key})
+
+
+def _fields(table: str) -> list[tuple[str, str]]:
+    pairs = (entry.split(":") for entry in _FIELDS.get(table, "").split())
+    return [(name, kind) for name, kind in pairs]
+
+
+@cache
+def _names() -> dict[int, str]:
+    from ai_edge_litert.schema_py_generated import BuiltinOptions
+
+    return {code: name for name, code in vars(BuiltinOptions).items() if isinstance(code, int)}

@@ -1,0 +1,43 @@
+"""Names of files in recipes: what can be one at all, and which file it means."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from stages.installation import INSTALLATION
+
+# PATH_MAX of Linux, in bytes.
+_LONGEST = 4095
+
+
+def _possible(text: str) -> str:
+    """The text as it is. Raises ValueError when no file can be called so."""
+    if not text.strip():
+        raise ValueError("should be the name of a file, is empty")
+    if "\0" in text:
+        raise ValueError("no file's name has a NUL character in it")
+    if len(os.fsencode(text)) > _LONGEST:
+        raise ValueError(f"no file's name has {len(text):,} characters")
+    if text.startswith("~"):
+        try:
+            Path(text).expanduser()
+        except RuntimeError:
+            raise ValueError(f"there is no user {text.split('/')[0][1:]!r} with a home folder") from None
+    return text
+
+
+Pathname = Annotated[str, AfterValidator(_possible)]
+
+
+def located(name: str, root: Path) -> Path:
+    """The file that a `Pathname` means: relative to `root`, absolute, or in a home folder (`~`).
+
+    One that is not below `root` may be Firmline's own, as a built-in recipe names it.
+    """
+    path = root / Path(name).expanduser()
+    built_in = INSTALLATION / name
+    return built_in if not os.path.exists(path) and os.path.exists(built_in) else path  # noqa: PTH110 - never raises

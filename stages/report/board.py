@@ -1,0 +1,36 @@
+"""What a report says of the board: whose it is, how fast it runs, and where its memory was while it was simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def board(target: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The report's `board` from the target's fields; None for a core by itself.
+
+    `moved` has for each region of the board its address, and the one that the simulator's machine has for it; it is
+    empty where the machine has the board's own.
+    """
+    facts = target["board"]
+    if facts is None:
+        return None
+    there = target["simulated"] or target["memory"]
+    regions = [(name, target["memory"][name], there[name]) for name in target["memory"] if name != "stack"]
+    return {
+        **facts,
+        "core": target["core"],
+        "machine": target["simulator"]["machine"] or target["simulator"]["kind"],
+        "moved": [
+            {"region": name, "from": own["origin"], "to": moved["origin"], "bytes": moved["length"]}
+            for name, own, moved in regions
+            if own != moved
+        ],
+    }
+
+
+def board_line(found: Mapping[str, Any]) -> str:
+    """`ST Nucleo-L4R5ZI, cortex-m4 at 120 MHz; simulated on mps2-an386, rom moved from 0x08000000 to 0x00000000`."""
+    clock = f" at {found['clock'] / 1e6:g} MHz" if found["clock"] else ""
+    moves = [f", {move['region']} moved from {move['from']:#010x} to {move['to']:#010x}" for move in found["moved"]]
+    return f"{found['title']}, {found['core']}{clock}; simulated on {found['machine']}{''.join(moves)}"

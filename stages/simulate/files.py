@@ -1,0 +1,126 @@
+"""Inputs and labels in files: what one must hold, looked at without reading it, and what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stages import escape
+from stages.base import StageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Port = Mapping[str, Any]  # an entry of `inputs` in model.json: name, dtype, shape, bytes
+
+
+@dataclass(frozen=True)
+class Inference:
+    """All inputs of one inference as bytes, one after the other; what they are, for people; the class if known."""
+
+    data: bytes
+    name: str
+    label: int | None = None
+
+
+def inferences_in(name: str, path: Path, ports: Sequence[Port] | None) -> int:
+    """How many inferences a file holds: one in a .bin, one for each index of the first axis in a .npy.
+
+    StageError when it is not of a kind or size that the network's inputs take; without `ports`, these not being known
+    yet, when it is of no kind at all.
+    """
+    name = escape.name(name, 200)
+    if path.suffix not in (".bin", ".npy"):
+        raise StageError(
+            f"{name} ends in {path.suffix or 'nothing'}; an input is a .bin or a .npy file",
+            hint=".bin holds the bytes of one inference, .npy an array with a leading axis of inferences",
+        )
+    if not path.is_file():
+        raise StageError(f"there is no file {name}")
+    if path.suffix == ".npy":
+        return _in_array(name, load_npy(name, path, mapped=True), ports)
+    held = path.stat().st_size
+    if ports is not None and held != _bytes(ports):
+        wanted = ", ".join(f"{escape.name(port['name'])} {list(port['shape'])} {port['dtype']}" for port in ports)
+        raise StageError(
+            f"{name}: has {held:,} bytes, one inference takes {_bytes(ports):,} ({wanted})",
+            hint="a .bin holds exactly one inference; several go into a .npy with a leading axis",
+        )
+    return 1
+
+
+def read_inferences(name: str, path: Path, ports: Sequence[Port]) -> list[Inference]:
+    """The inferences in a file. StageError as `inferences_in`."""
+    count, size = inferences_in(name, path, ports), _bytes(ports)
+    data = path.read_bytes() if path.suffix == ".bin" else load_npy(name, path).tobytes()
+    if count == 1:
+        return [Inference(data, name)]
+    return [Inference(data[at * size : (at + 1) * size], f"{name}[{at}]") for at in range(count)]
+
+
+def _bytes(ports: Sequence[Port]) -> int:
+    return sum(int(port["bytes"]) for port in ports)
+
+
+def _in_array(name: str, array: np.ndarray, ports: Sequence[Port] | None) -> int:
+    import numpy as np
+
+    if ports is None:
+        return len(array) if array.ndim else 0
+    if len(ports) != 1:
+        raise StageError(
+            f"{name}: the network has {len(ports)} inputs, a .npy holds one",
+            hint="write all inputs of an inference one after the other into a .bin file",
+        )
+    port, called = ports[0], escape.name(ports[0]["name"])
+    if array.dtype != np.dtype(port["dtype"]):
+        raise StageError(f"{name}: holds {array.dtype}, the network's input {called} is {port['dtype']}")
+    shape = tuple(port["shape"])
+    if array.shape[1:] not in (shape, shape[1:]) or array.nbytes % _bytes(ports):
+        raise StageError(
+            f"{name}: has shape {list(array.shape)}, the network's input {called} is {list(shape)}",
+            hint="the first axis of a .npy counts inferences",
+        )
+    if not len(array):
+        raise StageError(f"{name}: has shape {list(array.shape)}: it holds no inference")
+    return array.nbytes // _bytes(ports)
+
+
+def load_npy(name: str, path: Path, *, mapped: bool = False) -> np.ndarray:
+    """The array in a .npy file, `mapped` without reading its elements; files that hold Python objects are refused."""
+    import numpy as np
+
+    name = escape.name(name, 200)
+    try:
+        with path.open("rb") as file:
+            if file.read(6) != b"\x93NUMPY":
+                raise StageError(f"{name}: is not a .npy file", hint="write it with numpy.save")
+        array: np.ndarray = np.load(path, allow_pickle=False, mmap_mode="r" if mapped else None)
+    except FileNotFoundError:
+        raise StageError(f"there is no file {name}") from None
+    except (ValueError, EOFError, OSError):
+        raise StageError(
+            f"{name}: cannot be read; it is cut short, or holds Python objects instead of numbers",
+            hint="write an array of numbers with numpy.save",
+        ) from None
+    return array
+
+
+def read_labels(path: Path, count: int, classes: int | None) -> list[int]:
+    """The classes of `count` inferences from files, which lie below `classes` if that is known."""
+    labels = load_npy(path.name, path)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu" or len(labels) != count:
+        raise StageError(
+            f"{path.name}: {list(labels.shape)} {labels.dtype} is not one integer class for "
+            f"each of the {count} inferences from simulate.inputs.files"
+        )
+    for number, label in enumerate(labels):
+        if label < 0 or (classes is not None and label >= classes):
+            most = f"0 to {classes - 1}" if classes is not None else "0 and above"
+            raise StageError(
+                f"{path.name}: label {label} of inference {number} is no class: "
+                f"the network's first output has classes {most}"
+            )
+    return [int(label) for label in labels]

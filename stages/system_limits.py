@@ -1,0 +1,27 @@
+"""Limits of the system that keep something from being done, in words."""
+
+from __future__ import annotations
+
+import errno
+
+_LIMITS = {
+    errno.EFBIG: ("a file would be larger than this process may write", "raise the limit with ulimit -f"),
+    errno.EMFILE: ("too many files are open", "raise the limit with ulimit -n"),
+    errno.ENFILE: ("too many files are open on this machine", "close other programs, or raise fs.file-max"),
+    errno.ENOMEM: ("memory is short", ""),
+    errno.EAGAIN: ("there are too many processes or threads", "raise the limit with ulimit -u"),
+}
+
+
+def system_limit(error: BaseException) -> tuple[str, str] | None:
+    """What a limit of the system kept from being done, and what to do about it; None for another exception."""
+    if isinstance(error, MemoryError):
+        return _LIMITS[errno.ENOMEM]
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return _LIMITS[errno.EAGAIN]
+    return _LIMITS.get(error.errno or 0) if isinstance(error, OSError) else None
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether an exception says that no space (or quota) is left."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -1,0 +1,119 @@
+"""`cores:` and `boards:` of pipeline.yaml, and the targets that follow from them.
+
+A core is declared once: instruction set, compiler, kernels and the machine of a simulator that counts its
+instructions. A board names a core and has memories of its own. It is simulated on the core's machine; where that has
+no memory at the board's addresses, a second firmware is linked for the same regions at the machine's addresses.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from stages.strict_model import StrictModel, mistake
+from stages.targets.memory import Memory, Region
+from stages.targets.spec import BoardFacts, Core, Simulator, Target
+
+_UNIT = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
+
+
+def parse_frequency(value: object) -> object:
+    """Hz from an integer or from a string such as `180M` (decimal: 180 MHz)."""
+    if not isinstance(value, str):
+        return value
+    number, unit = (value[:-1], _UNIT[value[-1]]) if value[-1:] in _UNIT else (value, 1)
+    try:
+        hertz = float(number) * unit
+    except ValueError:
+        hertz = -1.0
+    if hertz != hertz // 1 or not 0 < hertz < 1e12:
+        raise ValueError("a clock is a number of Hz, or a number with k, M or G, such as 180M")
+    return int(hertz)
+
+
+Frequency = Annotated[int, BeforeValidator(parse_frequency), Field(gt=0)]
+
+
+class Board(StrictModel):
+    """One entry under `boards:`.
+
+    `core` is one of `cores:`. `memory` is what the board has, as its vendor states it in `source`. `machine` is a
+    machine of the core's simulator that has this memory at these addresses; without one the core's own is used.
+    """
+
+    core: str
+    title: str
+    memory: Memory
+    clock: Frequency | None = None
+    machine: str = ""
+    source: str = ""
+
+
+class Catalogue(StrictModel):
+    """The content of pipeline.yaml: cores and boards by name. No board is called like a core."""
+
+    schema_version: Literal[1] = Field(alias="schema")
+    cores: dict[str, Core]
+    boards: dict[str, Board] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check(self) -> Catalogue:
+        """A board's core can address its memory, and so can its machine."""
+        for name, board in self.boards.items():
+            core = self.cores.get(board.core)
+            if core is None:
+                continue
+            for region, why in board.memory.beyond(core.word_bits):
+                raise mistake(why, "boards", name, "memory", region, beside=("cores", board.core, "word_bits"))
+            machine = None if board.machine or core.simulator.kind == "spike" else core.memory
+            if machine is not None and board.memory.stack >= machine.region_of("data").length:
+                message = f"a stack of {board.memory.stack:,} bytes is more than the machine of {board.core} has"
+                beside = ("cores", board.core, "memory", machine.home("data"), "length")
+                raise mistake(message, "boards", name, "memory", "stack", beside=beside)
+        return self
+
+    def targets(self) -> dict[str, Target]:
+        """All cores, then all boards, by name. KeyError for a board whose core is not there."""
+        found = {name: Target(name=name, core=name, **_fields(core)) for name, core in self.cores.items()}
+        return found | {name: _on_board(name, board, self.cores[board.core]) for name, board in self.boards.items()}
+
+
+def _on_board(name: str, board: Board, core: Core) -> Target:
+    fields = _fields(core)
+    simulator: Simulator = fields["simulator"]
+    if board.machine:
+        simulator = simulator.model_copy(update={"machine": board.machine})
+    simulated = None if board.machine else moved(board.memory, core)
+    facts = BoardFacts(title=board.title, clock=board.clock, source=board.source)
+    fields |= {"memory": board.memory, "simulator": simulator, "simulated": simulated, "board": facts}
+    return Target(name=name, core=board.core, **fields)
+
+
+def moved(memory: Memory, core: Core) -> Memory | None:
+    """The regions of a board at addresses where the core's machine has memory; None where they can stay.
+
+    Those that are written go to its RAM and the others to its ROM, one after the other, where necessary shorter.
+    Spike has memory wherever it is told to.
+    """
+    machine = core.memory
+    if core.simulator.kind == "spike" or machine is None:
+        return None
+    if all(_inside(region, machine) for region in memory.regions.values()):
+        return None
+    free = {part: machine.region_of(part) for part in ("code", "data")}
+    regions = {}
+    for name, region in memory.regions.items():
+        part = "data" if region.is_written else "code"
+        origin, end = free[part].origin, free[part].end
+        regions[name] = region.model_copy(update={"origin": origin, "length": min(region.length, end - origin)})
+        free[part] = free[part].model_copy(update={"origin": origin + regions[name].length})
+    return Memory(stack=memory.stack, **regions)
+
+
+def _inside(region: Region, machine: Memory) -> bool:
+    return any(other.origin <= region.origin and region.end <= other.end for other in machine.regions.values())
+
+
+def _fields(core: Core) -> dict[str, object]:
+    return {name: getattr(core, name) for name in Core.model_fields}

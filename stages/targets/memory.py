@@ -1,0 +1,163 @@
+"""The memories of a target: named regions with what may lie in each, and where code, constants and variables go.
+
+What a firmware consists of, and in which kind of section:
+
+    code       vectors and instructions          weights   the model's constants
+    constants  other constants, and the first    stack     the only one
+               values of variables               arena     activations and scratch of the model
+    data       other variables
+
+A part lies in the fastest region that may hold it; of two equally fast ones, in the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+
+from stages.strict_model import StrictModel, mistake
+
+Part = Literal["code", "constants", "weights", "data", "stack", "arena"]
+CONSTANT: tuple[Part, ...] = ("code", "constants", "weights")
+VARIABLE: tuple[Part, ...] = ("data", "stack", "arena")
+USUAL: dict[str, tuple[Part, ...]] = {"rom": CONSTANT, "ram": VARIABLE}
+# What a stack pointer and the linker scripts' sections are aligned to, in bytes.
+_ALIGNMENT = 16
+_SIZE = re.compile(r"^([0-9]{1,20})\s*([KMG]?)B?$", re.IGNORECASE)
+_HEXADECIMAL = re.compile(r"^0x[0-9a-f]{1,20}$", re.IGNORECASE)
+_NAME = re.compile(r"^[a-z][a-z0-9_]{0,30}$")
+_UNIT = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def parse_size(value: object) -> object:
+    """Bytes from an integer, a hexadecimal string or a string such as `64K`, `4M`, `1G`."""
+    if isinstance(value, str):
+        if _HEXADECIMAL.match(value.strip()):
+            return int(value, 16)
+        match = _SIZE.match(value.strip())
+        if match is None:
+            raise ValueError("a size is a number of bytes, or a number with K, M or G, such as 512K")
+        return int(match[1]) * _UNIT[match[2].upper()]
+    return value
+
+
+def _addressable(size: int) -> int:
+    if size >= 1 << 64:
+        raise ValueError(f"{size:,} has more than 64 bits")
+    return size
+
+
+Size = Annotated[int, BeforeValidator(parse_size), Field(ge=0), AfterValidator(_addressable)]
+
+
+class Region(StrictModel):
+    """A memory: its first address, its length in bytes, what it may hold and how fast it is (0 before 1 before 2).
+
+    `rom` holds code, constants and weights and `ram` data, stack and arena where they do not say otherwise.
+    """
+
+    origin: Size
+    length: Size
+    holds: tuple[Part, ...] = ()
+    speed: int = Field(default=0, ge=0, le=100)
+
+    @property
+    def end(self) -> int:
+        """The first address behind it."""
+        return self.origin + self.length
+
+    @property
+    def addresses(self) -> str:
+        """`0x80000000 to 0x8fffffff`."""
+        return f"{self.origin:#x} to {self.end - 1:#x}"
+
+    @property
+    def is_written(self) -> bool:
+        """Whether a program writes there."""
+        return any(part in VARIABLE for part in self.holds)
+
+    @property
+    def is_run(self) -> bool:
+        """Whether instructions are fetched from there."""
+        return "code" in self.holds
+
+    def contains(self, address: int) -> bool:
+        return self.origin <= address < self.end
+
+    @model_validator(mode="after")
+    def _check(self) -> Region:
+        if not self.length:
+            raise mistake("a region of no bytes holds nothing", "length")
+        for name in ("origin", "length"):
+            if getattr(self, name) % _ALIGNMENT:
+                raise mistake(f"is {getattr(self, name):#x}, no multiple of {_ALIGNMENT} bytes", name)
+        return self
+
+
+class Memory(StrictModel):
+    """Regions by name, and the size of the stack in bytes. Every part of a firmware has a region; none overlap."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Region]
+    stack: Size = 16384
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_usual_parts(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        return {
+            name: {**region, "holds": USUAL[name]}
+            if name in USUAL and isinstance(region, dict) and "holds" not in region
+            else region
+            for name, region in given.items()
+        }
+
+    @model_validator(mode="after")
+    def _check(self) -> Memory:
+        for name, region in self.regions.items():
+            if not _NAME.match(name):
+                raise mistake("a region's name has letters, digits and _, in lower case", name, key=True)
+            if not region.holds:
+                raise mistake(f"what may it hold? holds: [{', '.join((*CONSTANT, *VARIABLE))}]", name)
+        for (one, first), (other, second) in combinations(self.regions.items(), 2):
+            if first.origin < second.end and second.origin < first.end:
+                raise mistake(f"{second.addresses}, overlaps {one}, {first.addresses}", other, beside=(one,))
+        for part in (*CONSTANT, *VARIABLE):
+            if not any(part in region.holds for region in self.regions.values()):
+                raise mistake(f"no region holds {part}")
+        if not self.stack or self.stack % _ALIGNMENT:
+            raise mistake(f"a stack has a multiple of {_ALIGNMENT} bytes, not {self.stack:,}", "stack")
+        where = self.home("stack")
+        if self.stack >= self.regions[where].length:
+            message = f"a stack of {self.stack:,} bytes leaves nothing of the {where}'s {self.regions[where].length:,}"
+            raise mistake(message, "stack", beside=(where, "length"))
+        return self
+
+    @property
+    def regions(self) -> dict[str, Region]:
+        """All regions by name, as declared."""
+        return self.__pydantic_extra__
+
+    def home(self, part: Part) -> str:
+        """The name of the region that a part of the firmware lies in."""
+        able = [name for name, region in self.regions.items() if part in region.holds]
+        return min(able, key=lambda name: self.regions[name].speed)
+
+    def region_of(self, part: Part) -> Region:
+        """The region that a part of the firmware lies in."""
+        return self.regions[self.home(part)]
+
+    def name_of(self, address: int) -> str | None:
+        """The region that has memory at the address, None where none has."""
+        return next((name for name, region in self.regions.items() if region.contains(address)), None)
+
+    def beyond(self, bits: int) -> Iterator[tuple[str, str]]:
+        """The regions that addresses of so many bits do not reach to their ends, by name, each with the reason."""
+        for name, region in self.regions.items():
+            if region.end > 1 << bits:
+                yield name, f"{region.addresses}, goes beyond what {bits} bits can address"

@@ -1,0 +1,31 @@
+"""Pieces of sentences: many things in few words, and what a misspelt word may mean."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+SHOWN = 3
+# Longer ones are no misspelt word, and cost seconds to compare.
+_LONGEST_WORD = 100
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'layout'?`, or '' when nothing known is near `word`."""
+    near = difflib.get_close_matches(word[:_LONGEST_WORD], list(known), n=1, cutoff=0.6)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def several(names: Sequence[str], shown: int = SHOWN) -> str:
+    """`a, b, c and 116 more`: the first `shown` names and how many are left; all of them when only one would be."""
+    if len(names) <= shown + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:shown])} and {len(names) - shown} more"
+
+
+def of_several(what: str, which: Sequence[str]) -> str:
+    """`layer 3`, `layers 3, 5`, `119 layers (3, 5, 9 and 116 more)`."""
+    listed = several(which)
+    if len(which) == 1:
+        return f"{what} {listed}"
+    return f"{what}s {listed}" if len(which) <= SHOWN + 1 else f"{len(which)} {what}s ({listed})"

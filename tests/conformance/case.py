@@ -1,0 +1,63 @@
+"""A case of the suite: a layer, what it is there for, and the inputs it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stages.graph import LayerView, Tensor
+from stages.reference.integer import run_layer
+from tests.conformance.draw import Draw, bounds
+
+Inputs = tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """`covers` are the classes of the coverage table; each of `inputs` is one run, arrays in logical order."""
+
+    name: str
+    covers: tuple[str, ...]
+    view: LayerView
+    inputs: tuple[Inputs, ...]
+
+    @cached_property
+    def expected(self) -> list[np.ndarray]:
+        """The reference's output of each run, in logical order."""
+        with np.errstate(over="ignore"):  # quotients beyond float32
+            return [run_layer(self.view, list(inputs)) for inputs in self.inputs]
+
+
+def values(draw: Draw, tensor: Tensor) -> np.ndarray:
+    """Any values of the tensor's type."""
+    return draw.array(tensor.shape, tensor.dtype)
+
+
+def extremes(tensors: Sequence[Tensor]) -> list[Inputs]:
+    """All lowest, all highest, both in turn and the other way round; two inputs at opposite ends as well."""
+
+    def filled(tensor: Tensor, even: int, odd: int) -> np.ndarray:
+        ends = (-3e38, 3e38) if tensor.dtype == "float32" else bounds(tensor.dtype)
+        parity = np.indices(tensor.shape).sum(0) % 2
+        return np.where(parity, ends[odd], ends[even]).astype(tensor.dtype)
+
+    patterns = [(0, 0), (1, 1), (0, 1), (1, 0)]
+    found = [tuple(filled(tensor, *pattern) for tensor in tensors) for pattern in patterns]
+    if len(tensors) > 1:
+        for first in (0, 1):
+            ends = [first if number == 0 else 1 - first for number in range(len(tensors))]
+            found.append(tuple(filled(tensor, end, end) for tensor, end in zip(tensors, ends, strict=True)))
+    return found
+
+
+def drawn_inputs(draw: Draw, layer: LayerView) -> tuple[Inputs, ...]:
+    """Any values, then every extreme."""
+    return (tuple(values(draw, tensor) for tensor in layer.inputs), *extremes(layer.inputs))
+
+
+def dtypes(count: int) -> list[str]:
+    """int8 and uint8 in turn."""
+    return [("int8", "uint8")[number % 2] for number in range(count)]

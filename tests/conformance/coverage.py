@@ -1,0 +1,98 @@
+"""What the suite covers: kernels by classes of cases, and what a kernel has that no case reaches."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from stages.kernels.kernel import Kernel
+from stages.targets.load import load_target
+from stages.targets.spec import Target
+from tests.conformance.runner import Outcome, compiled
+from tests.conformance.suite import (
+    all_parameters,
+    cases_of,
+    kernels_of,
+    meanings,
+    operator_modules,
+    rank,
+    target_names,
+    trials,
+)
+
+_DECLARED = re.compile(r"^[\w \*]*?\b(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
+
+
+def classes(kernel: Kernel, target: Target, operator: str) -> Counter[str]:
+    """How many mandatory cases of each class the kernel takes; `ties: double, output` counts as `ties` too."""
+    found: Counter[str] = Counter()
+    for case in cases_of(kernel, target, operator):
+        found.update({part for kind in case.covers for part in (kind, kind.partition(":")[0])})
+    return found
+
+
+def table() -> str:
+    """A line for each kernel on its first target: how many trials, in place, as TIR alone, of each class of cases."""
+    lines = []
+    for name in target_names():
+        target = load_target(name)
+        for operator in operator_modules():
+            first = [kernel for kernel in kernels_of(target, operator) if rank(kernel, target) == 0]
+            if not first:
+                continue
+            planned, alone = trials(target, operator, 0, 0), meanings(target, operator, 0, 0)
+            for kernel in first:
+                own = [trial for trial in planned if trial.kernel.name == kernel.name]
+                counts = {
+                    "runs": sum(len(trial.case.inputs) for trial in own),
+                    "in place": sum(trial.overlay is not None for trial in own),
+                    "TIR alone": sum(trial.kernel.name == kernel.name for trial in alone),
+                    "parameters": len({trial.params for trial in own}),
+                    **{kind: n for kind, n in sorted(classes(kernel, target, operator).items()) if ":" not in kind},
+                }
+                shown = ", ".join(f"{kind} {count}" for kind, count in counts.items() if count)
+                lines.append(f"{kernel.name:28} {len(own):5} trials on {name}: {shown}")
+    return "\n".join(lines)
+
+
+def unused_parameters(kernel: Kernel, target: Target, operator: str) -> list[str]:
+    """Values of the kernel's parameters that no trial has, though the parameter allows them; `field=value`."""
+    planned = [trial for trial in trials(target, operator, 0, 0) if trial.kernel.name == kernel.name]
+    fields = list(kernel.params.model_fields)
+    wanted = {(name, getattr(params, name)) for params in all_parameters(kernel) for name in fields}
+    used = {(name, getattr(trial.params, name)) for trial in planned for name in fields}
+    return sorted(f"{name}={value}" for name, value in wanted - used)
+
+
+def uncalled(outcomes: Sequence[Outcome], target: Target) -> list[str]:
+    """Functions that a kernel's headers declare and its sources define, and that no layer calls, nor another source."""
+    kernels = {outcome.trial.kernel.name: outcome.trial.kernel for outcome in outcomes}.values()
+    words = set(re.findall(r"\w+", "\n".join({outcome.body for outcome in outcomes})))
+    missing = []
+    for kernel in kernels:
+        if rank(kernel, target):
+            continue
+        declared = {
+            name for header in kernel.headers for name in _DECLARED.findall((kernel.folder / header).read_text())
+        }
+        objects = [compiled(target, (kernel.folder / source).resolve()) for source in kernel.sources]
+        defined, needed = _symbols(target, objects)
+        missing += sorted((declared & defined) - words - needed)
+    return missing
+
+
+def _symbols(target: Target, objects: Sequence[Path]) -> tuple[set[str], set[str]]:
+    """Names of functions that the objects define, and of those they need from others; none where all is TIR."""
+    if not objects:
+        return set(), set()
+    nm = target.compiler.command.removesuffix("gcc") + "nm"
+    text = subprocess.run([nm, "-g", *objects], capture_output=True, text=True, check=True).stdout
+    found = re.findall(r"^\s*[0-9a-f]* ([A-Za-z]) (\w+)$", text, re.MULTILINE)
+    return {name for kind, name in found if kind == "T"}, {name for kind, name in found if kind == "U"}
+
+
+if __name__ == "__main__":
+    print(table())

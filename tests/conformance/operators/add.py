@@ -1,0 +1,232 @@
+"""Cases of ADD and SUB, on all pairs of 8-bit values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from stages.graph import Add, LayerView
+from tests.conformance.case import Case, Inputs, drawn_inputs
+from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
+from tests.conformance.roundings import Change, changed_multiplication, changes
+
+OPS = ("add", "sub")
+HALF = (1 << 30, 0)  # the multiplier and shift of the input that has the larger scale
+STEPS = ("first input", "second input", "output")
+_TRIES = 400
+
+
+def add(draw: Draw, shapes: list[tuple[int, ...]], layouts: tuple[str, str, str] = ("", "", ""), **fields: Any) -> Any:
+    """Shapes of both inputs, which may broadcast; scales as LiteRT prepares them."""
+    second = draw.multiplier(-9, -1)
+    scales = [HALF, second] if draw.integer(0, 1) or fields.get("op") == "sub" else [second, HALF]
+    output = draw.multiplier(-21, -18)
+    op = Add(
+        op=draw.choose("add", "sub"),
+        **draw.clamped(),
+        zero_points=(draw.zero_point(), draw.zero_point()),
+        left_shift=20,
+        multipliers=(scales[0][0], scales[1][0]),
+        shifts=(scales[0][1], scales[1][1]),
+        output_multiplier=output[0],
+        output_shift=output[1],
+    ).model_copy(update=fields)
+    tensors = [
+        image(name, shape, draw.dtype, layout)
+        for name, shape, layout in zip(("x0", "x1"), shapes, layouts, strict=False)
+    ]
+    out = tuple(int(n) for n in np.broadcast_shapes(*shapes))
+    return view(op, tensors, image("y", out, draw.dtype, layouts[2]))
+
+
+def drawn(draw: Draw) -> LayerView:
+    """Inputs that broadcast, scales of any kind."""
+    full = draw.shape()
+    shapes = [list(full), list(full)]
+    if draw.integer(0, 1):
+        for axis in range(len(full)):
+            if draw.integer(0, 2) == 0:
+                shapes[draw.integer(0, 1)][axis] = 1
+        if draw.integer(0, 3) == 0:
+            shapes[1] = shapes[1][draw.integer(0, len(full) - 1) :]
+    first, second, output = draw.multiplier(-4, 0), draw.multiplier(-4, 0), draw.multiplier(-21, -18)
+    scaling = {
+        "multipliers": (first[0], second[0]),
+        "shifts": (first[1], second[1]),
+        "output_multiplier": output[0],
+        "output_shift": output[1],
+    }
+    fields = scaling if draw.integer(0, 1) else {}
+    layer = add(draw, [tuple(s) for s in shapes], rounding=draw.choose("double", "double", "single"), **fields)
+    if {len(shape) for shape in shapes} == {4}:
+        layouts = draw.choose(("NHWC",) * 3, ("NCHW",) * 3, tuple(draw.layout() for _ in range(3)))
+        tensors = {
+            t.name: t.model_copy(update={"layout": layout})
+            for t, layout in zip((*layer.inputs, *layer.outputs), layouts, strict=True)
+        }
+        layer = LayerView(layer.layer, tensors, layer.arrays)
+    return layer  # type: ignore[no-any-return]
+
+
+def mandatory() -> Iterator[Case]:
+    yield from _ties()
+    yield from _tails()
+    yield from _scales()
+    yield from _zero_points()
+
+
+def every_pair(dtype: str) -> Inputs:
+    """All pairs of two 8-bit values."""
+    low, high = bounds(dtype)
+    first, second = np.meshgrid(np.arange(low, high + 1), np.arange(low, high + 1), indexing="ij")
+    return first.reshape(-1).astype(dtype), second.reshape(-1).astype(dtype)
+
+
+def _ties() -> Iterator[Case]:
+    """For each step, way of rounding and change of its halves: scales for which some pair of values tells."""
+    number = 0
+    for rounding in ("double", "single"):
+        for form in ("first half", "second half", "general"):
+            for step in range(3):
+                if form == ("first half", "second half")[step % 2] and step < 2:
+                    continue  # exact: this input is only shifted
+                for change in changes(rounding):
+                    scales = _telling(rounding, form, step, change.name)
+                    if scales is None:
+                        continue
+                    for op in ("add", "sub"):
+                        number += 1
+                        dtype = ("int8", "uint8")[number % 2]
+                        (m0, s0), (m1, s1), (mo, so) = scales
+                        zero_point, (low, high) = middle(dtype), bounds(dtype)
+                        made = Add(
+                            op=op,  # type: ignore[arg-type]
+                            zero_points=(zero_point, zero_point),
+                            left_shift=20,
+                            multipliers=(m0, m1),
+                            shifts=(s0, s1),
+                            output_multiplier=mo,
+                            output_shift=so,
+                            output_zero_point=zero_point,
+                            act_min=low,
+                            act_max=high,
+                            rounding=rounding,  # type: ignore[arg-type]
+                        )
+                        tensors = [image(name, (1 << 16,), dtype) for name in ("x0", "x1", "y")]
+                        layer = view(made, tensors[:2], tensors[2])
+                        name = f"{op} {form}: {change.name} at the {STEPS[step]}, {dtype}"
+                        yield Case(name, (f"ties: {rounding}, {STEPS[step]}",), layer, (every_pair(dtype),))
+
+
+@cache
+def _telling(rounding: str, form: str, step: int, change: str) -> Any:
+    """Scales (first input, second input, output) with which the change at the step gives another result, else None."""
+    draw = Draw(step, "int8")
+    (wanted,) = (made for made in changes(rounding) if made.name == change)
+    x = np.arange(-128, 128, dtype=np.int64) << 20
+    for _ in range(_TRIES):
+        scales = _structured(draw, rounding, form)
+        if _tells(x, scales, rounding, step, wanted):
+            return scales
+    return None
+
+
+def _structured(draw: Draw, rounding: str, form: str) -> Any:
+    """Multipliers of few bits, whose products are halves often."""
+
+    def few(bits: int) -> int:
+        return (1 << 30) + (draw.integer(0, (1 << bits) - 1) << (30 - bits))
+
+    near = draw.choose(0, 1, -1, 3) << draw.choose(0, 10, 10, 11, 12, 13)
+    first = (max(few(draw.choose(1, 3)) + near, 1 << 30), draw.integer(-3, -1))
+    second = (max(few(draw.choose(1, 3)) + near, 1 << 30), draw.integer(-3, -1))
+    output = (few(draw.choose(0, 0, 1, 2)), draw.integer(-20, -17))
+    if form == "first half":
+        first = HALF
+    elif form == "second half":
+        second = HALF
+    return first, second, output
+
+
+def _tells(x: np.ndarray, scales: Any, rounding: str, step: int, change: Change) -> bool:
+    """Whether some pair of inputs has another sum, and another difference, when the step is changed."""
+    if step < 2:
+        ways = [changed_multiplication(x, *scales[step], rounding, changed) for changed in (None, change)]
+        if (ways[0] == ways[1]).all():
+            return False
+    told = []
+    for sign in (1, -1):
+        results = []
+        for changed in (None, change):
+            at = [changed if index == step else None for index in range(3)]
+            first, second = (changed_multiplication(x, *scales[i], rounding, at[i]) for i in range(2))
+            total = first[:, None] + sign * second[None, :]
+            results.append(np.clip(changed_multiplication(total, *scales[2], rounding, at[2]), -128, 127))
+        told.append(bool((results[0] != results[1]).any()))
+    return all(told)
+
+
+def _tails() -> Iterator[Case]:
+    """Each number of elements up to two vectors and one more, in one axis or in rows; broadcast inputs; layouts."""
+    for count in range(1, 67):
+        draw = Draw(count, ("int8", "uint8")[count // 2 % 2])
+        shape = (count,) if count % 3 else (2, count)
+        layer = add(draw, [shape, shape], op=("add", "sub")[count % 2])
+        yield Case(f"{layer.op.op} {shape}", ("tails: elements",), layer, drawn_inputs(draw, layer))
+    wide = [((2, 3, 4), (3, 4)), ((1, 5, 1, 16), (2, 1, 3, 16)), ((7, 20), (1,)), ((4, 1), (1, 33)), ((1,), (5,))]
+    for number, shapes in enumerate(wide):
+        for dtype in ("int8", "uint8"):
+            draw = Draw(number, dtype)
+            layer = add(draw, list(shapes), rounding=("double", "single")[number % 2])
+            yield Case(f"broadcast {shapes} {dtype}", ("broadcast",), layer, drawn_inputs(draw, layer))
+    for number, layouts in enumerate((("NHWC",) * 3, ("NCHW",) * 3, ("", "NHWC", "NHWC"), ("NHWC", "NCHW", "NHWC"))):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        layer = add(draw, [(2, 3, 4, 5)] * 2, layouts)  # type: ignore[arg-type]
+        yield Case(f"layouts {layouts}", ("layouts",), layer, drawn_inputs(draw, layer))
+
+
+def _scales() -> Iterator[Case]:
+    """Shifts at both ends of what comes from files, on all pairs; both inputs with the larger scale."""
+    settings = [
+        (HALF, HALF, (1 << 30, -18)),
+        (HALF, ((1 << 31) - 1, -1), ((1 << 31) - 1, -17)),
+        (HALF, (1 << 30, -9), (1 << 30, -20)),
+        (((1 << 31) - 1, -3), HALF, (1518500250, -18)),
+        (((1 << 31) - 1, 0), (1 << 30, -2), (1 << 30, -20)),
+        ((1 << 30, -3), ((1 << 31) - 1, -3), ((1 << 31) - 1, -21)),
+        (HALF, (1800000001, -30), (1 << 30, -31)),
+    ]
+    for number, (first, second, output) in enumerate(settings):
+        for op in ("add", "sub"):
+            dtype = ("int8", "uint8")[(number + len(op + "x" * (op == "sub"))) % 2]
+            draw = Draw(number, dtype)
+            layer = add(
+                draw,
+                [(1 << 16,)] * 2,
+                op=op,
+                multipliers=(first[0], second[0]),
+                shifts=(first[1], second[1]),
+                output_multiplier=output[0],
+                output_shift=output[1],
+                rounding="double",
+            )
+            yield Case(f"{op} scales {number}", ("shifts",), layer, (every_pair(dtype),))
+
+
+def _zero_points() -> Iterator[Case]:
+    for dtype in ("int8", "uint8"):
+        low, high = bounds(dtype)
+        for number, zero_points in enumerate(((low, high), (high, low), (low, low), (high, high))):
+            for op in ("add", "sub"):
+                draw = Draw(number, dtype)
+                floor, ceiling = ((low, high), (low, high), (low, low + 40), (high - 40, high))[number]
+                second = draw.multiplier(-3, -1)
+                scales = {"multipliers": (HALF[0], second[0]), "shifts": (HALF[1], second[1])}
+                fields = {"op": op, "zero_points": zero_points, "act_min": floor, "act_max": ceiling}
+                layer = add(draw, [(40,)] * 2, **fields, **scales)
+                layer = with_op(layer, output_zero_point=(low, high, middle(dtype), low)[number])
+                name = f"{op} zero points {zero_points} {dtype}"
+                yield Case(name, ("zero points", "extremes"), layer, drawn_inputs(draw, layer))

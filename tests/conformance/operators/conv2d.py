@@ -1,0 +1,144 @@
+"""Cases of CONV_2D."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stages.graph import Conv2D, LayerView
+from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.draw import Draw, image, view
+from tests.conformance.operators.products import Product, product_cases
+from tests.conformance.operators.windows import Window, any_window, around, kinds
+
+OPS = ("conv2d",)
+TO_LAYOUT = {layout: ["OHWI".index(axis) for axis in layout] for layout in ("OHWI", "HWIO", "OIHW")}
+
+
+def conv2d(
+    draw: Draw,
+    window: Window,
+    depth: int,
+    units: int,
+    *,
+    batch: int = 1,
+    groups: int = 1,
+    layouts: tuple[str, str] = ("NHWC", "NHWC"),
+    kernel_layout: str = "OHWI",
+    weight_type: tuple[str, int] | None = None,
+    **fields: Any,
+) -> LayerView:
+    """A layer of `groups` groups of `units` channels each; weights, bias and scales are drawn."""
+    dtype, weight_zero_point = weight_type or draw.weight_type()
+    op = Conv2D(
+        **window.fields(),
+        **draw.clamped(),
+        groups=groups,
+        in_channels=groups * depth,
+        out_channels=groups * units,
+        input_zero_point=draw.zero_point(),
+        weight_zero_point=weight_zero_point,
+        kernel_layout=kernel_layout,  # type: ignore[arg-type]
+    ).model_copy(update=fields)
+    weights = draw.array((groups * units, *window.kernel, depth), dtype)
+    constants = draw.channel_constants(groups * units, weights[0].size)
+    constants["weights"] = np.ascontiguousarray(weights.transpose(TO_LAYOUT[kernel_layout]))
+    x = image("x", (batch, *window.size, groups * depth), draw.dtype, layouts[0])
+    y = image("y", (batch, *window.out, groups * units), draw.dtype, layouts[1])
+    return view(op, [x], y, constants)
+
+
+def drawn(draw: Draw) -> LayerView:
+    """Anything."""
+    return conv2d(
+        draw,
+        any_window(draw),
+        draw.integer(1, 20),
+        draw.choose(draw.integer(1, 20), 8, 16),
+        batch=draw.choose(1, 1, 1, 2),
+        groups=draw.choose(1, 1, 1, 1, 2, 3),
+        layouts=draw.choose(("NHWC", "NHWC"), ("NHWC", "NHWC"), (draw.layout(), draw.layout())),
+        kernel_layout=draw.choose("OHWI", "OHWI", "HWIO", "OIHW"),
+        rounding=draw.choose("double", "double", "single"),
+    )
+
+
+def pointwise(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
+    """A plain product of matrices."""
+    return conv2d(draw, Window((1, pixels)), depth, units, **fields)
+
+
+def _threes(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
+    """A 3x3 window, for kernels that are for windows alone."""
+    return conv2d(draw, around((3, 3), (1, 1), (2, max(pixels // 2, 1)), draw), depth, units, **fields)
+
+
+PRODUCTS = (
+    Product("pointwise", pointwise, pixels=35, depth=70, units=35),
+    Product("3x3", _threes, pixels=4, depth=20, units=20, shifts=range(-30, 2, 3)),
+)
+PLAIN = tuple(product.plain for product in PRODUCTS)
+
+
+def mandatory() -> Iterator[Case]:
+    for product in PRODUCTS:
+        yield from product_cases(product)
+    yield from _windows()
+    yield from _layouts()
+    yield from _long()
+
+
+def _windows() -> Iterator[Case]:
+    """Every extent, stride and side that a window can leave the image on; dilated ones; batches."""
+    for number, (kernel, stride) in enumerate(kinds(7)):
+        draw = Draw(number, ("int8", "uint8")[number // 3 % 2] if number % 4 else "int8")
+        out = (draw.integer(1, 12), draw.integer(1, 12))
+        layer = conv2d(
+            draw,
+            around(kernel, stride, out, draw),
+            draw.choose(1, 2, 3, 4, 5, 6, 7, 8, 12, 17),
+            draw.choose(8, 16, 24, draw.integer(1, 20)),
+            batch=draw.choose(1, 1, 1, 2),
+        )
+        yield Case(f"window {kernel} {stride} {out}", ("windows",), layer, drawn_inputs(draw, layer))
+    for number in range(24):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        window = any_window(draw)
+        layer = conv2d(draw, window, draw.choose(1, 3, 4, 8, 16), draw.choose(3, 8, 16, 17))
+        yield Case(f"any window {window}", ("windows",), layer, drawn_inputs(draw, layer))
+    for number, (rows, columns) in enumerate(((3, 20), (20, 3), (9, 40), (40, 9), (1, 33), (19, 19))):
+        for stride in (1, 2):
+            draw = Draw(number)  # strips and tiles of all widths
+            layer = conv2d(draw, around((3, 3), (stride, stride), (rows, columns), draw), draw.choose(3, 5, 16), 16)
+            yield Case(f"strips {rows} {columns} {stride}", ("windows",), layer, drawn_inputs(draw, layer))
+
+
+def _layouts() -> Iterator[Case]:
+    """Each order of bytes of tensors and weights, and groups."""
+    number = 0
+    for read in ("NHWC", "NCHW"):
+        for written in ("NHWC", "NCHW"):
+            for kernel_layout in TO_LAYOUT:
+                for kernel in ((1, 1), (3, 2)):
+                    number += 1
+                    draw = Draw(number, ("int8", "uint8")[number % 2])
+                    window = around(kernel, (1, 1), (3, 5), draw)
+                    layer = conv2d(
+                        draw, window, 8 + number % 5, 16, layouts=(read, written), kernel_layout=kernel_layout
+                    )
+                    name = f"layout {read} {written} {kernel_layout} {kernel}"
+                    yield Case(name, ("layouts",), layer, drawn_inputs(draw, layer))
+    for groups in (2, 3, 8):
+        draw = Draw(groups)
+        layer = conv2d(draw, around((3, 3), (1, 1), (4, 4), draw), 4, 4, groups=groups)
+        yield Case(f"{groups} groups", ("groups",), layer, drawn_inputs(draw, layer))
+
+
+def _long() -> Iterator[Case]:
+    """So deep that scratch of a usual size does not hold two rows, and loops go round many times."""
+    for number, (kernel, depth) in enumerate((((3, 3), 70), ((1, 1), 300), ((5, 5), 33), ((1, 7), 48))):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        layer = conv2d(draw, around(kernel, (1, 1), (3, 3), draw), depth, 16)
+        yield Case(f"deep {kernel} {depth}", ("depth",), layer, drawn_inputs(draw, layer))

@@ -1,0 +1,234 @@
+"""Cases of DEPTHWISE_CONV_2D."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stages.graph import DepthwiseConv2D, LayerView
+from tests.conformance.case import Case, drawn_inputs, extremes
+from tests.conformance.draw import Draw, bounds, image, middle, view, with_constants, with_op
+from tests.conformance.operators.products import SHIFTS, UNITS
+from tests.conformance.operators.windows import Window, any_window, around, fits, kinds
+from tests.conformance.sums import mixed_shifts, tie_constants, zero_point_runs
+
+OPS = ("depthwise_conv2d",)
+TIED = 48
+
+
+def depthwise(
+    draw: Draw,
+    window: Window,
+    channels: int,
+    *,
+    multiplier: int = 1,
+    batch: int = 1,
+    layouts: tuple[str, str] = ("NHWC", "NHWC"),
+    kernel_layout: str = "HWC",
+    weight_type: tuple[str, int] | None = None,
+    weights: np.ndarray | None = None,
+    **fields: Any,
+) -> LayerView:
+    """`weights` [1, rows, columns, channels * multiplier], otherwise drawn, all of the type but its highest value."""
+    dtype, weight_zero_point = weight_type or draw.weight_type()
+    count = channels * multiplier
+    op = DepthwiseConv2D(
+        **window.fields(),
+        **draw.clamped(),
+        depth_multiplier=multiplier,
+        in_channels=channels,
+        out_channels=count,
+        input_zero_point=draw.zero_point(),
+        weight_zero_point=weight_zero_point,
+        kernel_layout=kernel_layout,  # type: ignore[arg-type]
+    ).model_copy(update=fields)
+    if weights is None:
+        # 255 less a zero point of 0 is a weight that some kernels leave to others.
+        weights = np.minimum(draw.array((1, *window.kernel, count), dtype), bounds(dtype)[1] - 1)
+    constants = draw.channel_constants(count, int(np.prod(window.kernel)))
+    planar = np.ascontiguousarray(weights.transpose(3, 0, 1, 2))
+    constants["weights"] = (weights if kernel_layout == "HWC" else planar).astype(dtype)
+    x = image("x", (batch, *window.size, channels), draw.dtype, layouts[0])
+    return view(op, [x], image("y", (batch, *window.out, count), draw.dtype, layouts[1]), constants)
+
+
+def drawn(draw: Draw) -> LayerView:
+    """Anything."""
+    return depthwise(
+        draw,
+        any_window(draw, largest=5),
+        draw.choose(draw.integer(1, 37), 8, 16),
+        multiplier=draw.choose(1, 1, 1, 2, 3),
+        batch=draw.choose(1, 2),
+        layouts=draw.choose(("NHWC", "NHWC"), (draw.layout(), draw.layout())),
+        kernel_layout=draw.choose("HWC", "OIHW"),
+        rounding=draw.choose("double", "double", "double", "single"),
+    )
+
+
+PLAIN = tuple(
+    lambda draw, rounding, kernel=kernel: _plain(draw, 16, kernel, rounding=rounding) for kernel in ((3, 3), (5, 2))
+)
+
+
+def mandatory() -> Iterator[Case]:
+    yield from _channels()
+    yield from _threes()
+    yield from _windows()
+    yield from _layouts()
+    yield from _ties()
+    yield from _shifts()
+    yield from _extremes()
+    yield from _zero_points()
+
+
+def _channels() -> Iterator[Case]:
+    """Each number of channels in a group and behind it."""
+    for kernel in ((3, 3), (5, 5)):
+        for channels in range(1, 36):
+            draw = Draw(channels, ("int8", "uint8")[channels // 2 % 2])
+            stride = draw.choose(1, 2)
+            window = around(kernel, (stride, stride), (draw.integer(1, 4), draw.integer(1, 6)), draw)
+            layer = depthwise(draw, window, channels)
+            yield Case(f"{kernel} {channels} channels", ("tails: channels",), layer, drawn_inputs(draw, layer))
+
+
+def _threes() -> Iterator[Case]:
+    """3x3 windows: each size of the output along both axes, both strides, any padding up to two rows."""
+    for size in range(1, 20):
+        for stride in ((1, 1), (2, 2)):
+            for axis in (0, 1):
+                draw = Draw(size + 100 * stride[0] + axis, ("int8", "uint8")[(size + axis) % 2])
+                out = (size, draw.integer(1, 9)) if axis == 0 else (draw.integer(1, 9), size)
+                window = around((3, 3), stride, out, draw)
+                if size % 3 == 0:  # one row of padding at most before the image
+                    top, left, bottom, right = (min(side, 1) for side in window.padding)
+                    window = Window(window.size, (3, 3), stride, (top, left, bottom, right))
+                layer = depthwise(draw, window, 16 * draw.integer(1, 2), batch=draw.choose(1, 1, 2))
+                yield Case(f"3x3 {window}", (f"tails: {['rows', 'columns'][axis]}",), layer, drawn_inputs(draw, layer))
+
+
+def _windows() -> Iterator[Case]:
+    """Every extent, stride, and side that a window can leave the image on."""
+    for number, (kernel, stride) in enumerate(kinds(7)):
+        draw = Draw(number, ("int8", "uint8")[number // 3 % 2])
+        out = (draw.integer(1, 9), draw.integer(1, 9))
+        window = around(kernel, stride, out, draw)
+        layer = depthwise(draw, window, draw.choose(8, 16, 24, draw.integer(1, 20)), batch=draw.choose(1, 1, 2))
+        yield Case(f"window {window}", ("windows",), layer, drawn_inputs(draw, layer))
+    for number, kernel in enumerate([*np.ndindex(5, 5), (4, 6), (3, 8), (4, 8)]):
+        for stride in ((1, 1), (2, 2), (3, 1), (1, 3)):
+            draw = Draw(300 + number, ("int8", "uint8")[number % 2])
+            out = (draw.integer(1, 9), draw.integer(1, 9))
+            window = around((kernel[0] + 1, kernel[1] + 1), stride, out, draw)
+            layer = depthwise(draw, window, draw.choose(8, 16, 13), multiplier=1)
+            if number % 2 == stride[0] % 2:
+                yield Case(f"window {window}", ("windows",), layer, drawn_inputs(draw, layer))
+    for number in range(24):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        window = any_window(draw)
+        if fits(window):
+            layer = depthwise(draw, window, draw.integer(1, 9), multiplier=draw.choose(1, 2, 3))
+            yield Case(f"any window {window}", ("windows", "multipliers"), layer, drawn_inputs(draw, layer))
+
+
+def _layouts() -> Iterator[Case]:
+    number = 0
+    for read in ("NHWC", "NCHW"):
+        for written in ("NHWC", "NCHW"):
+            for kernel_layout in ("HWC", "OIHW"):
+                for stride, multiplier in ((1, 1), (2, 1), (1, 2)):
+                    number += 1
+                    draw = Draw(number, ("int8", "uint8")[number % 2])
+                    window = around((3, 3), (stride, stride), (draw.integer(1, 6), draw.integer(1, 9)), draw)
+                    layer = depthwise(
+                        draw, window, 16, multiplier=multiplier, layouts=(read, written), kernel_layout=kernel_layout
+                    )
+                    name = f"layout {read} {written} {kernel_layout} {window} {multiplier}"
+                    yield Case(name, ("layouts",), layer, drawn_inputs(draw, layer))
+
+
+def _plain(draw: Draw, channels: int, kernel: tuple[int, int], **fields: object) -> LayerView:
+    """All of the output's range, and weights of which most are 0."""
+    low, high = bounds(draw.dtype)
+    zero_point = middle(draw.dtype)
+    weights = draw.rng.choice(np.array([0, 0, 0, 0, 1, -1]), (1, *kernel, channels)) + zero_point
+    window = Window((4, 5), kernel, (1, 1), (1, 1, 1, 1))
+    layer = depthwise(draw, window, channels, weight_type=(draw.dtype, zero_point), weights=weights, **fields)
+    return with_op(layer, output_zero_point=zero_point, act_min=low, act_max=high, input_zero_point=zero_point + 3)
+
+
+def _ties() -> Iterator[Case]:
+    """Each shift; layers of one sign for some."""
+    for kernel, shifts in (((3, 3), SHIFTS), ((2, 3), range(-30, 2, 3)), ((5, 5), range(-29, 2, 6))):
+        for rounding in ("double", "single"):
+            for shift in shifts if rounding == "double" else shifts[::4]:
+                for sign in (0, 1, -1) if shift % 5 == 0 else (0,):
+                    draw = Draw(1000 + shift, ("int8", "uint8")[shift % 2])
+                    layer = _plain(draw, TIED, kernel, rounding=rounding)
+                    for number, constants in enumerate(tie_constants(rounding, shift, TIED, draw, sign)):
+                        runs = zero_point_runs(draw, layer.inputs[0].shape, layer.op.input_zero_point)
+                        name = f"ties {kernel} {rounding} shift {shift} sign {sign} {number}"
+                        covers = (f"ties: {rounding}", *(("ties: left shifts",) if shift > 0 else ()))
+                        yield Case(name, covers, with_constants(layer, **constants), tuple((run,) for run in runs))
+
+
+def _shifts() -> Iterator[Case]:
+    """Channels of all shifts beside each other."""
+    for number in range(24):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        kernel = draw.choose((3, 3), (5, 5), (3, 3), (2, 4))
+        if number % 3 == 0:
+            layer = _plain(draw, UNITS, kernel)
+            layer = with_constants(layer, **mixed_shifts(UNITS, draw, "double"))
+        else:
+            stride = draw.choose(1, 2)
+            window = around(kernel, (stride, stride), (draw.integer(1, 4), draw.integer(1, 5)), draw)
+            layer = depthwise(draw, window, UNITS)
+            shift, bias = layer.constant("shift").copy(), layer.constant("bias").copy()
+            chosen = draw.rng.random(UNITS) < 0.3
+            shift[chosen] = draw.rng.choice(np.array([-2, -13, -15, -20, -31]), int(chosen.sum()))
+            bias[chosen] = draw.rng.integers(-(1 << 26), 1 << 26, int(chosen.sum()))
+            layer = with_constants(layer, shift=shift.astype(np.int32), bias=bias.astype(np.int32))
+        yield Case(f"shifts {number} {kernel}", ("shifts",), layer, drawn_inputs(draw, layer))
+
+
+def _extremes() -> Iterator[Case]:
+    """Weights all lowest, all highest, in turn, -127 and 127 (pairs of products that just fit int16), halves."""
+    for kernel in ((3, 3), (5, 5), (2, 2), (1, 4)):
+        for stride in (1, 2):
+            for dtype, zero_point in (("int8", 0), ("uint8", 128), ("uint8", 0), ("uint8", 255)):
+                low, high = bounds(dtype)
+                ends = ((low, low), (high, high), (low, high), (low + 1, low + 1), (low + 1, high))
+                for number, (even, odd) in enumerate((*ends, (low // 2 + 32, high // 2))):
+                    draw = Draw(number, dtype)
+                    shape = (1, *kernel, UNITS)
+                    parity = np.indices(shape).sum(0) % 2
+                    window = around(kernel, (stride, stride), (3, 4), draw)
+                    weights = np.where(parity, odd, even)
+                    layer = depthwise(draw, window, UNITS, weight_type=(dtype, zero_point), weights=weights)
+                    layer = with_op(layer, output_zero_point=middle(dtype), act_min=low)
+                    layer = with_constants(
+                        layer, shift=np.full(UNITS, -int(np.log2(shape[1] * shape[2])) - 8, np.int32)
+                    )
+                    if (number + stride + kernel[0]) % 2 or kernel == (3, 3):
+                        name = f"extremes {kernel} {stride} {dtype} {zero_point} {even} {odd}"
+                        runs = (*drawn_inputs(draw, layer)[:1], *extremes(layer.inputs))
+                        yield Case(name, ("extremes",), layer, runs)
+
+
+def _zero_points() -> Iterator[Case]:
+    for kernel in ((3, 3), (5, 4)):
+        for dtype in ("int8", "uint8"):
+            low, high = bounds(dtype)
+            for number, (x, y) in enumerate(((low, low), (low, high), (high, low), (high, high))):
+                for weights in (0, 255) if dtype == "uint8" else (0,):
+                    draw = Draw(number + weights, dtype)
+                    window = around(kernel, (1, 1), (3, 5), draw)
+                    layer = depthwise(draw, window, UNITS, weight_type=(dtype, weights))
+                    floor, ceiling = (low, min(y, high - 1), low, y)[number], (high, high, low + 1, y)[number]
+                    layer = with_op(layer, input_zero_point=x, output_zero_point=y, act_min=floor, act_max=ceiling)
+                    name = f"zero points {kernel} {x} {y} {weights} {dtype}"
+                    yield Case(name, ("zero points",), layer, drawn_inputs(draw, layer))

@@ -1,0 +1,180 @@
+"""Cases of MUL, of functions by table, and of QUANTIZE and DEQUANTIZE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from stages.graph import Activation, Dequantize, LayerView, Mul, Quantize, Requantize
+from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.draw import Draw, bounds, image, middle, view, with_layouts
+from tests.conformance.operators.add import every_pair
+from tests.conformance.sums import ties
+
+OPS = ("mul", "activation", "requantize", "quantize", "dequantize")
+
+
+def mul(draw: Draw) -> LayerView:
+    """With broadcasting."""
+    full = draw.shape()
+    shapes = [list(full), list(full)]
+    for axis in range(len(full)):
+        if draw.integer(0, 3) == 0:
+            shapes[draw.integer(0, 1)][axis] = 1
+    if draw.integer(0, 2) == 0:
+        shapes[1] = shapes[1][draw.integer(0, len(full) - 1) :]
+    layout = draw.layout() if len(shapes[1]) == 4 else ""
+    inputs = [image(f"x{n}", tuple(shape), draw.dtype, layout) for n, shape in enumerate(shapes)]
+    scale = draw.multiplier(*draw.choose((-8, -6), (-8, -6), (0, 1)))
+    op = Mul(
+        **draw.clamped(),
+        zero_points=(draw.zero_point(), draw.zero_point()),
+        output_multiplier=scale[0],
+        output_shift=scale[1],
+        rounding=draw.choose("double", "single"),
+    )
+    return view(op, inputs, image("y", tuple(np.broadcast_shapes(*shapes)), draw.dtype, layout))
+
+
+def activation(draw: Draw) -> LayerView:
+    size, kind = draw.shape(), draw.choose("int8", "uint8")
+    layout = draw.layout() if len(size) == 4 else ""
+    x, y = image("x", size, draw.dtype, layout), image("y", size, kind, layout)
+    return view(Activation(function="tanh"), [x], y, {"table": draw.array((256,), kind)})
+
+
+def requantize(draw: Draw, size: tuple[int, ...] = (), **fields: Any) -> LayerView:
+    size = size or draw.shape()
+    scale, result = draw.multiplier(-3, 2), Draw(draw.seed, draw.choose("int8", "uint8"))
+    op = Requantize(
+        **result.clamped(),
+        input_zero_point=draw.zero_point(),
+        multiplier=scale[0],
+        shift=scale[1],
+        rounding=draw.choose("double", "single"),
+    ).model_copy(update=fields)
+    return view(op, [image("x", size, draw.dtype)], image("y", size, result.dtype))
+
+
+def quantize(draw: Draw) -> LayerView:
+    size = draw.shape()
+    op = Quantize(**draw.clamped(), scale=float(np.float32(draw.choose(0.5, 0.1, 0.037, 3.0))))
+    return view(op, [image("x", size, "float32")], image("y", size, draw.dtype))
+
+
+def dequantize(draw: Draw) -> LayerView:
+    size = draw.shape()
+    op = Dequantize(input_zero_point=draw.zero_point(), scale=float(np.float32(draw.choose(0.5, 0.1, 0.037))))
+    return view(op, [image("x", size, draw.dtype)], image("y", size, "float32"))
+
+
+MAKERS: tuple[Callable[[Draw], LayerView], ...] = (mul, activation, requantize, quantize, dequantize)
+
+
+def drawn(draw: Draw) -> LayerView:
+    """Any operator; images change their layout now and then."""
+    layer = MAKERS[draw.seed % len(MAKERS)](draw)
+    out = layer.outputs[0]
+    if len(out.shape) == 4 and all(x.shape == out.shape for x in layer.inputs):
+        layer = with_layouts(layer, **{t.name: draw.layout() for t in (*layer.inputs, out)})
+    return layer
+
+
+def mandatory() -> Iterator[Case]:
+    yield from _mul_ties()
+    yield from _requantize_ties()
+    yield from _edges()
+    yield from _each()
+
+
+def _each() -> Iterator[Case]:
+    """Drawn layers of each operator, with images whose layout changes on the way."""
+    for number in range(20 * len(MAKERS)):
+        draw = Draw(number, ("int8", "uint8")[number // len(MAKERS) % 2])
+        layer = drawn(draw)
+        shapes = {t.layout for t in (*layer.inputs, *layer.outputs) if len(t.shape) == 4}
+        covers = ("shapes", *(("layouts",) if len(shapes) > 1 else ()), "extremes")
+        yield Case(f"{layer.op.op} {number}", covers, layer, drawn_inputs(draw, layer))
+
+
+def _mul_ties() -> Iterator[Case]:
+    """All pairs of values with the multiplier 1/2, whose products are halves often, and with others."""
+    for rounding in ("double", "single"):
+        for number, shift in enumerate((-20, -14, -9, -8, -7, -6, -5, -1, 0, 1)):
+            for multiplier in (1 << 30, 3 << 29, 1518500250):
+                dtype = ("int8", "uint8")[number % 2]
+                low, high = bounds(dtype)
+                zero_point = middle(dtype)
+                op = Mul(
+                    zero_points=(zero_point, (zero_point, low, high)[number % 3]),
+                    output_multiplier=multiplier,
+                    output_shift=shift,
+                    output_zero_point=zero_point,
+                    act_min=low,
+                    act_max=high,
+                    rounding=rounding,  # type: ignore[arg-type]
+                )
+                layer = view(op, [image(n, (1 << 16,), dtype) for n in ("x0", "x1")], image("y", (1 << 16,), dtype))
+                name = f"mul {rounding} {multiplier} {shift}"
+                yield Case(name, (f"ties: {rounding}", "shifts", "zero points"), layer, (every_pair(dtype),))
+
+
+def _requantize_ties() -> Iterator[Case]:
+    """All values; multipliers whose products are halves, every shift, zero points at the ends."""
+    for rounding in ("double", "single"):
+        for shift in (-31, -20, *range(-9, 3), 7):
+            dtype = ("int8", "uint8")[shift % 2]
+            low, high = bounds(dtype)
+            draw = Draw(shift + 100, dtype)
+            multipliers = {tie.multiplier for tie in ties(rounding, shift, draw) if abs(tie.accumulator) < 256}
+            for number, multiplier in enumerate([1 << 30, 3 << 29, *sorted(multipliers)][:5]):
+                zero_point = (middle(dtype), low, high)[number % 3]
+                fields = {"multiplier": multiplier, "shift": shift, "input_zero_point": zero_point}
+                layer = requantize(Draw(shift + 100, dtype), (256,), rounding=rounding, **fields)
+                y = layer.outputs[0].dtype
+                layer = LayerView(
+                    layer.layer.model_copy(update={"op": layer.op.model_copy(update=_ends(y, number))}),
+                    layer.tensors,
+                    layer.arrays,
+                )
+                every = np.arange(low, high + 1).astype(dtype)
+                covers = (f"ties: {rounding}", "shifts", "zero points")
+                yield Case(f"requantize {rounding} {multiplier} {shift}", covers, layer, ((every,),))
+
+
+def _ends(dtype: str, number: int) -> dict[str, int]:
+    low, high = bounds(dtype)
+    return {"act_min": low, "act_max": high, "output_zero_point": (middle(dtype), low, high)[number % 3]}
+
+
+def _edges() -> Iterator[Case]:
+    """QUANTIZE of halves, of what lies beside them, beyond the range, of infinities; DEQUANTIZE of all values."""
+    halves = (np.arange(-300, 301) * 0.5).astype(np.float32)
+    beside = np.concatenate([np.nextafter(halves, np.float32(end)) for end in (np.inf, -np.inf)])
+    far = np.array([3e38, -3e38, 1e9, -1e9, np.inf, -np.inf, 0.0, -0.0, 1e-40, 1023.5, 1024, -1024.5], np.float32)
+    data = np.concatenate([halves, beside, far])
+    for number, scale in enumerate((1.0, 0.5, 0.037, 3.0)):
+        for dtype in ("int8", "uint8"):
+            draw = Draw(number, dtype)
+            low, high = bounds(dtype)
+            zero_point = (middle(dtype), low, high, middle(dtype) + 1)[number]
+            op = Quantize(scale=scale, output_zero_point=zero_point, act_min=low, act_max=high)
+            layer = view(op, [image("x", data.shape, "float32")], image("y", data.shape, dtype))
+            with np.errstate(over="ignore"):
+                near = data * np.float32(scale)
+            covers = ("ties: quantize", "zero points", "extremes")
+            yield Case(f"quantize {scale} {dtype}", covers, layer, ((near,), (data,)))
+            every = np.arange(low, high + 1).astype(dtype)
+            op = Dequantize(scale=scale, input_zero_point=zero_point)
+            layer = view(op, [image("x", (256,), dtype)], image("y", (256,), "float32"))
+            yield Case(f"dequantize {scale} {dtype}", ("zero points", "extremes"), layer, ((every,),))
+            for result in ("int8", "uint8"):
+                layer = view(
+                    Activation(function="tanh"),
+                    [image("x", (256,), dtype)],
+                    image("y", (256,), result),
+                    {"table": draw.array((256,), result)},
+                )
+                yield Case(f"table {number} {dtype} {result}", ("extremes",), layer, ((every,),))

@@ -1,0 +1,115 @@
+"""Cases of data movement and CONCATENATION, on 8-bit and on 32-bit elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stages.graph import Concatenation, LayerView, Move
+from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.draw import Draw, bounds, image, view
+
+OPS = ("move", "concatenation")
+SLICES = ("slice", "strided_slice", "split")
+KINDS = (*SLICES, "pad", "transpose", "layout", "resize_nearest_neighbor", "reshape")
+
+
+def concatenation(draw: Draw) -> LayerView:
+    size, dtype = list(draw.shape()), draw.choose(draw.dtype, draw.dtype, "int32")
+    axis = draw.integer(0, len(size) - 1)
+    layout = draw.layout() if len(size) == 4 else ""
+    inputs = []
+    for number in range(draw.integer(1, 4)):
+        size[axis] = draw.integer(1, 20)
+        inputs.append(image(f"x{number}", tuple(size), dtype, layout))
+    size[axis] = sum(x.shape[axis] for x in inputs)
+    return view(Concatenation(axis=draw.choose(axis, axis - len(size))), inputs, image("y", tuple(size), dtype, layout))
+
+
+def move(draw: Draw, kind: str = "") -> LayerView:
+    """Every kind; a third of them on int32."""
+    kind = kind or draw.choose(*KINDS)
+    dtype = draw.choose(draw.dtype, draw.dtype, "int32")
+    images = kind in ("layout", "resize_nearest_neighbor")
+    size = tuple(draw.integer(1, 7) for _ in range(4)) if images else draw.shape()
+    if draw.integer(0, 2) == 0:
+        size = (*size[:-1], draw.integer(16, 40))
+    out, params = _moved(draw, kind, size, dtype)
+    layouts = [draw.layout() if len(s) == 4 else "" for s in (size, out)]
+    if kind == "reshape":
+        layouts[draw.integer(0, 1)] = ""
+    x, y = image("x", size, dtype, layouts[0]), image("y", out, dtype, layouts[1])
+    return view(Move(kind=kind, params=params), [x], y)
+
+
+def _moved(draw: Draw, kind: str, size: tuple[int, ...], dtype: str) -> tuple[tuple[int, ...], dict[str, Any]]:
+    """The output's shape and the parameters."""
+    if kind == "pad":
+        before, after = ([draw.integer(0, 3) for _ in size] for _ in range(2))
+        low, high = bounds(dtype)
+        params = {"before": before, "after": after, "value": draw.choose(low, high, draw.integer(0, 127))}
+        return tuple(a + n + b for a, n, b in zip(before, size, after, strict=True)), params
+    if kind == "transpose":
+        permutation = [int(axis) for axis in draw.rng.permutation(len(size))]
+        return tuple(size[axis] for axis in permutation), {"permutation": permutation}
+    if kind in SLICES:
+        begin, stride, count = [], [], []
+        for n in size:
+            step = draw.choose(1, 2, -1, -2) if kind == "strided_slice" else 1
+            begin.append(draw.integer(0, n - 1))
+            count.append(draw.integer(1, (begin[-1] if step < 0 else n - 1 - begin[-1]) // abs(step) + 1))
+            stride.append(step)
+        dropped = kind == "strided_slice" and draw.integer(0, 1)
+        out = tuple(n for n in count if n > 1 or not dropped)
+        return out, {"begin": begin, "stride": stride, "size": count}
+    if kind == "resize_nearest_neighbor":
+        out = (size[0], draw.integer(1, 9), draw.integer(1, 9), size[3])
+        tables = [[draw.integer(0, size[i] - 1) for _ in range(out[i])] for i in (1, 2)]
+        return out, {"rows": tables[0], "columns": tables[1]}
+    if kind == "reshape":
+        return (int(np.prod(size)),), {}
+    return size, {}
+
+
+def drawn(draw: Draw) -> LayerView:
+    """Any movement."""
+    return concatenation(draw) if draw.integer(0, 2) == 0 else move(draw)
+
+
+def mandatory() -> Iterator[Case]:
+    for kind in KINDS:
+        for number in range(14):
+            draw = Draw(number, ("int8", "uint8")[number % 2])
+            layer = move(draw, kind)
+            yield Case(f"{kind} {number}", (kind,), layer, drawn_inputs(draw, layer)[:2])
+    for number in range(30):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        layer = concatenation(draw)
+        yield Case(f"concatenation {number}", ("concatenation",), layer, drawn_inputs(draw, layer)[:2])
+    yield from _words()
+
+
+def _words() -> Iterator[Case]:
+    """Runs of every length up to three 64-bit words, at several starts: what words can copy, and what not."""
+    for length in range(1, 25):
+        for start in (0, 4, 8, 3):
+            for dtype in ("int8", "int32"):
+                draw = Draw(length + 100 * start, dtype)
+                shape, rows = (5, length + start + (-(length + start) % 8 if length % 2 else 1)), 5
+                params = {"begin": [0, start], "stride": [1, 1], "size": [rows, length]}
+                if dtype == "int32" and length > 6:
+                    continue
+                layer = view(
+                    Move(kind="slice", params=params), [image("x", shape, dtype)], image("y", (rows, length), dtype)
+                )
+                name = f"slice of {length} at {start} {dtype}"
+                yield Case(name, ("tails: run",), layer, drawn_inputs(draw, layer)[:1])
+    for number, lengths in enumerate(((8, 16), (4, 12), (16, 3, 16), (32,), (24, 8, 8, 40), (4, 4))):
+        for dtype in ("int8", "int32"):
+            draw = Draw(number, dtype)
+            inputs = [image(f"x{n}", (6, length), dtype) for n, length in enumerate(lengths)]
+            layer = view(Concatenation(axis=1), inputs, image("y", (6, sum(lengths)), dtype))
+            name = f"concatenation of {lengths} {dtype}"
+            yield Case(name, ("tails: run", "concatenation"), layer, drawn_inputs(draw, layer)[:1])

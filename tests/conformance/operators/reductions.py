@@ -1,0 +1,139 @@
+"""Cases of MEAN, SOFTMAX and L2_NORMALIZATION."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from stages.graph import L2Normalization, LayerView, Mean, Softmax
+from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
+
+OPS = ("mean", "softmax", "l2_normalization")
+SCALES = (0.0004, 0.004, 0.05, 0.3, 1.0)
+
+
+def mean(draw: Draw) -> LayerView:
+    size = draw.shape()
+    axes = tuple(axis for axis in range(len(size)) if draw.integer(0, 1)) or (draw.integer(0, len(size) - 1),)
+    if len(size) == 4 and draw.integer(0, 1):
+        axes = (1, 2)
+    keep = draw.integer(0, 1)
+    out = tuple(1 if i in axes else n for i, n in enumerate(size) if keep or i not in axes)
+    count = int(np.prod([size[axis] for axis in axes]))
+    scale = draw.multiplier(-2, 1)
+    op = Mean(
+        **draw.clamped(),
+        axes=axes,
+        input_zero_point=draw.zero_point(),
+        multiplier=scale[0],
+        shift=scale[1] - int(np.ceil(np.log2(count))),
+        count=count,
+        rounding=draw.choose("double", "single"),
+    )
+    x = image("x", size, draw.dtype, draw.layout() if len(size) == 4 else "")
+    return view(op, [x], image("y", out, draw.dtype, draw.layout() if len(out) == 4 else ""))
+
+
+def powers(scale: float, cut: int = 256) -> np.ndarray:
+    """The constant of a softmax as the quantize stage makes it: exp(-scale * d) in Q0.31, 0 from `cut` on."""
+    found = np.minimum(np.round(np.exp(-scale * np.arange(256)) * 2**31), 2**31 - 1).astype(np.int32)
+    found[cut:] = 0
+    return found
+
+
+def rows(draw: Draw, length: int) -> tuple[int, ...]:
+    return (*draw.shape()[:3], length)
+
+
+def softmax(draw: Draw, length: int = 0) -> LayerView:
+    size = rows(draw, length or draw.choose(1, 2, 10, 300, draw.integer(1, 40)))
+    tensors = [image(name, size, draw.dtype, draw.layout() if len(size) == 4 else "") for name in "xy"]
+    return view(Softmax(), tensors[:1], tensors[1], {"exp": powers(draw.choose(*SCALES), draw.integer(1, 256))})
+
+
+def l2_normalization(draw: Draw, length: int = 0) -> LayerView:
+    size = rows(draw, length or draw.choose(1, 2, 10, 700, draw.integer(1, 40)))
+    tensors = [image(name, size, draw.dtype, draw.layout() if len(size) == 4 else "") for name in "xy"]
+    return view(L2Normalization(input_zero_point=draw.zero_point()), tensors[:1], tensors[1])
+
+
+MAKERS: tuple[Callable[[Draw], LayerView], ...] = (mean, softmax, l2_normalization)
+
+
+def drawn(draw: Draw) -> LayerView:
+    """Any operator."""
+    return MAKERS[draw.seed % len(MAKERS)](draw)
+
+
+def mandatory() -> Iterator[Case]:
+    for number in range(20 * len(MAKERS)):
+        draw = Draw(number, ("int8", "uint8")[number // len(MAKERS) % 2])
+        layer = drawn(draw)
+        yield Case(f"{layer.op.op} {number}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
+    yield from _mean_ties()
+    yield from _lengths()
+
+
+def _mean_ties() -> Iterator[Case]:
+    """Sums of two neighbours from all pairs of values: halves wherever the sum is odd; all shifts and zero points."""
+    for rounding in ("double", "single"):
+        for number, (multiplier, shift) in enumerate(
+            ((1 << 30, 0), (1 << 30, -1), (1 << 30, -2), (3 << 29, -2), (1 << 30, 1), (5 << 28, -3), (1518500250, -7))
+        ):
+            for dtype in ("int8", "uint8"):
+                low, high = bounds(dtype)
+                values = np.arange(low, high + 1, 3).astype(dtype)
+                data = np.stack(np.meshgrid(values, values), axis=-1).reshape(-1, 2)
+                layer = view(
+                    Mean(
+                        axes=(1,),
+                        count=2,
+                        input_zero_point=middle(dtype),
+                        multiplier=multiplier,
+                        shift=shift,
+                        output_zero_point=middle(dtype),
+                        act_min=low,
+                        act_max=high,
+                        rounding=rounding,  # type: ignore[arg-type]
+                    ),
+                    [image("x", data.shape, dtype)],
+                    image("y", (len(data),), dtype),
+                )
+                name = f"mean ties {rounding} {multiplier} {shift} {dtype}"
+                yield Case(name, (f"ties: {rounding}",), layer, ((data,),))
+                if number < 4:
+                    ends = with_op(
+                        layer, input_zero_point=(low, high)[number % 2], output_zero_point=(high, low)[number // 2]
+                    )
+                    yield Case(f"{name}, zero points at the ends", ("zero points",), ends, ((data,),))
+
+
+def _lengths() -> Iterator[Case]:
+    """Rows of all short lengths and of some long ones; values that differ little, much, and not at all."""
+    for length in (*range(1, 19), 31, 64, 200, 511, 512, 600, 3000, 40000):
+        for make in (softmax, l2_normalization):
+            dtype = ("int8", "uint8")[length % 2]
+            draw = Draw(length, dtype)
+            layer = make(draw, length)
+            if length > 1000:
+                tensors = {
+                    t.name: t.model_copy(update={"shape": (1, length), "layout": ""}) for t in layer.tensors.values()
+                }
+                layer = LayerView(layer.layer, tensors, layer.arrays)
+            x = layer.inputs[0]
+            near = (middle(dtype) + draw.rng.integers(-2, 3, x.shape)).astype(dtype)
+            runs = (*drawn_inputs(draw, layer), (near,))
+            if make is l2_normalization:
+                zero = np.full(x.shape, layer.op.input_zero_point, dtype)
+                one = zero.copy()
+                one[..., 0] = np.clip(layer.op.input_zero_point + 1, *bounds(dtype))
+                runs = (*runs, (zero,), (one,))
+            yield Case(f"{layer.op.op} rows of {length}", ("tails: length", "extremes"), layer, runs)
+    for number, scale in enumerate(SCALES):
+        for dtype in ("int8", "uint8"):
+            draw = Draw(number, dtype)
+            layer = softmax(draw, 40)
+            layer = LayerView(layer.layer, layer.tensors, {name: powers(scale) for name in layer.arrays})
+            yield Case(f"softmax of {scale} {dtype}", ("scales",), layer, drawn_inputs(draw, layer))

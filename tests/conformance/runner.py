@@ -1,0 +1,278 @@
+"""Runs many layers in one program on a target's simulator: their micro-kernels, or the TIR that states their meaning.
+
+A program reads its layers from `trials.bin` one after the other into a pool, runs each on all its inputs and writes the
+outputs to `results.bin`. What lies around and in the buffers before a run differs from run to run, so that a byte read
+from outside of a tensor, or one that is not written, shows. On the machine that builds, each buffer is a heap block of
+its exact size under AddressSanitizer.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stages.base import StageError
+from stages.compile.toolchain import WARNINGS, Source, compile_sources, link
+from stages.emit.functions import ctype
+from stages.emit.lower import CFunction, Param, to_c
+from stages.kernels.kernel import Kernel, KernelParams
+from stages.reference.integer import to_logical, to_physical
+from stages.simulators.program import run_program
+from stages.targets.runtime import runtime_for
+from stages.targets.spec import Target
+from stages.tensorize.schedule import schedule
+from tests.conformance.case import Case
+
+INCLUDE = Path(__file__).resolve().parents[2] / "stages" / "kernels" / "include"
+MAIN = Path(__file__).resolve().parent / "main.c"
+TIMEOUT = 300
+_KINDS = {"constant": 0, "input": 1, "output": 2, "scratch": 3}
+_DAMAGE = {1: "wrote outside of its buffers", 2: "changed an input or a constant"}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A case by a kernel. `tensorized` False: the TIR alone. `overlay`: the input whose memory the output takes."""
+
+    case: Case
+    kernel: Kernel
+    params: KernelParams
+    tensorized: bool = True
+    overlay: int | None = None
+
+    def __str__(self) -> str:
+        how = [str(self.params)] if type(self.params).model_fields else []
+        how += [] if self.tensorized else ["TIR alone"]
+        how += [] if self.overlay is None else [f"in place of input {self.overlay}"]
+        return f"{self.kernel.name}: {self.case.name}{''.join(f', {part}' for part in how)}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`wrong` is '' or what was wrong; `calls` are the names of the functions in the layer's C."""
+
+    trial: Trial
+    wrong: str
+    body: str
+
+
+@dataclass
+class _Lowered:
+    trial: Trial
+    function: int
+    constants: dict[str, np.ndarray]
+
+
+def run(trials: Sequence[Trial], target: Target, machine: Target | None = None) -> list[Outcome]:
+    """What became of each trial. Kernels see `target`; `machine`, where given, is what runs them (their TIR alone).
+
+    Raises StageError when the program does not compile or ends early.
+    """
+    machine = machine or target
+    layers, functions = lowered(trials, target)
+    with tempfile.TemporaryDirectory(prefix="firmline-conformance-") as name:
+        folder = Path(name)
+        elf = build(trials, functions, machine, folder)
+        (folder / "trials.bin").write_bytes(_image(layers, functions))
+        finished = run_program(elf, machine, folder, timeout=TIMEOUT)
+        if finished.exit_code != 0:
+            raise StageError(f"the program ended with status {finished.exit_code}:\n{finished.output[-400:].strip()}")
+        results = (folder / "results.bin").read_bytes()
+    return _outcomes(layers, functions, results)
+
+
+def lowered(trials: Sequence[Trial], target: Target) -> tuple[list[_Lowered], list[CFunction]]:
+    """Each trial with its constants, and the functions; trials of equal TIR share one."""
+    import tvm_ffi
+
+    layers: list[_Lowered] = []
+    numbers: dict[Any, int] = {}
+    scheduled: dict[str, Any] = {}
+    roles: dict[str, Sequence[str]] = {}
+    known = _Known()
+    for trial in trials:
+        number = known.find(trial)
+        if number is None:
+            read: set[str] = set()
+            view = replace(trial.case.view, arrays=_Recorded(trial.case.view.arrays, read))
+            lowering = trial.kernel.lower(view, trial.params, target)
+            intrinsics = lowering.intrinsics if trial.tensorized else ()
+            parts = (lowering.workload, *(part for made in intrinsics for part in (made.desc, made.impl)))
+            key = (trial.kernel.name, tuple(tvm_ffi.structural_hash(part) for part in parts), lowering.roles)
+            if key not in numbers:
+                name = f"layer{len(numbers)}"
+                numbers[key] = len(numbers)
+                made = schedule(lowering, trial.kernel.name, trial.case.name) if trial.tensorized else lowering.workload
+                scheduled[name] = made.with_attr("global_symbol", name)
+                roles[name] = lowering.roles
+            number = numbers[key]
+            known.add(trial, read, number)
+        constants = dict(trial.kernel.pack_for(trial.case.view, trial.params, target))
+        layers.append(_Lowered(trial, number, constants))
+    return layers, list(to_c(scheduled, roles).values())
+
+
+class _Recorded(Mapping[str, np.ndarray]):
+    """The constants of a layer; `read` gets the names of those that are looked at."""
+
+    def __init__(self, arrays: Mapping[str, np.ndarray], read: set[str]) -> None:
+        self.arrays, self.read = arrays, read
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        self.read.add(name)
+        return self.arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+
+class _Known:
+    """Functions of layers that differ from an earlier one in nothing that their lowering looked at."""
+
+    def __init__(self) -> None:
+        self.entries: dict[Any, list[tuple[dict[str, bytes], int]]] = {}
+
+    @staticmethod
+    def _key(trial: Trial) -> Any:
+        layer, params = trial.case.view.layer, trial.params
+        tensors = tuple(t.model_dump_json() for t in (*trial.case.view.inputs, *trial.case.view.outputs))
+        return trial.kernel.name, params.model_dump_json(), layer.model_dump_json(), tensors, trial.tensorized
+
+    def find(self, trial: Trial) -> int | None:
+        arrays = trial.case.view.arrays
+        for looked_at, number in self.entries.get(self._key(trial), []):
+            if all(_content(arrays[name]) == content for name, content in looked_at.items()):
+                return number
+        return None
+
+    def add(self, trial: Trial, read: set[str], number: int) -> None:
+        arrays = trial.case.view.arrays
+        entry = ({name: _content(arrays[name]) for name in read}, number)
+        self.entries.setdefault(self._key(trial), []).append(entry)
+
+
+def _content(array: np.ndarray) -> bytes:
+    return str((array.dtype, array.shape)).encode() + array.tobytes()
+
+
+def build(trials: Sequence[Trial], functions: Sequence[CFunction], machine: Target, folder: Path) -> Path:
+    """The program of the functions and the micro-kernels they call."""
+    kernels = {trial.kernel.name: trial.kernel for trial in trials if trial.tensorized}.values()
+    headers = sorted({str((kernel.folder / header).resolve()) for kernel in kernels for header in kernel.headers})
+    sources = sorted({(kernel.folder / source).resolve() for kernel in kernels for source in kernel.sources})
+    folders = sorted({source.parent for source in sources})
+    lines = [f'#include "{header}"' for header in headers]
+    for number, function in enumerate(functions):
+        parameters = ", ".join(f"{ctype(p.dtype)} *{p.name}" for p in function.params)
+        lines.append(f"static __attribute__((noinline)) void layer{number}({parameters})\n{{\n{function.body}\n}}")
+        arguments = ", ".join(f"({ctype(p.dtype)} *)b[{index}]" for index, p in enumerate(function.params))
+        lines.append(f"static void run{number}(uint8_t **b) {{ layer{number}({arguments}); }}")
+    table = ", ".join(f"run{number}" for number in range(len(functions)))
+    lines.append(f"static void (*const runs[])(uint8_t **) = {{{table}}};")
+    pool = max(sum(p.bytes + 192 for p in function.params) for function in functions) + 256
+    (folder / "layers.c").write_text("\n".join(lines) + "\n")
+    (folder / "main.c").write_text(f"enum {{ POOL_BYTES = {pool} }};\n" + MAIN.read_text())
+    runtime = runtime_for(machine)
+    level = "-O0" if machine.simulator.kind == "native" else "-O1"  # sanitizers and optimization take long together
+    wraps = [] if all(trial.tensorized for trial in trials) else ["-fwrapv"]  # the integers of TIR do
+    flags = (
+        level,
+        *wraps,
+        "-Wno-unused-parameter",
+        "-Wno-unused-variable",
+        "-Wno-unused-but-set-variable",
+        f'-DLAYERS="{folder / "layers.c"}"',
+    )
+    main = compile_sources(
+        machine, runtime, [Source(folder / "main.c")], folder / "objects", flags=("-std=gnu11", *WARNINGS, *flags),
+        include=[INCLUDE],
+    )  # fmt: skip
+    board = [*runtime.sources, *runtime.console]
+    elf = folder / "layers.elf"
+    objects = [_object(machine, source, (INCLUDE, *folders)) for source in (*sources, *board)]
+    link(machine, runtime, [*main, *objects], elf)
+    return elf
+
+
+_compiled = tempfile.TemporaryDirectory(prefix="firmline-conformance-objects-")
+
+
+_objects: dict[tuple[str, Path], Path] = {}
+
+
+def _object(machine: Target, source: Path, include: tuple[Path, ...]) -> Path:
+    """The compiled source; once in a process."""
+    if (machine.name, source) not in _objects:
+        folder = Path(_compiled.name) / machine.name / str(source).strip("/").replace("/", "_")
+        flags = ("-std=gnu11", *WARNINGS, "-O2", "-Wno-unused-parameter")
+        made = compile_sources(machine, runtime_for(machine), [Source(source)], folder, flags=flags, include=include)
+        _objects[machine.name, source] = made[0]
+    return _objects[machine.name, source]
+
+
+def compiled(machine: Target, source: Path) -> Path:
+    """The object file of a source that some program of this process has."""
+    return _objects[machine.name, source]
+
+
+def _image(layers: Sequence[_Lowered], functions: Sequence[CFunction]) -> bytes:
+    """trials.bin, which main.c describes."""
+    parts = [np.int32(len(layers)).tobytes()]
+    for layer in layers:
+        case, params = layer.trial.case, functions[layer.function].params
+        overlaid = next((i for i, p in enumerate(params) if p.role == f"input:{layer.trial.overlay}"), -1)
+        numbers = [layer.function, len(params), len(case.inputs)]
+        for param in params:
+            kind = param.role.partition(":")[0]
+            numbers += [param.bytes, _KINDS[kind], overlaid if kind == "output" else -1]
+        parts.append(np.array(numbers, np.int32).tobytes())
+        for param in params:
+            if param.role.startswith("constant:"):
+                parts.append(_bytes(layer.constants[param.role.partition(":")[2]], param, layer.trial))
+        for inputs in case.inputs:
+            for param in params:
+                if param.role.startswith("input:"):
+                    number = int(param.role.partition(":")[2])
+                    physical = to_physical(inputs[number], case.view.inputs[number])
+                    parts.append(_bytes(physical, param, layer.trial))
+    return b"".join(parts)
+
+
+def _bytes(array: np.ndarray, param: Param, trial: Trial) -> bytes:
+    assert array.nbytes == param.bytes and str(array.dtype) == param.dtype, (str(trial), param, array.dtype)
+    return np.ascontiguousarray(array).tobytes()
+
+
+def _outcomes(layers: Sequence[_Lowered], functions: Sequence[CFunction], results: bytes) -> list[Outcome]:
+    found, position = [], 0
+    for layer in layers:
+        case, wrong = layer.trial.case, ""
+        out = case.view.outputs[0]
+        for number, expected in enumerate(case.expected):
+            status = int.from_bytes(results[position : position + 4], "little")
+            got = to_logical(np.frombuffer(results, out.dtype, out.elements, position + 4), out)
+            position += 4 + out.bytes
+            wrong = wrong or _difference(got, expected, status, f"run {number}")
+        found.append(Outcome(layer.trial, wrong, functions[layer.function].body))
+    assert position == len(results)
+    return found
+
+
+def _difference(got: np.ndarray, expected: np.ndarray, status: int, where: str) -> str:
+    damage = [text for bit, text in _DAMAGE.items() if status & bit]
+    if damage:
+        return f"{where} {' and '.join(damage)}"
+    flat = [np.ascontiguousarray(array).reshape(-1) for array in (got, expected)]
+    differ = np.flatnonzero(flat[0].view(f"u{got.itemsize}") != flat[1].view(f"u{got.itemsize}"))
+    if not differ.size:
+        return ""
+    first = tuple(int(i) for i in np.unravel_index(differ[0], got.shape))
+    return f"{where}: {differ.size} of {got.size} differ, at {first} {got[first]} is not {expected[first]}"

@@ -1,0 +1,79 @@
+"""The suite holds every kernel to something of everything: no kernel, class of cases, mode or parameter is left out."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from stages.graph import Op
+from stages.kernels.registry import folders, kernels
+from stages.targets.load import load_target
+from tests.conformance.coverage import classes, unused_parameters
+from tests.conformance.suite import all_parameters, kernels_of, operator_modules, rank, takes_some, target_names, trials
+
+# Of each module of operators: what every kernel must have been held to on its first target.
+ALWAYS = {
+    "add": ("ties", "tails", "zero points", "extremes", "shifts"),
+    "conv2d": ("ties", "tails", "zero points", "extremes", "shifts"),
+    "depthwise_conv2d": ("ties", "tails", "zero points", "extremes", "shifts"),
+    "elementwise": ("extremes",),
+    "fully_connected": ("ties", "tails", "zero points", "extremes", "shifts"),
+    "movement": ("tails",),
+    "pool2d": ("extremes", "zero points"),
+    "reductions": ("extremes",),
+}
+FIRST = [
+    (kernel.name, name, operator)
+    for name in target_names()
+    for operator in operator_modules()
+    for kernel in kernels_of(load_target(name), operator)
+    if rank(kernel, load_target(name)) == 0
+]
+every_kernel = pytest.mark.parametrize(("kernel", "name", "operator"), FIRST, ids=[first[0] for first in FIRST])
+
+
+def test_every_kernel_of_every_folder_runs() -> None:
+    assert {first[0] for first in FIRST} == set(kernels(folders()))
+
+
+def test_every_operator_has_cases() -> None:
+    """All of the graph's operators but float, which TVM lowers."""
+    known = {name for cls in get_args(get_args(Op)[0]) for name in get_args(cls.model_fields["op"].annotation)}
+    modules = operator_modules()
+    assert {op for module in modules.values() for op in module.OPS} == known - {"float"}
+    assert set(ALWAYS) == set(modules)
+
+
+@every_kernel
+def test_a_kernel_takes_cases_of_every_class(kernel: str, name: str, operator: str) -> None:
+    target = load_target(name)
+    found = classes(kernels(target.kernels)[kernel], target, operator)
+    assert [kind for kind in ALWAYS[operator] if not found[kind]] == []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name", "operator"),
+    [first for first in FIRST if len(all_parameters(kernels(folders())[first[0]])) > 1],
+    ids=lambda value: str(value),
+)
+def test_every_value_of_a_parameter_is_used(kernel: str, name: str, operator: str) -> None:
+    target = load_target(name)
+    assert unused_parameters(kernels(target.kernels)[kernel], target, operator) == []
+
+
+@pytest.mark.parametrize("name", target_names())
+def test_a_kernel_takes_some_cases_on_every_target(name: str) -> None:
+    target = load_target(name)
+    for operator in operator_modules():
+        idle = [kernel.name for kernel in kernels_of(target, operator) if not takes_some(kernel, target, operator)]
+        assert idle == [], f"these take no mandatory case of {operator}"
+
+
+def test_kernels_that_may_work_in_place_do() -> None:
+    for kernel, name, operator in FIRST:
+        chosen = kernels(load_target(name).kernels)[kernel]
+        if chosen.in_place:
+            planned = [trial for trial in trials(load_target(name), operator, 0, 0) if trial.kernel.name == kernel]
+            overlaid = {trial.overlay for trial in planned} - {None}
+            assert overlaid == set(range(max(len(trial.case.view.inputs) for trial in planned)))

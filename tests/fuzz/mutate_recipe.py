@@ -1,0 +1,333 @@
+"""Recipes with one to three mistakes: in their values, in their keys, in their YAML, in their bytes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import yaml
+
+from tests.fuzz import hostile
+from tests.fuzz.mutate_bytes import damage
+from tests.support.emitted import ROOT
+
+# Stands in YAML where a number of many digits goes: Python writes no integer of more than 4,300.
+_DIGITS = "@digits@"
+_TINY: dict[str, Any] = {"op": "conv2d", "shape": [5, 6, 4], "out_channels": 8, "kernel": [3, 3]}
+_IMAGES = "recipes/digits/heldout_int8.npy"
+_CONV = {"match": {"op": "conv2d"}, "data": "NHWC", "kernel": "OHWI"}
+# Every key that recipes have, so that each can be mistaken.
+_WRITTEN: tuple[dict[str, Any], ...] = (
+    {"schema": 1, "name": "fuzzed", "target": "host", "model": _TINY},
+    {
+        "schema": 1,
+        "target": "rv64-rvp",
+        "model": {"op": "add", "shape": [4, 3], "input": {"scale": 0.1, "zero_point": 3}, "activation": "relu"},
+        "memory": {"arena_limit": "64K"},
+        "stages": {
+            "layout": {"default": "NHWC", "rules": [{"match": {"name": "*", "groups": 1}, "data": "NCHW"}, _CONV]},
+            "quantize": {"mode": "prequantized"},
+            "tensorize": {"rules": [{"match": {"op": "add", "name": "*"}, "kernel": "generic.add", "params": {}}]},
+            "emit": {"prefix": "kws", "weights": "incbin", "alignment": 16},
+            "compile": {"optimize": "-O2"},
+            "simulate": {"inputs": {"random": 1, "seed": 1, "extremes": True}, "trace": True, "timeout": 60.0},
+            "verify": {"tolerance": 1e-4},
+        },
+    },
+    {
+        "schema": 1,
+        "extends": "rvp_base",
+        "target": "host",
+        "model": {"file": "recipes/digits/digits_int8.tflite"},
+        "stages": {
+            "simulate": {
+                "inputs": {"random": 0, "extremes": False, "files": [_IMAGES], "labels": "recipes/digits/labels.npy"},
+                "instruction_limit": 0,
+            }
+        },
+    },
+    {
+        "schema": 1,
+        "extends": "digits_rvp",
+        "matrix": {
+            "model": {"a": _TINY, "b": {"op": "relu", "shape": [9]}},
+            "target": ["host", "cortex-m4"],
+            "stages.compile.optimize": ["-O2", "-O3"],
+            "exclude": [{"model": "a", "target": "host"}],
+            "include": [{"target": "cortex-m4", "stages.simulate.inputs.seed": 7}],
+        },
+    },
+    {"schema": 1, "target": "host", "model": {"zoo": "autoencoder", "dtype": "int8", "seed": 3}},
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A recipe file to load: what was done to which seed, and the file's bytes."""
+
+    made: str
+    data: bytes
+
+
+def recipe_mutant(seed: int, index: int) -> Mutant:
+    """Mutant `index` of a seed; the same numbers give the same bytes."""
+    rng = Random(f"recipes {seed} {index}")
+    name, data = _seed_recipe(rng)
+    done = []
+    kind = rng.random()
+    if kind < 0.75:
+        for _ in range(rng.choice([1, 1, 1, 2, 3])):
+            mutation = rng.choice(TREE_MUTATIONS)
+            changed = mutation(rng, data)
+            data = changed if isinstance(changed, dict) else data
+            done.append(mutation.__name__)
+    text = _written(rng, data)
+    if kind >= 0.65:
+        mutation = rng.choice(TEXT_MUTATIONS)
+        text = mutation(rng, text)
+        done.append(mutation.__name__)
+    text = text.replace(_DIGITS, rng.choice(["9", "-1", "0x"]) + "7" * rng.choice([30, 5000]))
+    encoding = rng.choice(["utf-8"] * 30 + ["latin-1", "utf-16", "utf-8-sig", "utf-32"])
+    raw = text.encode(encoding, errors="replace" if encoding == "latin-1" else "surrogatepass")
+    if rng.random() < 0.06:
+        what, raw = damage(rng, raw)
+        done.append(what)
+    return Mutant(f"{name}: {', '.join(done) or encoding}", raw)
+
+
+def _seed_recipe(rng: Random) -> tuple[str, dict[str, Any]]:
+    if rng.random() < 0.7:
+        number = rng.randrange(len(_WRITTEN))
+        return f"recipe {number}", copy.deepcopy(_WRITTEN[number])
+    path = rng.choice(sorted(ROOT.glob("recipes/*.yaml")))
+    data = yaml.safe_load(path.read_text())
+    data.pop("name", None)  # which must be the file's name in recipes/ only
+    return path.name, data
+
+
+def _written(rng: Random, data: dict[str, Any]) -> str:
+    style = rng.choice([None, None, False, True])
+    return yaml.safe_dump(data, sort_keys=False, allow_unicode=rng.random() < 0.8, default_flow_style=style, width=100)
+
+
+# ---- values and keys --------------------------------------------------------------------------------------------
+
+
+def change_value(rng: Random, data: Any) -> None:
+    holder, key = _place(rng, data)
+    holder[key] = _value(rng, holder[key])
+
+
+def drop_entry(rng: Random, data: Any) -> None:
+    holder, key = _place(rng, data)
+    del holder[key]
+
+
+def change_key(rng: Random, data: Any) -> None:
+    """A key misspelt, of another type, or hostile; its value stays."""
+    holder, key = _place(rng, data)
+    if isinstance(holder, dict):
+        new: Any = rng.choice([None, True, 1, -1.5, "", hostile.text(rng), str(key)[:-1], f"{key}s", str(key).upper()])
+        holder[new] = holder.pop(key)
+
+
+def add_key(rng: Random, data: Any) -> None:
+    """A key of some other place, or no key at all, in a mapping."""
+    holders = [holder for holder in _holders(data) if isinstance(holder, dict)]
+    keys = [key for written in _WRITTEN for holder in _holders(written) if isinstance(holder, dict) for key in holder]
+    rng.choice(holders)[rng.choice([*keys, hostile.text(rng), None, 7])] = _value(rng, rng.choice([1, "host", [1, 2]]))
+
+
+def move_value(rng: Random, data: Any) -> None:
+    """A value where another stands."""
+    (holder, key), (other, name) = _place(rng, data), _place(rng, data)
+    holder[key] = copy.deepcopy(other[name])
+
+
+def wrap_value(rng: Random, data: Any) -> None:
+    holder, key = _place(rng, data)
+    value = holder[key]
+    holder[key] = rng.choice([[value], {"x": value}, [value, value], [[value]], {key: value}])
+
+
+def repeat_item(rng: Random, data: Any) -> None:
+    """A list longer, up to some thousand items."""
+    lists = [holder for holder in _holders(data) if isinstance(holder, list)]
+    if lists:
+        chosen = rng.choice(lists)
+        chosen += [copy.deepcopy(rng.choice(chosen)) for _ in range(rng.choice([1, 2, 2000]))] if chosen else [1]
+
+
+def nest(rng: Random, data: Any) -> None:
+    holder, key = _place(rng, data)
+    value = holder[key]
+    for _ in range(rng.choice([3, 60])):
+        value = [value] if rng.random() < 0.5 else {"a": value}
+    holder[key] = value
+
+
+def other_model(rng: Random, data: Any) -> None:
+    """A model entry of another kind, sound or hostile."""
+    values = [*hostile.TEXTS, "recipes/digits/digits_int8.tflite", "recipes/digits", "ds_cnn", "mobilenet_v9"]
+    kind = rng.choice(["file", "file", "zoo", "op"])
+    data["model"] = {kind: rng.choice(values)}
+    if kind == "op":
+        shape = [rng.choice([1, 4, *hostile.INTEGERS]) for _ in range(rng.randrange(5))]
+        data["model"] = {
+            "op": rng.choice(["relu", "conv2d", "softmax", "mean"]),
+            "shape": shape,
+            "axes": [rng.choice([1, 9])],
+        }
+
+
+def other_files(rng: Random, data: Any) -> None:
+    """Inputs from files that are no inputs."""
+    stages = data.setdefault("stages", {})
+    if isinstance(stages, dict):
+        values = [*hostile.TEXTS, "recipes/*.yaml", "recipes/digits/*.npy", "recipes/digits/labels.npy", "/"]
+        inputs: Any = {"random": 0, "extremes": False, "files": [rng.choice(values)]}
+        if rng.random() < 0.4:
+            inputs["labels"] = rng.choice(values)
+        stages["simulate"] = {"inputs": inputs}
+
+
+def other_rule(rng: Random, data: Any) -> None:
+    """A rule for the kernels or the layouts that cannot be followed."""
+    stages = data.setdefault("stages", {})
+    if isinstance(stages, dict):
+        match = {rng.choice(["op", "name", "shape", "groups"]): _value(rng, "conv2d")}
+        rule: Any = {"match": match, "kernel": rng.choice(["generic.conv2d", "rvp.gemm_s8", "nope", hostile.text(rng)])}
+        if rng.random() < 0.4:
+            rule["params"] = {rng.choice(["mr", "x", hostile.text(rng)]): _value(rng, 4)}
+        stages[rng.choice(["tensorize", "layout"])] = {"rules": [rule]}
+
+
+TREE_MUTATIONS: tuple[Callable[[Random, Any], Any], ...] = (
+    change_value, change_value, change_value, change_value, change_value, drop_entry, change_key, change_key, add_key,
+    move_value, wrap_value, repeat_item, nest, other_model, other_files, other_rule,
+)  # fmt: skip
+
+
+def _holders(data: Any) -> list[Any]:
+    """All mappings and lists that are not empty."""
+    if not isinstance(data, dict | list) or not data:
+        return []
+    values = data.values() if isinstance(data, dict) else data
+    return [data, *(holder for value in values for holder in _holders(value))]
+
+
+def _place(rng: Random, data: Any) -> tuple[Any, Any]:
+    """A mapping and a key of it, or a list and an index; `data` has at least one."""
+    holder = rng.choice(_holders(data) or [{"x": 0}])
+    return holder, rng.choice(list(holder)) if isinstance(holder, dict) else rng.randrange(len(holder))
+
+
+def _value(rng: Random, value: Any) -> Any:
+    kind = rng.random()
+    if kind < 0.3:
+        return rng.choice(hostile.INTEGERS)
+    if kind < 0.4:
+        return rng.choice(hostile.FLOATS)
+    if kind < 0.7:
+        return hostile.text(rng)
+    if kind < 0.85:
+        return rng.choice([None, True, False, [], {}, [None], {"": None}, b"\x00\xff", _DIGITS])
+    if isinstance(value, str):
+        return rng.choice([value.upper(), value[:-1], value + value, f" {value} ", value.replace("-", "_")])
+    return rng.choice([[value], str(value), value])
+
+
+# ---- text -------------------------------------------------------------------------------------------------------
+
+
+def _put(rng: Random, text: str, what: str) -> str:
+    position = rng.randrange(len(text) + 1)
+    return text[:position] + what + text[position:]
+
+
+def insert_letter(rng: Random, text: str) -> str:
+    return _put(
+        rng,
+        text,
+        rng.choice(
+            ["\t", "\x00", "\x1b", "\ufeff", "\u2028", ":", "- ", "{", "]", "'", "&a ", "*a", "!", "#", "|", "%"]
+        ),
+    )
+
+
+def drop_letters(rng: Random, text: str) -> str:
+    start = rng.randrange(len(text) + 1)
+    return text[:start] + text[start + rng.choice([1, 2, 9]) :]
+
+
+def repeat_line(rng: Random, text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    line = rng.randrange(len(lines))
+    return "".join([*lines[: line + 1], lines[line], *lines[line + 1 :]])
+
+
+def indent_line(rng: Random, text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    line = rng.randrange(len(lines))
+    lines[line] = rng.choice([" ", "  ", "\t", "    "]) + lines[line]
+    return "".join(lines)
+
+
+def long_line(rng: Random, text: str) -> str:
+    return text + rng.choice(
+        [f"x: {'y' * 100_000}\n", f"{'k' * 100_000}: 1\n", f"name: [{', '.join('a' * 30_000)}]\n", " " * 100_000 + "x"]
+    )
+
+
+def deep_text(rng: Random, text: str) -> str:
+    count = rng.choice([50, 1000, 20_000])
+    return text + rng.choice(
+        ["x: " + "[" * count, "x: " + "[" * count + "]" * count, "x: " + "{a: " * count, "- " * count]
+    )
+
+
+def anchors(rng: Random, text: str) -> str:
+    """Aliases: of itself, of nothing, merged, and growing tenfold with each line."""
+    bomb = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 9))
+    return text + rng.choice(
+        ["x: &x [*x]\n", "x: *nowhere\n", "<<: {a: 1}\n", "<<: 3\n", "memory: &m {<<: *m}\n", bomb]
+    )
+
+
+def tags(rng: Random, text: str) -> str:
+    """Values of the types that YAML has beside its usual ones, well written or not."""
+    written = (
+        "!!python/object/apply:os.getcwd []", "!!binary AAA", "!!binary '='", "!!set {a, b}", "!!omap [a: 1]", "!x y",
+        "!!timestamp 2020-01-01", "2020-99-99", "!!int x", "!!float x", "!!bool x", "!!null x", "!<x> y",
+    )  # fmt: skip
+    return text + f"{rng.choice(['name', 'memory', 'x', 'stages'])}: {rng.choice(written)}\n"
+
+
+def documents(rng: Random, text: str) -> str:
+    return rng.choice(
+        [
+            text + "---\n" + text,
+            text + "...\nx",
+            "%YAML 9.9\n---\n" + text,
+            "",
+            "---\n",
+            "[]",
+            "x",
+            "1",
+            "null",
+            text + "\x00",
+        ]
+    )
+
+
+def line_ends(rng: Random, text: str) -> str:
+    return text.replace("\n", rng.choice(["\r\n", "\r", "\n\n", " \n", "\x85"]))
+
+
+TEXT_MUTATIONS: tuple[Callable[[Random, str], str], ...] = (
+    insert_letter, insert_letter, insert_letter, drop_letters, drop_letters, repeat_line, indent_line, long_line,
+    deep_text, anchors, tags, documents, line_ends,
+)  # fmt: skip

@@ -1,0 +1,177 @@
+"""The fuzz command itself: the same seed makes the same mutants, and nothing that goes wrong is overlooked."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from pipeline.errors import StageFailed
+from stages.base import StageError
+from tests.fuzz import campaign, disasters, mutate_model, mutate_recipe
+from tests.fuzz.mutate_bytes import MUTATIONS, damage
+from tests.fuzz.mutate_command import command_mutant
+from tests.fuzz.mutate_model import model_mutant
+from tests.fuzz.mutate_recipe import recipe_mutant
+from tests.fuzz.outcome import FAULTS, Outcome, message_class, message_faults
+from tests.fuzz.run_model import Bench, judged
+from tests.fuzz.table import failures, summary, table
+from tests.support import processes
+
+PLACE = re.compile(r"operator \d+")
+
+
+@pytest.mark.parametrize("make", [model_mutant, recipe_mutant, command_mutant])
+def test_the_same_numbers_make_the_same_mutant(make) -> None:
+    made = [make(1, index) for index in range(20)]
+    assert made == [make(1, index) for index in range(20)]
+    assert made != [make(2, index) for index in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("make", "mutations"),
+    [
+        (model_mutant, mutate_model.MUTATIONS),
+        (recipe_mutant, mutate_recipe.TREE_MUTATIONS + mutate_recipe.TEXT_MUTATIONS),
+    ],
+)
+def test_every_mutation_finds_something_to_change(make, mutations) -> None:
+    missing, index = {mutation.__name__ for mutation in mutations}, 0
+    while missing and index < 2000:
+        missing -= set(re.findall(r"\w+", make(1, index).made.partition(": ")[2]))
+        index += 1
+    assert not missing
+
+
+def test_every_damage_changes_the_file() -> None:
+    data = Random(1).randbytes(5000)
+    found = {name for name, changed in (damage(Random(seed), data) for seed in range(200)) if changed != data}
+    assert found == {mutation.__name__ for mutation in MUTATIONS}
+
+
+def test_what_ends_hangs_or_eats_a_worker_is_counted_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "BYTES", 1 << 30)
+    jobs = [campaign.Job("disasters", 1, index) for index in range(6) if index != disasters.HANG]
+    found = {job.index: outcome for job, outcome in campaign.run(jobs, tmp_path, 1)}
+    monkeypatch.setattr(campaign, "SECONDS", 3.0)  # for the hang alone: a slow machine takes longer to fill a GiB
+    hang, fine = (campaign.Job("disasters", 1, index) for index in (disasters.HANG, disasters.FINE))
+    found |= {job.index: outcome for job, outcome in campaign.run([hang, fine], tmp_path, 1)}
+    assert found[disasters.HANG].faults == ("hang",)
+    assert found[disasters.CRASH] == Outcome("ended", "the process ended with SIGABRT", ("crash",))
+    assert found[disasters.EAT].faults == ("too much memory",)
+    assert found[disasters.RAISE].faults == ("traceback",) and "on purpose" in found[disasters.RAISE].message
+    assert found[disasters.PRINT].faults == ("stray output",) and "on purpose" in found[disasters.PRINT].message
+    assert found[disasters.FINE] == Outcome("done")
+    assert not list(tmp_path.iterdir())
+
+
+def test_usage_counts_children(tmp_path: Path) -> None:
+    worker = campaign._Worker(tmp_path / "worker")
+    try:
+        assert processes.usage(worker.process.pid).pids == (worker.process.pid,)
+        assert processes.usage(worker.process.pid).bytes > 1 << 20
+    finally:
+        worker.end()
+    assert processes.usage(worker.process.pid).pids == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "fault"),
+    [
+        ("", "empty message"),
+        ("operator 3:\nTraceback (most recent call last):\n  x", "traceback"),
+        ("import: unexpected ValueError: operator 3", "unexpected"),
+        ("operator 3 cannot be converted by TVM's front end: -1", "somebody else's words"),
+        ("operator 3: list index out of range", "somebody else's words"),
+        ("operator 3 'a\x1b[31mb'", "raw control characters"),
+        ("operator 3 'a\u202eb'", "raw control characters"),
+        ("operator 3\n2\n3\n4\n5\n6", "more than five lines"),
+        (f"operator 3 {'x' * 1000}", "long line"),
+        ("something is wrong", "names no place"),
+    ],
+)
+def test_faults_of_messages(message: str, fault: str) -> None:
+    assert fault in FAULTS
+    assert fault in message_faults(message, PLACE)
+
+
+def test_a_good_message_has_no_fault() -> None:
+    assert message_faults("operator 3 (ADD) of 'größe', unexpected end\n2\n3\n4\n\tfive\n", PLACE) == ()
+
+
+def test_messages_are_of_one_class_whatever_they_name() -> None:
+    what = "is a corrupt or truncated TFLite file"
+    one = f"import: m12.tflite {what} (3104 bytes): operator 3 (ADD) reads t8/x, written later"
+    other = f"import: a.tflite {what} (12 bytes): operator 0 (CONV_2D) reads y, written later"
+    assert message_class(one) == message_class(other)
+    assert message_class("x.yaml:3:4: name: is 'a b'") == message_class("y.yaml:13:4: name: is 'c'")
+    assert message_class("nothing like it") != message_class(one)
+
+
+def test_what_a_run_leaves_is_found_and_cleared(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    recipe = {"schema": 1, "target": "host", "name": "x", "model": {"op": "relu", "shape": [3]}}
+    assert judged(bench, recipe, "import", PLACE) == Outcome("ran to import")
+    artifacts = bench.store / "artifacts"
+    assert not list(artifacts.iterdir())
+    (artifacts / "ab" / "abcd").mkdir(parents=True)
+    (bench.temporary / "left").write_text("")
+    assert bench.leftovers() == ("half artifact", "temporary files left")
+    assert bench.leftovers() == ()
+
+
+def test_a_refusal_and_its_message(tmp_path: Path) -> None:
+    recipe = {"schema": 1, "target": "host", "name": "x", "model": {"file": "/nonexistent.tflite"}}
+    outcome = judged(Bench(tmp_path), recipe, "import", PLACE)
+    assert (outcome.verdict, outcome.faults) == ("refused", ("names no place",)) and "nonexistent" in outcome.message
+
+
+@pytest.mark.parametrize(
+    ("message", "faults"),
+    [
+        ("3 of 40 output values differ from LiteRT 2.3.0 BUILTIN_REF\nthe first is layer 3", ("wrong output",)),
+        ("outputs equal LiteRT 2.3.0 BUILTIN_REF, but a layer does not\nlayer 3", ("wrong output",)),
+        ("operator 3 is refused by LiteRT", ()),
+    ],
+)
+def test_outputs_that_differ_are_no_refusal(
+    message: str, faults: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(*_: object, **__: object) -> None:
+        raise StageFailed("verify", StageError(message))
+
+    monkeypatch.setattr("tests.fuzz.run_model.run_recipe", run)
+    assert judged(Bench(tmp_path), {}, "", PLACE).faults == faults
+
+
+def test_a_warning_of_python_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(*_: object, **__: object) -> None:
+        warnings.warn("overflow encountered", RuntimeWarning, stacklevel=1)
+        raise StageFailed("import", StageError("operator 3 is refused"))
+
+    monkeypatch.setattr("tests.fuzz.run_model.run_recipe", run)
+    outcome = judged(Bench(tmp_path), {}, "", PLACE)
+    assert outcome.faults == ("Python warning",) and "overflow encountered" in outcome.message
+
+
+def test_the_table_counts_and_says_how_to_repeat() -> None:
+    tally = campaign.Tally()
+    tally.add(campaign.Job("models", 7, 0), Outcome("ran exact"))
+    tally.add(campaign.Job("models", 7, 1), Outcome("refused", "operator 1 is odd"))
+    tally.add(campaign.Job("models", 7, 2), Outcome("refused", "operator 2 is odd"))
+    tally.add(campaign.Job("models", 7, 3), Outcome("refused", "x", ("names no place",)))
+    tally.add(campaign.Job("models", 7, 4), Outcome("ran", "1 of 2 differ", ("wrong output",)))
+    text = table([summary("models", 7, tally)], messages=5)
+    assert text.splitlines()[:3] == [
+        "mutants of  seed  all  refused  ran exact  failed",
+        "    models     7    5        2          1       2",
+        "models, failed: 1 wrong output, 1 names no place",
+    ]
+    assert "      2  operator N is odd" in text
+    listed = failures(tally).splitlines()
+    assert listed[:2] == ["2 mutants failed", "wrong output: pytest tests/fuzz --fuzz-only models:4 --fuzz-seed 7"]

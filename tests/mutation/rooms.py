@@ -1,0 +1,80 @@
+"""The rooms of the project that are mutated, and which tests must notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mutation.c_changes import assembly_changes, c_changes
+from tests.mutation.change import Change
+from tests.mutation.python_changes import python_changes
+from tests.support.emitted import ROOT
+
+_CHANGES: dict[str, Callable[[str], list[Change]]] = {
+    ".py": python_changes, ".c": c_changes, ".h": c_changes, ".S": assembly_changes
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Room:
+    """A part of the project: its files as globs, paths of tests that concern them, and which of these (`pytest -k`)."""
+
+    name: str
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+    keyword: str = ""
+
+    def paths(self) -> list[Path]:
+        """Its files, relative to the project's root, sorted."""
+        return sorted(
+            path.relative_to(ROOT)
+            for pattern in self.files
+            for path in ROOT.glob(pattern)
+            if path.suffix in _CHANGES and path.name != "__init__.py"
+        )
+
+
+def changes(path: Path, text: str) -> list[Change]:
+    """Every change of a file of the project, which has this text."""
+    return _CHANGES[path.suffix](text)
+
+
+_CONFORMANCE = "tests/conformance/test_conformance.py"
+
+
+def _on(target: str) -> str:
+    """Of tests/conformance what runs on the target; all other tests."""
+    return f"not test_conformance or {target}-"
+
+
+def _family(name: str, target: str, *tests: str) -> Room:
+    """A folder of kernels and the target that tests/conformance runs them on first."""
+    return Room(f"kernels/{name}", (f"stages/kernels/{name}/*",), (_CONFORMANCE, *tests), _on(target))
+
+
+ROOMS = (
+    # The quickest first: most changes end there.
+    Room("quantize", ("stages/quantize/**/*.py",), ("tests/unit/quantize/test_rounding.py", "tests/unit/quantize")),
+    Room("layout", ("stages/layout/*.py",), ("tests/unit/layout",)),
+    Room("arena", ("stages/arena/*.py",), ("tests/unit/arena",)),
+    Room(
+        "store",
+        ("pipeline/store.py", "pipeline/digest.py"),
+        ("tests/unit/pipeline/test_store.py", "tests/unit/pipeline/test_digest.py"),
+    ),
+    Room("tensorize", ("stages/tensorize/*.py",), ("tests/unit/tensorize",)),
+    Room("reference", ("stages/reference/integer/*.py",), ("tests/unit/reference", "tests/unit/quantize")),
+    Room(
+        "kernels/tir",
+        ("stages/kernels/tir/*.py",),
+        ("tests/unit/kernels/test_tile_blocks.py", _CONFORMANCE),
+        _on("host"),
+    ),
+    _family("generic", "host", "tests/unit/kernels/test_generic_kernels.py"),
+    _family("rvp", "rv64-rvp", "tests/unit/kernels/test_rvp_packing.py"),
+    _family("arm_dsp", "cortex-m4", "tests/unit/kernels/arm_dsp"),
+    _family("mve", "cortex-m55", "tests/unit/kernels/test_mve_rounding.py"),
+    _family("neon", "aarch64"),
+    _family("neon_dotprod", "aarch64-dotprod"),
+)

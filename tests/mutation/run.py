@@ -1,0 +1,137 @@
+"""Makes changes in a copy of the project, runs tests there, and says which changes survived."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tests.mutation.change import Change
+from tests.mutation.rooms import Room, changes
+from tests.support import processes
+from tests.support.emitted import ROOT
+
+VERDICTS = ("killed", "timeout", "survived")
+_LEFT_OUT = (
+    ".git",
+    ".venv",
+    "build",
+    "store",
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".hypothesis",
+)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of one file of a room; `path` is relative to the project's root, `text` what the file has."""
+
+    room: Room
+    path: Path
+    text: str
+    change: Change
+
+    @property
+    def line(self) -> int:
+        """Where the change begins."""
+        return self.change.line(self.text)
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} {self.change.what}"
+
+    @property
+    def diff(self) -> str:
+        """Before and after."""
+        return self.change.diff(self.text)
+
+
+class Copy:
+    """A copy of the project that is changed. `seconds`: what a room's tests took of CPU time on unchanged code."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "project"
+        shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True)
+        self.seconds: dict[str, float] = {}
+
+    def check(self, room: Room) -> None:
+        """Runs the room's tests on unchanged code. Raises SystemExit when they fail."""
+        started = processes.usage(os.getpid()).seconds
+        verdict = self.test(room, 3600.0)
+        self.seconds[room.name] = processes.usage(os.getpid()).seconds - started
+        if verdict != "survived":
+            raise SystemExit(f"the tests of {room.name} do not pass on unchanged code: pytest {' '.join(room.tests)}")
+
+    def test(self, room: Room, seconds: float) -> str:
+        """What becomes of the code as it is now: one of VERDICTS, within `seconds` of CPU time."""
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *room.tests]
+        command += ["-k", room.keyword] if room.keyword else []
+        environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
+        child = subprocess.Popen(
+            command, cwd=self.root, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        try:
+            while child.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(timeout=1)
+                if child.poll() is None and processes.usage(child.pid).seconds > seconds:
+                    return "timeout"
+        finally:
+            processes.end(child.pid)
+            child.wait()
+        return "killed" if child.returncode else "survived"
+
+
+def chosen(rooms: Sequence[Room], count: int, seed: int, at: str = "") -> list[Mutant]:
+    """`count` mutants, as many of each room; with `at` (file, or file:line) all that are there."""
+    found = {
+        room.name: [
+            Mutant(room, path, text, change)
+            for path in room.paths()
+            for text in [(ROOT / path).read_text()]
+            for change in changes(path, text)
+        ]
+        for room in rooms
+    }
+    if at:
+        file, _, line = at.partition(":")
+        mutants = [mutant for room in rooms for mutant in found[room.name] if str(mutant.path) == file]
+        return [mutant for mutant in mutants if line in ("", str(mutant.line))]
+    share = -(-count // len(rooms))
+    picked = []
+    for room in rooms:
+        mutants = found[room.name]
+        picked += Random(f"{seed} {room.name}").sample(mutants, min(share, len(mutants)))
+    return picked
+
+
+def run_mutant(copy: Copy, mutant: Mutant) -> str:
+    """One of VERDICTS; the copy is as before."""
+    path = copy.root / mutant.path
+    try:
+        path.write_text(mutant.change.apply(mutant.text))
+        return copy.test(mutant.room, 4 * copy.seconds[mutant.room.name] + 60)
+    finally:
+        path.write_text(mutant.text)
+
+
+def report(done: Sequence[tuple[Mutant, str]]) -> str:
+    """A table by room, then each survivor with its lines."""
+    lines = ["", "| room | changes | killed | timeout | survived |", "| --- | ---: | ---: | ---: | ---: |"]
+    for name in dict.fromkeys(mutant.room.name for mutant, _ in done):
+        counts = Counter(verdict for mutant, verdict in done if mutant.room.name == name)
+        cells = [str(sum(counts.values())), *(str(counts[verdict]) for verdict in VERDICTS)]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    for mutant, verdict in done:
+        if verdict == "survived":
+            lines += ["", f"survived: {mutant}", mutant.diff]
+    return "\n".join(lines)

@@ -1,0 +1,159 @@
+"""What a user sees when a compiler or linker refuses, is killed or does not start."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from stages.base import StageError
+from stages.compile.toolchain import CommandFailed, Source, compile_sources, first_errors, link, run_command
+from stages.targets.load import load_target
+from stages.targets.runtime import runtime_for
+
+RISCV = load_target("rv64-scalar")
+MAIN = "int main(void) { return 0; }\n"
+
+# What ld printed, and the lines that matter.
+LINKER = [
+    (
+        "/usr/lib/ld: cannot find -lnope: No such file or directory\ncollect2: error: ld returned 1 exit status\n",
+        "/usr/lib/ld: cannot find -lnope: No such file or directory",
+    ),
+    (
+        ("/usr/lib/ld: a.o: in function `main':\na.c:(.text+0x8): undefined reference to `f'\n"
+        "collect2: error: ld returned 1 exit status\n"),
+        "a.c:(.text+0x8): undefined reference to `f'",
+    ),
+    (
+        ("/usr/lib/ld: warning: x.o: missing .note.GNU-stack section implies executable stack\n"
+        "/usr/lib/ld:link.ld:12: syntax error\ncollect2: error: ld returned 1 exit status\n"),
+        "/usr/lib/ld:link.ld:12: syntax error",
+    ),
+    (
+        ("a.o: in function `main':\n(.text+0x0): relocation truncated to fit: R_RISCV_HI20 against `x'\n"
+        "collect2: error: ld returned 1 exit status\n"),
+        "(.text+0x0): relocation truncated to fit: R_RISCV_HI20 against `x'",
+    ),
+    ("ld: some new complaint\ncollect2: error: ld returned 1 exit status\n", "ld: some new complaint"),
+    ("ld terminated with signal 9 [Killed]\n", "ld terminated with signal 9 [Killed]"),
+    ("", "it gave no reason"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("output", "shown"), LINKER)
+def test_the_line_that_matters(output: str, shown: str) -> None:
+    assert first_errors(output) == shown
+
+
+def test_long_lines_are_shortened_and_keep_both_ends() -> None:
+    line = f"{'/very/long' * 30}/kernel.c:12:3: error: {'x' * 400}"
+    assert len(first_errors(line)) == 200
+    assert "/kernel.c:12:3: error: xxx" in first_errors(line)
+
+
+def objects(folder: Path, text: str) -> list[Path]:
+    (folder / "main.c").write_text(text)
+    return compile_sources(
+        RISCV,
+        runtime_for(RISCV),
+        [*map(Source, runtime_for(RISCV).sources), Source(folder / "main.c")],
+        folder / "o",
+        flags=("-O0",),
+    )
+
+
+def test_real_linker(tmp_path: Path) -> None:
+    made = objects(tmp_path, "int missing(void);\nint main(void) { return missing(); }\n")
+    with pytest.raises(CommandFailed, match="undefined reference to `missing'") as caught:
+        link(RISCV, runtime_for(RISCV), made, tmp_path / "a.elf")
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "linking a.elf failed:" and len(lines) <= 5
+    assert "collect2" not in str(caught.value)
+
+
+def test_linker_script_with_a_mistake(tmp_path: Path) -> None:
+    runtime = runtime_for(RISCV)
+    broken = type(runtime)(**{**vars(runtime), "linker_script": runtime.linker_script + "\nSECTIONS { .x : { nonsense"})
+    with pytest.raises(CommandFailed, match=r"a\.ld:\d+: syntax error") as caught:
+        link(RISCV, broken, objects(tmp_path, MAIN), tmp_path / "a.elf")
+    assert len(str(caught.value).splitlines()) <= 5
+
+
+def program(folder: Path, text: str) -> str:
+    path = folder / "tool"
+    path.write_text(text)
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "#!/bin/sh\nkill -9 $$\n",
+            (
+                "compiling x failed: tool was ended by SIGKILL\n"
+                "something else killed it; the system does when memory runs out"
+            ),
+        ),
+        ("#!/bin/sh\nkill -SEGV $$\n", "compiling x failed: tool was ended by SIGSEGV"),
+        (
+            "#!/no/interpreter\n",
+            "compiling x failed: tool cannot be started: the interpreter in its first line, or its loader, is not there",  # noqa: E501
+        ),
+        ("\x7fELF garbage", "compiling x failed: tool cannot be started: it is no program for this machine"),
+        ("#!/bin/sh\nexit 3\n", "compiling x failed:\nit gave no reason"),
+        (
+            "#!/bin/sh\necho 'gcc: fatal error: Killed signal terminated program cc1' >&2\nexit 1\n",
+            (
+                "compiling x failed:\ngcc: fatal error: Killed signal terminated program cc1\n"
+                "something else killed it; the system does when memory runs out"
+            ),
+        ),
+    ],
+)
+def test_compiler_that_is_killed_or_cannot_be_started(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(StageError) as caught:
+        run_command([program(tmp_path, text)], "compiling x")
+    assert str(caught.value) == message
+
+
+def test_program_without_the_right_to_run(tmp_path: Path) -> None:
+    path = program(tmp_path, "#!/bin/sh\n")
+    Path(path).chmod(0o644)
+    with pytest.raises(StageError, match=r"^compiling x failed: tool cannot be started: Permission denied$"):
+        run_command([path], "compiling x")
+
+
+def limited(which: int, value: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(which, (value, resource.getrlimit(which)[1]))
+
+
+def test_limits_of_the_process(tmp_path: Path) -> None:
+    """`ulimit -f` and `ulimit -n`, which the compiler inherits."""
+    writes = program(tmp_path, "#!/bin/sh\nexec head -c 100000 /dev/zero > big\n")
+    before = {which: resource.getrlimit(which) for which in (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)}
+    try:
+        limited(resource.RLIMIT_FSIZE, 4096)()
+        with pytest.raises(
+            StageError, match=r"tool was ended by SIGXFSZ\na file reached the largest size .* ulimit -f"
+        ):
+            run_command([writes], "compiling x", cwd=tmp_path)
+        resource.setrlimit(resource.RLIMIT_FSIZE, before[resource.RLIMIT_FSIZE])
+        limited(resource.RLIMIT_NOFILE, len(list(Path("/proc/self/fd").iterdir())))()
+        with pytest.raises(StageError, match=r"tool cannot be started: too many files are open\nraise .* ulimit -n"):
+            run_command([writes], "compiling x", cwd=tmp_path)
+    finally:
+        for which, value in before.items():
+            resource.setrlimit(which, value)
+
+
+def test_environment_that_would_make_gcc_read_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "headers").mkdir()
+    (tmp_path / "headers/probe.h").write_text("")
+    monkeypatch.setenv("CPATH", str(tmp_path / "headers"))
+    with pytest.raises(StageError, match=r"fatal error: probe\.h: No such file"):
+        objects(tmp_path, '#include "probe.h"\n')

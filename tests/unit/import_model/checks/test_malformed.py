@@ -1,0 +1,337 @@
+"""Each class of malformed model with the message that it gets: operator, tensor, value; one to five lines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.import_model.build import build_module
+from stages.models.tflite_reader import read
+from tests.support.malformed import (
+    Alteration,
+    altered,
+    binary,
+    chain,
+    computed,
+    constant,
+    conv,
+    dense,
+    depthwise,
+    dequantized,
+    ends,
+    indexed,
+    indices,
+    joined,
+    no_options,
+    option,
+    other_options,
+    pool,
+    sparse,
+    tensor,
+    unary,
+)
+
+BIG = 2**30
+NAN, INFINITE = float("nan"), float("inf")
+
+
+def told(data: bytes) -> str:
+    """What the user is told of the file."""
+    with pytest.raises(StageError) as caught:
+        build_module(data, read(data))
+    message = str(caught.value)
+    assert 1 <= len(message.splitlines()) <= 5
+    assert "TVM" not in message and "Traceback" not in message
+    return message
+
+
+def strided(**fields: int) -> bytes:
+    shape = (1, 4, 4) if fields else (1, 4, 4, 4)
+    return indexed("STRIDED_SLICE", shape, ([0] * 4, [4] * 4, [1] * 4), "StridedSliceOptions", fields)
+
+
+COUNTS: list[tuple[bytes, Alteration, str]] = [
+    (conv(), indices("inputs", []), "operator 0 (CONV_2D) has 0 inputs; it takes 3\n  nothing -> 'y'"),
+    (conv(), indices("inputs", [0]), "operator 0 (CONV_2D) has 1 inputs; it takes 3\n  'x' -> 'y'"),
+    (conv(), indices("inputs", [0, 1, -1]), "has 2 inputs; it takes 3"),
+    (conv(), indices("inputs", [-1, 1, 2]), "lacks its input 0"),
+    (depthwise(), indices("inputs", [0]), "(DEPTHWISE_CONV_2D) has 1 inputs; it takes 2 to 3"),
+    (dense(), indices("inputs", [0]), "(FULLY_CONNECTED) has 1 inputs; it takes 2 to 3"),
+    (dense(), indices("inputs", [0, 1, 2, 2]), "has 4 inputs; it takes 2 to 3"),
+    (conv(), indices("outputs", []), "nothing computes the output tensor 3 'y'"),
+    (binary("ADD", "AddOptions"), indices("inputs", [0, 1, 0]), "(ADD) has 3 inputs; it takes 2"),
+    (unary("TANH"), indices("inputs", [0, 0]), "(TANH) has 2 inputs; it takes 1"),
+    (pool(), indices("inputs", []), "(AVERAGE_POOL_2D) has 0 inputs; it takes 1"),
+    (joined(), indices("inputs", []), "(CONCATENATION) has 0 inputs; it takes 1 or more"),
+    (strided(), indices("inputs", [0, 1, 2]), "(STRIDED_SLICE) has 3 inputs; it takes 4"),
+]
+OPTIONS: list[tuple[bytes, Alteration, str]] = [
+    (conv(), no_options, "operator 0 (CONV_2D) has no options; it needs Conv2DOptions"),
+    (conv(), other_options("Pool2DOptions"), "has Pool2DOptions as its options, where Conv2DOptions belong"),
+    (pool(), other_options("Conv2DOptions"), "has Conv2DOptions as its options, where Pool2DOptions belong"),
+    (binary("ADD", "AddOptions"), other_options("MulOptions"), "has MulOptions as its options, where AddOptions"),
+    (binary("ADD", "AddOptions"), option("fusedActivationFunction", 77), "has the fused activation 77, which is none"),
+    (binary("ADD", "AddOptions"), option("fusedActivationFunction", -1), "has the fused activation -1, which is none"),
+    (conv(), option("fusedActivationFunction", 4), "has the fused activation TANH"),
+    (joined(), option("fusedActivationFunction", 1), "(CONCATENATION) has the fused activation RELU"),
+    (conv(), option("padding", 2), "has the padding 2; known are 0 (SAME) and 1 (VALID)"),
+    (unary("LEAKY_RELU", "LeakyReluOptions"), option("alpha", INFINITE), "has alpha inf; it must be a finite number"),
+    (unary("LEAKY_RELU", "LeakyReluOptions"), option("alpha", NAN), "has alpha nan; it must be a finite number"),
+    (unary("SOFTMAX", "SoftmaxOptions"), option("beta", -INFINITE), "has beta -inf; it must be a finite number"),
+    (
+        indexed("SQUEEZE", (4, 4, 4), (), "SqueezeOptions"),
+        option("squeezeDims", [0] * 9),
+        "has 9 numbers in squeeze_dims; 8 are the most",
+    ),
+    (dense(), option("weightsFormat", 1), "has its weights 'w' in the shuffled format 1"),
+]
+WINDOWS: list[tuple[bytes, Alteration, str]] = [
+    (pool(), option("filterHeight", BIG), f"has a window of {BIG}x2; 65536 is the most that LiteRT takes"),
+    (pool(), option("filterWidth", 0), "has a window of 2x0; both must be at least 1"),
+    (pool(), option("strideH", -2), "has a stride of -2x2; both must be at least 1"),
+    (
+        pool(),
+        option("strideH", 2**31 - 1),
+        "has a window of 2, a stride of 2147483647 and a dilation of 1: beyond 32 bits",
+    ),
+    (conv(), option("strideW", BIG), f"has a stride of 1x{BIG}; 32767 is the most"),
+    (conv(), option("dilationHFactor", BIG), f"has a dilation of {BIG}x1; 32767 is the most"),
+    (conv(), option("strideW", 0), "has a stride of 1x0; both must be at least 1"),
+    (conv(), option("strideW", 2), "gives int8[1, 6, 3, 8], but the file declares int8[1, 6, 6, 8] in 'y'"),
+    (conv(), tensor("x", shape=(1, 2, 6, 4)), "gives int8[1, 2, 6, 8], but the file declares int8[1, 6, 6, 8] in 'y'"),
+    (conv(), tensor("x", shape=(6, 6, 4)), "has the input 'x' [6, 6, 4]; it must have 4 axes"),
+    (conv(), tensor("x", shape=(1, 6, 6, 5)), "has 5 channels in 'x', no multiple of 4 in 'w' [8, 3, 3, 4]"),
+    (conv(), constant("b", [0] * 9), "has the bias 'b' [9] for 8 outputs"),
+    (conv(), constant("w", np.ones((8, 9, 4)), "int8"), "has weights 'w' [8, 9, 4]; they must have 4 axes"),
+    (
+        depthwise(),
+        option("depthMultiplier", 3),
+        "has 4 channels in 'x' and a depth multiplier of 3, but 4 filters in 'w'",
+    ),
+    (depthwise(), option("padding", 1), "gives int8[1, 4, 4, 4], but the file declares int8[1, 6, 6, 4] in 'y'"),
+    (dense(), tensor("x", shape=(1, 13)), "cannot cut the input 'x' [1, 13] into rows of 12, as 'w' [5, 12] asks for"),
+    (dense(), constant("b", [0] * 4), "has the bias 'b' [4] for 5 outputs"),
+    (dense(), tensor("y", shape=(5, 2)), "gives int8[2, 5], but the file declares int8[5, 2] in 'y'"),
+]
+SHAPES: list[tuple[bytes, Alteration, str]] = [
+    (binary("ADD", "AddOptions"), tensor("z", shape=(2,)), "cannot broadcast 'x' [1, 4, 4, 3] and 'z' [2]"),
+    (
+        binary("MUL", "MulOptions"),
+        tensor("y", shape=(4, 4, 3)),
+        "gives int8[1, 4, 4, 3], but the file declares int8[4, 4, 3]",
+    ),
+    (
+        unary("TANH"),
+        tensor("y", shape=(1, 4, 4, 4)),
+        "gives float32[1, 4, 4, 3], but the file declares float32[1, 4, 4, 4]",
+    ),
+    (
+        indexed("MEAN", (1, 4), ([1, 2],), "ReducerOptions"),
+        constant("n0", [1, 7]),
+        "has the axis 7, where the input is [1, 4, 4, 4]",
+    ),
+    (
+        indexed("MEAN", (1, 4), ([1, 2],), "ReducerOptions"),
+        constant("n0", [1, -3]),
+        "has the axes [1, -3]: one of them twice",
+    ),
+    (
+        indexed("MEAN", (1, 4), ([1, 2],), "ReducerOptions"),
+        computed("n0"),
+        "takes the axes from 'n0', a computed tensor",
+    ),
+    (
+        indexed("MEAN", (1, 4), ([1, 2],), "ReducerOptions"),
+        tensor("n0", type="FLOAT32"),
+        "takes the axes from 'n0', which is float32 and not int32 or int64",
+    ),
+    (
+        indexed("TRANSPOSE", (1, 4, 4, 4), ([0, 2, 1, 3],)),
+        constant("n0", [0, 1, 1, 3]),
+        "has the axes [0, 1, 1, 3]: one of them twice",
+    ),
+    (
+        indexed("TRANSPOSE", (1, 4, 4, 4), ([0, 2, 1, 3],)),
+        constant("n0", [0, 1, 2]),
+        "has the order of the axes [0, 1, 2]: 3 numbers where 4 are needed",
+    ),
+    (
+        indexed("RESHAPE", (4, 16), ([4, 16],)),
+        constant("n0", [4, 17]),
+        "cannot give 'x' [1, 4, 4, 4], 64 elements, the shape [4, 17]",
+    ),
+    (indexed("RESHAPE", (4, 16), ([4, 16],)), constant("n0", [-1, -1]), "has the shape [-1, -1]; one size may be -1"),
+    (
+        indexed("RESHAPE", (4, 16), ([4, 16],)),
+        constant("n0", [2, 32]),
+        "gives float32[2, 32], but the file declares float32[4, 16] in 'y'",
+    ),
+    (
+        indexed("SQUEEZE", (4, 4, 4), (), "SqueezeOptions"),
+        option("squeezeDims", [1]),
+        "takes away axis 1 of 'x' [1, 4, 4, 4], whose size is not 1",
+    ),
+    (
+        indexed("EXPAND_DIMS", (1, 1, 4, 4, 4), (0,)),
+        constant("n0", 9),
+        "has the axis 9, where the input is [1, 4, 4, 4]",
+    ),
+    (
+        indexed("PAD", (1, 4, 4, 4), ([[0, 0]] * 4,)),
+        constant("n0", [[0, 0]] * 3),
+        "has padding of shape [3, 2], where 'x' has 4 axes",
+    ),
+    (
+        indexed("PAD", (1, 4, 4, 4), ([[0, 0]] * 4,)),
+        constant("n0", [[0, 0], [-1, 0], [0, 0], [0, 0]]),
+        "pads axis 1 of 'x' by -1 and 0",
+    ),
+    (
+        indexed("SLICE", (1, 2, 4, 4), ([0] * 4, [1, 2, 4, 4])),
+        constant("n0", [0, 3, 0, 0]),
+        "takes 2 from 3 on along axis 1 of 'x' [1, 4, 4, 4]",
+    ),
+    (
+        indexed("SLICE", (1, 2, 4, 4), ([0] * 4, [1, 2, 4, 4])),
+        constant("n1", [1, BIG, 4, 4]),
+        f"takes {BIG} from 0 on along axis 1",
+    ),
+    (strided(), constant("n2", [1, 1, -1, 1]), "has the stride -1 along axis 2; strides must be positive"),
+    (strided(), constant("n0", [0, 4, 0, 0]), "takes nothing from 4 to 4 along axis 1"),
+    (strided(shrinkAxisMask=2), constant("n0", [0, 4, 0, 0]), "takes element 4 along axis 1 of 'x' [1, 4, 4, 4]"),
+    (strided(), option("ellipsisMask", 1), "has an ellipsis or a new axis in its masks"),
+    (
+        indexed("SPLIT", (1, 4, 4, 4), (3,), "SplitOptions", {"numSplits": 1}),
+        option("numSplits", -1),
+        "has 1 outputs, but is to cut into -1",
+    ),
+    (
+        indexed("SPLIT", (1, 4, 4, 4), (3,), "SplitOptions", {"numSplits": 1}),
+        constant("n0", 4),
+        "has the axis 4, where the input is [1, 4, 4, 4]",
+    ),
+    (
+        indexed("SPLIT_V", (1, 4, 4, 4), ([4], 3), "SplitVOptions", {"numSplits": 1}),
+        option("numSplits", 2),
+        "has 1 outputs, but is to cut into 2",
+    ),
+    (
+        indexed("SPLIT_V", (1, 4, 4, 4), ([4], 3), "SplitVOptions", {"numSplits": 1}),
+        constant("n0", [5]),
+        "cannot cut axis 3 of 'x' [1, 4, 4, 4] into [5]",
+    ),
+    (joined(), option("axis", 1), "cannot join 'x' [1, 4, 3] and 'z' [1, 4, 2] along axis 1"),
+    (joined(), option("axis", BIG), f"has the axis {BIG}, where the input is [1, 4, 3]"),
+    (
+        indexed("SPACE_TO_DEPTH", (1, 2, 2, 16), (), "SpaceToDepthOptions", {"blockSize": 2}),
+        option("blockSize", 3),
+        "has blocks of 3x3 in an image of 4x4",
+    ),
+    (
+        indexed("SPACE_TO_DEPTH", (1, 2, 2, 16), (), "SpaceToDepthOptions", {"blockSize": 2}),
+        option("blockSize", 0),
+        "has blocks of 0x0",
+    ),
+    (
+        indexed("DEPTH_TO_SPACE", (1, 8, 8, 1), (), "DepthToSpaceOptions", {"blockSize": 2}),
+        option("blockSize", BIG),
+        f"has blocks of {BIG}x{BIG} from 4 channels",
+    ),
+    (
+        indexed("RESIZE_BILINEAR", (1, 8, 8, 4), ([8, 8],), "ResizeBilinearOptions"),
+        constant("n0", [0, 8]),
+        "resizes 'x' to 0x8; sizes are from 1 to 65536",
+    ),
+    (
+        indexed("RESIZE_BILINEAR", (1, 8, 8, 4), ([8, 8],), "ResizeBilinearOptions", {"alignCorners": True}),
+        option("halfPixelCenters", True),
+        "has both align_corners and half_pixel_centers",
+    ),
+    (unary("RELU"), tensor("x", shape=(1,) * 9), "has 9 axes in 'x'; 8 are the most"),
+    (unary("RELU"), tensor("x", shape=(1, 0, 4)), "has the dynamic shape [1, 0, 4] in 'x'"),
+    (conv(), tensor("w", shape=(0, 3, 3, 4), type="INT4"), "has the shape [0, 3, 3, 4] in 'w', a constant without"),
+    (conv(), tensor("w", shape=(4, 3, 3, 0), type="INT4"), "has the shape [4, 3, 3, 0] in 'w', a constant without"),
+    (unary("RELU"), tensor("x", shape=(BIG, BIG, BIG, 4)), "2 GB or more"),
+]
+TYPES: list[tuple[bytes, Alteration, str]] = [
+    (
+        unary("TANH"),
+        tensor("x", type="INT16"),
+        "has the type int16 in 'x'; known are int8, uint8, float32\n  'x' -> 'y'\n16-bit activations are not supported",
+    ),
+    (unary("EXP"), tensor("x", type="FLOAT16"), "has the type float16 in 'x'; known are float32"),
+    (binary("ADD", "AddOptions"), tensor("z", type="UINT8"), "mixes int8 in 'x' and uint8 in 'z'"),
+    (unary("RELU"), tensor("y", type="INT8"), "mixes float32 in 'x' and int8 in 'y'"),
+    (
+        conv(),
+        tensor("w", type="INT4"),
+        "has 4-bit weights in 'w'\n  'x', 'w', 'b' -> 'y'\nExport the model with int8 weights",
+    ),
+    (conv(), tensor("w", type="UINT8"), "has int8 data and uint8 weights in 'w'"),
+    (conv(), tensor("b", type="FLOAT32"), "has a bias of float32 in 'b'; with int8 data it is int32"),
+    (conv(), computed("w"), "has weights 'w' that are computed; they must be a constant"),
+    (conv(), computed("b"), "has a bias 'b' that is computed; it must be a constant"),
+    (conv(), sparse("w"), "reads 'w', a sparse tensor: not supported"),
+    (dequantized(), tensor("x", type="INT16", quantization=None), "tensor 0 'x' is int16 but has no quantization"),
+    (dequantized(), tensor("y", type="INT8"), "makes int8 in 'y' of int8 in 'x'"),
+    (dequantized(), tensor("x", type="FLOAT16"), "reads float16 in 'x', which is computed"),
+    (unary("RELU"), tensor("x", isVariable=True), "keeps 'x', a variable tensor, from one inference to the next"),
+]
+QUANTIZATION: list[tuple[bytes, Alteration, str]] = [
+    (unary("TANH", dtype="int8"), tensor("x", scale=[NAN]), "tensor 0 (x) has the scale nan"),
+    (unary("TANH", dtype="int8"), tensor("x", scale=[INFINITE]), "tensor 0 (x) has the scale inf"),
+    (unary("TANH", dtype="int8"), tensor("x", scale=[-1.0]), "tensor 0 (x) has the scale -1"),
+    (unary("TANH", dtype="int8"), tensor("x", scale=[0.0]), "tensor 0 'x' is int8 but has a scale of 0"),
+    (unary("TANH", dtype="int8"), tensor("x", zeroPoint=[1, 2]), "tensor 0 (x) has 1 scales and 2 zero points"),
+    (
+        conv(),
+        tensor("w", scale=[3e38]),
+        "has scales that no 32 bits hold: 0.5 x 3e+38 / 0.5 (input x weights / output) is 3e+38",
+    ),
+    (conv(), tensor("w", zeroPoint=[300]), "has the zero point 300 in 'w', outside of int8"),
+    (conv(), tensor("b", zeroPoint=[5]), "has the zero point 5 in 'b'; it must be 0"),
+    (conv(), tensor("b", zeroPoint=[2**40]), f"has the zero point {2**40} in 'b', outside of int32"),
+    (conv(), tensor("b", quantization=None), "has a bias 'b' without a scale"),
+    (conv(), tensor("w", scale=[0.1] * 3, axis=1), "has weights 'w' with scales along axis 1; it takes them along 0"),
+    (conv(), tensor("x", scale=[0.1] * 4, axis=3), "has 4 scales in 'x'; it takes one for the whole tensor"),
+    (
+        binary("ADD", "AddOptions"),
+        tensor("z", scale=[0.1] * 3, axis=0),
+        "has 3 scales in 'z'; it takes one for the whole tensor",
+    ),
+    (
+        pool(),
+        tensor("y", scale=[0.75]),
+        "but 'x' has scale 0.5 and zero point 3 and 'y' has scale 0.75 and zero point 0",
+    ),
+    (joined(), tensor("z", quantization=None), "tensor 1 'z' is int8 but has no quantization"),
+]
+GRAPHS: list[tuple[bytes, Alteration, str]] = [
+    (chain(), ends("inputs", [0, 0]), "the graph lists its input tensor 0 'x' twice"),
+    (chain(), ends("inputs", []), "operator 0 (TANH) reads tensor 0 'x', which nothing writes"),
+    (chain(), ends("outputs", []), "the graph has no outputs"),
+    (chain(), indices("inputs", [2]), "operator 0 (TANH) reads tensor 2 'y', which operator 1 (NEG) writes later"),
+    (chain(), indices("outputs", [2], 0), "reads tensor 1 'a', which nothing writes"),
+    (chain(), indices("outputs", [1], 1), "operator 1 (NEG) overwrites tensor 1 'a', a result of operator 0 (TANH)"),
+    (chain(), indices("outputs", [0], 1), "operator 1 (NEG) overwrites tensor 0 'x', an input of the graph"),
+    (chain(), indices("inputs", [77]), "tensor 77 of 3 among the inputs of operator 0 (TANH)"),
+    (chain(), indices("inputs", [-2]), "tensor -2 of 3 among the inputs of operator 0 (TANH)"),
+    (conv(), indices("outputs", [1]), "operator 0 (CONV_2D) overwrites tensor 1 'w', a constant"),
+    (chain(), lambda model, graph: graph.operators.clear(), "nothing computes the output tensor 2 'y'"),
+]
+
+ALL = COUNTS + OPTIONS + WINDOWS + SHAPES + TYPES + QUANTIZATION + GRAPHS
+
+
+@pytest.mark.parametrize(
+    ("data", "alteration", "message"), ALL, ids=[f"{n}: {case[2][:60]}" for n, case in enumerate(ALL)]
+)
+def test_message(data: bytes, alteration: Alteration, message: str) -> None:
+    assert message in told(altered(data, alteration))
+
+
+def test_the_models_that_are_altered_are_sound() -> None:
+    for data in {case[0] for case in ALL}:
+        build_module(data, read(data))
+        build_module(altered(data), read(altered(data)))

@@ -1,0 +1,351 @@
+"""Files that leave things out, say them wrongly or hold several graphs: what is imported, and that LiteRT agrees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.import_model.build import build_module
+from stages.import_model.normalize import Normalized, normalized
+from stages.import_model.normalize.graph import one_graph
+from stages.models.builder import ModelBuilder
+from stages.models.graphs import UnknownSignature
+from stages.reference import Reference, RunError, random_inputs
+from tests.support.edited_models import composite, edited, tensor_named, together
+from tests.support.relax_run import run_relax
+
+
+def layers(scale: float = 0.1, channels: int = 4) -> bytes:
+    """A convolution with a scale per channel, and pooling behind it."""
+    b = ModelBuilder()
+    x = b.input("x", (1, 6, 6, 2), "int8", 0.05, -3)
+    kernel = np.arange(channels * 18, dtype=np.int8).reshape(channels, 3, 3, 2)
+    y = b.conv2d(x, kernel, weight_scale=[scale + 0.01 * c for c in range(channels)], out=(0.3, 7), name="conv")
+    b.output(b.max_pool2d(y, (2, 2), name="pool"))
+    return b.build()
+
+
+def function_of(op: str) -> bytes:
+    """One float operator."""
+    b = ModelBuilder()
+    x = b.input(f"{op}_in", (1, 8), "float32")
+    b.output(getattr(b, op)(x, name=f"{op}_out"))
+    return b.build()
+
+
+def outcome(found: Normalized) -> list[np.ndarray[Any, Any]]:
+    """What LiteRT computes of it, after a check that the imported module gives the same."""
+    inputs = random_inputs(found.info, 5)
+    expected = Reference(found.data).run(inputs)
+    for ours, theirs in zip(run_relax(build_module(found.data, found.info), inputs), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1)
+    return expected
+
+
+def test_a_file_that_says_everything_is_left_as_it_is() -> None:
+    data = layers()
+    found = normalized(data, "net")
+    assert found.data is data
+    assert (found.signature, found.notes) == ("", ())
+
+
+# ---- scales on an axis that the tensor does not have -----------------------------------------------------------
+
+
+def test_scales_of_a_bias_on_axis_3_are_on_its_only_axis() -> None:
+    def misplace(model: Any, schema: Any) -> None:
+        tensor_named(model, "conv/bias").quantization.quantizedDimension = 3
+
+    data = edited(layers(), misplace)
+    with pytest.raises(RunError, match="quantized_dimension"):
+        Reference(data)
+    found = normalized(data, "net")
+    assert found.info.tensors[2].axis == 0
+    assert not any(tensor.misplaced for tensor in found.info.tensors)
+    said = "quantized_dimension is an axis that the tensor does not have; it is taken as 0, and LiteRT"
+    assert found.notes == (f"tensor 2 'conv/bias': {said} is given the file so changed",)
+    np.testing.assert_array_equal(outcome(found)[0], outcome(normalized(layers(), "net"))[0])
+
+
+@pytest.mark.parametrize("axis", [4, 99, -1])
+def test_one_scale_has_no_axis_whatever_the_file_says(axis: int) -> None:
+    def misplace(model: Any, schema: Any) -> None:
+        for tensor in model.subgraphs[0].tensors:
+            if len(tensor.quantization.scale) == 1:
+                tensor.quantization.quantizedDimension = axis
+
+    data = edited(layers(), misplace)
+    with pytest.raises(RunError):
+        Reference(data)
+    found = normalized(data, "net")
+    assert found.notes[0].startswith("3 tensors (0 'x', 3 'conv', 4 'pool'): quantized_dimension is an axis")
+    np.testing.assert_array_equal(outcome(found)[0], Reference(layers()).run(random_inputs(found.info, 5))[0])
+
+
+def test_an_axis_that_exists_is_kept_for_one_scale_and_for_many() -> None:
+    def choose(model: Any, schema: Any) -> None:
+        tensor_named(model, "conv").quantization.quantizedDimension = 3
+
+    data = edited(layers(), choose)
+    assert normalized(data, "net").data is data
+
+
+def test_scales_that_fit_no_axis_of_the_weights_are_refused() -> None:
+    def misplace(model: Any, schema: Any) -> None:
+        tensor_named(model, "conv/weights").quantization.quantizedDimension = 4
+
+    with pytest.raises(StageError, match=r"tensor 1 \(conv/weights\) has 4 scales on axis 4 of \[4, 3, 3, 2\]"):
+        normalized(edited(layers(), misplace), "net")
+
+
+# ---- shapes that the file leaves out ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [None, [], [-1, 6, 6, 4], [1, 1, 1, 4]])
+def test_shapes_between_operators_are_inferred(shape: list[int] | None) -> None:
+    def leave_out(model: Any, schema: Any) -> None:
+        for name in ("conv", "pool"):
+            tensor = tensor_named(model, name)
+            tensor.shape = None if shape is None else np.asarray(shape, np.int32)
+            if shape:  # an exporter that does not know a size writes 1 for it, and -1 here
+                tensor.shapeSignature = np.asarray([1, -1, -1, 4], np.int32)
+
+    found = normalized(edited(layers(), leave_out), "net")
+    assert [found.info.tensors[index].shape for index in (3, 4)] == [(1, 6, 6, 4), (1, 3, 3, 4)]
+    assert not any(tensor.dynamic for tensor in found.info.tensors)
+    assert found.notes == ("2 tensors (3 'conv', 4 'pool'): the file leaves the shape out; LiteRT infers it",)
+    np.testing.assert_array_equal(outcome(found)[0], Reference(layers()).run(random_inputs(found.info, 5))[0])
+
+
+def test_a_name_that_is_not_utf_8_hides_no_other_shape() -> None:
+    """LiteRT tells nothing of such a tensor; here it is the one before the shape that is looked for."""
+
+    def change(model: Any, schema: Any) -> None:
+        tensor_named(model, "pool").shape = None
+        tensor_named(model, "conv").name = b"caf\xe9"
+
+    found = normalized(edited(layers(), change), "net")
+    assert [found.info.tensors[index].shape for index in (3, 4)] == [(1, 6, 6, 4), (1, 3, 3, 4)]
+
+
+def test_an_unknown_batch_that_the_file_gives_as_1_is_no_change() -> None:
+    def unknown_batch(model: Any, schema: Any) -> None:
+        for tensor in model.subgraphs[0].tensors:
+            if tensor.name in (b"x", b"conv", b"pool"):
+                tensor.shapeSignature = np.asarray([-1, *tensor.shape[1:]], np.int32)
+
+    data = edited(layers(), unknown_batch)
+    found = normalized(data, "net")
+    assert found.data is data
+    assert found.notes == ()
+
+
+def test_an_axis_is_mended_before_litert_infers_shapes() -> None:
+    def both(model: Any, schema: Any) -> None:
+        tensor_named(model, "conv/bias").quantization.quantizedDimension = 3
+        tensor_named(model, "conv").shape = None
+
+    found = normalized(edited(layers(), both), "net")
+    assert len(found.notes) == 2
+    outcome(found)
+
+
+def test_shapes_that_litert_cannot_infer_are_refused_with_its_reason() -> None:
+    def contradict(model: Any, schema: Any) -> None:
+        tensor_named(model, "x").shape = np.asarray([1, 6, 6, 3], np.int32)
+        tensor_named(model, "conv").shape = None
+
+    with pytest.raises(
+        RunError, match=r"operator 0 \(CONV_2D\) is refused by LiteRT: input_channel % filter_input_channel"
+    ):
+        normalized(edited(layers(), contradict), "net")
+
+
+def test_shapes_are_not_inferred_where_an_operator_is_unsupported() -> None:
+    """It is to be named; LiteRT would say something of its own."""
+    b = ModelBuilder()
+    y = b.tensor("y", (1, 8), "float32")
+    b.operator("CUSTOM", [b.input("x", (1, 8), "float32")], [y])
+    b.output(y)
+
+    def leave_out(model: Any, schema: Any) -> None:
+        tensor_named(model, "y").shape = None
+
+    assert normalized(edited(b.build(), leave_out), "net").info.tensors[0].shape == ()
+
+
+def test_an_empty_list_of_sizes_makes_a_scalar() -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 1), "float32")
+    y = b.tensor("y", (), "float32")
+    b.operator("RESHAPE", [x, b.constant("sizes", np.array([7], np.int32))], [y], "ReshapeOptions")
+    b.output(y)
+
+    def empty(model: Any, schema: Any) -> None:
+        sizes = tensor_named(model, "sizes")
+        sizes.shape, sizes.buffer = np.zeros(1, np.int32), 0
+
+    found = normalized(edited(b.build(), empty), "net")
+    assert found.info.tensors[2].values().shape == (0,)
+    assert outcome(found)[0].shape == ()
+
+
+# ---- several graphs --------------------------------------------------------------------------------------------
+
+
+def two_signatures() -> bytes:
+    return together(function_of("tanh"), function_of("relu"), signatures={"squash": 0, "clip": 1})
+
+
+@pytest.mark.parametrize(("signature", "op"), [("squash", "TANH"), ("clip", "RELU")])
+def test_the_graph_of_the_signature_is_imported(signature: str, op: str) -> None:
+    found = normalized(two_signatures(), "net", signature)
+    assert ([operator.op for operator in found.info.operators], found.signature) == ([op], signature)
+    assert found.notes == ()
+    x = random_inputs(found.info, 5)[0]
+    np.testing.assert_allclose(outcome(found)[0], np.tanh(x) if op == "TANH" else np.maximum(x, 0), rtol=1e-5)
+
+
+def test_the_first_signature_is_the_default_and_said() -> None:
+    found = normalized(two_signatures(), "net")
+    assert (found.signature, found.info.operators[0].op) == ("squash", "TANH")
+    said = "the file has 2 signatures ('squash', 'clip'): the first is imported"
+    assert found.notes == (f"{said}; choose with model: {{file: ..., signature: NAME}}",)
+    turned = together(function_of("tanh"), function_of("relu"), signatures={"clip": 1, "squash": 0})
+    assert normalized(turned, "net").info.operators[0].op == "RELU"
+
+
+def test_a_signature_that_is_not_there_gets_its_names() -> None:
+    with pytest.raises(UnknownSignature, match=r"net has no signature 'clop'; did you mean 'clip'\?\n.*squash, clip"):
+        normalized(two_signatures(), "net", "clop")
+    with pytest.raises(UnknownSignature, match="net has no signatures, so none is called 'clip'"):
+        normalized(layers(), "net", "clip")
+
+
+def test_of_graphs_without_a_signature_the_first_is_imported_and_said() -> None:
+    data = together(function_of("tanh"), function_of("relu"))
+    found = normalized(data, "net")
+    assert found.data is data
+    assert found.notes == ("the file has 2 subgraphs and no signature: the first is imported",)
+    outcome(found)
+
+
+def test_a_signature_of_a_graph_that_is_not_there_is_corrupt() -> None:
+    data = together(function_of("tanh"), signatures={"serve": 3})
+    with pytest.raises(StageError, match="signature serve refers to subgraph 3 of 1"):
+        normalized(data, "net")
+
+
+def scaled_tanh() -> bytes:
+    """tanh(x), then a composite of it that `with_composite` puts there, then a clip."""
+    b = ModelBuilder()
+    x = b.input("x", (1, 8), "float32")
+    inner = b.relu(b.tanh(x, name="first"), name="inner")
+    b.output(b.relu6(inner, name="last"), inner)
+    return b.build()
+
+
+def square_and_add() -> bytes:
+    """What the composite stands for: a * a + 1, of two operators."""
+    b = ModelBuilder()
+    a = b.input("a", (1, 8), "float32")
+    squared = b.mul(a, a, name="squared")
+    b.output(b.add(squared, b.constant("one", np.ones(1, np.float32)), name="sum"))
+    return b.build()
+
+
+def with_composite(*graphs: bytes, subgraph: int = 1, operator: int = 1) -> bytes:
+    def change(model: Any, schema: Any) -> None:
+        composite("test.square", subgraph)(model.subgraphs[0].operators[operator], model, schema)
+
+    return edited(together(scaled_tanh(), *graphs), change)
+
+
+def test_a_composite_is_the_operators_it_stands_for() -> None:
+    found = normalized(with_composite(square_and_add()), "net")
+    assert [operator.op for operator in found.info.operators] == ["TANH", "MUL", "ADD", "RELU6"]
+    assert found.notes == ("composites are imported as the operators that they stand for: 1 x 'test.square'",)
+    x = random_inputs(found.info, 5)[0]
+    last, inner = outcome(found)
+    np.testing.assert_allclose(inner, np.tanh(x) ** 2 + 1, rtol=1e-5)
+    np.testing.assert_allclose(last, np.tanh(x) ** 2 + 1, rtol=1e-5)
+    # Tensors of the file keep their numbers and names.
+    assert [found.info.tensors[index].name for index in found.info.outputs] == ["last", "inner"]
+
+
+def test_a_composite_that_hands_on_a_constant() -> None:
+    def hand_on(model: Any, schema: Any) -> None:
+        one = next(i for i, tensor in enumerate(model.subgraphs[1].tensors) if tensor.name == b"one")
+        model.subgraphs[1].outputs = np.asarray([one], np.int32)
+
+    found = normalized(edited(with_composite(square_and_add()), hand_on), "net")
+    last = found.info.operators[-1]
+    assert (last.op, found.info.tensors[last.inputs[0]].values().tolist()) == ("RELU6", [1.0])
+
+
+def test_composites_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stages.import_model.normalize.graph._MOST_OPERATORS", 3)
+    with pytest.raises(StageError, match="net has composites of 3 operators and more"):
+        normalized(with_composite(square_and_add()), "net")
+
+
+def test_a_graph_can_be_packed_again() -> None:
+    graph = one_graph(layers(), "net", 0)
+    assert graph.pack() == graph.pack()
+
+
+def test_a_composite_that_hands_on_its_input() -> None:
+    def hand_on(model: Any, schema: Any) -> None:
+        model.subgraphs[1].outputs = model.subgraphs[1].inputs
+
+    found = normalized(edited(with_composite(square_and_add()), hand_on), "net")
+    assert [operator.op for operator in found.info.operators][-1] == "RELU6"
+    x = random_inputs(found.info, 5)[0]
+    np.testing.assert_allclose(Reference(found.data).run([x])[1], np.tanh(x), rtol=1e-5)
+
+
+def test_composites_of_composites() -> None:
+    def nest(model: Any, schema: Any) -> None:
+        composite("test.inner", 2)(model.subgraphs[1].operators[0], model, schema)
+        model.subgraphs[1].operators[0].inputs = np.asarray([0], np.int32)
+
+    found = normalized(edited(with_composite(square_and_add(), function_of("logistic")), nest), "net")
+    assert [operator.op for operator in found.info.operators] == ["TANH", "LOGISTIC", "ADD", "RELU6"]
+    assert found.notes[0].endswith("1 x 'test.inner', 1 x 'test.square'")
+    x = np.tanh(random_inputs(found.info, 5)[0])
+    np.testing.assert_allclose(outcome(found)[1], 1 / (1 + np.exp(-x)) + 1, rtol=1e-5)
+
+
+def test_a_composite_made_of_itself_or_of_another_number_of_tensors_is_refused() -> None:
+    def itself(model: Any, schema: Any) -> None:
+        composite("test.square", 1)(model.subgraphs[1].operators[0], model, schema)
+
+    with pytest.raises(StageError, match=r"net: composite 'test.square' is made of itself"):
+        normalized(edited(with_composite(square_and_add()), itself), "net")
+    two = "1 inputs and 1 outputs, what it stands for (subgraph 1) has 1 and 2"
+    with pytest.raises(StageError) as caught:
+        normalized(with_composite(scaled_tanh()), "net")
+    assert two in str(caught.value)
+
+
+@pytest.mark.parametrize("subgraph", [7, -1])
+def test_a_composite_of_a_graph_that_is_not_there_is_corrupt(subgraph: int) -> None:
+    with pytest.raises(StageError, match=rf"operator 1 \(STABLEHLO_COMPOSITE\) refers to subgraph {subgraph} of 2"):
+        normalized(with_composite(square_and_add(), subgraph=subgraph), "net")
+
+
+def test_damage_that_only_unpacking_finds_is_corruption_and_no_surprise() -> None:
+    """Options of operators that the reader does not know are followed when a file is written anew."""
+    data = bytearray(with_composite(square_and_add()))
+    refused = set()
+    for at in range(8, len(data)):
+        damaged = bytes(data[:at]) + bytes([data[at] ^ 0x41]) + bytes(data[at + 1 :])
+        try:
+            normalized(damaged, "net", None)
+        except StageError as error:
+            refused.add(str(error).partition(": ")[2].splitlines()[0])
+    assert any(told.startswith("a table of subgraph 0 points beyond the file") for told in refused)
+    assert len(refused) > 10

@@ -1,0 +1,131 @@
+"""What kernels leave to others, and how they say so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.graph import LayerView, Move
+from stages.kernels.kernel import Kernel
+from stages.kernels.registry import folders, kernels
+from stages.targets.load import load_target
+from tests.conformance.draw import Draw, with_constants, with_layouts, with_op
+from tests.conformance.operators import conv2d, depthwise_conv2d, fully_connected, movement
+from tests.conformance.operators.add import add
+from tests.conformance.operators.windows import Window, around
+
+KERNELS = kernels(folders())
+RVP = load_target("rv64-rvp")
+
+
+def with_dtype(layer: LayerView, dtype: str) -> LayerView:
+    tensors = {name: tensor.model_copy(update={"dtype": dtype}) for name, tensor in layer.tensors.items()}
+    return LayerView(layer.layer, tensors, layer.arrays)
+
+
+def usual_convolution(units: int = 8) -> LayerView:
+    return conv2d.conv2d(Draw(1), around((3, 3), (1, 1), (4, 4), Draw(1)), 8, units)
+
+
+def usual_depthwise(kernel: tuple[int, int] = (5, 5)) -> LayerView:
+    return depthwise_conv2d.depthwise(Draw(1), Window((20, 20), kernel), 8)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({}, ""),
+        ({"kernel": (4, 2)}, "a window of 4x2"),
+        ({"kernel": (5, 1), "stride": (2, 1)}, "a window of 5x1"),
+        ({"dilation": (1, 2)}, "dilated"),
+        ({"groups": 2}, "2 groups"),
+        ({"rounding": "single"}, "rounds once"),
+        ({"units": 12}, "12 output channels are no multiple of 8"),
+    ],
+)
+def test_direct_convolutions(fields: Mapping[str, Any], reason: str) -> None:
+    changes = dict(fields)
+    layer = with_op(usual_convolution(changes.pop("units", 8)), **changes)
+    why = KERNELS["rvp.direct_s8"].why_not(layer, RVP)
+    assert reason in why if reason else why == ""
+
+
+def test_direct_convolutions_have_smaller_blocks_on_32_bits_and_leave_uint8_to_the_gemm() -> None:
+    assert KERNELS["rvp.direct_s8"].why_not(usual_convolution(12), load_target("rv32-rvp")) == ""
+    assert "uint8" in KERNELS["rvp.direct_s8"].why_not(with_dtype(usual_convolution(), "uint8"), RVP)
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({}, ""),
+        ({"kernel": (6, 7)}, "5 columns or rows"),
+        ({"stride": (3, 3)}, "stride of 1 or 2"),
+        ({"dilation": (1, 2)}, "dilation"),
+        ({"padding": (5, 0, 0, 0)}, "outside of the image"),
+        ({"depth_multiplier": 2}, "depth multiplier of 2"),
+        ({"rounding": "single"}, "rounds once"),
+    ],
+)
+def test_depthwise_windows(fields: Mapping[str, Any], reason: str) -> None:
+    changes = dict(fields)
+    layer = with_op(usual_depthwise(changes.pop("kernel", (5, 5))), **changes)
+    why = KERNELS["rvp.depthwise_s8"].why_not(layer, RVP)
+    assert reason in why if reason else why == ""
+
+
+def test_kernels_of_an_extension_need_it() -> None:
+    reason = KERNELS["rvp.depthwise_s8"].why_not(usual_depthwise(), load_target("cortex-m4"))
+    assert "needs the P extension" in reason
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({}, ""),
+        ({"batch": 2}, "a batch of 2; this kernel is for one row"),
+        ({"depth": 65536}, "a sum has 65536 products"),
+    ],
+)
+def test_rows(fields: Mapping[str, Any], reason: str) -> None:
+    layer = with_op(fully_connected.fully_connected(Draw(1), 1, 16, 4, rounding="single"), **fields)
+    why = KERNELS["rvp.dot_rows_s8"].why_not(layer, RVP)
+    assert reason in why if reason else why == ""
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [usual_convolution(), usual_depthwise((3, 3)), fully_connected.fully_connected(Draw(1), 1, 16, 4)],
+    ids=lambda layer: str(layer.op.op),
+)
+def test_a_scale_that_cannot_be_rounded_is_a_reason_and_no_error(layer: LayerView) -> None:
+    refused = with_constants(layer, shift=np.full_like(layer.constant("shift"), 30))
+    able = [k for name, k in KERNELS.items() if name.startswith("arm_dsp.") and layer.op.op in k.ops]
+    reasons = [kernel.why_not(refused, load_target("cortex-m4")) for kernel in able]
+    assert reasons and all("channel 0 has shift 30" in reason or "rounds once" in reason for reason in reasons)
+
+
+def test_an_addition_reads_a_model_input_whose_layout_has_no_name() -> None:
+    """`''` is NHWC; only planes are another order of elements."""
+    kernel, target = KERNELS["neon.add"], load_target("aarch64")
+    layer = add(Draw(3), [(1, 4, 4, 4)] * 2)
+    assert kernel.why_not(with_layouts(layer, x1="NHWC", y="NHWC"), target) == ""
+    assert kernel.why_not(with_layouts(layer, x0="NCHW", x1="NCHW", y="NCHW"), target) == ""
+    assert "NCHW" in kernel.why_not(with_layouts(layer, x0="NCHW", y="NHWC"), target)
+
+
+def test_generic_kernels_name_what_does_not_fit() -> None:
+    def reason(kernel: Kernel, layer: LayerView) -> str:
+        return kernel.why_not(layer, load_target("host"))
+
+    dense = fully_connected.drawn(Draw(1))
+    x = dense.inputs[0].model_copy(update={"dtype": "int16"})
+    wide = LayerView(dense.layer, {**dense.tensors, "x": x}, dense.arrays)
+    assert "int16" in reason(KERNELS["generic.fully_connected"], wide)
+    assert "70000" in reason(KERNELS["generic.fully_connected"], with_op(dense, depth=70000))
+    moved = movement.move(Draw(1))
+    odd = moved.layer.model_copy(update={"op": Move(kind="roll")})
+    assert "roll" in reason(KERNELS["generic.move"], LayerView(odd, moved.tensors, moved.arrays))

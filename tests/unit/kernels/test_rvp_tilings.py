@@ -1,0 +1,36 @@
+"""How the direct convolution chooses its tiles, and what fully connected rows weigh."""
+
+from __future__ import annotations
+
+import pytest
+
+from stages.base import StageError
+from stages.kernels.rvp.direct_conv2d import DirectParams, Tiling
+from stages.kernels.rvp.fully_connected import FullyConnectedRows
+from stages.targets.load import load_target
+from tests.conformance.draw import Draw
+from tests.conformance.operators.conv2d import conv2d
+from tests.conformance.operators.fully_connected import fully_connected
+from tests.conformance.operators.windows import around
+
+
+def test_tiles_are_the_cheapest_that_parameters_leave_free() -> None:
+    """32 rows are four tiles of 8 at least; a 1x7 window has taps along columns only, 17 of which take four tiles."""
+    square = conv2d(Draw(1), around((3, 3), (1, 1), (32, 32), Draw(1)), 16, 16)
+    assert Tiling.of(square, DirectParams(), 2).tiles() == [8, 8, 8, 8]
+    assert Tiling.of(square, DirectParams(axis="columns"), 2).axis == "columns"
+    assert Tiling.of(square, DirectParams(rows=9), 2).tiles() == [9, 9, 9, 5]
+    flat = conv2d(Draw(1), around((1, 7), (1, 1), (17, 17), Draw(1)), 16, 16)
+    assert Tiling.of(flat, DirectParams(), 2).axis == "columns"
+    assert len(Tiling.of(flat, DirectParams(), 2).tiles()) == 4
+    assert Tiling.of(flat, DirectParams(rows=9), 2).tiles() == [5, 5, 5, 2], "no function for more than 5"
+    with pytest.raises(StageError, match="no tiles along the rows for a window of 1x7"):
+        Tiling.of(flat, DirectParams(axis="rows"), 2)
+
+
+def test_weights_of_rows_are_padded_along_the_depth_alone() -> None:
+    layer = fully_connected(Draw(1), 1, 13, 5, weight_type=("int8", 0))
+    for target, padded in (("rv64-rvp", 16), ("rv32-rvp", 16)):
+        packed = FullyConnectedRows().pack_for(layer, None, load_target(target))
+        assert packed["weights"].nbytes == 5 * padded
+        assert packed["params"].nbytes == 2 * 48

@@ -1,0 +1,106 @@
+"""Bounds of memory from below: never above what is really needed, and near it for usual networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.models import zoo
+from stages.models.builder import ModelBuilder
+from stages.models.least_memory import LeastMemory, least_memory
+from stages.models.spec import FileModel
+from stages.models.tflite_reader import read
+from tests.support.emitted import target_named
+from tests.support.stages_run import run_stages
+
+RNG = np.random.default_rng(3)
+
+
+def weights(*shape: int) -> np.ndarray[Any, Any]:
+    return RNG.integers(-127, 128, shape, dtype=np.int8)
+
+
+def bounds(b: ModelBuilder, *outputs: Any) -> LeastMemory:
+    b.output(*outputs)
+    return least_memory(read(b.build()))
+
+
+def conv(b: ModelBuilder, x: Any, w: Any, name: str = "conv", scale: float = 0.01, **options: Any) -> Any:
+    scales = [scale * (1 + 0.1 * c) for c in range(len(w))]
+    return b.conv2d(x, w, weight_scale=scales, out=(0.1, 0), name=name, **options)
+
+
+def test_weights_and_the_largest_layer_are_named() -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 8, 8, 4), "int8", 0.1, 0)
+    y = conv(b, x, weights(16, 3, 3, 4), "wide")
+    z = b.fully_connected(b.avg_pool2d(y, (8, 8)), weights(10, 16), weight_scale=0.01, out=(0.1, 0), name="dense")
+    least = bounds(b, z)
+    assert (least.weights, least.weighted) == (16 * 36 + 160, 2)
+    assert least.heaviest == "operator 0 (CONV_2D) 'wide' 576"
+    assert least.activations == 256 + 1024
+    assert least.largest == (
+        "operator 0 (CONV_2D) 'wide': input int8[1, 8, 8, 4] 256 and output int8[1, 8, 8, 16] 1,024"
+    )
+
+
+def test_an_output_of_the_same_size_may_take_the_inputs_place() -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 8, 8, 4), "int8", 0.1, 0)
+    assert bounds(b, conv(b, x, weights(4, 1, 1, 4))).activations == 256
+
+
+def test_equal_weights_count_once() -> None:
+    b = ModelBuilder()
+    x, w = b.input("x", (1, 8, 8, 4), "int8", 0.1, 0), weights(4, 3, 3, 4)
+    least = bounds(b, conv(b, conv(b, x, w, "a"), w, "b"))
+    assert (least.weights, least.weighted) == (144, 2)
+
+
+def test_channels_that_give_one_number_for_every_input_tell_nothing_apart() -> None:
+    """Their weights are replaced, and what is left of the layers may then be equal."""
+    b = ModelBuilder()
+    x = b.input("x", (1, 8, 8, 4), "int8", 0.1, 0)
+    least = bounds(b, conv(b, conv(b, x, weights(4, 3, 3, 4), "a", 1e-9), weights(4, 3, 3, 4), "b", 1e-9))
+    assert least.weights == 144
+
+
+def test_taps_that_never_touch_the_image_do_not_count() -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 1, 2, 4), "int8", 0.1, 0)
+    assert bounds(b, conv(b, x, weights(5, 3, 5, 4))).weights == 5 * 1 * 3 * 4
+
+
+def test_equal_weights_count_as_where_least_of_them_is_used() -> None:
+    b = ModelBuilder()
+    x, w = b.input("x", (1, 8, 8, 4), "int8", 0.1, 0), weights(4, 3, 3, 4)
+    on_one_pixel = conv(b, b.avg_pool2d(x, (8, 8)), w, "a")
+    assert bounds(b, on_one_pixel, conv(b, x, w, "b")).weights == 16
+
+
+def test_what_a_pad_before_a_convolution_reads_is_what_counts() -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 8, 8, 4), "int8", 0.1, 0)
+    padded = b.pad(x, [(0, 0), (40, 40), (40, 40), (0, 0)])
+    assert bounds(b, conv(b, padded, weights(1, 81, 81, 4), padding="valid")).activations == 256 + 64
+
+
+def test_operators_that_no_output_needs_do_not_count() -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 8, 8, 4), "int8", 0.1, 0)
+    conv(b, x, weights(64, 3, 3, 4), "unused")
+    assert bounds(b, conv(b, x, weights(2, 3, 3, 4), "used")).weights == 72
+
+
+@pytest.mark.parametrize(("name", "dtype"), [("ds_cnn", "int8"), ("resnet_8", "uint8"), ("autoencoder", "float32")])
+def test_networks_need_more_but_not_by_much(name: str, dtype: str, tmp_path: Any) -> None:
+    import json
+
+    data = zoo.build(name, dtype)
+    (tmp_path / "net.tflite").write_bytes(data)
+    made = run_stages(FileModel(file=str(tmp_path / "net.tflite")), target_named("rv64-rvp"), tmp_path / "run")
+    model, least = json.loads((made["emit"] / "model.json").read_text()), least_memory(read(data))
+    assert 0.7 * model["weights_bytes"] < least.weights <= model["weights_bytes"]
+    assert 0.4 * model["arena_bytes"] < least.activations <= model["arena_bytes"]

@@ -1,0 +1,350 @@
+"""Files and tools that change while a stage runs, also when put back: an error names them, nothing is stored."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline import digest
+from pipeline.errors import InputChanged, PipelineError
+from pipeline.registry import Registry
+from pipeline.session import ROOT, Session
+from stages.base import Job, StageError
+from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.fake_stages import FakeCompile, FakeEmit, FakeImport, FakeReport
+
+STAGES = {"import": FakeImport, "emit": FakeEmit, "compile": FakeCompile, "report": FakeReport}
+
+
+@contextmanager
+def replaced(path: Path, text: str) -> Iterator[None]:
+    """Another file under this name for a while; then the old one is back, byte by byte, with its times."""
+    kept = path.with_name(f"{path.name}.kept")
+    shutil.copy2(path, kept)
+    path.chmod(path.stat().st_mode | 0o200)
+    path.write_text(text)
+    try:
+        yield
+    finally:
+        path.write_bytes(kept.read_bytes())
+        shutil.copystat(kept, path)
+        kept.unlink()
+
+
+def during(
+    monkeypatch: pytest.MonkeyPatch, kind: str, path: Path, text: str = "other\n", *, stays: bool = False
+) -> None:
+    """While the stage runs the file has another content; afterwards it is put back, unless it `stays`."""
+    original: Callable[..., None] = STAGES[kind].run
+
+    def run(stage: Any, job: Job[Any]) -> None:
+        if stays:
+            path.write_text(text)
+            original(stage, job)
+        else:
+            with replaced(path, text):
+                original(stage, job)
+
+    monkeypatch.setattr(STAGES[kind], "run", run)
+
+
+def artifacts(project: FakeProject) -> list[Path]:
+    return [path for path in (project.store / "artifacts").glob("*/*") if path.is_dir()]
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_stage_reads_the_model_of_its_key_whatever_happens_to_the_file(
+    project: FakeProject, monkeypatch: pytest.MonkeyPatch, stays: bool
+) -> None:
+    during(monkeypatch, "import", project.root / "model.txt", stays=stays)
+    made = project.run(until="import").artifacts["import"]
+    assert (made / "module.json").read_text() == "weights\n"
+    monkeypatch.undo()
+    monkeypatch.setenv("FAKE_RAN", str(project.root / "ran.txt"))
+    project.ran()
+    again = project.run(until="import").artifacts["import"]
+    assert ((again / "module.json").read_text() == "other\n") == stays
+    assert project.ran() == (["import"] if stays else [])
+
+
+def test_copies_of_external_files_are_not_kept(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    original = FakeImport.run
+    monkeypatch.setattr(FakeImport, "run", lambda stage, job: (seen.append(job.files["model"]), original(stage, job)))
+    made = project.run(until="import").artifacts["import"]
+    assert [path.name for path in seen] == ["model.txt"]
+    assert sorted(path.name for path in made.parent.iterdir()) == ["files", "log.txt", "manifest.json"]
+    assert not seen[0].exists()
+
+
+def planned(project: FakeProject, change: Callable[[], object], *, until: str = "") -> None:
+    """A run in which something changes after it was planned."""
+    with project.workspace() as workspace:
+        session = Session(workspace, workspace.plan("demo", {}, until))
+        change()
+        try:
+            for action in session.plan:
+                session.run(action)
+        finally:
+            session.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("model.txt", "import"), ("code/import.py", "import"), ("code/compile.py", "compile")]
+)
+def test_file_that_changed_after_planning(project: FakeProject, name: str, kind: str) -> None:
+    with pytest.raises(InputChanged) as caught:
+        planned(project, lambda: project.write(name, "other\n"))
+    assert str(caught.value) == (
+        f"{kind}: {name} changed after the run was planned\n"
+        f"nothing is stored of {kind}; run again when it stays as it is"
+    )
+    assert kind not in project.ran()
+    assert list((project.store / "building").iterdir()) == []
+    project.run()
+    assert kind in project.ran()
+
+
+def test_file_that_is_gone_after_planning(project: FakeProject) -> None:
+    for name in ("model.txt", "code/import.py"):
+        kept = (project.root / name).read_text()
+        with pytest.raises(InputChanged, match=rf"import: {name} changed after the run was planned"):
+            planned(project, (project.root / name).unlink)
+        project.write(name, kept)
+
+
+def test_touched_file_is_no_change_before_the_stage_runs(project: FakeProject) -> None:
+    planned(project, (project.root / "code/import.py").touch)
+
+
+@pytest.mark.parametrize("stays", [False, True])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("code/emit.py", "emit"),
+        ("code/import.py", "emit"),  # of a stage that it consumes: it may import from there
+        ("code/import.py", "report"),
+        ("bin/fakecc", "compile"),
+    ],
+)
+def test_code_or_tool_that_changes_while_the_stage_runs(
+    project: FakeProject, monkeypatch: pytest.MonkeyPatch, name: str, kind: str, stays: bool
+) -> None:
+    path = project.root / name
+    text = path.read_text().replace("code of", "CODE OF").replace("13.2.0", "14.2.0")
+    assert text != path.read_text() and len(text) == path.stat().st_size
+    during(monkeypatch, kind, path, text, stays=stays)
+    with pytest.raises(InputChanged) as caught:
+        project.run()
+    shown = f"fakecc ({path})" if name == "bin/fakecc" else name
+    assert str(caught.value).splitlines()[0] == f"{kind}: {shown} changed while {kind} ran"
+    assert len(str(caught.value).splitlines()) == 2
+    before = len(artifacts(project))
+    assert before == [*STAGES].index(kind)
+    monkeypatch.undo()
+    monkeypatch.setenv("FAKE_RAN", str(project.root / "ran.txt"))
+    monkeypatch.setenv("PATH", f"{project.root / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    project.ran()
+    project.run()
+    assert kind in project.ran()
+
+
+def test_stage_that_stumbles_over_a_change_is_not_a_crash(
+    project: FakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(stage: Any, job: Job[Any]) -> None:
+        project.write("code/emit.py", "half a li")
+        raise SyntaxError("invalid syntax")
+
+    monkeypatch.setattr(FakeEmit, "run", run)
+    with pytest.raises(InputChanged, match=r"emit: code/emit.py changed while emit ran"):
+        project.run()
+
+
+def test_refusal_and_crash_stay_what_they_are(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.write("model.txt", "broken\n")
+    with pytest.raises(StageError, match=r"model.txt is corrupt"):
+        project.run()
+    project.write("model.txt", "weights\n")
+    monkeypatch.setenv("FAKE_MOOD", "crash")
+    with pytest.raises(PipelineError, match="unexpected KeyError"):
+        project.run()
+
+
+def test_new_source_that_appears_while_the_stage_runs(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    during(monkeypatch, "emit", project.root / "code/emit_more.py", "more\n", stays=True)
+    with pytest.raises(InputChanged, match=r"emit: code/emit_more.py changed while emit ran"):
+        project.run()
+
+
+def test_artifact_that_changes_while_it_is_read(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = project.run(until="import").artifacts["import"] / "module.json"
+    during(monkeypatch, "emit", module)
+    with pytest.raises(InputChanged, match=r"emit: module.json of import's artifact changed while emit ran"):
+        project.run()
+    monkeypatch.undo()
+    monkeypatch.setenv("PATH", f"{project.root / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("FAKE_RAN", str(project.root / "ran.txt"))
+    assert (project.run().artifacts["emit"] / "src/model.c").read_text() == "4 weights\n"
+
+
+def test_another_program_first_on_path(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    def install() -> None:
+        project.write("other/fakecc", "#!/bin/sh\necho fakecc 15.0.0\n").chmod(0o755)
+        monkeypatch.setenv("PATH", f"{project.root / 'other'}{os.pathsep}{os.environ['PATH']}")
+
+    with pytest.raises(InputChanged, match=r"compile: fakecc .* changed after the run was planned"):
+        planned(project, install)
+
+
+def test_altered_cache_gives_no_file_the_digest_of_another(project: FakeProject) -> None:
+    project.write("other.txt", "others!\n")
+    names = [str(project.root / name) for name in ("model.txt", "other.txt")]
+    for _ in range(2):
+        for name in names:
+            project.run(model=name, until="import")
+        # Old enough now to be remembered.
+        time.sleep(0.06)
+    cache = project.store / "digests.json"
+    text = cache.read_text()
+    entries = json.loads(text.partition("\n")[2])
+    digests = [entries[name][4] for name in names]
+    assert digests[0] != digests[1]
+    cache.write_text(text.replace(digests[0], "?").replace(digests[1], digests[0]).replace("?", digests[1]))
+    found = [project.run(model=name, until="import").artifacts["import"] / "module.json" for name in names]
+    assert [path.read_text() for path in found] == ["weights\n", "others!\n"]
+
+
+def test_code_that_changed_in_this_instant_is_waited_for(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its times would not tell two changes of one instant apart."""
+    path, waited = project.root / "code/import.py", []
+    sleep = time.sleep
+    monkeypatch.setattr(digest.time, "sleep", lambda seconds: (waited.append(seconds), sleep(seconds)))
+    planned(project, lambda: project.write("code/import.py", path.read_text()), until="import")
+    assert waited == [0.05]
+    age = time.time_ns() - path.stat().st_ctime_ns
+    assert age > 50_000_000
+
+
+PLUG_IN = """
+from stages.base import Stage, StageConfig
+{imports}
+
+class Emit(Stage):
+    kind = "emit"
+    config = StageConfig
+    consumes = ("import",)
+    sources = ()
+
+    def run(self, job):
+        (job.out / "made.txt").write_text({text})
+"""
+RUN = """
+import sys
+from pathlib import Path
+sys.path[:0] = [{root!r}, {folder!r}]
+from pipeline.api import run_recipe
+from pipeline.registry import Registry
+from {module} import Emit
+from tests.unit.pipeline.fake_stages import FakeImport
+root = Path(sys.argv[1])
+done = run_recipe("demo", root=root, registry=Registry([FakeImport(), Emit()]), store=root / "store", until="emit")
+print(*(stage.cached for stage in done.stages), (done.artifacts["emit"] / "made.txt").read_text())
+"""
+
+
+def plug_in_run(project: FakeProject, folder: Path, module: str = "mine") -> str:
+    """Runs a recipe with the plug-in `module` of `folder`, in a process of its own."""
+    project.recipe("schema: 1\ntarget: host\nmodel: {file: model.txt}\n")
+    script = RUN.format(root=str(ROOT), folder=str(folder), module=module)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(project.root)],
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_code_of_a_plug_in_is_in_its_key(project: FakeProject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("elsewhere")
+    module = folder / "mine.py"
+    module.write_text(PLUG_IN.format(imports="", text="'one'"))
+    assert [plug_in_run(project, folder) for _ in range(2)] == ["False False one", "True True one"]
+    # Of the same size and second, as an editor's quick change: Python's own bytecode would not tell.
+    info = module.stat()
+    module.write_text(module.read_text().replace("one", "two"))
+    os.utime(module, ns=(info.st_atime_ns, info.st_mtime_ns))
+    shutil.rmtree(folder / "__pycache__")
+    assert [plug_in_run(project, folder) for _ in range(2)] == ["True False two", "True True two"]
+
+
+def test_what_a_plug_in_imports_beside_it_is_in_its_key(
+    project: FakeProject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "mine.py").write_text(PLUG_IN.format(imports="import text_of", text="text_of.TEXT"))
+    (folder / "text_of.py").write_text("from more.text import TEXT\n")
+    (folder / "more").mkdir()
+    (folder / "more/__init__.py").write_text("")
+    (folder / "unused.py").write_text("")
+    (folder / "more/text.py").write_text("TEXT = 'one'\n")
+    assert [plug_in_run(project, folder) for _ in range(2)] == ["False False one", "True True one"]
+    (folder / "unused.py").write_text("# changed\n")
+    assert plug_in_run(project, folder) == "True True one"
+    (folder / "more/text.py").write_text("TEXT = 'other'\n")
+    assert plug_in_run(project, folder) == "True False other"
+
+
+def test_all_files_of_a_plug_in_package_are_in_its_key(
+    project: FakeProject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "pack/inner").mkdir(parents=True)
+    for name in ("pack/__init__.py", "pack/inner/__init__.py"):
+        (folder / name).write_text("")
+    (folder / "pack/made.txt.in").write_text("one")
+    text = "Path(__file__).parents[1].joinpath('made.txt.in').read_text()"
+    (folder / "pack/inner/stage.py").write_text(PLUG_IN.format(imports="from pathlib import Path", text=text))
+    runs = [plug_in_run(project, folder, "pack.inner.stage") for _ in range(2)]
+    assert runs == ["False False one", "True True one"]
+    moved = folder.with_name("moved")
+    folder.rename(moved)
+    assert plug_in_run(project, moved, "pack.inner.stage") == "True True one"
+    (moved / "pack/made.txt.in").write_text("other")
+    assert plug_in_run(project, moved, "pack.inner.stage") == "True False other"
+
+
+def test_stale_bytecode_of_a_plug_in_is_told(project: FakeProject, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """An edit of the same size that keeps the time: Python runs what was there before."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    module = folder / "mine.py"
+    module.write_text(PLUG_IN.format(imports="", text="'one'"))
+    assert plug_in_run(project, folder) == "False False one"
+    info = module.stat()
+    module.write_text(module.read_text().replace("one", "two"))
+    os.utime(module, ns=(info.st_atime_ns, info.st_mtime_ns))
+    with pytest.raises(AssertionError, match=r"emit: mine.py changed and Python took the bytecode of before"):
+        plug_in_run(project, folder)
+
+
+def test_class_in_no_file_is_refused(project: FakeProject) -> None:
+    names: dict[str, Any] = {"__name__": "typed_in"}
+    exec(PLUG_IN.format(imports="", text="''"), names)
+    project.registry = Registry([FakeImport(), names["Emit"]()])
+    project.recipe("schema: 1\ntarget: host\nmodel: {file: model.txt}\n")
+    with pytest.raises(PipelineError, match=r"stage emit: its class Emit is in no file\na change of it could not be"):
+        project.run()

@@ -1,0 +1,93 @@
+"""What is noted of a module is the source that runs, whatever the file and Python's bytecode say."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.session import ROOT
+from stages.loaded_code import loaded_digest, plug_in_files
+
+_IMPORT = """
+import sys
+from pathlib import Path
+import stages
+stages.__path__.insert(0, sys.argv[1])
+from stages import probe
+from stages.loaded_code import loaded_digest
+print(probe.VALUE, loaded_digest(Path(probe.__file__)))
+"""
+
+
+def imported(folder: Path) -> tuple[str, str]:
+    """The value that a module `stages.probe` of a folder has in a process of its own, and what is noted of it."""
+    done = subprocess.run(
+        [sys.executable, "-c", _IMPORT, str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    value, digest = done.stdout.split()
+    return value, digest
+
+
+def digest_of(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_edit_of_the_same_size_and_time_is_what_runs(tmp_path: Path) -> None:
+    module = tmp_path / "probe.py"
+    module.write_text("VALUE = 'one'\n")
+    assert imported(tmp_path) == ("one", digest_of(module))
+    assert [path.suffix for path in (tmp_path / "__pycache__").iterdir()] == [".pyc"]
+    info = module.stat()
+    module.write_text("VALUE = 'two'\n")
+    os.utime(module, ns=(info.st_atime_ns, info.st_mtime_ns))
+    assert imported(tmp_path) == ("two", digest_of(module))
+
+
+@pytest.mark.parametrize("damage", [b"", b"x" * 40, None])
+def test_damaged_bytecode_is_made_again(tmp_path: Path, damage: bytes | None) -> None:
+    module = tmp_path / "probe.py"
+    module.write_text("VALUE = 'one'\n")
+    imported(tmp_path)
+    (cached,) = (tmp_path / "__pycache__").iterdir()
+    good = cached.read_bytes()
+    cached.write_bytes(good[: len(good) // 2] if damage is None else damage)
+    assert imported(tmp_path) == ("one", digest_of(module))
+    assert cached.read_bytes()[:16] == good[:16]
+
+
+def test_bytecode_serves_python_alone_too(tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text("VALUE = 'one'\n")
+    imported(tmp_path)
+    (cached,) = (tmp_path / "__pycache__").iterdir()
+    before = cached.read_bytes()
+    subprocess.run(
+        [sys.executable, "-c", "import probe; assert probe.VALUE == 'one'"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""},
+        check=True,
+    )
+    assert cached.read_bytes() == before
+
+
+def test_modules_of_the_stages_are_noted() -> None:
+    importlib.import_module("stages.compile")
+    for name in ("stages/base.py", "stages/compile/__init__.py"):
+        assert loaded_digest(ROOT / name) == digest_of(ROOT / name)
+    assert loaded_digest(ROOT / "stages/no_such_module.py") is None
+
+
+def test_files_of_a_class_of_python_itself_are_none() -> None:
+    made = type("Made", (), {})
+    made.__module__ = "abc"
+    assert plug_in_files(made) == {}

@@ -1,0 +1,173 @@
+"""`doit init`: what it writes runs, and what it cannot make leaves nothing."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pipeline.errors import PipelineError
+from pipeline.loader import load_recipe, load_recipes
+from pipeline.new_project import new_project
+from pipeline.project import Project, find_project
+from pipeline.recipe_files import recipe_names
+from pipeline.registry import default_registry
+from pipeline.session import ROOT
+from pipeline.targets import load_targets
+
+WRITTEN = ("pipeline.yaml", "recipes/net.yaml", "dodo.py", ".gitignore", ".github/workflows/firmware.yml")
+MODEL = ROOT / "recipes/digits/digits_int8.tflite"
+
+
+def refused(folder: Path, **given: str) -> str:
+    before = sorted(folder.parent.rglob("*"))
+    with pytest.raises(PipelineError) as caught:
+        new_project(folder, **given)
+    assert sorted(folder.parent.rglob("*")) == before
+    return str(caught.value)
+
+
+def doit(folder: Path, *words: str, store: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **({"FIRMLINE_STORE": str(store)} if store else {})}
+    command = [sys.executable, "-P", "-m", "pipeline", *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("target", load_targets(ROOT))
+def test_the_recipe_loads_on_every_target(tmp_path: Path, target: str) -> None:
+    written = new_project(tmp_path / "net", target=target)
+    assert {*WRITTEN, "recipe.schema.json"} == set(written)
+    project = find_project(tmp_path / "net" / "recipes")
+    assert project == Project(tmp_path / "net")
+    assert recipe_names(project, built_in=False) == ["net"]
+    loaded = load_recipe("net", root=project, registry=default_registry())
+    assert (loaded.title, loaded.target.name) == ("net", target)
+    assert load_targets(project) == load_targets(ROOT)
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "host"])
+def test_what_is_commented_out_is_right_too(tmp_path: Path, target: str) -> None:
+    """The lines that a user may take the comment sign from."""
+    new_project(tmp_path / "net", target=target)
+    project = Project(tmp_path / "net")
+    for name in ("pipeline.yaml", "recipes/net.yaml"):
+        path = project.root / name
+        lines = path.read_text().splitlines()
+        lines = [line[2:] if line[2:].split(":")[0].strip() in OFFERED else line for line in lines]
+        path.write_text("\n".join(lines) + "\n")
+    data = yaml.safe_load((project.root / "recipes/net.yaml").read_text())
+    assert {"memory", "matrix"} < set(data)
+    members = load_recipes("net", root=project, registry=default_registry())
+    assert [member.target.name for member in members] == [target, "host" if target != "host" else "rv32-scalar"]
+    loaded = load_recipe("net:my-board", root=project, registry=default_registry(), variables={"target": "my-board"})
+    assert loaded.target.name == "my-board"
+
+
+OFFERED = ("boards", "my-board", "core", "title", "clock", "memory", "matrix")
+
+
+def test_the_workflow_and_dodo(tmp_path: Path) -> None:
+    new_project(tmp_path / "net")
+    workflow = yaml.safe_load((tmp_path / "net/.github/workflows/firmware.yml").read_text())
+    install = next(step["run"] for step in workflow["jobs"]["recipe"]["steps"] if "apt-get" in step.get("run", ""))
+    needed = {name for target in load_targets(ROOT).values() for name in target.compiler.packages}
+    assert needed | {"qemu-user", "g++"} <= set(install.split())
+    assert "${{ matrix.recipe }}" in workflow["jobs"]["recipe"]["name"]
+    assert "@" not in (tmp_path / "net/recipes/net.yaml").read_text()
+    (line,) = (tmp_path / "net/dodo.py").read_text().splitlines()
+    assert isinstance(ast.parse(line).body[0], ast.Import)
+
+
+def test_a_model_is_copied_unless_it_is_there_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(MODEL.parent)
+    assert "models/digits_int8.tflite" in new_project(tmp_path / "net", model=MODEL.name, target="cortex-m4")
+    assert (tmp_path / "net/models/digits_int8.tflite").read_bytes() == MODEL.read_bytes()
+    other = tmp_path / "other"
+    (other / "nets").mkdir(parents=True)
+    (other / "nets/a: b#.tflite").write_bytes(b"x")
+    assert not any("tflite" in path for path in new_project(other, model=str(other / "nets/a: b#.tflite")))
+    loaded = load_recipe("other", root=Project(other), registry=default_registry())
+    assert loaded.recipe.model.model_dump()["file"] == "nets/a: b#.tflite"
+
+
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [("my net", "my_net"), (".hidden", "hidden"), ("kws_rvp", "my_kws_rvp"), ("é", "network"), ("v1.2", "v1.2")],
+)
+def test_name_of_the_recipe(tmp_path: Path, folder: str, name: str) -> None:
+    assert f"recipes/{name}.yaml" in new_project(tmp_path / folder)
+    assert load_recipe(name, root=Project(tmp_path / folder), registry=default_registry()).title == name
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"target": "cortex-m5"}, "unknown target 'cortex-m5'; did you mean 'cortex-m55'?\nknown targets: rv64-rvp,"),
+        ({"target": ""}, "target= is empty\n"),
+        ({"model": "no.tflite"}, "model=no.tflite: cannot be read: No such file or directory"),
+        ({"model": "/"}, "model=/: is no regular file"),
+        ({"model": "x" * 5000}, "model=xxx"),
+        ({"model": "zoo:ds_cn"}, "unknown zoo model 'ds_cn'; did you mean "),
+        ({"model": "https://x/y"}, "model=https://x/y: a download needs its sha256\n"),
+    ],
+)
+def test_what_cannot_be_made(tmp_path: Path, given: dict[str, str], message: str) -> None:
+    assert refused(tmp_path / "net", **given).startswith(message)
+
+
+def test_nothing_is_overwritten_and_nothing_is_left(tmp_path: Path) -> None:
+    net = tmp_path / "net"
+    (net / "recipes").mkdir(parents=True)
+    (net / "dodo.py").write_text("mine")
+    assert refused(net) == f"{net}/dodo.py is already there\nnothing was written"
+    (net / "dodo.py").unlink()
+    # In the way of a folder, also for root; what was written before goes again.
+    (net / ".github").write_text("")
+    assert refused(net) == f"{net} cannot be made a project: Not a directory\nnothing was written"
+    with pytest.raises(PipelineError, match="is a clone of Firmline, which is a project already"):
+        new_project(ROOT)
+    (net / ".github").unlink()
+    assert new_project(net)
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    done = doit(tmp_path, "init", "my_net", f"model={MODEL}", "target=host")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "next: cd my_net && doit run recipe=my_net"
+    listed = doit(tmp_path / "my_net" / "recipes", "list").stdout.splitlines()
+    assert ["my_net", "digits_int8.tflite", "host"] in [line.split()[:3] for line in listed]
+    assert any(line.split()[0] == "kws_rvp" and "built-in. MLPerf Tiny" in line for line in listed)
+    found = doit(tmp_path / "my_net", "explain", "my_net", store=tmp_path / "store")
+    assert found.stdout.splitlines()[0].startswith("my_net on host")
+    # What a path names is what a name does.
+    by_path = doit(tmp_path / "my_net", "explain", "recipes/my_net.yaml", store=tmp_path / "store")
+    assert (by_path.returncode, by_path.stdout) == (0, found.stdout)
+    (listed_by_path,) = doit(tmp_path / "my_net", "list", "recipes/my_net.yaml").stdout.splitlines()
+    assert listed_by_path.startswith("my_net")
+    assert doit(tmp_path / "my_net", "matrix-json").stdout == '[{"recipe": "my_net", "target": "host"}]\n'
+    assert doit(tmp_path / "my_net", "schema").stdout == "recipe.schema.json\n"
+    for words, message in (
+        (("init",), "ERROR: which folder? `doit init my_project`\n"),
+        (("init", "a", "b"), "ERROR: which folder? `doit init my_project`\n"),
+        (("init", "my_net"), "ERROR: my_net/pipeline.yaml is already there\nnothing was written\n"),
+        (("init", "a", "recipe=b"), "ERROR: unknown argument 'recipe='"),
+        (("bench", "--check"), "ERROR: --check is about Firmline's own figures: run it in a clone of Firmline\n"),
+    ):
+        folder = tmp_path / "my_net" if "bench" in words else tmp_path
+        done = doit(folder, *words)
+        assert done.returncode
+        assert done.stderr.startswith(message)
+        assert not (tmp_path / "a").exists()
+    # A built-in name in a project is noted.
+    own = tmp_path / "my_net/recipes/kws_rvp.yaml"
+    own.write_text("schema: 1\nextends: kws_rvp\ntarget: host\n")
+    noted = doit(tmp_path / "my_net", "list", "kws_rvp", store=tmp_path / "store")
+    assert (noted.returncode, noted.stderr) == (0, "note: recipes/kws_rvp.yaml hides the built-in recipe kws_rvp\n")
+    own.write_text("schema: 1\nextends: kws_rvp\ntarget: nope\n")
+    wrong = doit(tmp_path / "my_net", "run", "kws_rvp")
+    assert wrong.stderr.startswith("ERROR: recipes/kws_rvp.yaml:3:9: unknown target 'nope'")

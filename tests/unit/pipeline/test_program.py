@@ -1,0 +1,170 @@
+"""Command lines drawn from a table of verbs, options and values: each that means nothing is refused in a few lines."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.command_line import MOST_JOBS
+from pipeline.session import ROOT
+from tests.support.command_lines import run_all
+
+VERBS = ("run", "list", "explain", "gc", "matrix-json", "schema", "calibrate", "bench")
+# None of these names a recipe, an option or a number.
+HOSTILE = (
+    *("", " ", "-", "/", "../x", "*zzz", "zzz", "~nouser/x", "no.yaml", "kws_rvp:nope", "kws_rvp:", ":emit"),
+    *("kws_rvp:emit:emit", "tiny_matrix:zzz", "a\nb", "\x1b[31mred", "[red]x[/]", "\udcff", "\u202eevil", "\u200b"),
+    *("<script>", "x" * 100_000, "5" * 6000, "run", "--nope", "-Z", "--=x"),
+)
+OPTIONS = (
+    *("--db-file=x", "--backend=json", "-d/tmp", "-f/dev/null", "--file=x", "--pdb", "-r=nope", "--reporter=nope"),
+    *("-Pthread", "--verbosity=9", "-v-1", "-vx", "--single", "-s", "-k", "--failure-verbosity=2", "-p", "--deps"),
+    *("--template={x}", "--sort=nope", "--sort", "--check=1", "--process", "-n", "-n=", "-nabc", "-n1.5", "-n-1"),
+    *("-n65", "-n99999999999", "-n" + "9" * 6000, "-o", "-o/nonexistent/x", "-o/", "--output-file="),
+    *("--days=-1", "--days=nan", "--days=1e400", "--days=", "--size=10X", "--size=-1", "--size=1e400", "--size=inf"),
+    *("--only=nothing", "--only=", "--targets=nope", "--models=/nonexistent", "--recipe=kws_rvp"),
+)
+ARGUMENTS = (
+    *("recipe=", "recipe=,", "target=", "model= ", "set=", "=", "=x", "foo=1", "recip=kws_rvp", "recipe=zzz"),
+    *("recipe=kws_rvp target=zzz", "recipe=kws_rvp target=host,rv64-rvp", "recipe=kws_rvp model=a.tflite,b.tflite"),
+    *("recipe=kws_rvp target=host target=rv64-rvp", "recipe=kws_rvp recipe=ad_rvp", "recipe=kws_rvp set=x"),
+    *("recipe=kws_rvp set=a=1", "recipe=kws_rvp set=stages.emit.zzz=1", "recipe=rvp_base", "recipes=zzz"),
+    *("recipe=kws_rvp model=https://x/y", "recipe=kws_rvp set=stages.simulate.inputs.seed=" + "9" * 6000),
+)
+LINES = (
+    *("runn kws_rvp", "runs", "lsit", "zzz", "kws_rvp:nope", "forget", "clean", "dumpdb", "strace", "ignore", "auto"),
+    *("reset-dep", "tabcompletion", "info kws_rvp", "help zzz", "help run list", "help forget", "help kws_rvp"),
+    *("--version x", "--check explain", "-v 2 run kws_rvp", "gc", "gc --days 1 --days 2", "gc --days 1 --size zz"),
+    *("explain", "explain kws_rvp zzz", "explain kws_rvp:emit", "list kws_rvp target=zzz", "list target=host"),
+    *("bench --check --update", "bench -n 0", "bench --json /nonexistent/x --only nothing", "run -c --no-continue x"),
+    *("run -n 1 -n 2 kws_rvp", "calibrate target=host", "calibrate target=rv64-rvp,host", "matrix-json kws_rvp"),
+    *(
+        "calibrate target=rv64-rvp -n 4",
+        "calibrate target=rv64-rvp target=host recipes=kws_rvp",
+        "run kws_rvp recipe=ad_rvp",
+    ),
+)
+
+
+def lines() -> Iterator[tuple[str, ...]]:
+    yield from itertools.product(VERBS, (*HOSTILE, *OPTIONS))
+    yield from itertools.product(("run", "list", "explain"), ("kws_rvp",), OPTIONS)
+    for verb, arguments in itertools.product(VERBS, ARGUMENTS):
+        yield verb, *arguments.split(" ")
+    yield from (tuple(line.split()) for line in LINES)
+    yield from ((word,) for word in HOSTILE if word != "run")
+
+
+def test_what_means_nothing_is_refused(tmp_path: Path) -> None:
+    drawn = list(lines())
+    assert len(drawn) > 600
+    wrong = [ended.refused() for ended in run_all(drawn, tmp_path)]
+    assert "\n".join(filter(None, wrong)) == ""
+
+
+def test_what_is_right_is_not_refused(tmp_path: Path) -> None:
+    lines = (
+        *("--version", "help", "--help", "-h", "help run", "help help", "run --help", "gc -h", "list", "list -q"),
+        *("list kws_rvp", "list kws* --sort=name", "list --all tiny_matrix", "list recipe=kws_rvp target=host"),
+        *(
+            "explain kws_rvp",
+            "explain kws_rvp --check target=host",
+            "explain 'kws*' tiny_matrix:kws-host".replace("'", ""),
+        ),
+        *(
+            "gc --days 99999999999999999999",
+            "gc --size 99999999G",
+            "gc --days 1.5 --size 0",
+            "matrix-json recipe=kws_rvp",
+        ),
+    )
+    for ended in run_all([line.split() for line in lines], tmp_path):
+        assert (ended.code, ended.stderr) == (1 if "--check" in ended.words else 0, ""), ended.words
+        assert ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("runn kws_rvp", "ERROR: 'runn' is no command; did you mean 'run'?\nknown commands: run, list,"),
+        ("run kws_rpv", "ERROR: unknown recipe 'kws_rpv'; did you mean 'kws_rvp'?\nknown recipes: "),
+        ("list zzz", "ERROR: unknown recipe 'zzz'\n"),
+        ("run -n 65 kws_rvp", f"ERROR: -n 65: should be at most {MOST_JOBS}; "),
+        ("bench -n 65", f"ERROR: -n 65: should be at most {MOST_JOBS}; "),
+        ("calibrate target=rv64-rvp -n 65", "ERROR: unknown option -n\n"),
+        ("run -o /nonexistent/x kws_rvp", "ERROR: /nonexistent/x cannot be written: No such file or directory\n"),
+        ("run -f /dev/null kws_rvp", "ERROR: -f is no option here: the tasks are those of the recipes\n"),
+        ("run --db-file=x kws_rvp", "ERROR: --db-file is no option here: doit keeps no state here; FIRMLINE_STORE "),
+        (
+            "run recipe=kws_rvp model=a,b",
+            "ERROR: model=a,b: 'a,b' is several models; for these a recipe needs a matrix",
+        ),
+        ("run a\nERROR:forged", "ERROR: unknown recipe 'a\\nERROR'\n"),
+        ("run recipe=\x1b[31m", "ERROR: unknown recipe '\\x1b[31m'\n"),
+        (
+            "run kws_rvp model=a\nERROR.tflite",
+            "ERROR: model=a\\nERROR.tflite: import: file a\\nERROR.tflite does not exist\n",
+        ),
+        ("run kws_rvp target=a\nb", "ERROR: target=a\\nb: unknown target 'a\\nb'\n"),
+        ("bench --only a\nb", "ERROR: --only a\\nb: no row is called that\n"),
+        ("gc kws_rvp", "ERROR: doit gc takes no 'kws_rvp'\n"),
+        ("matrix-json kws_rvp", "ERROR: doit matrix-json takes no 'kws_rvp'; recipes are named with recipe=kws_rvp\n"),
+        ("forget", "ERROR: `doit forget` has nothing to forget; `doit run -a NAME` "),
+    ],
+)
+def test_messages(line: str, message: str, tmp_path: Path) -> None:
+    (ended,) = run_all([line.split(" ")], tmp_path)
+    assert ended.stderr.startswith(message)
+
+
+def shell(line: str, tmp_path: Path) -> tuple[int, str]:
+    """Exit code and messages of `doit` with a shell's redirections; of a pipe, those of its first command."""
+    command = line.replace("doit", f"{sys.executable} -m doit", 1)
+    environment = {**os.environ, "FIRMLINE_STORE": str(tmp_path / "store")}
+    done = subprocess.run(
+        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"],
+        cwd=ROOT,
+        env=environment,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("doit list >&-", 1, "ERROR: standard output is closed; `> /dev/null` discards it\n"),
+        ("doit list > /dev/full", 1, "ERROR: standard output cannot be written: No space left on device\n"),
+        ("doit help > /dev/full", 1, "ERROR: standard output cannot be written: No space left on device\n"),
+        ("doit list -o x", 3, "ERROR: unknown option -o\noptions: --all, --quiet, --sort, -q\n"),
+        ("doit list --all | true", 141, ""),
+        ("doit run zzz 2>&-", 3, ""),
+        ("doit list 2>&-", 0, ""),
+        ("doit list 2>/dev/full", 0, ""),
+        ("doit list <&-", 0, ""),
+        ("doit run zzz >&- 2>&- <&-", 1, ""),
+    ],
+)
+def test_streams_that_are_closed_or_full(line: str, code: int, message: str, tmp_path: Path) -> None:
+    assert shell(line, tmp_path) == (code, message)
+
+
+@pytest.mark.parametrize("number", ["INT", "TERM", "HUP"])
+def test_a_signal_in_the_first_second_leaves_one_line(number: str, tmp_path: Path) -> None:
+    """As .venv/bin/doit of bootstrap starts it: with the signals blocked, one of them waiting."""
+    script = f"kill -{number} $$; exec {sys.executable} -P -m pipeline list"
+    blocked = [f"--default-signal={number}", f"--block-signal={number}"]
+    done = subprocess.run(
+        ["env", *blocked, "bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    code = 128 + {"INT": 2, "TERM": 15, "HUP": 1}[number]
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "interrupted; what is finished is kept\n")

@@ -1,0 +1,249 @@
+"""A project apart from Firmline: found from below, its recipes and boards beside the built-in ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.api import run_recipe
+from pipeline.errors import PipelineError, RecipeError
+from pipeline.loader import load_recipe
+from pipeline.naming import recipes_named
+from pipeline.planner import Planner
+from pipeline.project import Project, find_project, here, project_of
+from pipeline.recipe_files import hidden, is_built_in, recipe_names
+from pipeline.registry import default_registry
+from pipeline.session import ROOT, Workspace
+from pipeline.targets import load_targets
+from stages.tensorize import cost_table
+from tests.unit.pipeline.conftest import FakeProject
+
+BOARD = """\
+schema: 1
+boards:
+  mine:
+    core: cortex-m4
+    title: a board
+    memory: {rom: {origin: "0x08000000", length: 1M}, ram: {origin: "0x20000000", length: 192K}, stack: 4K}
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Project:
+    """A project of nobody's yet, with the real installation."""
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "pipeline.yaml").write_text("schema: 1\n")
+    return Project(tmp_path)
+
+
+def write(project: Project, name: str, text: str) -> None:
+    path = project.root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def load(project: Project, name: str, **variables: str) -> tuple[str, str, str]:
+    """Name, target and the file of the model or its topology."""
+    loaded = load_recipe(name, root=project, registry=default_registry(), variables=variables)
+    model = loaded.recipe.model.model_dump()
+    return loaded.recipe.name, loaded.target.name, str(model.get("file") or model.get("zoo"))
+
+
+def refused(project: Project, name: str = "kws_rvp") -> str:
+    with pytest.raises(RecipeError) as caught:
+        load(project, name)
+    return str(caught.value)
+
+
+def test_a_project_is_found_from_below(own: Project) -> None:
+    below = own.root / "recipes" / "deep"
+    below.mkdir()
+    assert find_project(own.root) == find_project(below) == own
+    (own.root / "pipeline.yaml").unlink()
+    assert find_project(below) == Project(ROOT)
+    (own.root / "dodo.py").write_text("import firmline.dodo\n")
+    assert find_project(below) == own
+    (own.root / "dodo.py").write_text("def task_other():\n    pass\n")
+    assert find_project(below) == Project(ROOT)
+
+
+def test_a_clone_is_its_own_project(tmp_path: Path) -> None:
+    assert find_project(ROOT / "recipes") == Project(ROOT)
+    assert Project(ROOT).alone
+    # Another clone's code is not this one's.
+    for name in ("bootstrap", "pipeline.yaml", "stages/installation.py", "recipes/x.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert find_project(tmp_path / "recipes") == Project(ROOT)
+
+
+def test_without_a_clone_the_folder_is_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.project.is_clone", lambda folder=ROOT: False)
+    assert find_project(tmp_path) == Project(tmp_path)
+
+
+def test_built_in_recipes_run_and_are_extended_by_name(own: Project) -> None:
+    write(own, "recipes/mine.yaml", "schema: 1\nextends: rvp_base\nmodel: {file: models/net.tflite}\n")
+    write(own, "recipes/layer.yaml", "schema: 1\nextends: layers/conv1x1_28x28x256_256\n")
+    assert load(own, "kws_rvp") == ("kws_rvp", "rv64-rvp", "ds_cnn")
+    assert load(own, "mine", target="rv32-rvp") == ("mine", "rv32-rvp", "models/net.tflite")
+    assert load(own, "layer")[0] == "layer"
+    assert load(own, "layers/conv1x1_28x28x256_256")[0] == "layers/conv1x1_28x28x256_256"
+
+
+def test_names_of_recipes(own: Project) -> None:
+    write(own, "recipes/mine.yaml", "schema: 1\nextends: kws_rvp\n")
+    write(own, "recipes/kws_rvp.yaml", "schema: 1\nextends: kws_rvp\nmodel: {zoo: resnet_8}\n")
+    assert recipe_names(own, built_in=False) == ["kws_rvp", "mine"]
+    assert recipe_names(own)[:3] == ["kws_rvp", "mine", "ad_cortex_m4"]
+    assert recipe_names(own).count("kws_rvp") == 1
+    assert "layers/cmsis_nn" in recipe_names(own, nested=True)
+    assert [is_built_in(name, own) for name in ("kws_rvp", "mine", "ad_rvp", "zzz")] == [False, False, True, False]
+    # A glob is about the project's own.
+    registry = default_registry()
+    assert recipes_named(["kws*", "*"], own, registry) == ["kws_rvp", "mine"]
+    assert recipes_named(["ad_rvp", "layers/*"], own, registry) == ["ad_rvp"]
+
+
+def test_what_hides_a_built_in_recipe_extends_it_and_is_noted(own: Project) -> None:
+    write(own, "recipes/kws_rvp.yaml", "schema: 1\nextends: kws_rvp\nmodel: {zoo: resnet_8}\n")
+    assert load(own, "kws_rvp") == ("kws_rvp", "rv64-rvp", "resnet_8")
+    loaded = load_recipe("kws_rvp", root=own, registry=default_registry())
+    names = [document.name for document in loaded.sources.documents]
+    assert names == ["recipes/kws_rvp.yaml", "<firmline>/recipes/kws_rvp.yaml", "<firmline>/recipes/rvp_base.yaml"]
+    assert hidden(names, own) == ["recipes/kws_rvp.yaml hides the built-in recipe kws_rvp"]
+    assert hidden(names, Project(ROOT)) == []
+    write(own, "recipes/mine.yaml", "schema: 1\nextends: mine\n")
+    assert "extend each other in a circle: recipes/mine.yaml -> recipes/mine.yaml" in refused(own, "mine")
+
+
+def test_mistakes_are_shown_in_the_file_that_has_them(own: Project) -> None:
+    write(own, "recipes/mine.yaml", "schema: 1\nextends: kws_rvp\ntarget: nope\n")
+    assert refused(own, "mine").startswith("recipes/mine.yaml:3:9: unknown target 'nope'")
+    write(own, "recipes/mine.yaml", "schema: 1\nextends: kws_rpv\n")
+    assert refused(own, "mine").startswith(
+        "recipes/mine.yaml:2:10: unknown recipe 'kws_rpv'; did you mean 'kws_rvp'?\n"
+    )
+    assert refused(own, "rvp_base").startswith("<firmline>/recipes/rvp_base.yaml:6:11: recipe 'rvp_base' is abstract")
+    assert refused(own, "kws_rpv").startswith("unknown recipe 'kws_rpv'; did you mean 'kws_rvp'?\nknown recipes: mine,")
+
+
+def test_boards_and_cores_add_to_the_built_in_ones(own: Project) -> None:
+    write(own, "pipeline.yaml", BOARD)
+    targets = load_targets(own)
+    built_in = load_targets(ROOT)
+    assert list(targets) == [*built_in, "mine"]
+    assert (targets["mine"].core, targets["mine"].memory.region_of("data").length) == ("cortex-m4", 192 << 10)
+    assert load(own, "kws_cortex_m4", target="mine")[1] == "mine"
+    (own.root / "pipeline.yaml").unlink()
+    assert load_targets(own) == built_in
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("core: cortex-m4", "core: cortex-m5", "pipeline.yaml:4:11: unknown core 'cortex-m5'; did you"),
+        ("core: cortex-m4", "core: aarch64", "pipeline.yaml:4:11: core 'aarch64' runs under an operating system"),
+        ("schema: 1\n", "", "pipeline.yaml:1:1: missing key 'schema'"),
+        ("title", "titel", "pipeline.yaml:5:5: unknown key 'titel'; did you mean 'title'?"),
+        ("length: 192K", "length: 192Q", "pipeline.yaml:6:"),
+        ("0x20000000", "0x120000000", "pipeline.yaml:6:"),
+        (BOARD, "boards\n", "pipeline.yaml:1:1: the file: should be a mapping"),
+        ("  mine:", "  nrf52840-dk:", "pipeline.yaml:3:3: board 'nrf52840-dk' has the name of a built-in board, <"),
+        ("  mine:", "  cortex-m7:", "pipeline.yaml:3:3: board 'cortex-m7' has the name of a built-in core, <"),
+    ],
+)  # fmt: skip
+def test_mistakes_in_pipeline_yaml(own: Project, old: str, new: str, message: str) -> None:
+    write(own, "pipeline.yaml", BOARD.replace(old, new, 1))
+    text = refused(own)
+    assert text.startswith(message)
+    if "built-in" in message:
+        name = new.strip()[:-1]
+        line = int(text.partition("pipeline.yaml:")[2].partition("pipeline.yaml:")[2].partition(":")[0])
+        assert (ROOT / "pipeline.yaml").read_text().splitlines()[line - 1].startswith(f"  {name}:")
+
+
+def test_a_core_of_the_project(own: Project) -> None:
+    text = (ROOT / "pipeline.yaml").read_text()
+    core = text[text.index("  rv64-rvp:") : text.index("  rv32-rvp:")]
+    write(own, "pipeline.yaml", "schema: 1\ncores:\n" + core.replace("rv64-rvp:", "my-core:"))
+    targets = load_targets(own)
+    mine, other = targets["my-core"], targets["rv64-rvp"]
+    assert mine == other.model_copy(update={"name": "my-core", "core": "my-core"})
+
+
+def test_keys_do_not_depend_on_the_project(own: Project, tmp_path: Path) -> None:
+    """So what a clone has made is good for a project, and the other way round."""
+    keys = []
+    for project in (own, Project(ROOT)):
+        with Workspace(root=project, store=tmp_path / "store") as workspace:
+            keys.append([action.key for action in workspace.plan("kws_rvp", until="emit")])
+    assert keys[0] == keys[1]
+
+
+def test_measured_costs_are_the_projects_where_it_has_some(own: Project) -> None:
+    stage = default_registry()["tensorize"]
+    target = load_targets(own)["cortex-m4"]
+    assert cost_table("cortex-m4", ROOT) == ROOT / "stages/kernels/costs/cortex-m4.json"
+    assert cost_table("cortex-m4", own.root) == own.root / "costs/cortex-m4.json"
+    with Workspace(root=own, store=own.root / "store") as workspace:
+        planned = workspace.plan("kws_cortex_m4", until="tensorize")["tensorize"]
+        assert planned.files["costs"] == cost_table(target.core, ROOT)
+        write(own, "costs/cortex-m4.json", "{}")
+        planner = Planner(own, default_registry(), workspace.store.digests, workspace.planner.tools)
+        loaded = load_recipe("kws_cortex_m4", root=own, registry=default_registry())
+        assert planner.plan(loaded, "tensorize")["tensorize"].files["costs"] == own.root / "costs/cortex-m4.json"
+    assert stage.target_files(target, own.root) == {"costs": own.root / "costs/cortex-m4.json"}
+
+
+def test_paths_as_messages_call_them(own: Project) -> None:
+    assert own.shown(own.root / "recipes/x.yaml") == "recipes/x.yaml"
+    assert own.shown(ROOT / "recipes/x.yaml") == "<firmline>/recipes/x.yaml"
+    assert Project(ROOT).shown(ROOT / "recipes/x.yaml") == "recipes/x.yaml"
+    assert own.shown(Path("/etc/x")) == "/etc/x"
+    # An environment inside of the project.
+    inside = Project(own.root, own.root / ".venv/lib/firmline")
+    assert inside.shown(own.root / ".venv/lib/firmline/recipes/x.yaml") == "<firmline>/recipes/x.yaml"
+
+
+def test_a_run_leaves_everything_in_the_project(project: FakeProject) -> None:
+    """With the code of a small installation: relative paths, build/ and the store are the project's."""
+    apart = Project(project.root / "apart", project.root)
+    write(apart, "recipes/mine.yaml", "schema: 1\nextends: demo\nmodel: {file: net.txt}\n")
+    write(apart, "net.txt", "own weights\n")
+    before = sorted(project.root.rglob("*"))
+    result = run_recipe("mine", root=apart, registry=project.registry)
+    assert result.folder == apart.root / "build/mine/rv64-rvp"
+    assert result.artifacts["import"].is_relative_to(apart.root / ".firmline/store")
+    assert project.ran()[0] == "import"
+    left = {path for path in project.root.rglob("*") if not path.is_relative_to(apart.root)} - set(before)
+    assert {path.name for path in left} <= {"asked.txt"}
+
+
+def test_a_folder_stands_alone(tmp_path: Path) -> None:
+    assert project_of(tmp_path).alone
+    assert project_of(Project(tmp_path)) == Project(tmp_path)
+
+
+def test_a_built_in_recipe_finds_its_files(own: Project) -> None:
+    """Relative paths start at the project; what is not there may be Firmline's own."""
+    with Workspace(root=own, store=own.root / "store") as workspace:
+        planned = workspace.plan("digits_rvp", until="import")["import"]
+        assert list(planned.files.values()) == [ROOT / "recipes/digits/digits_int8.tflite"]
+        write(own, "recipes/digits/digits_int8.tflite", "mine")
+        loaded = load_recipe("digits_rvp", root=own, registry=default_registry())
+        planner = Planner(own, default_registry(), workspace.store.digests, workspace.planner.tools)
+        planned = planner.plan(loaded, "import")["import"]
+        assert list(planned.files.values()) == [own.root / "recipes/digits/digits_int8.tflite"]
+
+
+def test_a_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert here() == Project(ROOT)
+    monkeypatch.setattr("pipeline.project.is_clone", lambda folder=ROOT: False)
+    with pytest.raises(PipelineError, match=r"^the current folder is gone\n"):
+        here()

@@ -1,0 +1,74 @@
+"""What a stage blames in the recipe is shown where it was written: file, matrix, extended recipe, command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.errors import StageFailed
+from tests.unit.pipeline.conftest import FakeProject
+
+
+def failed(project: FakeProject, name: str = "demo", **variables: str) -> list[str]:
+    with pytest.raises(StageFailed) as caught:
+        project.run(name, **variables)
+    lines = str(caught.value).splitlines()
+    assert 1 <= len(lines) <= 5
+    return lines
+
+
+def test_in_the_recipe(project: FakeProject) -> None:
+    project.edit("recipes/demo.yaml", "unroll: 4", "unroll: 13")
+    assert failed(project) == [
+        "recipes/demo.yaml:6:18: emit: 13 times is unlucky",
+        "    6 |   emit: {unroll: 13}",
+        "      |                  ^",
+        "take 12",
+    ]
+
+
+def test_in_a_list(project: FakeProject) -> None:
+    project.edit("recipes/demo.yaml", "unroll: 4", "rules: [{name: a}, {name: nobody}]")
+    assert failed(project) == [
+        "recipes/demo.yaml:6:36: emit: no layer",
+        "    6 |   emit: {rules: [{name: a}, {name: nobody}]}",
+        "      |                                    ^",
+        "is called so",
+    ]
+
+
+def test_in_what_it_extends(project: FakeProject) -> None:
+    project.edit("recipes/demo.yaml", "unroll: 4", "unroll: 13")
+    project.recipe("schema: 1\nextends: demo\nstages: {compile: {opt: O1}}\n", "child")
+    assert failed(project, "child")[0] == "recipes/demo.yaml:6:18: emit: 13 times is unlucky"
+
+
+def test_over_what_it_extends(project: FakeProject) -> None:
+    project.recipe("schema: 1\nextends: demo\nstages: {emit: {unroll: 13}}\n", "child")
+    assert failed(project, "child")[0] == "recipes/child.yaml:3:25: emit: 13 times is unlucky"
+
+
+def test_on_the_command_line(project: FakeProject) -> None:
+    lines = failed(project, set="stages.emit.unroll=13")
+    assert lines == ["set=stages.emit.unroll=13: emit: 13 times is unlucky", "take 12"]
+    lines = failed(project, set="stages.emit={unroll: 13}")
+    assert lines == ["set=stages.emit={unroll: 13}: emit: 13 times is unlucky", "take 12"]
+
+
+@pytest.mark.parametrize(
+    ("axis", "place"),
+    [
+        ("stages.emit.unroll: [1, 13]", "6:27"),
+        ("stages.emit: {a: {unroll: 1}, b: {unroll: 13}}", "6:45"),
+        ("target: [host]\n  include: [{target: host, stages.emit.unroll: 13}]", "7:48"),
+    ],
+)
+def test_in_a_matrix(project: FakeProject, axis: str, place: str) -> None:
+    project.recipe(f"schema: 1\nname: grid\nmodel: {{file: model.txt}}\ntarget: host\nmatrix:\n  {axis}\n", "grid")
+    with project.workspace() as workspace:
+        title = workspace.load("grid")[-1].title
+    assert failed(project, title)[0] == f"recipes/grid.yaml:{place}: emit: 13 times is unlucky"
+
+
+def test_what_the_recipe_does_not_say_has_no_place(project: FakeProject) -> None:
+    project.write("model.txt", "broken\n")
+    assert failed(project) == ["import: model.txt is corrupt", "get another"]

@@ -1,0 +1,134 @@
+"""A store that cannot be written, limits of the system, a missing file: a message, and nothing half stored."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.errors import StageError, StageFailed, surroundings
+from pipeline.session import ROOT
+from stages.base import Job
+from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.fake_stages import FakeEmit
+
+_COMMAND = """
+import sys
+from pathlib import Path
+from pipeline.errors import PipelineError
+from pipeline.explain import explain
+from tests.unit.pipeline.conftest import FakeProject
+project, what = FakeProject(Path(sys.argv[1])), sys.argv[2]
+try:
+    if what == "explain":
+        with project.workspace() as workspace:
+            print(*(stage.cached for stage in explain(workspace.plan("demo"), workspace.store)))
+    else:
+        print(*(stage.cached for stage in project.run(**({} if what == "run" else {"set": what})).stages))
+except PipelineError as error:
+    print(error)
+"""
+
+
+def in_a_process(project: FakeProject, what: str, before: Callable[[], None]) -> str:
+    """What a run, or `explain`, says in a process that `before` was called in."""
+    done = subprocess.run(
+        [sys.executable, "-c", _COMMAND, str(project.root), what],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        preexec_fn=before,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def obey_permissions() -> None:
+    """Also root's processes: CAP_DAC_OVERRIDE (1) is dropped from what programs may have (PR_CAPBSET_DROP, 24)."""
+    if os.geteuid() == 0 and ctypes.CDLL(None).prctl(24, 1, 0, 0, 0) != 0:
+        raise OSError("prctl")
+
+
+def test_store_that_may_only_be_read_serves_what_it_has(project: FakeProject) -> None:
+    project.run()
+    for folder, _, _ in [*os.walk(project.store)]:
+        Path(folder).chmod(0o555)
+    try:
+        assert in_a_process(project, "run", obey_permissions) == "True True True True"
+        assert in_a_process(project, "explain", obey_permissions) == "True True True True"
+        said = in_a_process(project, "stages.compile.opt=O3", obey_permissions)
+    finally:
+        for folder, _, _ in [*os.walk(project.store)]:
+            Path(folder).chmod(0o755)
+    assert said == (
+        f"compile has to run, but the artifact store {project.store} cannot be written (Permission denied); "
+        "set FIRMLINE_STORE to a folder that can be written"
+    )
+    assert list((project.store / "building").iterdir()) == []
+
+
+@pytest.mark.parametrize(("which", "value"), [(resource.RLIMIT_FSIZE, 10), (resource.RLIMIT_NOFILE, 7)])
+def test_limits(project: FakeProject, which: int, value: int) -> None:
+    said = in_a_process(project, "run", lambda: resource.setrlimit(which, (value, value)))
+    option = "f" if which == resource.RLIMIT_FSIZE else "n"
+    assert said.endswith(f"raise the limit with ulimit -{option}") and len(said.splitlines()) == 2, said
+    assert not list(project.store.glob("artifacts/*/*")) and not list(project.store.glob("building/*"))
+    assert in_a_process(project, "run", lambda: None).split() == ["False"] * 4
+
+
+def raises(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def run(stage: Any, job: Job[Any]) -> None:
+        raise error
+
+    monkeypatch.setattr(FakeEmit, "run", run)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "emit: too many files are open\nraise the limit with ulimit -n"),
+        (MemoryError(), "emit: memory is short"),
+        (
+            RuntimeError("can't start new thread"),
+            "emit: there are too many processes or threads\nraise the limit with ulimit -u",
+        ),
+        (
+            ModuleNotFoundError("No module named 'stages.kernels.rvp.gemm'", name="stages.kernels.rvp.gemm"),
+            (
+                "emit: module stages.kernels.rvp.gemm cannot be imported: No module named 'stages.kernels.rvp.gemm'\n"
+                "is the project whole? `git status` tells"
+            ),
+        ),
+    ],
+)
+def test_what_a_stage_cannot_help_is_no_crash(
+    project: FakeProject, monkeypatch: pytest.MonkeyPatch, error: Exception, message: str
+) -> None:
+    raises(monkeypatch, error)
+    with pytest.raises(StageFailed) as caught:
+        project.run()
+    assert str(caught.value) == message
+    assert list((project.store / "building").iterdir()) == []
+
+
+def test_file_of_the_project_that_is_missing(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = project.root / "code/templates/model.c.j2"
+    raises(monkeypatch, FileNotFoundError(errno.ENOENT, "No such file or directory", str(path)))
+    with pytest.raises(StageFailed, match=r"^emit: code/templates/model\.c\.j2 is missing\nis the project whole"):
+        project.run()
+
+
+def test_bugs_stay_bugs() -> None:
+    assert surroundings(KeyError("x"), ROOT) is None
+    assert surroundings(ModuleNotFoundError("No module named 'nmpy'", name="nmpy"), ROOT) is None
+    assert surroundings(FileNotFoundError(errno.ENOENT, "No such file", "/elsewhere"), ROOT) is None
+    assert isinstance(surroundings(PermissionError(errno.EACCES, "no", str(ROOT / "a")), ROOT), StageError)

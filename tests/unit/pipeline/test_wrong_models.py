@@ -1,0 +1,66 @@
+"""`model:` entries that no network can be made of: refused where the recipe says so, before anything is built."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.test_loader import refused
+
+CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{file: ''}", "4:15: model.file: should be the name of a file, is empty"),
+        ("{file: ~nouser/x}", "4:15: model.file: there is no user 'nouser' with a home folder"),
+        ('{file: "a\\0b"}', "4:15: model.file: no file's name has a NUL character in it"),
+        ("{file: [a]}", "4:15: model.file: should be a valid string, is a list"),
+        ("", "4:7: model: should be a mapping with one of file, url, zoo, op"),
+        ("{op: conv3d, shape: [1]}", "4:13: model.op: unknown operator 'conv3d'; did you mean 'conv2d'?"),
+        (f"{{{CONV}, beta: 2}}", "4:56: model.beta: conv2d has no option 'beta'"),
+        (f"{{{CONV}, input: {{scale: 1, zero_point: 300}}}}", "4:86: model.input.zero_point: a zero point of int8 is"),
+        (
+            f"{{{CONV}, dtype: uint8, output: {{scale: 1, zero_point: -1}}}}",
+            "a zero point of uint8 is 0 to 255, not -1",
+        ),
+        (
+            "{op: quantize, shape: [4], to: uint8, output: {scale: 1, zero_point: -3}}",
+            "a zero point of uint8 is 0 to 255",
+        ),
+        (f"{{{CONV}, input: {{scale: 1e39}}}}", "model.input.scale: should be less than"),
+        (f"{{{CONV}, input: {{scale: .nan}}}}", "model.input.scale: should be a finite number, is nan"),
+        (f"{{{CONV}, groups: 3}}", "model.groups: groups 3 must divide the input's and the output's channels"),
+        (f"{{{CONV}, kernel: [99999, 99999]}}", "model.out_channels: makes a tensor of 319,993,600,032 elements"),
+        ("{op: add, shape: [99999, 99999]}", "4:25: model.shape: makes a tensor of 9,999,800,001 elements"),
+        ("{op: add, shape: [4], other_shape: [99999, 99999]}", "model.other_shape: makes a tensor of 9,999,800,001"),
+        ("{op: concatenation, shape: [9999999], parts: 99}", "model.parts: makes a tensor of 989,999,901 elements"),
+        (
+            "{op: depthwise_conv2d, shape: [8, 8, 8], depth_multiplier: 99999999}",
+            "model.depth_multiplier: makes a tensor",
+        ),
+        (
+            "{op: pad, shape: [4], pads: [[0, 4294967296]]}",
+            "model.pads.0.1: should be less than or equal to 2147483647",
+        ),
+        ("{op: leaky_relu, shape: [4], alpha: .inf}", "model.alpha: should be a finite number, is inf"),
+        ("{op: dequantize, shape: [4], dtype: float32}", "4:44: model.dtype: dequantize reads int8 or uint8"),
+    ],
+)
+def test_refused_at_its_place(project: FakeProject, entry: str, message: str) -> None:
+    project.edit("recipes/demo.yaml", "{file: model.txt}", entry)
+    first = refused(project).splitlines()[0]
+    assert first.startswith("recipes/demo.yaml:4:") and message in first
+
+
+def test_the_other_value_is_named_too(project: FakeProject) -> None:
+    project.edit("recipes/demo.yaml", "{file: model.txt}", "{op: add, shape: [4], dtype: float32, input: {scale: 1}}")
+    assert refused(project).splitlines()[-1] == "dtype is at recipes/demo.yaml:4:37"
+
+
+@pytest.mark.parametrize(
+    "value", ["{file: ''}", "{file: ~nouser/x}", "{op: nope, shape: [1]}", "{zoo: 5}", "null", "7"]
+)
+def test_on_the_command_line(project: FakeProject, value: str) -> None:
+    assert refused(project, set=f"model={value}").startswith(f"set=model={value}: model")

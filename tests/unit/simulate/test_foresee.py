@@ -1,0 +1,135 @@
+"""Files of inputs that cannot be right are refused before the model is imported, or as soon as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.models.builder import ModelBuilder
+from stages.models.spec import FileModel, ModelSource, ZooModel
+from stages.simulate import STAGE, InputsConfig, SimulateConfig
+from stages.targets.load import load_target
+from tests.support.edited_models import edited, tensor_named, together
+
+FILE = FileModel(file="net.tflite")
+
+
+def network(features: int, dtype: str = "float32") -> bytes:
+    b = ModelBuilder()
+    x = b.input("x", (1, features), dtype, *(() if dtype == "float32" else (0.1, 0)))
+    b.output(b.relu(x))
+    return b.build()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "net.tflite").write_bytes(network(8))
+    (tmp_path / "right.bin").write_bytes(bytes(32))
+    (tmp_path / "short.bin").write_bytes(bytes(31))
+    (tmp_path / "picture.png").write_bytes(bytes(32))
+    np.save(tmp_path / "right.npy", np.zeros((3, 8), np.float32))
+    np.save(tmp_path / "bytes.npy", np.zeros((3, 8), np.int8))
+    np.save(tmp_path / "wide.npy", np.zeros((3, 9), np.float32))
+    np.save(tmp_path / "none.npy", np.zeros((0, 8), np.float32))
+    (tmp_path / "text.npy").write_text("3, 4, 5")
+    for name, labels in (("labels", [0, 7, 1]), ("many", [0] * 4), ("high", [0, 8, 1])):
+        np.save(tmp_path / f"{name}.npy", np.array(labels, np.int64))
+    return tmp_path
+
+
+def foresee(root: Path, *files: str, labels: str | None = None, model: ModelSource = FILE, made: Any = None) -> None:
+    config = SimulateConfig(inputs=InputsConfig(files=files, labels=labels))
+    STAGE.foresee(config, model, load_target("host"), root, made or {})
+
+
+def test_right_files_pass(root: Path) -> None:
+    foresee(root)
+    foresee(root, "right.bin", "right.npy")
+    foresee(root, "right.npy", labels="labels.npy")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("short.bin", r"short.bin: has 31 bytes, one inference takes 32 \(x \[1, 8\] float32\)"),
+        ("picture.png", "picture.png ends in .png; an input is a .bin or a .npy file"),
+        ("bytes.npy", "holds int8, the network's input x is float32"),
+        ("wide.npy", r"has shape \[3, 9\], the network's input x is \[1, 8\]"),
+        ("none.npy", r"has shape \[0, 8\]: it holds no inference"),
+        ("text.npy", "is not a .npy file"),
+    ],
+)
+def test_wrong_files_are_refused_before_import(root: Path, name: str, told: str) -> None:
+    with pytest.raises(StageError, match=told) as caught:
+        foresee(root, "right.bin", name)
+    assert caught.value.at == ("stages", "simulate", "inputs", "files", 1)
+
+
+@pytest.mark.parametrize(
+    ("labels", "told"),
+    [("many", "is not one integer class for each of the 3"), ("high", "label 8 of inference 1 is no class")],
+)
+def test_wrong_labels_are_refused_before_import(root: Path, labels: str, told: str) -> None:
+    with pytest.raises(StageError, match=told):
+        foresee(root, "right.npy", labels=f"{labels}.npy")
+
+
+def test_of_a_model_that_is_not_at_hand_only_the_kind_is_judged_until_it_is_imported(root: Path) -> None:
+    model = ZooModel(zoo="ds_cnn")
+    foresee(root, "short.bin", model=model)
+    with pytest.raises(StageError, match=r"ends in \.png"):
+        foresee(root, "picture.png", model=model)
+    (root / "import").mkdir()
+    (root / "import" / "model.tflite").write_bytes(network(8, "int8"))
+    with pytest.raises(StageError, match="has 31 bytes, one inference takes 8"):
+        foresee(root, "short.bin", model=model, made={"import": root / "import"})
+
+
+def test_the_inputs_are_those_of_the_chosen_signature(root: Path) -> None:
+    (root / "net.tflite").write_bytes(together(network(4), network(8), signatures={"four": 0, "eight": 1}))
+    foresee(root, "right.bin", model=FileModel(file="net.tflite", signature="eight"))
+    with pytest.raises(StageError, match="takes 16"):
+        foresee(root, "right.bin")
+
+
+def test_what_import_refuses_is_left_to_it(root: Path) -> None:
+    (root / "net.tflite").write_bytes(network(8)[:300])
+    foresee(root, "short.bin")
+    (root / "net.tflite").unlink()
+    foresee(root, "short.bin")
+
+
+def test_labels_are_counted_over_all_files(root: Path) -> None:
+    foresee(root, "right.npy", "right.bin", labels="many.npy")
+
+
+def test_an_array_that_is_no_whole_number_of_inferences_is_refused(root: Path) -> None:
+    b = ModelBuilder()
+    b.output(b.relu(b.input("x", (20,), "float32")))
+    (root / "net.tflite").write_bytes(b.build())
+    np.save(root / "seven.npy", np.zeros(7, np.float32))
+    with pytest.raises(StageError, match=r"has shape \[7\], the network's input x is \[20\]"):
+        foresee(root, "seven.npy")
+
+
+def test_what_the_file_leaves_open_is_left_to_later(root: Path) -> None:
+    def of_another_type(model: Any, schema: Any) -> None:
+        tensor_named(model, "x").type = schema.TensorType.FLOAT64
+
+    def of_any_size(model: Any, schema: Any) -> None:
+        tensor_named(model, "relu").shapeSignature = np.array([1, -1], np.int32)
+
+    (root / "net.tflite").write_bytes(edited(network(8), of_another_type))
+    foresee(root, "short.bin")
+    (root / "net.tflite").write_bytes(edited(network(8), of_any_size))
+    foresee(root, "right.npy", labels="high.npy")
+
+
+def test_no_input_at_all_is_refused(root: Path) -> None:
+    config = SimulateConfig(inputs=InputsConfig(random=0, extremes=False))
+    with pytest.raises(StageError, match="there is no input"):
+        STAGE.foresee(config, FILE, load_target("host"), root, {})

@@ -1,0 +1,137 @@
+"""Cores and boards: what a target has from which, and a firmware for every board that runs."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from stages.compile.toolchain import Source, compile_sources, link
+from stages.simulators.bench import compile_and_run_c
+from stages.targets.catalogue import Board, Catalogue, moved, parse_frequency
+from stages.targets.load import PIPELINE, load_target
+from stages.targets.memory import CONSTANT, VARIABLE, Memory, Region
+from stages.targets.runtime import runtime_for
+from stages.targets.spec import Target
+
+CATALOGUE = Catalogue.model_validate(yaml.safe_load(PIPELINE.read_text()))
+BOARDS = {name: target for name, target in CATALOGUE.targets().items() if target.board is not None}
+MAIN = """
+#include "bench.h"
+extern char __rom_start[], __rom_end[], __stack_bottom[];
+int main(void)
+{
+    printf("%lx %lx %lx", (unsigned long)(uintptr_t)__rom_start, (unsigned long)(uintptr_t)__rom_end,
+           (unsigned long)(uintptr_t)__stack_bottom); /* the lowest of its region */
+    return 0;
+}
+"""
+
+
+def needs(target: Target) -> None:
+    for command in (target.compiler.command, target.simulator.command):
+        if command and shutil.which(command) is None:
+            pytest.skip(f"{command} is not installed")
+
+
+def test_core_is_a_target_with_the_memory_of_its_machine() -> None:
+    target = CATALOGUE.targets()["cortex-m4"]
+    assert (target.name, target.core, target.board, target.simulated) == ("cortex-m4", "cortex-m4", None, None)
+    assert target.memory == CATALOGUE.cores["cortex-m4"].memory
+    assert target.in_simulator is target
+
+
+def test_board_has_all_of_its_core_but_the_memory() -> None:
+    board, core = BOARDS["rpi-pico"], CATALOGUE.targets()["cortex-m0plus"]
+    assert board.core == "cortex-m0plus" and board.name == "rpi-pico"
+    own = {"name", "board", "memory", "simulated"}
+    assert board.model_dump(exclude=own) == core.model_dump(exclude=own)
+    assert board.memory == CATALOGUE.boards["rpi-pico"].memory
+
+
+def region(origin: int, length: int, *holds: str, speed: int = 0) -> Region:
+    return Region(origin=origin, length=length, holds=holds, speed=speed)
+
+
+def test_regions_move_only_where_the_machine_has_none() -> None:
+    core = CATALOGUE.cores["cortex-m4"]
+    rom, ram = region(0x1000, 0x1000, *CONSTANT), region(0x20000000, 0x1000, *VARIABLE)
+    assert moved(Memory(rom=rom, ram=ram, stack=512), core) is None
+    last = core.memory.rom.end
+    assert moved(Memory(rom=region(last - 0x1000, 0x1000, *CONSTANT), ram=ram, stack=512), core) is None
+    there = moved(Memory(rom=region(last - 0xFF0, 0x1000, *CONSTANT), ram=ram, stack=512), core)
+    assert there == Memory(
+        rom=region(core.memory.rom.origin, 0x1000, *CONSTANT),
+        ram=region(core.memory.ram.origin, 0x1000, *VARIABLE),
+        stack=512,
+    )
+    large = region(0x60000000, core.memory.ram.length + 32, *VARIABLE)
+    assert moved(Memory(rom=rom, ram=large, stack=512), core).ram.length == core.memory.ram.length
+    assert moved(Memory(rom=rom, ram=large, stack=512), CATALOGUE.cores["rv32-rvp"]) is None, (
+        "Spike has memory anywhere"
+    )
+
+
+def test_several_regions_move_one_after_the_other() -> None:
+    core, board = CATALOGUE.cores["cortex-m7"], BOARDS["stm32h747i-disco"]
+    there = board.simulated
+    assert (there.rom.origin, there.rom.length) == (core.memory.rom.origin, 2 << 20)
+    assert (there.dtcm.origin, there.dtcm.end) == (core.memory.ram.origin, there.axi_sram.origin)
+    assert there.axi_sram.length == 512 << 10
+
+
+def test_machine_of_the_board_takes_the_place_of_the_cores() -> None:
+    board = BOARDS["nucleo-f446re"]
+    assert board.simulator.machine == "netduinoplus2"
+    assert board.simulated is None
+
+
+@pytest.mark.parametrize("value, hertz", [(48_000_000, 48_000_000), ("180M", 180_000_000), ("32.768k", 32_768)])
+def test_clock(value: object, hertz: int) -> None:
+    assert parse_frequency(value) == hertz
+
+
+@pytest.mark.parametrize("value", ["fast", "", "M", "-1M", "0", "1.5", "nan", "inf", "1e400M", "1T"])
+def test_clock_that_is_none(value: str) -> None:
+    with pytest.raises(ValidationError, match="a clock is a number of Hz"):
+        Board.model_validate({"core": "x", "title": "x", "memory": _memory(), "clock": value})
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_firmware_is_linked_for_the_map_of_the_board(name: str, tmp_path: Path) -> None:
+    from elftools.elf.elffile import ELFFile
+
+    target = BOARDS[name]
+    needs(target)
+    (tmp_path / "main.c").write_text("int set = 3; int zero[9]; int main(void) { return zero[set] + set; }")
+    runtime = runtime_for(target)
+    sources = [Source(tmp_path / "main.c"), *map(Source, runtime.sources)]
+    elf = tmp_path / "program.elf"
+    link(target, runtime, compile_sources(target, runtime, sources, tmp_path / "obj"), elf)
+    with elf.open("rb") as handle:
+        loaded = [segment.header for segment in ELFFile(handle).iter_segments("PT_LOAD") if segment["p_memsz"]]
+    for segment in loaded:
+        start, end = segment.p_vaddr, segment.p_vaddr + segment.p_memsz
+        regions = target.memory.regions.values()
+        assert any(r.origin <= start and end <= r.end for r in regions), (hex(start), hex(end))
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_firmware_of_every_board_is_simulated(name: str) -> None:
+    """At the board's addresses unless the report says that they were moved."""
+    target = BOARDS[name].in_simulator
+    needs(target)
+    run = compile_and_run_c(target, [], MAIN)
+    code, stack = target.memory.region_of("code"), target.memory.region_of("stack")
+    assert run.stdout.split() == [f"{at:x}" for at in (code.origin, code.end, stack.origin)]
+
+
+def _memory() -> dict[str, object]:
+    return {"rom": {"origin": 0, "length": "64K"}, "ram": {"origin": 65536, "length": "64K"}}
+
+
+def test_load_target_knows_boards() -> None:
+    assert load_target("longan-nano").core == "rv32-scalar"

@@ -1,0 +1,88 @@
+"""Text made safe for the terminal, log.txt and Markdown, for each kind of text that means something there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from stages import escape
+
+# Names as models and recipes may have them.
+HOSTILE = (
+    *(
+        "\x1b[31mred\x1b[0m",
+        "\x1b]0;title\x07",
+        "\x9b31m",
+        "a\nERROR: forged",
+        "a\r\x1b[2Kforged",
+        "a\x00b",
+        "a\x08\x08b",
+    ),
+    *("\u202eevil", "zero\u200bwidth", "\ufeffbom", "line\u2028separator", "\ud800", "\udcff", "\U000e0041tag"),
+    *("[red]text[/]", "[/]", "[link=file:///]x[/link]", ":smile:", "a|b", "`code`", "``", "**bold**", "_under_"),
+    *(
+        "<script>alert(1)</script>",
+        "<!-- comment",
+        "&lt;",
+        "![image](https://x/y.png)",
+        "[link](https://x)",
+        "~~gone~~",
+    ),
+    *("https://example.com", "www.example.com", "# title", "\\|", "\\", "$math$", "x" * 100_000, "\x1b" * 100_000),
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_terminal(text: str) -> None:
+    for shown in (escape.name(text), escape.line(text), escape.visible(text)):
+        assert shown.isprintable()
+    assert len(escape.name(text)) <= 100 * 10
+    assert len(escape.line(text)) <= 600 * 10
+    assert escape.message(text).count("\n") == text.count("\n")
+    assert all(line.isprintable() for line in escape.message(text).split("\n"))
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_log_line_is_whole(text: str) -> None:
+    shown = escape.log_line(text)
+    assert shown.isprintable() and len(shown) >= len(text)
+    shown.encode()
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def test_markdown_has_no_markup_left(text: str) -> None:
+    for shown in (escape.markdown(text), escape.markdown_cell(text.replace("\n", ""))):
+        assert shown.isprintable()
+        # CommonMark: a backslash takes the meaning of the punctuation that follows.
+        bare = re.sub(r"\\[!-/:-@\[-`{-~]", "", shown)
+        assert not re.search(r"[`*<|\[\]&~$\\]|://|www\.|\b_|_\b", bare)
+
+
+def test_what_is_harmless_stays() -> None:
+    for text in (
+        "MobilenetV1/Conv2d_0/Relu6",
+        "NHWC->NCHW/OHWI",
+        "1,208,064 B",
+        "0 of 4,004, 31 layers",
+        "größe – 3 × 3",
+    ):
+        assert escape.name(text) == escape.line(text) == escape.markdown(text) == escape.log_line(text) == text
+    assert escape.line("\ta\tb") == escape.log_line("\ta\tb") == "\ta\tb"
+
+
+def test_long_names_keep_both_ends() -> None:
+    assert escape.name("a" * escape.NAME_LIMIT) == "a" * escape.NAME_LIMIT
+    assert escape.name("first" + "x" * 200 + "last").startswith("first")
+    assert escape.name("first" + "x" * 200 + "last").endswith("last")
+
+
+def test_long_messages_say_how_much_is_left_out() -> None:
+    shown = escape.message("\n".join(map(str, range(50))) + "\n").split("\n")
+    assert shown[:3] == ["0", "1", "2"] and shown[-1] == "… and 38 more lines"
+    trace = "x\nTraceback (most recent call last):\n" + "  File\n" * 50
+    assert escape.message(trace) == trace.rstrip("\n")
+
+
+def test_rows_and_cells() -> None:
+    assert escape.markdown_row(["a|b", "x\ny", "_z_"]) == "| a\\|b | x<br>y | \\_z\\_ |"

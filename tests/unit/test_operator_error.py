@@ -1,0 +1,57 @@
+"""Several operators that cannot be computed are told in one message of five lines at most."""
+
+from __future__ import annotations
+
+from stages.operator_error import OperatorError, together
+
+
+def error(index: int, op: str, what: str = "is not supported", name: str = "", hint: str = "") -> OperatorError:
+    return OperatorError(index, op, name, what, "'x' -> 'y'", hint=hint)
+
+
+def test_a_single_one_is_told_in_detail() -> None:
+    alone = error(3, "CUMSUM", name="sum", hint="Supported: ADD.")
+    assert together([alone]) is alone
+    assert str(alone) == "operator 3 (CUMSUM) is not supported\n  'x' -> 'y'\nSupported: ADD."
+
+
+def test_several_are_counted_with_where_they_are() -> None:
+    loops = [error(i, "WHILE", "is control flow, which is not supported", f"loop {i}") for i in (4, 9, 12, 13, 20)]
+    gathers = [error(i, "GATHER", hint="Supported: ADD.") for i in (1, 7)]
+    assert str(together([*gathers, *loops])).splitlines() == [
+        "7 operators cannot be computed:",
+        "  5 x WHILE (operators 4 'loop 4', 9 'loop 9', 12 'loop 12' and 2 more): control flow, which is not supported",
+        "  2 x GATHER (operators 1, 7): not supported",
+    ]
+
+
+def test_the_hint_is_that_of_the_most_frequent() -> None:
+    errors = [error(0, "ADD"), error(1, "GATHER", hint="Supported: ADD."), error(2, "GATHER", hint="Supported: ADD.")]
+    assert str(together(errors)).splitlines()[-1] == "Supported: ADD."
+
+
+def test_complaints_that_differ_in_names_and_numbers_are_of_one_kind() -> None:
+    errors = [error(i, "CONV_2D", f"has the dynamic shape [{i}, -1] in 'tensor {i}' (scale {i}.5e-3)") for i in (2, 3)]
+    assert str(together(errors)).splitlines()[1] == (
+        "  2 x CONV_2D (operators 2, 3): has the dynamic shape [2, -1] in 'tensor 2' (scale 2.5e-3)"
+    )
+
+
+def test_many_kinds_stay_within_five_lines() -> None:
+    errors = [error(i, f"OP_{i % 40}") for i in range(1000)]
+    lines = str(together(errors)).splitlines()
+    assert len(lines) == 5
+    assert lines[0] == "1000 operators cannot be computed:"
+    assert lines[-1].startswith("  and 925 more: 25 x OP_3, 25 x OP_4, ")
+    assert lines[-1].endswith("25 x OP_12 and 27 more")
+    assert all(len(line) < 300 for line in lines)
+
+
+def test_custom_operators_are_one_kind_each_by_its_name() -> None:
+    reason = "is a custom operator: the file does not say what it computes"
+    names = ("Window", "Fft", "Window", "Energy", "Log")
+    errors = [error(i, f"CUSTOM:{name}", reason, "tensor") for i, name in enumerate(names)]
+    assert str(together(errors)).splitlines()[1] == (
+        "  5 x CUSTOM (operators 0 Window, 1 Fft, 2 Window and 2 more): a custom operator: the file does not say what "
+        "it computes"
+    )

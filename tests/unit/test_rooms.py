@@ -1,0 +1,62 @@
+"""Which rooms there are and what they may import, as docs/contracts.md says."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+STAGES = {"import_model", "layout", "quantize", "tensorize", "emit", "compile", "simulate", "verify", "report"}
+# (what imports, what is imported) where one of them is a stage's package; calibrate, no part of a run, may import all.
+BETWEEN = {("emit", "tensorize"), ("tensorize", "emit"), ("report", "quantize"), ("simulators", "compile")}
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules that a file imports, anywhere in it."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def all_imported(folder: str) -> Iterator[tuple[str, str]]:
+    """(module, what it imports), with dots, of all below a folder."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        module = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
+        yield from ((module, name) for name in imported(path))
+
+
+@pytest.mark.parametrize(("folder", "foreign"), [("stages", "pipeline"), ("pipeline", "tvm"), ("pipeline", "tflite")])
+def test_layers(folder: str, foreign: str) -> None:
+    assert [(module, name) for module, name in all_imported(folder) if name.split(".")[0] == foreign] == []
+
+
+def test_stages_know_nothing_of_each_other() -> None:
+    found = set()
+    for module, name in all_imported("stages"):
+        rooms = (module.split(".")[1], [*name.split("."), ""][1])
+        if name.startswith("stages.") and rooms[0] != rooms[1] and rooms[1] in STAGES and rooms[0] != "calibrate":
+            found.add(rooms)
+    assert found == BETWEEN
+
+
+def test_contracts_name_every_room() -> None:
+    text = (ROOT / "docs/contracts.md").read_text(encoding="utf-8")
+    code = text.partition("## Code")[2].partition("\n## ")[0]
+    for path in (ROOT / "stages").iterdir():
+        if path.name not in ("__init__.py", "__pycache__"):
+            assert f"`{path.name}" in code or f"stages/{path.name}" in code, path.name
+
+
+def test_no_module_is_long() -> None:
+    long = {}
+    for folder in ("pipeline", "stages"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            lines = path.read_text(encoding="utf-8").count("\n")
+            if lines > 400:
+                long[path.relative_to(ROOT).as_posix()] = lines
+    assert long == {}
