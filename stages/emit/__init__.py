@@ -45,6 +45,7 @@ class EmitStage(Stage[EmitConfig]):
     sources = (
         "stages/emit/*.py",
         "stages/emit/templates/*.j2",
+        "stages/codegen/*.py",
         "stages/arena/*.py",
         "stages/graph/*.py",
         "stages/tensorize/plan.py",

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from stages.arena import Plan, liveness, plan
 from stages.base import StageError, no_progress
+from stages.codegen.layers import layer_function
+from stages.codegen.lower import to_c
 from stages.emit import DEFAULT_PREFIX
-from stages.emit.functions import layer_functions
 from stages.emit.kernel_sources import ROOT, copy_kernels
-from stages.emit.lower import to_c
 from stages.emit.model import Model
 from stages.emit.render import render
 from stages.emit.weights import lay_out
@@ -53,11 +53,15 @@ def emit(
     printed = to_c(made.functions, {step.function: step.roles for step in steps})
     if config.prefix != DEFAULT_PREFIX:
         printed = {n: replace(f, name=f"{config.prefix}_{f.name}") for n, f in printed.items()}
-    functions = layer_functions(graph, made.plan, printed)
+    functions = {
+        layer.index: layer_function([printed[step.function] for step in layer.steps], layer.may_overlay)
+        for layer in made.plan.layers
+        if layer.steps
+    }
     progress("planning the arena", 0.8)
     lives = liveness(
         graph,
-        {f.plan.index: f.scratch for f in functions.values()},
+        {index: function.scratch for index, function in functions.items()},
         frozenset(layer.index for layer in made.plan.layers if layer.may_overlay),
     )
     arena = plan(lives.buffers, config.alignment)

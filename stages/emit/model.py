@@ -10,7 +10,7 @@ from stages.graph import place
 
 if TYPE_CHECKING:
     from stages.arena import Buffer, Liveness, Plan
-    from stages.emit.functions import LayerFunction
+    from stages.codegen.layers import LayerFunction
     from stages.emit.weights import Weights
     from stages.graph import Graph
     from stages.tensorize.build import Tensorized

@@ -8,8 +8,8 @@ from errno import ENOENT
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.emit.floats import uses_math
-from stages.emit.functions import call, ctype
+from stages.codegen.floats import uses_math
+from stages.codegen.layers import call, ctype
 from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.weights import rows
 

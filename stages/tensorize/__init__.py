@@ -84,11 +84,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
         "stages/graph/*.py",
         # How much scratch a kernel needs, and what shares memory without a larger arena.
         "stages/arena/*.py",
-        "stages/emit/functions.py",
-        "stages/emit/lower.py",
-        "stages/emit/c_text.py",
-        "stages/emit/c_expression.py",
-        "stages/emit/floats.py",
+        "stages/codegen/*.py",
     )
     target_fields = ("core", "isa", "word_bits", "fpu", "extensions", "kernels")
 

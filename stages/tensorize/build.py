@@ -153,12 +153,16 @@ def _with_shared_memory(made: Tensorized, target: Target, kernels: list[Kernel])
 
 def _scratch(made: Tensorized) -> dict[int, Mapping[str, int]]:
     """Bytes by name of the scratch of each layer, as emit will plan it."""
-    from stages.emit.functions import layer_functions
-    from stages.emit.lower import to_c
+    from stages.codegen.layers import scratch_of
+    from stages.codegen.lower import to_c
 
     steps = [step for layer in made.plan.layers for step in layer.steps]
     printed = to_c(made.functions, {step.function: step.roles for step in steps})
-    return {index: function.scratch for index, function in layer_functions(made.graph, made.plan, printed).items()}
+    return {
+        layer.index: scratch_of(printed[step.function] for step in layer.steps)
+        for layer in made.plan.layers
+        if layer.steps
+    }
 
 
 def _outdated(

@@ -61,10 +61,10 @@ class ArenaBound:
 
 def scratch_bytes(view: LayerView, kernel: Kernel, params: Any, target: Target) -> int:
     """The scratch that emit will plan for a layer with this kernel, in bytes."""
-    from stages.emit.functions import scratch_of
-    from stages.emit.lower import to_c
+    from stages.codegen.layers import scratch_of
+    from stages.codegen.lower import to_c
     from stages.tensorize.schedule import schedule
 
     lowering = kernel.lower(view, params, target)
     scheduled = schedule(lowering, kernel.name, f"{view.layer.index} ({escape.name(view.layer.name)})")
-    return sum(scratch_of(to_c({"layer": scheduled}, {"layer": lowering.roles})["layer"]).values())
+    return sum(scratch_of(to_c({"layer": scheduled}, {"layer": lowering.roles}).values()).values())

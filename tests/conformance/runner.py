@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from stages.base import StageError
+from stages.codegen.layers import ctype
+from stages.codegen.lower import CFunction, Param, to_c
 from stages.compile.toolchain import WARNINGS, Source, compile_sources, link
-from stages.emit.functions import ctype
-from stages.emit.lower import CFunction, Param, to_c
 from stages.kernels.kernel import Kernel, KernelParams
 from stages.reference.integer import to_logical, to_physical
 from stages.simulators.program import run_program

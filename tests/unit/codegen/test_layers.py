@@ -1,9 +1,7 @@
 """A layer that TVM makes of several functions: one function of layers.c with what all of them need."""
 
-from stages.emit.functions import layer_functions
-from stages.emit.lower import CFunction, Param
-from stages.graph import Graph
-from stages.tensorize.plan import LayerPlan, Step, TensorizePlan
+from stages.codegen.layers import layer_function
+from stages.codegen.lower import CFunction, Param
 
 X, Y = Param("input", "input:0", "float32", 400), Param("output", "output:0", "float32", 40)
 
@@ -18,13 +16,11 @@ def own(count: int) -> Param:
 
 def test_scratch_of_one_name_has_the_size_of_the_largest() -> None:
     names = ("layer_000_mean_step0", "layer_000_mean_step1")
-    printed = {
-        names[0]: CFunction(names[0], (X, value(80), own(400)), "    sums[0] = input[0];\n    value0[0] = sums[0];\n"),
-        names[1]: CFunction(names[1], (value(80), Y, own(4)), "    sums[0] = value0[0];\n    output[0] = sums[0];\n"),
-    }
-    steps = tuple(Step(function=name, roles=()) for name in names)
-    entry = LayerPlan(index=0, name="mean", op="mean", kernel="tvm", why="", steps=steps)
-    made = layer_functions(Graph(), TensorizePlan(target="host", layers=(entry,)), printed)[0]
+    steps = [
+        CFunction(names[0], (X, value(80), own(400)), "    sums[0] = input[0];\n    value0[0] = sums[0];\n"),
+        CFunction(names[1], (value(80), Y, own(4)), "    sums[0] = value0[0];\n    output[0] = sums[0];\n"),
+    ]
+    made = layer_function(steps, may_overlay=False)
     assert made.scratch == {"value0": 80, "sums": 400}
     assert made.roles == ("input:0", "scratch:value0", "scratch:sums", "output:0")
     assert made.text.body.split() == f"{names[0]}(input, value0, sums); {names[1]}(value0, output, sums);".split()

@@ -5,7 +5,7 @@ passes below stop short of its packed calling convention, and afterwards
 
   - a buffer parameter becomes a plain pointer parameter, named after its role (`input`, `weights`, `output`, ...)
   - an allocation becomes a pointer parameter too, `scratch`, for the arena to place; only allocations whose every index
-    is a constant stay inside the function, where `stages.emit.c_text` turns them into scalars
+    is a constant stay inside the function, where `stages.codegen.c_text` turns them into scalars
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stages.emit.c_text import Body, split_functions
-from stages.emit.floats import exact_literals, name_functions
+from stages.codegen.c_text import Body, split_functions
+from stages.codegen.floats import exact_literals, name_functions
 
 SCALARS_AT_MOST = 64
 """Elements of an allocation that may become scalar variables; a larger one is scratch even with constant indices."""

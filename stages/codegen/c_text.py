@@ -10,7 +10,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 
-from stages.emit.c_expression import NotUnderstood, simplify
+from stages.codegen.c_expression import NotUnderstood, simplify
 
 Body = str
 _PER_LINE = 8

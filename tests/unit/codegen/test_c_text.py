@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.emit.c_text import split_functions, tidy
+from stages.codegen.c_text import split_functions, tidy
 
 SOURCE = """// tvm target: c
 #include "tvm/runtime/base.h"

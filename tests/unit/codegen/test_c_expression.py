@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.emit.c_expression import NotUnderstood, simplify
+from stages.codegen.c_expression import NotUnderstood, simplify
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.emit.floats import literal, uses_math
+from stages.codegen.floats import literal, uses_math
 
 
 def read_back(text: str) -> bytes:

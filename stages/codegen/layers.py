@@ -7,15 +7,10 @@ function calls them in order and they are static.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from stages.emit.lower import CFunction, Param
-
-if TYPE_CHECKING:
-    from stages.graph import Graph
-    from stages.tensorize.plan import LayerPlan, TensorizePlan
+from stages.codegen.lower import CFunction, Param
 
 _CTYPES = {"bool": "bool", "float32": "float", "float64": "double"}
 _WIDTH = 116
@@ -33,7 +28,6 @@ class Text:
 class LayerFunction:
     """A layer's function: `roles` are its arguments in order, `scratch` the bytes it needs by scratch name."""
 
-    plan: LayerPlan
     name: str
     roles: tuple[str, ...]
     scratch: Mapping[str, int]
@@ -41,41 +35,41 @@ class LayerFunction:
     steps: tuple[Text, ...] = ()
 
 
-def layer_functions(graph: Graph, plan: TensorizePlan, printed: Mapping[str, CFunction]) -> dict[int, LayerFunction]:
-    """The function of each layer that computes something, by layer index."""
-    return {
-        entry.index: _layer(entry, [printed[s.function] for s in entry.steps]) for entry in plan.layers if entry.steps
-    }
-
-
 def ctype(dtype: str) -> str:
     """The C type of an element: int8_t, float, ..."""
     return _CTYPES.get(dtype, f"{dtype}_t")
 
 
-def _layer(entry: LayerPlan, functions: Sequence[CFunction]) -> LayerFunction:
+def layer_function(functions: Sequence[CFunction], may_overlay: bool) -> LayerFunction:
+    """The function of a layer that computes with `functions`, one or more, called one after the other.
+
+    With `may_overlay` an output may have the memory of an input, so neither is `restrict`.
+    """
     used = [_used(function) for function in functions]
-    scratch: dict[str, int] = {}
-    for name, count in (item for function in functions for item in scratch_of(function).items()):
-        scratch[name] = max(count, scratch.get(name, 0))  # steps may use one name for what each needs for itself
+    steps = tuple(Text(_signature(f.name, p, may_overlay), f.body) for f, p in zip(functions, used, strict=True))
+    scratch = scratch_of(functions)
     if len(functions) == 1:
-        (function,) = functions
-        text = Text(_signature(function.name, used[0], entry.may_overlay), function.body)
-        return LayerFunction(entry, function.name, tuple(p.role for p in used[0]), scratch, text)
+        return LayerFunction(functions[0].name, tuple(p.role for p in used[0]), scratch, steps[0])
     name = functions[0].name.rsplit("_step", 1)[0]
     merged = _merge(used)
     names = {param.role: param.name for param in merged}
     calls = [
         call(function.name, [names[p.role] for p in params]) for function, params in zip(functions, used, strict=True)
     ]
-    steps = tuple(Text(_signature(f.name, p, entry.may_overlay), f.body) for f, p in zip(functions, used, strict=True))
-    text = Text(_signature(name, merged, entry.may_overlay), "".join(f"    {line}\n" for line in calls))
-    return LayerFunction(entry, name, tuple(p.role for p in merged), scratch, text, steps)
+    text = Text(_signature(name, merged, may_overlay), "".join(f"    {line}\n" for line in calls))
+    return LayerFunction(name, tuple(p.role for p in merged), scratch, text, steps)
 
 
-def scratch_of(function: CFunction) -> dict[str, int]:
-    """Bytes by name of the scratch that a function asks the arena for."""
-    return {p.role.partition(":")[2]: p.bytes for p in _used(function) if p.role.startswith("scratch:")}
+def scratch_of(functions: Iterable[CFunction]) -> dict[str, int]:
+    """Bytes by name of the scratch that a layer asks the arena for.
+
+    Its functions may use one name for what each needs for itself, so a name counts with its largest.
+    """
+    scratch: dict[str, int] = {}
+    for param in (p for function in functions for p in _used(function) if p.role.startswith("scratch:")):
+        name = param.role.partition(":")[2]
+        scratch[name] = max(param.bytes, scratch.get(name, 0))
+    return scratch
 
 
 def _used(function: CFunction) -> list[Param]:
