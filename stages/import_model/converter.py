@@ -200,13 +200,15 @@ class Converter(OperatorConverter):
         return made if wanted == (rows, int(made.ty.shape[-1])) else relax.op.reshape(made, wanted)
 
     def convert_softmax(self, op: Any) -> relax.Expr:
-        """With beta, which TVM leaves out."""
+        """With beta, which TVM leaves out. Of floats it multiplies what LiteRT multiplies: differences of at most 0."""
         beta = _options(op, "SoftmaxOptions").Beta()
         if beta == 1.0:
             return super().convert_softmax(op)
         source, result = self.get_input_tensors(op)[0], self.get_output_tensors(op)[0]
         data = self.get_expr(source.tensor_idx)
         real = self.dequantize(data, source) if source.qnn_params else data
+        if not source.qnn_params:
+            real = relax.op.subtract(real, relax.op.max(real, axis=-1, keepdims=True))
         made = relax.op.nn.softmax(relax.op.multiply(real, relax.const(beta, "float32")), axis=-1)
         return self.quantize(made, result) if result.qnn_params else made
 

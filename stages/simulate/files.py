@@ -52,12 +52,31 @@ def inferences_in(name: str, path: Path, ports: Sequence[Port] | None) -> int:
 
 
 def read_inferences(name: str, path: Path, ports: Sequence[Port]) -> list[Inference]:
-    """The inferences in a file. StageError as `inferences_in`."""
+    """The inferences in a file. StageError as `inferences_in`, and for floats that are NaN or infinite."""
     count, size = inferences_in(name, path, ports), _bytes(ports)
     data = path.read_bytes() if path.suffix == ".bin" else load_npy(name, path).tobytes()
-    if count == 1:
-        return [Inference(data, name)]
-    return [Inference(data[at * size : (at + 1) * size], f"{name}[{at}]") for at in range(count)]
+    parts = [data[at * size : (at + 1) * size] for at in range(count)]
+    made = [Inference(part, name if count == 1 else f"{name}[{at}]") for at, part in enumerate(parts)]
+    for inference in made:
+        _check_finite(inference, ports)
+    return made
+
+
+def _check_finite(inference: Inference, ports: Sequence[Port]) -> None:
+    import numpy as np
+
+    at = 0
+    for port in ports:
+        values = np.frombuffer(inference.data[at : at + int(port["bytes"])], port["dtype"]).reshape(port["shape"])
+        at += int(port["bytes"])
+        wrong = np.argwhere(~np.isfinite(values))
+        if len(wrong):
+            first = tuple(int(axis) for axis in wrong[0])
+            where = f"element {list(first)} of the input {escape.name(port['name'])}"
+            raise StageError(
+                f"{escape.name(inference.name, 200)}: {where} is {float(values[first])}; "
+                f"inputs must be finite numbers ({len(wrong):,} of {values.size:,} are not)"
+            )
 
 
 def _bytes(ports: Sequence[Port]) -> int:

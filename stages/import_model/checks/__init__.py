@@ -5,8 +5,8 @@
     check_ends(info)                      StageError with the input or output that no program can have
 
 LiteRT and TVM's front end take sound files for granted. Each module here has one concern: `counts` (tensors and options
-that are there), `types`, `values` of options, `quantization`, `shapes` (what the operator gives, from what it reads).
-`signatures` is the table of operators.
+that are there), `types`, `values` of options and constants, `quantization`, `shapes` (what the operator gives, from
+what it reads). `signatures` is the table of operators.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from stages.import_model.checks.operation import Operation, Refused, listed, ope
 from stages.import_model.checks.quantization import check_quantization
 from stages.import_model.checks.shapes import infer
 from stages.import_model.checks.types import check_sizes, check_types
-from stages.import_model.checks.values import check_values
+from stages.import_model.checks.values import check_constants, check_values
 from stages.models.naming import named
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
 
 __all__ = ["check_ends", "check_graph", "check_operator", "operator_error"]
 
-_CHECKS = (check_counts, check_options, check_sizes, check_types, check_values, check_quantization)
+_CHECKS = (check_counts, check_options, check_sizes, check_types, check_values, check_constants, check_quantization)
 
 
 def check_operator(operator: OperatorInfo, info: ModelInfo) -> None:

@@ -1,11 +1,14 @@
-"""Values of options: activations and factors."""
+"""Values of options, activations and factors; and that constants of floats are numbers."""
 
 from __future__ import annotations
 
 from math import isfinite
 
+import numpy as np
+
 from stages.import_model.checks.operation import Operation, Refused
 from stages.import_model.checks.signatures import SIGNATURES
+from stages.models.naming import named
 
 _ACTIVATIONS = ("none", "RELU", "RELU_N1_TO_1", "RELU6", "TANH", "SIGN_BIT")
 _CLAMPS = 4  # the first of them: they only clamp
@@ -28,3 +31,25 @@ def check_values(operation: Operation) -> None:
     for name in ("alpha", "beta"):
         if not isfinite(fields.get(name, 0.0)):
             raise Refused(f"has {name} {fields[name]}; it must be a finite number")
+    if fields.get("beta", 0.0) < 0:
+        raise Refused(f"has beta {fields['beta']:g}; it must not be negative")
+
+
+def check_constants(operation: Operation) -> None:
+    """Refused for a NaN or an infinity in a constant.
+
+    What becomes of a NaN depends on the order in which a maximum compares, and an infinity makes NaNs of zeros: no two
+    compilers agree on them.
+    """
+    for tensor in operation.inputs:
+        if tensor is None or tensor.data is None or not tensor.dtype.startswith("float"):
+            continue
+        values = tensor.values()
+        finite = np.isfinite(values)
+        if not finite.all():
+            first = tuple(int(at) for at in np.argwhere(~finite)[0])
+            raise Refused(
+                f"reads {float(values[first])} at {list(first)} of the constant {named(tensor)}; "
+                f"it must hold finite numbers ({int((~finite).sum()):,} of {finite.size:,} are not)",
+                "Weights that are not numbers come of a training that diverged; a mask is -1e9 as well as -inf.",
+            )

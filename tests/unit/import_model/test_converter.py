@@ -112,6 +112,17 @@ def test_arithmetic_within_one_step(name: str, dtype: str) -> None:
     assert difference(data) <= (1.0 if case.quantized else 2e-5)
 
 
+def test_softmax_with_a_beta_beyond_what_its_product_holds() -> None:
+    """x * beta is infinite, where LiteRT multiplies the differences from the maximum."""
+    case = Case("float32")
+    x = case.input((3, 5))
+    info = read(data := case.build(case.b.softmax(x, 3e38)))
+    inputs = [np.array([[4, -9, 4, 3, 0], [-7, -8, -9, -7, -30], [0, 0, 0, 0, 0]], np.float32)]
+    (wanted,), (got,) = run(data, inputs), run_relax(build_module(data, info), inputs)
+    np.testing.assert_array_equal(wanted[0], np.array([0.5, 0, 0.5, 0, 0], np.float32))
+    np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
 MOVED: dict[str, Callable[[Case, Tensor], Tensor | list[Tensor]]] = {
     "max_pool2d": lambda c, x: c.b.max_pool2d(x, (3, 3), (2, 2), padding="same"),
     "relu": lambda c, x: c.b.relu(x),

@@ -118,6 +118,14 @@ def test_npy_that_does_not_fit_the_input_is_refused(tmp_path, array, told):
         make_inputs(InputsConfig(files=("x.npy",)), [INT8], save(tmp_path, array))
 
 
+def test_an_input_that_is_no_number_is_refused(tmp_path):
+    array = np.zeros((3, 4, 5), np.float32)
+    array[2, 3, 1:3] = np.nan, np.inf
+    told = r"x\.npy\[2\]: element \[0, 3, 1\] of the input x is nan; .* \(2 of 20 are not\)"
+    with pytest.raises(StageError, match=told):
+        make_inputs(InputsConfig(files=("x.npy",)), [FLOAT], save(tmp_path, array))
+
+
 def test_npy_for_a_network_with_two_inputs_is_refused(tmp_path):
     with pytest.raises(StageError, match="the network has 2 inputs"):
         make_inputs(InputsConfig(files=("x.npy",)), [INT8, INT8], save(tmp_path, np.zeros((1, 4, 5), np.int8)))

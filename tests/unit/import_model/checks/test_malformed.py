@@ -79,6 +79,7 @@ OPTIONS: list[tuple[bytes, Alteration, str]] = [
     (unary("LEAKY_RELU", "LeakyReluOptions"), option("alpha", INFINITE), "has alpha inf; it must be a finite number"),
     (unary("LEAKY_RELU", "LeakyReluOptions"), option("alpha", NAN), "has alpha nan; it must be a finite number"),
     (unary("SOFTMAX", "SoftmaxOptions"), option("beta", -INFINITE), "has beta -inf; it must be a finite number"),
+    (unary("SOFTMAX", "SoftmaxOptions"), option("beta", -1.0), "has beta -1; it must not be negative"),
     (
         indexed("SQUEEZE", (4, 4, 4), (), "SqueezeOptions"),
         option("squeezeDims", [0] * 9),
@@ -167,6 +168,7 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
         constant("n0", [2, 32]),
         "gives float32[2, 32], but the file declares float32[4, 16] in 'y'",
     ),
+    (unary("SOFTMAX", "SoftmaxOptions"), option("beta", -1.0), "has beta -1; it must not be negative"),
     (
         indexed("SQUEEZE", (4, 4, 4), (), "SqueezeOptions"),
         option("squeezeDims", [1]),
@@ -254,6 +256,19 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
     (conv(), tensor("w", shape=(4, 3, 3, 0), type="INT4"), "has the shape [4, 3, 3, 0] in 'w', a constant without"),
     (unary("RELU"), tensor("x", shape=(BIG, BIG, BIG, 4)), "2 GB or more"),
 ]
+CONSTANTS: list[tuple[bytes, Alteration, str]] = [
+    (
+        conv("float32"),
+        constant("b", [0, 1, INFINITE, 0, 0, -INFINITE, 0, 0], "float32"),
+        "operator 0 (CONV_2D) reads inf at [2] of the constant 'b'; it must hold finite numbers (2 of 8 are not)",
+    ),
+    (dense("float32"), constant("w", np.full((5, 12), NAN), "float32"), "reads nan at [0, 0] of the constant 'w'"),
+    (
+        binary("ADD", "AddOptions", "float32"),
+        constant("z", [0, -INFINITE, 0], "float32"),
+        "reads -inf at [1] of the constant 'z'",
+    ),
+]
 TYPES: list[tuple[bytes, Alteration, str]] = [
     (
         unary("TANH"),
@@ -321,7 +336,7 @@ GRAPHS: list[tuple[bytes, Alteration, str]] = [
     (chain(), lambda model, graph: graph.operators.clear(), "nothing computes the output tensor 2 'y'"),
 ]
 
-ALL = COUNTS + OPTIONS + WINDOWS + SHAPES + TYPES + QUANTIZATION + GRAPHS
+ALL = COUNTS + OPTIONS + WINDOWS + SHAPES + CONSTANTS + TYPES + QUANTIZATION + GRAPHS
 
 
 @pytest.mark.parametrize(
