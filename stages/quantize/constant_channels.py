@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from stages.fixed_point import INT32_MAX, INT32_MIN, multiply_by_quantized_multiplier
 from stages.quantize.arithmetic import LIMITS
 from stages.quantize.operator import Array
-from stages.reference.integer.fixed_point import INT32_MAX, INT32_MIN, multiply_by_quantized_multiplier
 
 # A multiplier of 2^-9: any of the usual kinds of kernel is exact for it.
 _MULTIPLIER, _SHIFT = 1 << 30, -8

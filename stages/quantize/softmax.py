@@ -6,14 +6,14 @@ from math import floor
 
 import numpy as np
 
-from stages.quantize.arithmetic import quantize_multiplier
-from stages.reference.integer.fixed_point import (
+from stages.fixed_point import (
     INT32_MAX,
     Array,
     rounding_divide_by_pot,
     saturate,
     saturating_rounding_doubling_high_mul,
 )
+from stages.quantize.arithmetic import quantize_multiplier
 
 _INTEGER_BITS = 5  # the difference is Q5.26
 _FRACTION_BITS = 31 - _INTEGER_BITS

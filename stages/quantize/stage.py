@@ -30,7 +30,7 @@ class Quantize(Stage[QuantizeConfig]):
         "stages/escape.py",
         "stages/graph/*.py",
         "stages/relax_module.py",
-        "stages/reference/integer/fixed_point.py",
+        "stages/fixed_point.py",
     )
 
     def tools(self, config: QuantizeConfig, target: Target) -> tuple[Tool, ...]:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
-from stages.reference.integer.fixed_point import (
+from stages.fixed_point import (
     Array,
     multiply_by_quantized_multiplier,
     round_half_away,
     rounding_divide_by_pot,
 )
+from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
 
 
 @dataclass(frozen=True)

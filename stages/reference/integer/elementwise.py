@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from stages.fixed_point import Array, multiply_by_quantized_multiplier, round_half_away
 from stages.graph import LayerView
-from stages.reference.integer.fixed_point import Array, multiply_by_quantized_multiplier, round_half_away
 
 
 def add(view: LayerView, a: Array, b: Array) -> Array:

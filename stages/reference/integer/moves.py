@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from stages.fixed_point import Array
 from stages.graph import LayerView
-from stages.reference.integer.fixed_point import Array
 
 
 def move(view: LayerView, x: Array) -> Array:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stages.graph import LayerView
-from stages.reference.integer.fixed_point import (
+from stages.fixed_point import (
     Array,
     multiply_by_quantized_multiplier,
     rounding_divide_by_pot,
@@ -13,6 +12,7 @@ from stages.reference.integer.fixed_point import (
     saturating_rounding_doubling_high_mul,
     wrap,
 )
+from stages.graph import LayerView
 
 
 def mean(view: LayerView, x: Array) -> Array:

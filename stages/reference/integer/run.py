@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from stages.fixed_point import Array
 from stages.graph import Graph, LayerView, Tensor
 from stages.reference.integer import elementwise, moves, reductions, windows
-from stages.reference.integer.fixed_point import Array
 
 OPERATORS: dict[str, Callable[..., Array]] = {
     "conv2d": windows.conv2d,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from stages.fixed_point import Array, multiply_by_quantized_multiplier, wrap
 from stages.graph import LayerView
-from stages.reference.integer.fixed_point import Array, multiply_by_quantized_multiplier, wrap
 
 
 def conv2d(view: LayerView, x: Array) -> Array:

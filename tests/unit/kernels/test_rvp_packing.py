@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from stages.fixed_point import multiply_by_quantized_multiplier
 from stages.kernels.eight_bit import Range
 from stages.kernels.rvp import packing
 from stages.kernels.rvp.depthwise_window import starts
-from stages.reference.integer.fixed_point import multiply_by_quantized_multiplier
 from stages.simulators.spike.rvp_model import compute
 
 LOW, HIGH = -128, 127

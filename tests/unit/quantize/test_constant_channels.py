@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from stages.fixed_point import multiply_by_quantized_multiplier
 from stages.quantize.constant_channels import settle_constant_channels
-from stages.reference.integer.fixed_point import multiply_by_quantized_multiplier
 
 LIVE = (1 << 30, -4)
 
