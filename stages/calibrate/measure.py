@@ -20,10 +20,11 @@ from stages.compile.firmware import compile_firmware
 from stages.emit import EmitConfig
 from stages.emit.build import emit
 from stages.graph import Graph, place
+from stages.layer_rules import LayerMatch
 from stages.reference.integer import run_layer, to_logical, to_physical
 from stages.scratch import temporary_folder
 from stages.simulate.firmware import run_firmware
-from stages.tensorize import LayerMatch, TensorizeConfig, TensorizeRule
+from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import save, tensorize_graph
 
 if TYPE_CHECKING:

@@ -5,51 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from stages import escape
 from stages.base import Job, Stage, StageConfig, Tool
+from stages.layer_rules import LayerMatch
 from stages.targets.memory import Size
 from stages.targets.spec import Target
-from stages.wording import did_you_mean
 
 
 def cost_table(core: str, root: Path) -> Path:
     """Where the measured costs of a core are, if it has any (stages.tensorize.costs), below a project or Firmline."""
     kernels = root / "stages" / "kernels"
     return (kernels if kernels.is_dir() else root) / "costs" / f"{core}.json"
-
-
-def _with_operators(schema: dict[str, Any]) -> None:
-    from stages.graph.kinds import kernel_kinds
-
-    schema["anyOf"] = [{"enum": sorted(kernel_kinds()), "type": "string"}, {"type": "null"}]
-
-
-class LayerMatch(StageConfig):
-    """Which layers a rule is for; what is left out matches everything.
-
-    `op` is the operator as in reports (conv2d, softmax, ...), one that kernels are for, though the network need not
-    have it; `name` a glob over the layer's name (the imported operator's first output tensor), `shape` the logical
-    shape of the first output.
-    """
-
-    op: str | None = Field(default=None, json_schema_extra=_with_operators)
-    name: str | None = None
-    shape: tuple[int, ...] | None = None
-
-    @field_validator("op")
-    @classmethod
-    def _known(cls, op: str | None) -> str | None:
-        if op is None:
-            return op
-        from stages.graph.kinds import kernel_kinds
-
-        known = kernel_kinds()
-        if op not in known:
-            guess = did_you_mean(op.lower(), sorted(known)) or f"; known are {', '.join(sorted(known))}"
-            raise ValueError(f"kernels are for no operator called {escape.quoted(op)}{guess}")
-        return op
 
 
 class TensorizeRule(StageConfig):
@@ -82,6 +49,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
         "stages/kernels/**/*.[chS]",  # a measured cost counts only for the kernel code it was measured with
         "stages/escape.py",
         "stages/graph/*.py",
+        "stages/layer_rules.py",
         # How much scratch a kernel needs, and what shares memory without a larger arena.
         "stages/arena/*.py",
         "stages/codegen/*.py",

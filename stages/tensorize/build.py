@@ -18,7 +18,7 @@ from stages.tensorize.forms import cheapest_forms
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.plan import LayerPlan, Step, TensorizePlan
 from stages.tensorize.schedule import schedule
-from stages.tensorize.select import choose, matches, unused_rules
+from stages.tensorize.select import choose, unused_rules
 from stages.tensorize.sharing import renames_only, share
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _with_cheapest_forms(
         return float("inf") if cost is None else cost
 
     def is_ruled(one: Graph, layer: Layer) -> bool:
-        return any(matches(rule.match, one.view(layer)) for rule in config.rules)
+        return any(rule.match.fits(one.view(layer)) for rule in config.rules)
 
     return cheapest_forms(graph, price, is_ruled)
 

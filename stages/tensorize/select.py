@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from stages import escape
 from stages.base import StageError, blaming
+from stages.layer_rules import about_unused
 from stages.tensorize.costs import variant
 from stages.tensorize.plan import Alternative
-from stages.wording import did_you_mean, of_several
+from stages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Kernel
     from stages.targets.spec import Target
-    from stages.tensorize import LayerMatch, TensorizeRule
+    from stages.tensorize import TensorizeRule
     from stages.tensorize.costs import CostTable, Price
     from stages.tensorize.memory import ArenaBound
 
@@ -53,35 +53,14 @@ class Offer:
         return variant(self.kernel, self.params)
 
 
-def matches(match: LayerMatch, view: LayerView) -> bool:
-    """Whether a rule is for this layer."""
-    if match.op is not None and match.op not in (view.layer.kind, view.op.op):
-        return False
-    if match.name is not None and not fnmatchcase(view.layer.name, match.name):
-        return False
-    return match.shape is None or tuple(match.shape) == view.outputs[0].shape
-
-
 def unused_rules(rules: Sequence[TensorizeRule], views: Sequence[LayerView]) -> tuple[tuple[int, ...], list[str]]:
     """Numbers, from 1, of the rules that decide for none of the layers, and a sentence for all of the same reason."""
-    first = {next((n for n, rule in enumerate(rules, 1) if matches(rule.match, view)), 0) for view in views}
-    unused, shadowed, idle = [], [], []
-    for number, rule in enumerate(rules, 1):
-        if number in first:
-            continue
-        unused.append(number)
-        given = rule.match.model_dump(exclude_none=True)
-        said = ", ".join(f"{key}: {list(v) if isinstance(v, tuple) else v}" for key, v in given.items())
-        fits = any(matches(rule.match, view) for view in views)
-        (shadowed if fits else idle).append(f"{number} ({{{said}}} -> {rule.kernel})")
-    told = []
-    if shadowed:
-        verb, whose = ("decides", "its") if len(shadowed) == 1 else ("decide", "their")
-        which = of_several("tensorize rule", shadowed)
-        told.append(f"{which} {verb} nothing: an earlier rule matches all of {whose} layers")
-    if idle:
-        told.append(f"{of_several('tensorize rule', idle)} {'matches' if len(idle) == 1 else 'match'} no layer")
-    return tuple(unused), told
+    numbered = list(enumerate(rules, 1))
+    deciding = {next((number for number, rule in numbered if rule.match.fits(view)), 0) for view in views}
+    fitting = {number for number, rule in numbered if any(rule.match.fits(view) for view in views)}
+    shown = [f"{rule.match.described()} -> {rule.kernel}" for rule in rules]
+    unused = tuple(number for number, _ in numbered if number not in deciding)
+    return unused, about_unused("tensorize rule", shown, deciding, fitting)
 
 
 def choose(
@@ -105,7 +84,7 @@ def choose(
         if not reasons[name]
         for params in kernel.candidates(view, target)
     ]
-    rule = next((rule for rule in rules if matches(rule.match, view)), None)
+    rule = next((rule for rule in rules if rule.match.fits(view)), None)
     if rule is not None:
         number = list(rules).index(rule)
         with blaming("stages", "tensorize", "rules", number, "kernel"):

@@ -6,10 +6,11 @@ from pydantic import ValidationError
 from stages.base import StageError
 from stages.graph import LayerView
 from stages.kernels.digest import kernel_digest
+from stages.layer_rules import LayerMatch
 from stages.targets.spec import Target
-from stages.tensorize import LayerMatch, TensorizeRule
+from stages.tensorize import TensorizeRule
 from stages.tensorize.costs import CostTable, signature
-from stages.tensorize.select import choose, matches
+from stages.tensorize.select import choose
 from tests.support.emitted import target_named
 from tests.support.kernels.mini import MiniGemm, MiniParams, PlainGemm, mini_graph
 
@@ -98,7 +99,7 @@ def test_the_first_matching_rule_decides() -> None:
     ],
 )
 def test_what_a_rule_matches(match: LayerMatch, expected: bool) -> None:
-    assert matches(match, view()) is expected
+    assert match.fits(view()) is expected
 
 
 @pytest.mark.parametrize(
