@@ -83,7 +83,7 @@ class _Finder:
 def install() -> None:
     """Have modules of `stages` loaded by RecordingLoader from now on."""
     if _Finder not in sys.meta_path:
-        sys.meta_path.insert(0, _Finder)  # type: ignore[arg-type]  # a class whose method is static serves as a finder
+        sys.meta_path.insert(0, _Finder)  # a class whose method is static serves as a finder
 
 
 def note_class(cls: type) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from stages.base import StageError
 from stages.system_limits import system_limit
 
-_HINTS = {
+_HINTS: dict[int, str] = {
     signal.SIGKILL: "something else killed it; the system does when memory runs out",
     signal.SIGXFSZ: "a file reached the largest size that may be written: raise it with ulimit -f",
     signal.SIGXCPU: "it used all the time that it may: raise it with ulimit -t",

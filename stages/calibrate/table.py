@@ -70,7 +70,7 @@ class Table:
         kernels = registry.kernels(target.kernels)
         used = sorted({name.split(" ")[0] for name in variants})
         fits = {key: made for name in variants for key, made in self._fits(name)}
-        parts = {
+        parts: dict[str, dict[str, Any]] = {
             "kernels": {name: kernel_digest(kernels[name]) for name in used},
             "fits": dict(sorted(fits.items())),
             "layers": {name: _sorted(self.layers[name]) for name in sorted(self.layers)},

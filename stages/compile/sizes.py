@@ -134,7 +134,7 @@ def read_map(text: str, sections: Set[str]) -> list[Piece]:
 
 def largest_symbols(image: ELFFile, pieces: list[Piece], names: Mapping[str, str]) -> list[dict[str, Any]]:
     """Functions and objects, largest first; `file` is a source file, or a library's member such as libc.a(memcpy.o)."""
-    table = image.get_section_by_name(".symtab")
+    table: Any = image.get_section_by_name(".symtab")
     if table is None:
         return []
     starts = [piece.address for piece in pieces]

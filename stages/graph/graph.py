@@ -73,7 +73,7 @@ class Graph:
         op: Any = layer.op
         out = self.tensors[layer.outputs[0]]
         if op.op == "conv2d":
-            return out.elements * op.kernel[0] * op.kernel[1] * op.in_channels // op.groups
+            return int(out.elements * op.kernel[0] * op.kernel[1] * op.in_channels // op.groups)
         if op.op == "depthwise_conv2d":
             return int(out.elements * op.kernel[0] * op.kernel[1])
         if op.op == "fully_connected":
@@ -86,7 +86,8 @@ class Graph:
 
         file = _File(tensors=list(self.tensors.values()), layers=self.layers, inputs=self.inputs, outputs=self.outputs)
         (folder / "graph.json").write_text(file.model_dump_json(indent=1) + "\n")
-        np.savez(folder / "constants.npz", **{name: self.constants[name] for name in sorted(self.constants)})
+        constants: dict[str, Any] = {name: self.constants[name] for name in sorted(self.constants)}
+        np.savez(folder / "constants.npz", **constants)
 
     @classmethod
     def load(cls, folder: Path, *, constants: bool = True) -> Graph:

@@ -23,7 +23,7 @@ class Unsupported(Exception):
     """The operator, as the file uses it, cannot be converted; the message completes "operator 3 (ADD, 'sum') ..."."""
 
 
-class Converter(OperatorConverter):
+class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type information
     """Converts single operators of `model` (the flatbuffer) whose contents `info` passed stages.import_model.checks.
 
     Tensors are known by their index, not by their name as in TVM: names may be empty or occur twice.

@@ -59,7 +59,7 @@ def without_excess(data: bytes, info: ModelInfo) -> bytes:
         for operator, wanted in changes:
             options = tables[operator.index].table(4, f"the options of operator {operator.index}")
             assert options is not None and operator.options is not None
-            for name, value in (operator.options.fields | wanted).items():
+            for name, value in (dict(operator.options.fields) | wanted).items():
                 if name in wanted or name.startswith(("stride", "filter", "dilation")):
                     _write(made, wrote, options, number_of(operator.options.table, name), value, operator, info)
     return bytes(made)

@@ -9,7 +9,7 @@ from tvm import IRModule, relax
 
 from stages import escape
 from stages.base import StageError
-from stages.layout.assign import Plan, assign
+from stages.layout.assign import Plan, Transform, assign
 from stages.layout.relayout import NotRenumberable, relayout, renumberable, transform_function
 from stages.layout.rules import FOLLOWING, TRANSPOSING, LayoutConfig, Operator, kind_of, unused, warnings
 from stages.relax_module import OperatorCall, Step, attributes, build_main, operator_calls
@@ -77,7 +77,7 @@ def _apply(
 ) -> IRModule:
     builder = relax.BlockBuilder()
     steps: list[Step] = []
-    pending = {transform.before: [] for transform in plan.transforms}
+    pending: dict[int | None, list[Transform]] = {transform.before: [] for transform in plan.transforms}
     for transform in plan.transforms:
         pending[transform.before].append(transform)
 

@@ -90,9 +90,9 @@ class Match(StrictModel):
     op: str | None = Field(
         default=None,
         description="operator: conv2d, depthwise_conv2d, avg_pool2d, add, ...",
-        json_schema_extra=lambda schema: schema.update(
-            anyOf=[{"enum": sorted(TRANSPOSING | FOLLOWING | BOUND), "type": "string"}, {"type": "null"}]
-        ),
+        json_schema_extra={
+            "anyOf": [{"enum": [*sorted(TRANSPOSING | FOLLOWING | BOUND)], "type": "string"}, {"type": "null"}]
+        },
     )
     name: str | None = Field(default=None, description="glob on the name of the operator's first output")
     shape: tuple[int | None, ...] | None = Field(

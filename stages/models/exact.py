@@ -40,7 +40,8 @@ def random_weights(seed: int, name: str, shape: tuple[int, ...], axis: int | Non
     bell = (2 * parts.sum(axis=0, dtype=np.int16) - 765).astype(np.float32)  # odd, so no channel is all zeros
     others = None if axis is None else tuple(i for i in range(len(shape)) if i != axis)
     largest = np.abs(bell).max(axis=others, keepdims=True)
-    return np.rint(bell * np.float32(127) / largest).astype(np.int8)
+    quantized: npt.NDArray[np.int8] = np.rint(bell * np.float32(127) / largest).astype(np.int8)
+    return quantized
 
 
 def windows(x: Array, kernel: Pair, stride: Pair, padding: str, fill: float = 0.0) -> list[Array]:

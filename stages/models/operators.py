@@ -8,6 +8,7 @@ range is +-4 deviations. For element-wise operators the range is that of the res
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -102,10 +103,11 @@ class _Operator:
         out = None
         if self.quant and quant:
             left, right = self._range(self.quant), self._range(quant)
-            combine = {"add": lambda p, q: p + q, "sub": lambda p, q: p - q, "mul": lambda p, q: p * q}[spec.op]
+            combine = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}[spec.op]
             corners = [combine(p, q) for p in left for q in right]
             out = self._output(min(corners), max(corners))
-        return getattr(b, spec.op)(x, other, activation=spec.activation, out=out, name=spec.op)
+        made: Tensor = getattr(b, spec.op)(x, other, activation=spec.activation, out=out, name=spec.op)
+        return made
 
     def _concatenation(self, x: Tensor) -> Tensor:
         spec, b = self.spec, self.builder
@@ -135,7 +137,8 @@ class _Operator:
             case "softmax":
                 return b.softmax(x, spec.beta)
             case "logistic" | "tanh" | "dequantize":
-                return getattr(b, spec.op)(x)
+                made: Tensor = getattr(b, spec.op)(x)
+                return made
             case "relu" | "relu6" | "hard_swish" | "leaky_relu":
                 return self._activation(x)
             case "pad":
@@ -172,7 +175,8 @@ class _Operator:
             out = self._output(lows[spec.op], min(high, 6.0) if spec.op == "relu6" else high)
         if spec.op == "leaky_relu":
             return b.leaky_relu(x, spec.alpha, out=out)
-        return getattr(b, spec.op)(x, out=out)
+        made: Tensor = getattr(b, spec.op)(x, out=out)
+        return made
 
     # ---- numbers -----------------------------------------------------------------------------------------------
 
@@ -246,7 +250,8 @@ class _Operator:
         real = (random_bytes(self.spec.seed, "bias", channels) / 128.0 - 1.0) * _DEVIATION / 2
         if not self.quantized:
             return real.astype(np.float32)
-        return np.rint(real / units).astype(np.int32)
+        codes: npt.NDArray[Any] = np.rint(real / units).astype(np.int32)
+        return codes
 
     def _constant(self, shape: tuple[int, ...]) -> npt.NDArray[Any]:
         raw = random_bytes(self.spec.seed, "other", math.prod(shape)).reshape(shape)

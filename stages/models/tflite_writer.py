@@ -251,6 +251,6 @@ def aligned_buffer(schema: Any, data: bytes) -> Any:
             vector = builder.EndVector()
             schema.BufferStart(builder)
             schema.BufferAddData(builder, vector)
-            return schema.BufferEnd(builder)
+            return int(schema.BufferEnd(builder))
 
     return AlignedBuffer()

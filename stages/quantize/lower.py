@@ -132,7 +132,7 @@ class _Lowering:
         call = operator.call
         if call.op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
             return 0
-        weights = self.file_tensors[self.file_inputs[call.index][1]]["shape"]
+        weights: list[int] = self.file_tensors[self.file_inputs[call.index][1]]["shape"]
         return operator.outputs[0].elements * prod(weights[1:3] if call.op == "DEPTHWISE_CONV_2D" else weights[1:])
 
     def _check_quantization(self, operator: Operator) -> None:
@@ -150,7 +150,7 @@ class _Lowering:
                     f"has the type {tensor.dtype} in {tensor.name!r}", "Integer operators take int8 or uint8 tensors."
                 )
 
-    def _file_tensor(self, index: int, layout: str) -> Tensor:
+    def _file_tensor(self, index: int, layout: Any) -> Tensor:
         entry = self.file_tensors[index]
         quant = None
         # Exporters leave a scale of 0 where they mean none.

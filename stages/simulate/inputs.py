@@ -121,7 +121,8 @@ def _range(port: Port) -> tuple[Any, Any]:
         return -1.0, 1.0
     if dtype.kind == "b":
         return False, True
-    return np.iinfo(dtype).min, np.iinfo(dtype).max
+    limits: Any = np.iinfo(dtype)
+    return limits.min, limits.max
 
 
 def _random(port: Port, generator: np.random.Generator) -> np.ndarray:
@@ -129,5 +130,5 @@ def _random(port: Port, generator: np.random.Generator) -> np.ndarray:
 
     low, high = _range(port)
     if np.dtype(port["dtype"]).kind == "f":
-        return generator.uniform(low, high, port["shape"]).astype(port["dtype"])
-    return generator.integers(int(low), int(high), port["shape"], endpoint=True).astype(port["dtype"])
+        return np.asarray(generator.uniform(low, high, port["shape"])).astype(port["dtype"])
+    return np.asarray(generator.integers(int(low), int(high), port["shape"], endpoint=True)).astype(port["dtype"])

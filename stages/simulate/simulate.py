@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
+from stages.simulate.files import Inference
 from stages.simulate.firmware import inputs_file, run_firmware
-from stages.simulate.inputs import Inference, make_inputs
+from stages.simulate.inputs import make_inputs
 from stages.simulators.program import InstructionLimitReached
 
 if TYPE_CHECKING:
@@ -100,4 +101,4 @@ def expected_instructions(model: Mapping[str, Any]) -> float:
 
 def _by_size(layer: Mapping[str, Any]) -> float:
     elements = prod(layer["shape_in"]) + prod(layer["shape_out"])
-    return _INSTRUCTIONS_PER_MAC * layer["macs"] + _INSTRUCTIONS_PER_ELEMENT * elements
+    return float(_INSTRUCTIONS_PER_MAC * layer["macs"] + _INSTRUCTIONS_PER_ELEMENT * elements)

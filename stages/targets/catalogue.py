@@ -7,7 +7,7 @@ no memory at the board's addresses, a second firmware is linked for the same reg
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -102,7 +102,7 @@ def moved(memory: Memory, core: Core) -> Memory | None:
     if all(_inside(region, machine) for region in memory.regions.values()):
         return None
     free = {part: machine.region_of(part) for part in ("code", "data")}
-    regions = {}
+    regions: dict[str, Any] = {}
     for name, region in memory.regions.items():
         part = "data" if region.is_written else "code"
         origin, end = free[part].origin, free[part].end
@@ -115,5 +115,5 @@ def _inside(region: Region, machine: Memory) -> bool:
     return any(other.origin <= region.origin and region.end <= other.end for other in machine.regions.values())
 
 
-def _fields(core: Core) -> dict[str, object]:
+def _fields(core: Core) -> dict[str, Any]:
     return {name: getattr(core, name) for name in Core.model_fields}

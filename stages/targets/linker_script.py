@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from string import Template
 
-from stages.targets.memory import Memory, Region
+from stages.targets.memory import Memory, Part, Region
 
 WEIGHTS_SECTION, ARENA_SECTION = ".weights", ".bss.arena"  # of this name, so that GCC keeps no zeros for it
 
@@ -46,7 +46,10 @@ def own_sections(memory: Memory | None) -> dict[str, str]:
     """Sections by what they hold (WEIGHTS, ARENA), for what lies in another region than its like."""
     if memory is None:
         return {}
-    apart = {"WEIGHTS": ("weights", "constants", WEIGHTS_SECTION), "ARENA": ("arena", "data", ARENA_SECTION)}
+    apart: dict[str, tuple[Part, Part, str]] = {
+        "WEIGHTS": ("weights", "constants", WEIGHTS_SECTION),
+        "ARENA": ("arena", "data", ARENA_SECTION),
+    }
     return {name: section for name, (part, like, section) in apart.items() if memory.home(part) != memory.home(like)}
 
 

@@ -205,7 +205,8 @@ def save(made: Tensorized, folder: Path) -> None:
     made.graph.save(folder)
     module = tvm.IRModule({tvm.ir.GlobalVar(name): func for name, func in made.functions.items()})
     (folder / TIR).write_text(_without_paths(tvm.ir.save_json(module)) + "\n")
-    np.savez(folder / WEIGHTS, **{key: made.weights[key] for key in sorted(made.weights)})
+    weights: dict[str, Any] = {key: made.weights[key] for key in sorted(made.weights)}
+    np.savez(folder / WEIGHTS, **weights)
 
 
 def _without_paths(text: str) -> str:

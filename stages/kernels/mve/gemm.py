@@ -68,7 +68,7 @@ class _Gemm(MveKernel):
         if gathers(view):
             geometry = windows_fields(view)
             constants["windows"] = np.array([geometry[name] for name in WINDOWS], np.int32)
-        return constants
+        return constants  # type: ignore[return-value]  # the stubs of np.stack say object
 
     def lower(self, view: LayerView, params: GemmParams, target: Target) -> Lowering:
         from stages.kernels.mve.gemm_tir import gemm

@@ -115,7 +115,7 @@ class Block:
             names = {id(buffer): name for name, buffer in buffers.items()}
             arguments = [
                 value.access_ptr(access[names[id(value)]]) if id(value) in names else value
-                for value in self.arguments(SimpleNamespace(**buffers))
+                for value in self.arguments(SimpleNamespace(**buffers))  # type: ignore[misc]  # as asserted above
             ]
             T.evaluate(T.call_extern("int32", self.function, *arguments))
 

@@ -38,7 +38,7 @@ _CAUSES = {
     25: "division by zero",
 }
 _ADDRESS_VALID = 1 << 7 | 1 << 15  # MMARVALID, BFARVALID
-_SIGNALS = {
+_SIGNALS: dict[int, str] = {
     signal.SIGILL: "illegal instruction",
     signal.SIGSEGV: "access to an address without memory, or store to ROM",
     signal.SIGBUS: "misaligned access",

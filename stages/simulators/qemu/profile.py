@@ -11,7 +11,7 @@ import shutil
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
 from stages.scratch import temporary_folder
@@ -58,7 +58,7 @@ def _functions(elf: Path) -> tuple[list[int], list[str]]:
 
     with elf.open("rb") as handle:
         image = ELFFile(handle)
-        table = image.get_section_by_name(".symtab")
+        table: Any = image.get_section_by_name(".symtab")
         is_thumb = image["e_machine"] == "EM_ARM"
         found = sorted(
             (symbol["st_value"] & ~1 if is_thumb else symbol["st_value"], symbol.name)

@@ -25,7 +25,7 @@ def _without(shape: Shape, axis: int) -> Shape:
 
 def _split(operation: Operation) -> list[Shape]:
     source, parts = operation.input(1), _parts(operation, "SplitOptions")
-    axis = axis_of(*operation.integers(0, "the axis", 1), source.shape)
+    axis = axis_of(operation.integers(0, "the axis", 1)[0], source.shape)
     if source.shape[axis] % parts:
         raise Refused(f"cannot cut axis {axis} of {named(source)} {listed(source.shape)} into {parts} equal parts")
     return [_with(source.shape, axis, source.shape[axis] // parts)] * parts
@@ -34,7 +34,7 @@ def _split(operation: Operation) -> list[Shape]:
 def _split_v(operation: Operation) -> list[Shape]:
     source = operation.input(0)
     sizes = operation.integers(1, "the sizes", _parts(operation, "SplitVOptions"))
-    axis = axis_of(*operation.integers(2, "the axis", 1), source.shape)
+    axis = axis_of(operation.integers(2, "the axis", 1)[0], source.shape)
     whole = source.shape[axis]
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = whole - sum(sizes) - 1

@@ -43,7 +43,7 @@ def _squeeze(operation: Operation) -> list[Shape]:
 
 def _expand_dims(operation: Operation) -> list[Shape]:
     shape = operation.input(0).shape
-    axis = axis_of(*operation.integers(1, "the axis", 1), shape, extra=1)
+    axis = axis_of(operation.integers(1, "the axis", 1)[0], shape, extra=1)
     return [(*shape[:axis], 1, *shape[axis:])]
 
 

@@ -59,6 +59,14 @@ def per_word(function: Callable[[Machine, Sources, int], int]) -> Semantics:
     return lambda m, s: join([function(m, s, x) for x in range(m.xlen // 32)], 32)
 
 
+def _as_it_is(products: Products) -> Callable[[Machine, Sources, int], int]:
+    return lambda m, s, x: products(s, x)
+
+
+def _saturated(products: Products) -> Callable[[Machine, Sources, int], int]:
+    return lambda m, s, x: m.q(products(s, x), 32)
+
+
 def accumulate_q31(products: Products, sign: int) -> Semantics:
     """Rd.W[x] = SAT.Q31(Rd.W[x] + sign * products)."""
     return per_word(lambda m, s, x: m.q(word(s.rd, x) + sign * products(s, x), 32))
@@ -74,12 +82,12 @@ def halfwords() -> dict[str, Semantics]:
     table: dict[str, Semantics] = {}
     for end in ("bb", "bt", "tt"):
         products = PRODUCTS[end]
-        table[f"sm{end}16"] = per_word(lambda m, s, x, products=products: products(s, x))
+        table[f"sm{end}16"] = per_word(_as_it_is(products))
         table[f"kma{end}"] = accumulate_q31(products, 1)
         table[f"smal{end}"] = accumulate_64(products, 1)
     for cross in ("", "x"):
         sums = PRODUCTS[f"{cross}da"]
-        table[f"km{cross}da"] = per_word(lambda m, s, x, sums=sums: m.q(sums(s, x), 32))
+        table[f"km{cross}da"] = per_word(_saturated(sums))
         table[f"kma{cross}da"] = accumulate_q31(sums, 1)
         table[f"kms{cross}da"] = accumulate_q31(sums, -1)
         table[f"smal{cross}da"] = accumulate_64(sums, 1)
@@ -88,7 +96,7 @@ def halfwords() -> dict[str, Semantics]:
             table[f"khm{cross}{bits}"] = fractional(bits, crossed=bool(cross))
     for end in ("ds", "drs", "xds"):
         differences = PRODUCTS[end]
-        table[f"sm{end}"] = per_word(lambda m, s, x, differences=differences: differences(s, x))
+        table[f"sm{end}"] = per_word(_as_it_is(differences))
         table[f"kma{end}"] = accumulate_q31(differences, 1)
         table[f"smal{end}"] = accumulate_64(differences, 1)
     table["smal"] = lambda m, s: s.rs1 + sum(half(s.rs2, 2 * x + 1) * half(s.rs2, 2 * x) for x in range(m.xlen // 32))
@@ -130,7 +138,7 @@ def words() -> dict[str, Semantics]:
             def add_doubled(m: Machine, s: Sources, x: int, doubled: Callable[..., int] = doubled) -> int:
                 return m.q(word(s.rd, x) + doubled(m, s, x), 32)
 
-            plain = per_word(lambda m, s, x, msw=msw: msw(s, x))
+            plain = per_word(_as_it_is(msw))
             if end == "":
                 table[f"smmul{suffix}"] = plain
                 table[f"kwmmul{suffix}"] = per_word(doubled)
