@@ -12,7 +12,6 @@ from doit import doit_cmd
 from pipeline.api import run_recipe
 from pipeline.command_line import Command
 from pipeline.commands import reported
-from pipeline.digest import write_whole
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.loader import load_recipes
 from pipeline.overrides import check_assignments
@@ -24,6 +23,7 @@ from pipeline.session import Display
 from pipeline.targets import load_targets
 from pipeline.tools import Tools
 from stages import escape
+from stages.asides import write_whole
 from stages.base import StageError
 from stages.wording import did_you_mean
 

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline.command_line import Command, words
-from pipeline.digest import write_whole
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.explain import compared_with, explain
 from pipeline.json_schema import schema_file, schema_text
@@ -25,6 +24,7 @@ from pipeline.registry import default_registry
 from pipeline.session import Workspace
 from pipeline.tasks import given_variables, recipes_given, wants_traceback
 from stages import escape
+from stages.asides import write_whole
 from stages.targets.memory import parse_size
 
 

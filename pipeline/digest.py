@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pipeline.asides import aside
+from stages.asides import write_whole
 
 # A file changed twice within one tick of the kernel's clock keeps its times; so what is this young is not remembered.
 _RACY_NS = 50_000_000
@@ -47,18 +47,6 @@ def identity_of(path: Path) -> Identity:
 
 def _identity(info: os.stat_result) -> Identity:
     return info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader sees the old content or the new one, never a part. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    place = aside(path)
-    try:
-        place.write_text(text, encoding="utf-8")
-        place.replace(path)
-    except BaseException:
-        place.unlink(missing_ok=True)
-        raise
 
 
 def read_cache(path: Path) -> Any:

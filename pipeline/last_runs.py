@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.digest import write_whole
 from pipeline.folders import remove
+from stages.asides import write_whole
 
 _FORMAT = 1
 

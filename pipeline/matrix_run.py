@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pipeline.digest import write_whole
 from pipeline.loader import LoadedRecipe
 from pipeline.planner import Plan
 from pipeline.progress import ProgressDisplay
 from pipeline.table import Table, markdown, render
 from stages import escape
+from stages.asides import write_whole
 
 FORMAT = 1
 _FIGURES = ("verdict", "instructions", "RAM", "ROM")

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.asides import aside, clear_asides
-from pipeline.digest import write_whole
+from stages.asides import aside, clear_asides, write_whole, written_aside
 
 # Stage and name of what is copied; of the report stage everything is.
 _COPIED = (("compile", "firmware.elf"), ("emit", "src"))
@@ -60,8 +59,7 @@ def _same(source: Path, copy: Path) -> bool:
 def _copy_file(source: Path, place: Path) -> None:
     if _same(source, place):
         return
-    made = aside(place)
-    try:
+    with written_aside(place) as made:
         shutil.copyfile(source, made)
         info = source.stat()
         # Artifacts are read-only; what is published belongs to the user.
@@ -69,10 +67,6 @@ def _copy_file(source: Path, place: Path) -> None:
         os.utime(made, ns=(info.st_atime_ns, info.st_mtime_ns))
         if place.is_dir():
             shutil.rmtree(place)
-        made.replace(place)
-    except BaseException:
-        made.unlink(missing_ok=True)
-        raise
 
 
 def _copy_folder(source: Path, place: Path) -> None:
@@ -83,7 +77,6 @@ def _copy_folder(source: Path, place: Path) -> None:
     old = made.with_name(f"{made.name}.old")
     try:
         for name in names:
-            (made / name).parent.mkdir(parents=True, exist_ok=True)
             _copy_file(source / name, made / name)
         # A folder cannot replace one that is not empty: for an instant there is none.
         if place.exists():

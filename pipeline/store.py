@@ -28,12 +28,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from pipeline.asides import clear_asides
 from pipeline.digest import DigestCache, digest_of, hash_file
 from pipeline.errors import DiskFullError, StoreError
 from pipeline.folders import fsync, make_folder, remove
 from pipeline.interruption import unfinished
 from pipeline.last_runs import LastRuns
+from stages.asides import clear_asides
 from stages.system_limits import is_disk_full, system_limit
 
 FORMAT = 1
@@ -265,10 +265,8 @@ class Store:
         for used, bytes_, folder in found:
             too_old = days is not None and used < time.time() - days * 86400
             if too_old or (size is not None and total - freed > size):
-                # Renamed first: a kill in the middle leaves no artifact that is half deleted.
-                gone = self.folder / "building" / f"{folder.name}.trimmed"
-                folder.rename(gone)
-                remove(gone)
+                # Removed below, or by the next run: a kill in the middle leaves no artifact that is half deleted.
+                folder.rename(self.folder / "building" / f"{folder.name}.trimmed")
                 count, freed = count + 1, freed + bytes_
         self._clear_abandoned()
         for lock in (self.folder / "locks").glob("*.lock"):

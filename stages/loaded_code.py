@@ -22,6 +22,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
+from stages.asides import write_whole
 from stages.installation import INSTALLATION, default_cache, is_clone
 
 _PACKAGE = "stages"
@@ -63,7 +64,8 @@ class RecordingLoader(SourceFileLoader):
         code = self.source_to_code(source, path)
         assert isinstance(code, CodeType)
         if not sys.dont_write_bytecode:
-            _write(place, header + marshal.dumps(code))
+            with contextlib.suppress(OSError):
+                write_whole(place, header + marshal.dumps(code))
         return code
 
 
@@ -216,11 +218,3 @@ def _bytecode(path: str) -> Path:
     if _CLONE or not usual.is_relative_to(INSTALLATION):
         return usual
     return default_cache() / "bytecode" / usual.relative_to(INSTALLATION)
-
-
-def _write(place: Path, content: bytes) -> None:
-    aside = place.with_name(f".{place.name}.{os.getpid()}")
-    with contextlib.suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_bytes(content)
-        aside.replace(place)

@@ -11,9 +11,9 @@ from pipeline.bench.record import Record
 from pipeline.bench.run import Outcome
 from pipeline.bench.suite import Suite
 from pipeline.bench.table import case_table, sources
-from pipeline.digest import write_whole
 from pipeline.errors import PipelineError
 from pipeline.table import markdown
+from stages.asides import write_whole
 from stages.escape import markdown as escaped
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"

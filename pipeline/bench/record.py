@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.bench.cases import Case
-from pipeline.digest import write_whole
 from pipeline.errors import PipelineError
+from stages.asides import write_whole
 
 FORMAT = 1
 MEMORY = ("arena_bytes", "ram_bytes", "rom_bytes", "stack_bytes", "weights_bytes")

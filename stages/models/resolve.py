@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import tempfile
 from pathlib import Path
 
 from stages import escape
+from stages.asides import write_whole
 from stages.base import StageError, blaming
 from stages.installation import default_cache
 from stages.models.spec import FileModel, ModelSource, OpModel, UrlModel, ZooModel
@@ -96,7 +97,9 @@ def _download(source: UrlModel, folder: Path) -> bytes:
             hint="If you trust the download, put its sha256 into the recipe.",
             at=("model", "sha256"),
         )
-    _keep(kept, data)
+    # A cache that cannot be written costs a download next time, no more.
+    with contextlib.suppress(OSError):
+        write_whole(kept, data)
     return data
 
 
@@ -127,14 +130,3 @@ def _fetch(url: str) -> bytes:
     if len(data) > LARGEST_FILE:
         raise StageError(f"{url} is larger than a TFLite file can be")
     return data
-
-
-def _keep(path: Path, data: bytes) -> None:
-    """Caches a download whole or not at all. A cache that cannot be written costs a download next time, no more."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(data)
-        Path(file.name).replace(path)
-    except OSError:
-        return

@@ -60,8 +60,8 @@ ROOMS = (
     Room("arena", ("stages/arena/*.py",), ("tests/unit/arena",)),
     Room(
         "store",
-        ("pipeline/store.py", "pipeline/digest.py"),
-        ("tests/unit/pipeline/test_store.py", "tests/unit/pipeline/test_digest.py"),
+        ("pipeline/store.py", "pipeline/digest.py", "pipeline/last_runs.py", "pipeline/folders.py", "stages/asides.py"),
+        tuple(f"tests/unit/pipeline/test_{name}.py" for name in ("store", "digest", "folders", "asides")),
     ),
     Room("tensorize", ("stages/tensorize/*.py",), ("tests/unit/tensorize",)),
     Room("reference", ("stages/reference/integer/*.py",), ("tests/unit/reference", "tests/unit/quantize")),

@@ -1,14 +1,21 @@
-"""Files that killed runs were writing aside go, those of living ones stay."""
+"""Files are written whole or not at all; those that killed processes were writing aside go, others stay."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from pipeline.asides import aside, clear_asides
+import pytest
+
+from stages.asides import aside, clear_asides, write_whole
+from stages.loaded_code import RecordingLoader
+from stages.models.resolve import resolve
+from stages.models.spec import UrlModel
 from tests.unit.pipeline.conftest import FakeProject
 
 
@@ -55,3 +62,49 @@ def test_runs_clear_the_store_and_the_build_folder(project: FakeProject) -> None
         path.write_text("half")
     project.run()
     assert [path for path in left if path.exists()] == []
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    write_whole(path, "old")
+    with pytest.raises(UnicodeEncodeError):
+        write_whole(path, "\ud800")
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_whole(path, b"new")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["f"]
+
+
+def _download(folder: Path) -> Path:
+    (folder / "x.tflite").write_bytes(b"model")
+    digest = hashlib.sha256(b"model").hexdigest()
+    resolve(UrlModel(url=(folder / "x.tflite").as_uri(), sha256=digest), cache_dir=folder)
+    return folder / "models" / f"{digest}.tflite"
+
+
+def _bytecode(folder: Path) -> Path:
+    (folder / "probe.py").write_text("VALUE = 1\n")
+    RecordingLoader("stages.probe", str(folder / "probe.py")).get_code("stages.probe")
+    (made,) = (folder / "__pycache__").glob("*.pyc")
+    return made
+
+
+def _text(folder: Path) -> Path:
+    write_whole(folder / "costs" / "core.json", "{}")
+    return folder / "costs" / "core.json"
+
+
+@pytest.mark.parametrize("write", [_download, _bytecode, _text])
+def test_who_writes_a_file_removes_what_was_left_of_it(
+    write: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    made, gone = write(tmp_path), dead()
+    left, other = made.with_name(f".{made.name}.{gone}.1"), made.with_name(f".other.{gone}.1")
+    for path in (left, other):
+        path.write_text("half")
+    made.unlink()
+    assert write(tmp_path) == made
+    # What is no name of its own may be anybody's.
+    assert sorted(path.name for path in made.parent.iterdir()) == sorted([other.name, made.name])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline import digest
-from pipeline.digest import DigestCache, digest_of, write_whole
+from pipeline.digest import DigestCache, digest_of
 
 
 @pytest.fixture
@@ -105,10 +105,22 @@ def test_files_that_cannot_be_looked_at_are_forgotten(tmp_path: Path) -> None:
     assert hidden not in (tmp_path / "cache.json").read_text()
 
 
-def test_write_whole_leaves_the_old_file_when_it_fails(tmp_path: Path) -> None:
+def test_settling_waits_before_it_reads_what_is_young(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second change in the same tick of the clock keeps all times: after the wait there is none any more."""
+    waits: list[float] = []
     path = tmp_path / "f"
-    write_whole(path, "old")
-    with pytest.raises(UnicodeEncodeError):
-        write_whole(path, "\ud800")
-    assert path.read_text() == "old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["f"]
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        path.write_text("y")
+
+    monkeypatch.setattr(digest.time, "sleep", wait)
+    monkeypatch.setattr(digest, "identity_of", lambda path: digest._identity(info))
+    path.write_text("x")
+    info = path.stat()
+    monkeypatch.setattr(Path, "stat", lambda path, **_: info)
+    cache = DigestCache(tmp_path / "cache.json")
+    assert cache.digest(path) == hashlib.sha256(b"x").hexdigest()
+    assert waits == []
+    assert cache.look(path, settle=True)[1] == hashlib.sha256(b"y").hexdigest()
+    assert waits == [digest._RACY_NS / 1e9]

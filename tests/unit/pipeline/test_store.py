@@ -110,6 +110,15 @@ def test_full_disk_while_finishing(store: Store, monkeypatch: pytest.MonkeyPatch
     assert make(store).files.is_dir()
 
 
+def test_limit_of_the_system_is_told_with_what_to_do(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(handle: int) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "fsync", none_left)
+    with pytest.raises(StoreError, match=r"cannot be used: too many files are open\nraise the limit with ulimit -n$"):
+        make(store)
+
+
 def test_link_is_no_content(store: Store) -> None:
     def link(out: Path, log: Log) -> None:
         (out / "link").symlink_to("/etc/hostname")
@@ -159,6 +168,12 @@ def test_trim_by_age(store: Store) -> None:
     assert store.find(young.key) is not None
 
 
+def test_trim_leaves_nothing_behind(store: Store) -> None:
+    make(store)
+    assert store.trim(days=0)[0] == 1
+    assert list((store.folder / "building").iterdir()) == []
+
+
 def test_use_renews_the_age(store: Store) -> None:
     artifact = make(store)
     os.utime(artifact.folder, (time.time() - 10 * 86400,) * 2)
@@ -190,3 +205,10 @@ def test_last_run(store: Store) -> None:
         assert last is not None
         assert (last.target, last.changes, last.keys) == ("host", ("model=x",), {"import": "a", "emit": "b"})
     assert store.runs.find("other", "host") is None
+
+
+def test_last_run_is_noted_though_a_folder_has_its_name(store: Store) -> None:
+    (store.folder / "runs" / "demo@host.json").mkdir()
+    store.runs.note("demo", "host", {"import": "a"})
+    last = store.runs.find("demo", "host")
+    assert last is not None and last.keys == {"import": "a"}
