@@ -20,6 +20,7 @@ from stages.compile.firmware import compile_firmware
 from stages.emit import EmitConfig
 from stages.emit.build import emit
 from stages.graph import Graph, place
+from stages.kernels import registry
 from stages.layer_rules import LayerMatch
 from stages.reference.integer import run_layer, to_logical, to_physical
 from stages.scratch import temporary_folder
@@ -97,10 +98,10 @@ def run_batch(batch: Sequence[Case], target: Target) -> list[int]:
         tensorized, emitted, built = (folder / part for part in ("tensorized", "emitted", "built"))
         for part in (tensorized, emitted, built):
             part.mkdir()
-        root = next(iter(kernels.values())).folder.parent
+        folders = registry.folders(target.kernels) | {kernel.folder.name: kernel.folder for kernel in kernels.values()}
         with _TVM:
             save(tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values()), tensorized)
-            described = emit(tensorized, emitted, EmitConfig(), target, name="calibrate", kernel_root=root)
+            described = emit(tensorized, emitted, EmitConfig(), target, name="calibrate", folders=folders)
         compile_firmware(emitted / "src", described, target, built)
         inputs = _inputs(graph)
         run = run_firmware(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,12 @@ from stages.base import StageError, no_progress
 from stages.codegen.layers import layer_function
 from stages.codegen.lower import to_c
 from stages.emit import DEFAULT_PREFIX
-from stages.emit.kernel_sources import ROOT, copy_kernels
+from stages.emit.kernel_sources import copy_kernels
 from stages.emit.model import Model
-from stages.emit.render import render
+from stages.emit.render import KernelFiles, render
 from stages.emit.weights import lay_out
 from stages.graph import place
+from stages.kernels import registry
 from stages.tensorize import build as tensorized
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from stages.emit import EmitConfig
     from stages.graph import Graph
+    from stages.kernels.folder import KernelFolder
     from stages.targets.spec import Target
     from stages.tensorize.build import Tensorized
 
@@ -39,12 +41,13 @@ def emit(
     target: Target,
     *,
     name: str = "model",
-    kernel_root: Path = ROOT,
+    folders: Mapping[str, KernelFolder] | None = None,
     progress: Callable[..., None] = no_progress,
 ) -> dict[str, Any]:
     """Emits the tensorize artifact in `source` as `out`/src and `out`/model.json; returns what model.json holds.
 
-    `target` is the one that the artifact was made for. Raises StageError for an arena that is too large.
+    `target` is the one that the artifact was made for, `folders` are its kernel folders by name, where they are not
+    those that it names. Raises StageError for an arena that is too large.
     """
     made = tensorized.load(source)
     graph = made.graph
@@ -72,8 +75,9 @@ def emit(
     src = out / "src"
     src.mkdir()
     files = [f for layer in made.plan.layers for f in (*layer.sources, *layer.headers)]
-    kernels = [f"kernels/{file}" for file in copy_kernels(files, src / "kernels", kernel_root)] if files else []
-    described = render(model, src, config, target, name, kernels)
+    folders = registry.folders(target.kernels) if folders is None else folders
+    kernels = copy_kernels(files, src / "kernels", folders) if files else []
+    described = render(model, src, config, target, name, KernelFiles(kernels, folders))
     (out / "model.json").write_text(json.dumps(described, indent=1) + "\n")
     return described
 

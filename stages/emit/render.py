@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from errno import ENOENT
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +18,38 @@ if TYPE_CHECKING:
     from stages.emit import EmitConfig
     from stages.emit.model import Model, Place
     from stages.graph import Layer, Tensor
+    from stages.kernels.folder import KernelFolder
     from stages.targets.spec import Target
 
 _NAME_LENGTH = 80
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 
+@dataclass(frozen=True)
+class KernelFiles:
+    """The kernels' files, `folder/file`, as they lie in src/kernels, and the records of the kernel folders."""
+
+    files: Sequence[str]
+    folders: Mapping[str, KernelFolder]
+
+    def used(self) -> list[KernelFolder]:
+        """The folders that the files are of, by name."""
+        names = {file.partition("/")[0] for file in self.files}
+        return [self.folders[name] for name in sorted(names & self.folders.keys())]
+
+    def sources(self, suffix: str) -> list[str]:
+        """Paths in src/ of the files that are compiled."""
+        return [f"kernels/{file}" for file in self.files if file.endswith(suffix)]
+
+    def flags(self, path: str) -> tuple[str, ...]:
+        """Flags of its own that a file in src/ is compiled with."""
+        kernels, _, file = path.partition("/")
+        folder = self.folders.get(file.partition("/")[0]) if kernels == "kernels" else None
+        return folder.flags if folder else ()
+
+
 def render(
-    model: Model, src: Path, config: EmitConfig, target: Target, name: str, kernels: list[str]
+    model: Model, src: Path, config: EmitConfig, target: Target, name: str, kernels: KernelFiles
 ) -> dict[str, Any]:
     """Writes src/ (beside the kernels, which are there already); returns the content of model.json."""
     context = _context(model, config, target, name, kernels)
@@ -35,7 +60,7 @@ def render(
         (src / file).write_text(_template(f"{file}.j2").render(context))
     if "weights.S" in files:
         (src / "weights.bin").write_bytes(model.weights.data)
-    return _described(model, context, name)
+    return _described(model, context, name, kernels)
 
 
 def comment(text: str) -> str:
@@ -73,22 +98,22 @@ def _environment() -> Any:
     )
 
 
-def _context(model: Model, config: EmitConfig, target: Target, name: str, kernels: list[str]) -> dict[str, Any]:
+def _context(model: Model, config: EmitConfig, target: Target, name: str, kernels: KernelFiles) -> dict[str, Any]:
     functions = [_function(model, index) for index in sorted(model.functions)]
     bodies = "".join(part["body"] for f in functions for part in (f, *f["steps"]))
     headers = {f'"kernels/{h}"' for layer in model.plan.layers for h in layer.headers}
     macro = config.prefix.upper()
     inputs = [_port(model, f"{macro}_INPUT{i}", n) for i, n in enumerate(model.graph.inputs)]
     outputs = [_port(model, f"{macro}_OUTPUT{i}", n) for i, n in enumerate(model.graph.outputs)]
-    c = ["model.c", "layers.c", *(k for k in kernels if k.endswith(".c"))]
-    assembly = [k for k in kernels if k.endswith(".S")]
+    c = ["model.c", "layers.c", *kernels.sources(".c")]
+    assembly = kernels.sources(".S")
     if model.weights.data:
         (c if config.weights == "c" else assembly).insert(0, "weights.c" if config.weights == "c" else "weights.S")
     layers = [_layer(model, layer) for layer in model.graph.layers]
     return {
         "prefix": config.prefix,
         "macro": macro,
-        "requirements": requirements([k.removeprefix("kernels/") for k in kernels], target),
+        "requirements": requirements(kernels.used(), target),
         "flags": architecture_flags(target),
         "ports_bool": any(port["ctype"] == "bool" for port in inputs + outputs),
         "name": "".join(ch if ch.isalnum() or ch in "_-." else "_" for ch in name),
@@ -111,6 +136,7 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "traces": _traces(model),
         "c": c,
         "assembly": assembly,
+        "flags_of": {path: " ".join(kernels.flags(path)) for path in (*c, *assembly) if kernels.flags(path)},
     }
 
 
@@ -192,8 +218,12 @@ def _shape(tensor: Tensor) -> str:
     return f"{text} {tensor.layout}" if tensor.layout == "NCHW" else text
 
 
-def _described(model: Model, context: dict[str, Any], name: str) -> dict[str, Any]:
+def _described(model: Model, context: dict[str, Any], name: str, kernels: KernelFiles) -> dict[str, Any]:
     graph = model.graph
+
+    def entry(path: str) -> Any:
+        return {"path": path, "flags": list(kernels.flags(path))} if kernels.flags(path) else path
+
     return {
         "name": name,
         "prefix": context["prefix"],
@@ -206,7 +236,11 @@ def _described(model: Model, context: dict[str, Any], name: str) -> dict[str, An
         "layers": [_described_layer(model, layer) for layer in graph.layers],
         "traces": [_described_trace(graph.tensors[t["tensor"]], t) for t in context["traces"]],
         "arena": model.arena.rows(),
-        "sources": {"c": context["c"], "assembly": context["assembly"], "trace": ["model_trace.c"]},
+        "sources": {
+            "c": [entry(path) for path in context["c"]],
+            "assembly": [entry(path) for path in context["assembly"]],
+            "trace": ["model_trace.c"],
+        },
     }
 
 

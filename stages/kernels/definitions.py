@@ -3,10 +3,10 @@
 A module is taken apart into its top-level definitions: functions, classes and assigned names. Each uses others, of its
 own module or through imports, at the top of the module or inside of the definition:
 
-    class Gemm(RvpKernel):                      rvp/base.py: RvpKernel, and what that uses
+    class Pool2d(MveKernel):                    mve/base.py: MveKernel, and what that uses
         def pack(self, view, params):
-            from stages.kernels.rvp import packing
-            return packing.panels(...)          rvp/packing.py: panels, and what that uses; nothing else of the module
+            from stages.kernels.mve import packing
+            return packing.panels(...)          mve/packing.py: panels, and what that uses; nothing else of the module
 
 What a module does besides when it is imported counts for all of its definitions. Modules outside of stages/kernels do
 not count, nor do annotations (but for those of a class' fields) or what is imported by a string.
@@ -27,6 +27,7 @@ from typing import Any
 PACKAGE = "stages.kernels"
 _DESCRIPTION = (
     "__init__.py",
+    "folder.py",
     "kernel.py",
     "registry.py",
     "digest.py",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from stages.kernels.definitions import definitions_of
 
 if TYPE_CHECKING:
+    from stages.kernels.folder import KernelFolder
     from stages.kernels.kernel import Kernel
 
 _KERNELS = Path(__file__).resolve().parent
@@ -26,12 +27,13 @@ def kernel_digest(kernel: Kernel) -> str:
     Of the Python count the definitions that the class uses, directly or not (stages.kernels.definitions). Comments,
     docstrings and white space do not count, nor do modules outside of stages/kernels.
     """
-    return _cached(type(kernel), (*kernel.sources, *kernel.headers))
+    return _cached(type(kernel), (*kernel.sources, *kernel.headers), kernel.folder)
 
 
 @cache
-def _cached(cls: type[Kernel], files: tuple[str, ...]) -> str:
-    return digest(code_of(Path(inspect.getfile(cls)), cls.__qualname__, files))
+def _cached(cls: type[Kernel], files: tuple[str, ...], folder: KernelFolder) -> str:
+    code = code_of(Path(inspect.getfile(cls)), cls.__qualname__, files, include=folder.include)
+    return digest(code | ({"flags": " ".join(folder.flags)} if folder.flags else {}))
 
 
 def digest(code: dict[str, str]) -> str:
@@ -39,12 +41,16 @@ def digest(code: dict[str, str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]
 
 
-def code_of(module: Path, name: str, files: tuple[str, ...], root: Path = _KERNELS) -> dict[str, str]:
+def code_of(
+    module: Path, name: str, files: tuple[str, ...], root: Path = _KERNELS, include: tuple[str, ...] = ()
+) -> dict[str, str]:
     """What counts of the class `name` in `module` with the C `files` of its folder, by file or `module:definition`.
 
-    `root` is the folder of all kernels.
+    `root` is the folder of all kernels, `include` are the folders of headers that the record names.
     """
-    code = {_shown(path, root): _c_meaning(path.read_text()) for path in _c_files(module.parent, files, root)}
+    folder = module.parent
+    places = (*(folder / each for each in include), root / "include")
+    code = {_shown(path, root): _c_meaning(path.read_text()) for path in _c_files(folder, files, places)}
     return code | definitions_of(module, name.split(".")[0], root)
 
 
@@ -52,8 +58,8 @@ def _shown(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
 
 
-def _c_files(folder: Path, files: tuple[str, ...], root: Path) -> set[Path]:
-    """The files and all they include, from their folder or from `include` of all kernels."""
+def _c_files(folder: Path, files: tuple[str, ...], include: tuple[Path, ...]) -> set[Path]:
+    """The files and all they include, from their folder or from one of `include`."""
     found: set[Path] = set()
     waiting = [folder / name for name in files]
     while waiting:
@@ -62,7 +68,7 @@ def _c_files(folder: Path, files: tuple[str, ...], root: Path) -> set[Path]:
             continue
         found.add(path)
         for name in _INCLUDE.findall(path.read_text()):
-            places = (path.parent / name, root / "include" / name)
+            places = (place / name for place in (path.parent, *include))
             waiting += [place for place in places if place.is_file()][:1]
     return found
 

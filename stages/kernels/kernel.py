@@ -12,10 +12,10 @@ The loop nest, tiling and packing stay in TIR; the C micro-kernel is the body of
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tvm.tirx import PrimFunc
 
     from stages.graph import LayerView
+    from stages.kernels.folder import KernelFolder
     from stages.targets.spec import Target
 
 
@@ -64,7 +65,8 @@ class Kernel(ABC):
     sources   files of the kernel's folder that firmware using it is compiled with (.c, .S); a file of another
               kernel folder is `../neon/windows.c`
     headers   files of the kernel's folder that declare the functions its intrinsics call; the emitted layers include
-              them. What sources and headers include is found in the same folder and in `stages/kernels/include`
+              them. What sources and headers include is found in the same folder, in those that its record names and
+              in `stages/kernels/include`
     in_place  element i of the output depends on element i of each input alone, and is written after they are read: the
               output may take the memory of an input of the same size that nothing reads afterwards
     """
@@ -77,15 +79,19 @@ class Kernel(ABC):
     in_place: ClassVar[bool] = False
 
     @property
-    def folder(self) -> Path:
-        """The folder of `stages/kernels` this kernel lives in."""
-        import inspect
+    def folder(self) -> KernelFolder:
+        """The folder this kernel lives in: FOLDER of its package, or where that has none of a class it derives from."""
+        packages = (sys.modules[sys.modules[cls.__module__].__package__ or ""] for cls in type(self).__mro__[:-1])
+        folder: KernelFolder = next(vars(package)["FOLDER"] for package in packages if "FOLDER" in vars(package))
+        return folder
 
-        return Path(inspect.getfile(type(self))).parent
+    def why_not(self, view: LayerView, target: Target) -> str:
+        """The reason this kernel cannot compute the layer on the target, '' when it can."""
+        return self.folder.why_not(target) or self.why_not_layer(view, target)
 
     @abstractmethod
-    def why_not(self, view: LayerView, target: Target) -> str:
-        """The reason this kernel cannot compute the layer on the target, '' when it can: layouts, types, bounds."""
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        """`why_not` on a core that has what the folder needs: layouts, types, bounds."""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         """Constants as the kernel reads them, by key: in this form they go to the weights' section."""

@@ -61,6 +61,15 @@ class Core(StrictModel):
     simulator: Simulator
     counter: Literal["minstret", "qemu-plugin", "none"]
 
+    @property
+    def features(self) -> frozenset[str]:
+        """What kernels may need of a core: its family, the parts of its ISA, its extensions with and without version.
+
+        Such as `cortex_m`, `armv8.1-m.main`, `mve.fp`, `mve`, `mve 1.0`.
+        """
+        versions = (f"{name} {version}" for name, version in self.extensions.items())
+        return frozenset((self.family, *self.isa.split("+"), *self.extensions, *versions))
+
     @model_validator(mode="after")
     def _reachable(self) -> Core:
         """The core can address its memory."""

@@ -76,9 +76,9 @@ def uncalled(outcomes: Sequence[Outcome], target: Target) -> list[str]:
         if rank(kernel, target):
             continue
         declared = {
-            name for header in kernel.headers for name in _DECLARED.findall((kernel.folder / header).read_text())
+            name for header in kernel.headers for name in _DECLARED.findall((kernel.folder.path / header).read_text())
         }
-        objects = [compiled(target, (kernel.folder / source).resolve()) for source in kernel.sources]
+        objects = [compiled(target, (kernel.folder.path / source).resolve()) for source in kernel.sources]
         defined, needed = _symbols(target, objects)
         missing += sorted((declared & defined) - words - needed)
     return missing

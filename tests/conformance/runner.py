@@ -20,6 +20,8 @@ from stages.base import StageError
 from stages.codegen.layers import ctype
 from stages.codegen.lower import CFunction, Param, to_c
 from stages.compile.toolchain import WARNINGS, Source, compile_sources, link
+from stages.kernels import registry
+from stages.kernels.folder import INCLUDE, KernelFolder
 from stages.kernels.kernel import Kernel, KernelParams
 from stages.reference.integer import to_logical, to_physical
 from stages.simulators.program import run_program
@@ -28,7 +30,6 @@ from stages.targets.spec import Target
 from stages.tensorize.schedule import schedule
 from tests.conformance.case import Case
 
-INCLUDE = Path(__file__).resolve().parents[2] / "stages" / "kernels" / "include"
 MAIN = Path(__file__).resolve().parent / "main.c"
 TIMEOUT = 300
 _KINDS = {"constant": 0, "input": 1, "output": 2, "scratch": 3}
@@ -166,9 +167,10 @@ def _content(array: np.ndarray) -> bytes:
 def build(trials: Sequence[Trial], functions: Sequence[CFunction], machine: Target, folder: Path) -> Path:
     """The program of the functions and the micro-kernels they call."""
     kernels = {trial.kernel.name: trial.kernel for trial in trials if trial.tensorized}.values()
-    headers = sorted({str((kernel.folder / header).resolve()) for kernel in kernels for header in kernel.headers})
-    sources = sorted({(kernel.folder / source).resolve() for kernel in kernels for source in kernel.sources})
-    folders = sorted({source.parent for source in sources})
+    headers = sorted({str((kernel.folder.path / header).resolve()) for kernel in kernels for header in kernel.headers})
+    sources = sorted({(kernel.folder.path / source).resolve() for kernel in kernels for source in kernel.sources})
+    built_in = registry.folders(registry.folder_names()).values()
+    of = {each.path: each for each in (*built_in, *(kernel.folder for kernel in kernels))}
     lines = [f'#include "{header}"' for header in headers]
     for number, function in enumerate(functions):
         parameters = ", ".join(f"{ctype(p.dtype)} *{p.name}" for p in function.params)
@@ -197,7 +199,7 @@ def build(trials: Sequence[Trial], functions: Sequence[CFunction], machine: Targ
     )  # fmt: skip
     board = [*runtime.sources, *runtime.console]
     elf = folder / "layers.elf"
-    objects = [_object(machine, source, (INCLUDE, *folders)) for source in (*sources, *board)]
+    objects = [_object(machine, source, of.get(source.parent)) for source in (*sources, *board)]
     link(machine, runtime, [*main, *objects], elf)
     return elf
 
@@ -208,11 +210,12 @@ _compiled = tempfile.TemporaryDirectory(prefix="firmline-conformance-objects-")
 _objects: dict[tuple[str, Path], Path] = {}
 
 
-def _object(machine: Target, source: Path, include: tuple[Path, ...]) -> Path:
-    """The compiled source; once in a process."""
+def _object(machine: Target, source: Path, of: KernelFolder | None) -> Path:
+    """The compiled source, of a kernel folder where one is given; once in a process."""
     if (machine.name, source) not in _objects:
         folder = Path(_compiled.name) / machine.name / str(source).strip("/").replace("/", "_")
-        flags = ("-std=gnu11", *WARNINGS, "-O2", "-Wno-unused-parameter")
+        flags = ("-std=gnu11", *WARNINGS, "-O2", "-Wno-unused-parameter", *(of.flags if of else ()))
+        include = (INCLUDE, *(of.path / each for each in of.include)) if of else ()
         made = compile_sources(machine, runtime_for(machine), [Source(source)], folder, flags=flags, include=include)
         _objects[machine.name, source] = made[0]
     return _objects[machine.name, source]

@@ -76,7 +76,7 @@ def groups(target: Target) -> list[tuple[str, ...]]:
         own = kernels_of(target, operator)
         if not own:
             continue
-        names, sources = {operator}, {(k.folder / source).resolve() for k in own for source in k.sources}
+        names, sources = {operator}, {(k.folder.path / source).resolve() for k in own for source in k.sources}
         for part in [part for part in parts if part[1] & sources]:
             parts.remove(part)
             names, sources = names | part[0], sources | part[1]

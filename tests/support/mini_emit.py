@@ -9,24 +9,30 @@ from typing import Any
 from stages.emit import EmitConfig
 from stages.emit.build import emit
 from stages.graph import Graph
+from stages.kernels.folder import KernelFolder
 from stages.kernels.kernel import Kernel
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.build import save, tensorize_graph
 from tests.support.emitted import target_named
-from tests.support.kernels.mini import MiniGemm, PlainGemm, mini_graph
+from tests.support.kernels.mini import FOLDER, MiniGemm, PlainGemm, mini_graph
 
-ROOT = Path(__file__).resolve().parent / "kernels"
 KERNELS: Sequence[Kernel] = (PlainGemm(), MiniGemm())
 PLAIN: Sequence[Kernel] = (PlainGemm(),)
 
 
 def emit_mini(
-    folder: Path, graph: Graph | None = None, *, kernels: Sequence[Kernel] = KERNELS, name: str = "mini", **config: Any
+    path: Path,
+    graph: Graph | None = None,
+    *,
+    kernels: Sequence[Kernel] = KERNELS,
+    folder: KernelFolder = FOLDER,
+    name: str = "mini",
+    **config: Any,
 ) -> dict[str, Any]:
-    """Emits into `folder`/emitted and returns model.json. PLAIN leaves the micro-kernel out."""
+    """Emits into `path`/emitted and returns model.json. PLAIN leaves the micro-kernel out."""
     graph = graph or mini_graph()
-    source, out = folder / "tensorized", folder / "emitted"
+    source, out = path / "tensorized", path / "emitted"
     source.mkdir(parents=True)
     out.mkdir()
     save(tensorize_graph(graph, target_named("host"), TensorizeConfig(), kernels), source)
-    return emit(source, out, EmitConfig(**config), target_named("host"), name=name, kernel_root=ROOT)
+    return emit(source, out, EmitConfig(**config), target_named("host"), name=name, folders={folder.name: folder})

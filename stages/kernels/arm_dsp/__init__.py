@@ -5,5 +5,12 @@ from stages.kernels.arm_dsp.convolution import Conv2d
 from stages.kernels.arm_dsp.depthwise import DepthwiseConv2d, DepthwiseConv2dAny
 from stages.kernels.arm_dsp.fully_connected import FullyConnected
 from stages.kernels.arm_dsp.pool import AveragePool
+from stages.kernels.folder import KernelFolder
 
-__all__ = ["Add", "AveragePool", "Conv2d", "DepthwiseConv2d", "DepthwiseConv2dAny", "FullyConnected"]
+FOLDER = KernelFolder(
+    __file__,
+    kernels=(Add, AveragePool, Conv2d, DepthwiseConv2d, DepthwiseConv2dAny, FullyConnected),
+    needs=(("armv7e-m", "dsp", "mve", "mve.fp"),),  # MVE includes it
+    needed="needs Thumb with the DSP extension",
+    condition="defined(__ARM_FEATURE_DSP)",
+)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.arm_dsp.base import ArmDspKernel, clamp_fields
+from stages.kernels.arm_dsp.base import clamp_fields
 from stages.kernels.eight_bit import not_eight_bit
+from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,7 @@ COMMON_SHIFT = 19
 _HALF = 1 << 30  # the multiplier 1/2
 
 
-class Add(ArmDspKernel):
+class Add(Kernel):
     """One input by a shift, the other by a table of 1 KB."""
 
     name = "arm_dsp.add_s8"

@@ -1,13 +1,11 @@
-"""What the arm_dsp kernels share: the target they need, a layer's arithmetic as they want it."""
+"""What the arm_dsp kernels share: a layer's arithmetic as they want it."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.kernels.eight_bit import INT8_OFFSET, Range, sums
-from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,21 +13,6 @@ if TYPE_CHECKING:
 
     from stages.graph import LayerView
     from stages.kernels.arm_dsp.rounding import Requantization
-    from stages.targets.spec import Target
-
-
-class ArmDspKernel(Kernel):
-    """A kernel that needs the DSP extension: Armv7E-M, or Armv8-M with it (MVE includes it)."""
-
-    def why_not(self, view: LayerView, target: Target) -> str:
-        architecture, *extensions = target.isa.split("+")
-        if architecture != "armv7e-m" and not any(name == "dsp" or name.startswith("mve") for name in extensions):
-            return "needs Thumb with the DSP extension"
-        return self.why_not_layer(view, target)
-
-    @abstractmethod
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        """The reason the kernel cannot compute the layer on a target that has the extension, '' when it can."""
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from stages.kernels.arm_dsp.base import ArmDspKernel, arithmetic, clamp_fields
+from stages.kernels.arm_dsp.base import arithmetic, clamp_fields
 from stages.kernels.eight_bit import INT8_OFFSET, weight_rows, why_not_sums, why_not_types
-from stages.kernels.kernel import KernelParams
+from stages.kernels.kernel import Kernel, KernelParams
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ class GemmParams(KernelParams):
     mr: int = Field(default=4, ge=3, le=4)
 
 
-class Conv2d(ArmDspKernel):
+class Conv2d(Kernel):
     """Pointwise layers on NHWC rows or NCHW planes, any other window on NHWC images; the output may have either layout.
 
     Four pixels, or three, go into a panel, widened to int16, which is multiplied with all channels in one call: that is

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.arm_dsp.base import ArmDspKernel, arithmetic, clamp_fields
+from stages.kernels.arm_dsp.base import arithmetic, clamp_fields
 from stages.kernels.eight_bit import INT8_OFFSET, weight_rows, why_not_sums, why_not_types
+from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,7 @@ ANY_FIELDS = (
 )
 
 
-class _Planes(ArmDspKernel):
+class _Planes(Kernel):
     """What the depthwise kernels share: channels are planes, of which a copy is made."""
 
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})

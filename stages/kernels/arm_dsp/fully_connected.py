@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.arm_dsp.base import ArmDspKernel, arithmetic, clamp_fields
+from stages.kernels.arm_dsp.base import arithmetic, clamp_fields
 from stages.kernels.eight_bit import weight_rows, why_not_sums, why_not_types, why_not_weights_order
+from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +23,7 @@ PAIRS = 3  # of units in a block
 FIELDS = ("fours", "zero_point", "floor", "low")  # of dot.S
 
 
-class FullyConnected(ArmDspKernel):
+class FullyConnected(Kernel):
     """A row of x times all units, six at once; for a batch of one, and row by row for others.
 
     x is read where it lies. Only uint8 rows, rows that are no multiple of four long, and those that meet weights with a

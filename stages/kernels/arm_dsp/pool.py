@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.arm_dsp.base import ArmDspKernel
 from stages.kernels.eight_bit import not_eight_bit
-from stages.kernels.kernel import Lowering
+from stages.kernels.kernel import Kernel, Lowering
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +19,7 @@ FIELDS = ("channels", "count", "flip", "low", "high")  # of the C structure arm_
 MAX_PIXELS = 255  # of NHWC images, whose sums are of 16 bits
 
 
-class AveragePool(ArmDspKernel):
+class AveragePool(Kernel):
     """One window that is the image: NCHW by summing four neighbours at once, NHWC by summing four channels."""
 
     name = "arm_dsp.average_s8"

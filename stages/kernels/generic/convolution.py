@@ -47,7 +47,7 @@ class Conv2d(Kernel):
     headers: ClassVar[tuple[str, ...]] = ("gemm.h", "im2col.h")
     params = ConvParams
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or too_deep(window_depth(view))
 
     def pack(self, view: LayerView, params: ConvParams) -> Mapping[str, np.ndarray]:
@@ -90,7 +90,7 @@ class FullyConnected(Kernel):
     sources = ("gemm.c", "im2col.c")
     headers: ClassVar[tuple[str, ...]] = ("gemm.h", "im2col.h")
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_weights_order(view) or why_not_types(view) or too_deep(view.op.depth)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

@@ -37,7 +37,7 @@ class DepthwiseConv2d(Kernel):
     sources = ("depthwise.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_centred_types(view) or too_deep(prod(view.op.kernel))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

@@ -38,7 +38,7 @@ class Add(Kernel):
     headers: ClassVar[tuple[str, ...]] = ("add.h",)
     in_place = True
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -76,7 +76,7 @@ class Mul(Kernel):
     headers: ClassVar[tuple[str, ...]] = ("mul.h",)
     in_place = True
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -107,7 +107,7 @@ class Table(Kernel):
     sources = ()
     in_place = True
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view, same=False)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -136,7 +136,7 @@ class Requantize(Kernel):
     headers: ClassVar[tuple[str, ...]] = ("requantize_elements.h",)
     in_place = True
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view, same=False)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -162,7 +162,7 @@ class Quantize(Kernel):
     sources = ("quantize.c",)
     headers: ClassVar[tuple[str, ...]] = ("quantize.h",)
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]
         types = x.dtype == "float32" and y.dtype in ("int8", "uint8")
         return "" if types else f"{x.dtype} to {y.dtype}; this kernel is for float32 to 8 bits"
@@ -185,7 +185,7 @@ class Dequantize(Kernel):
     sources = ("dequantize.c",)
     headers: ClassVar[tuple[str, ...]] = ("dequantize.h",)
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]
         types = x.dtype in ("int8", "uint8") and y.dtype == "float32"
         return "" if types else f"{x.dtype} to {y.dtype}; this kernel is for 8 bits to float32"

@@ -56,7 +56,7 @@ class Move(_Copying):
     name = "generic.move"
     ops: ClassVar[frozenset[str]] = frozenset({"move"})
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]
         if view.op.kind not in KINDS:
             return f"no kernel moves data as {view.op.kind!r}"
@@ -97,7 +97,7 @@ class Concatenation(_Copying):
     name = "generic.concatenation"
     ops: ClassVar[frozenset[str]] = frozenset({"concatenation"})
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         types = sorted({tensor.dtype for tensor in (*view.inputs, *view.outputs)})
         return "" if len(types) == 1 else f"{' and '.join(types)} in one concatenation"
 

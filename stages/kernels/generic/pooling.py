@@ -36,7 +36,7 @@ class Pool2d(Kernel):
     sources = ("pool.c",)
     headers: ClassVar[tuple[str, ...]] = ("pool.h",)
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:

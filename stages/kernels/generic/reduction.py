@@ -32,7 +32,7 @@ class Mean(Kernel):
     sources = ("mean.c",)
     headers: ClassVar[tuple[str, ...]] = ("mean.h",)
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         runs = len(mean_axes(view)[1])
         return not_eight_bit(view) or (f"the axes are {runs} runs in memory; this kernel sums 2" if runs > 2 else "")
 
@@ -69,7 +69,7 @@ class Softmax(Kernel):
     sources = ("softmax.c",)
     headers: ClassVar[tuple[str, ...]] = ("softmax.h",)
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -94,7 +94,7 @@ class L2Normalization(Kernel):
     sources = ("l2_normalization.c",)
     headers: ClassVar[tuple[str, ...]] = ("l2_normalization.h",)
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

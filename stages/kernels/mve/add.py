@@ -38,7 +38,7 @@ class Add(MveKernel):
     headers: ClassVar[tuple[str, ...]] = ("add.h",)
     in_place = True
 
-    def why_not_layer(self, view: LayerView) -> str:
+    def why_not_operator(self, view: LayerView) -> str:
         op, out = view.op, view.outputs[0]
         for tensor in view.inputs:
             if tensor.physical_shape != out.physical_shape:

@@ -1,4 +1,4 @@
-"""What the MVE kernels share: the target they need, the checks of types and layouts, and a layer's constants."""
+"""What the MVE kernels share: the checks of types and layouts, and a layer's constants."""
 
 from __future__ import annotations
 
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
 class MveKernel(Kernel):
     """A kernel for Armv8.1-M with the integer vectors, on 8-bit tensors of one type in NHWC."""
 
-    def why_not(self, view: LayerView, target: Target) -> str:
-        if not any(name.startswith("mve") for name in target.isa.split("+")):
-            return "needs Armv8.1-M with MVE"
-        return not_eight_bit(view) or why_not_nhwc(view) or self.why_not_layer(view)
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view) or why_not_nhwc(view) or self.why_not_operator(view)
 
     @abstractmethod
-    def why_not_layer(self, view: LayerView) -> str:
+    def why_not_operator(self, view: LayerView) -> str:
         """The reason the kernel cannot compute a layer of 8-bit NHWC tensors, '' when it can."""
 
 

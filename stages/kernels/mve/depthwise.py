@@ -37,7 +37,7 @@ class DepthwiseKernel(MveKernel):
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
     prefers_lowered: ClassVar[bool] = False
 
-    def why_not_layer(self, view: LayerView) -> str:
+    def why_not_operator(self, view: LayerView) -> str:
         op = view.op
         if bad := why_not_centred_types(view):
             return bad

@@ -44,7 +44,7 @@ class _Gemm(MveKernel):
     headers: ClassVar[tuple[str, ...]] = ("gemm.h",)
     params = GemmParams
 
-    def why_not_layer(self, view: LayerView) -> str:
+    def why_not_operator(self, view: LayerView) -> str:
         if bad := why_not_types(view):
             return bad
         if view.op.op == "conv2d" and view.op.groups != 1:

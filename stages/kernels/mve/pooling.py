@@ -32,7 +32,7 @@ class Pool2d(MveKernel):
     sources = ("pool.c",)
     headers: ClassVar[tuple[str, ...]] = ("pool.h",)
 
-    def why_not_layer(self, view: LayerView) -> str:
+    def why_not_operator(self, view: LayerView) -> str:
         size = prod(view.op.kernel)
         if view.op.op == "avg_pool2d" and size > MAX_ELEMENTS:
             return f"averages of {size} elements; sums hold {MAX_ELEMENTS}"

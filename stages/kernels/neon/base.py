@@ -17,19 +17,14 @@ if TYPE_CHECKING:
 class NeonKernel(Kernel):
     """A kernel for A64, on 8-bit tensors of one type in NHWC."""
 
-    def why_not(self, view: LayerView, target: Target) -> str:
-        tensors = not_eight_bit(view) or self.why_not_planar(view)
-        return self.why_not_target(target) or tensors or self.why_not_layer(view)
-
-    def why_not_target(self, target: Target) -> str:
-        """The reason the kernel cannot run on the target, '' when it can."""
-        return "" if target.family == "aarch64" else "needs an Armv8-A core in its 64-bit state"
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view) or self.why_not_planar(view) or self.why_not_operator(view)
 
     def why_not_planar(self, view: LayerView) -> str:
         """Why a tensor's bytes are in another order than NHWC, '' if none's are."""
         return why_not_nhwc(view)
 
-    def why_not_layer(self, view: LayerView) -> str:
+    def why_not_operator(self, view: LayerView) -> str:
         """The reason the kernel cannot compute a layer whose types and layouts fit, '' when it can."""
         return ""
 

@@ -39,7 +39,7 @@ class DepthwiseKernel(NeonKernel):
     weight_type: ClassVar[str]
     int8_activations: ClassVar[bool]
 
-    def why_not_layer(self, view: LayerView) -> str:
+    def why_not_operator(self, view: LayerView) -> str:
         op = view.op
         if bad := why_not_centred_types(view):
             return bad

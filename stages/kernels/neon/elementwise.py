@@ -34,7 +34,7 @@ class Add(NeonKernel):
         planar = {tensor.layout == "NCHW" for tensor in (*view.inputs, *view.outputs)}
         return "NHWC and NCHW tensors in one layer" if len(planar) > 1 else ""
 
-    def why_not_layer(self, view: LayerView) -> str:
+    def why_not_operator(self, view: LayerView) -> str:
         op, out = view.op, view.outputs[0]
         for tensor in view.inputs:
             if tensor.shape != out.shape:

@@ -101,7 +101,7 @@ class MatrixKernel(NeonKernel):
     format: ClassVar[Format]
     params = GemmParams
 
-    def why_not_layer(self, view: LayerView) -> str:
+    def why_not_operator(self, view: LayerView) -> str:
         op = view.op
         if bad := why_not_types(view):
             return bad

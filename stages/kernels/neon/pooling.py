@@ -29,7 +29,7 @@ class Pool2d(NeonKernel):
     sources = ("pool.c",)
     headers: ClassVar[tuple[str, ...]] = ("pool.h",)
 
-    def why_not_layer(self, view: LayerView) -> str:
+    def why_not_operator(self, view: LayerView) -> str:
         channels, window = view.outputs[0].shape[3], prod(view.op.kernel)
         if channels < GROUP:
             return f"{channels} channels; the kernel has {GROUP} at a time"

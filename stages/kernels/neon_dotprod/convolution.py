@@ -15,16 +15,8 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 
-def why_not_dotprod(target: Target) -> str:
-    """Why the target has no dot product, '' if it has."""
-    return "" if "dotprod" in target.extensions else "needs the dot-product instructions of Armv8.2-A"
-
-
 class DotProductKernel(MatrixKernel):
     headers: ClassVar[tuple[str, ...]] = ("dotprod.h", "../neon/matrix.h")
-
-    def why_not_target(self, target: Target) -> str:
-        return super().why_not_target(target) or why_not_dotprod(target)
 
     def gathering(self, view: LayerView) -> float:
         """Instructions to gather the rows: 0.3 for a byte, 40 for a row; as counted."""

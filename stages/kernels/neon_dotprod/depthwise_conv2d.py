@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import SUFFIX
 from stages.kernels.neon.depthwise_conv2d import ThreeByThree, group_starts
-from stages.kernels.neon_dotprod.convolution import why_not_dotprod
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,9 +21,6 @@ class Depthwise3x3(ThreeByThree):
     sources = ("depthwise3x3.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise3x3.h",)
     group = 16
-
-    def why_not_target(self, target: Target) -> str:
-        return super().why_not_target(target) or why_not_dotprod(target)
 
     def why_not_window(self, view: LayerView) -> str:
         if view.op.stride != (1, 1):

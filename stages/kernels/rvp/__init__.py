@@ -1,5 +1,6 @@
 """Kernels for RISC-V cores with the packed-SIMD extension P, draft 0.9.11, RV64 and RV32."""
 
+from stages.kernels.folder import KernelFolder
 from stages.kernels.rvp.add import Add
 from stages.kernels.rvp.convolution import Conv2d, FullyConnected
 from stages.kernels.rvp.depthwise_conv2d import DepthwiseConv2d
@@ -8,13 +9,21 @@ from stages.kernels.rvp.direct_conv2d import DirectConv2d
 from stages.kernels.rvp.fully_connected import FullyConnectedRows
 from stages.kernels.rvp.pooling import Pool2d
 
-__all__ = [
-    "Add",
-    "Conv2d",
-    "DepthwiseConv2d",
-    "DepthwiseWindow",
-    "DirectConv2d",
-    "FullyConnected",
-    "FullyConnectedRows",
-    "Pool2d",
-]
+DRAFT = "0.9.11"
+
+FOLDER = KernelFolder(
+    __file__,
+    kernels=(
+        Add,
+        Conv2d,
+        DepthwiseConv2d,
+        DepthwiseWindow,
+        DirectConv2d,
+        FullyConnected,
+        FullyConnectedRows,
+        Pool2d,
+    ),
+    needs=(f"rvp {DRAFT}",),
+    needed=f"needs the P extension, draft {DRAFT}",
+    condition="defined(__riscv_xlen) && __riscv_xlen == {word_bits}",
+)

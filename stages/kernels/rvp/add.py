@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import INT8_OFFSET, not_eight_bit
-from stages.kernels.rvp.base import RvpKernel, clip_word
+from stages.kernels.kernel import Kernel
+from stages.kernels.rvp.base import clip_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 FIELDS = 10  # int32 fields of the C structure rvp_add
 
 
-class Add(RvpKernel):
+class Add(Kernel):
     """Four elements of each 32-bit lane at a time: 32x16-bit products, kadd32, and the output's two roundings."""
 
     name = "rvp.add_s8"

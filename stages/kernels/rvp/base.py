@@ -1,13 +1,11 @@
-"""What the rvp kernels share: the target they need, and a layer's arithmetic as they want it."""
+"""What the rvp kernels share: a layer's arithmetic as they want it."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.kernels.eight_bit import INT8_OFFSET, sums
-from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,22 +13,6 @@ if TYPE_CHECKING:
 
     from stages.graph import LayerView
     from stages.kernels.rvp.packing import Rounders
-    from stages.targets.spec import Target
-
-DRAFT = "0.9.11"
-
-
-class RvpKernel(Kernel):
-    """A kernel that needs the P extension in this draft."""
-
-    def why_not(self, view: LayerView, target: Target) -> str:
-        if target.extensions.get("rvp") != DRAFT:
-            return f"needs the P extension, draft {DRAFT}"
-        return self.why_not_layer(view, target)
-
-    @abstractmethod
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        """The reason the kernel cannot compute the layer on a target that has the extension, '' when it can."""
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from stages.kernels.eight_bit import INT8_OFFSET, weight_rows, why_not_sums, why_not_types, why_not_weights_order
-from stages.kernels.kernel import KernelParams, Lowering
-from stages.kernels.rvp.base import RvpKernel, arithmetic
+from stages.kernels.kernel import Kernel, KernelParams, Lowering
+from stages.kernels.rvp.base import arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,7 +36,7 @@ class GemmParams(KernelParams):
     mr: int = Field(default=5, ge=1, le=5)
 
 
-class _Gemm(RvpKernel):
+class _Gemm(Kernel):
     sources = ("gemm_s8.S", "dot_s8.S", "panel.c")
     headers: ClassVar[tuple[str, ...]] = ("gemm.h", "panel.h")
     params = GemmParams

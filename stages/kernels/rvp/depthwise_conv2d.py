@@ -6,7 +6,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import weight_rows, why_not_sums, why_not_types
-from stages.kernels.rvp.base import RvpKernel, arithmetic, clip_word
+from stages.kernels.kernel import Kernel
+from stages.kernels.rvp.base import arithmetic, clip_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 GEOMETRY_FIELDS = 12  # int32 fields of the C structure rvp_depthwise_geometry
 
 
-class DepthwiseConv2d(RvpKernel):
+class DepthwiseConv2d(Kernel):
     """3x3, stride 1 and 2, on NHWC images, a group of 4 * lanes channels at a time.
 
     Strips of four columns (or rows, where that wastes fewer) are transposed into scratch, so that the columns of a

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import why_not_types
-from stages.kernels.rvp.base import RvpKernel
+from stages.kernels.kernel import Kernel
 from stages.kernels.rvp.depthwise_conv2d import (
     GEOMETRY_FIELDS,
     centred,
@@ -29,7 +29,7 @@ WINDOW_FIELDS = GEOMETRY_FIELDS + 4  # int32 fields of the C structure rvp_depth
 MAX_COLUMNS = 5  # with three more for the outputs beside the first they are two words
 
 
-class DepthwiseWindow(RvpKernel):
+class DepthwiseWindow(Kernel):
     """Windows of up to five columns, or rows where strips run along the rows; strides 1 and 2 along them.
 
     A group of 4 * lanes channels at a time, in the strips of the 3x3 kernel. Pixels that are not whole registers are

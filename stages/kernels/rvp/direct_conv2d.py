@@ -9,8 +9,8 @@ from pydantic import Field
 
 from stages.base import StageError
 from stages.kernels.eight_bit import why_not_types
-from stages.kernels.kernel import KernelParams, Lowering
-from stages.kernels.rvp.base import RvpKernel, clip_word
+from stages.kernels.kernel import Kernel, KernelParams, Lowering
+from stages.kernels.rvp.base import clip_word
 from stages.kernels.rvp.convolution import layer_arithmetic, why_not_arithmetic
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class DirectParams(KernelParams):
     rows: int = Field(default=0, ge=0, le=9)
 
 
-class DirectConv2d(RvpKernel):
+class DirectConv2d(Kernel):
     """Windows of 3, 5 or 7 taps along one axis, any along the other, on NHWC int8 images."""
 
     name = "rvp.direct_s8"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import weight_rows, why_not_nhwc, why_not_sums, why_not_types
-from stages.kernels.rvp.base import RvpKernel, arithmetic
+from stages.kernels.kernel import Kernel
+from stages.kernels.rvp.base import arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 
-class FullyConnectedRows(RvpKernel):
+class FullyConnectedRows(Kernel):
     """A row of x times all units, eight, four or what is left at a time; x is read in place, without a panel.
 
     Weights are padded along the depth alone, to a register: nothing is computed or stored for units that are not there.

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import not_eight_bit
-from stages.kernels.rvp.base import RvpKernel
+from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +21,7 @@ FIELDS = 13  # int32 fields of the C structure rvp_pool
 MAX_WINDOW = 255  # elements of an average: 16-bit sums hold 255 times -128 or 255
 
 
-class Pool2d(RvpKernel):
+class Pool2d(Kernel):
     """A register of channels at a time: averages in 16-bit lanes, maxima in bytes."""
 
     name = "rvp.pool2d"

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,11 @@ from stages.emit import EmitConfig
 from stages.emit.requirement import requirements
 from stages.graph import Add, Graph, Layer, LayerView, Move, Tensor
 from stages.kernels.kernel import Kernel, Lowering
+from stages.kernels.registry import folders
 from stages.simulators.bench import compile_and_run_c
 from stages.targets.spec import Target
 from tests.support.emitted import run_emitted, target_named
-from tests.support.kernels.mini import mini_graph, mini_reference
+from tests.support.kernels.mini import FOLDER, mini_graph, mini_reference
 from tests.support.mini_emit import KERNELS, PLAIN, emit_mini
 
 STRICT = ("-Wall", "-Wextra", "-Werror", "-std=c11", "-O2")
@@ -228,8 +230,9 @@ class AddConstant(Kernel):
     ops = frozenset({"add"})
     sources = ()
     in_place = True
+    folder = FOLDER
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         return ""
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -304,8 +307,8 @@ def test_the_header_compiles_alone_and_so_does_the_example_in_it(tmp_path: Path,
     ("word_bits", "told"), [(64, "-march=rv64imac -mabi=lp64"), (32, "-march=rv32imac -mabi=ilp32")]
 )
 def test_another_compiler_is_told_the_flags_once(tmp_path: Path, word_bits: int, told: str) -> None:
-    (found,) = requirements(["rvp/gemm.c", "rvp/gemm.h", "generic/gemm.c"], target_named(f"rv{word_bits}-rvp"))
-    assert requirements(["generic/gemm.c"], target_named("rv64-scalar")) == []
+    (found,) = requirements(folders(["rvp", "generic"]).values(), target_named(f"rv{word_bits}-rvp"))
+    assert requirements(folders(["generic"]).values(), target_named("rv64-scalar")) == []
     (tmp_path / "layers.h").write_text(
         Environment()
         .from_string((TEMPLATES / "layers.h.j2").read_text())
@@ -367,6 +370,14 @@ def test_two_models_with_prefixes_link_into_one_program(tmp_path: Path) -> None:
     assert sizes == b"40 32"
     expected = [mini_reference(graph, np.full((8, 12), 5, np.int8))[-1].tobytes() for graph in graphs.values()]
     assert data == b"".join(expected)
+
+
+def test_flags_of_a_kernel_folder_are_those_of_its_files(tmp_path: Path) -> None:
+    described = emit_mini(tmp_path, folder=replace(FOLDER, flags=("-fno-builtin", "-O1")))
+    kernel = {"path": "kernels/mini/mini.c", "flags": ["-fno-builtin", "-O1"]}
+    assert described["sources"]["c"] == ["model.c", "layers.c", kernel]
+    cmake = (tmp_path / "emitted/src/CMakeLists.txt").read_text()
+    assert 'set_source_files_properties(kernels/mini/mini.c PROPERTIES COMPILE_FLAGS "-fno-builtin -O1")\n' in cmake
 
 
 @pytest.mark.parametrize("prefix", ["Kws", "1st", "a-b", ""])

@@ -6,12 +6,17 @@ import pytest
 
 from stages.base import StageError
 from stages.emit.kernel_sources import copy_kernels
+from stages.kernels.folder import KernelFolder
 
 
 def write(root: Path, files: dict[str, str]) -> None:
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
+
+
+def declared(root: Path) -> dict[str, KernelFolder]:
+    return {"rvp": KernelFolder(str(root / "rvp" / "__init__.py"), kernels=(), include=("more",))}
 
 
 def test_only_what_is_used_is_copied_with_what_it_includes(tmp_path: Path) -> None:
@@ -21,25 +26,27 @@ def test_only_what_is_used_is_copied_with_what_it_includes(tmp_path: Path) -> No
             "rvp/gemm.c": '#include <stdint.h>\n#include "gemm.h"\n',
             "rvp/gemm.h": '#  include "fixed.h"\nint gemm(void);\n',
             "rvp/other.c": "",
-            "include/fixed.h": '#include "base.h"\n',
-            "include/base.h": "",
+            "rvp/more/fixed.h": '#include "base.h"\n#include "fixed_point.h"\n',
+            "rvp/more/base.h": "",
         },
     )
-    files = copy_kernels(["rvp/gemm.c"], tmp_path / "out", tmp_path / "in")
-    assert files == ["include/base.h", "include/fixed.h", "rvp/gemm.c", "rvp/gemm.h"]
+    files = copy_kernels(["rvp/gemm.c"], tmp_path / "out", declared(tmp_path / "in"))
+    assert files == ["include/fixed_point.h", "rvp/gemm.c", "rvp/gemm.h", "rvp/more/base.h", "rvp/more/fixed.h"]
     licence = "/* SPDX-License-Identifier: Apache-2.0 */\n"
-    assert (tmp_path / "out/rvp/gemm.h").read_text() == licence + '#  include "../include/fixed.h"\nint gemm(void);\n'
+    assert (tmp_path / "out/rvp/gemm.h").read_text() == licence + '#  include "more/fixed.h"\nint gemm(void);\n'
     assert (tmp_path / "out/rvp/gemm.c").read_text() == licence + '#include <stdint.h>\n#include "gemm.h"\n'
-    assert (tmp_path / "out/include/fixed.h").read_text() == licence + '#include "base.h"\n'
+    assert (tmp_path / "out/rvp/more/fixed.h").read_text() == (
+        licence + '#include "base.h"\n#include "../../include/fixed_point.h"\n'
+    )
     assert not (tmp_path / "out/rvp/other.c").exists()
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StageError, match=r"rvp/none\.c is not in"):
-        copy_kernels(["rvp/none.c"], tmp_path / "out", tmp_path)
+    with pytest.raises(StageError, match=r"rvp/none\.c is not there"):
+        copy_kernels(["rvp/none.c"], tmp_path / "out", declared(tmp_path))
 
 
 def test_an_include_that_is_nowhere_is_named(tmp_path: Path) -> None:
     write(tmp_path, {"rvp/gemm.c": '#include "none.h"\n'})
     with pytest.raises(StageError, match=r"rvp/gemm\.c includes none\.h"):
-        copy_kernels(["rvp/gemm.c"], tmp_path / "out", tmp_path)
+        copy_kernels(["rvp/gemm.c"], tmp_path / "out", declared(tmp_path))

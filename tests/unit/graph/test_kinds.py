@@ -22,7 +22,7 @@ def test_all_that_quantize_lowers_has_a_name_that_a_rule_may_give() -> None:
 
 
 def test_all_that_kernels_are_for_has_a_name_that_a_rule_may_give() -> None:
-    everything = registry.kernels(registry.folders()).values()
+    everything = registry.kernels(registry.folder_names()).values()
     assert {op for kernel in everything for op in kernel.ops} - kernel_kinds() == set()
 
 

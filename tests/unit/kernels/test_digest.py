@@ -40,7 +40,7 @@ from tests.support.integer import integer_graph
 C = '#include "shared.h"\nint twice(int x) { return 2 * x; }\n'
 PYTHON = '"""A kernel."""\nROWS = 4\nclass Twice:\n    rows = ROWS\n'
 
-KERNELS = registry.kernels(registry.folders())
+KERNELS = registry.kernels(registry.folder_names())
 FILES = ROOT / "stages" / "kernels"
 # Where code lies that folders share. Everything else is of one folder, but that neon_dotprod builds on neon.
 SHARED = ("include/", "tir/", "eight_bit.py", "generic/parameters.py", "generic/packing.py")
@@ -128,7 +128,7 @@ def included(kernel: Kernel) -> set[str]:
     found: set[str] = set()
     for name in (*kernel.sources, *kernel.headers):
         language = "assembler-with-cpp" if name.endswith(".S") else "c"
-        arguments = ["gcc", "-MM", "-MG", f"-I{FILES / 'include'}", "-x", language, str(kernel.folder / name)]
+        arguments = ["gcc", "-MM", "-MG", f"-I{FILES / 'include'}", "-x", language, str(kernel.folder.path / name)]
         printed = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
         paths = (Path(word).resolve() for word in printed.replace("\\\n", " ").split(":", 1)[1].split())
         found |= {path.relative_to(FILES).as_posix() for path in paths if path.is_relative_to(FILES)}

@@ -24,7 +24,7 @@ GENERIC = kernels(["generic"])
 
 
 def test_structures_have_the_fields_of_the_headers() -> None:
-    folder = GENERIC["generic.conv2d"].folder
+    folder = GENERIC["generic.conv2d"].folder.path
     found = {}
     for header in folder.glob("*.h"):
         for name, body in re.findall(r"struct (\w+) \{(.*?)\};", header.read_text(), re.DOTALL):

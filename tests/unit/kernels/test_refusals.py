@@ -10,14 +10,14 @@ import pytest
 
 from stages.graph import LayerView, Move
 from stages.kernels.kernel import Kernel
-from stages.kernels.registry import folders, kernels
+from stages.kernels.registry import folder_names, kernels
 from stages.targets.load import load_target
 from tests.conformance.draw import Draw, with_constants, with_layouts, with_op
 from tests.conformance.operators import conv2d, depthwise_conv2d, fully_connected, movement
 from tests.conformance.operators.add import add
 from tests.conformance.operators.windows import Window, around
 
-KERNELS = kernels(folders())
+KERNELS = kernels(folder_names())
 RVP = load_target("rv64-rvp")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stages.graph import FullyConnected, Graph, Layer, LayerView, Quant, Tensor
+from stages.kernels.folder import KernelFolder
 from stages.kernels.kernel import Intrinsic, Kernel, KernelParams, Lowering
 from stages.targets.spec import Target
 
@@ -25,7 +26,7 @@ class MiniGemm(Kernel):
     headers = ("mini.h",)
     params = MiniParams
 
-    def why_not(self, view: LayerView, target: Target) -> str:
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
         return "" if view.op.batch % ROWS == 0 else f"{view.op.batch} rows are not a multiple of {ROWS}"
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -53,6 +54,9 @@ class PlainGemm(MiniGemm):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         return 8.0 * view.op.batch * view.op.depth * view.op.units
+
+
+FOLDER = KernelFolder(__file__, kernels=(MiniGemm, PlainGemm), include=("include",))
 
 
 def mini_functions(m: int, k: int, n: int, rows: int) -> tuple[Any, Any, Any]:
