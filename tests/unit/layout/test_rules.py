@@ -65,6 +65,7 @@ def test_a_grouped_convolution_with_one_channel_each_is_depthwise_too() -> None:
     rules = config({"match": {"groups": "depthwise"}, "data": "NCHW"})
     assert choose(operator("CONV_2D", groups=4), rules).data == "NCHW"
     assert choose(operator("CONV_2D", groups=2), rules).data == "NHWC"
+    assert choose(operator("CONV_2D", shape=(1, 8, 8, 2), groups=2), rules).data == "NCHW"
 
 
 def test_rule_without_operator_leaves_out_those_that_cannot() -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -133,6 +134,16 @@ def test_store_that_cannot_be_written(tmp_path: Path) -> None:
         Store(tmp_path / "file" / "store")
 
 
+@pytest.mark.parametrize(
+    ("flags", "why"), [(os.ST_RDONLY, "Read-only file system"), (os.ST_NOSUID, "Permission denied")]
+)
+def test_why_a_store_is_only_read(store: Store, flags: int, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=flags))
+    with pytest.raises(StoreError, match=rf"cannot be written \({why}\)"):
+        make(Store(store.folder))
+
+
 def test_lock_that_cannot_be_opened(store: Store) -> None:
     (store.folder / "locks" / "store.lock").mkdir()
     with pytest.raises(StoreError, match="cannot be used: Is a directory"), store.in_use():
@@ -168,6 +179,15 @@ def test_trim_by_age(store: Store) -> None:
     assert store.find(young.key) is not None
 
 
+def test_days_have_24_hours(store: Store) -> None:
+    week = 7 * 86400
+    aged = [(make(store, 1), week + 3), (make(store, 2), week - 3)]
+    for artifact, age in aged:
+        os.utime(artifact.folder, (time.time() - age,) * 2)
+    store.trim(days=7)
+    assert [store.find(artifact.key) is None for artifact, _ in aged] == [True, False]
+
+
 def test_trim_leaves_nothing_behind(store: Store) -> None:
     make(store)
     assert store.trim(days=0)[0] == 1
@@ -186,7 +206,8 @@ def test_trim_by_size_takes_the_oldest(store: Store) -> None:
     for age, artifact in enumerate(reversed(artifacts)):
         os.utime(artifact.folder, (time.time() - 100 * (age + 1),) * 2)
     one = sum(path.stat().st_size for path in artifacts[0].folder.rglob("*") if path.is_file())
-    assert store.trim(size=2 * one + 50)[0] == 1
+    assert store.trim(size=3 * one)[0] == 0
+    assert store.trim(size=3 * one - 1)[0] == 1
     assert [store.find(artifact.key) is not None for artifact in artifacts] == [False, True, True]
 
 

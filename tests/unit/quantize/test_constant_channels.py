@@ -11,15 +11,15 @@ from stages.quantize.constant_channels import settle_constant_channels
 LIVE = (1 << 30, -4)
 
 
-def settle(taps: list[int], bias: int, multiplier: int, shift: int):
-    """Channel 0 as given beside a live channel 1; inputs are int8 with zero point 0."""
+def settle(taps: list[int], bias: int, multiplier: int, shift: int, zero_point: int = 0):
+    """Channel 0 as given beside a live channel 1; inputs are int8 with this zero point."""
     weights = np.array([taps, [5] * len(taps)], np.int8).reshape(2, 1, 1, -1)
     constants = {
         "multiplier": np.array([multiplier, LIVE[0]], np.int32),
         "shift": np.array([shift, LIVE[1]], np.int32),
         "bias": np.array([bias, 7], np.int32),
     }
-    return weights, settle_constant_channels(weights, constants, "int8", 0, 0), constants
+    return weights, settle_constant_channels(weights, constants, "int8", zero_point, 0), constants
 
 
 @pytest.mark.parametrize("bias", [0, 1 << 30, -(1 << 30)])
@@ -41,6 +41,15 @@ def test_the_boundary_is_exact() -> None:
     assert not below[0].any()
     _, at, constants = settle([1], 0, 1 << 30, -7)
     assert at[0].any() and constants["shift"][0] == -7
+
+
+@pytest.mark.parametrize(
+    ("zero_point", "bias", "constant"), [(127, 0, True), (127, -1, False), (-128, -1, True), (-128, 0, False)]
+)
+def test_inputs_count_from_their_zero_point(zero_point: int, bias: int, constant: bool) -> None:
+    # One tap of 1 times 2^-9 in two roundings: sums from -255 to 254 give 0, and -256 and 255 do not.
+    _, settled, _ = settle([1], bias, 1 << 30, -8, zero_point)
+    assert settled[0].any() != constant
 
 
 def test_one_multiplier_for_all_channels_stays_one() -> None:

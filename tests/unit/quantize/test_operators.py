@@ -186,7 +186,7 @@ def test_pools(name: str, dtype: str, data: st.DataObject) -> None:
 
 @some
 @given(data=st.data())
-@pytest.mark.parametrize("name", ["relu", "relu6", "leaky_relu", "hard_swish", "logistic", "tanh"])
+@pytest.mark.parametrize("name", ["relu", "relu6", "relu_n1_to_1", "leaky_relu", "hard_swish", "logistic", "tanh"])
 def test_activations_on_all_256_values(name: str, dtype: str, data: st.DataObject) -> None:
     d = draw(data, dtype)
     builder = ModelBuilder()
@@ -194,7 +194,12 @@ def test_activations_on_all_256_values(name: str, dtype: str, data: st.DataObjec
     options = {} if name in ("logistic", "tanh") else {"out": d.quant(0.1)}
     if name == "leaky_relu":
         options["alpha"] = d.choice(-1.0, -0.5, 0.25, d.data.draw(st.floats(-1, 1.5, width=32)))
-    builder.output(getattr(builder, name)(x, **options))
+    if name == "relu_n1_to_1":
+        y = builder.tensor("y", (1, 256), dtype, *options["out"])
+        builder.operator("RELU_N1_TO_1", [x], [y])
+    else:
+        y = getattr(builder, name)(x, **options)
+    builder.output(y)
     low, high = LIMITS[dtype]
     every = np.arange(low, high + 1).astype(dtype)[None]
     assert compare(builder.build(), [every]).wrong == {}
