@@ -26,7 +26,8 @@ from stages.reference.integer import run_layer, to_logical, to_physical
 from stages.scratch import temporary_folder
 from stages.simulate.firmware import run_firmware
 from stages.tensorize import TensorizeConfig, TensorizeRule
-from stages.tensorize.build import save, tensorize_graph
+from stages.tensorize.artifact import save
+from stages.tensorize.build import tensorize_graph
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

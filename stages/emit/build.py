@@ -19,7 +19,7 @@ from stages.emit.render import KernelFiles, render
 from stages.emit.weights import lay_out
 from stages.graph import place
 from stages.kernels import registry
-from stages.tensorize import build as tensorized
+from stages.tensorize import artifact as tensorized
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stages.graph import Graph
     from stages.kernels.folder import KernelFolder
     from stages.targets.spec import Target
-    from stages.tensorize.build import Tensorized
+    from stages.tensorize.artifact import Tensorized
 
 # Offsets in emitted loops are 32 bits with a sign.
 _LARGEST_ARENA = 2**31

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stages.codegen.layers import LayerFunction
     from stages.emit.weights import Weights
     from stages.graph import Graph
-    from stages.tensorize.build import Tensorized
+    from stages.tensorize.artifact import Tensorized
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from stages.base import StageError
 from stages.graph import Conv2D, DepthwiseConv2D, Graph, Layer
 from stages.tensorize.padding import readers_of_pad, without_pad
+from stages.tensorize.sharing import renames_only
+
+if TYPE_CHECKING:
+    from stages.tensorize.setting import Setting
 
 Price = Callable[[Graph, Layer], float]
 """Instructions of a layer of a graph, infinity where nothing can compute it or nobody knows."""
+
+
+def with_cheapest_forms(graph: Graph, setting: Setting) -> Graph:
+    """The pass: forms by the costs that kernels are chosen by."""
+
+    def price(one: Graph, layer: Layer) -> float:
+        if layer.op.op == "float" or renames_only(one, layer):
+            return 0.0
+        try:
+            cost = setting.choose(one.view(layer), setting.bound(one)).cost
+        except StageError:  # in this form nothing can compute it; where no form can, the choice of kernels says so
+            return float("inf")
+        return float("inf") if cost is None else cost
+
+    return cheapest_forms(graph, price, lambda one, layer: setting.is_ruled(one.view(layer)))
 
 
 def cheapest_forms(graph: Graph, price: Price, is_ruled: Callable[[Graph, Layer], bool]) -> Graph:

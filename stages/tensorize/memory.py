@@ -15,16 +15,16 @@ from stages.arena.planner import lower_bound
 if TYPE_CHECKING:
     from stages.graph import Graph, LayerView
     from stages.kernels.kernel import Kernel
-    from stages.targets.spec import Target
+    from stages.tensorize.lowering import Lowerings
 
 
 class ArenaBound:
     """Says for a graph whether a kernel keeps the arena within `limit` bytes."""
 
-    def __init__(self, graph: Graph, target: Target, limit: int) -> None:
+    def __init__(self, graph: Graph, limit: int, lowerings: Lowerings) -> None:
         self._graph = graph
-        self._target = target
         self._limit = limit
+        self._lowerings = lowerings
         self._overlaid: frozenset[int] = frozenset()
         self._dearer: list[str] = []
 
@@ -53,18 +53,8 @@ class ArenaBound:
         overlaid = self._overlaid | ({now} if kernel.overlays(view) else set())
         alive = [b for b in liveness(self._graph, may_overlay=overlaid).buffers if b.first <= now <= b.last]
         tensors = lower_bound([Buffer(b.name, b.bytes, now, now) for b in alive])
-        scratch = scratch_bytes(view, kernel, params, self._target)
+        (needed,) = self._lowerings.scratch([self._lowerings.of_kernel(view, kernel, params)])
+        scratch = sum(needed.values())
         if tensors + scratch <= self._limit:
             return ""
         return f"{scratch:,} bytes of scratch and {tensors:,} of tensors exceed the arena's limit of {self._limit:,}"
-
-
-def scratch_bytes(view: LayerView, kernel: Kernel, params: Any, target: Target) -> int:
-    """The scratch that emit will plan for a layer with this kernel, in bytes."""
-    from stages.codegen.layers import scratch_of
-    from stages.codegen.lower import to_c
-    from stages.tensorize.schedule import schedule
-
-    lowering = kernel.lower(view, params, target)
-    scheduled = schedule(lowering, kernel.name, f"{view.layer.index} ({escape.name(view.layer.name)})")
-    return sum(scratch_of(to_c({"layer": scheduled}, {"layer": lowering.roles}).values()).values())

@@ -12,7 +12,8 @@ from stages.graph import Graph
 from stages.kernels.folder import KernelFolder
 from stages.kernels.kernel import Kernel
 from stages.tensorize import TensorizeConfig
-from stages.tensorize.build import save, tensorize_graph
+from stages.tensorize.artifact import save
+from stages.tensorize.build import tensorize_graph
 from tests.support.emitted import target_named
 from tests.support.kernels.mini import FOLDER, MiniGemm, PlainGemm, mini_graph
 

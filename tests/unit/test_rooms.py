@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,19 @@ def test_stages_know_nothing_of_each_other() -> None:
         if name.startswith("stages.") and rooms[0] != rooms[1] and rooms[1] in STAGES and rooms[0] != "calibrate":
             found.add(rooms)
     assert found == BETWEEN
+
+
+def test_passes_of_tensorize_go_one_way() -> None:
+    """No module leads back to itself, and a pass knows only of those before it."""
+    uses: dict[str, set[str]] = {}
+    for module, name in all_imported("stages/tensorize"):
+        if name.startswith("stages.tensorize.") and not module.endswith("__init__"):
+            uses.setdefault(module.split(".")[2], set()).add(name.split(".")[2])
+    order = list(graphlib.TopologicalSorter(uses).static_order())
+    passes = ["forms", "choices", "placement", "packing"]
+    assert uses["build"] >= set(passes)
+    for number, name in enumerate(passes):
+        assert uses[name].isdisjoint(passes[number + 1 :]) and name in order
 
 
 def test_contracts_name_every_room() -> None:

@@ -10,7 +10,8 @@ import pytest
 from stages.graph import Layer, Move, Tensor
 from stages.kernels.digest import kernel_digest
 from stages.tensorize import TensorizeConfig
-from stages.tensorize.build import load, save, tensorize_graph
+from stages.tensorize.artifact import load, save
+from stages.tensorize.build import tensorize_graph
 from stages.tensorize.costs import CostTable
 from tests.support.emitted import target_named
 from tests.support.kernels.mini import MiniGemm, PlainGemm, mini_graph

@@ -11,7 +11,8 @@ from stages.emit import EmitConfig
 from stages.emit.build import emit
 from stages.graph import Float, Graph, Layer, Tensor
 from stages.tensorize import TensorizeConfig
-from stages.tensorize.build import save, tensorize_graph
+from stages.tensorize.artifact import save
+from stages.tensorize.build import tensorize_graph
 from stages.tensorize.float_layer import lower_float
 from tests.support.emitted import run_emitted, target_named
 

@@ -12,7 +12,8 @@ from stages.targets.spec import Target
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import tensorize_graph
 from stages.tensorize.costs import CostTable
-from stages.tensorize.memory import ArenaBound, scratch_bytes
+from stages.tensorize.lowering import Lowerings
+from stages.tensorize.memory import ArenaBound
 from stages.tensorize.select import choose
 from tests.support.emitted import target_named
 from tests.support.kernels.mini import MiniGemm, MiniParams, PlainGemm, mini_graph
@@ -28,11 +29,14 @@ def view() -> LayerView:
 
 
 def bound(limit: int) -> ArenaBound:
-    return ArenaBound(mini_graph(), HOST, limit)
+    return ArenaBound(mini_graph(), limit, Lowerings(HOST))
 
 
 def test_scratch_is_what_lowering_leaves() -> None:
-    assert scratch_bytes(view(), MiniGemm(), MiniParams(), HOST) == SCRATCH
+    lowerings = Lowerings(HOST)
+    lowered = lowerings.of_kernel(view(), MiniGemm(), MiniParams())
+    assert [sum(needed.values()) for needed in lowerings.scratch([lowered])] == [SCRATCH]
+    assert lowerings.of_kernel(view(), MiniGemm(), MiniParams()) is lowered
 
 
 def test_tensors_and_scratch_together_count() -> None:
@@ -45,7 +49,7 @@ class Large(ArenaBound):
     """Finds that one kernel needs too much."""
 
     def __init__(self, *kernels: str) -> None:
-        super().__init__(mini_graph(), HOST, 0)
+        super().__init__(mini_graph(), 0, Lowerings(HOST))
         self._kernels = kernels
 
     def why_not(self, view: LayerView, kernel: Kernel, params: Any) -> str:

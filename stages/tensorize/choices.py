@@ -1,0 +1,59 @@
+"""The pass that gives each layer its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stages.graph import Graph
+from stages.tensorize.select import Choice, unused_rules
+from stages.tensorize.sharing import renames_only
+
+if TYPE_CHECKING:
+    from stages.tensorize.setting import Setting
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A graph whose layers have kernels.
+
+    choices       by layer index; float layers have none, nor have those whose inputs and outputs share memory
+    unused_rules  numbers, from 1, of the recipe's rules that decided for no layer
+    warnings      sentences about rules, the arena's limit and outdated costs
+    """
+
+    graph: Graph
+    choices: Mapping[int, Choice]
+    unused_rules: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
+    """The kernel of each layer. Raises StageError for a layer that nothing can compute."""
+    bound = setting.bound(graph)
+    choices: dict[int, Choice] = {}
+    for layer in graph.layers:
+        if layer.op.op == "float" or renames_only(graph, layer):
+            continue
+        view = graph.view(layer)
+        choices[layer.index] = choice = setting.choose(view, bound)
+        if bound is not None:
+            bound.taken(view, choice.kernel, choice.instead)
+    unused, about_rules = unused_rules(setting.config.rules, [graph.view(graph.layers[index]) for index in choices])
+    limited = () if bound is None else bound.warnings()
+    return Chosen(graph, choices, unused, (*about_rules, *limited, *_outdated(choices, setting)))
+
+
+def _outdated(choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...]:
+    """A sentence when layers had a choice of kernels and the measurements of one are of another version of it."""
+    compared: set[str] = set()
+    for choice in choices.values():
+        others = {other.kernel for other in choice.alternatives if not other.reason}
+        compared |= {choice.kernel.name, *others} if others else set()
+    kernels, costs = setting.kernels, setting.costs
+    names = sorted(kernel.name for kernel in kernels if kernel.name in compared and costs.outdated(kernel))
+    if not names:
+        return ()
+    which = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} changed since measured"
+    return (f"{which}, so costs are estimated: doit calibrate target={setting.target.core}",)

@@ -1,0 +1,122 @@
+"""The last pass: constants packed as the kernels read them, layers as functions, and the plan that explains both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from posixpath import normpath
+from typing import TYPE_CHECKING, Any
+
+from stages import escape
+from stages.base import no_progress
+from stages.tensorize.artifact import Tensorized
+from stages.tensorize.plan import LayerPlan, TensorizePlan
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stages.graph import Graph, Layer
+    from stages.kernels.kernel import Lowering
+    from stages.targets.spec import Target
+    from stages.tensorize.choices import Chosen
+    from stages.tensorize.select import Choice
+    from stages.tensorize.setting import Setting
+
+
+def pack_and_lower(chosen: Chosen, setting: Setting, progress: Callable[..., None] = no_progress) -> Tensorized:
+    """The artifact. Raises RuntimeError for a kernel whose parts do not fit together (an internal error)."""
+    graph, plans = chosen.graph, []
+    functions: dict[str, Any] = {}
+    weights: dict[str, np.ndarray] = {}
+    for layer in graph.layers:
+        progress(f"layer {layer.index} {layer.kind}", layer.index / len(graph.layers))
+        if layer.op.op == "float":
+            plan, made, constants = _float_layer(layer, setting)
+        elif layer.index in chosen.choices:
+            plan, made, constants = _kernel_layer(graph, layer, chosen.choices[layer.index], setting)
+        else:
+            plans.append(_plan(layer, {}, kernel="alias", why="input and output share memory"))
+            continue
+        plans.append(plan)
+        functions |= made
+        weights |= {plan.constants[key]: array for key, array in constants.items()}
+    warnings = (*chosen.warnings, *_soft_float(plans, setting.target))
+    plan_of_all = TensorizePlan(
+        target=setting.target.core, layers=tuple(plans), unused_rules=chosen.unused_rules, warnings=warnings
+    )
+    return Tensorized(plan_of_all, graph, functions, weights)
+
+
+Made = tuple[LayerPlan, Mapping[str, Any], Mapping[str, "np.ndarray"]]  # with functions by name, constants by key
+
+
+def _kernel_layer(graph: Graph, layer: Layer, choice: Choice, setting: Setting) -> Made:
+    kernel, view = choice.kernel, graph.view(layer)
+    packed = dict(kernel.pack_for(view, choice.params, setting.target))
+    lowered = setting.lowerings.of_kernel(view, kernel, choice.params)
+    if lowered.lowering is not None:
+        _check_roles(lowered.lowering, packed, kernel.name, layer)
+    plan = _plan(
+        layer,
+        packed,
+        kernel=kernel.name,
+        params=choice.params.model_dump(mode="json"),
+        why=choice.why,
+        cost=choice.cost,
+        cost_source=choice.cost_source,
+        alternatives=choice.alternatives,
+        steps=lowered.steps,
+        sources=tuple(normpath(f"{kernel.folder.name}/{source}") for source in kernel.sources),
+        headers=tuple(normpath(f"{kernel.folder.name}/{header}") for header in kernel.headers),
+        may_overlay=kernel.overlays(view),
+    )
+    return plan, lowered.functions, packed
+
+
+def _float_layer(layer: Layer, setting: Setting) -> Made:
+    from stages.tensorize.float_cost import float_cost
+
+    lowered = setting.lowerings.of_float(layer)
+    plan = _plan(
+        layer,
+        lowered.constants,
+        kernel="tvm",
+        why="float operator, lowered by TVM",
+        cost=round(float_cost(lowered.functions.values(), setting.target)),
+        cost_source="estimated",
+        steps=lowered.steps,
+    )
+    return plan, lowered.functions, lowered.constants
+
+
+def _plan(layer: Layer, constants: Mapping[str, Any], **decided: Any) -> LayerPlan:
+    keys = {key: f"{layer.index:03d}.{key}" for key in constants}
+    return LayerPlan(index=layer.index, name=layer.name, op=layer.kind, constants=keys, **decided)
+
+
+def _check_roles(lowering: Lowering, packed: Mapping[str, np.ndarray], kernel: str, layer: Layer) -> None:
+    """A kernel's roles must name its buffers, and a constant's buffer must have the packed array's type and size."""
+    where = f"internal error: kernel {kernel}, layer {layer.index} ({escape.name(layer.name)})"
+    if len(lowering.roles) != len(lowering.workload.params):
+        raise RuntimeError(f"{where}: {len(lowering.workload.params)} parameters, roles {lowering.roles}")
+    for buffer, role in zip(lowering.workload.params, lowering.roles, strict=True):
+        kind, _, key = role.partition(":")
+        if kind != "constant":
+            continue
+        if key not in packed:
+            raise RuntimeError(f"{where}: pack() gives no constant {key}")
+        elements = 1
+        for extent in buffer.shape:
+            elements *= int(extent)
+        if str(packed[key].dtype) != str(buffer.dtype) or packed[key].size != elements:
+            found = f"{packed[key].dtype}[{packed[key].size}]"
+            raise RuntimeError(f"{where}: constant {key} is {found}, its buffer {buffer.dtype}[{elements}]")
+
+
+def _soft_float(plans: Iterable[LayerPlan], target: Target) -> tuple[str, ...]:
+    """A sentence where float layers run on a core without a floating-point unit: what they will take."""
+    soft = [plan.cost or 0 for plan in plans if plan.kernel == "tvm"]
+    if target.fpu or not soft:
+        return ()
+    layers = "1 float layer" if len(soft) == 1 else f"{len(soft)} float layers"
+    cost = f"{float(f'{sum(soft):.2g}'):,.0f}"
+    return (f"{target.core} has no floating-point unit: {layers} will take some {cost} instructions per inference",)

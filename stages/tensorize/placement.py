@@ -1,0 +1,44 @@
+"""The pass that places tensors in others: layers then have less to copy, or nothing at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from stages.kernels.generic.copies import parts
+from stages.tensorize.choices import Chosen
+from stages.tensorize.costs import estimated
+from stages.tensorize.sharing import renames_only, share
+
+if TYPE_CHECKING:
+    from stages.tensorize.setting import Setting
+
+
+def place_parts(chosen: Chosen, setting: Setting) -> Chosen:
+    """The graph with tensors that are parts of others (`stages.tensorize.sharing`), and what is left to compute."""
+    before, choices = chosen.graph, chosen.choices
+    overlaid = frozenset(i for i, c in choices.items() if c.kernel.overlays(before.view(before.layers[i])))
+    graph = share(before, lambda: _scratch(chosen, setting), overlaid)
+    left = {}
+    for index, choice in choices.items():
+        layer = graph.layers[index]
+        if renames_only(graph, layer):
+            continue
+        if layer.op.op == "concatenation" and parts(graph.view(layer)) != parts(before.view(layer)):
+            cost = estimated(choice.kernel, graph.view(layer), choice.params, setting.target)
+            choice = replace(choice, cost=cost, cost_source="estimated")
+        left[index] = choice
+    return replace(chosen, graph=graph, choices=left)
+
+
+def _scratch(chosen: Chosen, setting: Setting) -> dict[int, Mapping[str, int]]:
+    """Bytes by name of the scratch of each layer, as emit will plan it."""
+    graph, lowerings = chosen.graph, setting.lowerings
+    lowered = {}
+    for layer in graph.layers:
+        if layer.op.op == "float":
+            lowered[layer.index] = lowerings.of_float(layer)
+        elif (choice := chosen.choices.get(layer.index)) is not None:
+            lowered[layer.index] = lowerings.of_kernel(graph.view(layer), choice.kernel, choice.params)
+    return dict(zip(lowered, lowerings.scratch(list(lowered.values())), strict=True))

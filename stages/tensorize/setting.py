@@ -1,0 +1,54 @@
+"""What all passes are told: the target, its kernels and their costs, the recipe's options."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stages.tensorize.costs import CostTable
+from stages.tensorize.lowering import Lowerings
+from stages.tensorize.memory import ArenaBound
+from stages.tensorize.select import Choice, choose
+
+if TYPE_CHECKING:
+    from stages.graph import Graph, LayerView
+    from stages.kernels.kernel import Kernel
+    from stages.targets.spec import Target
+    from stages.tensorize import TensorizeConfig
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Passes read it; what they find goes from one to the next."""
+
+    target: Target
+    config: TensorizeConfig
+    kernels: tuple[Kernel, ...]
+    costs: CostTable
+    lowerings: Lowerings
+
+    @classmethod
+    def of(
+        cls,
+        target: Target,
+        config: TensorizeConfig,
+        kernels: Iterable[Kernel],
+        costs: CostTable | None = None,
+        float_module: Any = None,
+    ) -> Setting:
+        """Without `costs` the kernels' own estimates decide."""
+        return cls(target, config, tuple(kernels), costs or CostTable(), Lowerings(target, float_module))
+
+    def bound(self, graph: Graph) -> ArenaBound | None:
+        """The recipe's bound on the arena, for choosing the kernels of one graph."""
+        limit = self.config.arena_limit
+        return None if limit is None else ArenaBound(graph, limit, self.lowerings)
+
+    def choose(self, view: LayerView, bound: ArenaBound | None) -> Choice:
+        """The layer's kernel. Raises StageError when no kernel, or not the one a rule names, can compute it."""
+        return choose(view, self.target, self.kernels, self.config.rules, self.costs, bound)
+
+    def is_ruled(self, view: LayerView) -> bool:
+        """Whether a rule of the recipe is for the layer."""
+        return any(rule.match.fits(view) for rule in self.config.rules)
