@@ -46,8 +46,11 @@ _WHOLE = ("target", "model")
 
 
 def _axis(value: Any) -> Any:
-    if not isinstance(value, list | dict) or not value:
-        raise PydanticCustomError("matrix", "should be a list of values, or a mapping from names to values")
+    form = "a list of values, or a mapping from names to values"
+    if not isinstance(value, list | dict):
+        raise PydanticCustomError("matrix", f"should be {form}")
+    if not value:
+        raise PydanticCustomError("matrix_empty", f"has no values; it should be {form}")
     for name in value if isinstance(value, dict) else ():
         if not (isinstance(name, str) and _NAME.match(name)):
             raise PydanticCustomError(

@@ -11,6 +11,7 @@ from pipeline.document import Document
 from pipeline.errors import RecipeError, list_known
 from pipeline.project import RECIPES, Project, project_of
 from stages import escape
+from stages.pathname import what_lies_at
 from stages.wording import did_you_mean
 
 _ABSTRACT = re.compile(r"^abstract:\s*true\b", re.MULTILINE)
@@ -64,15 +65,16 @@ def find_recipe(name: str, root: Path | Project) -> Path:
     if is_path(name):
         path = project.root / name
         if not _is_file(path):
-            why = "is no regular file" if _exists(path) else "does not exist"
+            there = what_lies_at(path)
+            why = f"is {there}" if there else "does not exist"
             raise RecipeError(f"recipe file {escape.name(name)} {why}", hint=list_known("recipes", known))
         return path
     for folder in project.recipes:
         path = folder / f"{name}.yaml"
         if _is_file(path):
             return path
-        if _exists(path):
-            raise RecipeError(f"recipe '{escape.name(name)}': {escape.name(project.shown(path))} is no regular file")
+        if there := what_lies_at(path):
+            raise RecipeError(f"recipe '{escape.name(name)}': {escape.name(project.shown(path))} is {there}")
     if _is_file(project.root / RECIPES / f"{name}.yml"):
         raise RecipeError(f"unknown recipe '{name}'", hint=f"rename recipes/{name}.yml to {name}.yaml")
     guess = did_you_mean(name, known)
@@ -136,13 +138,6 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except (OSError, ValueError):
-        return False
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
         return False
 
 

@@ -35,6 +35,7 @@ from pipeline.tools import Tools
 from stages import escape
 from stages.base import Job, StageError
 from stages.installation import INSTALLATION
+from stages.pathname import what_lies_at
 from stages.scratch import clear_abandoned
 from stages.system_limits import is_disk_full, system_limit
 
@@ -132,6 +133,7 @@ class Session:
         self.report: dict[str, Any] | None = None
         self._artifacts: dict[str, Artifact] = {}
         self._foresight = Foresight(plan, workspace.root, until)
+        self._until = until
         self.display = display or _NoDisplay()
         self._log = _RunLog(self.folder / "log.txt", plan)
 
@@ -154,13 +156,28 @@ class Session:
         return True
 
     def foresee(self) -> None:
-        """Let the stages say what they are sure to refuse. Raises StageFailed."""
+        """Let the stages say what they are sure to refuse; so does what lies where results go. Raises PipelineError."""
+        if not self._until:
+            self._check_folder()
         known = {action.kind: self._artifacts[action.key] for action in self.plan if action.key in self._artifacts}
         try:
             self._foresight.look({kind: artifact.files for kind, artifact in known.items()})
         except PipelineError as error:
             self._log.write("foresee", f"failed: {error}")
             raise
+
+    def _check_folder(self) -> None:
+        """Raises PipelineError when no folder can be made, or filled, where the results go."""
+        place = self.folder
+        while place != place.parent and not os.path.lexists(place):
+            place = place.parent
+        shown = self.workspace.shown(place)
+        if not place.is_dir():
+            there = what_lies_at(place) or "a file"
+            message = f"{shown} is {there}; the results go into the folder {self.workspace.shown(self.folder)}"
+            raise PipelineError(message, hint="move it away")
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise PipelineError(f"{shown} cannot be written; the results go into {self.workspace.shown(self.folder)}")
 
     def run(self, action: Action, *, force: bool = False, shared: bool = False) -> StageResult:
         """Make the action's artifact unless the store has it; `force` makes it in any case.

@@ -256,15 +256,26 @@ def _one_task_per_recipe(project: Project, registry: Registry) -> Iterator[Task]
     model, target = (max((len(row[index]) for row in columns), default=0) for index in (0, 1))
     for name, one in written.items():
         purpose = f"built-in. {one.purpose}" if is_built_in(name, project) else one.purpose
-        if one.error:
+        # Firmline's own are sound.
+        error = one.error or ("" if one.matrix or is_built_in(name, project) else _mistake(name, project, registry))
+        if error:
             # A mistake in one recipe must not hide the others.
-            yield {"basename": name, "doc": f"cannot be read: {one.error}", "actions": None}
+            yield {"basename": name, "doc": f"cannot be read: {error}", "actions": None}
         elif one.matrix:
             yield from _matrix_listing(name, purpose, project, registry)
         else:
             doc = f"{one.columns[0]:{model}}  {one.columns[1]:{target}}  {purpose}".rstrip()
             yield {"basename": name, "doc": doc, "actions": None}
     yield {"basename": _ASK, "actions": [(_guarded, [partial(_ask, known)])], "io": {"capture": False}}
+
+
+def _mistake(name: str, project: Project, registry: Registry) -> str:
+    """The first line of what is wrong with a recipe, '' when nothing is."""
+    try:
+        load_recipes(name, root=project, registry=registry)
+    except RecipeError as error:
+        return error.message.splitlines()[0]
+    return ""
 
 
 def _matrix_listing(name: str, purpose: str, project: Project, registry: Registry) -> Iterator[Task]:

@@ -83,8 +83,8 @@ def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any]) -> t
     if kind == "extra_forbidden":
         known = known_keys(schema, path[:-1])
         return f"unknown key '{name}'{did_you_mean(name, known)}", True, list_known("keys", known)
-    if kind in ("union_tag_invalid", "union_tag_not_found") and path[:1] == ("stages",):
-        known = known_keys(schema, ("stages",))
+    known = known_keys(schema, ("stages",)) if path[:1] == ("stages",) else []
+    if known and (kind == "union_tag_invalid" or (len(path) == 2 and path[1] not in known)):
         return f"unknown stage '{name}'{did_you_mean(name, known)}", True, list_known("stages", known)
     if kind == "missing":
         inside = f" in {where.rpartition('.')[0]}" if "." in where else ""
@@ -109,7 +109,11 @@ def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any]) -> t
         return f"{where}: should be {_PATTERNS[detail['ctx']['pattern']]}{_shown_value(detail['input'])}", False, ""
     # pydantic says "Input should be …", "String should match …", "Value error, …".
     text = re.sub(r"^([A-Z]\w+ (?=should)|Value error, )", "", detail["msg"])
-    value = "" if kind in ("value_error", "model_source", "stage_mapping") else _shown_value(detail["input"])
+    value = (
+        ""
+        if kind in ("value_error", "model_source", "stage_mapping", "matrix_empty")
+        else _shown_value(detail["input"])
+    )
     return f"{where}: {text}{value}", False, ""
 
 

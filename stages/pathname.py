@@ -1,8 +1,9 @@
-"""Names of files in recipes: what can be one at all, and which file it means."""
+"""Names of files in recipes: what can be one at all, which file it means, and what lies there when it is none."""
 
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,13 @@ from pydantic import AfterValidator
 
 from stages.installation import INSTALLATION
 
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 # PATH_MAX of Linux, in bytes.
 _LONGEST = 4095
 
@@ -41,3 +49,18 @@ def located(name: str, root: Path) -> Path:
     path = root / Path(name).expanduser()
     built_in = INSTALLATION / name
     return built_in if not os.path.exists(path) and os.path.exists(built_in) else path  # noqa: PTH110 - never raises
+
+
+def what_lies_at(path: Path) -> str:
+    """What is there in place of a file: "a folder", "a pipe", "a link that leads nowhere"; '' when nothing is."""
+    try:
+        return _KINDS.get(stat.S_IFMT(path.stat().st_mode), "")
+    except (OSError, ValueError):
+        return "a link that leads nowhere" if _is_link(path) else ""
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return path.is_symlink()
+    except (OSError, ValueError):
+        return False

@@ -21,8 +21,8 @@ from pipeline.recipe_files import recipe_names
 from pipeline.registry import default_registry
 from pipeline.targets import load_targets
 from stages import escape
-from stages.base import StageError
 from stages.installation import INSTALLATION, is_clone
+from stages.models.zoo.names import check
 from stages.targets.spec import Target
 from stages.wording import did_you_mean
 
@@ -101,12 +101,10 @@ def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
     (override,) = parse_overrides({"model": model})
     entry: dict[str, str] = override.value
     if "zoo" in entry:
-        from stages.models import zoo
-
         try:
-            zoo.check(entry["zoo"])
-        except StageError as error:
-            raise RecipeError(error.message, hint=error.hint) from None
+            check(entry["zoo"])
+        except ValueError as error:
+            raise RecipeError(str(error)) from None
         return entry
     path = Path(entry["file"]).expanduser().absolute()
     try:

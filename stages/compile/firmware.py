@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from stages.base import StageError, no_progress
 from stages.compile import CompileConfig
 from stages.compile.flags import blamed_flag
 from stages.compile.sizes import measure, region_use
-from stages.compile.toolchain import WARNINGS, CommandFailed, Source, compile_sources, link
+from stages.compile.toolchain import WARNINGS, CommandFailed, Source, compile_sources, link, run_command
 from stages.scratch import temporary_folder
 from stages.targets.linker_script import own_sections
 from stages.targets.runtime import HARNESS, Runtime, runtime_for
@@ -134,10 +135,21 @@ def _blaming_flags(config: CompileConfig) -> Iterator[None]:
     try:
         yield
     except CommandFailed as error:
-        number = blamed_flag(config.flags, error.output)
+        number = blamed_flag(config.flags, error.output, partial(_compiles, error.arguments, config.flags))
         if number is not None:
             error.at = ("stages", "compile", "flags", number)
         raise
+
+
+def _compiles(arguments: tuple[str, ...], flags: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Whether a call of the compiler that failed ends well with other flags of the recipe."""
+    before = (*WARNINGS, *flags)
+    at = next(at for at in range(len(arguments)) if arguments[at : at + len(before)] == before)
+    try:
+        run_command((*arguments[:at], *WARNINGS, *others, *arguments[at + len(before) :]), "compiling")
+    except StageError:
+        return False
+    return True
 
 
 def model_sources(src: Path, listed: Mapping[str, Any]) -> list[Source]:

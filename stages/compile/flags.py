@@ -8,6 +8,7 @@ reference's. Everything is one word: `-DNAME=1`, not `-D NAME=1`. Whether GCC kn
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from stages import escape
 
@@ -94,12 +95,18 @@ def check_flag(flag: str) -> str:
     raise ValueError(f"the flag {shown} {reason}")
 
 
-def blamed_flag(flags: tuple[str, ...], output: str) -> int | None:
-    """Which of the recipe's flags a compiler's message is about, by number; None when it is about none."""
+def blamed_flag(flags: tuple[str, ...], output: str, compiles: Callable[[tuple[str, ...]], bool]) -> int | None:
+    """Which of the recipe's flags a compiler's message is about, by number; None when it is about none.
+
+    Where it does not say so, it is the first one without which the file `compiles`; or the first one at all, when it
+    takes several of them to break it.
+    """
     # What the compiler says of its command line names no source file.
     said = "\n".join(re.findall(r"^(?:\S*gcc|cc1): (?:error|note): (.*)$", output, re.MULTILINE))
     for number, flag in enumerate(flags):
         name = flag.partition("=")[0] if not flag.startswith("--param=") else flag.rpartition("=")[0]
         if any(re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", said) for word in (flag, name)):
             return number
-    return None
+    if not flags or not compiles(()):
+        return None
+    return next((n for n in range(len(flags)) if compiles((*flags[:n], *flags[n + 1 :]))), 0)

@@ -64,11 +64,11 @@ class Source:
 
 
 class CommandFailed(StageError):
-    """A compiler or linker said no; `output` is all it printed."""
+    """A compiler or linker, called with `arguments`, said no; `output` is all it printed."""
 
-    def __init__(self, message: str, output: str, *, hint: str = "") -> None:
+    def __init__(self, message: str, arguments: Sequence[str], output: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
-        self.output = output
+        self.arguments, self.output = tuple(arguments), output
 
 
 def run_command(
@@ -93,7 +93,8 @@ def run_command(
         no_library = len(packages) > 1 and _NO_C_LIBRARY.search(finished.stderr)
         hint = f"the C library is missing: apt-get install {' '.join(packages[1:])}" if no_library else ""
         hint = hint or next((text for pattern, text in _CAUSES if pattern.search(finished.stderr)), "")
-        raise CommandFailed(f"{what} failed:\n{first_errors(finished.stderr)}", finished.stderr, hint=hint)
+        said = first_errors(finished.stderr)
+        raise CommandFailed(f"{what} failed:\n{said}", arguments, finished.stderr, hint=hint)
     return finished.stdout
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from math import prod
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from stages import escape
+from stages.models.zoo.names import check
 from stages.pathname import Pathname
 from stages.strict_model import StrictModel, mistake
 from stages.wording import did_you_mean
@@ -43,7 +44,7 @@ class UrlModel(StrictModel):
 class ZooModel(StrictModel):
     """A topology built by this project with seeded weights: `mobilenet_v1_1.0_224`, `ds_cnn`, ..."""
 
-    zoo: str
+    zoo: Annotated[str, AfterValidator(check)]
     dtype: Literal["int8", "uint8", "float32"] = "int8"
     seed: int = 0
 

@@ -25,10 +25,11 @@ def is_glob(pattern: str) -> bool:
     return not _SPECIAL.isdisjoint(pattern)
 
 
-def expand(pattern: Path) -> list[Path]:
-    """The files that an absolute pattern matches, sorted. Raises TooMany."""
-    parts = pattern.parts[1:]
-    return sorted(set(_Search().below(Path(pattern.anchor), parts)))
+def expand(pattern: Path) -> tuple[list[Path], list[Path]]:
+    """The files that an absolute pattern matches, and what it matches that is no file; both sorted. Raises TooMany."""
+    search = _Search()
+    found = sorted(set(search.below(Path(pattern.anchor), pattern.parts[1:])))
+    return found, sorted(search.others)
 
 
 def fits(pattern: PurePath, path: PurePath) -> bool:
@@ -47,6 +48,7 @@ def _fits(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
 class _Search:
     def __init__(self) -> None:
         self._seen = 0
+        self.others: set[Path] = set()
 
     def below(self, folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
         """The files below `folder` that the parts of a pattern match."""
@@ -57,6 +59,8 @@ class _Search:
             with suppress(OSError):
                 if folder.is_file():
                     yield folder
+                elif os.path.lexists(folder):
+                    self.others.add(folder)
             return
         first, rest = parts[0], parts[1:]
         if first == "**":

@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages import escape
 from stages.base import StageError, blaming
-from stages.pathname import located
+from stages.pathname import located, what_lies_at
 from stages.simulate.files import Inference, Port, inferences_in, read_inferences, read_labels
 from stages.simulate.globs import MOST_LOOKED_AT, TooMany, expand, fits, is_glob
+from stages.wording import several
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +41,7 @@ def _files_of(config: InputsConfig, number: int, root: Path) -> dict[str, Path]:
     if not is_glob(pattern):
         return {pattern: path}
     try:
-        matches = expand(path)
+        matches, others = expand(path)
     except TooMany as error:
         raise StageError(
             f"{pattern} stands for too much: more than {MOST_LOOKED_AT:,} names to look at, in {error} and elsewhere",
@@ -47,7 +49,9 @@ def _files_of(config: InputsConfig, number: int, root: Path) -> dict[str, Path]:
             at=(*_FILES, number),
         ) from None
     if not matches:
-        raise StageError(f"no file matches {pattern}", hint=f"it is looked up in {root}", at=(*_FILES, number))
+        found = several([f"{other.name} is {what_lies_at(other)}" for other in others], 3)
+        hint = f"what matches is no file: {found}" if others else f"it is looked up in {root}"
+        raise StageError(f"no file matches {pattern}", hint=escape.name(hint, 300), at=(*_FILES, number))
     absolute = Path(pattern).expanduser().is_absolute()
     return {str(match) if absolute else match.relative_to(root).as_posix(): match for match in matches}
 

@@ -45,6 +45,14 @@ def parse_size(value: object) -> object:
     return value
 
 
+def _parse_address(value: object) -> object:
+    """As `parse_size`."""
+    try:
+        return parse_size(value)
+    except ValueError:
+        raise ValueError("an address is a number, such as 0x80000000") from None
+
+
 def _addressable(size: int) -> int:
     if size >= 1 << 64:
         raise ValueError(f"{size:,} has more than 64 bits")
@@ -52,6 +60,7 @@ def _addressable(size: int) -> int:
 
 
 Size = Annotated[int, BeforeValidator(parse_size), Field(ge=0), AfterValidator(_addressable)]
+Address = Annotated[int, BeforeValidator(_parse_address), Field(ge=0), AfterValidator(_addressable)]
 
 
 class Region(StrictModel):
@@ -60,7 +69,7 @@ class Region(StrictModel):
     `rom` holds code, constants and weights and `ram` data, stack and arena where they do not say otherwise.
     """
 
-    origin: Size
+    origin: Address
     length: Size
     holds: tuple[Part, ...] = ()
     speed: int = Field(default=0, ge=0, le=100)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from stages.models.network import Network, Value
 
-SIZES = (96, 128, 160, 192, 224)
-V1_WIDTHS = (0.25, 0.5, 0.75, 1.0)
-V2_WIDTHS = (0.35, 0.5, 0.75, 1.0, 1.3, 1.4)
 CLASSES = 1001  # ImageNet's thousand and "background"
 
 # Pixels scaled to [-1, 1): scale 1/128.

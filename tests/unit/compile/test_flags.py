@@ -86,3 +86,28 @@ def test_a_flag_that_gcc_does_not_know(tmp_path: Path, flag: str) -> None:
         compile_firmware(tmp_path / "src", model, load_target("rv64-rvp"), tmp_path / "out", config=config)
     assert caught.value.at == ("stages", "compile", "flags", 1)
     assert "error: " in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("flags", "number"),
+    [(("-g", "-Dint8_t=short"), 1), (("-fno-inline", "-Dint8_t=short", "-Dint32_t=short"), 0)],
+)
+def test_a_flag_that_breaks_the_sources(tmp_path: Path, flags: tuple[str, ...], number: int) -> None:
+    """GCC does not say which; with two that break it, no single one is to blame."""
+    model = write_tiny_model(tmp_path / "src")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(StageError) as caught:
+        compile_firmware(
+            tmp_path / "src", model, load_target("rv64-rvp"), tmp_path / "out", config=CompileConfig(flags=flags)
+        )
+    assert caught.value.at == ("stages", "compile", "flags", number)
+
+
+def test_sources_that_no_flag_breaks(tmp_path: Path) -> None:
+    model = write_tiny_model(tmp_path / "src")
+    (tmp_path / "src/model.c").write_text("int broken(\n")
+    (tmp_path / "out").mkdir()
+    with pytest.raises(StageError) as caught:
+        config = CompileConfig(flags=("-g", "-fno-inline"))
+        compile_firmware(tmp_path / "src", model, load_target("rv64-rvp"), tmp_path / "out", config=config)
+    assert caught.value.at == ()

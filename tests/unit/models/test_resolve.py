@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from stages.base import StageError
 from stages.installation import default_cache
@@ -114,8 +115,8 @@ def test_unwritable_cache_does_not_matter(tmp_path: Path) -> None:
 def test_zoo_and_operator() -> None:
     assert read(resolve(ZooModel(zoo="autoencoder", dtype="uint8"))).operators[0].op == "FULLY_CONNECTED"
     assert read(resolve(OpModel(op="tanh", shape=(4,)))).operators[0].op == "TANH"
-    with pytest.raises(StageError, match="unknown zoo model"):
-        resolve(ZooModel(zoo="lenet"))
+    with pytest.raises(ValidationError, match="unknown zoo model"):
+        ZooModel(zoo="lenet")
 
 
 def test_cache_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -226,6 +226,12 @@ def test_mistake_shows_the_line(project: FakeProject, old: str, new: str, messag
     assert refused(project) == message
 
 
+@pytest.mark.parametrize("value", ["1", "{}", "null", "[1]"])
+def test_unknown_stage_on_the_command_line(project: FakeProject, value: str) -> None:
+    message = refused(project, set=f"stages.nope={value}")
+    assert message.startswith(f"set=stages.nope={value}: unknown stage 'nope'\nknown stages: import, ")
+
+
 def test_error_knows_its_position(project: FakeProject) -> None:
     project.edit("recipes/demo.yaml", "unroll: 4", "unroll: four")
     with pytest.raises(RecipeError) as caught:

@@ -184,7 +184,16 @@ stages:""",
             ["recipes/grid.yaml:8:3: unknown key 'stage.emit.unroll'; did you mean 'stages'?"],
         ),
         ("target: [rv64-rvp, host]", "target: host", ["recipes/grid.yaml:8:11: matrix.target: should be a list"]),
-        ("target: [rv64-rvp, host]", "target: []", ["recipes/grid.yaml:8:11: matrix.target: should be a list"]),
+        (
+            "target: [rv64-rvp, host]",
+            "target: []",
+            ["recipes/grid.yaml:8:11: matrix.target: has no values; it should be"],
+        ),
+        (
+            "target: [rv64-rvp, host]",
+            "stages.emti: [1]",
+            ["recipes/grid.yaml:8:17: unknown stage 'emti'; did you mean"],
+        ),
         (
             "target: [rv64-rvp, host]",
             "target: [host]\n  exclude: [{target: hist}]",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from pipeline.errors import RecipeError
@@ -77,6 +79,22 @@ def test_layers_of_the_cmsis_nn_matrix_are_the_recipes_beside_it() -> None:
 def test_other_suffix(project: FakeProject) -> None:
     project.write("recipes/mine.yml", RECIPE)
     assert refused(project, "mine") == "unknown recipe 'mine'\nrename recipes/mine.yml to mine.yaml"
+
+
+def test_what_lies_in_a_recipes_place(project: FakeProject) -> None:
+    (project.root / "recipes/link.yaml").symlink_to("nowhere")
+    (project.root / "recipes/folder.yaml").mkdir()
+    os.mkfifo(project.root / "recipes/pipe.yaml")
+    for name, what in (("link", "a link that leads nowhere"), ("folder", "a folder"), ("pipe", "a pipe")):
+        assert refused(project, name) == f"recipe '{name}': recipes/{name}.yaml is {what}"
+        assert refused(project, f"recipes/{name}.yaml").startswith(f"recipe file recipes/{name}.yaml is {what}\n")
+
+
+def test_list_shows_what_no_run_would_take(project: FakeProject, doit: Doit) -> None:
+    project.recipe(RECIPE.replace("name: demo", "name: wrong") + "nonsense: 1\n", "wrong")
+    listed = [line.split(maxsplit=1) for line in doit("list")[1].splitlines()]
+    assert [name for name, _ in listed] == ["demo", "wrong"]
+    assert listed[1][1] == "cannot be read: recipes/wrong.yaml:10:1: unknown key 'nonsense'"
 
 
 @pytest.mark.parametrize(

@@ -269,6 +269,17 @@ def test_until_stops_early_and_publishes_nothing(project: FakeProject) -> None:
     assert not (project.root / "build/demo/rv64-rvp/firmware.elf").exists()
 
 
+@pytest.mark.parametrize("name", ["build", "build/demo", "build/demo/rv64-rvp"])
+def test_a_file_where_results_go_is_told_before_anything_runs(project: FakeProject, name: str) -> None:
+    project.write(name, "mine")
+    with pytest.raises(PipelineError) as caught:
+        project.run()
+    told = f"{name} is a file; the results go into the folder build/demo/rv64-rvp\nmove it away"
+    assert str(caught.value) == told
+    assert project.ran() == []
+    project.run(until="emit")
+
+
 def test_log_has_tools_stages_and_their_lines(project: FakeProject) -> None:
     project.run()
     log = project.root / "build/demo/rv64-rvp/log.txt"

@@ -18,6 +18,7 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
         ('{file: "a\\0b"}', "4:15: model.file: no file's name has a NUL character in it"),
         ("{file: [a]}", "4:15: model.file: should be a valid string, is a list"),
         ("", "4:7: model: should be a mapping with one of file, url, zoo, op"),
+        ("{zoo: dscnn}", "4:14: model.zoo: unknown zoo model 'dscnn'; did you mean 'ds_cnn'? Known: autoencoder, "),
         ("{op: conv3d, shape: [1]}", "4:13: model.op: unknown operator 'conv3d'; did you mean 'conv2d'?"),
         (f"{{{CONV}, beta: 2}}", "4:56: model.beta: conv2d has no option 'beta'"),
         (f"{{{CONV}, input: {{scale: 1, zero_point: 300}}}}", "4:86: model.input.zero_point: a zero point of int8 is"),
@@ -60,7 +61,7 @@ def test_the_other_value_is_named_too(project: FakeProject) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["{file: ''}", "{file: ~nouser/x}", "{op: nope, shape: [1]}", "{zoo: 5}", "null", "7"]
+    "value", ["{file: ''}", "{file: ~nouser/x}", "{op: nope, shape: [1]}", "{zoo: 5}", "{zoo: nope}", "null", "7"]
 )
 def test_on_the_command_line(project: FakeProject, value: str) -> None:
     assert refused(project, set=f"model={value}").startswith(f"set=model={value}: model")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path, PurePath
 
 import pytest
@@ -38,10 +39,21 @@ def tree(tmp_path: Path) -> Path:
     ],
 )
 def test_what_matches(tree: Path, pattern: str, names: list[str]) -> None:
-    found = [path.relative_to(tree) for path in globs.expand(tree / pattern)]
+    found = [path.relative_to(tree) for path in globs.expand(tree / pattern)[0]]
     assert sorted(map(str, found)) == names
     assert all(globs.fits(PurePath(pattern), path) for path in found)
     assert not globs.fits(PurePath(pattern), PurePath("elsewhere/z")) or pattern == "**"
+
+
+def test_what_matches_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "in/folder").mkdir(parents=True)
+    os.mkfifo(tmp_path / "in/pipe.bin")
+    (tmp_path / "in/x.bin").symlink_to("nowhere")
+    with pytest.raises(StageError, match=r"no file matches in/\*") as caught:
+        external_files(InputsConfig(files=("in/*",)), tmp_path)
+    assert caught.value.hint == (
+        "what matches is no file: folder is a folder, pipe.bin is a pipe, x.bin is a link that leads nowhere"
+    )
 
 
 def test_the_machine_is_not_walked(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,4 +65,4 @@ def test_the_machine_is_not_walked(tree: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_circle_of_links_ends(tree: Path) -> None:
-    assert globs.expand(tree / "/".join(["*"] * 200) / "z") == []
+    assert globs.expand(tree / "/".join(["*"] * 200) / "z") == ([], [])

@@ -40,6 +40,12 @@ def test_map_that_cannot_be(changes: dict[str, object], message: str) -> None:
     assert shown == message
 
 
+def test_an_address_is_no_size() -> None:
+    for field, what in (("origin", "an address is a number, such as 0x80000000"), ("length", "a size is a number of")):
+        with pytest.raises(ValidationError, match=what):
+            Memory.model_validate({"rom": ROM, "ram": {**RAM, field: "here"}})
+
+
 def test_part_that_does_not_exist() -> None:
     with pytest.raises(ValidationError) as raised:
         Memory.model_validate({"rom": ROM, "ram": {**RAM, "holds": ["data", "heap"]}})
