@@ -13,7 +13,7 @@ from pipeline.api import run_recipe
 from pipeline.command_line import Command
 from pipeline.commands import reported
 from pipeline.errors import PipelineError, RecipeError, list_known
-from pipeline.loader import load_recipes
+from pipeline.loader import load_recipe, load_recipes
 from pipeline.overrides import check_assignments
 from pipeline.progress import ProgressDisplay
 from pipeline.project import Project, here, project_of
@@ -162,8 +162,10 @@ def _graphs(
     for name in recipes or _recipes_of_family(target, project):
         # In a folder of its own: the recipe's log.txt is of its own last run.
         build = project.root / "build" / CALIBRATION
-        result = run_recipe(name, given, until="quantize", root=project, build=build, display=display)
-        yield Graph.load(result.artifacts["quantize"])
+        loaded = load_recipe(name, root=project, registry=default_registry(), variables=given)
+        last = loaded.chain.provider("quantize")
+        result = run_recipe(name, given, until=last, root=project, build=build, display=display)
+        yield Graph.load(result.artifacts[last])
     if not recipes:
         from stages.calibrate.grid import grid
 

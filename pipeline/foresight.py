@@ -22,16 +22,20 @@ class Foresight:
     def look(self, made: Mapping[str, Path]) -> None:
         """Ask them, once without artifacts and once when the first stage has left its own.
 
-        `made` has the folders of the artifacts that are there, by kind. Raises StageFailed.
+        `made` has the folders of the artifacts that are there, by the names of their stages. Raises StageFailed.
         """
         begun = self._actions[0].kind in made
         if begun in self._asked:
             return
         self._asked.append(begun)
+        there: dict[str, Path] = {}
         for action in self._actions:
+            if action.kind not in made:
+                try:
+                    action.stage.foresee(action.config, action.model, action.target, self._root, dict(there))
+                except StageError as error:
+                    raise self._plan.sources.failed(action.kind, error, action.stage.kind) from error
+            # What follows reads this one's artifact, which may not be there, and not that of an earlier stage.
+            there.pop(action.stage.role, None)
             if action.kind in made:
-                continue
-            try:
-                action.stage.foresee(action.config, action.model, action.target, self._root, made)
-            except StageError as error:
-                raise self._plan.sources.failed(action.kind, error) from error
+                there[action.stage.role] = made[action.kind]

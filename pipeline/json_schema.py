@@ -42,14 +42,25 @@ def recipe_schema(registry: Registry) -> dict[str, Any]:
     )
     schema["definitions"] = schema.pop("$defs", {})
     for definition in schema["definitions"].values():
-        # The discriminator comes from the mapping's key; nobody writes it.
-        if "kind" in definition.get("properties", {}) and "const" in definition["properties"]["kind"]:
+        # The discriminator comes from the mapping's key or from `use`; nobody writes it.
+        kind = definition.get("properties", {}).get("kind", {}).get("const")
+        if kind is not None:
             del definition["properties"]["kind"]
+            definition["properties"] |= _placement(kind)
     _describe_matrix(schema)
     complete = [field.alias or name for name, field in Recipe.model_fields.items() if field.is_required()]
     schema["required"] = ["schema"]
     schema["anyOf"] = [{"required": ["extends"]}, {"required": ["matrix"]}, {"required": complete}]
     return {"$schema": DRAFT, "title": "Firmline recipe", **{k: v for k, v in schema.items() if k != "title"}}
+
+
+def _placement(kind: str) -> dict[str, Any]:
+    """What a recipe may say of a stage beside its options."""
+    after = "The stage runs right after the one named here; one of the usual chain is moved there."
+    return {
+        "after": {"type": "string", "description": after},
+        "use": {"const": kind, "description": "Kind of the stage that runs under this name, if it is another."},
+    }
 
 
 def _describe_matrix(schema: dict[str, Any]) -> None:
@@ -78,6 +89,10 @@ def schema_text(registry: Registry) -> str:
 def known_keys(schema: dict[str, Any], path: tuple[str | int, ...]) -> list[str]:
     """The keys that the mapping at `path` may have, in the order declared; none when it has no fixed keys."""
     nodes = [schema]
+    if path[:1] == ("stages",) and len(path) > 1:
+        # The options of this stage, not of those that may be used in its place.
+        entries = schema["properties"]["stages"]["properties"]
+        nodes, path = [entries[path[1]]["anyOf"][0]] if path[1] in entries else [], path[2:]
     for part in path:
         nodes = [child for node in nodes for child in _children(schema, node, part)]
     found: dict[str, None] = {}

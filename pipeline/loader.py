@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from pipeline.chain import Chain, chain_of
 from pipeline.document import Document, document_of, load_document
 from pipeline.errors import RecipeError, list_known
 from pipeline.matrix import Matrix, expand, select
@@ -55,6 +56,7 @@ class LoadedRecipe:
     recipe: Recipe
     target: Target
     sources: Sources
+    chain: Chain
     variant: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     whole: tuple[str, ...] = ()
@@ -183,7 +185,7 @@ def _read(source: str | Path | Mapping[str, Any], project: Project) -> _Written:
     data = documents[-1].data
     for document in reversed(documents[:-1]):
         # A recipe's name is its own; with its parent's it would overwrite the parent's build folder.
-        data = _merge({k: v for k, v in data.items() if k not in ("name", "abstract")}, document.data)
+        data = _extended({k: v for k, v in data.items() if k not in ("name", "abstract")}, document.data)
     return _Written(tuple(documents), {"name": name, **data})
 
 
@@ -205,6 +207,7 @@ def _check(
     except Misplaced as error:
         raise Sources(read.documents, tuple(changes)).misplaced(error) from None
     sources = Sources(read.documents, (*changes, *overrides))
+    chain = chain_of(data.get("stages"), registry, sources.error)
     try:
         recipe = recipe_model(registry).model_validate(parts.known(data, given))
     except ValidationError as error:
@@ -221,7 +224,7 @@ def _check(
             named = escape.name(recipe.target)
             message = f"'{named}' is several targets; for these a recipe needs a matrix with the axis target"
         raise sources.error(message, ("target",), hint=list_known("targets", targets))
-    return LoadedRecipe(recipe, targets[recipe.target], sources)
+    return LoadedRecipe(recipe, targets[recipe.target], sources, chain)
 
 
 def _check_matrix(matrix: Any, sources: Sources, registry: Registry) -> dict[str, Any]:
@@ -263,6 +266,23 @@ def _chain(first: Document, path: Path, project: Project) -> list[Document]:
             raise document.error(f"recipes extend each other in a circle: {circle}", document.locate(("extends",)))
         seen.append(name)
         documents.append(load_document(path, name))
+
+
+def _extended(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """The values of a recipe over those of the one that it extends.
+
+    The options of a stage are not merged into those of another that is used in its place.
+    """
+    merged: dict[str, Any] = _merge(base, over)
+    before, after = base.get("stages"), over.get("stages")
+    if isinstance(before, dict) and isinstance(after, dict):
+        for name, entry in after.items():
+            given = before.get(name)
+            used = given.get("use", name) if isinstance(given, dict) else name
+            if isinstance(entry, dict) and entry.get("use", used) != used:
+                place = {"after": given["after"]} if isinstance(given, dict) and "after" in given else {}
+                merged["stages"] = {**merged["stages"], name: {**place, **entry}}
+    return merged
 
 
 def _merge(base: Any, over: Any) -> Any:

@@ -145,10 +145,10 @@ def _figures(row: MatrixRow) -> tuple[str, ...]:
     return verdict, *("" if number is None else f"{number:,}" for number in numbers)
 
 
-def _verdict(verify: Mapping[str, Any]) -> str:
+def _verdict(verify: Mapping[str, Any] | None) -> str:
     """`exact, 48 values, 13 layers`; what is not exact has failed in verify, unless it is float and near enough."""
     if not verify:
-        return "done"
+        return "done" if verify is not None else "not verified"
     relative = (verify.get("float") or {}).get("max_relative")
     what = "exact" if not relative else f"float within {relative:.1g}"
     return f"{what}, {verify['outputs_checked']:,} values, {verify['layers_checked']} layers"

@@ -16,12 +16,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pipeline.chain import Link
 from pipeline.digest import DigestCache, digest_of
 from pipeline.errors import PipelineError
 from pipeline.loader import LoadedRecipe
 from pipeline.project import Project, project_of
 from pipeline.recipe import Recipe
-from pipeline.registry import Registry
 from pipeline.sources import Sources
 from pipeline.tools import Tools
 from stages import escape
@@ -35,11 +35,12 @@ from stages.targets.spec import Target
 class Action:
     """One stage with everything it needs resolved. `ingredients` is what `key` is the digest of, as JSON values.
 
-    `files` are absolute; `code` has all files of the stage's code with their digests, by the names that the key has;
-    `wanted` is what `tools` identifies.
+    `link` has the stage, its name in the recipe and the names of those whose artifacts it reads. `files` are absolute;
+    `code` has all files of the stage's code with their digests, by the names that the key has; `wanted` is what `tools`
+    identifies.
     """
 
-    stage: Stage[Any]
+    link: Link
     config: StageConfig
     recipe: str
     model: ModelSource
@@ -52,9 +53,14 @@ class Action:
     code: Mapping[str, tuple[Path, str]]
 
     @property
+    def stage(self) -> Stage[Any]:
+        """The stage that runs."""
+        return self.link.stage
+
+    @property
     def kind(self) -> str:
-        """The stage's kind."""
-        return self.stage.kind
+        """The stage's name in the recipe: its kind, or that of the one whose place it takes."""
+        return self.link.name
 
     @property
     def inputs(self) -> Mapping[str, str]:
@@ -104,21 +110,20 @@ class _Resolved:
     tools: Mapping[str, ToolIdentity]
     wanted: tuple[Tool, ...]
     code: Mapping[str, tuple[Path, str]]
-    actions: dict[tuple[str, ...], Action] = field(default_factory=dict)
+    actions: dict[tuple[tuple[str, str], ...], Action] = field(default_factory=dict)
 
 
 class Planner:
     """Makes plans. What it looks up (file digests, tool versions) is kept for the next plan."""
 
-    def __init__(self, root: Path | Project, registry: Registry, digests: DigestCache, tools: Tools) -> None:
+    def __init__(self, root: Path | Project, digests: DigestCache, tools: Tools) -> None:
         self._project = project_of(root)
         self._root = self._project.root
-        self._registry = registry
         self.digests = digests
         self.tools = tools
         self._globs: dict[str, dict[str, tuple[Path, str]]] = {}
         self._own: dict[type, dict[str, tuple[Path, str]]] = {}
-        self._known: dict[tuple[str, int, int, int, int], _Resolved] = {}
+        self._known: dict[tuple[Any, ...], _Resolved] = {}
 
     def plan(self, loaded: LoadedRecipe, until: str = "") -> Plan:
         """The actions of a recipe, as far as the stage `until` if that is given, so that later stages' tools may lack.
@@ -126,22 +131,21 @@ class Planner:
         Raises RecipeError, ToolError, StageFailed.
         """
         actions: dict[str, Action] = {}
-        for stage in self._registry:
-            inputs = {kind: actions[kind].key for kind in stage.consumes}
-            actions[stage.kind] = self._action(stage, loaded, inputs)
-            if stage.kind == until:
-                break
+        for link in loaded.chain.until(until):
+            inputs = {kind: actions[name].key for kind, name in link.inputs.items()}
+            actions[link.name] = self._action(link, loaded, inputs)
         given = (override for override in loaded.sources.overrides if not override.place)
         changes = tuple(override.text for override in given if override.path != ("target",))
         return Plan(loaded.title, loaded.target.name, tuple(actions.values()), loaded.sources, changes)
 
-    def _action(self, stage: Stage[Any], loaded: LoadedRecipe, inputs: dict[str, str]) -> Action:
-        resolved = self._resolved(stage, loaded)
-        known = resolved.actions.get(tuple(inputs.values()))
+    def _action(self, link: Link, loaded: LoadedRecipe, inputs: dict[str, str]) -> Action:
+        resolved = self._resolved(link, loaded)
+        consumed = tuple(inputs.items())
+        known = resolved.actions.get(consumed)
         if known is None:
             ingredients = {**resolved.ingredients, "inputs": inputs}
             known = Action(
-                stage=stage,
+                link=link,
                 config=resolved.config,
                 recipe=loaded.title,
                 model=loaded.recipe.model,
@@ -153,22 +157,24 @@ class Planner:
                 wanted=resolved.wanted,
                 code=resolved.code,
             )
-            resolved.actions[tuple(inputs.values())] = known
-        return known if known.recipe == loaded.title else replace(known, recipe=loaded.title)
+            resolved.actions[consumed] = known
+        same = known.recipe == loaded.title and known.link == link
+        return known if same else replace(known, recipe=loaded.title, link=link)
 
-    def _resolved(self, stage: Stage[Any], loaded: LoadedRecipe) -> _Resolved:
+    def _resolved(self, link: Link, loaded: LoadedRecipe) -> _Resolved:
         """All of a stage but what it consumes, once for the sub-recipes of a matrix in which it is the same."""
         recipe, target = loaded.recipe, loaded.target
-        given = recipe.config(stage.kind)
+        given = recipe.config(link.name)
+        of = (link.stage, given, recipe.model, recipe.memory, target)
         # What is kept holds these objects, so that no other can take their identity.
-        identity = (stage.kind, id(given), id(recipe.model), id(recipe.memory), id(target))
+        identity = (link.name, *map(id, of))
         if identity not in self._known:
-            self._known[identity] = self._resolve(stage, loaded, (given, recipe.model, recipe.memory, target))
+            self._known[identity] = self._resolve(link, loaded, of)
         return self._known[identity]
 
-    def _resolve(self, stage: Stage[Any], loaded: LoadedRecipe, of: tuple[Any, ...]) -> _Resolved:
-        recipe, target = loaded.recipe, loaded.target
-        config = _limited(recipe.config(stage.kind) or _defaults(stage, loaded), recipe)
+    def _resolve(self, link: Link, loaded: LoadedRecipe, of: tuple[Any, ...]) -> _Resolved:
+        recipe, target, stage = loaded.recipe, loaded.target, link.stage
+        config = _limited(recipe.config(link.name) or _defaults(link, loaded), recipe)
         parameters = config.model_dump(mode="json", exclude={"kind"})
         try:
             files = stage.files(config, recipe.model, self._root)
@@ -176,16 +182,16 @@ class Planner:
                 files |= stage.target_files(target, folder)
             wanted = stage.tools(config, target)
         except StageError as error:
-            raise loaded.sources.failed(stage.kind, error) from error
+            raise loaded.sources.failed(link.name, error, stage.kind) from error
         tools = {tool.name: self.tools.identify(tool) for tool in wanted}
         code, own = self._code(stage), self._own_code(stage)
         target_dump = target.model_dump(mode="json", include=set(stage.target_fields))
-        values = {"model": recipe.model.model_dump(mode="json"), "stages": {stage.kind: parameters}}
+        values = {"model": recipe.model.model_dump(mode="json"), "stages": {link.name: parameters}}
         ingredients: dict[str, Any] = {
             "stage": stage.kind,
             "code": {name: digest for name, (_, digest) in code.items()},
             "parameters": parameters,
-            "files": {name: self._file(path, stage.kind, loaded, values) for name, path in files.items()},
+            "files": {name: self._file(path, link.name, loaded, values) for name, path in files.items()},
             "tools": {name: tool.version for name, tool in tools.items()},
             "target": {name: target_dump[name] for name in stage.target_fields},
             "model": stage.model_entry(recipe.model),
@@ -257,13 +263,13 @@ class Planner:
             raise loaded.sources.error(message, written or ("stages", kind)) from None
 
 
-def _defaults(stage: Stage[Any], loaded: LoadedRecipe) -> StageConfig:
+def _defaults(link: Link, loaded: LoadedRecipe) -> StageConfig:
     """The options of a stage that the recipe does not name."""
     try:
-        return stage.config()
+        return link.stage.config()
     except ValidationError as error:
         needed = ", ".join(".".join(map(str, detail["loc"])) for detail in error.errors())
-        raise loaded.sources.error(f"stage '{stage.kind}' has no defaults for: {needed}", ("stages",)) from None
+        raise loaded.sources.error(f"stage '{link.name}' has no defaults for: {needed}", ("stages",)) from None
 
 
 def _limited(config: StageConfig, recipe: Recipe) -> StageConfig:

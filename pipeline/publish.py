@@ -13,15 +13,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pipeline.folders import remove
 from stages.asides import aside, clear_asides, write_whole, written_aside
 
-# Stage and name of what is copied; of the report stage everything is.
+# Kind of artifact and name of what is copied; of the report everything is.
 _COPIED = (("compile", "firmware.elf"), ("emit", "src"))
 _REPORT = "report.json"
+_PAGE = "report.md"
 
 
 def publish(artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Copy from the artifacts' folders into `folder`, and write report.json with `additions` in it.
+    """Copy from the artifacts' folders, by kind, into `folder`, and write report.json with `additions` in it.
+
+    What a run before left of a kind that is not there goes: it would be taken for this one's.
 
     The report stage makes report.json from artifacts alone, as the same key must give the same bytes; what is only
     known about this run (`stages` with their keys, whether cached, seconds, and `tools`) is added here. Returns the
@@ -31,6 +35,9 @@ def publish(artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str,
     # A matrix has its tables in the folder above.
     for place in (folder, folder.parent):
         clear_asides(place)
+    lacking = [name for kind, name in (*_COPIED, ("report", _REPORT), ("report", _PAGE)) if kind not in artifacts]
+    for name in lacking:
+        remove(folder / name)
     copied = [artifacts[kind] / name for kind, name in _COPIED if kind in artifacts]
     if "report" in artifacts:
         copied += sorted(path for path in artifacts["report"].iterdir() if path.name != _REPORT)

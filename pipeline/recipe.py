@@ -1,18 +1,19 @@
 """What a recipe and pipeline.yaml may contain, as pydantic models: strict, frozen, unknown keys refused.
 
-In YAML `stages:` maps kinds to options; here it is a tuple of options, a union discriminated by `kind`:
+`stages:` maps names of stages to options, a union discriminated by `kind`, which is the name unless `use` says
+otherwise:
 
     stages:
-      layout: {rules: […]}      ->      ({kind: layout, rules: […]}, {kind: simulate, inputs: {…}})
-      simulate: {inputs: {…}}
+      layout: {rules: […]}                 ->      layout: {kind: layout, rules: […]}
+      emit: {use: my_emit, unroll: 2}              emit: {kind: my_emit, unroll: 2}
 
 The union's members are the stages' own `config` classes, each extended by its `kind`, so an error stays with the one
-stage that it concerns.
+stage that it concerns. Which stages run, and in which order, is pipeline.chain's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache, reduce
 from operator import or_
 from typing import Annotated, Any, Literal, cast
@@ -29,13 +30,14 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from pipeline.matrix import Matrix
-from pipeline.registry import Registry
-from stages.base import StageConfig
+from pipeline.registry import PLACEMENT, Registry
+from stages.base import Stage, StageConfig
 from stages.models.spec import FileModel, OpModel, UrlModel, ZooModel
 from stages.strict_model import StrictModel
 from stages.targets.memory import Size
 
 MODEL_SOURCES = ("file", "url", "zoo", "op")
+_NO_OPTIONS = ({"type": "null"}, {"const": False, "description": "The stage is left out."})
 # Of a recipe in recipes/layers/ the folder is part of the name, as it is of the build folder.
 RECIPE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.+-]*(/[A-Za-z0-9][A-Za-z0-9_.+-]*)*$"
 
@@ -94,45 +96,58 @@ class Recipe(StrictModel):
     )
     target: str = Field(description="One of the boards and cores declared in pipeline.yaml.")
     model: ModelEntry = Field(description="The network: exactly one of file, url with sha256, zoo, op.")
-    stages: tuple[StageConfig, ...] = ()
+    stages: Mapping[str, StageConfig] = Field(default_factory=dict)
     memory: MemoryLimits = MemoryLimits()
     matrix: Matrix | None = Field(default=None, description="Makes one recipe for each combination of values.")
 
-    def config(self, kind: str) -> StageConfig | None:
+    def config(self, name: str) -> StageConfig | None:
         """The options given for a stage, or None."""
-        return next((config for config in self.stages if cast(Any, config).kind == kind), None)
+        return self.stages.get(name)
 
 
 def stage_entries(value: Any) -> Any:
-    """The YAML mapping kind -> options as a list of {kind, **options}, in the order written."""
+    """The YAML mapping name -> options with the kind among the options, without the stages that are left out."""
     if not isinstance(value, Mapping):
         raise PydanticCustomError("stage_mapping", "should be a mapping from stages to their options")
-    for kind, options in value.items():
+    for name, options in value.items():
         if isinstance(options, Mapping) and "kind" in options:
             raise PydanticCustomError(
-                "stage_mapping", "stage '{stage}': its key is its kind, there is no key 'kind'", {"stage": kind}
+                "stage_mapping", "stage '{stage}': its key is its kind, there is no key 'kind'", {"stage": name}
             )
-    # An entry that is not a mapping stays as it is, so that pydantic reports it at its own position.
-    return [
-        {**(options or {}), "kind": kind} if options is None or isinstance(options, Mapping) else options
-        for kind, options in value.items()
-    ]
+    return {name: _entry(name, options) for name, options in value.items() if options is not False}
+
+
+def _entry(name: str, options: Any) -> Any:
+    """Options with their kind; what is no mapping stays as it is, so that pydantic reports it at its own position."""
+    if options is not None and not isinstance(options, Mapping):
+        return options
+    given = dict(options or {})
+    kind = given.get("use", name)
+    return {**{key: value for key, value in given.items() if key not in PLACEMENT}, "kind": kind}
 
 
 class _StageMapping:
-    """Describes the list of tagged options, in JSON Schema, as the mapping that is written in YAML."""
+    """Describes what may stand under `stages:`: for each stage options, nothing, or `false`."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        items = handler(core)["items"]
-        mapping: dict[str, str] = items["discriminator"]["mapping"]
+        references: dict[str, str] = handler(core)["additionalProperties"]["discriminator"]["mapping"]
+        entries = {stage.kind: [*self._options(stage, references), *_NO_OPTIONS] for stage in self._registry}
         return {
             "type": "object",
-            "description": "Options of each stage; a stage that is not named runs with its defaults.",
+            "description": "Options of each stage; one that is not named has its defaults, `false` leaves it out.",
             "additionalProperties": False,
-            "properties": {
-                kind: {"anyOf": [{"$ref": reference}, {"type": "null"}]} for kind, reference in mapping.items()
-            },
+            "properties": {kind: {"anyOf": variants} for kind, variants in entries.items()},
         }
+
+    def _options(self, stage: Stage[Any], references: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        """The stage's own options, then those of the stages that may be used in its place."""
+        yield {"$ref": references[stage.kind]}
+        for other in self._registry:
+            if other is not stage and other.role == stage.role:
+                yield {"allOf": [{"$ref": references[other.kind]}, {"required": ["use"]}]}
 
 
 @cache
@@ -148,5 +163,6 @@ def recipe_model(registry: Registry) -> type[Recipe]:
         for stage in registry
     ]
     union: Any = Annotated[cast(Any, reduce(or_, cast(Any, members))), Field(discriminator="kind")]
-    entries: Any = Annotated[tuple[union, ...], BeforeValidator(stage_entries), _StageMapping()]
-    return create_model("Recipe", __base__=Recipe, __doc__=Recipe.__doc__, stages=(entries, ()))
+    entries: Any = Annotated[dict[str, union], BeforeValidator(stage_entries), _StageMapping(registry)]
+    stages: Any = (entries, Field(default_factory=dict))
+    return create_model("Recipe", __base__=Recipe, __doc__=Recipe.__doc__, stages=stages)

@@ -1,4 +1,4 @@
-"""The nine stages, in the order in which they run.
+"""The stages there are, and the chain that a recipe has unless it says otherwise (pipeline.chain).
 
 A stage package is imported only for its `STAGE`; it imports heavy libraries inside `run`, so the whole registry loads
 in milliseconds. Tests build a `Registry` of their own stages.
@@ -14,18 +14,37 @@ from typing import Any
 from stages.base import Stage
 
 _PACKAGES = ("import_model", "layout", "quantize", "tensorize", "emit", "compile", "simulate", "verify", "report")
+# What a recipe says of any stage, beside its options.
+PLACEMENT = ("after", "use")
 
 
 class Registry:
-    """Stages by kind, in running order. Raises ValueError when a stage consumes one that does not run before it."""
+    """Stages by kind: those of the usual chain, in running order, then `more` that a recipe may put into its own.
 
-    def __init__(self, stages: Iterable[Stage[Any]]) -> None:
+    Raises ValueError for a chain in which a stage consumes what none before it provides, for two stages of one kind,
+    and for an option with a name that every stage has in a recipe.
+    """
+
+    def __init__(self, chain: Iterable[Stage[Any]], more: Iterable[Stage[Any]] = ()) -> None:
         self._stages: dict[str, Stage[Any]] = {}
-        for stage in stages:
-            missing = [kind for kind in stage.consumes if kind not in self._stages]
-            if missing or stage.kind in self._stages:
-                raise ValueError(f"stage {stage.kind} is given twice, or consumes {missing} which do not run before it")
-            self._stages[stage.kind] = stage
+        provided: set[str] = set()
+        for stage in chain:
+            missing = [kind for kind in stage.consumes if kind not in provided]
+            if missing:
+                raise ValueError(f"stage {stage.kind} consumes {missing} which do not run before it")
+            self._add(stage)
+            provided.add(stage.role)
+        self.chain = tuple(self._stages)
+        for stage in more:
+            self._add(stage)
+
+    def _add(self, stage: Stage[Any]) -> None:
+        if stage.kind in self._stages:
+            raise ValueError(f"stage {stage.kind} is given twice")
+        taken = stage.config.model_fields.keys() & set(PLACEMENT)
+        if taken:
+            raise ValueError(f"stage {stage.kind} has an option '{min(taken)}', which means something else in recipes")
+        self._stages[stage.kind] = stage
 
     def __iter__(self) -> Iterator[Stage[Any]]:
         return iter(self._stages.values())
@@ -33,9 +52,12 @@ class Registry:
     def __getitem__(self, kind: str) -> Stage[Any]:
         return self._stages[kind]
 
+    def __contains__(self, kind: object) -> bool:
+        return kind in self._stages
+
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of all stages, in running order."""
+        """The kinds of all stages: the usual chain in running order, then the others."""
         return tuple(self._stages)
 
 

@@ -6,15 +6,15 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, TextIO
 
 from doit.exceptions import TaskFailed, UnmetDependency
 
 from pipeline.interruption import interrupted
 from pipeline.matrix_run import MatrixRun
+from pipeline.planner import Plan
 from pipeline.progress import ProgressDisplay
-from pipeline.session import Session, StageResult, Workspace
+from pipeline.session import Session, StageResult
 from stages import escape
 from stages.base import Stage
 
@@ -46,6 +46,7 @@ class StageReporter:
         self.display = ProgressDisplay(outstream)
         self._errors: list[str] = []
         self._recipes: set[str] = set()
+        self._sessions: list[Session] = []
         self._matrices: list[MatrixRun] = []
 
     def initialize(self, tasks: Mapping[str, Any], selected_tasks: list[str]) -> None:
@@ -54,6 +55,7 @@ class StageReporter:
             shown = _shown(task)
             if shown is not None and shown.session is not None:
                 shown.session.display = self.display
+                self._sessions.append(shown.session)
                 if shown.matrix is None:
                     self._recipes.add(shown.recipe)
 
@@ -75,7 +77,7 @@ class StageReporter:
             self._member(shown, shown.matrix)
         elif shown is not None and shown.session is not None:
             session = shown.session
-            show_end(self.display, session.workspace, session.report, session.folder)
+            show_end(self.display, session.plan, session.report, session.workspace.shown(session.folder))
 
     def skip_uptodate(self, task: Any) -> None:
         """Called when the store has what a task would make."""
@@ -119,6 +121,8 @@ class StageReporter:
     def complete_run(self) -> None:
         """Called at the end."""
         self.display.close()
+        for session in self._sessions:
+            session.close()
         for matrix in [] if interrupted() else self._matrices:
             try:
                 matrix.end(self.display)
@@ -149,12 +153,12 @@ def stage_line(name: str, result: StageResult, width: int = _WIDTH) -> str:
     return f"  {name:{width}} {'cached' if result.cached else 'ran':6} {result.seconds:7.1f} s   {result.key[:12]}"
 
 
-def show_end(display: ProgressDisplay, workspace: Workspace, report: dict[str, Any] | None, folder: Path) -> None:
-    """Print what the stages have to show of the report, and where the build folder is."""
-    for stage in workspace.registry:
-        if report is not None and type(stage).render is not Stage.render:
-            display.show(partial(stage.render, report))
-    display.line(f"{workspace.shown(folder)}/")
+def show_end(display: ProgressDisplay, plan: Plan, report: dict[str, Any] | None, folder: str) -> None:
+    """Print what the stages have to show of the report, and the name of the build folder."""
+    for action in plan:
+        if report is not None and type(action.stage).render is not Stage.render:
+            display.show(partial(action.stage.render, report))
+    display.line(f"{folder}/")
 
 
 def _shown(task: Any) -> Shown | None:

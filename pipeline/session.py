@@ -86,7 +86,7 @@ class Workspace:
         self.registry = registry or default_registry()
         self.store = Store(store or root / (os.environ.get("FIRMLINE_STORE") or ".firmline/store"))
         self.build = build or root / "build"
-        self.planner = Planner(self.project, self.registry, self.store.digests, Tools(self.store.folder / "tools.json"))
+        self.planner = Planner(self.project, self.store.digests, Tools(self.store.folder / "tools.json"))
         self._open = ExitStack()
 
     def __enter__(self) -> Workspace:
@@ -188,7 +188,7 @@ class Session:
         done = self.results.get(action.kind)
         if done is not None and not force:
             return done
-        artifacts = {kind: self._input(action, kind, key) for kind, key in action.inputs.items()}
+        artifacts = {kind: self._artifact(action, self.plan[name]) for kind, name in action.link.inputs.items()}
         if not shared:
             self.foresee()
         held = Held(action, self._upstream(action), artifacts, self.workspace.planner)
@@ -200,7 +200,7 @@ class Session:
 
             self._log.write(action.kind, f"runs; key {action.key}")
             alone = _EXCLUSIVE if action.stage.exclusive else contextlib.nullcontext()
-            with self._failures(action.kind), alone, held.running(out.with_name(READ)) as files:
+            with self._failures(action), alone, held.running(out.with_name(READ)) as files:
                 action.stage.run(
                     Job(
                         config=action.config,
@@ -236,7 +236,8 @@ class Session:
         """Fill the build folder from the artifacts of all stages, and complete the report. Raises PipelineError."""
         store = self.workspace.store
         lock = "build-" + digest_of(str(self.folder))
-        artifacts = {action.kind: self._input(action, action.kind, action.key).files for action in self.plan}
+        # By role: the last that provides one is the one that counts.
+        artifacts = {action.stage.role: self._artifact(action, action).files for action in self.plan}
         additions = {
             "stages": [vars(self.results[action.kind]) for action in self.plan],
             "tools": {name: tool.version for action in self.plan for name, tool in sorted(action.tools.items())},
@@ -276,28 +277,30 @@ class Session:
 
     def _upstream(self, action: Action) -> Iterator[Action]:
         """The actions that `action` consumes, directly or not."""
-        for kind in action.inputs:
-            yield self.plan[kind]
-            yield from self._upstream(self.plan[kind])
+        for name in action.link.inputs.values():
+            yield self.plan[name]
+            yield from self._upstream(self.plan[name])
 
-    def _input(self, action: Action, kind: str, key: str) -> Artifact:
+    def _artifact(self, reader: Action, action: Action) -> Artifact:
         """The artifact of a consumed stage, which ran before in this session, or in an earlier run."""
-        artifact = self._artifacts.get(key) or self.workspace.store.find(key)
+        kind = action.kind
+        artifact = self._artifacts.get(action.key) or self.workspace.store.find(action.key)
         if artifact is None:
-            raise PipelineError(f"{action.kind}: the artifact of '{kind}' is not in the store; run {kind} first")
+            raise PipelineError(f"{reader.kind}: the artifact of '{kind}' is not in the store; run {kind} first")
         if kind not in self.results:
-            self._finish(self.plan[kind], artifact, cached=True)
+            self._finish(action, artifact, cached=True)
         return artifact
 
     @contextlib.contextmanager
-    def _failures(self, kind: str) -> Iterator[None]:
+    def _failures(self, action: Action) -> Iterator[None]:
         """Turns what a stage raises into the pipeline's errors."""
+        kind = action.kind
         try:
             yield
         except PipelineError:
             raise
         except StageError as error:
-            raise self.plan.sources.failed(kind, error) from error
+            raise self.plan.sources.failed(kind, error, action.stage.kind) from error
         except Exception as error:
             if is_disk_full(error):
                 raise

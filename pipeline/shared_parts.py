@@ -8,14 +8,14 @@ are then the same object everywhere, and what follows from them can be shared as
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from pipeline.overrides import Override
 from pipeline.recipe import Recipe
 
 _WHOLE = ("model", "memory")
-# A part's name, and the values that the matrix gives for it, by identity.
-_Part = tuple[str, tuple[int, ...]]
+# A part's path, and the values that the matrix gives for it, by identity.
+_Part = tuple[tuple[str, ...], tuple[int, ...]]
 
 
 class SharedParts:
@@ -28,12 +28,11 @@ class SharedParts:
 
     def known(self, data: dict[str, Any], overrides: Sequence[Override]) -> dict[str, Any]:
         """A recipe's data, which has these overrides, with the parts that are known in their validated form."""
-        found = {name: self._known.get(_part(name, (name,), overrides), data[name]) for name in _WHOLE if name in data}
+        found = {name: self._known.get(_part((name,), overrides), data[name]) for name in _WHOLE if name in data}
         stages = data.get("stages")
         if isinstance(stages, dict):
             found["stages"] = {
-                kind: self._known.get(_part(kind, ("stages", kind), overrides), options)
-                for kind, options in stages.items()
+                name: self._known.get(_part(("stages", name), overrides), options) for name, options in stages.items()
             }
         return {**data, **found}
 
@@ -41,12 +40,11 @@ class SharedParts:
         """Keep the parts of a recipe that was validated with these overrides."""
         self._overrides.update((id(one), one) for one in overrides)
         for name in _WHOLE:
-            self._known.setdefault(_part(name, (name,), overrides), getattr(recipe, name))
-        for config in recipe.stages:
-            kind = cast(Any, config).kind
-            self._known.setdefault(_part(kind, ("stages", kind), overrides), config)
+            self._known.setdefault(_part((name,), overrides), getattr(recipe, name))
+        for name, config in recipe.stages.items():
+            self._known.setdefault(_part(("stages", name), overrides), config)
 
 
-def _part(name: str, path: tuple[str, ...], overrides: Sequence[Override]) -> _Part:
+def _part(path: tuple[str, ...], overrides: Sequence[Override]) -> _Part:
     length = len(path)
-    return name, tuple(id(one) for one in overrides if one.path[:length] == path[: len(one.path)])
+    return path, tuple(id(one) for one in overrides if one.path[:length] == path[: len(one.path)])

@@ -44,18 +44,21 @@ class Sources:
         found = self.error("", path)
         return f"{found.file}:{found.line}:{found.column}" if found.file else found.message.rpartition(":")[0]
 
-    def failed(self, kind: str, error: StageError) -> StageFailed:
+    def failed(self, name: str, error: StageError, kind: str = "") -> StageFailed:
         """A stage's error, with the file, line and column of what it blames, if that is a value the recipe has.
 
-        An option that the recipe's `memory` sets for the stage is found there.
+        `name` is what the recipe calls the stage, `kind` what it calls itself, if that is another. An option that the
+        recipe's `memory` sets for the stage is found there.
         """
+        if error.at[:2] == ("stages", kind):
+            error.at = ("stages", name, *error.at[2:])
         places = (error.at, ("memory", *error.at[-1:]), error.at[:-1], error.at[:-2])
         at = next((place for place in places if len(place) > 0 and self._written(place)), None)
         if at is None:
-            return StageFailed(kind, error)
+            return StageFailed(name, error)
         first, *rest = error.message.splitlines() or [""]
-        located = self.error(f"{kind}: {first}", at, hint="\n".join([*rest, *error.hint.splitlines()]))
-        return StageFailed(kind, error, located)
+        located = self.error(f"{name}: {first}", at, hint="\n".join([*rest, *error.hint.splitlines()]))
+        return StageFailed(name, error, located)
 
     def misplaced(self, error: Misplaced) -> RecipeError:
         """The error for a value whose path leads nowhere, at its axis when the matrix gives it."""

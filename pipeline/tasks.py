@@ -143,6 +143,9 @@ def recipe_tasks(
 def _session(workspace: Workspace, member: LoadedRecipe, words: Sequence[str]) -> Session:
     """The session of a recipe that no stage is yet sure to refuse; of stages that `words` name, the last is the end."""
     plan = workspace.planner.plan(member)
+    for kind in workspace.registry.kinds:
+        if f"{plan.recipe}:{kind}" in words:
+            member.chain.until(kind)
     named = [action.kind for action in plan if f"{plan.recipe}:{action.kind}" in words]
     wholly = {plan.recipe, member.recipe.name, f"{plan.recipe}:{PUBLISH}"} & set(words)
     session = Session(workspace, plan, until=named[-1] if named and not wholly else "")
@@ -214,7 +217,6 @@ def _stage_tasks(
         "doc": f"fill {session.workspace.shown(session.folder)}/ with firmware.elf, src/, report.json, log.txt",
         "actions": [(_guarded, [publish, session])],
         "task_dep": [f"{recipe}:{action.kind}" for action in session.plan],
-        "teardown": [session.close],
         "io": {"capture": False},
         "meta": {"shown": Shown(recipe, session, matrix=matrix)},
     }
@@ -239,9 +241,8 @@ def _stage_task(session: Session, action: Action, matrix: MatrixRun | None, task
         "name": action.kind,
         "doc": (type(action.stage).__doc__ or action.kind).strip().splitlines()[0],
         "actions": [(_guarded, [run, session])],
-        "task_dep": [f"{recipe}:{kind}" for kind in action.stage.consumes] + ([owner] if owner != name else []),
+        "task_dep": [f"{recipe}:{name}" for name in action.link.inputs.values()] + ([owner] if owner != name else []),
         "uptodate": [is_done],
-        "teardown": [session.close],
         # doit captures output by replacing sys.stdout, which threads share.
         "io": {"capture": False},
         "meta": {"shown": Shown(recipe, session, action.kind, action.key, matrix)},

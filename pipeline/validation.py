@@ -36,7 +36,7 @@ def first_error(
         for other, also in located
         if other != path and not (also["type"] == "missing" and other[:-1] == path[:-1])
     }
-    message, key, hint = _describe(detail, path, schema)
+    message, key, hint = _describe(detail, path, schema, _used(path, data))
     if detail["type"] == "missing" and path == ("target",):
         hint = list_known("targets", targets)
     beside = detail["ctx"]["beside"] if detail["type"] == "mistake" else ()
@@ -51,15 +51,13 @@ def first_error(
 
 
 def _yaml_path(detail: ErrorDetails, data: Any) -> YamlPath:
-    """pydantic's location without the names of union variants, and with stages by kind instead of by number."""
+    """pydantic's location without the names of union variants."""
     path: list[str | int] = []
     location = list(detail["loc"])
     for index, part in enumerate(location):
         if location[:index] == ["model"] or (index == 2 and location[0] == "stages"):
             # The variant's name; it may also be a key of the variant, as `url` is.
             continue
-        if path == ["stages"] and isinstance(part, int) and isinstance(data, dict):
-            part = list(data)[part]
         if has_part(data, part):
             data = data[part]
         elif not (index == len(location) - 1 and detail["type"] == "missing"):
@@ -74,18 +72,22 @@ def _blamed(detail: ErrorDetails) -> YamlPath:
     return at
 
 
-def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any]) -> tuple[str, bool, str]:
-    """A message, whether it is about the key rather than the value, and a hint."""
+def _used(path: YamlPath, data: Any) -> YamlPath:
+    """The path with the stage that runs in place of the name that the recipe has for it."""
+    if path[:1] == ("stages",) and len(path) > 1 and isinstance(data["stages"][path[1]], dict):
+        return ("stages", data["stages"][path[1]].get("use", path[1]), *path[2:])
+    return path
+
+
+def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any], used: YamlPath) -> tuple[str, bool, str]:
+    """A message, whether it is about the key rather than the value, and a hint. In the schema the path is `used`."""
     from pipeline.json_schema import known_keys
 
     kind, name = detail["type"], escape.name(str(path[-1])) if path else ""
     where = ".".join(escape.name(str(part)) for part in path)
     if kind == "extra_forbidden":
-        known = known_keys(schema, path[:-1])
+        known = known_keys(schema, used[:-1])
         return f"unknown key '{name}'{did_you_mean(name, known)}", True, list_known("keys", known)
-    known = known_keys(schema, ("stages",)) if path[:1] == ("stages",) else []
-    if known and (kind == "union_tag_invalid" or (len(path) == 2 and path[1] not in known)):
-        return f"unknown stage '{name}'{did_you_mean(name, known)}", True, list_known("stages", known)
     if kind == "missing":
         inside = f" in {where.rpartition('.')[0]}" if "." in where else ""
         return f"missing key '{name}'{inside}", False, ""

@@ -114,6 +114,9 @@ class Stage(ABC, Generic[C]):
     kind           the word used in recipes, keys and reports
     config         the pydantic model of its options (declared once; schema, help, keys and errors derive from it)
     consumes       kinds of the stages whose artifacts `run` reads
+    may_consume    kinds of those whose artifacts it reads where the recipe has them: `Job.inputs` may lack them
+    provides       kind of the stage whose artifact this one's takes the place of, for all stages after it: the same
+                   files with the same meaning. '': its own kind
     sources        globs, relative to Firmline's folder, of the code whose bytes are part of the action key
     target_fields  top-level fields of the target that `run` reads; only these are part of the action key
     exclusive      whether only one such stage may run at a time in a process: TVM's state is not thread-safe
@@ -127,6 +130,8 @@ class Stage(ABC, Generic[C]):
     kind: ClassVar[str]
     config: ClassVar[type[StageConfig]]
     consumes: ClassVar[tuple[str, ...]] = ()
+    may_consume: ClassVar[tuple[str, ...]] = ()
+    provides: ClassVar[str] = ""
     sources: ClassVar[tuple[str, ...]]
     target_fields: ClassVar[tuple[str, ...]] = ()
     exclusive: ClassVar[bool] = False
@@ -134,6 +139,11 @@ class Stage(ABC, Generic[C]):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         note_class(cls)
+
+    @property
+    def role(self) -> str:
+        """The kind of artifact that it leaves, by which others consume it."""
+        return self.provides or self.kind
 
     @classmethod
     def own_files(cls, known: Container[Path]) -> dict[str, Path]:

@@ -142,6 +142,8 @@ def _run(case: Case, run: Runner) -> Outcome:
         return Outcome(case, error=_message(error))
     if report is None:
         return Outcome(case, error="the run left no report")
+    if report["verify"] is None:
+        return Outcome(case, error="the recipe leaves out verify")
     record = record_of(case, report)
     wrong = record.verify["mismatches"]
     if wrong:

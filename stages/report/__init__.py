@@ -16,7 +16,8 @@ class ReportConfig(StageConfig):
 class ReportStage(Stage[ReportConfig]):
     kind = "report"
     config = ReportConfig
-    consumes = ("import", "layout", "quantize", "tensorize", "emit", "compile", "simulate", "verify")
+    consumes = ("import", "layout", "quantize", "tensorize", "emit")
+    may_consume = ("compile", "simulate", "verify")
     sources = ("stages/report/*.py", "stages/escape.py", "stages/quantize/checks.py", "stages/graph/*.py")
     target_fields = ("name", "core", "extensions", "counter", "board", "memory", "simulated", "simulator")
 

@@ -28,8 +28,9 @@ def write_report(job: Job[ReportConfig]) -> None:
 def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> dict[str, Any]:
     """The report as a dictionary; README, "report.json", documents every field.
 
-    `artifacts` maps stage kinds to folders. Instructions are those of the first inference; `minimum` and `maximum` are
-    over all inferences of the run (data-dependent paths, such as softmax, make them differ a little).
+    `artifacts` maps stage kinds to folders. Without compile there are no sizes, without simulate no counts, without
+    verify no verdict: None stands for what is not known. Instructions are those of the first inference; `minimum` and
+    `maximum` are over all inferences of the run (data-dependent paths, such as softmax, make them differ a little).
     """
     from stages.graph import Graph
     from stages.report.kept import kept_from_better
@@ -40,9 +41,9 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
     model = read["emit"]("model.json")
     tensorized = read["tensorize"]("plan.json")
     plan = {entry["index"]: entry for entry in tensorized["layers"]}
-    sizes = read["compile"]("sizes.json")
-    counts = read["simulate"]("counts.json")
-    verified = read["verify"]("verify.json")
+    sizes = read["compile"]("sizes.json") if "compile" in read else {}
+    counts = read["simulate"]("counts.json") if "simulate" in read else {"inferences": []}
+    verified = read["verify"]("verify.json") if "verify" in read else None
 
     counted = target_fields["counter"] != "none"
     inferences = counts["inferences"]
@@ -77,7 +78,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         "memory": {
             "arena_bytes": model["arena_bytes"],
             # Without a counter the program is the host's, whose sizes are those of the sanitizers.
-            "rom_bytes": sizes["rom_bytes"] if counted else None,
+            "rom_bytes": sizes.get("rom_bytes") if counted else None,
             "ram_bytes": ram_bytes(sizes, counts) if counted else None,
             "stack_bytes": counts.get("stack_bytes"),
             "weights_bytes": model["weights_bytes"],

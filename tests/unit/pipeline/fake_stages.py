@@ -152,8 +152,52 @@ class FakeReport(Fake):
         return f"{report['instructions']['total']} instructions, {len(report['stages'])} stages"
 
 
-def fake_registry() -> Registry:
-    return Registry([FakeImport(), FakeEmit(), FakeCompile(), FakeReport()])
+class StripConfig(StageConfig):
+    word: str = "stripped"
+
+
+class Strip(Fake):
+    """Rewrites the sources, for all stages after it."""
+
+    kind = "strip"
+    config = StripConfig
+    consumes = ("emit",)
+    provides = "emit"
+    sources = ("code/report.py",)
+
+    def run(self, job: Job[Any]) -> None:
+        self.note()
+        if job.config.word == "never":
+            raise StageError("never is no word", at=("stages", "strip", "word"))
+        (job.out / "src").mkdir()
+        text = (job.inputs["emit"] / "src/model.c").read_text()
+        (job.out / "src" / "model.c").write_text(f"{job.config.word} {text}")
+
+
+class OtherConfig(StageConfig):
+    quality: int
+
+
+class OtherEmit(Fake):
+    """May be used instead of emit."""
+
+    kind = "other_emit"
+    config = OtherConfig
+    consumes = ("import",)
+    provides = "emit"
+    sources = ("code/report.py",)
+
+    def run(self, job: Job[Any]) -> None:
+        self.note()
+        if job.config.quality < 0:
+            raise StageError("worse than nothing", at=("stages", "other_emit", "quality"))
+        (job.out / "src").mkdir()
+        (job.out / "src" / "model.c").write_text(f"other {job.config.quality}\n")
+
+
+def fake_registry(*more: Stage[Any]) -> Registry:
+    """The usual chain, and `more` that a recipe may name."""
+    return Registry([FakeImport(), FakeEmit(), FakeCompile(), FakeReport()], more)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pipeline.json_schema import DRAFT, known_keys, recipe_schema, schema_file, 
 from pipeline.project import Project
 from pipeline.registry import default_registry
 from pipeline.session import ROOT
-from tests.unit.pipeline.fake_stages import fake_registry
+from tests.unit.pipeline.fake_stages import OtherEmit, Strip, fake_registry
 
 SCHEMA = recipe_schema(fake_registry())
 
@@ -33,8 +33,17 @@ def test_stages_are_a_mapping_by_kind() -> None:
     assert list(stages["properties"]) == ["import", "emit", "compile", "report"]
     reference = stages["properties"]["compile"]["anyOf"][0]["$ref"]
     compiler = SCHEMA["definitions"][reference.rpartition("/")[2]]
-    assert list(compiler["properties"]) == ["opt", "flags"]
+    assert list(compiler["properties"]) == ["opt", "flags", "after", "use"]
     assert compiler["additionalProperties"] is False
+
+
+def test_a_stage_may_be_left_out_or_be_another() -> None:
+    stages = recipe_schema(fake_registry(Strip(), OtherEmit()))["properties"]["stages"]["properties"]
+    assert {"const": False, "description": "The stage is left out."} in stages["compile"]["anyOf"]
+    # One that takes another's place is named by `use`: without it the options are the other's.
+    own = {"$ref": "#/definitions/Other_EmitStage"}
+    assert {"allOf": [own, {"required": ["use"]}]} in stages["emit"]["anyOf"]
+    assert own in stages["other_emit"]["anyOf"]
 
 
 def test_only_what_draft_7_knows() -> None:

@@ -59,7 +59,7 @@ known keys: schema, name, extends, abstract, target, model, stages, memory, matr
 recipes/demo.yaml:6:10: unknown key 'unrol'; did you mean 'unroll'?
     6 |   emit: {unrol: 4}
       |          ^
-known keys: unroll, rules, window""",
+known keys: unroll, rules, window, after, use""",
             id="unknown key in a stage",
         ),
         pytest.param(

@@ -245,7 +245,7 @@ def test_set_goes_over_the_matrix(grid: FakeProject) -> None:
     grid.edit("recipes/grid.yaml", "target: [", "stages.emit.unroll: [1, 2]\n  target: [")
     found = load(grid, target="host", model="kws", set="stages.emit.unroll=9,stages.compile.opt=O3")
     assert [one.variant for one in found] == ["kws-unroll_9-host"]
-    assert [one.model_dump()["opt"] for one in found[0].recipe.stages if "opt" in one.model_dump()] == ["O3"]
+    assert [one.model_dump()["opt"] for one in found[0].recipe.stages.values() if "opt" in one.model_dump()] == ["O3"]
     assert refused(grid, set="stages.emit.unroll=x")[0].startswith("set=stages.emit.unroll=x: stages.emit.unroll:")
     assert refused(grid, target="hots")[0] == "target=hots: unknown target 'hots'; did you mean 'host'?"
 

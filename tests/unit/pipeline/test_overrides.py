@@ -82,7 +82,10 @@ give both: set='model={url: "https://example.com/x.tflite", sha256: …}'""",
         ),
         (
             {"set": "stages.emit.unrol=3"},
-            "set=stages.emit.unrol=3: unknown key 'unrol'; did you mean 'unroll'?\nknown keys: unroll, rules, window",
+            (
+                "set=stages.emit.unrol=3: unknown key 'unrol'; did you mean 'unroll'?\n"
+                "known keys: unroll, rules, window, after, use"
+            ),
         ),
         (
             {"set": "stages.emitt.unroll=3"},

@@ -81,7 +81,7 @@ def _imports(file: Path) -> set[Path]:
 
 
 def test_consumed_stages_run_before() -> None:
-    with pytest.raises(ValueError, match=r"stage compile is given twice, or consumes \['emit'\]"):
+    with pytest.raises(ValueError, match=r"stage compile consumes \['emit'\] which do not run before it"):
         Registry([FakeImport(), FakeCompile(), FakeEmit()])
 
 

@@ -197,6 +197,19 @@ def test_sizes_of_the_hosts_program_are_not_reported(artifacts):
     assert memory["arena_bytes"] == 160
 
 
+def test_without_sizes_counts_and_verdict(artifacts):
+    for kind in ("verify", "simulate", "compile"):
+        del artifacts[kind]
+        report = build_report(artifacts, "rv64-rvp", TARGET)
+        assert "## Layers" in markdown(report)
+        assert report["verify"] is None
+    assert report["instructions"] == {"total": None, "minimum": None, "maximum": None}
+    assert [layer["instructions"] for layer in report["layers"]] == [None, None]
+    assert (report["memory"]["rom_bytes"], report["memory"]["ram_bytes"]) == (None, None)
+    assert report["memory"]["arena_bytes"] > 0
+    assert "left out: nothing was compared" in shown(report)
+
+
 def test_a_float_verdict_says_what_was_allowed_and_what_was_worst(artifacts):
     verified = {"inputs": 1, "outputs_checked": 10, "mismatches": 0, "reference": "LiteRT"}
     verified["float"] = {"max_relative": 3.14159e-6, "layers_max_relative": 0.1, "tolerance": 1e-4}

@@ -1,0 +1,270 @@
+"""Stages that a recipe puts in, leaves out, moves or replaces: what runs, who reads whom, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from pipeline.errors import PipelineError, StageFailed
+from pipeline.registry import Registry
+from stages.base import Job, Stage, StageConfig
+from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
+from tests.unit.pipeline.fake_stages import Fake, FakeReport, OtherEmit, Strip, fake_registry
+from tests.unit.pipeline.test_loader import load, refused
+
+STRIP = "  strip: {after: emit}\n"
+
+
+class Note(Fake):
+    """Reads import, and is read by nobody."""
+
+    kind = "note"
+    config = StageConfig
+    consumes = ("import",)
+    sources = ("code/report.py",)
+
+    def run(self, job: Job[Any]) -> None:
+        self.note()
+
+
+class Summary(FakeReport):
+    """A report that needs no firmware."""
+
+    consumes = ("import",)  # type: ignore[assignment]
+    may_consume = ("compile",)
+
+
+@pytest.fixture
+def chained(project: FakeProject) -> FakeProject:
+    """The fake project with stages that are in no chain by themselves."""
+    project.registry = fake_registry(Strip(), OtherEmit(), Note())
+    return project
+
+
+def says(project: FakeProject, text: str) -> None:
+    """The usual recipe with these lines more under `stages:`."""
+    project.recipe(RECIPE + text)
+
+
+def names(project: FakeProject, name: str = "demo", **variables: str) -> tuple[str, ...]:
+    return load(project, name, **variables).chain.names
+
+
+def test_stage_that_is_put_in_stands_for_what_it_changes(chained: FakeProject) -> None:
+    chained.run()
+    chained.ran()
+    says(chained, STRIP)
+    run = chained.run()
+    assert chained.ran() == ["strip", "compile", "report"]
+    assert [stage.kind for stage in run.stages] == ["import", "emit", "strip", "compile", "report"]
+    assert (run.artifacts["compile"] / "firmware.elf").read_text() == "O2 stripped 4 weights\n"
+    # What is published is what the last one made.
+    assert (run.folder / "src/model.c").read_text() == "stripped 4 weights\n"
+    says(chained, "  strip: {after: emit, word: neat}\n")
+    chained.run()
+    assert chained.ran() == ["strip", "compile", "report"]
+    chained.recipe(RECIPE)
+    assert all(stage.cached for stage in chained.run().stages)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  note: {after: import}\n  strip: {after: emit}\n", "import note emit strip compile report"),
+        ("  strip: {after: emit}\n  note: {after: strip}\n", "import emit strip note compile report"),
+        ("  note: {after: strip}\n  strip: {after: emit}\n", "import emit strip note compile report"),
+        # Of two that run after the same one, the first written comes first, with what follows it.
+        ("  note: {after: emit}\n  strip: {after: emit}\n", "import emit note strip compile report"),
+        ("  strip: {after: emit}\n  note: {after: emit}\n", "import emit strip note compile report"),
+        ("  note: {after: report}\n", "import emit compile report note"),
+        ("  strip: false\n", "import emit compile report"),
+    ],
+)
+def test_order(chained: FakeProject, text: str, expected: str) -> None:
+    says(chained, text)
+    assert names(chained) == tuple(expected.split())
+
+
+def test_stage_that_takes_the_place_of_another(chained: FakeProject) -> None:
+    chained.edit("recipes/demo.yaml", "emit: {unroll: 4}", "emit: {use: other_emit, quality: 3}")
+    run = chained.run()
+    assert chained.ran() == ["import", "other_emit", "compile", "report"]
+    assert [stage.kind for stage in run.stages] == ["import", "emit", "compile", "report"]
+    assert (run.folder / "src/model.c").read_text() == "other 3\n"
+    with pytest.raises(StageFailed) as caught:
+        chained.run(set="stages.emit.quality=-1")
+    # It blames itself under the name that it has for itself.
+    assert str(caught.value) == "set=stages.emit.quality=-1: emit: worse than nothing"
+    chained.edit("recipes/demo.yaml", "quality: 3", "unroll: 3")
+    assert "recipes/demo.yaml:6:27: unknown key 'unroll'\n" in refused(chained)
+    assert refused(chained).splitlines()[-1] == "known keys: quality, after, use"
+
+
+def test_options_of_a_stage_that_was_put_in_are_found(chained: FakeProject) -> None:
+    says(chained, "  strip: {after: emit, word: never}\n")
+    with pytest.raises(StageFailed, match=r"recipes/demo.yaml:10:30: strip: never is no word"):
+        chained.run()
+
+
+def test_stages_that_are_left_out(project: FakeProject) -> None:
+    project.registry = Registry([*list(fake_registry())[:3], Summary()])
+    folder = project.run().folder
+    assert (folder / "firmware.elf").exists()
+    says(project, "")
+    project.edit("recipes/demo.yaml", "  compile:\n    opt: O2\n    flags: [-g]\n", "  compile: false\n")
+    run = project.run()
+    assert [stage.kind for stage in run.stages] == ["import", "emit", "report"]
+    assert run.report is not None
+    # What an earlier run left would be taken for this one's.
+    assert sorted(path.name for path in folder.iterdir()) == ["log.txt", "report.json", "report.md", "src"]
+    run = project.run(set="stages.report=false,stages.emit=false")
+    assert (run.report, sorted(path.name for path in folder.iterdir())) == (None, ["log.txt"])
+
+
+MISTAKES = [
+    pytest.param(
+        "  strip: {after: emitt}\n",
+        "recipes/demo.yaml:10:18: stages.strip.after: no stage 'emitt' runs; did you mean 'emit'?\n"
+        "   10 |   strip: {after: emitt}\n"
+        "      |                  ^\n"
+        "known stages: import, emit, compile, report",
+        id="unknown-leader",
+    ),
+    pytest.param("  strpi: {}\n", "recipes/demo.yaml:10:3: unknown stage 'strpi'; did you mean 'strip'?", id="unknown"),
+    pytest.param("  strpi: false\n", "recipes/demo.yaml:10:3: unknown stage 'strpi'", id="unknown-left-out"),
+    pytest.param("  strip:\n", "recipes/demo.yaml:10:3: stage 'strip' is in no chain by itself", id="nowhere"),
+    pytest.param("  strip: {after: 3}\n", "recipes/demo.yaml:10:18: stages.strip.after: should be the name of", id="3"),
+    pytest.param(
+        "  strip: {after: note}\n  note: {after: strip}\n",
+        "recipes/demo.yaml:11:17: stages run after each other in a circle: strip -> note -> strip",
+        id="circle",
+    ),
+    pytest.param("  strip: {after: strip}\n", "recipes/demo.yaml:10:18: stages run after each other in a", id="itself"),
+    pytest.param("  strip: {after: note}\n", "recipes/demo.yaml:10:18: stages.strip.after: no stage 'note'", id="idle"),
+    pytest.param(
+        "  strip: {after: import}\n",
+        "recipes/demo.yaml:10:18: stage 'strip' consumes 'emit', which no stage before it provides\n"
+        "   10 |   strip: {after: import}\n"
+        "      |                  ^\n"
+        "emit runs after it",
+        id="too-early",
+    ),
+    pytest.param(
+        "  import: {after: report}\n",
+        "recipes/demo.yaml:10:19: stage 'emit' consumes 'import', which no stage before it provides",
+        id="moved",
+    ),
+    pytest.param(
+        "  import: false\n",
+        "recipes/demo.yaml:10:11: stage 'emit' consumes 'import', which is left out\n"
+        "   10 |   import: false\n"
+        "      |           ^\n"
+        "leave that out as well: `emit: false`",
+        id="left-out",
+    ),
+    pytest.param(
+        "  report: {use: strip}\n",
+        "recipes/demo.yaml:10:17: stages.report.use: 'strip' cannot take the place of 'report': it does",
+        id="other-role",
+    ),
+    pytest.param(
+        "  report: {use: strp}\n", "recipes/demo.yaml:10:17: stages.report.use: unknown stage 'strp'", id="use"
+    ),
+    pytest.param("  report: true\n", "recipes/demo.yaml:10:11: stages.report: should be a mapping", id="true"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES)
+def test_mistakes(chained: FakeProject, text: str, message: str) -> None:
+    says(chained, text)
+    assert refused(chained).startswith(message)
+
+
+def test_left_out_is_blamed_where_it_was_said(chained: FakeProject) -> None:
+    message = "set=stages.emit=false: stage 'compile' consumes 'emit', which is left out\nleave that out as well"
+    assert refused(chained, set="stages.emit=false").startswith(message)
+
+
+def test_what_extends_has_the_last_word(chained: FakeProject) -> None:
+    says(chained, "  strip: {after: emit, word: neat}\n  report: false\n")
+    chained.recipe("schema: 1\nextends: demo\nstages: {report: {}, strip: {word: tidy}}\n", "child")
+    assert names(chained, "child") == ("import", "emit", "strip", "compile", "report")
+    assert load(chained, "child").recipe.config("strip").model_dump()["word"] == "tidy"  # type: ignore[union-attr]
+    chained.recipe("schema: 1\nextends: demo\nstages: {strip: false, report: }\n", "child")
+    assert names(chained, "child") == ("import", "emit", "compile", "report")
+    # Options are not handed on to another stage, its place is.
+    chained.recipe("schema: 1\nextends: demo\nstages: {strip: {use: other_emit, quality: 1}}\n", "child")
+    assert names(chained, "child") == ("import", "emit", "strip", "compile")
+    chained.recipe("schema: 1\nextends: child\nstages: {strip: {quality: 2}}\n", "grandchild")
+    assert load(chained, "grandchild").recipe.config("strip").model_dump()["quality"] == 2  # type: ignore[union-attr]
+    chained.recipe("schema: 1\nextends: child\nstages: {strip: {use: strip}}\n", "grandchild")
+    assert load(chained, "grandchild").recipe.config("strip").model_dump()["word"] == "stripped"  # type: ignore[union-attr]
+
+
+def test_a_matrix_over_a_stage(chained: FakeProject) -> None:
+    says(chained, STRIP + "matrix: {stages.strip: {with: {after: emit}, without: false}}\n")
+    run = chained.run("demo:with")
+    assert [stage.kind for stage in run.stages] == ["import", "emit", "strip", "compile", "report"]
+    run = chained.run("demo:without")
+    assert [stage.kind for stage in run.stages] == ["import", "emit", "compile", "report"]
+
+
+def test_tasks_follow_the_chain(chained: FakeProject, doit: Doit) -> None:
+    says(chained, STRIP)
+    code, out, _ = doit("run", "recipe=demo")
+    assert (code, [line.split()[0] for line in out.splitlines() if line.startswith("  ")]) == (
+        0,
+        ["import", "emit", "strip", "compile", "report"],
+    )
+    report = json.loads((chained.root / "build/demo/rv64-rvp/report.json").read_text())
+    assert [stage["kind"] for stage in report["stages"]] == ["import", "emit", "strip", "compile", "report"]
+    code, out, _ = doit("run", "demo:strip")
+    assert (code, [line.split()[0] for line in out.splitlines()]) == (0, ["import", "emit", "strip"])
+    chained.recipe(RECIPE)
+    code, _, err = doit("run", "demo:strip")
+    assert code != 0
+    assert "the recipe has no stage 'strip'" in err and "known stages: import, emit, compile, report" in err
+
+
+def test_stage_until_which_to_run(chained: FakeProject) -> None:
+    says(chained, STRIP)
+    assert [*chained.run(until="strip").artifacts] == ["import", "emit", "strip"]
+    with pytest.raises(PipelineError, match="the recipe has no stage 'stripp'; did you mean 'strip'"):
+        chained.run(until="stripp")
+
+
+def test_stages_foresee_by_what_they_will_read(chained: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When emit's artifact is there and strip's is not, compile must not take the one for the other."""
+    chained.run()
+    says(chained, STRIP)
+    seen: list[list[str]] = []
+
+    def foresee(stage: Any, config: Any, model: Any, target: Any, root: Path, made: Any) -> None:
+        seen.append(sorted(made))
+
+    monkeypatch.setattr(chained.registry["compile"].__class__, "foresee", foresee)
+    chained.run()
+    assert seen == [["import"]]
+
+
+class Clash(Note):
+    """Has an option that every stage has in a recipe."""
+
+    class Config(StageConfig):
+        after: int = 3
+
+    kind = "clash"
+    config: ClassVar[type[StageConfig]] = Config
+    sources = ()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [([Clash()], "stage clash has an option 'after'"), ([Note(), Note()], "stage note is given twice")],
+)
+def test_registry_refuses(more: list[Stage[Any]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fake_registry(*more)
