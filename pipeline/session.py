@@ -132,6 +132,7 @@ class Session:
         self.results: dict[str, StageResult] = {}
         self.report: dict[str, Any] | None = None
         self._artifacts: dict[str, Artifact] = {}
+        self._closed = False
         self._foresight = Foresight(plan, workspace.root, until)
         self._until = until
         self.display = display or _NoDisplay()
@@ -255,7 +256,10 @@ class Session:
         self._log.write("publish", f"wrote {self.folder.relative_to(self.workspace.build)}")
 
     def close(self) -> None:
-        """End the log and note which keys this recipe had, for `doit explain`."""
+        """End the log and note which keys this recipe had, for `doit explain`. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
         if self.results:
             keys = {kind: result.key for kind, result in self.results.items()}
             self.workspace.store.runs.note(self.plan.recipe, self.plan.target, keys, self.plan.changes)
