@@ -111,7 +111,8 @@ class Held:
             # What has settled is known by its identity, and not read again.
             if _identity(path) != self._identities[path] or self._digest_now(path) != digest:
                 raise InputChanged(self._action.kind, name, during) from cause
-        for name in sorted(self._planner.source_names(self._action.stage) - self._action.code.keys()):
+        now = {*self._planner.source_names(self._action.stage), *self._action.stage.target_code(self._action.target)}
+        for name in sorted(now - self._action.code.keys()):
             raise InputChanged(self._action.kind, name, during) from cause
         self._check_modules(cause)
         self._check_tools(during, cause)

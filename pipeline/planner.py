@@ -2,7 +2,7 @@
 
     key = sha256 of { stage, code of the stage, options, keys of the consumed stages, digests of external files,
                       versions of tools, the target's fields it reads, the model entry if it reads that,
-                      files of a plug-in's class }
+                      files of a plug-in's class, and of those that go with the target }
 
 A key follows from keys, not from results, so the whole plan is known before anything runs.
 """
@@ -184,7 +184,8 @@ class Planner:
         except StageError as error:
             raise loaded.sources.failed(link.name, error, stage.kind) from error
         tools = {tool.name: self.tools.identify(tool) for tool in wanted}
-        code, own = self._code(stage), self._own_code(stage)
+        code = self._code(stage)
+        own = self._own_code(stage) | self._digested(stage, stage.target_code(target))
         target_dump = target.model_dump(mode="json", include=set(stage.target_fields))
         values = {"model": recipe.model.model_dump(mode="json"), "stages": {link.name: parameters}}
         ingredients: dict[str, Any] = {

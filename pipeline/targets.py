@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from pipeline.document import Document, load_document
 from pipeline.errors import list_known
@@ -14,17 +14,28 @@ from pipeline.project import PROJECT_FILE, Project, project_of
 from pipeline.sources import Sources
 from pipeline.validation import first_error
 from stages import escape
+from stages.base import StageError
 from stages.targets.catalogue import Catalogue
+from stages.targets.like import KINDS, LIKE
+from stages.targets.places import with_places
 from stages.targets.spec import Core, Target
 from stages.wording import did_you_mean
 
-_KINDS = {"cores": "core", "boards": "board"}
-
 
 class _Additions(Catalogue):
-    """The pipeline.yaml of a project, which may have boards of built-in cores only, or nothing yet."""
+    """The pipeline.yaml of a project, which may have boards of built-in cores only, or nothing yet.
+
+    Without what is like another: that may be a built-in one, and is looked at together with these.
+    """
 
     cores: dict[str, Core] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_like(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        return {key: _complete(value) if key in KINDS else value for key, value in data.items()}
 
 
 def load_targets(root: Path | Project) -> dict[str, Target]:
@@ -32,15 +43,20 @@ def load_targets(root: Path | Project) -> dict[str, Target]:
     project = project_of(root)
     built_in = _document(project.installation, project)
     if project.alone or not (project.root / PROJECT_FILE).exists():
-        return _targets(built_in.data, Sources((built_in,)))
+        return _targets(built_in.data, Sources((built_in,)), project.folders)
     own = _document(project.root, project)
     _check(_Additions, own.data, Sources((own,)))
     _refuse_twice(own, built_in)
     # Each name is in one of the two, which is where a mistake about it is shown.
     sources = Sources((own, built_in))
-    return _targets(
-        {"schema": 1, **{kind: {**_named(built_in, kind), **_named(own, kind)} for kind in _KINDS}}, sources
-    )
+    both = {kind: {**_named(built_in, kind), **_named(own, kind)} for kind in KINDS}
+    return _targets({"schema": 1, **both}, sources, project.folders)
+
+
+def _complete(entries: Any) -> Any:
+    if not isinstance(entries, Mapping):
+        return entries
+    return {name: entry for name, entry in entries.items() if not (isinstance(entry, Mapping) and LIKE in entry)}
 
 
 def _document(folder: Path, project: Project) -> Document:
@@ -62,17 +78,17 @@ def _check(model: type[Catalogue], data: Any, sources: Sources) -> Catalogue:
 
 def _refuse_twice(own: Document, built_in: Document) -> None:
     """Refuse a core or board of the project that has the name of a built-in one."""
-    for kind in _KINDS:
+    for kind in KINDS:
         for name in _named(own, kind):
-            for other, what in _KINDS.items():
+            for other, what in KINDS.items():
                 if name in _named(built_in, other):
                     at = built_in.locate((other, name), key=True)
                     place = f"{built_in.name}:{at.line}:{at.column}"
-                    message = f"{_KINDS[kind]} '{escape.name(name)}' has the name of a built-in {what}, {place}"
+                    message = f"{KINDS[kind]} '{escape.name(name)}' has the name of a built-in {what}, {place}"
                     raise own.error(message, own.locate((kind, name), key=True), hint="give it another name")
 
 
-def _targets(data: Any, sources: Sources) -> dict[str, Target]:
+def _targets(data: Any, sources: Sources, folders: Sequence[Path]) -> dict[str, Target]:
     catalogue = _check(Catalogue, data, sources)
     for name, board in catalogue.boards.items():
         if board.core not in catalogue.cores:
@@ -83,4 +99,11 @@ def _targets(data: Any, sources: Sources) -> dict[str, Target]:
         if catalogue.cores[board.core].memory is None:
             message = f"core '{board.core}' runs under an operating system, it has no boards"
             raise sources.error(message, ("boards", name, "core"))
-    return catalogue.targets()
+    return {name: _placed(target, folders, sources) for name, target in catalogue.targets().items()}
+
+
+def _placed(target: Target, folders: Sequence[Path], sources: Sources) -> Target:
+    try:
+        return with_places(target, folders)
+    except StageError as error:
+        raise sources.error(error.message, ("cores", target.core, *error.at), hint=error.hint) from None

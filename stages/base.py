@@ -190,6 +190,13 @@ class Stage(ABC, Generic[C]):
         """
         return {}
 
+    def target_code(self, target: Target) -> dict[str, Path]:
+        """Files of code that goes with the target and is not Firmline's, by a name without their place.
+
+        Their digests are part of the key, as those of `sources` are; `run` reads the files where they lie.
+        """
+        return {}
+
     def foresee(self, config: C, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]) -> None:
         """Raises StageError for what `run` is sure to refuse, so that it is said before hours of work, not after.
 

@@ -80,6 +80,11 @@ class SimulateStage(Stage[SimulateConfig]):
 
         return (*TOOLS, COMPILER) if target.simulator.plugins else TOOLS
 
+    def target_code(self, target: Target) -> dict[str, Path]:
+        from stages.targets.places import plugin_code
+
+        return plugin_code(target)
+
     def files(self, config: SimulateConfig, model: ModelSource, root: Path) -> dict[str, Path]:
         from stages.simulate.inputs import external_files
 

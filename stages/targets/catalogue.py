@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from stages.strict_model import StrictModel, mistake
+from stages.targets.like import written_out
 from stages.targets.memory import Memory, Region
 from stages.targets.spec import BoardFacts, Core, Simulator, Target
 
@@ -56,6 +57,11 @@ class Catalogue(StrictModel):
     schema_version: Literal[1] = Field(alias="schema")
     cores: dict[str, Core]
     boards: dict[str, Board] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_like(cls, data: Any) -> Any:
+        return written_out(data)
 
     @model_validator(mode="after")
     def _check(self) -> Catalogue:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from stages.base import StageError
 from stages.targets.catalogue import Catalogue
+from stages.targets.places import with_places
 from stages.targets.spec import Target
 
 PIPELINE = Path(__file__).resolve().parents[2] / "pipeline.yaml"
@@ -20,7 +21,8 @@ def load_targets(path: Path = PIPELINE) -> dict[str, Target]:
     """The cores and boards of pipeline.yaml, by name; the file is read once."""
     import yaml
 
-    return Catalogue.model_validate(yaml.safe_load(path.read_text())).targets()
+    targets = Catalogue.model_validate(yaml.safe_load(path.read_text())).targets()
+    return {name: with_places(target, [path.parent]) for name, target in targets.items()}
 
 
 def load_target(name: str, path: Path = PIPELINE) -> Target:

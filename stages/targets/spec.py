@@ -6,12 +6,13 @@ simulator's machine has, a board with its own.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from stages.strict_model import StrictModel, mistake
-from stages.targets.memory import Memory
+from stages.targets.memory import Memory, Size
 
 
 class Compiler(StrictModel):
@@ -23,12 +24,27 @@ class Compiler(StrictModel):
     packages: tuple[str, ...] = ()
 
 
+class Device(StrictModel):
+    """A device of the simulated machine, by the name that the simulator or one of its plug-ins gives it.
+
+    Spike: `--device=NAME,BASE,key=value`, so that the plug-in gets its first address, where there is one, and the
+    parameters as texts. QEMU: `-device NAME,key=value`.
+    """
+
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")
+    base: Size | None = None
+    parameters: dict[str, str | int] = Field(default_factory=dict)
+
+
 class Simulator(StrictModel):
     """Which simulator runs the firmware, and as what.
 
-    Spike: `isa` is its ISA string, `plugins` its plug-ins. QEMU: `command` is the emulator; `machine` names a whole
-    machine of it, and without one it runs a Linux program in user mode on `cpu`. `packages` are the Debian packages
-    that bring `command`.
+    Spike: `isa` is its ISA string. QEMU: `command` is the emulator; `machine` names a whole machine of it, and without
+    one it runs a Linux program in user mode on `cpu`. `packages` are the Debian packages that bring `command`.
+
+    `plugins` are those of the simulator that Firmline has (`rvp`), and paths of others: a folder with C++ (Spike) or C
+    (QEMU), one such file, or a library, from the folder of the file that declares the target on. `devices` are those
+    beside the machine's own; `arguments` come at the end of the simulator's options, and name no files.
     """
 
     kind: Literal["spike", "native", "qemu"]
@@ -38,6 +54,24 @@ class Simulator(StrictModel):
     cpu: str = ""
     plugins: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
+    devices: tuple[Device, ...] = ()
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """Those of `plugins` that are paths."""
+        return tuple(name for name in self.plugins if "/" in name)
+
+    @model_validator(mode="after")
+    def _check(self) -> Simulator:
+        if self.kind == "native":
+            for name in ("plugins", "devices", "arguments"):
+                if getattr(self, name):
+                    raise mistake(f"a program of this machine has no simulator, and no {name}", name, beside=("kind",))
+        for number, device in enumerate(self.devices):
+            if device.base is not None and self.kind == "qemu":
+                raise mistake("a device of QEMU has its address among its parameters", "devices", number, "base")
+        return self
 
 
 class Core(StrictModel):
@@ -76,6 +110,11 @@ class Core(StrictModel):
         if self.memory is not None:
             for name, why in self.memory.beyond(self.word_bits):
                 raise mistake(why, "memory", name, beside=("word_bits",))
+            for number, device in enumerate(self.simulator.devices):
+                region = None if device.base is None else self.memory.name_of(device.base)
+                if region is not None:
+                    where = ("simulator", "devices", number, "base")
+                    raise mistake(f"{device.base:#x} lies in the memory {region}", *where, beside=("memory", region))
         return self
 
 
@@ -95,12 +134,14 @@ class Target(Core):
     board      what is known of the board, None for a core by itself
     simulated  the memory map that the simulation is linked for, where the simulator has no machine with the board's
                own: the board's regions, moved to where the core's machine has memory, and not longer than that
+    places     where what the target names as a path lies on this machine (stages.targets.places); in no key
     """
 
     name: str
     core: str
     board: BoardFacts | None = None
     simulated: Memory | None = None
+    places: dict[str, Path] = Field(default_factory=dict, exclude=True, repr=False)
 
     @property
     def in_simulator(self) -> Target:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError, Tool
 from stages.simulators.program import Finished, InstructionLimitReached, run_process
-from stages.simulators.qemu.build import COMPILER, plugin_path
+from stages.simulators.qemu.build import COMPILER, library_of, plugin_path
 from stages.simulators.qemu.fault import fault_message, limit_place
 from stages.simulators.qemu.machine import without_memory
 
@@ -36,12 +36,25 @@ def qemu_command(elf: Path, target: Target, *, profile: Path | None = None) -> l
         raise StageError(message, at=("target",))
     plugin = plugin_option(plugin_path(simulator.command), profile)
     cpu = ["-cpu", simulator.cpu] if simulator.cpu else []
+    more = [*_outside(target), *simulator.arguments]
     if not simulator.machine:
-        return [simulator.command, *cpu, "-plugin", plugin, str(elf)]
+        return [simulator.command, *cpu, "-plugin", plugin, *more, str(elf)]
     # Semihosting prints to a character device of its own: on the default one the text goes to standard error.
     console = ["-chardev", "stdio,id=console", "-semihosting-config", "enable=on,target=native,chardev=console"]
     devices = ["-nographic", "-monitor", "none", "-serial", "none", *console]
-    return [simulator.command, "-M", simulator.machine, *cpu, *devices, "-plugin", plugin, "-kernel", str(elf)]
+    return [simulator.command, "-M", simulator.machine, *cpu, *devices, "-plugin", plugin, *more, "-kernel", str(elf)]
+
+
+def _outside(target: Target) -> Iterator[str]:
+    """Options for the target's own plug-ins and devices."""
+    for plugin in target.simulator.plugins:
+        if plugin not in target.places:
+            message = f"target {target.name}: no QEMU plug-in '{plugin}'"
+            raise StageError(message, hint="a path of one has a /", at=("target",))
+        yield from ("-plugin", plugin_option(library_of(target.places[plugin], target.simulator.command)))
+    for device in target.simulator.devices:
+        values = (f"{key}={str(value).replace(',', ',,')}" for key, value in device.parameters.items())
+        yield from ("-device", ",".join([device.name, *values]))
 
 
 def plugin_option(library: Path, profile: Path | None = None) -> str:

