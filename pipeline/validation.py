@@ -111,11 +111,8 @@ def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any], used
         return f"{where}: should be {_PATTERNS[detail['ctx']['pattern']]}{_shown_value(detail['input'])}", False, ""
     # pydantic says "Input should be …", "String should match …", "Value error, …".
     text = re.sub(r"^([A-Z]\w+ (?=should)|Value error, )", "", detail["msg"])
-    value = (
-        ""
-        if kind in ("value_error", "model_source", "stage_mapping", "matrix_empty")
-        else _shown_value(detail["input"])
-    )
+    told = kind in ("value_error", "model_source", "stage_mapping", "matrix_empty")
+    value = "" if told else _shown_value(detail["input"])
     return f"{where}: {text}{value}", False, ""
 
 

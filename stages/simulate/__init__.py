@@ -36,7 +36,8 @@ class SimulateConfig(StageConfig):
 
     `trace` keeps every layer's output for verify. `timeout` is in seconds, for all inferences. `instruction_limit` is
     for one inference: one that exceeds it is reported with the line it was at; by default it is many times what the
-    layers are expected to take, and 0 turns it off.
+    layers are expected to take, and 0 turns it off. It also bounds the whole run, by 10^9 instructions more than all
+    inferences have; on `host`, which counts none, by processor time.
     """
 
     kind: Literal["simulate"] = "simulate"

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 _INPUTS_MAGIC = int.from_bytes(b"FLIN", "little")
+# What start-up code and the harness stay below, reading and writing all inferences.
+_INSTRUCTIONS_OUTSIDE = 1_000_000_000
 _DONE_MAGIC = int.from_bytes(b"FLDN", "little")
 _FLAG_TRACE = 1
 #: Exit codes of stages/targets/harness/main.c and, the last, stages/targets/qemu/counter.c.
@@ -67,9 +69,11 @@ def run_firmware(
 ) -> FirmwareRun:
     """Run `elf` on each of `inferences` (bytes of all inputs, one after the other).
 
-    `layers` is MODEL_LAYER_COUNT, `output_bytes` the size of all outputs of one inference. Raises StageError for a
+    `layers` is MODEL_LAYER_COUNT, `output_bytes` the size of all outputs of one inference. `instruction_limit` is for
+    one of them; with it the whole program has one too, so that a hang in start-up code ends. Raises StageError for a
     trap, a hang, a failed sanitizer check, or results that are not complete.
     """
+    most = _INSTRUCTIONS_OUTSIDE + len(inferences) * instruction_limit if instruction_limit else 0
     with temporary_folder("run") as folder:
         (folder / "inputs.bin").write_bytes(inputs_file(inferences, trace=trace, instruction_limit=instruction_limit))
 
@@ -78,18 +82,19 @@ def run_firmware(
             done = written // max(output_bytes, 1)
             progress(f"{done} of {len(inferences)} inferences", done / len(inferences))
 
-        finished = run_program(elf, target, folder, timeout=timeout, watch=watch)
+        finished = run_program(elf, target, folder, timeout=timeout, most_instructions=most, watch=watch)
         if finished.exit_code != 0:
             reason = _FAILURES.get(finished.exit_code, "\n".join(finished.output.strip()[-300:].splitlines()[-3:]))
             raise StageError(f"the firmware ended with status {finished.exit_code}: {reason}")
-        return _collect(folder, len(inferences), layers, output_bytes)
+        return _collect(folder, len(inferences), layers, output_bytes, most)
 
 
-def _collect(folder: Path, inferences: int, layers: int, output_bytes: int) -> FirmwareRun:
+def _collect(folder: Path, inferences: int, layers: int, output_bytes: int, most: int) -> FirmwareRun:
     done = folder / "done.bin"
     content = done.read_bytes() if done.exists() else b""
     if len(content) != 8 or int.from_bytes(content[:4], "little") != _DONE_MAGIC:
-        raise StageError("the firmware stopped before it wrote its last result")
+        within = f", or was stopped after {most:,} instructions: it hangs outside of an inference" if most else ""
+        raise StageError(f"the firmware stopped before it wrote its last result{within}")
     outputs = _result(folder / "outputs.bin", inferences * output_bytes)
     counts = _result(folder / "counts.bin", inferences * struct.calcsize(f"<{layers + 1}Q"))
     rows = [list(row) for row in struct.iter_unpack(f"<{layers + 1}Q", counts)]

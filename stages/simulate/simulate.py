@@ -12,7 +12,7 @@ from stages.base import StageError
 from stages.simulate.files import Inference
 from stages.simulate.firmware import inputs_file, run_firmware
 from stages.simulate.inputs import make_inputs
-from stages.simulators.program import InstructionLimitReached
+from stages.simulators.program import InstructionLimitReached, ProgramLimitReached
 
 if TYPE_CHECKING:
     from stages.base import Job
@@ -24,6 +24,7 @@ _GENEROUS = 30
 _INSTRUCTIONS_AT_LEAST = 1_000_000_000
 # Of a layer of which nothing is known: a network in plain C takes some ten instructions for each multiplication.
 _INSTRUCTIONS_PER_MAC, _INSTRUCTIONS_PER_ELEMENT = 10, 50
+_RAISE = "`set=stages.simulate.instruction_limit=N` raises the limit, 0 turns it off"
 
 
 def simulate(job: Job[SimulateConfig]) -> None:
@@ -48,9 +49,10 @@ def simulate(job: Job[SimulateConfig]) -> None:
         raise StageError(
             f"the instruction limit of {limit:,} for one inference was reached: the firmware hangs, or takes more\n"
             f"in {reached.where}",
-            hint=f"its layers were expected to take {round(expected_instructions(model)):,}; "
-            "`set=stages.simulate.instruction_limit=N` raises the limit, 0 turns it off",
+            hint=f"its layers were expected to take {round(expected_instructions(model)):,}; {_RAISE}",
         ) from None
+    except ProgramLimitReached as reached:
+        raise StageError(f"the firmware was stopped: {reached.message}", hint=_RAISE) from None
     counted = job.target.counter != "none"
     counts = {
         "counter": job.target.counter,

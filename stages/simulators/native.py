@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from signal import SIGXCPU
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.programs import ended_by
-from stages.simulators.program import Finished, run_process
+from stages.simulators.program import Finished, ProgramLimitReached, run_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,15 +21,26 @@ _SUMMARY = re.compile(
 _FRAME = re.compile(r"^\s*#\d+ 0x\w+ in (?P<function>\w+) (?P<file>\S+):(?P<line>\d+)", re.MULTILINE)
 
 
-def run_native(elf: Path, folder: Path, *, timeout: float, watch: Callable[[], None]) -> Finished:
+# Nothing counts here: a limit of instructions is one of processor time, at a pace that even sanitizers keep.
+_INSTRUCTIONS_PER_SECOND, _SECONDS_AT_LEAST = 20_000_000, 30
+
+
+def run_native(
+    elf: Path, folder: Path, *, timeout: float, most_instructions: int, watch: Callable[[], None]
+) -> Finished:
     """Run `elf`. Raises StageError when a sanitizer complains or a signal ends it, with function and source line."""
+    seconds = _SECONDS_AT_LEAST + most_instructions // _INSTRUCTIONS_PER_SECOND if most_instructions else 0
     options = "print_stacktrace=1"
     # LeakSanitizer needs ptrace, which containers forbid; the emitted code has no heap to leak.
     environment = {**os.environ, "ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": options}
-    finished = run_process([str(elf)], folder, timeout=timeout, watch=watch, environment=environment)
+    finished = run_process(
+        [str(elf)], folder, timeout=timeout, watch=watch, environment=environment, cpu_seconds=seconds
+    )
     summary = _SUMMARY.search(finished.output)
     if summary is not None:
         raise StageError(_sanitizer_message(summary, finished.output))
+    if finished.exit_code == -SIGXCPU:
+        raise ProgramLimitReached(f"it took {seconds:,} s of processor time: it hangs, or takes more")
     if finished.exit_code < 0:
         raise ended_by("the program was", finished.exit_code)
     return finished

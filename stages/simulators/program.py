@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -35,27 +36,41 @@ class InstructionLimitReached(StageError):
         self.where = where
 
 
+class ProgramLimitReached(StageError):
+    """A program took more instructions in all than it may, or the processor time of as many."""
+
+
 def run_program(
-    elf: Path, target: Target, folder: Path, *, timeout: float = 300, watch: Callable[[], None] = lambda: None
+    elf: Path,
+    target: Target,
+    folder: Path,
+    *,
+    timeout: float = 300,
+    most_instructions: int = 0,
+    watch: Callable[[], None] = lambda: None,
 ) -> Finished:
     """Run `elf` with `folder` as current directory; `watch` is called twice a second while it runs.
 
     Raises StageError for a trap or a failed sanitizer check, naming cause, function and source line, and when the
     program is still running after `timeout` seconds; InstructionLimitReached where it stopped itself.
+
+    It is ended after `most_instructions` (0: never), from its first to its last; where nothing counts them, after the
+    processor time that they take at a slow pace. ProgramLimitReached then, but for Spike, which ends a program as if it
+    had come to its end.
     """
     match target.simulator.kind:
         case "spike":
             from stages.simulators.spike.run import run_spike
 
-            return run_spike(elf, target, folder, timeout=timeout, watch=watch)
+            return run_spike(elf, target, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)
         case "native":
             from stages.simulators.native import run_native
 
-            return run_native(elf, folder, timeout=timeout, watch=watch)
+            return run_native(elf, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)
         case "qemu":
             from stages.simulators.qemu.run import run_qemu
 
-            return run_qemu(elf, target, folder, timeout=timeout, watch=watch)
+            return run_qemu(elf, target, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)
 
 
 def run_process(
@@ -65,9 +80,10 @@ def run_process(
     timeout: float,
     watch: Callable[[], None],
     environment: Mapping[str, str] | None = None,
+    cpu_seconds: int = 0,
 ) -> Finished:
     """A finished process. Raises StageError when it cannot be started, or takes longer than `timeout` seconds; it is
-    killed then."""
+    killed then. After `cpu_seconds` of processor time (0: never) SIGXCPU ends it."""
     # Output goes to files: a pipe that nobody empties while we watch would stop the program.
     with (folder / ".stdout").open("w+b") as stdout, (folder / ".stderr").open("w+b") as stderr:
         try:
@@ -76,6 +92,8 @@ def run_process(
             )
         except OSError as error:
             raise cannot_start(arguments[0], error) from None
+        if cpu_seconds:
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))
         deadline = time.monotonic() + timeout
         try:
             while True:
@@ -99,5 +117,5 @@ def run_process(
 def _too_long(timeout: float) -> StageError:
     return StageError(
         f"the program was still running after {timeout:g} s",
-        hint="raise simulate's timeout, or set its instruction_limit to learn where the program hangs",
+        hint="raise simulate's timeout; its instruction_limit, unless it is 0, ends a program that hangs",
     )

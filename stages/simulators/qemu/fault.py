@@ -53,6 +53,7 @@ _SIGNAL = re.compile(r"FAULT signal=(?P<signal>\w+) pc=(?P<pc>\w+) lr=(?P<lr>\w+
 _NEAR_STACK = 65536
 _BEFORE = re.compile(r"BEFORE pc=(\w+)")
 _LIMIT = re.compile(r"LIMIT pc=(\w+)")
+_MOST = re.compile(r"MOST pc=(\w+)")
 _REGISTER_15 = re.compile(r"R15=(\w+)")
 
 
@@ -73,9 +74,12 @@ def fault_message(finished: Finished, elf: Path, target: Target) -> str:
     return ""
 
 
-def limit_place(finished: Finished, elf: Path, target: Target) -> str:
-    """Where the program was when the plug-in ended it at its instruction limit, '' if something else did."""
-    limit = _LIMIT.search(finished.output)
+def limit_place(finished: Finished, elf: Path, target: Target, *, whole: bool = False) -> str:
+    """Where the program was when the plug-in ended it at its instruction limit, '' if something else did.
+
+    The limit is the one that it armed itself; that of the `whole` program is another.
+    """
+    limit = (_MOST if whole else _LIMIT).search(finished.output)
     return place(int(limit[1], 16), elf, target) if finished.exit_code == LIMIT_EXIT_CODE and limit else ""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError, Tool
-from stages.simulators.program import Finished, InstructionLimitReached, run_process
+from stages.simulators.program import Finished, InstructionLimitReached, ProgramLimitReached, run_process
 from stages.simulators.qemu.build import COMPILER, library_of, plugin_path
 from stages.simulators.qemu.fault import fault_message, limit_place
 from stages.simulators.qemu.machine import without_memory
@@ -25,7 +25,7 @@ def qemu_tools(target: Target) -> tuple[Tool, ...]:
     return (Tool(simulator.command, command=simulator.command, minimum=MINIMUM, install=install), COMPILER)
 
 
-def qemu_command(elf: Path, target: Target, *, profile: Path | None = None) -> list[str]:
+def qemu_command(elf: Path, target: Target, *, profile: Path | None = None, most_instructions: int = 0) -> list[str]:
     """The command line that runs `elf`, counting instructions. `profile` is a file for the runs of each block.
 
     The plug-in is built when it is missing. Raises StageError when the target names no emulator.
@@ -34,7 +34,7 @@ def qemu_command(elf: Path, target: Target, *, profile: Path | None = None) -> l
     if not simulator.command:
         message = f"target {target.name}: simulator qemu needs `command:`, such as qemu-system-arm"
         raise StageError(message, at=("target",))
-    plugin = plugin_option(plugin_path(simulator.command), profile)
+    plugin = plugin_option(plugin_path(simulator.command), profile, most_instructions)
     cpu = ["-cpu", simulator.cpu] if simulator.cpu else []
     more = [*_outside(target), *simulator.arguments]
     if not simulator.machine:
@@ -57,16 +57,20 @@ def _outside(target: Target) -> Iterator[str]:
         yield from ("-device", ",".join([device.name, *values]))
 
 
-def plugin_option(library: Path, profile: Path | None = None) -> str:
+def plugin_option(library: Path, profile: Path | None = None, most_instructions: int = 0) -> str:
     """What `-plugin` is given: a comma ends a value for QEMU unless it is doubled, `=` the name of an option."""
     name = "file=" if "=" in str(library) else ""
     more = [] if profile is None else [f"profile={profile}".replace(",", ",,")]
+    more += [f"most={most_instructions}"] if most_instructions else []
     return ",".join([name + str(library).replace(",", ",,"), *more])
 
 
-def run_qemu(elf: Path, target: Target, folder: Path, *, timeout: float, watch: Callable[[], None]) -> Finished:
+def run_qemu(
+    elf: Path, target: Target, folder: Path, *, timeout: float, most_instructions: int, watch: Callable[[], None]
+) -> Finished:
     """Run `elf` with `folder` as current directory. Raises StageError for a fault or a hang, with the source line."""
-    finished = run_process(qemu_command(elf.resolve(), target), folder, timeout=timeout, watch=watch)
+    called = qemu_command(elf.resolve(), target, most_instructions=most_instructions)
+    finished = run_process(called, folder, timeout=timeout, watch=watch)
     if "unsupported machine type" in finished.output:
         command, machine = target.simulator.command, target.simulator.machine
         message = f"{command} has no machine called {machine}, which {target.name} names"
@@ -75,6 +79,9 @@ def run_qemu(elf: Path, target: Target, folder: Path, *, timeout: float, watch: 
         raise StageError(missing, hint=f"mend the memory of {target.name} in pipeline.yaml, or name another machine")
     if where := limit_place(finished, elf, target):
         raise InstructionLimitReached(where)
+    if where := limit_place(finished, elf, target, whole=True):
+        message = f"it took more than {most_instructions:,} instructions in all: it hangs outside of an inference"
+        raise ProgramLimitReached(f"{message}\nin {where}")
     message = fault_message(finished, elf, target)
     if message:
         raise StageError(message)

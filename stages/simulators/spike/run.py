@@ -39,9 +39,13 @@ def _device(device: Device) -> str:
     return ",".join([f"--device={device.name}", *base, *(f"{key}={value}" for key, value in device.parameters.items())])
 
 
-def run_spike(elf: Path, target: Target, folder: Path, *, timeout: float, watch: Callable[[], None]) -> Finished:
+def run_spike(
+    elf: Path, target: Target, folder: Path, *, timeout: float, most_instructions: int, watch: Callable[[], None]
+) -> Finished:
     """Run `elf` with `folder` as current directory. Raises StageError for a trap, with function and source line."""
-    finished = run_process(spike_command(elf.resolve(), target), folder, timeout=timeout, watch=watch)
+    spike, *arguments = spike_command(elf.resolve(), target)
+    bound = [f"--instructions={most_instructions}"] if most_instructions else []
+    finished = run_process([spike, *bound, *arguments], folder, timeout=timeout, watch=watch)
     if "Failed to run dtc" in finished.output:
         raise StageError("Spike needs the device-tree compiler `dtc`", hint=TOOLS[1].install)
     if finished.exit_code < 0:

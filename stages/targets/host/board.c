@@ -1,5 +1,5 @@
 /* The harness's board on the machine that builds: nothing counts instructions, the stack is not measured. A hang ends by
- * the time limit of the process that runs this program.
+ * the limit of processor time of this process.
  */
 #include <stdlib.h>
 

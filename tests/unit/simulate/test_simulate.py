@@ -14,6 +14,7 @@ from stages.simulate import STAGE, InputsConfig, SimulateConfig
 from stages.simulate.firmware import run_firmware
 from stages.simulate.simulate import instruction_limit
 from stages.targets.load import load_target
+from tests.support import tiny_model
 from tests.support.tiny_model import SIZE, reference, write_tiny_model
 
 RISCV = ["rv64-rvp", "rv32-rvp", "rv64-scalar", "rv32-scalar"]
@@ -113,6 +114,27 @@ def test_hang_is_found_by_the_instruction_limit_and_names_the_line(tmp_path, tar
     )
     assert where.endswith(f"model_run, model.c:{line}")
     assert "were expected to take" in remedy and "set=stages.simulate.instruction_limit=N" in remedy
+
+
+@pytest.mark.parametrize("target", ["rv64-scalar", "rv32-rvp", "cortex-m4", "aarch64", "host"])
+def test_hang_outside_of_an_inference_ends(tmp_path, target, monkeypatch):
+    monkeypatch.setattr("stages.simulate.firmware._INSTRUCTIONS_OUTSIDE", 2_000_000)
+    monkeypatch.setattr("stages.simulators.native._SECONDS_AT_LEAST", 1)
+    hang = 'void model_init(void) { for (;;) { __asm__ volatile("" ::: "memory"); } }'
+    monkeypatch.setattr(tiny_model, "MODEL_C", tiny_model.MODEL_C.replace("void model_init(void) {}", hang))
+    firmware(tmp_path, target)
+    with pytest.raises(StageError) as raised:
+        simulate(tmp_path, target, instruction_limit=1000, timeout=60)
+    told = str(raised.value)
+    if target == "host":
+        assert told.startswith(
+            "the firmware was stopped: it took 1 s of processor time: it hangs, or takes more\n`set="
+        )
+    elif target.startswith("rv"):
+        assert told.endswith("or was stopped after 2,006,000 instructions: it hangs outside of an inference")
+    else:
+        assert "it took more than 2,006,000 instructions in all: it hangs outside of an inference" in told
+        assert "\nin model_init, model.c:" in told
 
 
 def test_the_limit_follows_from_what_the_layers_are_expected_to_take():

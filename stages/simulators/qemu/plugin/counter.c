@@ -1,6 +1,6 @@
 /* Counts the instructions of an Arm program in QEMU, exactly, and serves the count to the program while it runs.
  *
- *     qemu-system-arm ... -plugin libcounter.so[,profile=FILE]
+ *     qemu-system-arm ... -plugin libcounter.so[,profile=FILE][,most=N]
  *
  * The program talks to it through hint instructions, which do nothing on a real core (Thumb `dbg #n`, A64
  * `hint #64+n`), and through the file counter.bin {uint64 count, uint64 limit} in the current directory:
@@ -9,6 +9,8 @@
  *     GO     count again, from the instruction after this one
  *     ARM    end the emulation when `limit` more instructions have run; 0 disarms
  *     FAULT  first instruction of a fault handler: print the block that ran before it
+ *
+ * `most` is for the program as a whole, from its first instruction: what hangs before it arms a limit ends as well.
  *
  * Counting is by translation block: the callback before a block adds all of it, and a marker inside takes off what of
  * the block is still to come. A block that an exception leaves early is counted whole; counts are read only by
@@ -28,7 +30,7 @@
 
 enum marker { STOP, GO, ARM, FAULT, MARKERS };
 
-/* The process ends with this status when the limit is reached; stages/simulators/qemu/fault.py knows it. */
+/* The process ends with this status when a limit is reached; stages/simulators/qemu/fault.py knows it. */
 enum { LIMIT_EXIT_CODE = 98 };
 enum { COUNT_AT = 0, LIMIT_AT = 8 };
 
@@ -56,7 +58,7 @@ static uint64_t ran;
 static uint64_t excluded;
 static uint64_t stopped_at;
 static bool counting = true;
-static uint64_t deadline = UINT64_MAX; /* in terms of `ran` */
+static uint64_t deadline = UINT64_MAX, most = UINT64_MAX; /* in terms of `ran` */
 static const struct block *current, *previous;
 
 /* The newest interface this QEMU and this code share, decided before QEMU reads the variable. */
@@ -73,7 +75,7 @@ static _Noreturn void fail(const char *what)
 
 static _Noreturn void limit_reached(const struct block *block)
 {
-    fprintf(stderr, "LIMIT pc=%016" PRIx64 "\n", block->address);
+    fprintf(stderr, "%s pc=%016" PRIx64 "\n", ran > deadline ? "LIMIT" : "MOST", block->address);
     _exit(LIMIT_EXIT_CODE);
 }
 
@@ -85,7 +87,7 @@ static void before_block(unsigned vcpu, void *data)
     block->runs += counting;
     previous = current;
     current = block;
-    if (ran > deadline)
+    if (ran > deadline || ran > most)
         limit_reached(block);
 }
 
@@ -207,6 +209,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     for (int i = 0; i < argc; i++)
         if (strncmp(argv[i], "profile=", 8) == 0)
             profile = argv[i] + 8;
+        else if (strncmp(argv[i], "most=", 5) == 0)
+            most = strtoull(argv[i] + 5, NULL, 10);
 
     const uint64_t empty[2] = {0, 0};
     counter_file = open("counter.bin", O_RDWR | O_CREAT | O_TRUNC, 0644);
