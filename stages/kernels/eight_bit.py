@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SUFFIX = {"int8": "s8", "uint8": "u8"}  # of C functions that exist for both types
 INT8_OFFSET = {"int8": 0, "uint8": 128}  # what is subtracted to make a value of the type an int8
+HALF = 1 << 30  # the multiplier 1/2
 MAX_DEPTH = 65535  # products of two int8 that an int32 sum takes, with as much again for the weights' zero point
 
 
@@ -78,9 +79,23 @@ def why_not_weights_order(view: LayerView) -> str:
     return "an NCHW input or output is in another order than the weights" if planar else ""
 
 
+def shifted_input(view: LayerView) -> int:
+    """Which input of an ADD or SUB is only shifted, by its multiplier of 1/2; -1 if none can be (of SUB the first)."""
+    op = view.op
+    for number in (0, 1) if op.op == "add" else (0,):
+        if (op.multipliers[number], op.shifts[number]) == (HALF, 0):
+            return number
+    return -1
+
+
 def lies_planar(tensor: Tensor) -> bool:
     """Whether an NCHW tensor's bytes are in another order than the same tensor's in NHWC."""
     return tensor.layout == "NCHW" and tensor.shape[3] > 1 and tensor.shape[1] * tensor.shape[2] > 1
+
+
+def same_bytes(x: Tensor, y: Tensor) -> bool:
+    """Whether two tensors have one shape and one order of their bytes."""
+    return x.physical_shape == y.physical_shape and (x.layout == "NCHW") == (y.layout == "NCHW")
 
 
 def weight_rows(view: LayerView, weights: NDArray[Any]) -> NDArray[Any]:
@@ -137,15 +152,27 @@ class Sums:
     range: Range
 
 
-def sums(view: LayerView, weights: NDArray[np.int64], activation_offset: int) -> Sums:
-    """The sums of a convolution or fully connected layer.
+def weight_zero_point(view: LayerView) -> int:
+    """The zero point of the weights as int8."""
+    return int(view.op.weight_zero_point - INT8_OFFSET[str(view.constant("weights").dtype)])
 
-    `weights` are the layer's own values, int64 [channels, depth] (`weight_rows`); `activation_offset` is what
-    activations are lowered by before they reach the kernel.
+
+def centred_weights(view: LayerView) -> NDArray[np.int16]:
+    """The weights less their zero point, as `weight_rows`."""
+    import numpy as np
+
+    return weight_rows(view, view.constant("weights").astype(np.int16) - np.int16(view.op.weight_zero_point))
+
+
+def sums(view: LayerView, activation_offset: int) -> Sums:
+    """The sums of a convolution or fully connected layer, the depth as `weight_rows` has it.
+
+    `activation_offset` is what activations are lowered by before they reach the kernel.
     """
     import numpy as np
 
     op = view.op
+    weights = weight_rows(view, view.constant("weights").astype(np.int64))
     channels = len(weights)
     bias = view.constant("bias").astype(np.int64).reshape(-1) if view.has("bias") else np.zeros(channels, np.int64)
     multiplier, shift = (np.broadcast_to(view.constant(r).reshape(-1), (channels,)) for r in ("multiplier", "shift"))
@@ -154,7 +181,7 @@ def sums(view: LayerView, weights: NDArray[np.int64], activation_offset: int) ->
     offset = INT8_OFFSET[str(view.constant("weights").dtype)]
     return Sums(
         weights - offset,
-        op.weight_zero_point - offset,
+        weight_zero_point(view),
         bias - (zero_point - activation_offset) * centred.sum(1),
         multiplier,
         shift,

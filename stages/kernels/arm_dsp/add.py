@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.arm_dsp.base import clamp_fields
-from stages.kernels.eight_bit import not_eight_bit
+from stages.kernels.eight_bit import SUFFIX, not_eight_bit, same_bytes, shifted_input
 from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 FIELDS = ("doubled", "rounder", "zero_point", "floor", "low")  # of the C structure arm_dsp_add
 COMMON_SHIFT = 19
-_HALF = 1 << 30  # the multiplier 1/2
 
 
 class Add(Kernel):
@@ -48,9 +47,11 @@ class Add(Kernel):
         return {"table": table(view), "fields": np.array(fields, np.int32)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.arm_dsp.add_tir import add
+        from stages.kernels.tir.addition import add
+        from stages.kernels.tir.block import Operand
 
-        return add(view)
+        constants = [Operand("table", (256,), "int32"), Operand("fields", (len(FIELDS),), "int32")]
+        return add(view, f"arm_dsp_add_{SUFFIX[view.outputs[0].dtype]}", constants, first=shifted_input(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As measured: 10 instructions for an element."""
@@ -60,7 +61,7 @@ class Add(Kernel):
 def _why_not_shape(view: LayerView) -> str:
     out = view.outputs[0]
     for tensor in view.inputs:
-        if tensor.physical_shape != out.physical_shape or (tensor.layout == "NCHW") != (out.layout == "NCHW"):
+        if not same_bytes(tensor, out):
             return f"tensor {tensor.name} is not of the output's shape and layout"
     return ""
 
@@ -75,15 +76,6 @@ def _why_not_arithmetic(view: LayerView) -> str:
     except ValueError as error:
         return str(error)
     return ""
-
-
-def shifted_input(view: LayerView) -> int:
-    """Which input is only shifted; -1 if none can be."""
-    op = view.op
-    for number in (0, 1) if op.op == "add" else (0,):
-        if (op.multipliers[number], op.shifts[number]) == (_HALF, 0):
-            return number
-    return -1
 
 
 def table(view: LayerView) -> NDArray[np.int32]:

@@ -5,36 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.kernels.eight_bit import INT8_OFFSET, Range, sums
+from stages.kernels.eight_bit import INT8_OFFSET, Range, Sums, sums
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from stages.graph import LayerView
     from stages.kernels.arm_dsp.rounding import Requantization
 
 
 @dataclass(frozen=True)
-class Arithmetic:
-    """A layer's constants; arrays are int64 by channel.
+class Arithmetic(Sums):
+    """The sums of a layer, 0 in channels that only give the zero point, and their `scale` of rounding.py."""
 
-    weights            int8 values [channels, depth], 0 in channels that only give the zero point
-    weight_zero_point  what is subtracted from them
-    bias               with all that the input's zero point adds
-    scale              of rounding.py
-    range              of the accumulators
-    """
-
-    weights: NDArray[np.int64]
-    weight_zero_point: int
-    bias: NDArray[np.int64]
     scale: Requantization
-    range: Range
 
 
-def arithmetic(view: LayerView, weights: NDArray[np.int64], *, long: bool = False) -> Arithmetic:
-    """The constants of a convolution or fully connected layer; `weights` are the layer's own values, [channels, depth].
+def arithmetic(view: LayerView, *, long: bool = False) -> Arithmetic:
+    """The constants of a convolution or fully connected layer.
 
     Activations reach the kernel as int8 (uint8 minus 128). `long`: the kernel has the long rounding. Raises ValueError
     where rounding.py has no exact one.
@@ -43,12 +29,15 @@ def arithmetic(view: LayerView, weights: NDArray[np.int64], *, long: bool = Fals
 
     from stages.kernels.arm_dsp.rounding import requantization
 
-    made = sums(view, weights, INT8_OFFSET[view.inputs[0].dtype])
+    made = sums(view, INT8_OFFSET[view.inputs[0].dtype])
     scale = requantization(made.multiplier, made.shift, made.range, view.op.rounding, long=long)
     dead = scale.scale[:, -1] == 0
-    signed = np.where(dead[:, None], made.weight_zero_point, made.weights)
-    live = Range(np.where(dead, 0, made.range.low), np.where(dead, 0, made.range.high))
-    return Arithmetic(signed, made.weight_zero_point, np.where(dead, 0, made.bias), scale, live)
+    live = {
+        "weights": np.where(dead[:, None], made.weight_zero_point, made.weights),
+        "bias": np.where(dead, 0, made.bias),
+        "range": Range(np.where(dead, 0, made.range.low), np.where(dead, 0, made.range.high)),
+    }
+    return Arithmetic(**(vars(made) | live), scale=scale)
 
 
 def splat(value: int) -> int:

@@ -14,22 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.arm_dsp.convolution import (
-    FIELDS,
-    GEOMETRY,
-    flip,
-    geometry,
-    has_windows,
-    layer_arithmetic,
-    layer_form,
-    matrix,
-    run_elements,
-    step_elements,
-)
-from stages.kernels.arm_dsp.requantize_tir import byte, half_word, requantize
+from stages.kernels.arm_dsp.base import arithmetic
+from stages.kernels.arm_dsp.panels import FIELDS, GEOMETRY, geometry, layer_form, step_elements
+from stages.kernels.arm_dsp.requantize_tir import requantize
+from stages.kernels.eight_bit import INT8_OFFSET
+from stages.kernels.matrix import columns_of, depth_of, has_windows, run_elements
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
-from stages.kernels.tir.fixed_point import clamp, select, widen
-from stages.kernels.tir.window import inside, tap
+from stages.kernels.tir.fixed_point import output, widen
+from stages.kernels.tir.window import gathered_element
+from stages.kernels.tir.words import byte, half_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,10 +38,10 @@ class _Gemm:
 
     def __init__(self, view: LayerView, mr: int) -> None:
         self.view = view
-        _, self.depth, self.columns = matrix(view)
+        self.depth, self.columns = depth_of(view), columns_of(view)
         self.pixels = view.outputs[0].shape[1] * view.outputs[0].shape[2]
         self.steps = len(step_elements(view, mr))
-        made = layer_arithmetic(view)
+        made = arithmetic(view, long=True)
         self.weight_zero_point, self.scale = made.weight_zero_point, made.scale
         self.pair_words = 2 + self.steps + 2 * made.scale.scale.shape[1]
         self.form = layer_form(view)
@@ -61,7 +54,7 @@ class _Gemm:
 
     def gather(self, name: str, rows: int) -> Block:
         """The panel of `rows` pixels, from rows or columns of the matrix or from the image."""
-        view, flipped = self.view, flip(self.view)
+        view, flipped = self.view, INT8_OFFSET[self.view.inputs[0].dtype]
         planes, windows = view.inputs[0].layout == "NCHW", has_windows(view)
         run = self.depth if planes else run_elements(view)
         rest = 2 if planes else 4
@@ -116,7 +109,8 @@ class _Gemm:
     def _gather_call(self, rows: int, meaning: Callable[[Any], None]) -> tuple[Any, ...]:
         """Operands, meaning, function and arguments of the block that fills a panel."""
         view = self.view
-        x, flipped = view.inputs[0], flip(view)
+        x = view.inputs[0]
+        flipped = INT8_OFFSET[x.dtype]
         panel = Operand("panel", (self.words(rows),), "int32", "w")
         last = (flipped, self.offsets, self.weight_zero_point)
         operands: tuple[Operand, ...]
@@ -124,7 +118,7 @@ class _Gemm:
             operands = (
                 Operand("x", x.shape[1:], x.dtype),
                 Operand("first", (1,), "int32"),
-                Operand("geometry", (len(GEOMETRY),), "int32"),
+                Operand("geometry", GEOMETRY.shape, "int32"),
                 panel,
                 accumulator(),
             )
@@ -139,11 +133,7 @@ class _Gemm:
 
     def _window_element(self, b: Any, pixel: Expr, k: Expr) -> Expr:
         g = geometry(self.view)
-        oy, ox = T.truncdiv(pixel, g["out_width"]), T.truncmod(pixel, g["out_width"])
-        point, c = T.truncdiv(k, g["channels"]), T.truncmod(k, g["channels"])
-        iy = tap(oy, T.truncdiv(point, g["kernel_x"]), g["stride_y"], g["dilation_y"], g["top"])
-        ix = tap(ox, T.truncmod(point, g["kernel_x"]), g["stride_x"], g["dilation_x"], g["left"])
-        return select(inside(iy, g["height"], ix, g["width"]), widen(b.x[iy, ix, c]), g["fill"])
+        return gathered_element(g, pixel, k, lambda iy, ix, c: widen(b.x[iy, ix, c]), g["fill"])
 
     def weight(self, word: Expr, number: int, channel: int) -> Expr:
         """The weight of element `number` of a step for channel A (0) or B (1)."""
@@ -169,9 +159,8 @@ class _Gemm:
                         store(b.acc, b.acc[0] + products[0] + products[1], 0)
                     words = [b.pairs[pair, at + channel] for at in range(steps + 2, self.pair_words, 2)]
                     scaled = requantize(b.acc[0], words, op.rounding)
-                    value = T.Cast(dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
                     column = pair * 2 + channel
-                    store(b.y, value, *((column, row) if self.planar else (row, column)))
+                    store(b.y, output(self.view, scaled), *((column, row) if self.planar else (row, column)))
 
         operands = (
             Operand("panel", (self.words(rows),), "int32"),
@@ -197,7 +186,7 @@ def conv2d(view: LayerView, mr: int) -> Lowering:
         source = f.input(0, x.shape if windows else flat, x.dtype)
         pairs = f.constant("pairs", (-(-g.columns // 2), g.pair_words), "int32")
         fields = f.constant("fields", (len(FIELDS),), "int32")
-        geometry_fields = f.constant("geometry", (len(GEOMETRY),), "int32") if windows else None
+        geometry_fields = f.constant("geometry", GEOMETRY.shape, "int32") if windows else None
         out = f.output(0, (images, g.columns, g.pixels) if g.planar else (images, g.pixels, g.columns), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         first = f.scratch("first", (1,), "int32") if windows else None

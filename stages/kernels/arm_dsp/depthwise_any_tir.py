@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tvm.tirx.script.builder import ir as T
-
-from stages.kernels.arm_dsp.depthwise import ANY_FIELDS, any_plane, layer_arithmetic, result_word_count, tap_pairs
+from stages.kernels.arm_dsp.base import arithmetic
 from stages.kernels.arm_dsp.depthwise_tir import channel_shape, over_planes, pixel
-from stages.kernels.arm_dsp.requantize_tir import half_word, requantize
+from stages.kernels.arm_dsp.planes import ANY_FIELDS, any_plane, result_word_count, tap_pairs
+from stages.kernels.arm_dsp.requantize_tir import requantize
 from stages.kernels.tir.block import Block, Operand, accumulator, loop, store
-from stages.kernels.tir.fixed_point import clamp, widen
+from stages.kernels.tir.fixed_point import output, widen
+from stages.kernels.tir.words import half_word
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -31,8 +31,7 @@ def depthwise(view: LayerView) -> Lowering:
                 products = [widen(b.plane[first + i]) * half_word(word, i) for i in range(2)]
                 store(b.acc, b.acc[0] + products[0] + products[1], 0)
             scaled = requantize(b.acc[0], [b.channel[at] for at in range(taps + 1, words)], op.rounding)
-            result = T.Cast(y.dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
-            store(b.y, result, *pixel(y, row, column))
+            store(b.y, output(view, scaled), *pixel(y, row, column))
 
     fields = Operand("fields", (len(ANY_FIELDS),), "int32")
     operands = (
@@ -43,6 +42,6 @@ def depthwise(view: LayerView) -> Lowering:
         accumulator(),
     )
     arguments = lambda b: [b.plane, b.channel, b.y, b.fields]  # noqa: E731
-    function = "arm_dsp_depthwise_plane" + ("_long" if layer_arithmetic(view).scale.long else "")
+    function = "arm_dsp_depthwise_plane" + ("_long" if arithmetic(view, long=True).scale.long else "")
     block = Block("plane", operands, meaning, function, arguments)
     return over_planes(view, plane, block, (Operand("channels", (op.out_channels, words), "int32"), fields))

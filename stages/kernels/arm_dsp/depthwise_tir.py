@@ -13,23 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.arm_dsp.depthwise import (
-    FIELDS,
-    WIDEN,
-    clamped,
-    is_wide,
-    layer_arithmetic,
-    plane_of,
-    result_word_count,
-)
-from stages.kernels.arm_dsp.requantize_tir import byte, half_word, requantize
+from stages.kernels.arm_dsp.base import arithmetic
+from stages.kernels.arm_dsp.planes import FIELDS, WIDEN, Plane, clamped, is_wide, plane_of, result_word_count
+from stages.kernels.arm_dsp.requantize_tir import requantize
 from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.kernels.tir.fixed_point import clamp, widen
+from stages.kernels.tir.fixed_point import output, widen
+from stages.kernels.tir.words import byte, half_word
 
 if TYPE_CHECKING:
     from stages.graph import LayerView, Tensor
-    from stages.kernels.arm_dsp.depthwise import Plane
     from stages.kernels.kernel import Lowering
 
 
@@ -110,8 +103,7 @@ def _plane(view: LayerView) -> Block:
                 with loop(("ky", 3), ("kx", 3)) as (ky, kx):
                     store(b.acc, b.acc[0] + element(ky, kx) * byte(b.channel[ky], kx), 0)
             scaled = requantize(b.acc[0], [b.channel[at] for at in range(taps + 1, words)], op.rounding)
-            result = T.Cast(y.dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
-            store(b.y, result, *pixel(y, *((column, row) if plane.swapped else (row, column))))
+            store(b.y, output(view, scaled), *pixel(y, *((column, row) if plane.swapped else (row, column))))
 
     operands = (
         Operand("plane", (plane.elements,), "int16"),
@@ -122,7 +114,7 @@ def _plane(view: LayerView) -> Block:
     )
     kind = "_wide" if is_wide(view) else "_clamped" if clamped(view) else ""
     suffix = ("near" if plane.near else "apart") + kind
-    suffix += "_long" if layer_arithmetic(view).scale.long else ""
+    suffix += "_long" if arithmetic(view, long=True).scale.long else ""
     function = f"arm_dsp_depthwise3x3_s{stride}_{suffix}"
     return Block("plane", operands, meaning, function, lambda b: [b.plane, b.channel, b.y, b.fields])
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.arm_dsp.base import arithmetic, clamp_fields
-from stages.kernels.eight_bit import weight_rows, why_not_sums, why_not_types, why_not_weights_order
+from stages.kernels.arm_dsp.units import PAIRS, copies, fours, layer_form, padded_pairs
+from stages.kernels.eight_bit import why_not_sums, why_not_types, why_not_weights_order
 from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -14,13 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from stages.graph import LayerView
-    from stages.kernels.arm_dsp.base import Arithmetic
-    from stages.kernels.arm_dsp.packing import Packing
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
-
-PAIRS = 3  # of units in a block
-FIELDS = ("fours", "zero_point", "floor", "low")  # of dot.S
 
 
 class FullyConnected(Kernel):
@@ -37,14 +33,14 @@ class FullyConnected(Kernel):
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         shape = why_not_types(view) or why_not_weights_order(view)
-        return shape or why_not_sums(view.op.depth, lambda: layer_arithmetic(view))
+        return shape or why_not_sums(view.op.depth, lambda: arithmetic(view))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
         from stages.kernels.arm_dsp import packing
 
-        made, how, pairs = layer_arithmetic(view), layer_form(view), padded_pairs(view)
+        made, how, pairs = arithmetic(view), layer_form(view), padded_pairs(view)
         steps = packing.depth_steps_of_fours(view.op.depth)
         words = packing.weight_words(with_padding(made.weights, 0), steps, pairs, how)
         bias = packing.bias_words(with_padding(made.bias, 0), pairs, how)
@@ -71,40 +67,8 @@ class FullyConnected(Kernel):
         return float(op.batch * (pairs * (fours(view) * four + 10) + blocks * (fours(view) * 3.2 + 20) + copied + 70))
 
 
-def layer_arithmetic(view: LayerView) -> Arithmetic:
-    """The layer's constants with weights as [units, depth]."""
-    import numpy as np
-
-    return arithmetic(view, weight_rows(view, view.constant("weights").astype(np.int64)))
-
-
-def layer_form(view: LayerView) -> Packing:
-    """How the layer's weights are packed."""
-    from stages.kernels.arm_dsp import packing
-
-    made, units = layer_arithmetic(view), view.op.units
-    return packing.form(made, padded_pairs(view) % units)
-
-
-def fours(view: LayerView) -> int:
-    """Groups of four elements of the depth."""
-    return -(-int(view.op.depth) // 4)
-
-
-def padded_pairs(view: LayerView) -> np.ndarray:
-    """[pairs, 2]: units of each pair; `units` behind the last of an odd number."""
-    import numpy as np
-
-    return np.arange(view.op.units + view.op.units % 2).reshape(-1, 2)
-
-
 def with_padding(values: np.ndarray, fill: int) -> np.ndarray:
     """`values` with one more unit behind the last."""
     import numpy as np
 
     return np.concatenate([values, np.full((1, *values.shape[1:]), fill, values.dtype)])
-
-
-def copies(view: LayerView) -> bool:
-    """Whether rows of x are copied before they are multiplied."""
-    return view.inputs[0].dtype == "uint8" or view.op.depth % 4 != 0 or layer_arithmetic(view).weight_zero_point != 0

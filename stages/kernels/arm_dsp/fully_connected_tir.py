@@ -11,27 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.arm_dsp.fully_connected import (
-    FIELDS,
-    PAIRS,
-    copies,
-    fours,
-    layer_arithmetic,
-    layer_form,
-    padded_pairs,
-)
-from stages.kernels.arm_dsp.requantize_tir import byte, half_word, requantize
-from stages.kernels.eight_bit import INT8_OFFSET
+from stages.kernels.arm_dsp.requantize_tir import requantize
+from stages.kernels.arm_dsp.units import FIELDS, PAIRS, copies, fours, layer_form, padded_pairs
+from stages.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.kernels.tir.fixed_point import clamp, widen
+from stages.kernels.tir.fixed_point import output, widen
+from stages.kernels.tir.words import byte, half_word
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
 
 
-def _copy(view: LayerView, weight_zero_point: int) -> Block:
-    depth, dtype = view.op.depth, view.inputs[0].dtype
+def _copy(view: LayerView) -> Block:
+    depth, dtype, zero_point = view.op.depth, view.inputs[0].dtype, weight_zero_point(view)
     flipped = INT8_OFFSET[dtype]
 
     def meaning(b: Any) -> None:
@@ -42,7 +35,7 @@ def _copy(view: LayerView, weight_zero_point: int) -> Block:
             store(b.acc, b.acc[0] + value, 0)
         for k in range(depth, fours(view) * 4):
             store(b.row, T.int8(0), k)
-        store(b.offset, b.acc[0] * (0 - weight_zero_point), 0)
+        store(b.offset, b.acc[0] * (0 - zero_point), 0)
 
     operands = (
         Operand("x", (depth,), dtype),
@@ -50,7 +43,7 @@ def _copy(view: LayerView, weight_zero_point: int) -> Block:
         Operand("offset", (1,), "int32", "w"),
         accumulator(),
     )
-    arguments = lambda b: [b.row, b.offset, b.x, depth, flipped, weight_zero_point]  # noqa: E731
+    arguments = lambda b: [b.row, b.offset, b.x, depth, flipped, zero_point]  # noqa: E731
     return Block("copy", operands, meaning, "arm_dsp_copy_row", arguments)
 
 
@@ -82,7 +75,7 @@ def _dot(view: LayerView, words: int) -> Block:
                 store(b.acc, b.acc[0] + products[0] + products[1], 0)
         at = first + block_words(view, pairs) - pairs * 4 + pair * 4 + channel
         scaled = requantize(b.acc[0], [b.blocks[at], b.blocks[at + 2]], op.rounding)
-        store(b.y, T.Cast(dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max)), number)
+        store(b.y, output(view, scaled), number)
 
     def meaning(b: Any) -> None:
         units, size = 2 * PAIRS, block_words(view, PAIRS)
@@ -125,7 +118,7 @@ def fully_connected(view: LayerView) -> Lowering:
         with f.loop(("n", op.batch)) as (n,):
             constants = {"blocks": blocks, "fields": fields, "y": (out, n, 0), "acc": acc}
             if copied:
-                copy = _copy(view, layer_arithmetic(view).weight_zero_point)
+                copy = _copy(view)
                 f.place(copy, x=(inputs, n, 0), row=row, offset=offset, acc=acc)
                 f.place(dot, x=row, offset=offset, **constants)
             else:

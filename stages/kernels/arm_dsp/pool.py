@@ -48,7 +48,7 @@ class AveragePool(Kernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.arm_dsp.pool_tir import average
 
-        return average(view)
+        return average(view, len(FIELDS), planar=planar(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As measured: an element 0.9 (NHWC 1.8), a channel 40."""

@@ -6,40 +6,39 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.arm_dsp.pool import FIELDS, planar
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.kernels.tir.fixed_point import clamp, select, widen
+from stages.kernels.tir.fixed_point import clamp, mean, widen
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
 
 
-def average(view: LayerView) -> Lowering:
+def average(view: LayerView, fields_count: int, *, planar: bool) -> Lowering:
+    """`fields_count` is that of the kernel's C structure; `planar`: the input is NCHW."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     images, height, width, channels = x.shape
     count = height * width
-    shape = (channels, count) if planar(view) else (count, channels)
+    shape = (channels, count) if planar else (count, channels)
 
     def meaning(b: Any) -> None:
         with loop(("c", channels)) as c:
             store(b.acc, 0, 0)
             with loop(("pixel", count)) as pixel:
-                store(b.acc, b.acc[0] + widen(b.x[c, pixel] if planar(view) else b.x[pixel, c]), 0)
-            rounded = select(b.acc[0] > 0, b.acc[0] + count // 2, b.acc[0] - count // 2)
-            store(b.y, T.Cast(y.dtype, clamp(T.truncdiv(rounded, count), op.act_min, op.act_max)), c)
+                store(b.acc, b.acc[0] + widen(b.x[c, pixel] if planar else b.x[pixel, c]), 0)
+            store(b.y, T.Cast(y.dtype, clamp(mean(b.acc[0], count), op.act_min, op.act_max)), c)
 
     operands = (
         Operand("x", shape, x.dtype),
-        Operand("fields", (len(FIELDS),), "int32"),
+        Operand("fields", (fields_count,), "int32"),
         Operand("y", (channels,), y.dtype, "w"),
         accumulator(),
     )
-    function = f"arm_dsp_average_{'planes' if planar(view) else 'rows'}"
+    function = f"arm_dsp_average_{'planes' if planar else 'rows'}"
     block = Block("image", operands, meaning, function, lambda b: [b.x, b.y, b.fields])
     with Function("avg_pool2d") as f:
         image = f.input(0, (images, *shape), x.dtype)
-        fields = f.constant("fields", (len(FIELDS),), "int32")
+        fields = f.constant("fields", (fields_count,), "int32")
         out = f.output(0, (images, channels), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         with f.loop(("n", images)) as (n,):

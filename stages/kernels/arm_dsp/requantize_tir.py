@@ -16,16 +16,6 @@ if TYPE_CHECKING:
 Expr = Any  # a TIR expression or a Python int
 
 
-def half_word(word: Expr, number: int) -> Expr:
-    """The lower (0) or upper (1) half of an int32 as a signed number."""
-    return T.shift_right(word, 16) if number else T.shift_right(T.shift_left(word, 16), 16)
-
-
-def byte(word: Expr, number: Expr) -> Expr:
-    """A byte of an int32 as a signed number."""
-    return T.bitwise_xor(T.bitwise_and(T.shift_right(word, number * 8), 255), 128) - 128
-
-
 def requantize(acc: Expr, scale: Sequence[Expr], rounding: Rounding) -> Expr:
     """A channel's result without its zero point; `scale` are its words: two, or four for the long rounding.
 

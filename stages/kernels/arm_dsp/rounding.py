@@ -2,26 +2,16 @@
 
 Short rounding
 
-The reference scales an accumulator by m * 2^(-31 - s) (`stages.graph.ops`; s = -shift). The kernels do it with SMMLAR
-and SMMLA, (2^32 * sum + x * y [+ 2^31]) >> 32, in two steps:
+The reference scales an accumulator by m * 2^(-31 - s) (stages.kernels.rounding). The kernels do it with SMMLAR and
+SMMLA, (2^32 * sum + x * y [+ 2^31]) >> 32, in two steps:
 
   t = smmlar(acc, 2m mod 2^32, acc)    (acc * m + 2^30) >> 31, the doubling multiplication: the factor as a signed
                                        number lacks 2^32 (m >= 2^30 makes it negative), and the sum adds acc * 2^32.
                                        smmla: (acc * m) >> 31
   y = smmlar(t, p, zero point)         (t * p + 2^31) >> 32, plus the zero point
 
-Rounding `double` takes t with rounding and wants t / 2^s with halves away from zero. One of these `p` gives it, over
-the range of t that weights, bias and activations admit:
-
-  0               |t| < 2^(s - 1): the result is 0 (channels that died in training)
-  2^(32 - s) + 1  the product is t too far from zero, in units of 2^-32: that turns a negative half away from zero, and
-                  moves nothing else while |t| < 2^(32 - s), because t * 2^(32 - s) is a multiple of 2^(32 - s). For
-                  s <= 12 a larger |t| is at least 2^(s + 8): the result is clipped, whatever its last bit
-
-For shifts as large as those of ADD there is the lowered way: t + (t >> 31), one more instruction, and p = 2^(32 - s).
-
-Rounding `single` takes t without rounding, (t + 2^(s - 1)) >> s, p = 2^(32 - s): a half is an integer, so that what t
-lost below its last bit cannot reach it.
+Of 32 bits, p is 0 or unit + 1 for layers that round twice, unit for those that round once. For shifts as large as
+those of ADD there is the lowered way: t + (t >> 31), one more instruction, and p = unit.
 
 Results are narrowed to 16 bits before they are clipped, so their range must fit, with the zero point.
 
@@ -44,12 +34,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stages.kernels.rounding import is_zero, turns_halves
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stages.graph.ops import Rounding
     from stages.kernels.eight_bit import Range
 
+_BITS = 32  # of a multiplication
 MARGIN = 512  # of 16 bits, for the zero point and the kernels' offset of it
 
 
@@ -119,16 +112,15 @@ def rounders(
     half_ulp = 1 << 30 if rounding == "double" else 0
     t_low, t_high = (acc.low * m + half_ulp) >> 31, (acc.high * m + half_ulp) >> 31
     size = np.maximum(np.abs(t_low), np.abs(t_high))
-    half = np.int64(1) << np.maximum(s - 1, 0)
-    unit = np.int64(1) << np.clip(32 - s, 0, 32)
+    unit = np.int64(1) << np.clip(_BITS - s, 0, _BITS)
     if rounding == "double":
-        exact = (s >= 2) & ((size < unit) | (s <= 12))
+        exact = (s >= 2) & turns_halves(size, np.clip(s, 0, _BITS), _BITS)
         p = unit + 1
     else:
         exact = s >= 2
         p = unit
     fits = size < (np.int64(32768 - MARGIN) << np.maximum(s, 0))
-    dead = (size < half) & (s >= 1)
+    dead = (s >= 1) & is_zero(size, np.maximum(s, 1))
     p = np.where(dead, 0, np.where(exact & fits, p, -1))
     if p.min() < 0:
         channel = int(np.argmin(p))

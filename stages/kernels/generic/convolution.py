@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
@@ -14,8 +13,10 @@ from stages.kernels.eight_bit import (
     why_not_types,
     why_not_weights_order,
 )
-from stages.kernels.generic.parameters import EPILOGUE, TAPS, Structure, epilogue, taps
+from stages.kernels.generic.im2col import im2col_fields, reads_in_place, row_fields
+from stages.kernels.generic.parameters import GEMM, IM2COL, epilogue
 from stages.kernels.kernel import Kernel, KernelParams, Lowering
+from stages.kernels.matrix import depth_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 
     from stages.graph import LayerView
     from stages.targets.spec import Target
-
-GEMM = Structure("fl_gemm", ("x_row", "y_row", "y_column", "weight_zero_point", *EPILOGUE))
-IM2COL = Structure("fl_im2col", ("height", "width", "channels", "pixel", *TAPS, "out_width", "fill", "flip"))
 
 
 class ConvParams(KernelParams):
@@ -48,7 +46,7 @@ class Conv2d(Kernel):
     params = ConvParams
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_types(view) or too_deep(window_depth(view))
+        return why_not_types(view) or too_deep(depth_of(view))
 
     def pack(self, view: LayerView, params: ConvParams) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -77,7 +75,7 @@ class Conv2d(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """2.1 instructions for a product, 42 for an output (32-bit machines: 3.3 and 53), 1.5 for a gathered byte."""
-        out, depth = view.outputs[0], window_depth(view)
+        out, depth = view.outputs[0], depth_of(view)
         gathered = 0 if reads_in_place(view) else out.elements // view.op.out_channels * view.op.groups * depth
         return out.elements * (_product(target) * depth + _output(target)) + 1.5 * gathered
 
@@ -131,26 +129,13 @@ def _output(target: Target) -> float:
     return 42 if target.word_bits == 64 else 53
 
 
-def window_depth(view: LayerView) -> int:
-    """Elements of one output's window."""
-    op = view.op
-    return int(prod(op.kernel) * op.in_channels // op.groups)
-
-
-def reads_in_place(view: LayerView) -> bool:
-    """Whether windows are single pixels that lie in memory as the matrix product wants them."""
-    op, x = view.op, view.inputs[0]
-    pointwise = op.kernel == (1, 1) and op.stride == (1, 1) and op.padding == (0, 0, 0, 0)
-    return bool(pointwise and x.dtype == "int8" and x.layout != "NCHW")
-
-
 def tile_pixels(view: LayerView, params: ConvParams) -> int:
     """Output pixels of one matrix product."""
     out = view.outputs[0]
     pixels = out.shape[1] * out.shape[2]
     if reads_in_place(view):
         return pixels
-    chosen = params.pixels or (4 if window_depth(view) <= 512 else 2)
+    chosen = params.pixels or (4 if depth_of(view) <= 512 else 2)
     return min(chosen, pixels)
 
 
@@ -158,29 +143,8 @@ def gemm_fields(view: LayerView, weight_zero_point: int) -> dict[str, int]:
     op, out = view.op, view.outputs[0]
     planar = out.layout == "NCHW"
     return {
-        "x_row": op.in_channels if reads_in_place(view) else window_depth(view),
+        "x_row": op.in_channels if reads_in_place(view) else depth_of(view),
         "y_row": 1 if planar else op.out_channels,
         "y_column": out.shape[1] * out.shape[2] if planar else 1,
         "weight_zero_point": weight_zero_point,
     } | epilogue(op, op.rounding)
-
-
-def im2col_fields(view: LayerView) -> dict[str, int]:
-    op, x, out = view.op, view.inputs[0], view.outputs[0]
-    return {
-        "height": x.shape[1],
-        "width": x.shape[2],
-        "channels": op.in_channels // op.groups,
-        "pixel": 1 if x.layout == "NCHW" else op.in_channels,
-        **taps(op),
-        "out_width": out.shape[2],
-        "fill": op.input_zero_point - INT8_OFFSET[x.dtype],
-        "flip": INT8_OFFSET[x.dtype],
-    }
-
-
-def row_fields(view: LayerView) -> dict[str, int]:
-    """A row of a fully connected layer as an image of one pixel, to make it int8."""
-    ones = ("height", "width", "kernel_height", "kernel_width", "stride_y", "stride_x", "dilation_y", "dilation_x")
-    fields = {**dict.fromkeys(ones, 1), "channels": view.op.depth, "pixel": view.op.depth, "out_width": 1}
-    return fields | {"top": 0, "left": 0, "fill": 0, "flip": INT8_OFFSET[view.inputs[0].dtype]}

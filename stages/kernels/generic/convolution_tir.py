@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.generic.convolution import GEMM, IM2COL, im2col_fields, reads_in_place, row_fields, window_depth
+from stages.kernels.generic.im2col import im2col_fields, reads_in_place, row_fields
 from stages.kernels.generic.packing import PANEL, signed_weights
+from stages.kernels.generic.parameters import GEMM, IM2COL
+from stages.kernels.matrix import depth_of
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
-from stages.kernels.tir.fixed_point import clamp, requantize, select, widen
-from stages.kernels.tir.window import inside, tap
+from stages.kernels.tir.fixed_point import lowered, output, requantize, widen
+from stages.kernels.tir.window import gathered
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -28,22 +30,21 @@ if TYPE_CHECKING:
 Region = Any  # a buffer, or a tuple of a buffer and the first index in it
 
 
-def product(
-    name: str, rows: int, columns: int, depth: int, dtype: str, planar: bool, zero_point: int, op: Any
-) -> Block:
-    """y[i, j] = requantize(bias[j] + sum over k of x[i, k] * (w[j, k] - zero_point)); `planar`: y is [j, i].
+def product(view: LayerView, name: str, rows: int, columns: int, depth: int) -> Block:
+    """y[i, j] = requantize(bias[j] + sum over k of x[i, k] * (w[j, k] - zero_point)); NCHW: y is [j, i].
 
     w is flat, in panels of eight rows, see gemm.c.
     """
+    zero_point, y = signed_weights(view)[1], view.outputs[0]
+    planar = y.layout == "NCHW"
     whole = columns - columns % PANEL
 
     def element(b: Any, i: Any, j: Any, weight: Callable[[Any], Any]) -> None:
         store(b.acc, b.channels[j, 0], 0)
         with loop(("k", depth)) as k:
             store(b.acc, b.acc[0] + widen(b.x[i, k]) * (widen(b.w[weight(k)]) - zero_point), 0)
-        scaled = requantize(b.acc[0], b.channels[j, 1], b.channels[j, 2], op.rounding)
-        result = T.Cast(dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
-        store(b.y, result, *((j, i) if planar else (i, j)))
+        scaled = requantize(b.acc[0], b.channels[j, 1], b.channels[j, 2], view.op.rounding)
+        store(b.y, output(view, scaled), *((j, i) if planar else (i, j)))
 
     def meaning(b: Any) -> None:
         with loop(("i", rows)) as i:
@@ -58,7 +59,7 @@ def product(
         Operand("x", (rows, depth), "int8"),
         Operand("w", (columns * depth,), "int8"),
         Operand("channels", (columns, 3), "int32"),
-        Operand("y", (columns, rows) if planar else (rows, columns), dtype, "w"),
+        Operand("y", (columns, rows) if planar else (rows, columns), y.dtype, "w"),
         Operand("gemm", GEMM.shape, "int32"),
         accumulator(),
     )
@@ -74,14 +75,15 @@ def gather(name: str, rows: int, geometry: dict[str, int], dtype: str, planar: b
     depth = kernel_height * kernel_width * channels
 
     def element(b: Any, pixel: Any, p: Any, ky: Any, kx: Any, c: Any) -> None:
-        oy, ox = T.truncdiv(pixel, geometry["out_width"]), T.truncmod(pixel, geometry["out_width"])
-        iy = tap(oy, ky, geometry["stride_y"], geometry["dilation_y"], geometry["top"])
-        ix = tap(ox, kx, geometry["stride_x"], geometry["dilation_x"], geometry["left"])
-        value = b.x[c, iy, ix] if planar else b.x[iy, ix, c]
-        if geometry["flip"]:
-            value = T.Cast("int8", widen(value) - geometry["flip"])
+        value = gathered(
+            geometry,
+            pixel,
+            (ky, kx),
+            lambda iy, ix: lowered(b.x[c, iy, ix] if planar else b.x[iy, ix, c], geometry["flip"]),
+            T.int8(geometry["fill"]),
+        )
         column = (c * kernel_height + ky) * kernel_width + kx if planar else (ky * kernel_width + kx) * channels + c
-        store(b.patch, select(inside(iy, height, ix, width), value, T.int8(geometry["fill"])), p, column)
+        store(b.patch, value, p, column)
 
     def meaning(b: Any) -> None:
         with position("start", b.first[0]) as start, loop(("p", rows)) as p:
@@ -106,9 +108,8 @@ def conv2d(view: LayerView, tile: int) -> Lowering:
     """`tile` output pixels at a time."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     batch, pixels, groups = y.shape[0], y.shape[1] * y.shape[2], op.groups
-    depth, columns = window_depth(view), op.out_channels // groups
+    depth, columns = depth_of(view), op.out_channels // groups
     in_place, planar_in, planar_out = reads_in_place(view), x.layout == "NCHW", y.layout == "NCHW"
-    zero_point = signed_weights(view)[1]
     x_shape = x.physical_shape if not in_place else (batch, pixels, op.in_channels)
 
     with Function("conv2d") as f:
@@ -124,7 +125,7 @@ def conv2d(view: LayerView, tile: int) -> Lowering:
 
         def part(suffix: str, rows: int, start: Any, n: Any, g: Any) -> None:
             """The blocks for `rows` pixels from pixel `start`."""
-            multiply = product("product" + suffix, rows, columns, depth, y.dtype, planar_out, zero_point, op)
+            multiply = product(view, "product" + suffix, rows, columns, depth)
             if in_place:
                 left: Region = (image, n, start, g * depth)
             else:
@@ -149,10 +150,9 @@ def conv2d(view: LayerView, tile: int) -> Lowering:
 def fully_connected(view: LayerView) -> Lowering:
     """One product of all rows; a uint8 input goes through an int8 copy, row by row."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    zero_point = signed_weights(view)[1]
     copied = x.dtype == "uint8"
     rows = 1 if copied else op.batch
-    multiply = product("product", rows, op.units, op.depth, y.dtype, False, zero_point, op)
+    multiply = product(view, "product", rows, op.units, op.depth)
     with Function("fully_connected") as f:
         inputs = f.input(0, (op.batch, 1, 1, op.depth) if copied else (op.batch, op.depth), x.dtype)
         weights = f.constant("weights", (op.units * op.depth,), "int8")

@@ -6,8 +6,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import too_deep, weight_rows, why_not_centred_types
-from stages.kernels.generic.parameters import EPILOGUE, TAPS, Structure, epilogue, taps
+from stages.kernels.generic.parameters import DEPTHWISE, epilogue
 from stages.kernels.kernel import Kernel, Lowering
+from stages.kernels.structure import taps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,17 +17,6 @@ if TYPE_CHECKING:
 
     from stages.graph import LayerView
     from stages.targets.spec import Target
-
-
-DEPTHWISE = Structure(
-    "fl_depthwise",
-    (
-        *("height", "width", "out_height", "out_width", "channels", "multiplier"),
-        *TAPS,
-        *("y_pixel", "y_channel", "input_zero_point", "weight_zero_point"),
-        *EPILOGUE,
-    ),
-)
 
 
 class DepthwiseConv2d(Kernel):

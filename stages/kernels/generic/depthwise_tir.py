@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.eight_bit import SUFFIX
-from stages.kernels.generic.depthwise import DEPTHWISE
 from stages.kernels.generic.packing import signed_weights
+from stages.kernels.generic.parameters import DEPTHWISE
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.kernels.tir.fixed_point import clamp, requantize, select, widen
-from stages.kernels.tir.window import inside, tap
+from stages.kernels.tir.fixed_point import output, requantize, widen
+from stages.kernels.tir.window import padded
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -115,9 +115,6 @@ def _window(view: LayerView, acc: Any, at: tuple[Any, Any], channel: list[Any], 
     zero_point = signed_weights(view)[1]
     store(acc, channel[0], 0)
     with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
-        iy = tap(at[0], ky, op.stride[0], op.dilation[0], op.padding[0])
-        ix = tap(at[1], kx, op.stride[1], op.dilation[1], op.padding[1])
-        value = select(inside(iy, image.shape[1], ix, image.shape[2]), widen(x(iy, ix)), op.input_zero_point)
+        value = padded(op, image.shape[1:3], at, (ky, kx), lambda iy, ix: widen(x(iy, ix)), op.input_zero_point)
         store(acc, acc[0] + value * (widen(w(ky, kx)) - zero_point), 0)
-    scaled = requantize(acc[0], channel[1], channel[2], op.rounding)
-    return T.Cast(view.outputs[0].dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
+    return output(view, requantize(acc[0], channel[1], channel[2], op.rounding))

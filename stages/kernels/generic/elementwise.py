@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import not_eight_bit
-from stages.kernels.generic.parameters import EPILOGUE, Structure, epilogue
+from stages.kernels.generic.parameters import ADD, MUL, REQUANTIZE, epilogue
 from stages.kernels.kernel import Kernel, Lowering
 
 if TYPE_CHECKING:
@@ -15,18 +15,6 @@ if TYPE_CHECKING:
 
     from stages.graph import LayerView
     from stages.targets.spec import Target
-
-
-ADD = Structure(
-    "fl_add",
-    (
-        *("zero_point0", "zero_point1", "left_shift", "multiplier0", "shift0", "multiplier1", "shift1", "sign"),
-        *("multiplier", "shift"),
-        *EPILOGUE,
-    ),
-)
-MUL = Structure("fl_mul", ("zero_point0", "zero_point1", "multiplier", "shift", *EPILOGUE))
-REQUANTIZE = Structure("fl_requantize", ("input_zero_point", "multiplier", "shift", *EPILOGUE))
 
 
 class Add(Kernel):

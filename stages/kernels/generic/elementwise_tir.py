@@ -9,9 +9,10 @@ from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.eight_bit import SUFFIX
-from stages.kernels.generic.elementwise import ADD, MUL, REQUANTIZE
+from stages.kernels.generic.parameters import ADD, MUL, REQUANTIZE
+from stages.kernels.tir.addition import rescaled_sum
 from stages.kernels.tir.block import Block, Function, Operand, loop, store
-from stages.kernels.tir.fixed_point import clamp, requantize, widen
+from stages.kernels.tir.fixed_point import output, requantize, widen
 from stages.kernels.tir.strides import broadcast_strides, logical_strides, offset, walk
 
 if TYPE_CHECKING:
@@ -22,13 +23,8 @@ _BIGGEST = 1024.0  # beyond every 8-bit value, whatever the zero point
 
 
 def add(view: LayerView) -> Lowering:
-    op = view.op
-
     def value(x: Sequence[Any], b: Any) -> Any:
-        shifted = [(widen(x[i]) - op.zero_points[i]) * (1 << op.left_shift) for i in range(2)]
-        scaled = [requantize(shifted[i], op.multipliers[i], op.shifts[i], op.rounding) for i in range(2)]
-        total = scaled[0] + scaled[1] if op.op == "add" else scaled[0] - scaled[1]
-        return _clamped(view, requantize(total, op.output_multiplier, op.output_shift, op.rounding))
+        return output(view, rescaled_sum(view.op, x))
 
     return _layer(view, f"fl_add_{SUFFIX[view.inputs[0].dtype]}", value, {"add": Operand("add", ADD.shape, "int32")})
 
@@ -38,7 +34,7 @@ def mul(view: LayerView) -> Lowering:
 
     def value(x: Sequence[Any], b: Any) -> Any:
         product = (widen(x[0]) - op.zero_points[0]) * (widen(x[1]) - op.zero_points[1])
-        return _clamped(view, requantize(product, op.output_multiplier, op.output_shift, op.rounding))
+        return output(view, requantize(product, op.output_multiplier, op.output_shift, op.rounding))
 
     return _layer(view, f"fl_mul_{SUFFIX[view.inputs[0].dtype]}", value, {"mul": Operand("mul", MUL.shape, "int32")})
 
@@ -56,7 +52,7 @@ def requantize_layer(view: LayerView) -> Lowering:
     op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:
-        return _clamped(view, requantize(widen(x[0]) - op.input_zero_point, op.multiplier, op.shift, op.rounding))
+        return output(view, requantize(widen(x[0]) - op.input_zero_point, op.multiplier, op.shift, op.rounding))
 
     function = f"fl_requantize_{SUFFIX[view.inputs[0].dtype]}"
     return _layer(view, function, value, {"requantize": Operand("requantize", REQUANTIZE.shape, "int32")})
@@ -73,7 +69,7 @@ def quantize(view: LayerView) -> Lowering:
         whole = T.Cast("int32", bounded)
         rest = bounded - T.Cast("float32", whole)
         up, down = T.Cast("int32", rest >= T.float32(0.5)), T.Cast("int32", rest <= T.float32(-0.5))
-        return _clamped(view, whole + up - down)
+        return output(view, whole + up - down)
 
     constants = [scale, op.output_zero_point, op.act_min, op.act_max]
     return _layer(view, "fl_quantize", value, {}, constants)
@@ -88,11 +84,6 @@ def dequantize(view: LayerView) -> Lowering:
 
     function = f"fl_dequantize_{SUFFIX[view.inputs[0].dtype]}"
     return _layer(view, function, value, {}, [scale, op.input_zero_point])
-
-
-def _clamped(view: LayerView, scaled: Any) -> Any:
-    op = view.op
-    return T.Cast(view.outputs[0].dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
 
 
 def _layer(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stages.kernels.eight_bit import INT8_OFFSET
+from stages.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -20,7 +20,7 @@ def signed_weights(view: LayerView) -> tuple[np.ndarray, int]:
     """The weights as int8, in the graph's order, and the zero point that goes with them."""
     weights = view.constant("weights")
     offset = INT8_OFFSET[str(weights.dtype)]
-    return (weights.astype(np.int16) - offset).astype(np.int8), view.op.weight_zero_point - offset
+    return (weights.astype(np.int16) - offset).astype(np.int8), weight_zero_point(view)
 
 
 PANEL = 8  # rows of a panel: FL_PANEL of gemm.h
@@ -34,13 +34,13 @@ def panels(weights: np.ndarray) -> np.ndarray:
     return np.concatenate([interleaved.reshape(-1), weights[whole:].reshape(-1)])
 
 
-def channels(view: LayerView, weights: np.ndarray, weight_zero_point: int, input_zero_point: int) -> np.ndarray:
+def channels(view: LayerView, weights: np.ndarray, zero_point: int, input_zero_point: int) -> np.ndarray:
     """int32[O, 3]: bias with the input's zero point folded in (modulo 2^32), multiplier, shift.
 
-    `weights` has the output channels on its first axis.
+    `weights` has the output channels on its first axis; `zero_point` is theirs.
     """
     count = weights.shape[0]
-    sums = (weights.reshape(count, -1).astype(np.int64) - weight_zero_point).sum(axis=1)
+    sums = (weights.reshape(count, -1).astype(np.int64) - zero_point).sum(axis=1)
     bias = view.constant("bias").astype(np.int64).reshape(-1) if view.has("bias") else np.zeros(count, np.int64)
     folded = (bias - input_zero_point * sums).astype(np.uint64).astype(np.uint32).view(np.int32)
     multiplier, shift = (np.broadcast_to(view.constant(r).reshape(-1), (count,)) for r in ("multiplier", "shift"))

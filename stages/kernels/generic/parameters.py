@@ -1,43 +1,45 @@
-"""The constant structures of the generic kernels: int32 fields, in the order of their C headers."""
+"""The constant structures of the generic kernels' headers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
+from stages.kernels.structure import TAPS, Structure
 
 EPILOGUE = ("zero_point", "low", "high", "single_rounding")
-TAPS = ("kernel_height", "kernel_width", "stride_y", "stride_x", "dilation_y", "dilation_x", "top", "left")
 
-
-@dataclass(frozen=True)
-class Structure:
-    """A structure of C, `name` in one of the headers, and its int32 fields."""
-
-    name: str
-    fields: tuple[str, ...]
-
-    @property
-    def shape(self) -> tuple[int]:
-        """Of the structure as an int32 buffer."""
-        return (len(self.fields),)
-
-    def of(self, values: dict[str, int]) -> np.ndarray:
-        """The structure as int32 values. KeyError unless every field is given, and no other."""
-        import numpy as np
-
-        if set(values) != set(self.fields):
-            raise KeyError(f"{self.name}: {sorted(set(values) ^ set(self.fields))}")
-        return np.array([values[field] for field in self.fields], np.int32)
-
-
-def taps(op: Any) -> dict[str, int]:
-    """The fields that tell which elements a window meets, from an operator with one."""
-    dilation = getattr(op, "dilation", (1, 1))
-    values = (*op.kernel, *op.stride, *dilation, op.padding[0], op.padding[1])
-    return dict(zip(TAPS, values, strict=True))
+GEMM = Structure("fl_gemm", ("x_row", "y_row", "y_column", "weight_zero_point", *EPILOGUE))
+IM2COL = Structure("fl_im2col", ("height", "width", "channels", "pixel", *TAPS, "out_width", "fill", "flip"))
+DEPTHWISE = Structure(
+    "fl_depthwise",
+    (
+        *("height", "width", "out_height", "out_width", "channels", "multiplier"),
+        *TAPS,
+        *("y_pixel", "y_channel", "input_zero_point", "weight_zero_point"),
+        *EPILOGUE,
+    ),
+)
+POOL = Structure(
+    "fl_pool",
+    (
+        *("height", "width", "out_height", "out_width", "channels"),
+        *TAPS,
+        *("x_pixel", "x_channel", "y_pixel", "y_channel", "low", "high"),
+    ),
+)
+MEAN = Structure(
+    "fl_mean", ("x_step", "extent0", "step0", "extent1", "step1", "offset", "multiplier", "shift", *EPILOGUE)
+)
+ADD = Structure(
+    "fl_add",
+    (
+        *("zero_point0", "zero_point1", "left_shift", "multiplier0", "shift0", "multiplier1", "shift1", "sign"),
+        *("multiplier", "shift"),
+        *EPILOGUE,
+    ),
+)
+MUL = Structure("fl_mul", ("zero_point0", "zero_point1", "multiplier", "shift", *EPILOGUE))
+REQUANTIZE = Structure("fl_requantize", ("input_zero_point", "multiplier", "shift", *EPILOGUE))
 
 
 def epilogue(op: Any, rounding: str) -> dict[str, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import not_eight_bit
-from stages.kernels.generic.parameters import TAPS, Structure, taps
+from stages.kernels.eight_bit import SUFFIX, not_eight_bit
+from stages.kernels.generic.parameters import POOL
 from stages.kernels.kernel import Kernel, Lowering
+from stages.kernels.structure import taps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,16 +17,6 @@ if TYPE_CHECKING:
 
     from stages.graph import LayerView
     from stages.targets.spec import Target
-
-
-POOL = Structure(
-    "fl_pool",
-    (
-        *("height", "width", "out_height", "out_width", "channels"),
-        *TAPS,
-        *("x_pixel", "x_channel", "y_pixel", "y_channel", "low", "high"),
-    ),
-)
 
 
 class Pool2d(Kernel):
@@ -59,9 +50,11 @@ class Pool2d(Kernel):
         return {"pool": POOL.of(fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.generic.pooling_tir import pool2d
+        from stages.kernels.tir.block import Operand
+        from stages.kernels.tir.pooling import pool2d
 
-        return pool2d(view)
+        function = f"fl_{view.op.op[:3]}_pool_{SUFFIX[view.inputs[0].dtype]}"
+        return pool2d(view, function, Operand("pool", POOL.shape, "int32"), planes=True)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """5 instructions for an element of a window, 40 for an output."""

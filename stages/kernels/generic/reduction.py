@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import not_eight_bit
-from stages.kernels.generic.parameters import EPILOGUE, Structure, epilogue
+from stages.kernels.generic.parameters import MEAN, epilogue
 from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.tir.strides import Axis, logical_strides, walk
 
@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 
     from stages.graph import LayerView
     from stages.targets.spec import Target
-
-
-MEAN = Structure(
-    "fl_mean",
-    ("x_step", "extent0", "step0", "extent1", "step1", "offset", "multiplier", "shift", *EPILOGUE),
-)
 
 
 class Mean(Kernel):
@@ -54,7 +48,8 @@ class Mean(Kernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.reduction_tir import mean
 
-        return mean(view)
+        kept, summed = mean_axes(view)
+        return mean(view, kept, two(summed))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """4 instructions for an input, 30 for an output."""

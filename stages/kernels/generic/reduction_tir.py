@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.eight_bit import SUFFIX
-from stages.kernels.generic.reduction import MEAN, mean_axes, two
+from stages.kernels.generic.parameters import MEAN
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
-from stages.kernels.tir.fixed_point import clamp, divide_by_pot, high_mul, int64, maximum, requantize, select, widen
-from stages.kernels.tir.strides import logical_strides, offset, walk
+from stages.kernels.tir.fixed_point import (
+    clamp,
+    divide_by_pot,
+    high_mul,
+    int64,
+    maximum,
+    output,
+    requantize,
+    select,
+    widen,
+)
+from stages.kernels.tir.strides import Axis, logical_strides, offset, walk
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
 
 
-def mean(view: LayerView) -> Lowering:
-    """The loops around a run of means."""
+def mean(view: LayerView, kept: Sequence[Axis], summed: tuple[Axis, Axis]) -> Lowering:
+    """The loops around a run of means. Strides of the axes that are `kept` are of (output, input), else of (input,)."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    kept, summed = mean_axes(view)
-    run, (outer, inner) = kept[-1], two(summed)
+    run, (outer, inner) = kept[-1], summed
     reach = sum((axis.extent - 1) * axis.strides[-1] for axis in (run, *summed)) + 1
 
     def meaning(b: Any) -> None:
@@ -30,8 +40,7 @@ def mean(view: LayerView) -> Lowering:
             with loop(("a", outer.extent), ("b", inner.extent)) as (j, k):
                 element = b.x[i * run.strides[1] + j * outer.strides[0] + k * inner.strides[0]]
                 store(b.acc, b.acc[0] + widen(element), 0)
-            scaled = requantize(b.acc[0], op.multiplier, op.shift, op.rounding) + op.output_zero_point
-            store(b.y, T.Cast(y.dtype, clamp(scaled, op.act_min, op.act_max)), i)
+            store(b.y, output(view, requantize(b.acc[0], op.multiplier, op.shift, op.rounding)), i)
 
     operands = (
         Operand("x", (reach,), x.dtype),

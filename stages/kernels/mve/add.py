@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.kernels.eight_bit import HALF, SUFFIX, shifted_input
 from stages.kernels.mve.base import MveKernel
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ FIELDS = (
     *("multiplier", "rounder", "zero_point", "low", "high"),
 )
 LEFT_SHIFT = 20
-_HALF = 1 << 30  # the multiplier 1/2
 _ALMOST_ONE = (1 << 31) - 1
 
 
@@ -48,7 +48,7 @@ class Add(MveKernel):
         number = shifted_input(view)
         if number < 0:
             return "no input (sub: the first) has the larger scale"
-        if op.shifts[1 - number] > -1 and (op.multipliers[1 - number], op.shifts[1 - number]) != (_HALF, 0):
+        if op.shifts[1 - number] > -1 and (op.multipliers[1 - number], op.shifts[1 - number]) != (HALF, 0):
             return "an input is scaled by more than 1/2"
         return "" if op.output_shift < 0 else f"the output's shift is {op.output_shift}"
 
@@ -59,22 +59,15 @@ class Add(MveKernel):
         return {"fields": np.array([values[name] for name in FIELDS], np.int32)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.mve.add_tir import add
+        from stages.kernels.tir.addition import add
+        from stages.kernels.tir.block import Operand
 
-        return add(view)
+        function = f"mve_{view.op.op}_{SUFFIX[view.outputs[0].dtype]}"
+        return add(view, function, [Operand("fields", (len(FIELDS),), "int32")], first=shifted_input(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """21 instructions for four elements, as counted."""
         return 21.0 * -(-view.outputs[0].elements // 4) + 30
-
-
-def shifted_input(view: LayerView) -> int:
-    """Which input is only shifted; -1 if none can be."""
-    op = view.op
-    for number in (0, 1) if op.op == "add" else (0,):
-        if (op.multipliers[number], op.shifts[number]) == (_HALF, 0):
-            return number
-    return -1
 
 
 def fields(view: LayerView) -> dict[str, int]:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.kernels.eight_bit import INT8_OFFSET, not_eight_bit, sums, why_not_nhwc
+from stages.kernels.eight_bit import INT8_OFFSET, Sums, not_eight_bit, sums, why_not_nhwc
 from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -30,23 +30,19 @@ class MveKernel(Kernel):
 
 
 @dataclass(frozen=True)
-class Arithmetic:
-    """The constants of a layer with weights.
+class Arithmetic(Sums):
+    """The sums of a layer, and how they become its results.
 
-    weights            int8 values [channels, depth] in int64
-    weight_zero_point  what is subtracted from them
-    mode               of rounding.py
-    params             int32 [3, channels]: bias with the input's zero point (modulo 2^32), multiplier, rounder
+    mode    of rounding.py
+    params  int32 [3, channels]: bias (modulo 2^32), multiplier, rounder
     """
 
-    weights: NDArray[np.int64]
-    weight_zero_point: int
     mode: Mode
     params: NDArray[np.int32]
 
 
-def arithmetic(view: LayerView, weights: NDArray[np.int64], *, lowered: bool = False) -> Arithmetic:
-    """The constants of a layer; `weights` are its own values, [channels, depth]; `lowered` prefers that mode.
+def arithmetic(view: LayerView, *, lowered: bool = False) -> Arithmetic:
+    """The constants of a layer with weights; `lowered` prefers that mode.
 
     Activations reach the kernel as int8 (uint8 minus 128). Raises ValueError where rounding.py has no way.
     """
@@ -54,7 +50,7 @@ def arithmetic(view: LayerView, weights: NDArray[np.int64], *, lowered: bool = F
 
     from stages.kernels.mve.rounding import requantization
 
-    made = sums(view, weights, INT8_OFFSET[view.inputs[0].dtype])
+    made = sums(view, INT8_OFFSET[view.inputs[0].dtype])
     how = requantization(made.multiplier, made.shift, made.range.size, view.op.rounding, lowered=lowered)
     params = np.stack([made.bias.astype(np.int32), made.multiplier, how.rounders])
-    return Arithmetic(made.weights, made.weight_zero_point, how.mode, params)
+    return Arithmetic(**vars(made), mode=how.mode, params=params)

@@ -6,9 +6,9 @@ from abc import abstractmethod
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import INT8_OFFSET, weight_rows, why_not_centred_types, why_not_sums
-from stages.kernels.generic.parameters import taps
+from stages.kernels.eight_bit import centred_weights, why_not_centred_types, why_not_sums
 from stages.kernels.mve.base import MveKernel, arithmetic
+from stages.kernels.mve.lines import FIELDS, GROUP, fields, group_count, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,14 +20,7 @@ if TYPE_CHECKING:
     from stages.kernels.mve.base import Arithmetic
     from stages.targets.spec import Target
 
-GROUP = 16
 WIDEST = 254  # the largest weight that is the sum of two int8 numbers
-# The C structure mve_depthwise of depthwise.h, field by field.
-FIELDS = (
-    *("height", "width", "pixel", "out_height", "out_width"),
-    *("kernel_y", "kernel_x", "stride_y", "stride_x", "dilation_y", "dilation_x", "top", "left"),
-    *("fill", "flip", "zero_point", "low", "high", "pitch"),
-)
 
 
 class DepthwiseKernel(MveKernel):
@@ -55,10 +48,7 @@ class DepthwiseKernel(MveKernel):
 
     def arithmetic(self, view: LayerView) -> Arithmetic:
         """The layer's constants with weights as [channels, (ky, kx)]."""
-        import numpy as np
-
-        weights = weight_rows(view, view.constant("weights").astype(np.int64))
-        return arithmetic(view, weights, lowered=self.prefers_lowered)
+        return arithmetic(view, lowered=self.prefers_lowered)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -81,7 +71,7 @@ class DepthwiseKernel(MveKernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.mve.depthwise_tir import depthwise
 
-        return depthwise(view, self)
+        return depthwise(view, self.function(view), self.arithmetic(view).mode)
 
     @abstractmethod
     def function(self, view: LayerView) -> str:
@@ -137,40 +127,3 @@ class Depthwise(DepthwiseKernel):
 
     def per_output(self, view: LayerView) -> float:
         return float(prod(view.op.kernel) * (9 + 7 * parts_of(view)) + view.op.kernel[0] * 12 + 75)
-
-
-def centred_weights(view: LayerView) -> np.ndarray:
-    """int16 [channels, (ky, kx)] without their zero point."""
-    import numpy as np
-
-    return weight_rows(view, view.constant("weights").astype(np.int16) - np.int16(view.op.weight_zero_point))
-
-
-def parts_of(view: LayerView) -> int:
-    """How many int8 numbers a weight is the sum of."""
-    weights = centred_weights(view)
-    return 1 if weights.min() >= -128 and weights.max() <= 127 else 2
-
-
-def group_count(view: LayerView) -> int:
-    return -(-int(view.op.out_channels) // GROUP)
-
-
-def lines(view: LayerView) -> tuple[int, int]:
-    """Lines of the scratch, and the bytes of one."""
-    op = view.op
-    span = [(op.kernel[i] - 1) * op.dilation[i] + 1 for i in range(2)]
-    columns = (view.outputs[0].shape[2] - 1) * op.stride[1] + span[1]
-    return span[0], columns * GROUP
-
-
-def fields(view: LayerView) -> dict[str, int]:
-    """The fields of mve_depthwise."""
-    op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
-    _, height, width, channels = view.inputs[0].shape
-    _, out_height, out_width, _ = view.outputs[0].shape
-    values = (
-        *(height, width, channels, out_height, out_width, *taps(op).values(), op.input_zero_point - offset, offset),
-        *(op.output_zero_point - offset, op.act_min - offset, op.act_max - offset, lines(view)[1]),
-    )
-    return dict(zip(FIELDS, values, strict=True))

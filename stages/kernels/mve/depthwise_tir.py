@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.eight_bit import INT8_OFFSET
-from stages.kernels.mve.depthwise import FIELDS, GROUP, DepthwiseKernel, group_count, lines, parts_of
-from stages.kernels.mve.requantize_tir import byte, requantize
+from stages.kernels.mve.lines import FIELDS, GROUP, group_count, lines, parts_of
+from stages.kernels.mve.requantize_tir import requantize
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.kernels.tir.fixed_point import clamp, select, widen
-from stages.kernels.tir.window import inside, tap
+from stages.kernels.tir.fixed_point import output, widen
+from stages.kernels.tir.window import padded
+from stages.kernels.tir.words import byte
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
+    from stages.kernels.mve.rounding import Mode
 
 
 def _words(view: LayerView) -> int:
@@ -23,12 +25,12 @@ def _words(view: LayerView) -> int:
     return int(view.op.kernel[0] * view.op.kernel[1]) * parts_of(view) * (GROUP // 4) + 3 * GROUP
 
 
-def _group(view: LayerView, kernel: DepthwiseKernel, name: str, channels: int) -> Block:
+def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int) -> Block:
     """All outputs of `channels` channels."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
     _, out_height, out_width, _ = y.shape
-    offset, mode = INT8_OFFSET[x.dtype], kernel.arithmetic(view).mode
+    offset = INT8_OFFSET[x.dtype]
     behind = _words(view) - 3 * GROUP
     span, pitch = lines(view)
     parts = parts_of(view)
@@ -39,17 +41,21 @@ def _group(view: LayerView, kernel: DepthwiseKernel, name: str, channels: int) -
             at = behind + T.truncmod(lane, 4) * 4 + T.truncdiv(lane, 4)
             store(b.acc, b.constants[at], 0)
             with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
-                iy = tap(oy, ky, op.stride[0], op.dilation[0], op.padding[0])
-                ix = tap(ox, kx, op.stride[1], op.dilation[1], op.padding[1])
-                filled = op.input_zero_point - offset
-                value = select(inside(iy, height, ix, width), widen(b.x[iy, ix, lane]) - offset, filled)
+                value = padded(
+                    op,
+                    (height, width),
+                    (oy, ox),
+                    (ky, kx),
+                    lambda iy, ix: widen(b.x[iy, ix, lane]) - offset,
+                    op.input_zero_point - offset,
+                )
                 first = (ky * op.kernel[1] + kx) * parts * (GROUP // 4) + T.truncdiv(lane, 4)
                 weight: Any = 0
                 for part in range(parts):
                     weight = weight + byte(b.constants[first + part * (GROUP // 4)], T.truncmod(lane, 4))
                 store(b.acc, b.acc[0] + value * weight, 0)
             scaled = requantize(b.acc[0], b.constants[at + GROUP], b.constants[at + 2 * GROUP], mode)
-            store(b.y, T.Cast(y.dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max)), oy, ox, lane)
+            store(b.y, output(view, scaled), oy, ox, lane)
 
     operands = (
         Operand("x", (height, width, channels), x.dtype),
@@ -60,10 +66,10 @@ def _group(view: LayerView, kernel: DepthwiseKernel, name: str, channels: int) -
         accumulator(),
     )
     arguments = lambda b: [b.x, b.constants, b.y, channels, b.lines, b.fields]  # noqa: E731
-    return Block(name, operands, meaning, kernel.function(view), arguments)
+    return Block(name, operands, meaning, function, arguments)
 
 
-def depthwise(view: LayerView, kernel: DepthwiseKernel) -> Lowering:
+def depthwise(view: LayerView, function: str, mode: Mode) -> Lowering:
     x, y = view.inputs[0], view.outputs[0]
     whole, left = divmod(view.op.out_channels, GROUP)
     span, pitch = lines(view)
@@ -82,9 +88,9 @@ def depthwise(view: LayerView, kernel: DepthwiseKernel) -> Lowering:
 
         with f.loop(("n", y.shape[0])) as (n,):
             if whole:
-                block = _group(view, kernel, "group", GROUP)
+                block = _group(view, function, mode, "group", GROUP)
                 with f.loop(("g", whole)) as (g,):
                     place(block, n, g)
             if left:
-                place(_group(view, kernel, "group_rest", left), n, whole)
+                place(_group(view, function, mode, "group_rest", left), n, whole)
     return f.lowering()

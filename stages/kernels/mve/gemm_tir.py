@@ -14,27 +14,25 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.mve.gemm import (
+from stages.kernels.eight_bit import weight_zero_point
+from stages.kernels.matrix import columns_of, depth_of
+from stages.kernels.mve.base import arithmetic
+from stages.kernels.mve.requantize_tir import requantize
+from stages.kernels.mve.rows import (
     BLOCK,
     CHUNK,
     FIELDS,
-    WINDOWS,
+    GATHERED,
     block_starts,
-    columns_of,
-    depth_of,
     function,
     gathers,
-    image_shape,
     images,
-    layer_arithmetic,
-    offset_weights,
     row_bytes,
     windows_fields,
 )
-from stages.kernels.mve.requantize_tir import requantize
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
-from stages.kernels.tir.fixed_point import clamp, select, widen
-from stages.kernels.tir.window import inside, tap
+from stages.kernels.tir.fixed_point import lowered, output, widen
+from stages.kernels.tir.window import gathered
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -51,26 +49,22 @@ class _Gemm:
         self.depth, self.columns, self.row = depth_of(view), columns_of(view), row_bytes(view)
         self.chunks = -(-self.depth // CHUNK)
         self.blocks = len(block_starts(self.columns))
-        self.gathered, self.zero_point = gathers(view), offset_weights(view)
-        self.mode, self.function = layer_arithmetic(view).mode, function(view)
+        self.gathered, self.zero_point = gathers(view), weight_zero_point(view)
+        self.windows = windows_fields(view)
+        self.image = (self.windows["height"], self.windows["width"], self.windows["channels"])
+        self.mode, self.function = arithmetic(view).mode, function(view)
 
     def gather(self, name: str, rows: int) -> Block:
         """The windows of output pixels first ... first + rows - 1."""
-        g, dtype = windows_fields(self.view), self.view.inputs[0].dtype
+        g, dtype = self.windows, self.view.inputs[0].dtype
 
         def element(b: Any, pixel: Expr, ky: Expr, kx: Expr, c: Expr) -> Expr:
-            oy, ox = T.truncdiv(pixel, g["out_width"]), T.truncmod(pixel, g["out_width"])
-            iy = tap(oy, ky, g["stride_y"], g["dilation_y"], g["top"])
-            ix = tap(ox, kx, g["stride_x"], g["dilation_x"], g["left"])
-            value = b.x[iy, ix, c]
-            if g["flip"]:
-                value = T.Cast("int8", widen(value) - g["flip"])
-            return select(inside(iy, g["height"], ix, g["width"]), value, T.int8(g["fill"]))
+            return gathered(g, pixel, (ky, kx), lambda iy, ix: lowered(b.x[iy, ix, c], g["flip"]), T.int8(g["fill"]))
 
         def meaning(b: Any) -> None:
             with position("start", b.first[0]) as start, loop(("p", rows)) as p:
-                with loop(("ky", g["kernel_y"]), ("kx", g["kernel_x"]), ("c", g["channels"])) as (ky, kx, c):
-                    k = (ky * g["kernel_x"] + kx) * g["channels"] + c
+                with loop(("ky", g["kernel_height"]), ("kx", g["kernel_width"]), ("c", g["channels"])) as (ky, kx, c):
+                    k = (ky * g["kernel_width"] + kx) * g["channels"] + c
                     store(b.rows, element(b, start + p, ky, kx, c), p, k)
                 if self.zero_point:
                     store(b.acc, 0, 0)
@@ -79,9 +73,9 @@ class _Gemm:
                     store(b.offsets, b.acc[0] * (0 - self.zero_point), p)
 
         operands = (
-            Operand("x", image_shape(self.view), dtype),
+            Operand("x", self.image, dtype),
             Operand("first", (1,), "int32"),
-            Operand("windows", (len(WINDOWS),), "int32"),
+            Operand("windows", GATHERED.shape, "int32"),
             Operand("rows", (rows, self.row), "int8", "rw"),
             Operand("offsets", (rows,), "int32", "w"),
             accumulator(),
@@ -91,7 +85,7 @@ class _Gemm:
 
     def product(self, name: str, rows: int, blocks: int) -> Block:
         """`blocks` blocks of columns of `rows` rows."""
-        op, dtype = self.view.op, self.view.outputs[0].dtype
+        dtype = self.view.outputs[0].dtype
 
         def meaning(b: Any) -> None:
             with loop(("i", rows), ("block", blocks), ("lane", BLOCK)) as (i, block, lane):
@@ -100,8 +94,7 @@ class _Gemm:
                     weight = widen(b.weights[block, T.truncdiv(k, CHUNK), lane, T.truncmod(k, CHUNK)])
                     store(b.acc, b.acc[0] + widen(b.x[i, k]) * weight, 0)
                 scaled = requantize(b.acc[0], b.params[block, 1, lane], b.params[block, 2, lane], self.mode)
-                value = T.Cast(dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
-                store(b.y, value, i, block * BLOCK + lane)
+                store(b.y, output(self.view, scaled), i, block * BLOCK + lane)
 
         operands = (
             Operand("x", (rows, self.row), "int8"),
@@ -125,7 +118,7 @@ def gemm(view: LayerView, tile: int) -> Lowering:
     """The layer, `tile` rows at a time."""
     g, x, y = _Gemm(view), view.inputs[0], view.outputs[0]
     batch, rows = images(view)
-    image = image_shape(view) if g.gathered else (rows, g.depth)
+    image = g.image if g.gathered else (rows, g.depth)
     parts = {"": tile, "_rest": rows % tile}
 
     with Function("gemm") as f:
@@ -133,11 +126,11 @@ def gemm(view: LayerView, tile: int) -> Lowering:
         weights = f.constant("weights", (g.blocks, g.chunks, BLOCK, CHUNK), "int8")
         params = f.constant("params", (g.blocks, 3, BLOCK), "int32")
         fields = f.constant("fields", (len(FIELDS),), "int32")
-        windows = f.constant("windows", (len(WINDOWS),), "int32") if g.gathered else None
+        windows = f.constant("windows", GATHERED.shape, "int32") if g.gathered else None
         out = f.output(0, (batch, rows, g.columns), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         first = f.scratch("first", (1,), "int32") if g.gathered else None
-        gathered = f.scratch("rows", (tile, g.row), "int8") if g.gathered else None
+        rows_of_windows = f.scratch("rows", (tile, g.row), "int8") if g.gathered else None
         offsets = f.scratch("offsets", (tile,), "int32") if g.gathered else None
 
         def part(suffix: str, start: Any, n: Any) -> None:
@@ -146,7 +139,7 @@ def gemm(view: LayerView, tile: int) -> Lowering:
             left: Any = (source, n, start, 0)
             if g.gathered:
                 f.set_position("first" + suffix, first, start)
-                left = (gathered, 0, 0)
+                left = (rows_of_windows, 0, 0)
                 places = {"first": first, "windows": windows, "offsets": (offsets, 0), "acc": acc}
                 f.place(g.gather("gather" + suffix, count), x=(source, n, 0, 0, 0), rows=left, **places)
             whole = g.columns // BLOCK

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.kernels.eight_bit import SUFFIX
 from stages.kernels.mve.base import MveKernel
 
 if TYPE_CHECKING:
@@ -47,9 +48,11 @@ class Pool2d(MveKernel):
         return {"fields": np.array(values, np.int32)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.mve.pooling_tir import pool2d
+        from stages.kernels.tir.block import Operand
+        from stages.kernels.tir.pooling import pool2d
 
-        return pool2d(view)
+        function = f"mve_{view.op.op[:3]}_pool_{SUFFIX[view.inputs[0].dtype]}"
+        return pool2d(view, function, Operand("fields", (len(FIELDS),), "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """7 instructions for a vector of a pixel; 45 (averages) or 20 for a vector of a result, 40 for a window."""

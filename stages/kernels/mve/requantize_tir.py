@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 Expr = Any  # a TIR expression or a Python int
 
 
-def byte(word: Expr, number: Expr) -> Expr:
-    """A byte of an int32 as a signed number."""
-    return T.bitwise_xor(T.bitwise_and(T.shift_right(word, number * 8), 255), 128) - 128
-
-
 def requantize(acc: Expr, multiplier: Expr, rounder: Expr, mode: Mode) -> Expr:
     """vqrdmulh(vqrdmulh(acc, multiplier), rounder); int32."""
     single = T.shift_right(int64(acc) * int64(multiplier), T.int64(31))

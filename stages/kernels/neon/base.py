@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 
+HALVES, SHIFTS, ONCE = range(3)  # MODE_ of neon_requantize.h
+
+
 class NeonKernel(Kernel):
     """A kernel for A64, on 8-bit tensors of one type in NHWC."""
 
@@ -27,6 +30,12 @@ class NeonKernel(Kernel):
     def why_not_operator(self, view: LayerView) -> str:
         """The reason the kernel cannot compute a layer whose types and layouts fit, '' when it can."""
         return ""
+
+
+def mode(view: LayerView) -> int:
+    """How the kernels round a layer with weights."""
+    double = HALVES if view.constant("shift").max() < 0 else SHIFTS
+    return ONCE if view.op.rounding == "single" else double
 
 
 def output_constants(view: LayerView, zero_point: int | None = None) -> np.ndarray:

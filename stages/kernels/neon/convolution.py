@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.neon.matrix import Format, MatrixKernel, columns_of, depth, images, native
+from stages.kernels.matrix import columns_of
+from stages.kernels.neon.format import Format, depth, images
+from stages.kernels.neon.matrix import MatrixKernel
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -26,9 +28,8 @@ class Gemm4x4(MatrixKernel):
         return "neon_gemm_s8_wide" if packing.has_low_pairs(packing.flat_weights(view)) else "neon_gemm_s8"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: 55 instructions for 256 products, 75 for the 16 outputs of a tile, 0.3 for a gathered byte."""
+        """As counted: 55 instructions for 256 products, 75 for the 16 outputs of a tile."""
         batch, rows = images(view, self.format)
         deep, columns = depth(view, self.format), columns_of(view)
         tiles = batch * -(-rows // 4) * -(-columns // 4)
-        gathered = 0 if native(view, self.format) else batch * rows * (0.3 * deep + 40)
-        return tiles * (deep / 16 * 55 + 75) + gathered + 200
+        return tiles * (deep / 16 * 55 + 75) + self.gathering(view) + 200

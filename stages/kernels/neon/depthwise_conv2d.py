@@ -8,9 +8,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import INT8_OFFSET, SUFFIX, why_not_centred_types
-from stages.kernels.generic.parameters import taps
-from stages.kernels.neon.base import NeonKernel, output_constants
-from stages.kernels.neon.matrix import HALVES, ONCE, SHIFTS
+from stages.kernels.neon.base import NeonKernel, mode, output_constants
+from stages.kernels.structure import taps
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,9 +74,18 @@ class DepthwiseKernel(NeonKernel):
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.neon.depthwise_tir import depthwise
+        from stages.kernels.neon.depthwise_tir import Group, depthwise
 
-        return depthwise(view, self)
+        group = Group(
+            self.group,
+            self.function(view),
+            self.weight_shape(view),
+            self.weight_type,
+            self.weight,
+            STRUCTURE_BYTES,
+            int8_activations=self.int8_activations,
+        )
+        return depthwise(view, group)
 
     def weight_shape(self, view: LayerView) -> tuple[int, ...]:
         """The shape of a group's weights as they are packed."""
@@ -196,7 +204,6 @@ def fields(view: LayerView) -> dict[str, int]:
     """The int32 fields of neon_depthwise."""
     op, (_, height, width, channels) = view.op, view.inputs[0].shape
     _, out_height, out_width, _ = view.outputs[0].shape
-    double = HALVES if view.constant("shift").max() < 0 else SHIFTS
     return {
         "height": height,
         "width": width,
@@ -204,5 +211,5 @@ def fields(view: LayerView) -> dict[str, int]:
         "out_height": out_height,
         "out_width": out_width,
         **taps(op),
-        "mode": ONCE if op.rounding == "single" else double,
+        "mode": mode(view),
     }

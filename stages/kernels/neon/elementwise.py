@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.kernels.eight_bit import SUFFIX
 from stages.kernels.neon.base import NeonKernel, output_constants
 
 if TYPE_CHECKING:
@@ -54,9 +55,11 @@ class Add(NeonKernel):
         return {"add": packing.structure(output_constants(view), fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.neon.elementwise_tir import add
+        from stages.kernels.tir.addition import add
+        from stages.kernels.tir.block import Operand
 
-        return add(view)
+        function = f"neon_{view.op.op}_{SUFFIX[view.outputs[0].dtype]}"
+        return add(view, function, [Operand("add", (ADD_BYTES,), "int8")])
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """105 instructions for 16 elements; as counted."""

@@ -16,26 +16,17 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.neon.matrix import (
-    GEMM_BYTES,
-    WINDOWS,
-    MatrixKernel,
-    columns_of,
-    depth,
-    image_shape,
-    images,
-    native,
-    weight_zero_point,
-    window_depth,
-    windows_fields,
-)
+from stages.kernels.eight_bit import weight_zero_point
+from stages.kernels.matrix import columns_of, depth_of
+from stages.kernels.neon.format import GATHERED, GEMM_BYTES, depth, images, native, windows_fields
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
-from stages.kernels.tir.fixed_point import clamp, requantize, select, widen
-from stages.kernels.tir.window import inside, tap
+from stages.kernels.tir.fixed_point import lowered, output, requantize, select, widen
+from stages.kernels.tir.window import gathered
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
+    from stages.kernels.neon.format import Format
 
 Expr = Any  # a TIR expression or a Python int
 
@@ -43,26 +34,22 @@ Expr = Any  # a TIR expression or a Python int
 class _Layer:
     """The blocks of one layer."""
 
-    def __init__(self, view: LayerView, kernel: MatrixKernel) -> None:
-        self.view, self.kernel, self.format = view, kernel, kernel.format
-        self.depth, self.columns = depth(view, kernel.format), columns_of(view)
-        self.gathered = not native(view, kernel.format)
+    def __init__(self, view: LayerView, layout: Format, function: str) -> None:
+        self.view, self.format, self.function = view, layout, function
+        self.depth, self.columns = depth(view, layout), columns_of(view)
+        self.windows = windows_fields(view, layout)
+        self.image = (self.windows["height"], self.windows["width"], self.windows["channels"])
+        self.gathered = not native(view, layout)
         self.zero_point = weight_zero_point(view)
         self.padded_columns = sum(c.blocks * c.width for c in self.format.columns(self.columns))
 
     def gather(self, name: str, rows: int) -> Block:
         """Windows of output pixels first ... first + rows - 1."""
-        g, dtype = windows_fields(self.view, self.format), self.view.inputs[0].dtype
-        window = window_depth(self.view)
+        g, dtype = self.windows, self.view.inputs[0].dtype
+        window = depth_of(self.view)
 
         def element(b: Any, pixel: Expr, ky: Expr, kx: Expr, c: Expr) -> Expr:
-            oy, ox = T.truncdiv(pixel, g["out_width"]), T.truncmod(pixel, g["out_width"])
-            iy = tap(oy, ky, g["stride_y"], g["dilation_y"], g["top"])
-            ix = tap(ox, kx, g["stride_x"], g["dilation_x"], g["left"])
-            value = b.x[iy, ix, c]
-            if g["flip"]:
-                value = T.Cast("int8", widen(value) - g["flip"])
-            return select(inside(iy, g["height"], ix, g["width"]), value, T.int8(g["fill"]))
+            return gathered(g, pixel, (ky, kx), lambda iy, ix: lowered(b.x[iy, ix, c], g["flip"]), T.int8(g["fill"]))
 
         def meaning(b: Any) -> None:
             with position("start", b.first[0]) as start, loop(("p", rows)) as p:
@@ -80,9 +67,9 @@ class _Layer:
                     store(b.offsets, b.acc[0] * (0 - self.zero_point), p)
 
         operands = (
-            Operand("x", image_shape(self.view), dtype),
+            Operand("x", self.image, dtype),
             Operand("first", (1,), "int32"),
-            Operand("windows", (len(WINDOWS),), "int32"),
+            Operand("windows", GATHERED.shape, "int32"),
             Operand("rows", (rows, self.depth), "int8", "rw"),
             Operand("offsets", (rows,), "int32", "w"),
             accumulator(),
@@ -143,11 +130,11 @@ class _Layer:
             sums = b.offsets if self.gathered else b.params
             return [b.x, b.weights, b.params, b.y, sums, int(self.zero_point != 0), rows, b.gemm]
 
-        return Block(name, operands, meaning, self.kernel.function(self.view), arguments)
+        return Block(name, operands, meaning, self.function, arguments)
 
     def _row(self, b: Any, i: Expr, activation: Any) -> None:
         """All columns of row i."""
-        op, dtype = self.view.op, self.view.outputs[0].dtype
+        op = self.view.op
         position_of_block = 0
         for group in self.format.columns(self.columns):
             width = group.width
@@ -165,8 +152,7 @@ class _Layer:
                 shift = b.params[params + 2 * width]
                 shift = shift + 31 if op.rounding == "single" else shift
                 scaled = requantize(b.acc[0], b.params[params + width], shift, op.rounding)
-                value = T.Cast(dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
-                store(b.y, value, i, group.first + block * group.used + lane)
+                store(b.y, output(self.view, scaled), i, group.first + block * group.used + lane)
             position_of_block += group.blocks * width
 
 
@@ -197,23 +183,23 @@ def panel_rows(rows: int) -> int:
     return sum(tiles * height for _, tiles, height in _tiles(rows))
 
 
-def product_layer(view: LayerView, kernel: MatrixKernel, tile: int) -> Lowering:
-    """`tile` rows at a time."""
-    layer, x, y = _Layer(view, kernel), view.inputs[0], view.outputs[0]
-    batch, rows = images(view, kernel.format)
-    interleaved = kernel.format.interleaved
-    image = image_shape(view) if layer.gathered else (rows, layer.depth)
+def product_layer(view: LayerView, layout: Format, function: str, tile: int) -> Lowering:
+    """`tile` rows at a time; `function` multiplies them."""
+    layer, x, y = _Layer(view, layout, function), view.inputs[0], view.outputs[0]
+    batch, rows = images(view, layout)
+    interleaved = layout.interleaved
+    image = layer.image if layer.gathered else (rows, layer.depth)
 
     with Function("gemm") as f:
         source = f.input(0, (batch, *image), x.dtype)
         weights = f.constant("weights", (layer.padded_columns * layer.depth,), "int8")
         params = f.constant("params", (3 * layer.padded_columns,), "int32")
         gemm = f.constant("gemm", (GEMM_BYTES,), "int8")
-        windows = f.constant("windows", (len(WINDOWS),), "int32") if layer.gathered else None
+        windows = f.constant("windows", GATHERED.shape, "int32") if layer.gathered else None
         out = f.output(0, (batch, rows, layer.columns), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         first = f.scratch("first", (1,), "int32") if layer.gathered else None
-        gathered = f.scratch("rows", (tile, layer.depth), "int8") if layer.gathered else None
+        rows_of_windows = f.scratch("rows", (tile, layer.depth), "int8") if layer.gathered else None
         # The kernels read the offsets of whole tiles.
         offsets = f.scratch("offsets", (panel_rows(tile),), "int32") if layer.gathered else None
         panel = f.scratch("panel", (panel_rows(tile) * layer.depth,), "int8") if interleaved else None
@@ -224,9 +210,9 @@ def product_layer(view: LayerView, kernel: MatrixKernel, tile: int) -> Lowering:
             extra: dict[str, Any] = {}
             if layer.gathered:
                 f.set_position("first" + suffix, first, start)
-                places = {"first": first, "windows": windows, "rows": (gathered, 0, 0), "offsets": (offsets, 0)}
+                places = {"first": first, "windows": windows, "rows": (rows_of_windows, 0, 0), "offsets": (offsets, 0)}
                 f.place(layer.gather("gather" + suffix, count), x=(source, n, 0, 0, 0), acc=acc, **places)
-                left, extra = (gathered, 0, 0), {"offsets": (offsets, 0)}
+                left, extra = (rows_of_windows, 0, 0), {"offsets": (offsets, 0)}
             if interleaved:
                 f.place(layer.interleave("interleave" + suffix, count), rows=left, gemm=gemm, panel=(panel, 0))
                 left = (panel, 0)

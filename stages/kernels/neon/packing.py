@@ -12,7 +12,7 @@ from stages.kernels.generic import packing as generic
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
-    from stages.kernels.neon.matrix import Format
+    from stages.kernels.neon.format import Format
 
 
 def flat_weights(view: LayerView) -> np.ndarray:

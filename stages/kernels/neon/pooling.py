@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.kernels.eight_bit import SUFFIX
 from stages.kernels.neon.base import NeonKernel, output_constants
 
 if TYPE_CHECKING:
@@ -45,9 +46,11 @@ class Pool2d(NeonKernel):
         return {"pool": packing.structure(vectors, (height, width, out_height, out_width, channels, *window))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.neon.pooling_tir import pool2d
+        from stages.kernels.tir.block import Operand
+        from stages.kernels.tir.pooling import pool2d
 
-        return pool2d(view)
+        kind = "max_pool" if view.op.op == "max_pool2d" else f"avg_pool_{SUFFIX[view.inputs[0].dtype]}"
+        return pool2d(view, f"neon_{kind}", Operand("pool", (POOL_BYTES,), "int8"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """For 16 channels 6 instructions for an element and 60 around, 40 for a pixel; as counted."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.neon.matrix import Format, MatrixKernel, columns_of, depth, images, native
+from stages.kernels.matrix import columns_of
+from stages.kernels.neon.format import Format, depth, images
+from stages.kernels.neon.matrix import MatrixKernel
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -17,11 +19,6 @@ if TYPE_CHECKING:
 
 class DotProductKernel(MatrixKernel):
     headers: ClassVar[tuple[str, ...]] = ("dotprod.h", "../neon/matrix.h")
-
-    def gathering(self, view: LayerView) -> float:
-        """Instructions to gather the rows: 0.3 for a byte, 40 for a row; as counted."""
-        batch, rows = images(view, self.format)
-        return 0 if native(view, self.format) else batch * rows * (0.3 * depth(view, self.format) + 40)
 
 
 class Hybrid4x16(DotProductKernel):

@@ -43,9 +43,10 @@ class Add(Kernel):
         return {"add": np.array(fields, np.int32)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.rvp.add_tir import add
+        from stages.kernels.tir.addition import add
+        from stages.kernels.tir.block import Operand
 
-        return add(view)
+        return add(view, f"rvp_{view.op.op}_s8", [Operand("add", (FIELDS,), "int32")])
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """62 instructions for four elements of each lane, as measured."""

@@ -5,39 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.kernels.eight_bit import INT8_OFFSET, sums
+from stages.kernels.eight_bit import INT8_OFFSET, Sums, sums
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from stages.graph import LayerView
-    from stages.kernels.rvp.packing import Rounders
+    from stages.kernels.rvp.rounding import Rounders
 
 
 @dataclass(frozen=True)
-class Arithmetic:
-    """weights are int8 values [channels, depth] in int64; bias has all that zero points add to an accumulator."""
+class Arithmetic(Sums):
+    """The sums of a layer, and their second roundings."""
 
-    weights: NDArray[np.int64]
-    weight_zero_point: int
-    bias: NDArray[np.int64]
-    multiplier: NDArray[np.int32]
     rounders: Rounders
 
 
-def arithmetic(view: LayerView, weights: NDArray[np.int64], *, signed_activations: bool) -> Arithmetic:
-    """The constants of a convolution or fully connected layer; `weights` are the layer's own values, [channels, depth].
+def arithmetic(view: LayerView, *, signed_activations: bool) -> Arithmetic:
+    """The constants of a convolution or fully connected layer.
 
     `signed_activations`: uint8 activations reach the kernel as int8 (minus 128). Raises ValueError for a shift that the
     kernels do not take.
     """
-    from stages.kernels.rvp import packing
+    from stages.kernels.rvp import rounding
 
-    made = sums(view, weights, INT8_OFFSET[view.inputs[0].dtype] if signed_activations else 0)
-    round_ = packing.rounders_once if view.op.rounding == "single" else packing.rounders
-    rounders = round_(made.multiplier, made.shift, made.range)
-    return Arithmetic(made.weights, made.weight_zero_point, made.bias, made.multiplier, rounders)
+    made = sums(view, INT8_OFFSET[view.inputs[0].dtype] if signed_activations else 0)
+    round_ = rounding.rounders_once if view.op.rounding == "single" else rounding.rounders
+    return Arithmetic(**vars(made), rounders=round_(made.multiplier, made.shift, made.range))
 
 
 def clip_word(view: LayerView) -> int:

@@ -18,23 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.kernels.eight_bit import INT8_OFFSET, weight_zero_point
+from stages.kernels.matrix import columns_of, depth_of, has_windows, rows_of, run_elements
 from stages.kernels.rvp.base import clip_word
-from stages.kernels.rvp.convolution import (
-    PANEL_BYTES,
-    block_count,
-    flip,
-    function_suffix,
-    geometry,
-    has_windows,
-    layer_arithmetic,
-    matrix,
-    needs_stage,
-    run_bytes,
-)
-from stages.kernels.rvp.requantize_tir import byte, requantize
+from stages.kernels.rvp.panels import GEOMETRY, PANEL_BYTES, block_count, function_suffix, geometry, needs_stage
+from stages.kernels.rvp.requantize_tir import requantize
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
-from stages.kernels.tir.fixed_point import clamp, select, widen
-from stages.kernels.tir.window import inside, tap
+from stages.kernels.tir.fixed_point import output, select, widen
+from stages.kernels.tir.window import gathered_element
+from stages.kernels.tir.words import byte
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -48,13 +40,13 @@ class _Gemm:
 
     def __init__(self, view: LayerView, lanes: int) -> None:
         self.view, self.lanes = view, lanes
-        self.rows, self.depth, self.columns = matrix(view)
-        self.run = run_bytes(view)
+        self.rows, self.depth, self.columns = rows_of(view), depth_of(view), columns_of(view)
+        self.run = run_elements(view)
         self.run_chunks = -(-self.run // 4)
         self.chunks = self.depth // self.run * self.run_chunks
         self.blocks = block_count(view, lanes)
         self.single_row = self.rows == 1
-        self.weight_zero_point = layer_arithmetic(view).weight_zero_point
+        self.weight_zero_point = weight_zero_point(view)
         self.suffix = function_suffix(self.weight_zero_point, view.op.rounding)
         self.staged = needs_stage(view, lanes)
 
@@ -64,7 +56,8 @@ class _Gemm:
     def gather(self, name: str, rows: int, panels: int) -> Block:
         """`panels` panels of `rows` rows, from the matrix or from the image."""
         view, windows = self.view, has_windows(self.view)
-        x, flipped = view.inputs[0], flip(view)
+        x = view.inputs[0]
+        flipped = INT8_OFFSET[x.dtype]
 
         def activation(b: Any, pixel: Expr, chunk: Expr, k: Expr) -> Expr:
             """An element of a chunk of the row as int32; 0 behind the end of a run, where anything may be."""
@@ -101,7 +94,7 @@ class _Gemm:
         if windows:
             position_operands = (
                 Operand("first", (1,), "int32"),
-                Operand("geometry", (len(geometry(view)),), "int32"),
+                Operand("geometry", GEOMETRY.shape, "int32"),
             )
             return Block(
                 name,
@@ -120,11 +113,7 @@ class _Gemm:
 
     def _window_element(self, b: Any, pixel: Expr, k: Expr) -> Expr:
         g = geometry(self.view)
-        oy, ox = T.truncdiv(pixel, g["out_width"]), T.truncmod(pixel, g["out_width"])
-        point, c = T.truncdiv(k, g["channels"]), T.truncmod(k, g["channels"])
-        iy = tap(oy, T.truncdiv(point, g["kernel_x"]), g["stride_y"], g["dilation_y"], g["top"])
-        ix = tap(ox, T.truncmod(point, g["kernel_x"]), g["stride_x"], g["dilation_x"], g["left"])
-        return select(inside(iy, g["height"], ix, g["width"]), widen(b.x[iy, ix, c]), g["fill"])
+        return gathered_element(g, pixel, k, lambda iy, ix, c: widen(b.x[iy, ix, c]), g["fill"])
 
     def multiply(self, name: str, rows: int, panels: int) -> Block:
         """All columns of `panels` panels of `rows` rows."""
@@ -143,10 +132,9 @@ class _Gemm:
                 mark = b.params[block, 2, 0, lanes - 1]
                 multiplier, rounder = (b.params[block, n, j, lane] for n in (1, 2))
                 scaled = requantize(b.acc[0], multiplier, rounder, mark, op.rounding)
-                value = T.Cast(dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
                 # Register j holds channels 0, 2, 1, 3 of the block in turn.
                 channel = block * (4 * lanes) + lane * 4 + T.truncmod(j, 2) * 2 + T.truncdiv(j, 2)
-                store(b.y, value, panel * rows + row, channel)
+                store(b.y, output(self.view, scaled), panel * rows + row, channel)
 
         operands = (
             Operand("panel", self.panel_shape(rows, panels), "int32"),
@@ -204,7 +192,7 @@ def gemm(view: LayerView, mr: int, lanes: int) -> Lowering:
         source = f.input(0, x.shape if windows else (images, pixels, g.depth), x.dtype)
         weights = f.constant("weights", (g.blocks, g.chunks, 4, lanes, 4), "int8")
         params = f.constant("params", (g.blocks, 3, 4, lanes), "int32")
-        fields = f.constant("geometry", (len(geometry(view)),), "int32") if windows else None
+        fields = f.constant("geometry", GEOMETRY.shape, "int32") if windows else None
         out = f.output(0, (images, g.columns, pixels) if planar else (images, pixels, g.columns), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         first = f.scratch("first", (1,), "int32") if windows else None

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import weight_rows, why_not_sums, why_not_types
+from stages.kernels.eight_bit import centred_weights, why_not_types
 from stages.kernels.kernel import Kernel
-from stages.kernels.rvp.base import arithmetic, clip_word
+from stages.kernels.rvp.strips import extents, geometry, is_split, layer_arithmetic, swapped, why_not_arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy as np
-    from numpy.typing import NDArray
 
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
-    from stages.kernels.rvp.base import Arithmetic
     from stages.targets.spec import Target
-
-GEOMETRY_FIELDS = 12  # int32 fields of the C structure rvp_depthwise_geometry
 
 
 class DepthwiseConv2d(Kernel):
@@ -44,7 +39,7 @@ class DepthwiseConv2d(Kernel):
         from stages.kernels.rvp import packing
 
         made = layer_arithmetic(view)
-        taps = centred(view).T.reshape(3, 3, -1)
+        taps = centred_weights(view).astype(np.int64).T.reshape(3, 3, -1)
         if swapped(view):
             taps = taps.transpose(1, 0, 2)
         return {
@@ -82,74 +77,3 @@ def _why_not_shape(view: LayerView, target: Target) -> str:
     if op.rounding != "double":
         return "rounds once"
     return ""
-
-
-def why_not_arithmetic(view: LayerView) -> str:
-    """Why the layer's constants are not what the kernels multiply and round by, '' if they are."""
-    if bad := why_not_sums(prod(view.op.kernel), lambda: layer_arithmetic(view)):
-        return bad
-    if is_split(view) and view.inputs[0].dtype == "int8":
-        return "weights minus their zero point do not fit int8"
-    if centred(view).max() > 2 * 127:
-        return "a weight minus its zero point is 255, which is not the sum of two int8"
-    return ""
-
-
-def centred(view: LayerView) -> NDArray[np.int64]:
-    """Weights minus their zero point, [channels, (ky, kx)]."""
-    made = layer_arithmetic(view)
-    return made.weights - made.weight_zero_point
-
-
-def is_split(view: LayerView) -> bool:
-    """Whether weights minus their zero point need more than int8."""
-    taps = centred(view)
-    return bool(taps.min() < -128 or taps.max() > 127)
-
-
-def layer_arithmetic(view: LayerView) -> Arithmetic:
-    """The layer's constants with weights as [channels, (ky, kx)]. uint8 activations stay unsigned."""
-    import numpy as np
-
-    weights = weight_rows(view, view.constant("weights").astype(np.int64))
-    return arithmetic(view, weights, signed_activations=False)
-
-
-def swapped(view: LayerView) -> bool:
-    """Whether strips run along the rows of the image, four rows wide: where four columns would waste more."""
-    _, height, width, _ = view.outputs[0].shape
-    return bool(_work(width, height) < _work(height, width))
-
-
-def _work(rows: int, columns: int) -> int:
-    """What the strips cost, in sixths of a row: each costs a row beside its own, and one tile more comes in."""
-    return -(-columns // 4) * 6 * (rows + 1) + rows
-
-
-def extents(view: LayerView, *, exchanged: bool) -> tuple[int, int, int, int]:
-    """Rows and columns of input and output, as the strips see them. `exchanged`: they run along the rows."""
-    _, rows, columns, _ = view.inputs[0].shape
-    _, out_rows, out_columns, _ = view.outputs[0].shape
-    return (columns, rows, out_columns, out_rows) if exchanged else (rows, columns, out_rows, out_columns)
-
-
-def geometry(view: LayerView, *, exchanged: bool) -> tuple[int, ...]:
-    """The fields of rvp_depthwise_geometry, in order. `exchanged`: strips run along the rows."""
-    op, x, y = view.op, view.inputs[0], view.outputs[0]
-    channels = op.out_channels
-    rows, columns, out_rows, out_columns = extents(view, exchanged=exchanged)
-    steps = (x.shape[2] * channels, channels)
-    out_steps = (y.shape[2] * channels, channels)
-    padding = op.padding[:2]
-    if exchanged:
-        steps, out_steps, padding = steps[::-1], out_steps[::-1], padding[::-1]
-    tail = (op.input_zero_point, clip_word(view))
-    return (rows, columns, *steps, out_rows, out_columns, *out_steps, *padding, *tail)
-
-
-def scratch_bytes(view: LayerView, lanes: int) -> int:
-    """Two strips of input, one of results, two registers: what depthwise.c uses."""
-    stride: int = view.op.stride[0]
-    _, _, out_rows, _ = extents(view, exchanged=swapped(view))
-    rows = (out_rows - 1) * stride + 3
-    return 4 * lanes * (2 + 4 * out_rows + 2 * rows * 4 * (1 + stride))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tvm.tirx.script.builder import ir as T
-
-from stages.kernels.rvp.depthwise_conv2d import GEOMETRY_FIELDS, is_split, scratch_bytes, swapped
-from stages.kernels.rvp.requantize_tir import byte, requantize
+from stages.kernels.rvp.requantize_tir import requantize
+from stages.kernels.rvp.strips import GEOMETRY_FIELDS, is_split, scratch_bytes, swapped
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.kernels.tir.fixed_point import clamp, select, widen
-from stages.kernels.tir.window import inside, tap
+from stages.kernels.tir.fixed_point import output, widen
+from stages.kernels.tir.window import padded
+from stages.kernels.tir.words import byte
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -30,9 +29,14 @@ def _group(view: LayerView, lanes: int) -> Block:
         with loop(*loops) as (oy, ox, lane, j):
             store(b.acc, b.params[j, 3, lane], 0)
             with loop(("ky", 3), ("kx", 3)) as (ky, kx):
-                iy, ix = tap(oy, ky, op.stride[0], 1, op.padding[0]), tap(ox, kx, op.stride[1], 1, op.padding[1])
-                value = widen(b.x[iy, ix, lane * 4 + j])
-                activation = select(inside(iy, height, ix, width), value, op.input_zero_point)
+                activation = padded(
+                    op,
+                    (height, width),
+                    (oy, ox),
+                    (ky, kx),
+                    lambda iy, ix: widen(b.x[iy, ix, lane * 4 + j]),
+                    op.input_zero_point,
+                )
                 row, column = (kx, ky) if exchanged else (ky, kx)
                 weight = byte(b.params[j, row, lane], column)
                 if split:
@@ -40,8 +44,7 @@ def _group(view: LayerView, lanes: int) -> Block:
                 store(b.acc, b.acc[0] + activation * weight, 0)
             mark = b.params[0, 5, lanes - 1]
             scaled = requantize(b.acc[0], b.params[j, 4, lane], b.params[j, 5, lane], mark, op.rounding)
-            value = T.Cast(y.dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
-            store(b.y, value, oy, ox, lane * 4 + j)
+            store(b.y, output(view, scaled), oy, ox, lane * 4 + j)
 
     operands = (
         Operand("x", (height, width, channels), x.dtype),

@@ -6,19 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.rvp.depthwise_conv2d import is_split
-from stages.kernels.rvp.depthwise_window import (
-    WINDOW_FIELDS,
-    columns_class,
-    scratch_bytes,
-    starts,
-    swapped,
-    window,
-)
-from stages.kernels.rvp.requantize_tir import byte, requantize
+from stages.kernels.rvp.requantize_tir import requantize
+from stages.kernels.rvp.strips import is_split
+from stages.kernels.rvp.window_strips import WINDOW_FIELDS, columns_class, scratch_bytes, starts, swapped, window
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.kernels.tir.fixed_point import clamp, select, widen
-from stages.kernels.tir.window import inside, tap
+from stages.kernels.tir.fixed_point import output, widen
+from stages.kernels.tir.window import padded
+from stages.kernels.tir.words import byte
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -45,10 +39,14 @@ def _group(view: LayerView, lanes: int, name: str, channels: int, *, whole: bool
     def channel(b: Any, oy: Any, ox: Any, lane: Any, j: Any) -> None:
         store(b.acc, b.params[j, 0, lane], 0)
         with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
-            iy = tap(oy, ky, op.stride[0], 1, op.padding[0])
-            ix = tap(ox, kx, op.stride[1], 1, op.padding[1])
-            value = widen(b.x[iy, ix, lane * 4 + j])
-            activation = select(inside(iy, height, ix, width), value, op.input_zero_point)
+            activation = padded(
+                op,
+                (height, width),
+                (oy, ox),
+                (ky, kx),
+                lambda iy, ix: widen(b.x[iy, ix, lane * 4 + j]),
+                op.input_zero_point,
+            )
             row, column = (kx, ky) if exchanged else (ky, kx)
             factor = weight(b, row, column, lane, j)
             if split:
@@ -56,8 +54,7 @@ def _group(view: LayerView, lanes: int, name: str, channels: int, *, whole: bool
             store(b.acc, b.acc[0] + activation * factor, 0)
         mark = b.params[0, 2, lanes - 1]
         scaled = requantize(b.acc[0], b.params[j, 1, lane], b.params[j, 2, lane], mark, op.rounding)
-        value = T.Cast(y.dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
-        store(b.y, value, oy, ox, lane * 4 + j)
+        store(b.y, output(view, scaled), oy, ox, lane * 4 + j)
 
     def meaning(b: Any) -> None:
         with loop(("oy", out_height), ("ox", out_width)) as (oy, ox):

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.rvp.direct_conv2d import GEOMETRY_FIELDS
 from stages.kernels.rvp.requantize_tir import requantize
+from stages.kernels.rvp.tiling import GEOMETRY_FIELDS, Tiling
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
-from stages.kernels.tir.fixed_point import clamp, select, widen
+from stages.kernels.tir.fixed_point import output, select, widen
 from stages.kernels.tir.window import inside, tap
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
-    from stages.kernels.rvp.direct_conv2d import Tiling
 
 
 def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> Block:
@@ -47,9 +46,8 @@ def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> 
             mark = b.params[block * 2 + half, 2, 0, lanes - 1]
             multiplier, rounder = (b.params[block * 2 + half, n, j, lane] for n in (1, 2))
             scaled = requantize(b.acc[0], multiplier, rounder, mark, op.rounding)
-            value = T.Cast(dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
             channel = block * (4 * lanes) + lane * 4 + j * 2 + half
-            store(b.y, value, *((row, column, channel) if along_rows else (column, row, channel)))
+            store(b.y, output(view, scaled), *((row, column, channel) if along_rows else (column, row, channel)))
 
     out = (rows, shape.out_columns) if along_rows else (shape.out_columns, rows)
     chunks = shape.kernel_columns * shape.column_chunks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import weight_rows, why_not_nhwc, why_not_sums, why_not_types
+from stages.kernels.eight_bit import why_not_nhwc, why_not_sums, why_not_types
 from stages.kernels.kernel import Kernel
 from stages.kernels.rvp.base import arithmetic
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
-    from stages.kernels.rvp.base import Arithmetic
     from stages.targets.spec import Target
 
 
@@ -32,14 +31,14 @@ class FullyConnectedRows(Kernel):
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         shape = why_not_types(view) or _why_not_shape(view)
-        return shape or why_not_sums(view.op.depth, lambda: layer_arithmetic(view))
+        return shape or why_not_sums(view.op.depth, lambda: arithmetic(view, signed_activations=False))
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np
 
         from stages.kernels.rvp import packing
 
-        made, bits = layer_arithmetic(view), target.word_bits
+        made, bits = arithmetic(view, signed_activations=False), target.word_bits
         return {
             "weights": packing.rows_weights(made.weights.astype(np.int8), made.weight_zero_point, bits),
             "params": packing.rows_params(made.bias, made.multiplier, made.rounders, bits),
@@ -68,11 +67,3 @@ def _why_not_shape(view: LayerView) -> str:
     if view.op.batch != 1:
         return f"a batch of {view.op.batch}; this kernel is for one row"
     return why_not_nhwc(view)
-
-
-def layer_arithmetic(view: LayerView) -> Arithmetic:
-    """The layer's constants with weights as [units, depth]; uint8 activations stay as they are."""
-    import numpy as np
-
-    weights = weight_rows(view, view.constant("weights").astype(np.int64))
-    return arithmetic(view, weights, signed_activations=False)

@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tvm.tirx.script.builder import ir as T
-
+from stages.kernels.eight_bit import weight_zero_point
 from stages.kernels.rvp.base import clip_word
-from stages.kernels.rvp.fully_connected import layer_arithmetic
 from stages.kernels.rvp.packing import unit_groups
 from stages.kernels.rvp.requantize_tir import requantize
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.kernels.tir.fixed_point import clamp, widen
+from stages.kernels.tir.fixed_point import output, widen
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -28,7 +26,7 @@ def _dot(view: LayerView, lanes: int) -> Block:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     register = 4 * lanes
     steps, quads = -(-op.depth // register), -(-op.units // 4)
-    zero_point = layer_arithmetic(view).weight_zero_point
+    zero_point = weight_zero_point(view)
 
     def unit(b: Any, start: Expr, units: int, number: Expr, quad: Expr, j: Expr) -> None:
         """Unit `number` of the group of `units` that starts at weight `start`; it is unit `j` of `quad`."""
@@ -46,7 +44,7 @@ def _dot(view: LayerView, lanes: int) -> Block:
             add_products(whole, left)
         multiplier, rounder, mark = b.params[quad, 1, j], b.params[quad, 2, j], b.params[quad, 2, lanes - 1]
         scaled = requantize(b.acc[0], multiplier, rounder, mark, op.rounding)
-        store(b.y, T.Cast(y.dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max)), quad * 4 + j)
+        store(b.y, output(view, scaled), quad * 4 + j)
 
     def meaning(b: Any) -> None:
         bytes_of_unit = steps * register

@@ -1,33 +1,7 @@
-"""Constants as the rvp kernels read them, and the proofs behind the short requantization.
-
-The reference requantizes an accumulator in two roundings (`stages.graph.ops`, rounding `double`):
-t = (acc * m + 2^30) >> 31, which is one kwmmul.u, then t / 2^s with halves away from zero, s = -shift. The kernels have
-two ways for the second:
-
-  short   smmul.u: (t * p + 2^31) >> 32, one instruction for all lanes
-  wide    lower t by one where it is negative, then kwmmul.u by p = 2^(31 - s): three instructions, exact for all s in
-          1 ... 31
-
-With p = 2^(32 - s) the short way rounds halves towards plus infinity, which is wrong for negative t that lie on a half
-(t = -(2k + 1) 2^(s - 1)). It is exact with one of these `p`, tried in order, over the range of t that weights, bias and
-activations admit:
-
-  0                  |t| < 2^(s - 1): the result is 0 (channels that died in training, s up to 31)
-  2^(32 - s)         no negative half is in the range
-  2^(32 - s) + 1     t * p is t too far from zero, in units of 2^-32: that turns a half away from zero and leaves all
-                     else alone while |t| < 2^(32 - s). For s <= 12 a larger |t| is at least 2^(s + 8): the result is
-                     256 or more and is clipped anyway, whatever its last bit
-
-Layers that round once (rounding `single`: (acc * m + 2^(30 + s)) >> (31 + s)) take t = (acc * m) >> 32, one smmul, and
-round t / 2^(s - 1) with halves towards plus infinity: short with p = 2^(33 - s) for s >= 3, wide (without lowering)
-with p = 2^(32 - s) for s >= 2. The low half of the product does not matter: a half is a multiple of 2^32.
-
-The short way also narrows results to 16 bits without saturation, so their range must fit, with the zero point.
-"""
+"""Constants as the rvp kernels read them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +11,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stages.kernels.eight_bit import Range
+    from stages.kernels.rvp.rounding import Rounders
 
 # Register j of a block holds this channel of the block (plus 4 in the upper lane): the order in which bytes are packed.
 COLUMN_CHANNEL = (0, 2, 1, 3)
@@ -47,54 +21,6 @@ WIDE_MARK = -(1 << 31)
 def lanes(word_bits: int) -> int:
     """32-bit lanes of a register."""
     return word_bits // 32
-
-
-def high_mul(acc: NDArray[np.int64], multiplier: NDArray[np.int64]) -> NDArray[np.int64]:
-    """kwmmul.u: (acc * multiplier + 2^30) >> 31."""
-    return (acc * multiplier + (1 << 30)) >> 31
-
-
-@dataclass(frozen=True)
-class Rounders:
-    """Second roundings, int64 [channels]: the short `p` of each channel (-1 where there is none) and the wide one."""
-
-    short: NDArray[np.int64]
-    wide: NDArray[np.int64]
-
-
-def rounders(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range) -> Rounders:
-    """Rounders of each channel. Raises ValueError for a multiplier of 1/2 or more (shift >= 0)."""
-    m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
-    s = np.where(m == 0, 1, s)
-    if s.min() < 1 or s.max() > 31:
-        raise ValueError("shifts must be in [-31, -1]")
-    low, high = high_mul(acc.low, m), high_mul(acc.high, m)
-    size = np.maximum(np.abs(low), np.abs(high))
-    half = np.int64(1) << (s - 1)
-    fits = size < (np.int64(32767 - 512) << s)
-    # The negative half nearest to zero within the range is at most min(high, -half); the next below is 2^s further.
-    top = np.minimum(high, -half)
-    nearest = -half - ((-half - top + (half << 1) - 1) // (half << 1)) * (half << 1)
-    no_half = nearest < low
-    small = size < (np.int64(1) << (32 - s))
-    short = np.full_like(m, -1)
-    usable = s >= 2
-    short = np.where(usable & (small | (s <= 12)), (np.int64(1) << (32 - s)) + 1, short)
-    short = np.where(usable & no_half, np.int64(1) << (32 - s), short)
-    short = np.where(size < half, 0, short)
-    return Rounders(np.where(fits, short, -1), np.int64(1) << (31 - s))
-
-
-def rounders_once(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range) -> Rounders:
-    """The same for layers that round once. Raises ValueError for a multiplier of 1/4 or more (shift > -2)."""
-    m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
-    s = np.where(m == 0, 2, s)
-    if s.min() < 2 or s.max() > 31:
-        raise ValueError("shifts must be in [-31, -2]")
-    size = acc.size * m >> 31
-    fits = size < (np.int64(32767 - 512) << s)
-    short = np.where(s >= 3, np.int64(1) << (33 - s), -1)
-    return Rounders(np.where(fits, short, -1), np.int64(1) << (32 - s))
 
 
 def by_block(values: NDArray[np.int64], word_bits: int, blocks: int) -> NDArray[np.int64]:

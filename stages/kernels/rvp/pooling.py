@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import not_eight_bit
+from stages.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -49,9 +49,11 @@ class Pool2d(Kernel):
         return {"pool": np.array(fields, np.int32)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.rvp.pooling_tir import pool2d
+        from stages.kernels.tir.block import Operand
+        from stages.kernels.tir.pooling import pool2d
 
-        return pool2d(view)
+        function = f"rvp_{view.op.op[:3]}_pool_{SUFFIX[view.inputs[0].dtype]}"
+        return pool2d(view, function, Operand("pool", (FIELDS,), "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Of a register of channels: 5 instructions (maximum: 2) for a pixel, one for its address, 15 (7) around.

@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 Expr = Any  # a TIR expression or a Python int
 
 
-def byte(word: Expr, k: Expr) -> Expr:
-    """Byte k of an int32 as a signed number."""
-    return T.bitwise_xor(T.bitwise_and(T.shift_right(word, k * 8), 255), 128) - 128
-
-
 def requantize(acc: Expr, multiplier: Expr, rounder: Expr, mark: Expr, rounding: Rounding) -> Expr:
     """The accumulator scaled by multiplier and rounder, int32. A negative `mark`: the rounder is a wide one."""
     product = int64(acc) * int64(multiplier)

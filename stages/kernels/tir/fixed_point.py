@@ -20,6 +20,7 @@ from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
 if TYPE_CHECKING:
+    from stages.graph import LayerView
     from stages.graph.ops import Rounding
 
 Expr = Any  # a TIR expression or a Python int
@@ -69,6 +70,18 @@ def clamp(x: Expr, low: int, high: int) -> Expr:
     return T.min(T.max(x, low), high)
 
 
+def output(view: LayerView, scaled: Expr) -> Expr:
+    """A requantized sum as the layer's output: with its zero point, within its bounds, in its type."""
+    op = view.op
+    return T.Cast(view.outputs[0].dtype, clamp(scaled + op.output_zero_point, op.act_min, op.act_max))
+
+
+def mean(total: Expr, count: Expr) -> Expr:
+    """total / count of int32 expressions (count may be an int), halves away from zero."""
+    half = count // 2 if isinstance(count, int) else T.truncdiv(count, 2)
+    return T.truncdiv(select(total > 0, total + half, total - half), count)
+
+
 def maximum(a: Expr, b: Expr) -> Expr:
     """max(a, b) for running maxima.
 
@@ -81,6 +94,11 @@ def maximum(a: Expr, b: Expr) -> Expr:
 def widen(x: Expr) -> Expr:
     """An 8-bit load as int32."""
     return T.Cast("int32", x)
+
+
+def lowered(x: Expr, offset: int) -> Expr:
+    """An 8-bit load less `offset` (0 or 128) as int8."""
+    return T.Cast("int8", widen(x) - offset) if offset else x
 
 
 def select(condition: Expr, then: Expr, otherwise: Expr) -> Expr:

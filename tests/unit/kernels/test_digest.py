@@ -43,7 +43,10 @@ PYTHON = '"""A kernel."""\nROWS = 4\nclass Twice:\n    rows = ROWS\n'
 KERNELS = registry.kernels(registry.folder_names())
 FILES = ROOT / "stages" / "kernels"
 # Where code lies that folders share. Everything else is of one folder, but that neon_dotprod builds on neon.
-SHARED = ("include/", "tir/", "eight_bit.py", "generic/parameters.py", "generic/packing.py")
+SHARED = (
+    *("include/", "tir/", "eight_bit.py", "matrix.py", "rounding.py", "structure.py"),
+    *("generic/parameters.py", "generic/packing.py"),
+)
 NO_CODE = ("kernel.py", "registry.py", "digest.py", "definitions.py")  # of a kernel
 TYPES = ("Expr", "Buffer", "Region", "Packing", "Form")
 

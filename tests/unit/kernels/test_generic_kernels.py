@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from importlib import import_module
 
-from stages.kernels.generic.parameters import Structure
 from stages.kernels.registry import kernels
+from stages.kernels.structure import Structure
 from stages.targets.load import load_target
 from tests.conformance.draw import Draw
 from tests.conformance.operators import (

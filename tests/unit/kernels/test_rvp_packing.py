@@ -7,8 +7,8 @@ import pytest
 
 from stages.fixed_point import multiply_by_quantized_multiplier
 from stages.kernels.eight_bit import Range
-from stages.kernels.rvp import packing
-from stages.kernels.rvp.depthwise_window import starts
+from stages.kernels.rvp import packing, rounding
+from stages.kernels.rvp.window_strips import starts
 from stages.simulators.spike.rvp_model import compute
 
 LOW, HIGH = -128, 127
@@ -52,7 +52,7 @@ def test_both_roundings_equal_the_reference_for_every_shift(shift):
             middle = int(rng.integers(-reach, reach)) * int(rng.integers(0, 2))
             low, high = max(middle - reach, -(1 << 31)), min(middle + reach, (1 << 31) - 1)
             m, s = np.array([multiplier], np.int32), np.array([shift], np.int32)
-            rounder = packing.rounders(m, s, Range(np.array([low]), np.array([high])))
+            rounder = rounding.rounders(m, s, Range(np.array([low]), np.array([high])))
             zero_point = int(rng.integers(-128, 128))
             acc = near_halves(low, high, int(multiplier), shift, rng)
             scaled = multiply_by_quantized_multiplier(acc, m, s, "double")
@@ -71,7 +71,7 @@ def test_both_roundings_equal_the_reference_for_every_shift(shift):
 def test_a_result_beyond_16_bits_is_wide():
     """An accumulator of 2^30 scaled by 1/4 wraps when it is narrowed without saturation."""
     m, s = np.array([1 << 30, 1 << 30], np.int32), np.array([-2, -2], np.int32)
-    rounder = packing.rounders(m, s, Range(np.array([0, 0]), np.array([1 << 30, 1 << 17])))
+    rounder = rounding.rounders(m, s, Range(np.array([0, 0]), np.array([1 << 30, 1 << 17])))
     assert rounder.short[0] == -1
     assert rounder.short[1] > 0
 
@@ -81,7 +81,7 @@ def test_rounding_once_equals_the_reference(shift):
     rng = np.random.default_rng(-shift)
     for multiplier in rng.integers(1 << 30, 1 << 31, 4):
         m, s = np.array([multiplier], np.int32), np.array([shift], np.int32)
-        rounder = packing.rounders_once(m, s, Range(np.array([-(1 << 15)]), np.array([1 << 15])))
+        rounder = rounding.rounders_once(m, s, Range(np.array([-(1 << 15)]), np.array([1 << 15])))
         acc = near_halves(-(1 << 15), 1 << 15, int(multiplier), shift, rng)
         expected = np.clip(multiply_by_quantized_multiplier(acc, m, s, "single"), LOW, HIGH)
         high = [int(a) * int(multiplier) >> 32 for a in acc]  # smmul
@@ -103,7 +103,7 @@ def test_weights_and_parameters_lie_where_the_kernels_read_them(word_bits):
     multiplier = np.full(channels, 1 << 30, np.int32)
     short = np.full(channels, 1 << 24)
     short[5] = -1
-    params = packing.gemm_params(bias, multiplier, packing.Rounders(short, short * 2), word_bits, blocks)
+    params = packing.gemm_params(bias, multiplier, rounding.Rounders(short, short * 2), word_bits, blocks)
     for channel in range(channels):
         block, lane, j = channel // (4 * lanes), channel % (4 * lanes) // 4, (0, 2, 1, 3).index(channel % 4)
         for k in range(run * runs):
@@ -128,7 +128,7 @@ def test_direct_weights_and_parameters_lie_in_halves_of_blocks(word_bits):
     multiplier = rng.integers(1 << 30, 1 << 31, channels).astype(np.int32)
     short = np.full(channels, 1 << 24)
     short[9] = -1
-    params = packing.direct_params(bias, multiplier, packing.Rounders(short, short * 2), word_bits)
+    params = packing.direct_params(bias, multiplier, rounding.Rounders(short, short * 2), word_bits)
     for channel in range(channels):
         block, lane, j, h = channel // (4 * lanes), channel % (4 * lanes) // 4, channel % 4 // 2, channel % 2
         for t, u, c in np.ndindex(taps, columns, depth):
@@ -154,7 +154,7 @@ def test_rows_lie_in_groups_of_units_that_exist_and_parameters_in_quads(word_bit
     short = np.full(units, 1 << 24)
     wide = short * 2
     short[units // 2] = -1
-    params = packing.rows_params(bias, multiplier, packing.Rounders(short, wide), word_bits)
+    params = packing.rows_params(bias, multiplier, rounding.Rounders(short, wide), word_bits)
     steps = -(-depth // register)
     assert packed.size == units * steps * register, "no unit is padded"
     assert sum(packing.unit_groups(units)) == units
@@ -178,7 +178,7 @@ def test_depthwise_weights_that_need_nine_bits_are_sums_of_two_int8():
     weights = np.zeros((3, 3, 8), np.int64)
     weights[1, 2, 4], weights[0, 0, 1] = 254, -255
     channel = np.ones(8, np.int64)
-    rounder = packing.Rounders(channel, channel)
+    rounder = rounding.Rounders(channel, channel)
     params = packing.depthwise_params(weights, channel, channel.astype(np.int32), rounder, 64, split=True)
     assert params.shape == (1, 4, 9, 2)
 
@@ -197,7 +197,7 @@ def test_words_of_a_depthwise_window_are_its_taps_shifted_to_where_outputs_begin
     """Each output of a lane finds its window in the two words it reaches, and zeros beside it."""
     rng = np.random.default_rng(columns)
     weights = rng.integers(-128, 128, (2, columns, 5))
-    zeros, rounder = np.zeros(5, np.int64), packing.Rounders(np.zeros(5, np.int64), np.zeros(5, np.int64))
+    zeros, rounder = np.zeros(5, np.int64), rounding.Rounders(np.zeros(5, np.int64), np.zeros(5, np.int64))
     begin = starts(stride, columns)
     made = packing.window_params(weights, zeros, zeros, rounder, word_bits, starts=begin, split=False)
     assert made.shape == (-(-5 // (word_bits // 8)), 4, 3 + 2 * len(begin), word_bits // 32)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from stages.base import StageError
-from stages.kernels.rvp.direct_conv2d import DirectParams, Tiling
 from stages.kernels.rvp.fully_connected import FullyConnectedRows
+from stages.kernels.rvp.tiling import DirectParams, Tiling
 from stages.targets.load import load_target
 from tests.conformance.draw import Draw
 from tests.conformance.operators.conv2d import conv2d

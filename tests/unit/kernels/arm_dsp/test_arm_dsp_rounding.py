@@ -121,7 +121,7 @@ def test_a_channel_that_cannot_be_rounded_is_named():
 def arithmetic(weights: np.ndarray, zero_point: int, size: int) -> base.Arithmetic:
     zeros = np.zeros(len(weights), np.int64)
     scale = rounding.Requantization(np.zeros((len(weights), 2), np.int32), long=False)
-    return base.Arithmetic(weights, zero_point, zeros, scale, Range(zeros - size, zeros + size))
+    return base.Arithmetic(weights, zero_point, zeros, zeros, zeros, Range(zeros - size, zeros + size), scale)
 
 
 @pytest.mark.parametrize(("weight", "zero_point", "size", "form"), [

@@ -1,0 +1,50 @@
+"""Depthwise convolution in groups of sixteen channels: constants, and the lines that rows are copied into."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.kernels.eight_bit import INT8_OFFSET, centred_weights
+from stages.kernels.structure import taps
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+
+
+GROUP = 16
+# The C structure mve_depthwise of depthwise.h, field by field.
+FIELDS = (
+    *("height", "width", "pixel", "out_height", "out_width"),
+    *("kernel_y", "kernel_x", "stride_y", "stride_x", "dilation_y", "dilation_x", "top", "left"),
+    *("fill", "flip", "zero_point", "low", "high", "pitch"),
+)
+
+
+def parts_of(view: LayerView) -> int:
+    """How many int8 numbers a weight is the sum of."""
+    weights = centred_weights(view)
+    return 1 if weights.min() >= -128 and weights.max() <= 127 else 2
+
+
+def group_count(view: LayerView) -> int:
+    return -(-int(view.op.out_channels) // GROUP)
+
+
+def lines(view: LayerView) -> tuple[int, int]:
+    """Lines of the scratch, and the bytes of one."""
+    op = view.op
+    span = [(op.kernel[i] - 1) * op.dilation[i] + 1 for i in range(2)]
+    columns = (view.outputs[0].shape[2] - 1) * op.stride[1] + span[1]
+    return span[0], columns * GROUP
+
+
+def fields(view: LayerView) -> dict[str, int]:
+    """The fields of mve_depthwise."""
+    op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
+    _, height, width, channels = view.inputs[0].shape
+    _, out_height, out_width, _ = view.outputs[0].shape
+    values = (
+        *(height, width, channels, out_height, out_width, *taps(op).values(), op.input_zero_point - offset, offset),
+        *(op.output_zero_point - offset, op.act_min - offset, op.act_max - offset, lines(view)[1]),
+    )
+    return dict(zip(FIELDS, values, strict=True))

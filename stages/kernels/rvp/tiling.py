@@ -1,0 +1,150 @@
+"""Tiles of a direct convolution: outputs that are neighbours along an axis of the image."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pydantic import Field
+
+from stages.base import StageError
+from stages.kernels.kernel import KernelParams
+from stages.kernels.rvp.base import clip_word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from stages.graph import LayerView
+
+
+# (taps, stride) along the rows of a tile -> most rows, of the functions of direct_s8.S.
+MOST_ROWS = {(3, 1): 9, (3, 2): 9, (5, 1): 7, (7, 1): 5}
+# A strip by lanes: as many columns as fit, but not so few that copying the columns of two strips twice costs much.
+STRIP_BYTES = {1: 2048, 2: 4096}
+LEAST_COLUMNS = 8
+GEOMETRY_FIELDS = 16  # int32 fields of the C structure rvp_direct_geometry
+Axis = Literal["rows", "columns"]
+
+
+class DirectParams(KernelParams):
+    """Tiles of `rows` outputs that are neighbours along an axis of the image: below each other, or side by side.
+
+    "" and 0: what costs least for the layer.
+    """
+
+    axis: Literal["", "rows", "columns"] = ""
+    rows: int = Field(default=0, ge=0, le=9)
+
+
+class Shape(NamedTuple):
+    """A layer as its tiles see it: taps and stride along their rows, and the other axis as columns."""
+
+    taps: int
+    stride: int
+    out_rows: int
+    out_columns: int
+    kernel_columns: int
+    column_stride: int
+    column_chunks: int  # chunks of four channels in a pixel
+
+    @classmethod
+    def of(cls, view: LayerView, axis: Axis) -> Shape:
+        op, out = view.op, view.outputs[0].shape
+        row, column = (0, 1) if axis == "rows" else (1, 0)
+        return cls(
+            op.kernel[row],
+            op.stride[row],
+            out[1 + row],
+            out[1 + column],
+            op.kernel[column],
+            op.stride[column],
+            -(-op.in_channels // 4),
+        )
+
+    def slots(self, rows: int) -> int:
+        """Rows of the image that `rows` rows of the output read."""
+        return (rows - 1) * self.stride + self.taps
+
+    def strip_width(self, columns: int) -> int:
+        """Columns of the image that `columns` columns of the output read."""
+        return (columns - 1) * self.column_stride + self.kernel_columns
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Tiles of at most `rows` rows along an axis."""
+
+    axis: Axis
+    rows: int
+    shape: Shape
+
+    @classmethod
+    def of(cls, view: LayerView, params: DirectParams, lanes: int) -> Tiling:
+        """The cheapest that the parameters leave free. Raises StageError for an axis that no function is for."""
+        possible = [
+            cls(axis, rows, shape)
+            for axis, most in usable_axes(view)
+            if params.axis in ("", axis)
+            for shape in [Shape.of(view, axis)]
+            for rows in _sizes(params.rows, min(most, shape.out_rows))
+        ]
+        if not possible:
+            height, width = view.op.kernel
+            raise StageError(f"rvp.direct_s8 has no tiles along the {params.axis} for a window of {height}x{width}")
+        return min(possible, key=lambda tiling: tiling.cost(view.op.out_channels, lanes))
+
+    def tiles(self) -> list[int]:
+        """The sizes of the tiles that cover the output: whole ones, and what is left."""
+        whole, left = divmod(self.shape.out_rows, self.rows)
+        return [self.rows] * whole + ([left] if left else [])
+
+    def strip_columns(self, lanes: int) -> int:
+        """Columns of the output that one strip is for: all strips about the same."""
+        column = self.shape.column_chunks * self.shape.slots(self.rows) * 4 * lanes
+        fitting = (STRIP_BYTES[lanes] // column - self.shape.kernel_columns) // self.shape.column_stride + 1
+        strips = -(-self.shape.out_columns // max(fitting, LEAST_COLUMNS))
+        return -(-self.shape.out_columns // strips)
+
+    def strip_bytes(self, lanes: int) -> int:
+        """What direct.c writes into its strip."""
+        width = self.shape.strip_width(self.strip_columns(lanes))
+        return width * self.shape.column_chunks * self.shape.slots(self.rows) * 4 * lanes
+
+    def cost(self, out_channels: int, lanes: int) -> float:
+        """A half of a block: loads and products of its chunks, 11 a row, 33 around. Then the copies into strips."""
+        shape, halves, columns = self.shape, out_channels // (2 * lanes), self.strip_columns(lanes)
+        strips = -(-shape.out_columns // columns)
+        chunks = shape.kernel_columns * shape.column_chunks
+        copies = strips * shape.strip_width(columns) * shape.column_chunks * (3 + 1 / lanes)
+        total = 0.0
+        for rows in self.tiles():
+            slots = shape.slots(rows)
+            half = chunks * (slots + 2 * shape.taps * (1 + rows) + 3 / 4) + 11 * rows + 33
+            total += shape.out_columns * (halves * half + 25) + slots * (copies + 40 * strips) + 100 * strips
+        return total
+
+
+def _sizes(wanted: int, most: int) -> Iterable[int]:
+    """Sizes of tiles to choose from: any up to `most`, or the wanted one."""
+    return [min(wanted, most)] if wanted else range(1, most + 1)
+
+
+def usable_axes(view: LayerView) -> Iterator[tuple[Axis, int]]:
+    """The axes of the image along which tiles can run, and how many rows they may have."""
+    names: tuple[Axis, ...] = ("rows", "columns")
+    for axis, taps, stride in zip(names, view.op.kernel, view.op.stride, strict=True):
+        if (taps, stride) in MOST_ROWS:
+            yield axis, MOST_ROWS[taps, stride]
+
+
+def geometry(view: LayerView, tiling: Tiling, lanes: int) -> tuple[int, ...]:
+    """The fields of rvp_direct_geometry, in order."""
+    op, x, y = view.op, view.inputs[0].shape, view.outputs[0].shape
+    shape, sizes = tiling.shape, x[1:3]
+    steps, out_steps = (x[2] * x[3], x[3]), (y[2] * y[3], y[3])
+    padding = tuple(op.padding[:2])
+    if tiling.axis == "columns":
+        sizes, steps, out_steps, padding = sizes[::-1], steps[::-1], out_steps[::-1], padding[::-1]
+    window = (shape.kernel_columns, shape.column_stride, tiling.strip_columns(lanes))
+    tail = (op.out_channels // (4 * lanes), op.input_zero_point, clip_word(view))
+    return (*sizes, *steps, op.in_channels, shape.out_columns, *out_steps, *padding, *window, *tail)

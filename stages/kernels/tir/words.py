@@ -1,0 +1,19 @@
+"""Numbers that lie packed in an int32 word, in TIR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.tirx.script.builder import ir as T
+
+Expr = Any  # a TIR expression or a Python int
+
+
+def byte(word: Expr, number: Expr) -> Expr:
+    """A byte of an int32 as a signed number; 0 is the lowest."""
+    return T.bitwise_xor(T.bitwise_and(T.shift_right(word, number * 8), 255), 128) - 128
+
+
+def half_word(word: Expr, number: int) -> Expr:
+    """The lower (0) or upper (1) half of an int32 as a signed number."""
+    return T.shift_right(word, 16) if number else T.shift_right(T.shift_left(word, 16), 16)
