@@ -47,7 +47,7 @@ SHARED = (
     *("include/", "tir/", "eight_bit.py", "matrix.py", "rounding.py", "structure.py"),
     *("generic/parameters.py", "generic/packing.py"),
 )
-NO_CODE = ("kernel.py", "registry.py", "digest.py", "definitions.py")  # of a kernel
+NO_CODE = ("folder.py", "kernel.py", "registry.py", "digest.py", "definitions.py")  # of a kernel
 TYPES = ("Expr", "Buffer", "Region", "Packing", "Form")
 
 
