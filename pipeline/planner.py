@@ -274,13 +274,14 @@ def _defaults(link: Link, loaded: LoadedRecipe) -> StageConfig:
 
 
 def _limited(config: StageConfig, recipe: Recipe) -> StageConfig:
-    """A stage's options with the limits of the recipe's `memory`, where it has options of these names not given."""
-    limits = {
+    """A stage's options with what the recipe's `memory` says, where it has options for that which are not given."""
+    memory = {"arena_limit": recipe.memory.arena_limit, "memory_rules": recipe.memory.rules}
+    given = {
         name: value
-        for name, value in recipe.memory
+        for name, value in memory.items()
         if value is not None and name in type(config).model_fields and getattr(config, name) is None
     }
-    return config.model_copy(update=limits) if limits else config
+    return config.model_copy(update=given) if given else config
 
 
 def _names(text: str, root: Path) -> Path | None:

@@ -35,6 +35,7 @@ from stages.base import Stage, StageConfig
 from stages.models.spec import FileModel, OpModel, UrlModel, ZooModel
 from stages.strict_model import StrictModel
 from stages.targets.memory import Size
+from stages.targets.memory_rules import MemoryRule
 
 MODEL_SOURCES = ("file", "url", "zoo", "op")
 _NO_OPTIONS = ({"type": "null"}, {"const": False, "description": "The stage is left out."})
@@ -70,11 +71,15 @@ ModelEntry = Annotated[
 ]
 
 
-class MemoryLimits(StrictModel):
-    """Bounds that a recipe sets beside what its target has."""
+class RecipeMemory(StrictModel):
+    """What a recipe says of its target's memory: a bound, and what lies where."""
 
     arena_limit: Size | None = Field(
         default=None, description="Bytes (64K): a kernel whose scratch brings the arena above this is not chosen."
+    )
+    rules: tuple[MemoryRule, ...] | None = Field(
+        default=None,
+        description="Which regions of the target hold which buffers and weights; the first rule that matches decides.",
     )
 
 
@@ -97,7 +102,7 @@ class Recipe(StrictModel):
     target: str = Field(description="One of the boards and cores declared in pipeline.yaml.")
     model: ModelEntry = Field(description="The network: exactly one of file, url with sha256, zoo, op.")
     stages: Mapping[str, StageConfig] = Field(default_factory=dict)
-    memory: MemoryLimits = MemoryLimits()
+    memory: RecipeMemory = RecipeMemory()
     matrix: Matrix | None = Field(default=None, description="Makes one recipe for each combination of values.")
 
     def config(self, name: str) -> StageConfig | None:

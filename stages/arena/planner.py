@@ -76,7 +76,7 @@ def plan(buffers: Iterable[Buffer], alignment: int = 16) -> Plan:
         raise ValueError(f"alignment {alignment} is not a power of two")
     if len({b.name for b in chosen}) != len(chosen):
         raise ValueError("two buffers of one name")
-    sizes = {b.name: _round_up(b.bytes, alignment) for b in chosen}
+    sizes = {b.name: round_up(b.bytes, alignment) for b in chosen}
     bound = lower_bound(chosen, alignment)
     best = _search(chosen, sizes, bound)
     return Plan(chosen, best, _total(best, sizes), bound, alignment)
@@ -87,11 +87,12 @@ def lower_bound(buffers: Sequence[Buffer], alignment: int = 1) -> int:
     # The live set only grows where a buffer begins.
     moments = {b.first for b in buffers}
     return max(
-        (sum(_round_up(b.bytes, alignment) for b in buffers if b.first <= now <= b.last) for now in moments), default=0
+        (sum(round_up(b.bytes, alignment) for b in buffers if b.first <= now <= b.last) for now in moments), default=0
     )
 
 
-def _round_up(value: int, alignment: int) -> int:
+def round_up(value: int, alignment: int) -> int:
+    """The next multiple of `alignment`, a power of two."""
     return (value + alignment - 1) & -alignment
 
 
@@ -104,18 +105,22 @@ def _first_fit(order: Sequence[Buffer], sizes: Mapping[str, int]) -> dict[str, i
     offsets: dict[str, int] = {}
     placed: list[Buffer] = []
     for buffer in order:
-        neighbours = sorted((offsets[other.name], sizes[other.name]) for other in placed if other.meets(buffer))
-        offset = 0
-        for start, size in neighbours:
-            if offset + sizes[buffer.name] <= start:
-                break
-            offset = max(offset, start + size)
-        offsets[buffer.name] = offset
+        offsets[buffer.name] = lowest_gap(buffer, placed, offsets, sizes)
         placed.append(buffer)
     return offsets
 
 
-def _orders(buffers: Sequence[Buffer], sizes: Mapping[str, int]) -> list[list[Buffer]]:
+def lowest_gap(buffer: Buffer, placed: Iterable[Buffer], offsets: Mapping[str, int], sizes: Mapping[str, int]) -> int:
+    """The lowest offset at which a buffer meets none of those placed."""
+    offset = 0
+    for start, size in sorted((offsets[other.name], sizes[other.name]) for other in placed if other.meets(buffer)):
+        if offset + sizes[buffer.name] <= start:
+            break
+        offset = max(offset, start + size)
+    return offset
+
+
+def orders(buffers: Sequence[Buffer], sizes: Mapping[str, int]) -> list[list[Buffer]]:
     """Orders worth trying first: by size, lifetime, area, and the pressure of the layers a buffer lives through."""
     moments = {now for b in buffers for now in (b.first, b.last)}
     pressure = {now: sum(sizes[b.name] for b in buffers if b.first <= now <= b.last) for now in moments}
@@ -140,7 +145,7 @@ def _search(buffers: Sequence[Buffer], sizes: Mapping[str, int], bound: int) -> 
     """The best of the ready-made orders, improved by moving buffers that reach the top to an earlier turn."""
     best: dict[str, int] = {}
     best_order: list[Buffer] = []
-    for order in _orders(buffers, sizes):
+    for order in orders(buffers, sizes):
         offsets = _first_fit(order, sizes)
         if not best_order or _total(offsets, sizes) < _total(best, sizes):
             best, best_order = offsets, order

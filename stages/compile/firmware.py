@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from stages import escape
 from stages.base import StageError, no_progress
 from stages.compile import CompileConfig
+from stages.compile.blocks import blocks_of, listed, own_sections
 from stages.compile.flags import blamed_flag
 from stages.compile.sizes import measure, region_use
 from stages.compile.toolchain import WARNINGS, CommandFailed, Source, compile_sources, link, run_command
 from stages.scratch import temporary_folder
-from stages.targets.linker_script import own_sections
 from stages.targets.runtime import HARNESS, Runtime, runtime_for
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ def compile_firmware(
         groups = (
             (
                 model_sources(src, model["sources"]),
-                ("-std=c11", "-DMODEL_HOOK", *_own_sections(model, target)),
+                ("-std=c11", "-DMODEL_HOOK", *own_sections(model, target)),
                 "model",
             ),
-            (harness_sources(src, model, runtime), ("-std=gnu11",), "harness"),
+            (harness_sources(src, model, target, runtime), ("-std=gnu11",), "harness"),
         )
         objects: list[Path] = []
         names: dict[str, str] = {}  # of source files, by object file
@@ -78,19 +78,17 @@ def compile_firmware(
             objects += compiled
         progress("linking", 0.95)
         _link(target, model, objects, elf, map_file, log)
-        sizes = {**measure(elf, map_file, model, names), "regions": region_use(elf, target.memory)}
+        sizes = {
+            **measure(elf, map_file, model, names),
+            "regions": region_use(elf, target.memory),
+            "blocks": blocks_of(model, target),
+        }
         for made in (elf, map_file):
             shutil.move(made, out / made.name)
         if target.simulated is not None:
             _link_for_simulation(target, model, objects, build / SIMULATED, out, log)
     (out / "sizes.json").write_text(json.dumps(sizes, indent=1) + "\n")
     return sizes
-
-
-def _own_sections(model: Mapping[str, Any], target: Target) -> list[str]:
-    """Names for the sections of weights and arena where they lie apart: `-DMODEL_ARENA_SECTION=".bss.arena"`."""
-    macro = str(model.get("prefix", "model")).upper()
-    return [f'-D{macro}_{part}_SECTION="{name}"' for part, name in own_sections(target.memory).items()]
 
 
 def _link(
@@ -161,14 +159,18 @@ def model_sources(src: Path, listed: Mapping[str, Any]) -> list[Source]:
     ]
 
 
-def harness_sources(src: Path, model: Mapping[str, Any], runtime: Runtime) -> list[Source]:
-    """`main`, the traces and the target's runtime; `main` learns the sizes of inputs and outputs here."""
+def harness_sources(src: Path, model: Mapping[str, Any], target: Target, runtime: Runtime) -> list[Source]:
+    """`main`, the traces and the target's runtime; `main` learns the sizes of inputs and outputs here.
+
+    The traces' file has the arenas where the model is handed them.
+    """
     sizes = {
         macro: ",".join(str(port["bytes"]) for port in model[ports])
         for macro, ports in (("HARNESS_INPUT_BYTES", "inputs"), ("HARNESS_OUTPUT_BYTES", "outputs"))
     }
     main = Source(HARNESS / "main.c", tuple(f"-D{macro}={value}" for macro, value in sizes.items()))
-    traces = [Source(src / path) for path in model["sources"].get("trace", ())]
+    sections = tuple(own_sections(model, target))
+    traces = [Source(src / path, sections) for path in model["sources"].get("trace", ())]
     return [main, *traces, *(Source(path) for path in runtime.sources)]
 
 
@@ -187,8 +189,9 @@ def _overflow(error: CommandFailed, model: Mapping[str, Any], target: Target) ->
         f"{name} needs {regions[name].length + int(excess):,} bytes and has {regions[name].length:,}"
         for name, excess in dict(overflows).items()
     ]
-    parts = f"weights {model['weights_bytes']:,}, arena {model['arena_bytes']:,}, stack {target.memory.stack:,} bytes"
-    peak = f"\n{arena_peak(model)}" if target.memory.home("arena") in dict(overflows) and model.get("arena") else ""
+    parts = f"{listed('weights', model, target)}, {listed('arena', model, target)}, stack {target.memory.stack:,} bytes"
+    arenas = {block["region"] for block in blocks_of(model, target) if block["part"] == "arena"}
+    peak = f"\n{arena_peak(model)}" if arenas & {*dict(overflows)} and model.get("arena") else ""
     return f"{'; '.join(needs)}\n{parts}{peak}"
 
 

@@ -14,15 +14,31 @@ def check_fits(least: LeastMemory, target: Target) -> None:
     if memory is None:
         return
     needs, parts = [], []
-    rom, ram = memory.home("weights"), memory.home("arena")
-    weights, arena = memory.regions[rom], memory.regions[ram]
-    if least.weights > weights.length:
-        needs.append(f"{rom} needs {least.weights:,} bytes or more and has {weights.length:,}")
+    weights, arena = memory.homes("weights"), memory.homes("arena")
+    rom, ram = " and ".join(weights), " and ".join(arena)
+    rom_bytes = sum(memory.regions[name].length for name in weights)
+    stack = memory.stack if memory.home("stack") in arena else 0
+    ram_bytes = sum(memory.regions[name].length for name in arena)
+    if least.weights > rom_bytes:
+        needs.append(f"{rom} {_need(weights)} {least.weights:,} bytes or more and {_have(weights)} {rom_bytes:,}")
         parts.append(f"{rom}: the weights of {least.weighted} layers, most those of {least.heaviest} bytes")
-    stack = memory.stack if memory.home("stack") == ram else 0
-    if least.activations + stack > arena.length:
-        needs.append(f"{ram} needs {least.activations + stack:,} bytes or more and has {arena.length:,}")
+    whole = max(memory.rooms("arena"), key=lambda room: room.bytes)
+    if least.activations + stack > ram_bytes:
+        needs.append(
+            f"{ram} {_need(arena)} {least.activations + stack:,} bytes or more and {_have(arena)} {ram_bytes:,}"
+        )
         parts.append(f"{ram}: {least.largest} bytes" + (f"; stack {stack:,}" if stack else ""))
+    elif least.tensor > whole.bytes:
+        needs.append(f"a tensor needs {least.tensor:,} bytes and {whole.region}, which has most, {whole.bytes:,}")
+        parts.append(f"{whole.region}: {least.tensor_name} bytes")
     if needs:
         told = "\n".join([f"the model does not fit target {target.name}: {'; '.join(needs)}", *parts])
         raise StageError(told, hint=remedy(target))
+
+
+def _need(regions: list[str]) -> str:
+    return "needs" if len(regions) == 1 else "need"
+
+
+def _have(regions: list[str]) -> str:
+    return "has" if len(regions) == 1 else "have"

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from stages.base import Job, Stage, StageConfig, StageError, Tool
 from stages.targets.memory import Size
+from stages.targets.memory_rules import MemoryRule, check_rules
 from stages.targets.spec import Target
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ class EmitConfig(StageConfig):
     `weights`: `incbin` writes weights.bin and a short weights.S, which costs no compile time; `c` writes an array for
     toolchains whose assembler has no `.incbin`. `alignment` is that of each tensor in the arena and of each constant,
     in bytes. `arena`: `static` is a block of the emitted sources, `caller` is handed in (`model_init(arena, bytes)`),
-    so that models may share one. An arena above `arena_limit` bytes, which the recipe's `memory.arena_limit` sets, is
-    an error.
+    so that models may share one; where a target has several regions for it, it is a block, or two parameters, for each
+    that is used. An arena above `arena_limit` bytes, which the recipe's `memory.arena_limit` sets, is
+    an error. `memory_rules`, which the recipe's `memory.rules` sets, say which regions of the target hold what.
     """
 
     prefix: str = Field(default=DEFAULT_PREFIX, pattern=r"^[a-z][a-z0-9_]*$")
@@ -35,6 +37,7 @@ class EmitConfig(StageConfig):
     arena: Literal["static", "caller"] = "static"
     alignment: Literal[8, 16, 32, 64] = Field(default=16)
     arena_limit: Size | None = None
+    memory_rules: tuple[MemoryRule, ...] | None = None
 
 
 class EmitStage(Stage[EmitConfig]):
@@ -48,11 +51,13 @@ class EmitStage(Stage[EmitConfig]):
         "stages/codegen/*.py",
         "stages/arena/*.py",
         "stages/graph/*.py",
+        "stages/layer_rules.py",
+        "stages/targets/memory_rules.py",
         "stages/tensorize/plan.py",
         "stages/tensorize/build.py",
         "stages/kernels/**/*.[chS]",
     )
-    target_fields = ("core", "word_bits", "compiler")
+    target_fields = ("core", "word_bits", "compiler", "rooms")
 
     def tools(self, config: EmitConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("jinja2", package="jinja2"))
@@ -60,7 +65,8 @@ class EmitStage(Stage[EmitConfig]):
     def foresee(
         self, config: EmitConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """An arena that is larger than its limit in any case."""
+        """Rules for regions that the target does not have; an arena that is larger than its limit in any case."""
+        check_rules(config.memory_rules or (), target)
         if config.arena_limit is None or "import" not in made:
             return
         from stages.models.at_hand import model_at_hand

@@ -8,15 +8,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.arena import Plan, liveness, plan
+from stages.arena import liveness
+from stages.arena.rules import Contents
 from stages.base import StageError, no_progress
 from stages.codegen.layers import layer_function
 from stages.codegen.lower import to_c
 from stages.emit import DEFAULT_PREFIX
 from stages.emit.kernel_sources import copy_kernels
 from stages.emit.model import Model
+from stages.emit.placement import Placement, Placer
 from stages.emit.render import KernelFiles, render
-from stages.emit.weights import lay_out
 from stages.graph import place
 from stages.kernels import registry
 from stages.tensorize import artifact as tensorized
@@ -62,15 +63,14 @@ def emit(
         if layer.steps
     }
     progress("planning the arena", 0.8)
-    lives = liveness(
-        graph,
-        {index: function.scratch for index, function in functions.items()},
-        frozenset(layer.index for layer in made.plan.layers if layer.may_overlay),
-    )
-    arena = plan(lives.buffers, config.alignment)
-    _check_limit(arena, config.arena_limit)
-    weights = lay_out(_constants(graph, made), config.alignment)
-    model = Model(graph, made, functions, lives, arena, weights)
+    constants, of_layers = _constants(graph, made)
+    scratch = {index: function.scratch for index, function in functions.items()}
+    overlaid = frozenset(layer.index for layer in made.plan.layers if layer.may_overlay)
+    contents = Contents(graph, liveness(graph, scratch, overlaid), scratch, of_layers)
+    idle = frozenset(layer.index for layer in made.plan.layers if not layer.steps)
+    placed = Placer(contents, constants, idle, config.alignment, target, config.memory_rules or ()).place()
+    _check_limit(placed, config.arena_limit)
+    model = Model(graph, made, functions, contents.lives, placed)
     progress("writing the sources", 0.9)
     src = out / "src"
     src.mkdir()
@@ -82,27 +82,33 @@ def emit(
     return described
 
 
-def _check_limit(arena: Plan, limit: int | None) -> None:
-    if arena.total >= _LARGEST_ARENA:
+def _check_limit(placed: Placement, limit: int | None) -> None:
+    total, plans = placed.arena_bytes, [arena.plan for arena in placed.arenas]
+    if total >= _LARGEST_ARENA:
         raise StageError(
-            f"the model does not fit any target: its arena needs {arena.total:,} bytes, {_LARGEST_ARENA - 1:,} at most"
+            f"the model does not fit any target: its arena needs {total:,} bytes, {_LARGEST_ARENA - 1:,} at most"
         )
-    if limit is not None and arena.total > limit:
-        largest = sorted(arena.buffers, key=lambda buffer: -buffer.bytes)[:3]
+    if limit is not None and total > limit:
+        largest = sorted((buffer for plan in plans for buffer in plan.buffers), key=lambda buffer: -buffer.bytes)[:3]
         named = ", ".join(f"{b.name} {b.bytes:,} (layers {b.first} to {b.last})" for b in largest)
         raise StageError(
-            f"the arena needs {arena.total:,} bytes, the recipe's memory.arena_limit is {limit:,}",
-            hint=f"most is alive at one layer with {arena.lower_bound:,} bytes; the largest buffers: {named}",
+            f"the arena needs {total:,} bytes, the recipe's memory.arena_limit is {limit:,}",
+            hint=f"most is alive at one layer with {placed.arena_lower_bound:,} bytes; the largest buffers: {named}",
             at=("stages", "emit", "arena_limit"),
         )
 
 
-def _constants(graph: Graph, made: Tensorized) -> dict[str, np.ndarray]:
-    """Packed constants in the order of the layers, then constant tensors that layers read as data."""
-    found = {key: made.weights[key] for layer in made.plan.layers for key in layer.constants.values()}
+def _constants(graph: Graph, made: Tensorized) -> tuple[dict[str, np.ndarray], dict[int, list[str]]]:
+    """Packed constants in the order of the layers, then constant tensors that layers read as data, by key.
+
+    With the keys that each layer reads.
+    """
+    of_layers = {layer.index: list(layer.constants.values()) for layer in made.plan.layers}
+    found = {key: made.weights[key] for keys in of_layers.values() for key in keys}
     for layer in graph.layers:
         for name in layer.inputs:
             root, _ = place(graph.tensors, name)
             if graph.tensors[root].constant:
                 found[root] = graph.constants[root]
-    return found
+                of_layers[layer.index].append(root)
+    return found, of_layers

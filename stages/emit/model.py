@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from stages.arena.liveness import scratch_name
 from stages.graph import place
 
 if TYPE_CHECKING:
-    from stages.arena import Buffer, Liveness, Plan
+    from stages.arena import Buffer, Liveness
     from stages.codegen.layers import LayerFunction
-    from stages.emit.weights import Weights
+    from stages.emit.placement import Placement
     from stages.graph import Graph
     from stages.tensorize.artifact import Tensorized
 
@@ -26,10 +26,34 @@ class Place:
     when: str = ""
 
 
+class Block:
+    """An arena, or the weights, of one region: a variable of the sources, and the places that were asked for in it.
+
+    `suffix` ends its names, `_dtcm`; it is '' where there is but one of its part. `pointer` is the function of model.c
+    that makes an address of an offset.
+    """
+
+    def __init__(self, part: Literal["arena", "weights"], region: str, size: int, *, only: bool) -> None:
+        self.part = part
+        self.region = region
+        self.bytes = size
+        self.suffix = "" if only else f"_{region}"
+        self.pointer = {
+            "arena": "at" if only else f"in_{region}",
+            "weights": f"weight{'' if only else f'_in_{region}'}",
+        }[part]
+        self.places: dict[str, Place] = {}
+
+    def at(self, what: str, place: Place) -> str:
+        """`at(LAYER_003_OUTPUT)`, where `what` lies."""
+        self.places[what] = place
+        return f"{self.pointer}({place.name})"
+
+
 class Model:
     """All that is known about the model when its files are written.
 
-    `in_arena` and `in_weights` are the places that were asked for by `port` and `argument`, by what lies there.
+    `arenas` and `weights` have the places that were asked for by `port` and `argument`, by what lies there.
     """
 
     def __init__(
@@ -38,23 +62,28 @@ class Model:
         made: Tensorized,
         functions: dict[int, LayerFunction],
         lives: Liveness,
-        arena: Plan,
-        weights: Weights,
+        placed: Placement,
     ) -> None:
         self.graph = graph
         self.plan = made.plan
         self.functions = functions
         self.lives = lives
-        self.arena = arena
-        self.weights = weights
-        self.in_arena: dict[str, Place] = {}
-        self.in_weights: dict[str, Place] = {}
-        self._buffers = {buffer.name: buffer for buffer in arena.buffers}
+        self.placed = placed
+        only = {"arena": len(placed.arenas) == 1, "weights": len(placed.weights) == 1}
+        self.arenas = [Block("arena", one.region, one.plan.total, only=only["arena"]) for one in placed.arenas]
+        self.weights = [Block("weights", one.region, len(one.data), only=only["weights"]) for one in placed.weights]
+        self._buffers: dict[str, tuple[Buffer, int, Block]] = {}
+        for arena, block in zip(placed.arenas, self.arenas, strict=True):
+            self._buffers |= {b.name: (b, arena.plan.offsets[b.name], block) for b in arena.plan.buffers}
+        self._constants: dict[str, tuple[int, Block]] = {}
+        for weights, block in zip(placed.weights, self.weights, strict=True):
+            self._constants |= {key: (offset, block) for key, offset in weights.offsets.items()}
         self._names = _tensor_names(graph)
 
-    def offset(self, tensor: str) -> int:
-        """Bytes from the arena's start. Raises KeyError for a constant tensor."""
-        return self.arena.offsets[self.lives.home[tensor]] + self.lives.offset[tensor]
+    def where(self, tensor: str) -> tuple[Block, int]:
+        """The arena, and the bytes from its start. Raises KeyError for a constant tensor."""
+        _, offset, block = self._buffers[self.lives.home[tensor]]
+        return block, offset + self.lives.offset[tensor]
 
     def port(self, tensor: str) -> str:
         """The place of an input or output of the model: `at(INPUT_0)`."""
@@ -65,27 +94,25 @@ class Model:
         kind, _, key = role.partition(":")
         entry = self.plan.layers[layer]
         if kind == "scratch":
-            buffer = self._buffers[scratch_name(layer, key)]
+            buffer, offset, block = self._buffers[scratch_name(layer, key)]
             name = f"LAYER_{layer:03d}_{_word(key)}"
-            self.in_arena[buffer.name] = Place(name, self.arena.offsets[buffer.name], f"scratch, {buffer.bytes} bytes")
-            return f"at({name})"
+            return block.at(buffer.name, Place(name, offset, f"scratch, {buffer.bytes} bytes"))
         if kind == "constant":
             constant, name = entry.constants[key], f"LAYER_{layer:03d}_{_word(key)}"
-            self.in_weights[constant] = Place(name, self.weights.offsets[constant])
-            return f"weight({name})"
+            offset, block = self._constants[constant]
+            return block.at(constant, Place(name, offset))
         names = self.graph.layers[layer].inputs if kind == "input" else self.graph.layers[layer].outputs
         tensor = names[int(key)]
         if tensor in self.lives.home:
             return self._at(tensor)
         root, start = place(self.graph.tensors, tensor)
-        name = self._names[tensor]
-        self.in_weights[tensor] = Place(name, self.weights.offsets[root] + start, tensor)
-        return f"weight({name})"
+        offset, block = self._constants[root]
+        return block.at(tensor, Place(self._names[tensor], offset + start, tensor))
 
     def _at(self, tensor: str) -> str:
-        buffer = self._buffers[self.lives.home[tensor]]
-        self.in_arena[tensor] = Place(self._names[tensor], self.offset(tensor), tensor, _life(buffer))
-        return f"at({self._names[tensor]})"
+        buffer, _, _ = self._buffers[self.lives.home[tensor]]
+        block, offset = self.where(tensor)
+        return block.at(tensor, Place(self._names[tensor], offset, tensor, _life(buffer)))
 
 
 def _life(buffer: Buffer) -> str:

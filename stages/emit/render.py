@@ -16,7 +16,7 @@ from stages.emit.weights import rows
 
 if TYPE_CHECKING:
     from stages.emit import EmitConfig
-    from stages.emit.model import Model, Place
+    from stages.emit.model import Block, Model, Place
     from stages.graph import Layer, Tensor
     from stages.kernels.folder import KernelFolder
     from stages.targets.spec import Target
@@ -54,12 +54,13 @@ def render(
     """Writes src/ (beside the kernels, which are there already); returns the content of model.json."""
     context = _context(model, config, target, name, kernels)
     files = {"model.h", "model.c", "layers.h", "layers.c", "model_trace.h", "model_trace.c", "CMakeLists.txt"}
-    if model.weights.data:
+    if context["weights"]:
         files |= {"weights.h", "weights.c" if config.weights == "c" else "weights.S"}
     for file in sorted(files):
         (src / file).write_text(_template(f"{file}.j2").render(context))
     if "weights.S" in files:
-        (src / "weights.bin").write_bytes(model.weights.data)
+        for block, placed in zip(context["weights"], model.placed.weights, strict=True):
+            (src / block["file"]).write_bytes(placed.data)
     return _described(model, context, name, kernels)
 
 
@@ -107,9 +108,15 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
     outputs = [_port(model, f"{macro}_OUTPUT{i}", n) for i, n in enumerate(model.graph.outputs)]
     c = ["model.c", "layers.c", *kernels.sources(".c")]
     assembly = kernels.sources(".S")
-    if model.weights.data:
+    if model.placed.weights_bytes:
         (c if config.weights == "c" else assembly).insert(0, "weights.c" if config.weights == "c" else "weights.S")
     layers = [_layer(model, layer) for layer in model.graph.layers]
+    arenas = [_block(block, config.prefix) for block in model.arenas]
+    weights = [
+        {**_block(block, config.prefix), "rows": rows(placed.data) if config.weights == "c" else []}
+        for block, placed in zip(model.weights, model.placed.weights, strict=True)
+        if placed.data
+    ]
     return {
         "prefix": config.prefix,
         "macro": macro,
@@ -119,21 +126,23 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "name": "".join(ch if ch.isalnum() or ch in "_-." else "_" for ch in name),
         "target": model.plan.target,
         "alignment": config.alignment,
-        "arena_bytes": model.arena.total,
+        "arena_bytes": model.placed.arena_bytes,
+        "arenas": arenas,
+        "arena_parameters": ", ".join(f"void *{one['memory']}, size_t {one['count']}" for one in arenas),
+        "arena_arguments": ", ".join(f"{one['symbol']}, {one['macro']}_BYTES" for one in arenas),
+        "arena_example": ", ".join(f"{one['name']}, sizeof {one['name']}" for one in arenas),
         "caller": config.arena == "caller",
-        "weights_bytes": len(model.weights.data),
-        "weight_rows": rows(model.weights.data) if config.weights == "c" else [],
+        "weights_bytes": model.placed.weights_bytes,
+        "weights": weights,
         "inputs": inputs,
         "outputs": outputs,
         "ports": inputs + outputs,
         "layers": layers,
-        "arena_places": _places(model.in_arena.values()),
-        "weight_places": _places(model.in_weights.values()),
         "functions": functions,
         "includes": (["<math.h>"] if uses_math(bodies) else []) + sorted(headers),
         "uses_math": uses_math(bodies),
         "uses_bool": re.search(r"\bbool\b", bodies + "".join(f["signature"] for f in functions)) is not None,
-        "traces": _traces(model),
+        "traces": _traces(model, config.prefix),
         "c": c,
         "assembly": assembly,
         "flags_of": {path: " ".join(kernels.flags(path)) for path in (*c, *assembly) if kernels.flags(path)},
@@ -154,6 +163,27 @@ def _port(model: Model, macro: str, name: str) -> dict[str, Any]:
         "scale": (scale if "." in scale or "e" in scale else f"{scale}.0") + "f",
         "zero_point": tensor.zero_point,
         "place": model.port(name),
+    }
+
+
+def _block(block: Block, prefix: str) -> dict[str, Any]:
+    """An arena or weights for the templates; call it when all places were asked for.
+
+    `symbol` is the variable, `macro` begins the names of its macros (KWS_ARENA_DTCM), `pointer` makes an address of an
+    offset. `memory` and `count` are the parameters of init that give an arena, `file` has the weights.
+    """
+    name = f"{block.part}{block.suffix}"
+    return {
+        "region": block.region,
+        "name": name,
+        "symbol": f"{prefix}_{name}",
+        "macro": f"{prefix}_{name}".upper(),
+        "pointer": block.pointer,
+        "bytes": block.bytes,
+        "memory": f"{block.region}_memory" if block.suffix else "memory",
+        "count": f"{block.region}_bytes" if block.suffix else "bytes",
+        "file": f"{name}.bin",
+        "places": _places(block.places.values()),
     }
 
 
@@ -197,13 +227,13 @@ def _function(model: Model, index: int) -> dict[str, Any]:
     }
 
 
-def _traces(model: Model) -> list[dict[str, Any]]:
+def _traces(model: Model, prefix: str) -> list[dict[str, Any]]:
     """Outputs of every layer that the imported file has too."""
     return [
         {
             "layer": layer.index,
             "tensor": name,
-            "offset": model.offset(name),
+            "place": _trace_place(*model.where(name), prefix),
             "bytes": model.graph.tensors[name].bytes,
             "comment": comment(name),
         }
@@ -211,6 +241,10 @@ def _traces(model: Model) -> list[dict[str, Any]]:
         for name in layer.outputs
         if model.graph.tensors[name].tflite_index is not None and name in model.lives.home
     ]
+
+
+def _trace_place(block: Block, offset: int, prefix: str) -> str:
+    return f"{prefix}_{block.part}{block.suffix} + {offset}"
 
 
 def _shape(tensor: Tensor) -> str:
@@ -228,19 +262,31 @@ def _described(model: Model, context: dict[str, Any], name: str, kernels: Kernel
         "name": name,
         "prefix": context["prefix"],
         "target": model.plan.target,
-        "arena_bytes": model.arena.total,
-        "arena_lower_bound": model.arena.lower_bound,
-        "weights_bytes": len(model.weights.data),
+        "arena_bytes": model.placed.arena_bytes,
+        "arena_lower_bound": model.placed.arena_lower_bound,
+        "weights_bytes": model.placed.weights_bytes,
+        "blocks": [_described_block(part, block) for part in ("arenas", "weights") for block in context[part]],
         "inputs": [_described_port(graph.tensors[n]) for n in graph.inputs],
         "outputs": [_described_port(graph.tensors[n]) for n in graph.outputs],
         "layers": [_described_layer(model, layer) for layer in graph.layers],
         "traces": [_described_trace(graph.tensors[t["tensor"]], t) for t in context["traces"]],
-        "arena": model.arena.rows(),
+        "arena": [row | {"region": arena.region} for arena in model.placed.arenas for row in arena.plan.rows()],
+        "warnings": list(model.placed.warnings),
         "sources": {
             "c": [entry(path) for path in context["c"]],
             "assembly": [entry(path) for path in context["assembly"]],
             "trace": ["model_trace.c"],
         },
+    }
+
+
+def _described_block(part: str, block: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "part": {"arenas": "arena", "weights": "weights"}[part],
+        "region": block["region"],
+        "bytes": block["bytes"],
+        "symbol": block["symbol"],
+        "section_macro": f"{block['macro']}_SECTION",
     }
 
 

@@ -29,7 +29,8 @@ _ITEM_BYTES = {"float32": 4, "int8": 1, "uint8": 1}
 class LeastMemory:
     """Bytes of all weights and of the activations of the layer that has most of them; what the latter is, for people.
 
-    `weighted` is how many layers have weights, `heaviest` the one with most.
+    `weighted` is how many layers have weights, `heaviest` the one with most. `tensor` is the largest input or output of
+    such a layer, which lies in one piece of memory; `tensor_name` is whose it is.
     """
 
     weights: int
@@ -37,6 +38,8 @@ class LeastMemory:
     heaviest: str
     activations: int
     largest: str
+    tensor: int
+    tensor_name: str
 
 
 def least_memory(info: ModelInfo) -> LeastMemory:
@@ -44,13 +47,14 @@ def least_memory(info: ModelInfo) -> LeastMemory:
     writers = {index: operator for operator in info.operators for index in operator.outputs}
     operators = _needed(info, writers)
     stored: dict[bytes, int] = {}
-    heaviest, weighted, largest = (0, ""), 0, (0, "")
+    heaviest, weighted, largest, tensor = (0, ""), 0, (0, ""), (0, "")
     for operator in operators:
         weights = _weights(operator, info, writers, stored)
         weighted += weights > 0
         heaviest = max(heaviest, (weights, f"{_named(operator, info)} {weights:,}"), key=lambda pair: pair[0])
         largest = max(largest, _activations(operator, info, writers), key=lambda pair: pair[0])
-    return LeastMemory(sum(stored.values()), weighted, heaviest[1], *largest)
+        tensor = max(tensor, _largest_tensor(operator, info, writers), key=lambda pair: pair[0])
+    return LeastMemory(sum(stored.values()), weighted, heaviest[1], *largest, *tensor)
 
 
 def _needed(info: ModelInfo, writers: dict[int, OperatorInfo]) -> list[OperatorInfo]:
@@ -104,6 +108,15 @@ def _activations(operator: OperatorInfo, info: ModelInfo, writers: dict[int, Ope
     needed = read + written if read != written else read
     sizes = f"input {_sized(source)} and output {_sized(result)}" if read != written else f"input {_sized(source)}"
     return needed, f"{_named(operator, info)}: {sizes}"
+
+
+def _largest_tensor(operator: OperatorInfo, info: ModelInfo, writers: dict[int, OperatorInfo]) -> tuple[int, str]:
+    """The larger of input and output of a layer with windows or products, and what it is."""
+    if operator.op not in _WEIGHTED | _POOLED:
+        return 0, ""
+    ends = {"input": _source(operator, info, writers), "output": info.tensors[operator.outputs[0]]}
+    what, tensor = max(ends.items(), key=lambda end: _bytes(end[1]))
+    return _bytes(tensor), f"{_named(operator, info)}: {what} {_sized(tensor)}"
 
 
 def _source(operator: OperatorInfo, info: ModelInfo, writers: dict[int, OperatorInfo]) -> TensorInfo:

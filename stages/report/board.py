@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+_NO_REGIONS = ("stack", "reserve")
+
 
 def board(target: Mapping[str, Any]) -> dict[str, Any] | None:
     """The report's `board` from the target's fields; None for a core by itself.
@@ -16,7 +18,8 @@ def board(target: Mapping[str, Any]) -> dict[str, Any] | None:
     if facts is None:
         return None
     there = target["simulated"] or target["memory"]
-    regions = [(name, target["memory"][name], there[name]) for name in target["memory"] if name != "stack"]
+    named = [name for name in target["memory"] if name not in _NO_REGIONS]
+    regions = [(name, target["memory"][name], there[name]) for name in named]
     return {
         **facts,
         "core": target["core"],

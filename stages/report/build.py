@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from stages.report import ReportConfig
 
 FORMAT = 1
+_BLOCK = ("part", "region", "bytes", "symbol")
 
 
 def write_report(job: Job[ReportConfig]) -> None:
@@ -84,17 +85,25 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             "weights_bytes": model["weights_bytes"],
             "model_rom_bytes": sizes.get("model_rom_bytes") if counted else None,
             "regions": sizes.get("regions", []),
+            "blocks": [{key: one[key] for key in _BLOCK} for one in sizes.get("blocks", [])],
         },
         "layers": layers,
-        "arena": model["arena"],
+        "arena": _in_regions(model["arena"], sizes.get("blocks", [])),
         "warnings": [
             *imported["warnings"],
             *read["layout"]("layouts.json")["warnings"],
             *tensorized.get("warnings", []),
+            *model.get("warnings", []),
             *kept_from_better(layers, Graph.load(Path(artifacts["tensorize"]), constants=False)),
         ],
         "symbols": sizes.get("symbols", []),
     }
+
+
+def _in_regions(arena: list[dict[str, Any]], blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The plan of the arena with the region of each buffer; emit leaves that of an only one to compile."""
+    only = next((block["region"] for block in blocks if block["part"] == "arena"), "")
+    return [{**row, "region": row.get("region") or only} for row in arena]
 
 
 def legalize(graph: Graph) -> dict[str, Any]:

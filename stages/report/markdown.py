@@ -11,6 +11,7 @@ from stages.report.rows import COLUMNS, layer_rows, summary
 ARENA = (
     ("buffer", "name"),
     ("kind", "kind"),
+    ("region", "region"),
     ("offset", "offset"),
     ("bytes", "bytes"),
     ("first layer", "first"),

@@ -58,7 +58,7 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         (
             "memory",
             ", ".join(
-                f"{label} {memory[key]:,} B"
+                f"{label} {memory[key]:,} B{_divided(memory.get('blocks', []), label)}"
                 for label, key in (
                     ("arena", "arena_bytes"),
                     ("RAM", "ram_bytes"),
@@ -81,6 +81,12 @@ def _verdict(verify: dict[str, Any]) -> str:
         return f"{verify['mismatches']} mismatches in {checked} against {verify['reference']}"
     allowed, worst = verify["float"]["tolerance"], verify["float"]["max_relative"]
     return f"{checked} within {allowed:g} of {verify['reference']}, relative; the worst differs by {worst:.2g}"
+
+
+def _divided(blocks: list[dict[str, Any]], part: str) -> str:
+    """` (dtcm 8,000, sram 1,000)` for what lies in several regions, else ''."""
+    sizes = [f"{block['region']} {block['bytes']:,}" for block in blocks if block["part"] == part]
+    return f" ({', '.join(sizes)})" if len(sizes) > 1 else ""
 
 
 def _widths(legalize: dict[str, Any]) -> str:

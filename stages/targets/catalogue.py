@@ -114,7 +114,7 @@ def moved(memory: Memory, core: Core) -> Memory | None:
         origin, end = free[part].origin, free[part].end
         regions[name] = region.model_copy(update={"origin": origin, "length": min(region.length, end - origin)})
         free[part] = free[part].model_copy(update={"origin": origin + regions[name].length})
-    return Memory(stack=memory.stack, **regions)
+    return Memory(stack=memory.stack, reserve=memory.reserve, **regions)
 
 
 def _inside(region: Region, machine: Memory) -> bool:

@@ -1,56 +1,56 @@
 """A family's linker script: which part of a firmware goes to which region of the target's memory map.
 
-Weights and arena have sections of their own only where they lie apart from the other constants and variables; the
-compile stage then names these sections to the emitted sources (`own_sections`).
+Weights and arena have sections of their own in regions that are not those of the other constants and variables; the
+compile stage names these sections to the emitted sources (`own_section`).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 from string import Template
+from typing import Literal
 
-from stages.targets.memory import Memory, Part, Region
+from stages.targets.memory import Memory, Region
 
-WEIGHTS_SECTION, ARENA_SECTION = ".weights", ".bss.arena"  # of this name, so that GCC keeps no zeros for it
-
-# %s: the region. Nothing clears the arena: a layer writes before another reads.
+_LIKE: dict[Literal["weights", "arena"], Literal["constants", "data"]] = {"weights": "constants", "arena": "data"}
 _WEIGHTS = """
-  .weights : ALIGN(16) {
-    *(.weights .weights.*)
+  .weights_{region} : ALIGN(16) {{
+    *({section})
     . = ALIGN(16);
-  } > %s
+  }} > {region}
 """
+# Nothing clears the arena: a layer writes before another reads.
 _ARENA = """
-  .arena (NOLOAD) : ALIGN(64) {
-    *(.bss.arena)
+  .arena_{region} (NOLOAD) : ALIGN(64) {{
+    *({section})
     . = ALIGN(16);
-  } > %s AT > %s
+  }} > {region} AT > {region}
 """
 
 
 def fill(template: Path, memory: Memory) -> str:
     """The script with regions, homes of the parts and the size of the stack."""
     homes = {part: memory.home(part) for part in ("code", "constants", "data", "stack")}
-    sections = own_sections(memory)
     return Template(template.read_text()).substitute(
         regions="\n".join(_line(name, region) for name, region in memory.regions.items()),
         others="".join(_symbols(number, name) for number, name in enumerate(_others(memory))),
         stack_bytes=hex(memory.stack),
-        weights=_WEIGHTS % memory.home("weights") if "WEIGHTS" in sections else "",
-        arena=_ARENA % ((memory.home("arena"),) * 2) if "ARENA" in sections else "",
+        weights=_apart(_WEIGHTS, "weights", memory),
+        arena=_apart(_ARENA, "arena", memory),
         **homes,
     )
 
 
-def own_sections(memory: Memory | None) -> dict[str, str]:
-    """Sections by what they hold (WEIGHTS, ARENA), for what lies in another region than its like."""
-    if memory is None:
-        return {}
-    apart: dict[str, tuple[Part, Part, str]] = {
-        "WEIGHTS": ("weights", "constants", WEIGHTS_SECTION),
-        "ARENA": ("arena", "data", ARENA_SECTION),
-    }
-    return {name: section for name, (part, like, section) in apart.items() if memory.home(part) != memory.home(like)}
+def own_section(part: Literal["weights", "arena"], region: str, memory: Memory) -> str:
+    """The section of weights or arena in a region; '' in that where the other constants, or variables, are as well."""
+    if region == memory.home(_LIKE[part]):
+        return ""
+    return f"{'.weights' if part == 'weights' else '.bss.arena'}.{region}"  # .bss, so that GCC keeps no zeros for it
+
+
+def _apart(text: str, part: Literal["weights", "arena"], memory: Memory) -> str:
+    sections = {region: own_section(part, region, memory) for region in memory.homes(part)}
+    return "".join(text.format(region=region, section=section) for region, section in sections.items() if section)
 
 
 def protection_flags(memory: Memory | None) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ What a firmware consists of, and in which kind of section:
                values of variables               arena     activations and scratch of the model
     data       other variables
 
-A part lies in the fastest region that may hold it; of two equally fast ones, in the first.
+A part lies in the fastest region that may hold it; of two equally fast ones, in the first. Weights and arena are
+divided among all regions that may hold them (stages.arena.regions).
 """
 
 from __future__ import annotations
@@ -107,12 +108,32 @@ class Region(StrictModel):
         return self
 
 
+class Reserve(StrictModel):
+    """Bytes that weights and arena leave to others where they have a choice of regions.
+
+    `code` in the regions of code and of other constants, `data` in that of other variables. How large those are only
+    the linker knows.
+    """
+
+    code: Size = 64 << 10
+    data: Size = 4 << 10
+
+
+class Room(StrictModel):
+    """What of a region weights or arena may take: `bytes`, without the stack, `reserved` of them only in need."""
+
+    region: str
+    bytes: int
+    reserved: int
+
+
 class Memory(StrictModel):
     """Regions by name, and the size of the stack in bytes. Every part of a firmware has a region; none overlap."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Region]
     stack: Size = 16384
+    reserve: Reserve = Reserve()
 
     @model_validator(mode="before")
     @classmethod
@@ -152,10 +173,24 @@ class Memory(StrictModel):
         """All regions by name, as declared."""
         return self.__pydantic_extra__
 
-    def home(self, part: Part) -> str:
-        """The name of the region that a part of the firmware lies in."""
+    def homes(self, part: Part) -> list[str]:
+        """The names of the regions that may hold a part of the firmware, the fastest first."""
         able = [name for name, region in self.regions.items() if part in region.holds]
-        return min(able, key=lambda name: self.regions[name].speed)
+        return sorted(able, key=lambda name: self.regions[name].speed)
+
+    def home(self, part: Part) -> str:
+        """The name of the region that a part of the firmware lies in: for weights and arena the first choice."""
+        return self.homes(part)[0]
+
+    def rooms(self, part: Part) -> tuple[Room, ...]:
+        """What the weights or the arena may take of each region that may hold them, the fastest first."""
+        return tuple(self._room(name) for name in self.homes(part))
+
+    def _room(self, name: str) -> Room:
+        stack = self.stack if self.home("stack") == name else 0
+        code = self.reserve.code if name in (self.home("code"), self.home("constants")) else 0
+        data = self.reserve.data if self.home("data") == name else 0
+        return Room(region=name, bytes=self.regions[name].length - stack, reserved=code + data)
 
     def region_of(self, part: Part) -> Region:
         """The region that a part of the firmware lies in."""

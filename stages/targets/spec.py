@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, computed_field, model_validator
 
 from stages.strict_model import StrictModel, mistake
-from stages.targets.memory import Memory, Size
+from stages.targets.memory import Memory, Room, Size
 
 
 class Compiler(StrictModel):
@@ -142,6 +142,15 @@ class Target(Core):
     board: BoardFacts | None = None
     simulated: Memory | None = None
     places: dict[str, Path] = Field(default_factory=dict, exclude=True, repr=False)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def rooms(self) -> dict[str, tuple[Room, ...]]:
+        """The rooms of `weights` and `arena`, the fastest first; empty where there is no choice for either of them."""
+        if self.memory is None:
+            return {}
+        found = {"weights": self.memory.rooms("weights"), "arena": self.memory.rooms("arena")}
+        return found if any(len(rooms) > 1 for rooms in found.values()) else {}
 
     @property
     def in_simulator(self) -> Target:

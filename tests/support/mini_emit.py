@@ -11,6 +11,7 @@ from stages.emit.build import emit
 from stages.graph import Graph
 from stages.kernels.folder import KernelFolder
 from stages.kernels.kernel import Kernel
+from stages.targets.spec import Target
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.artifact import save
 from stages.tensorize.build import tensorize_graph
@@ -28,12 +29,14 @@ def emit_mini(
     kernels: Sequence[Kernel] = KERNELS,
     folder: KernelFolder = FOLDER,
     name: str = "mini",
+    target: Target | None = None,
     **config: Any,
 ) -> dict[str, Any]:
-    """Emits into `path`/emitted and returns model.json. PLAIN leaves the micro-kernel out."""
+    """Emits into `path`/emitted and returns model.json. PLAIN leaves the micro-kernel out; the target is host."""
+    target = target or target_named("host")
     graph = graph or mini_graph()
     source, out = path / "tensorized", path / "emitted"
     source.mkdir(parents=True)
     out.mkdir()
-    save(tensorize_graph(graph, target_named("host"), TensorizeConfig(), kernels), source)
-    return emit(source, out, EmitConfig(**config), target_named("host"), name=name, folders={folder.name: folder})
+    save(tensorize_graph(graph, target, TensorizeConfig(), kernels), source)
+    return emit(source, out, EmitConfig(**config), target, name=name, folders={folder.name: folder})

@@ -101,6 +101,10 @@ def write_tiny_model(
         "name": "tiny",
         "arena_bytes": arena,
         "weights_bytes": SIZE,
+        "blocks": [
+            {"part": "arena", "region": "", "bytes": arena, "symbol": "model_arena", "section_macro": "ARENA_SECTION"},
+            {"part": "weights", "region": "", "bytes": SIZE, "symbol": "model_weights", "section_macro": "W_SECTION"},
+        ],
         "inputs": [{"name": "in", **port}],
         "outputs": [{"name": "out", **port}],
         "layers": [

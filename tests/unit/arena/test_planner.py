@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.arena import Buffer, plan
-from stages.arena.planner import Plan, _first_fit, _orders, _total, lower_bound
+from stages.arena.planner import Plan, _first_fit, _total, lower_bound, orders
 
 
 def assert_sound(result: Plan) -> None:
@@ -93,7 +93,7 @@ def test_the_search_closes_what_the_ready_made_orders_leave() -> None:
         Buffer("e", 48, 4, 5),
     ]
     sizes = {b.name: b.bytes for b in drawn}
-    first_fits = [_first_fit(order, sizes) for order in _orders(drawn, sizes)]
+    first_fits = [_first_fit(order, sizes) for order in orders(drawn, sizes)]
     result = plan(drawn)
     assert_sound(result)
     assert min(_total(offsets, sizes) for offsets in first_fits) > result.lower_bound
@@ -115,7 +115,7 @@ ONLY = [
 def test_each_of_the_ready_made_orders_is_the_best_of_some_network(number: int) -> None:
     drawn = [Buffer(*buffer) for buffer in ONLY[number]]
     sizes = {b.name: b.bytes for b in drawn}
-    totals = [_total(_first_fit(order, sizes), sizes) for order in _orders(drawn, sizes)]
+    totals = [_total(_first_fit(order, sizes), sizes) for order in orders(drawn, sizes)]
     assert [total == lower_bound(drawn) for total in totals] == [i == number for i in range(len(ONLY))]
 
 

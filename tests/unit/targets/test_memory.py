@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from stages.targets.linker_script import own_sections, protection_flags
+from stages.targets.linker_script import own_section, protection_flags
 from stages.targets.load import load_target
 from stages.targets.memory import Memory
 
@@ -69,12 +69,38 @@ def test_a_part_lies_in_the_fastest_region_that_may_hold_it() -> None:
     )
     homes = [memory.home(part) for part in ("code", "constants", "weights", "data", "stack", "arena")]
     assert homes == ["itcm", "flash", "flash", "slow", "slow", "fast"]
-    assert own_sections(memory) == {"ARENA": ".bss.arena"}
+    assert memory.homes("arena") == ["fast", "slow", "other"]
+    sections = [own_section("arena", region, memory) for region in memory.homes("arena")]
+    assert sections == [".bss.arena.fast", "", ".bss.arena.other"]
+    assert own_section("weights", "flash", memory) == ""
     others = "OTHER(0,READ_AND_RUN)OTHER(1,READ_AND_WRITE)OTHER(2,READ_AND_WRITE)"
     assert protection_flags(memory) == (f"-DOTHER_REGIONS={others}", "-DOTHER_ROM=0")
 
 
 def test_one_rom_and_one_ram_need_no_sections_of_their_own() -> None:
-    memory = load_target("cortex-m4").memory
-    assert own_sections(memory) == {}
+    target = load_target("cortex-m4")
+    memory = target.memory
+    assert memory is not None
+    assert own_section("arena", "ram", memory) == own_section("weights", "rom", memory) == ""
+    assert target.rooms == {}
     assert protection_flags(memory) == ()
+
+
+def test_rooms_leave_the_stack_and_what_others_need() -> None:
+    """Only a target with a choice has rooms: emitted sources of all others are the same on every board of a core."""
+    memory = Memory.model_validate(
+        {
+            "rom": {**ROM, "holds": ["code", "constants", "weights"]},
+            "qspi": {"origin": "0x90000000", "length": "8M", "speed": 1, "holds": ["weights"]},
+            "sram": {"origin": "0x30000000", "length": "64K", "speed": 1, "holds": ["arena"]},
+            "dtcm": {**RAM, "holds": ["data", "stack", "arena"]},
+            "stack": "2K",
+            "reserve": {"data": "1K"},
+        }
+    )
+    target = load_target("cortex-m7").model_copy(update={"memory": memory})
+    assert {part: [tuple(room.model_dump().values()) for room in rooms] for part, rooms in target.rooms.items()} == {
+        "weights": [("rom", 1 << 20, 64 << 10), ("qspi", 8 << 20, 0)],
+        "arena": [("dtcm", 62 << 10, 1 << 10), ("sram", 64 << 10, 0)],
+    }
+    assert target.model_dump(include={"rooms"})["rooms"]["arena"][0]["region"] == "dtcm"

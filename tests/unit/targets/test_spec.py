@@ -59,7 +59,7 @@ HIGH, BITS = "goes beyond what 32 bits can address", "word_bits is at pipeline.y
         ("0x90000000", "65537", "10:43", "ram.length: is 0x10001, no multiple of 16 bytes", ""),
         ("0x90000000", "-16", "10:43", "ram.length: should be greater than or equal to 0, is -16", ""),
         ("0x90000000", "lots", "10:43", "ram.length: a size is a number of bytes", ""),
-        ("0x9000000g", "64M", "10:21", "ram.origin: a size is a number of bytes", ""),
+        ("0x9000000g", "64M", "10:21", "ram.origin: an address is a number", ""),
         ("0x90000000", "999999999999G", "10:43", "ram.length: 1,073,741,823,998,926,258,176 has more than 64 bits", ""),
         ("0x10000000000000000", "64M", "10:21", "ram.origin: 18,446,744,073,709,551,616 has more than 64 bits", ""),
         ("0x90000000", "8K", "11:14", "stack: a stack of 16,384 bytes leaves nothing of the ram's 8,192", LENGTH),

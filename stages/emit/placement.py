@@ -1,0 +1,180 @@
+"""Which region of the target holds each buffer of the arena and each constant, and where in it.
+
+A target with one region for the arena and one for the weights has nothing to decide: the linker says whether they fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import TYPE_CHECKING
+
+from stages import escape
+from stages.arena import Plan, plan
+from stages.arena.planner import lower_bound
+from stages.arena.regions import NoRoomError, Room, divide
+from stages.arena.rules import Contents, Ruled, apply_rules
+from stages.arena.traffic import arena_traffic, reads_of_weights
+from stages.base import StageError
+from stages.emit.weights import Weights, divide_constants, lay_out
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stages.targets.memory_rules import MemoryRule
+    from stages.targets.spec import Target
+
+_SPARING = (("arena", "weights"), ("weights",), ("arena",), ())
+
+
+@dataclass(frozen=True)
+class Arena:
+    """The part of the arena that one region has; `region` is '' where the target has but one for it."""
+
+    region: str
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The arena and the weights by region, the fastest first, at least one of each; warnings about rules."""
+
+    arenas: tuple[Arena, ...]
+    weights: tuple[Weights, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def arena_bytes(self) -> int:
+        return sum(arena.plan.total for arena in self.arenas)
+
+    @property
+    def arena_lower_bound(self) -> int:
+        """The most bytes alive at any one layer: of all buffers, whatever region they lie in."""
+        buffers = [buffer for arena in self.arenas for buffer in arena.plan.buffers]
+        return lower_bound(buffers, self.arenas[0].plan.alignment)
+
+    @property
+    def weights_bytes(self) -> int:
+        return sum(len(block.data) for block in self.weights)
+
+
+class Placer:
+    """One network on one target."""
+
+    def __init__(
+        self,
+        contents: Contents,
+        constants: Mapping[str, np.ndarray],
+        idle: frozenset[int],
+        alignment: int,
+        target: Target,
+        rules: Sequence[MemoryRule],
+    ) -> None:
+        """`contents.constants` has the keys of `constants` by layer; `idle` layers compute nothing."""
+        self._contents = contents
+        self._constants = constants
+        self._alignment = alignment
+        self._rooms = target.rooms
+        self._rules = rules
+        graph = contents.graph
+        self._traffic = arena_traffic(graph, contents.lives, contents.scratch, idle)
+        self._reads: dict[str, int] = {}
+        for layer in graph.layers:
+            keys = contents.constants.get(layer.index, ())
+            times = reads_of_weights(graph, layer, sum(constants[key].nbytes for key in keys))
+            for key in keys:
+                self._reads[key] = self._reads.get(key, 0) + times
+
+    def place(self) -> Placement:
+        """Raises StageError when rules ask for too much, or the regions are too small."""
+        regions = {part: [room.region for room in rooms] for part, rooms in self._rooms.items()}
+        ruled = apply_rules(self._rules, self._contents, regions)
+        if not self._rooms:
+            arena = Arena("", plan(self._contents.lives.buffers, self._alignment))
+            return Placement((arena,), (lay_out(self._constants, self._alignment),), tuple(ruled.warnings))
+        self._check_ruled(ruled)
+        for sparing, order in product(_SPARING, permutations(("arena", "weights"))):
+            try:
+                arenas, weights = self._divided(ruled, order, sparing)
+            except NoRoomError:
+                continue
+            return Placement(tuple(arenas), tuple(weights), tuple(ruled.warnings))
+        raise self._too_small(ruled)
+
+    def _divided(
+        self, ruled: Ruled, order: Sequence[str], sparing: Container[str]
+    ) -> tuple[list[Arena], list[Weights]]:
+        """What comes first takes what it wants of a region that may hold both; parts in `sparing` leave the reserve."""
+        taken: dict[str, int] = {}
+
+        def free(part: str) -> list[Room]:
+            return [
+                Room(one.region, max(one.bytes - one.reserved * (part in sparing) - taken.get(one.region, 0), 0))
+                for one in self._rooms[part]
+            ]
+
+        arenas: list[Arena] = []
+        weights: list[Weights] = []
+        for part in order:
+            if part == "arena":
+                arenas = self._arenas(free(part), ruled)
+                taken |= {arena.region: arena.plan.total for arena in arenas}
+            else:
+                weights = self._weights(free(part), ruled)
+                taken |= {block.region: len(block.data) for block in weights}
+        return arenas, weights
+
+    def _arenas(self, rooms: list[Room], ruled: Ruled) -> list[Arena]:
+        buffers = self._contents.lives.buffers
+        if len(rooms) == 1:
+            return [Arena(rooms[0].region, plan(buffers, self._alignment))]
+        fixed = {name: self._rules[number].region for name, number in ruled.arena.items()}
+        plans = divide(buffers, rooms, self._traffic, fixed, self._alignment)
+        return [Arena(region, one) for region, one in plans.items()] or [Arena(rooms[0].region, plan(()))]
+
+    def _weights(self, rooms: list[Room], ruled: Ruled) -> list[Weights]:
+        if len(rooms) == 1:
+            return [lay_out(self._constants, self._alignment, rooms[0].region)]
+        fixed = {key: self._rules[number].region for key, number in ruled.weights.items()}
+        return divide_constants(self._constants, rooms, self._reads, fixed, self._alignment)
+
+    def _check_ruled(self, ruled: Ruled) -> None:
+        """Raises StageError where rules put more into a region than it has, at the last that puts something there."""
+        named = {buffer.name: buffer for buffer in self._contents.lives.buffers}
+        for part, decided in (("arena", ruled.arena), ("weights", ruled.weights)):
+            for room in self._rooms[part]:
+                there = [name for name, number in decided.items() if self._rules[number].region == room.region]
+                sizes = {name: named[name].bytes if part == "arena" else self._constants[name].nbytes for name in there}
+                needed = lower_bound([named[name] for name in there], self._alignment) if part == "arena" else 0
+                if max(needed, *sizes.values(), 0) > room.bytes:
+                    number = max(decided[name] for name in there)
+                    raise StageError(
+                        f"memory rule {number + 1}: {room.region} has {room.bytes:,} bytes for the {part}, rules put "
+                        f"{max(needed, *sizes.values()):,} there that are needed at once",
+                        hint=f"the largest: {_largest(sizes.items())}",
+                        at=("memory", "rules", number, "region"),
+                    )
+
+    def _too_small(self, ruled: Ruled) -> StageError:
+        lives = self._contents.lives
+        bound = lower_bound(lives.buffers, self._alignment)
+        weights = len(lay_out(self._constants, self._alignment).data)
+        rooms = [
+            f"{part}: {', '.join(f'{r.region} {r.bytes:,}' for r in rooms)}" for part, rooms in self._rooms.items()
+        ]
+        ruled_by = sorted({*ruled.arena.values(), *ruled.weights.values()})
+        asked = f", with memory rules {', '.join(str(n + 1) for n in ruled_by)}" if ruled_by else ""
+        sizes = {buffer.name: buffer.bytes for buffer in lives.buffers}
+        heavy = {key: self._constants[key].nbytes for key in self._constants}
+        return StageError(
+            f"the model does not fit the target's memory{asked}: at one layer {bound:,} bytes of the arena are in use, "
+            f"weights are {weights:,}\nbytes that may be taken, {'; '.join(rooms)}",
+            hint=f"the largest: {_largest(sizes.items())}; constants {_largest(heavy.items(), 1)}",
+            at=("memory", "rules") if ruled_by else (),
+        )
+
+
+def _largest(sizes: Iterable[tuple[str, int]], count: int = 3) -> str:
+    found = sorted(sizes, key=lambda pair: -pair[1])[:count]
+    return ", ".join(f"{escape.name(name)} {size:,}" for name, size in found)

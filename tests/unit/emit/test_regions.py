@@ -1,0 +1,208 @@
+"""A model over several memories of its target: what lies where, and that the sources compute the same."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.emit import STAGE, EmitConfig
+from stages.layer_rules import LayerMatch
+from stages.models.spec import FileModel
+from stages.targets.memory import Memory
+from stages.targets.memory_rules import MemoryRule
+from stages.targets.spec import Target
+from tests.support.emitted import run_emitted, target_named
+from tests.support.kernels.mini import mini_graph, mini_reference
+from tests.support.mini_emit import emit_mini
+
+STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-Wpedantic", "-fsanitize=address,undefined", "-g")
+
+
+def target_with(*, dtcm: int = 64, sram: int = 4096, flash: int = 128, qspi: int = 4096) -> Target:
+    """The host with a memory map: the arena in dtcm and sram, weights in flash and qspi, in bytes beside the others."""
+    regions = {
+        "flash": {"origin": 0, "length": 1024 + flash, "holds": ["code", "constants", "weights"]},
+        "qspi": {"origin": 1 << 20, "length": qspi, "speed": 1, "holds": ["weights"]},
+        "dtcm": {"origin": 2 << 20, "length": 512 + dtcm, "holds": ["data", "stack", "arena"]},
+        "sram": {"origin": 3 << 20, "length": sram, "speed": 1, "holds": ["arena"]},
+        "stack": 256,
+        "reserve": {"code": 1024, "data": 256},
+    }
+    return target_named("host").model_copy(update={"memory": Memory.model_validate(regions)})
+
+
+def regions_of(described: dict[str, Any]) -> dict[str, str]:
+    return {row["name"]: row["region"] for row in described["arena"]}
+
+
+def blocks_of(described: dict[str, Any]) -> dict[str, int]:
+    return {f"{block['part']} {block['region']}": block["bytes"] for block in described["blocks"]}
+
+
+def assert_exact(emitted: Path) -> None:
+    x = np.random.default_rng(1).integers(-128, 128, (8, 12)).astype(np.int8)
+    (found,) = run_emitted(emitted, target_named("host"), [[x]])
+    first, last = mini_reference(mini_graph(), x)
+    np.testing.assert_array_equal(found.outputs[0], last)
+    np.testing.assert_array_equal(found.traces["dense_0"], first)
+
+
+@pytest.mark.parametrize("arena", ["static", "caller"])
+@pytest.mark.parametrize("weights", ["c", "incbin"])
+@pytest.mark.parametrize("prefix", ["model", "kws"])
+def test_split_model_computes_the_same(tmp_path: Path, arena: str, weights: str, prefix: str) -> None:
+    described = emit_mini(tmp_path, target=target_with(), arena=arena, weights=weights, prefix=prefix)
+    assert blocks_of(described) == {"arena dtcm": 48, "arena sram": 192, "weights flash": 104, "weights qspi": 52}
+    assert_exact(tmp_path / "emitted")
+
+
+def test_a_model_that_fits_the_fastest_regions_has_the_sources_of_any_target(tmp_path: Path) -> None:
+    """But for what is linked where, which model.json says: so both have one golden copy."""
+    one = emit_mini(tmp_path / "one")
+    other = emit_mini(tmp_path / "other", target=target_with(dtcm=4096, flash=4096))
+    assert blocks_of(other) == {"arena dtcm": one["arena_bytes"], "weights flash": one["weights_bytes"]}
+    assert [row | {"region": ""} for row in other["arena"]] == one["arena"]
+    for path in (tmp_path / "one/emitted/src").rglob("*.*"):
+        assert (tmp_path / "other/emitted/src" / path.relative_to(tmp_path / "one/emitted/src")).read_bytes() == (
+            path.read_bytes()
+        )
+
+
+def test_what_is_reserved_is_taken_before_a_model_is_refused(tmp_path: Path) -> None:
+    """Small as the variables may be, only the linker knows."""
+    described = emit_mini(tmp_path, target=target_with(dtcm=0, sram=96))
+    assert blocks_of(described) == {"arena dtcm": 240, "weights flash": 104, "weights qspi": 52}
+
+
+HANDED_IN = """
+#include <stdio.h>
+#include <string.h>
+#include "model.h"
+static _Alignas(64) unsigned char fast[MODEL_ARENA_DTCM_BYTES], slow[MODEL_ARENA_SRAM_BYTES];
+int main(void)
+{
+    _Static_assert(MODEL_ARENA_BYTES == sizeof fast + sizeof slow, "the sum");
+    printf("%d %d %d %d\\n", model_init(NULL, sizeof fast, slow, sizeof slow), model_init(fast, sizeof fast, NULL, 0),
+           model_init(fast, sizeof fast - 1, slow, sizeof slow), model_init(fast, sizeof fast, slow, sizeof slow - 1));
+    memset(fast, 0x55, sizeof fast);
+    if (model_init(fast, sizeof fast, slow, sizeof slow) != 0)
+        return 1;
+    memset(model_input(0), 5, MODEL_INPUT0_BYTES);
+    model_run(NULL, NULL);
+    fwrite(model_output(0), 1, MODEL_OUTPUT0_BYTES, stdout);
+    return 0;
+}
+"""
+
+
+def test_each_arena_is_handed_in(tmp_path: Path) -> None:
+    described = emit_mini(tmp_path, target=target_with(), weights="c", arena="caller")
+    src = tmp_path / "emitted/src"
+    (tmp_path / "main.c").write_text(HANDED_IN)
+    files = [str(src / (file if isinstance(file, str) else file["path"])) for file in described["sources"]["c"]]
+    command = ["gcc", *STRICT, f"-I{src}", "main.c", *files, "-o", "program"]
+    built = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    codes, _, data = subprocess.run([tmp_path / "program"], capture_output=True, check=True).stdout.partition(b"\n")
+    assert codes == b"-1 -1 -1 -1"
+    assert data == mini_reference(mini_graph(), np.full((8, 12), 5, np.int8))[-1].tobytes()
+
+
+@pytest.mark.parametrize("weights", ["c", "incbin"])
+def test_each_block_has_a_section_of_the_users(tmp_path: Path, weights: str) -> None:
+    described = emit_mini(tmp_path, target=target_with(), weights=weights)
+    src = tmp_path / "emitted/src"
+    for file, part in (("model.c", "arena"), ("weights.c" if weights == "c" else "weights.S", "weights")):
+        blocks = [block for block in described["blocks"] if block["part"] == part]
+        sections = {
+            block["symbol"]: f".{'bss' if part == 'arena' else 'rodata'}.{number}"
+            for number, block in enumerate(blocks)
+        }
+        flags = [f'-D{block["section_macro"]}="{sections[block["symbol"]]}"' for block in blocks]
+        made = tmp_path / f"{file}.o"
+        subprocess.run(["gcc", *flags, f"-I{src}", "-c", str(src / file), "-o", str(made)], check=True)
+        table = subprocess.run(["objdump", "-t", str(made)], capture_output=True, text=True, check=True).stdout
+        found = {line.split()[-1]: line.split() for line in table.splitlines() if line.split()[-1:]}
+        assert len(sections) == 2
+        for symbol, section in sections.items():
+            assert section in found[symbol]
+
+
+def rule(region: str, part: Any = None, **match: Any) -> MemoryRule:
+    return MemoryRule(match=LayerMatch(**match), part=part, region=region)
+
+
+def test_rules_come_before_the_planner(tmp_path: Path) -> None:
+    """The first that matches decides; without a part it is for all that the region may hold."""
+    rules = (
+        rule("sram", name="dense_1"),
+        rule("dtcm", "tensors", name="dense_*"),
+        rule("qspi", op="fully_connected"),
+        rule("flash", "weights", name="dense_0"),
+        rule("dtcm", name="dense_7"),
+        rule("sram", name="x"),
+    )
+    target = target_with(dtcm=4096, flash=4096)
+    described = emit_mini(tmp_path, target=target, memory_rules=rules)
+    there = {"dtcm": ["dense_0", "scratch:0:copy"], "sram": ["dense_1", "scratch:1:copy", "x"]}
+    assert regions_of(described) == {name: region for region, names in there.items() for name in names}
+    assert set(blocks_of(described)) == {"arena dtcm", "arena sram", "weights qspi"}
+    assert described["warnings"] == [
+        "memory rule 4 ({name: dense_0} weights -> flash) decides nothing: an earlier rule matches all of its layers",
+        "memory rule 5 ({name: dense_7} -> dtcm) matches no layer",
+    ]
+    assert_exact(tmp_path / "emitted")
+
+
+def test_rule_that_asks_for_more_than_a_region_has(tmp_path: Path) -> None:
+    rules = (rule("sram", name="dense_1"), rule("dtcm", "tensors"))
+    with pytest.raises(StageError) as caught:
+        emit_mini(tmp_path, target=target_with(dtcm=-192), memory_rules=rules)
+    assert str(caught.value) == (
+        "memory rule 2: dtcm has 64 bytes for the arena, rules put 144 there that are needed at once\n"
+        "the largest: x 96, dense_0 48"
+    )
+    assert caught.value.at == ("memory", "rules", 1, "region")
+
+
+def test_too_large_for_all_regions(tmp_path: Path) -> None:
+    with pytest.raises(StageError) as caught:
+        emit_mini(tmp_path, target=target_with(dtcm=-192, sram=80))
+    first, rooms, largest = str(caught.value).splitlines()
+    assert first == (
+        "the model does not fit the target's memory: at one layer 240 bytes of the arena are in use, weights are 164"
+    )
+    assert rooms == "bytes that may be taken, weights: flash 1,152, qspi 4,096; arena: dtcm 64, sram 80"
+    assert largest.startswith("the largest: x 96, scratch:0:copy 96, dense_0 48; constants ")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (rule("dtmc"), "memory rule 2: host has no region 'dtmc'; did you mean 'dtcm'?"),
+        (rule("psram"), "memory rule 2: host has no region 'psram'; did you mean 'sram'?"),
+        (rule("ccm"), "memory rule 2: host has no region 'ccm'; it has flash, qspi, dtcm, sram"),
+        (rule("qspi", "scratch"), "memory rule 2: qspi of host may hold weights, no scratch; dtcm and sram may"),
+        (rule("sram", "weights"), "memory rule 2: sram of host may hold arena, no weights; flash and qspi may"),
+    ],
+)
+def test_rule_that_no_region_can_obey(wrong: MemoryRule, message: str) -> None:
+    """Said before anything runs, at the rule."""
+    config = EmitConfig(memory_rules=(rule("dtcm"), wrong))
+    with pytest.raises(StageError) as caught:
+        STAGE.foresee(config, FileModel(file="net.tflite"), target_with(), Path(), {})
+    assert str(caught.value) == message
+    assert caught.value.at == ("memory", "rules", 1, "region")
+
+
+def test_rule_for_a_target_without_regions() -> None:
+    with pytest.raises(
+        StageError, match="memory rule 1: host has no regions: its operating system provides the memory"
+    ):
+        config = EmitConfig(memory_rules=(rule("ram"),))
+        STAGE.foresee(config, FileModel(file="net.tflite"), target_named("host"), Path(), {})
