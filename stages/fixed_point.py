@@ -43,7 +43,7 @@ def rounding_divide_by_pot(x: Integers, exponent: Integers) -> Array:
 
 
 def multiply_by_quantized_multiplier(x: Integers, multiplier: Integers, shift: Integers, rounding: str) -> Array:
-    """x * multiplier * 2^(shift - 31) as int64; `rounding` is explained in stages.graph.ops.
+    """x * multiplier * 2^(shift - 31) as int64; `rounding` is explained in stages.operators.layer.
 
     x are int32 values; multiplier and shift are scalars or broadcast against x (per channel along the last axis).
     """

@@ -53,6 +53,8 @@ class EmitStage(Stage[EmitConfig]):
         "stages/graph/*.py",
         "stages/layer_rules.py",
         "stages/targets/memory_rules.py",
+        "stages/operators/*.py",
+        "stages/models/naming.py",
         "stages/tensorize/plan.py",
         "stages/tensorize/build.py",
         "stages/kernels/**/*.[chS]",

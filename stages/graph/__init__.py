@@ -6,26 +6,17 @@ multipliers, zero points, activation bounds), so that a kernel needs nothing els
 """
 
 from stages.graph.graph import Graph, Layer, LayerView
-from stages.graph.ops import (
-    Activation,
-    Add,
-    Concatenation,
-    Conv2D,
-    DepthwiseConv2D,
-    Dequantize,
-    Float,
-    FullyConnected,
-    L2Normalization,
-    Mean,
-    Move,
-    Mul,
-    Op,
-    Pool2D,
-    Quantize,
-    Requantize,
-    Softmax,
-)
 from stages.graph.tensor import Quant, Tensor, place
+from stages.operators.activations import Activation
+from stages.operators.arithmetic import Add, Mul
+from stages.operators.edges import Dequantize, Quantize, Requantize
+from stages.operators.floats import Float
+from stages.operators.joints import Concatenation
+from stages.operators.layer import LayerOp
+from stages.operators.movement import Move
+from stages.operators.reductions import Mean
+from stages.operators.rows import L2Normalization, Softmax
+from stages.operators.windows import Conv2D, DepthwiseConv2D, FullyConnected, Pool2D
 
 __all__ = [
     "Activation",
@@ -39,11 +30,11 @@ __all__ = [
     "Graph",
     "L2Normalization",
     "Layer",
+    "LayerOp",
     "LayerView",
     "Mean",
     "Move",
     "Mul",
-    "Op",
     "Pool2D",
     "Quant",
     "Quantize",

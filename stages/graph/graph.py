@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from stages.graph.ops import Op
 from stages.graph.tensor import Tensor
+from stages.operators.table import LAYERS
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from stages.operators.layer import LayerOp as AnyOp
+else:
+    AnyOp = Annotated[Union[LAYERS], Field(discriminator="op")]  # noqa: UP007  (found at run time)
 
 FORMAT = 1
 
@@ -31,7 +35,7 @@ class Layer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
     index: int
     name: str
-    op: Op
+    op: AnyOp
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     constants: dict[str, str] = Field(default_factory=dict)
@@ -40,10 +44,7 @@ class Layer(BaseModel):
     @property
     def kind(self) -> str:
         """The operator's name as rules and reports write it: conv2d, depthwise_conv2d, softmax, logistic, pad, ..."""
-        op: Any = self.op
-        if op.op == "activation":
-            return str(op.function)
-        return str(op.kind) if op.op in ("move", "float") else str(op.op)
+        return self.op.named
 
 
 class _File(BaseModel):
@@ -70,15 +71,7 @@ class Graph:
 
     def macs(self, layer: Layer) -> int:
         """Multiply-accumulates of one inference, padding included, as papers count them; 0 for other operators."""
-        op: Any = layer.op
-        out = self.tensors[layer.outputs[0]]
-        if op.op == "conv2d":
-            return int(out.elements * op.kernel[0] * op.kernel[1] * op.in_channels // op.groups)
-        if op.op == "depthwise_conv2d":
-            return int(out.elements * op.kernel[0] * op.kernel[1])
-        if op.op == "fully_connected":
-            return out.elements * int(op.depth)
-        return int(op.macs) if op.op == "float" else 0
+        return layer.op.products(self.tensors[layer.outputs[0]])
 
     def save(self, folder: Path) -> None:
         """Writes graph.json and constants.npz; the same graph gives the same bytes."""

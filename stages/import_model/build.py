@@ -10,10 +10,11 @@ from tvm import IRModule, relax
 from stages.base import StageError
 from stages.import_model.checks import check_ends, check_graph, check_operator, operator_error
 from stages.import_model.converter import Converter, Unsupported
-from stages.import_model.operators import FLOAT, QUANTIZED, why_not
+from stages.import_model.operators import why_not
 from stages.import_model.windows import without_excess
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
 from stages.operator_error import OperatorError, together
+from stages.operators.table import OPERATORS
 from stages.relax_module import Step, build_main
 
 
@@ -90,9 +91,10 @@ def _check_all(info: ModelInfo) -> None:
 
 def _check(operator: OperatorInfo, info: ModelInfo) -> None:
     """Raises OperatorError for an operator that no later stage could do anything with."""
-    if operator.op not in FLOAT:
-        raise operator_error(operator, info, why_not(operator.op), f"Supported: {', '.join(sorted(FLOAT))}.")
+    known = OPERATORS.get(operator.op)
+    if known is None:
+        raise operator_error(operator, info, why_not(operator.op), f"Supported: {', '.join(OPERATORS)}.")
     tensors = [info.tensors[index] for index in (*operator.inputs, *operator.outputs) if index >= 0]
-    if operator.op not in QUANTIZED and any(tensor.scale.size for tensor in tensors):
+    if not known.quantized and any(tensor.scale.size for tensor in tensors):
         raise operator_error(operator, info, "is supported for float32 only, not quantized")
     check_operator(operator, info)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from stages.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.models.tflite_reader import ModelInfo
 
 # Enumerations of the schema that occur in options, by field.
 _NAMES = {"fusedActivationFunction": "ActivationFunctionType", "padding": "Padding"}
@@ -82,14 +81,3 @@ def dump(description: dict[str, Any]) -> str:
         else:
             parts.append(f' "{key}": {json.dumps(value)}')
     return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def macs(operator: OperatorInfo, info: ModelInfo) -> int:
-    """Multiply-accumulates of one inference, padding included, as papers count them; 0 for other operators."""
-    if operator.op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
-        return 0
-    weights = info.tensors[operator.inputs[1]].shape
-    outputs = prod(info.tensors[operator.outputs[0]].shape)
-    # Multiplications for one output element: OHWI, 1HWC and [units, depth] weights.
-    window = weights[1:3] if operator.op == "DEPTHWISE_CONV_2D" else weights[1:]
-    return outputs * prod(window)

@@ -35,6 +35,7 @@ class ImportStage(Stage[ImportConfig]):
     config: ClassVar[type[StageConfig]] = ImportConfig
     sources: ClassVar[tuple[str, ...]] = (
         "stages/import_model/**/*.py",
+        "stages/operators/*.py",
         "stages/models/*.py",
         "stages/models/zoo/*.py",
         "stages/reference/*.py",
@@ -43,6 +44,7 @@ class ImportStage(Stage[ImportConfig]):
         "stages/escape.py",
         "stages/installation.py",
         "stages/wording.py",
+        "stages/asides.py",
         "stages/loaded_code.py",  # for all stages, which consume this one
     )
 
@@ -84,8 +86,9 @@ class ImportStage(Stage[ImportConfig]):
     def run(self, job: Job[ImportConfig]) -> None:
         """Writes the artifact. Raises StageError for a missing, corrupt or unsupported model, or one LiteRT refuses."""
         from stages.import_model.build import build_module
-        from stages.import_model.describe import describe, dump, macs, operator_options
+        from stages.import_model.describe import describe, dump, operator_options
         from stages.import_model.normalize import normalized
+        from stages.models.complexity import macs
         from stages.reference.probe import check_loads
         from stages.relax_module import save_module
 
@@ -105,7 +108,7 @@ class ImportStage(Stage[ImportConfig]):
             "sha256": hashlib.sha256(data).hexdigest(),
             "bytes": len(data),
             "operators": len(info.operators),
-            "macs": sum(macs(operator, info) for operator in info.operators),
+            "macs": macs(info),
             "signature": made.signature or None,
             "warnings": list(made.notes),
         }

@@ -11,7 +11,8 @@ from stages import escape
 from stages.base import StageError
 from stages.layout.assign import Plan, Transform, assign
 from stages.layout.relayout import NotRenumberable, relayout, renumberable, transform_function
-from stages.layout.rules import FOLLOWING, TRANSPOSING, LayoutConfig, Operator, kind_of, unused, warnings
+from stages.layout.rules import FOLLOWING, TRANSPOSING, LayoutConfig, Operator, unused, warnings
+from stages.operators.table import kind_of
 from stages.relax_module import OperatorCall, Step, attributes, build_main, operator_calls
 
 _ITEM_BYTES = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "int64": 8}

@@ -11,46 +11,19 @@ from pydantic import Field, field_validator, model_validator
 
 from stages import escape
 from stages.base import StageConfig, StageError
+from stages.operators.table import OPERATORS, kind_of
 from stages.strict_model import StrictModel
 from stages.wording import did_you_mean, of_several
 
 DataLayout = Literal["NHWC", "NCHW"]
 KernelLayout = Literal["OHWI", "HWIO", "OIHW", "HWC"]
 
-# Rules and reports name an operator as the integer graph does, where that is not the schema's name in lower case:
-_KINDS = {"AVERAGE_POOL_2D": "avg_pool2d", "MAX_POOL_2D": "max_pool2d", "CONV_2D": "conv2d",
-          "DEPTHWISE_CONV_2D": "depthwise_conv2d"}  # fmt: skip
-
-# Operators whose implementation walks the output anyway and may write it in another layout than it reads. All others
-# write what they read.
-TRANSPOSING = frozenset({"conv2d", "depthwise_conv2d", "avg_pool2d", "max_pool2d"})
-
-# Operators that compute the same in both layouts, once their axes are renumbered; the rest wants NHWC.
-FOLLOWING = frozenset({
-    "abs", "add", "concatenation", "cos", "dequantize", "div", "elu", "exp", "floor", "hard_swish", "leaky_relu", "log",
-    "logistic", "maximum", "mean", "minimum", "mul", "neg", "pad", "padv2", "quantize", "relu", "relu6", "relu_n1_to_1",
-    "resize_nearest_neighbor", "rsqrt", "sin", "slice", "split", "sqrt", "square", "squared_difference",
-    "strided_slice", "sub", "sum", "tanh",
-})  # fmt: skip
-
-KERNELS: dict[str, tuple[KernelLayout, ...]] = {
-    "conv2d": ("OHWI", "HWIO", "OIHW"),
-    "depthwise_conv2d": ("HWC", "OIHW"),
-}
-_USUAL_KERNEL: dict[tuple[str, str], KernelLayout] = {
-    ("conv2d", "NHWC"): "OHWI",
-    ("conv2d", "NCHW"): "OIHW",
-    ("depthwise_conv2d", "NHWC"): "HWC",
-    ("depthwise_conv2d", "NCHW"): "OIHW",
-}
-BOUND = frozenset({"fully_connected", "reshape", "softmax", "squeeze", "transpose", "log_softmax", "l2_normalization",
-                   "space_to_depth", "depth_to_space", "expand_dims", "resize_bilinear", "prelu", "split_v",
-                   "reduce_max", "reduce_min"})  # fmt: skip
-
-
-def kind_of(op: str) -> str:
-    """The name in rules and reports of an operator of the TFLite schema: CONV_2D is conv2d."""
-    return _KINDS.get(op, op.lower())
+# By kind, what the operators of stages.operators.table declare.
+TRANSPOSING, FOLLOWING, BOUND = (
+    frozenset(operator.kind for operator in OPERATORS.values() if operator.layout == layout)
+    for layout in ("transposing", "following", "bound")
+)
+KERNELS = {operator.kind: operator.kernels for operator in OPERATORS.values() if operator.kernels}
 
 
 @dataclass(frozen=True)
@@ -196,7 +169,13 @@ def choose(operator: Operator, config: LayoutConfig) -> Choice:
             f"layout rule {number}: {kind} has no kernel layout {rule.kernel}",
             at=("stages", "layout", "rules", number - 1, "kernel"),
         )
-    return Choice(data, kernel or _USUAL_KERNEL[kind, data or "NHWC"], why)
+    return Choice(data, kernel or _usual(kind, data), why)
+
+
+def _usual(kind: str, data: DataLayout | None) -> KernelLayout:
+    """The layout of weights that goes with that of the data."""
+    usual: KernelLayout = KERNELS[kind][-1 if data == "NCHW" else 0]  # type: ignore[assignment]
+    return usual
 
 
 def described(rule: LayoutRule) -> str:

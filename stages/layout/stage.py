@@ -22,7 +22,13 @@ class LayoutStage(Stage[LayoutConfig]):
     exclusive = True
     config: ClassVar[type[StageConfig]] = LayoutConfig
     consumes: ClassVar[tuple[str, ...]] = ("import",)
-    sources: ClassVar[tuple[str, ...]] = ("stages/layout/*.py", "stages/escape.py", "stages/relax_module.py")
+    sources: ClassVar[tuple[str, ...]] = (
+        "stages/layout/*.py",
+        "stages/operators/*.py",
+        "stages/models/naming.py",
+        "stages/escape.py",
+        "stages/relax_module.py",
+    )
 
     def tools(self, config: LayoutConfig, target: Target) -> tuple[Tool, ...]:
         """TVM holds and checks the module."""

@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from stages.models.builder_shapes import ShapeOperators, checked_axis
 from stages.models.tflite_writer import BuildError, Tensor
+from stages.operators.table import OPERATORS
 
 __all__ = ["BuildError", "ModelBuilder", "Tensor", "same_padding", "window_output"]
 
@@ -38,9 +39,6 @@ Scale = float | Sequence[float] | Array
 
 ACTIVATIONS = {"none": 0, "relu": 1, "relu_n1_to_1": 2, "relu6": 3}
 PADDINGS = {"same": 0, "valid": 1}
-
-# The versions at which TFLite's own converter registers an operator's 8-bit form; float is version 1.
-_INT8_VERSIONS = {"CONV_2D": 3, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 4, "LEAKY_RELU": 2}
 
 
 def window_output(size: int, kernel: int, stride: int, dilation: int, padding: str) -> int:
@@ -360,7 +358,4 @@ def _unit_range(x: Tensor, steps: int) -> Quant | None:
 
 
 def _version(op: str, dtype: str) -> int:
-    return _INT8_VERSIONS.get(op, 2) if dtype == "int8" and op not in _ONE_VERSION else 1
-
-
-_ONE_VERSION = {"RESHAPE", "SQUEEZE", "HARD_SWISH"}
+    return OPERATORS[op].version if dtype == "int8" else 1

@@ -19,9 +19,11 @@ import numpy as np
 
 from stages import escape
 from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+from stages.operators.table import OPERATORS
+from stages.operators.windows import Pool2D
 
-_WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
-_POOLED = frozenset({"AVERAGE_POOL_2D", "MAX_POOL_2D"})
+_WEIGHTED = frozenset(name for name, operator in OPERATORS.items() if operator.macs is not None)
+_POOLED = frozenset(name for name, operator in OPERATORS.items() if Pool2D in operator.layers)
 _ITEM_BYTES = {"float32": 4, "int8": 1, "uint8": 1}
 
 

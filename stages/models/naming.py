@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from stages import escape
-from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+
+if TYPE_CHECKING:
+    from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
 
 _SHOWN = 6
 

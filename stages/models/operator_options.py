@@ -1,6 +1,7 @@
-"""The options of TFLite's operators: their tables and fields, read without trusting the file.
+"""The options of TFLite's operators, read without trusting the file.
 
-The numbers of fields are their places below. `padding` and the like are the schema's enumerations, by number.
+The tables are those that stages.operators declare; the numbers of fields are their places in them. `padding` and the
+like are the schema's enumerations, by number.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from stages.models.flatbuffer import Table
+from stages.operators.table import OPERATORS
 
 _READ: dict[str, Callable[[Table, int], Any]] = {
     "bool": lambda table, number: bool(table.scalar(number, "<B")),
@@ -22,41 +24,12 @@ _READ: dict[str, Callable[[Table, int], Any]] = {
     "unused": lambda table, number: None,
 }
 
-# fmt: off
-_FIELDS = {
-    "AddOptions": "activation:byte",
-    "ConcatenationOptions": "axis:int activation:byte",
-    "Conv2DOptions": "padding:byte stride_w:int stride_h:int activation:byte dilation_w:one dilation_h:one",
-    "DepthToSpaceOptions": "block_size:int",
-    "DepthwiseConv2DOptions":
-        "padding:byte stride_w:int stride_h:int depth_multiplier:int activation:byte dilation_w:one dilation_h:one",
-    "DivOptions": "activation:byte",
-    "FullyConnectedOptions": "activation:byte weights_format:byte keep_num_dims:bool asymmetric_quantize_inputs:bool",
-    "L2NormOptions": "activation:byte",
-    "LeakyReluOptions": "alpha:float",
-    "MulOptions": "activation:byte",
-    "Pool2DOptions": "padding:byte stride_w:int stride_h:int filter_w:int filter_h:int activation:byte",
-    "ReducerOptions": "keep_dims:bool",
-    "ReshapeOptions": "new_shape:ints",
-    "ResizeBilinearOptions": ":unused :unused align_corners:bool half_pixel_centers:bool",
-    "ResizeNearestNeighborOptions": "align_corners:bool half_pixel_centers:bool",
-    "SoftmaxOptions": "beta:float",
-    "SpaceToDepthOptions": "block_size:int",
-    "SplitOptions": "num_splits:int",
-    "SplitVOptions": "num_splits:int",
-    "SqueezeOptions": "squeeze_dims:ints",
-    "StridedSliceOptions":
-        "begin_mask:int end_mask:int ellipsis_mask:int new_axis_mask:int shrink_axis_mask:int offset:bool",
-    "SubOptions": "activation:byte",
-}
-# fmt: on
-
 
 @dataclass(frozen=True)
 class Options:
     """The table's name in the schema ("Conv2DOptions") and its fields.
 
-    fields has defaults for what the file leaves out, and is empty for a table that is not listed here.
+    fields has defaults for what the file leaves out, and is empty for a table of no operator that is known.
     """
 
     table: str
@@ -84,8 +57,13 @@ def read_options(operator: Table, what: str) -> Options | None:
 
 
 def _fields(table: str) -> list[tuple[str, str]]:
-    pairs = (entry.split(":") for entry in _FIELDS.get(table, "").split())
+    pairs = (entry.split(":") for entry in _tables().get(table, "").split())
     return [(name, kind) for name, kind in pairs]
+
+
+@cache
+def _tables() -> dict[str, str]:
+    return {operator.table.name: operator.table.fields for operator in OPERATORS.values() if operator.table is not None}
 
 
 @cache

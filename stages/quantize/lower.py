@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import prod
 from typing import Any
 
 from tvm import IRModule, ir, relax
 
 from stages.base import StageError
 from stages.graph import Float, Graph, Quant, Tensor
-from stages.graph.kinds import kind_of
 from stages.operator_error import OperatorError, together
+from stages.operators.table import OPERATORS, kind_of
 from stages.quantize.operator import Operator
 from stages.quantize.patterns import FAMILIES, MOVES
 from stages.quantize.writer import GraphWriter
@@ -128,12 +127,13 @@ class _Lowering:
         self.lowered.float_functions.append(call.symbol)
 
     def _macs(self, operator: Operator) -> int:
-        """Multiply-accumulates, from the shape of the weights in the file: OHWI, 1HWC or (units, depth)."""
+        """Multiply-accumulates, from the shape of the weights in the file."""
         call = operator.call
-        if call.op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+        macs = OPERATORS[call.op].macs
+        if macs is None:
             return 0
         weights: list[int] = self.file_tensors[self.file_inputs[call.index][1]]["shape"]
-        return operator.outputs[0].elements * prod(weights[1:3] if call.op == "DEPTHWISE_CONV_2D" else weights[1:])
+        return operator.outputs[0].elements * macs(tuple(weights))
 
     def _check_quantization(self, operator: Operator) -> None:
         """8-bit tensors of operators that compute need one scale each."""

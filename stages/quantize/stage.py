@@ -29,6 +29,8 @@ class Quantize(Stage[QuantizeConfig]):
         "stages/quantize/**/*.py",
         "stages/escape.py",
         "stages/graph/*.py",
+        "stages/operators/*.py",
+        "stages/models/naming.py",
         "stages/relax_module.py",
         "stages/fixed_point.py",
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stages.graph import Graph, Layer, Op, Quant, Tensor
+from stages.graph import Graph, Layer, LayerOp, Quant, Tensor
 from stages.quantize.operator import Array, Operator
 
 
@@ -52,7 +52,7 @@ class GraphWriter:
 
     def layer(
         self,
-        op: Op,
+        op: LayerOp,
         inputs: Sequence[Tensor],
         output: Tensor,
         constants: Mapping[str, Array] | None = None,

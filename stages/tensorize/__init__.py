@@ -50,6 +50,8 @@ class TensorizeStage(Stage[TensorizeConfig]):
         "stages/escape.py",
         "stages/graph/*.py",
         "stages/layer_rules.py",
+        "stages/operators/*.py",
+        "stages/models/naming.py",
         # How much scratch a kernel needs, and what shares memory without a larger arena.
         "stages/arena/*.py",
         "stages/codegen/*.py",

@@ -66,7 +66,7 @@ def _parts_of(graph: Graph, layer: Layer) -> Iterator[Part]:
     """Each tensor of the layer that is one run of bytes of a larger one."""
     view, out = graph.view(layer), layer.outputs[0]
     item_bytes = ITEM_BYTES[graph.tensors[out].dtype]
-    if layer.op.op == "move" and layer.op.kind in SLICES:
+    if layer.op.op == "move" and layer.kind in SLICES:
         copy, whole = copy_of(view), layer.inputs[0]
         root, _ = place(graph.tensors, whole)
         if _is_one_run(copy) and not graph.tensors[root].constant:

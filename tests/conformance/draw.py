@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import Layer, LayerView, Op, Tensor
+from stages.graph import Layer, LayerOp, LayerView, Tensor
 
 
 @dataclass
@@ -97,7 +97,9 @@ def image(name: str, shape: tuple[int, ...], dtype: str, layout: str = "") -> Te
     return Tensor(name=name, shape=shape, dtype=dtype, layout=layout)  # type: ignore[arg-type]
 
 
-def view(op: Op, inputs: list[Tensor], output: Tensor, constants: Mapping[str, np.ndarray] | None = None) -> LayerView:
+def view(
+    op: LayerOp, inputs: list[Tensor], output: Tensor, constants: Mapping[str, np.ndarray] | None = None
+) -> LayerView:
     """A layer on its own; `constants` by role."""
     names = {role: f"layer.{role}" for role in constants or {}}
     layer = Layer(

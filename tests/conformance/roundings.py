@@ -51,7 +51,7 @@ def changes(rounding: str) -> list[Change]:
 
 
 def changed_multiplication(x: Array, multiplier: int, shift: int, rounding: str, change: Change | None) -> Array:
-    """M of stages.graph.ops for int64 arrays of int32 values, with one of its roundings changed."""
+    """M of stages.operators.layer for int64 arrays of int32 values, with one of its roundings changed."""
     multiply = (change.multiply if change else None) or half_up
     if rounding == "single":
         return multiply(x * multiplier, 31 - shift)

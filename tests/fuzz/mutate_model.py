@@ -411,9 +411,9 @@ def _quantization(rng: Random, model: Any) -> Any:
 
 @cache
 def _supported_codes() -> list[int]:
-    from stages.import_model.operators import FLOAT
+    from stages.operators.table import OPERATORS
 
-    return [getattr(schema.BuiltinOperator, name) for name in sorted(FLOAT)]
+    return [getattr(schema.BuiltinOperator, name) for name in OPERATORS]
 
 
 def _changed_indices(rng: Random, given: Any, count: int) -> list[int]:

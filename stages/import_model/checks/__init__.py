@@ -5,21 +5,22 @@
     check_ends(info)                      StageError with the input or output that no program can have
 
 LiteRT and TVM's front end take sound files for granted. Each module here has one concern: `counts` (tensors and options
-that are there), `types`, `values` of options and constants, `quantization`, `shapes` (what the operator gives, from
-what it reads). `signatures` is the table of operators.
+that are there), `types`, `values` of options and constants, `quantization`. What each operator takes, and
+the shapes that it gives, are in stages.operators.
 """
 
 from __future__ import annotations
 
 from stages.import_model.checks.counts import check_counts, check_options
+from stages.import_model.checks.errors import operator_error
 from stages.import_model.checks.graph import check_ends, check_graph
-from stages.import_model.checks.operation import Operation, Refused, listed, operator_error
 from stages.import_model.checks.quantization import check_quantization
-from stages.import_model.checks.shapes import infer
 from stages.import_model.checks.types import check_sizes, check_types
 from stages.import_model.checks.values import check_constants, check_values
 from stages.models.naming import named
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.operators.operation import Operation, Refused, listed
+from stages.operators.table import OPERATORS
 
 __all__ = ["check_ends", "check_graph", "check_operator", "operator_error"]
 
@@ -38,7 +39,7 @@ def check_operator(operator: OperatorInfo, info: ModelInfo) -> None:
 
 
 def _check_shapes(operation: Operation) -> None:
-    for tensor, shape in zip(operation.outputs, infer(operation), strict=True):
+    for tensor, shape in zip(operation.outputs, OPERATORS[operation.op].shapes(operation), strict=True):
         if tensor.shape != shape:
             found, declared = f"{tensor.dtype}{listed(shape)}", f"{tensor.dtype}{listed(tensor.shape)}"
             raise Refused(f"gives {found}, but the file declares {declared} in {named(tensor)}")

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from stages.import_model.checks.operation import Operation, Refused
-from stages.import_model.checks.signatures import MANY, SIGNATURES
+from stages.operators.declaration import MANY
+from stages.operators.operation import Operation, Refused
+from stages.operators.table import OPERATORS
 
 
 def check_counts(operation: Operation) -> None:
     """Refused when an operator has too few or too many tensors, lacks one, or has one twice among its outputs."""
-    signature = SIGNATURES[operation.op]
+    declared = OPERATORS[operation.op]
     for what, limits, found in (
-        ("inputs", signature.inputs, operation.inputs),
-        ("outputs", signature.outputs, operation.outputs),
+        ("inputs", declared.inputs, operation.inputs),
+        ("outputs", declared.outputs, operation.outputs),
     ):
         if not limits[0] <= len(found) <= limits[1]:
             raise Refused(f"has {len(found)} {what}; it takes {_range(limits)}")
-    for position in range(signature.inputs[0]):
+    for position in range(declared.inputs[0]):
         operation.input(position)
 
 
 def check_options(operation: Operation) -> None:
     """Refused when the table of options is another operator's, or is missing where it is needed."""
-    signature, found = SIGNATURES[operation.op], operation.operator.options
-    if not signature.table:
+    table, found = OPERATORS[operation.op].table, operation.operator.options
+    if table is None:
         return
-    if found is None and signature.required:
-        raise Refused(f"has no options; it needs {signature.table}")
-    if found is not None and found.table != signature.table:
-        raise Refused(f"has {found.table} as its options, where {signature.table} belong")
+    if found is None and table.required:
+        raise Refused(f"has no options; it needs {table.name}")
+    if found is not None and found.table != table.name:
+        raise Refused(f"has {found.table} as its options, where {table.name} belong")
 
 
 def _range(limits: tuple[int, int]) -> str:

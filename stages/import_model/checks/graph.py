@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from stages.base import StageError
-from stages.import_model.checks.operation import listed
 from stages.models.naming import named
 from stages.models.tflite_reader import ModelInfo
+from stages.operators.operation import listed
 
 _TYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
 _LARGEST = 2**31  # elements of one input or output

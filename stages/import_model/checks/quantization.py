@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from stages.import_model.checks.operation import Operation, Refused
-from stages.import_model.checks.signatures import EIGHT_BITS, SIGNATURES
 from stages.models.naming import named
 from stages.models.tflite_reader import TensorInfo
+from stages.operators.declaration import EIGHT_BITS
+from stages.operators.operation import Operation, Refused
+from stages.operators.table import OPERATORS
 
-# Those that only move bytes: what their tensors' scales say does not matter.
-_MOVING = frozenset({
-    "DEPTH_TO_SPACE", "EXPAND_DIMS", "RESHAPE", "SLICE", "SPACE_TO_DEPTH", "SPLIT", "SPLIT_V", "SQUEEZE",
-    "STRIDED_SLICE", "TRANSPOSE",
-})  # fmt: skip
-# Those that need no scale where no tensor has one; the arithmetic of all others on bytes is defined by scales.
-_UNSCALED = _MOVING | {"CONCATENATION", "PAD", "PADV2", "RESIZE_NEAREST_NEIGHBOR"}
-# Those whose bytes are on one scale, of the input and of the output.
-_ALIKE = frozenset({"AVERAGE_POOL_2D", "EXPAND_DIMS", "MAX_POOL_2D", "PAD", "PADV2"})
-_CHANNEL_AXIS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0}
 # Fixed-point multipliers have 31 bits and are shifted by at most 30.
 _LARGEST_MULTIPLIER = 2.0**30
 _ANEW = "Quantize the model anew."
@@ -26,20 +17,20 @@ _ANEW = "Quantize the model anew."
 
 def check_quantization(operation: Operation) -> None:
     """Refused for bytes without a scale, several scales where one is needed, zero points outside of their type."""
-    indices = SIGNATURES[operation.op].indices
-    data = [tensor for at, tensor in enumerate(operation.inputs) if at not in indices and tensor is not None]
+    declared = OPERATORS[operation.op]
+    data = [tensor for at, tensor in enumerate(operation.inputs) if at not in declared.indices and tensor is not None]
     for tensor in (*data, *operation.outputs):
         _zero_points(tensor)
-        if tensor.dtype in EIGHT_BITS and operation.op not in _UNSCALED:
+        if tensor.dtype in EIGHT_BITS and declared.scales == "one":
             _scale(tensor)
         if operation.op in ("QUANTIZE", "DEQUANTIZE") and not tensor.dtype.startswith("float"):
             _scale(tensor)
-    if operation.op in _CHANNEL_AXIS:
-        _weighted(operation)
-    elif operation.op not in _MOVING:
+    if declared.channels is not None:
+        _weighted(operation, declared.channels)
+    elif declared.scales != "any":
         for tensor in (*data, *operation.outputs):
             _one_scale(operation, tensor)
-    if operation.op in _ALIKE:
+    if declared.alike:
         _alike(operation.input(0), operation.outputs[0])
     if operation.op == "CONCATENATION":
         _all_or_none([tensor for tensor in (*data, *operation.outputs) if tensor.dtype in EIGHT_BITS])
@@ -94,11 +85,10 @@ def _quantized(tensor: TensorInfo) -> str:
     return f"{named(tensor)} has scale {float(tensor.scale[0]):g} and zero point {int(tensor.zero_point[0])}"
 
 
-def _weighted(operation: Operation) -> None:
+def _weighted(operation: Operation, axis: int) -> None:
     data, weights, result = operation.input(0), operation.input(1), operation.outputs[0]
     for tensor in (data, result):
         _one_scale(operation, tensor)
-    axis = _CHANNEL_AXIS[operation.op]
     if weights.dtype not in EIGHT_BITS:
         return
     if weights.scale.size > 1 and weights.axis != axis:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from math import prod
 
-from stages.import_model.checks.operation import Operation, Refused, listed
-from stages.import_model.checks.signatures import EIGHT_BITS, SIGNATURES
 from stages.models.naming import named
 from stages.models.tflite_reader import TensorInfo
+from stages.operators.declaration import EIGHT_BITS
+from stages.operators.operation import Operation, Refused, listed
+from stages.operators.table import OPERATORS
 
 _LARGEST_TENSOR = 2**31  # bytes: offsets in emitted loops are 32 bits with a sign
 _LARGEST_RANK = 8
@@ -18,7 +19,7 @@ _BIAS = {"float32": ("float32",), "int8": ("int32",), "uint8": ("int32",)}
 
 def check_sizes(operation: Operation) -> None:
     """Refused for a shape that is not fixed, has too many axes, or is larger than any target."""
-    indices = {at for at in SIGNATURES[operation.op].indices if at < len(operation.inputs)}
+    indices = {at for at in OPERATORS[operation.op].indices if at < len(operation.inputs)}
     for at, tensor in enumerate((*operation.inputs, *operation.outputs)):
         if tensor is None:
             continue
@@ -43,23 +44,23 @@ def check_sizes(operation: Operation) -> None:
 
 def check_types(operation: Operation) -> None:
     """Refused for a type that the operator does not compute with, or two that do not go together."""
-    signature = SIGNATURES[operation.op]
-    apart = {*signature.indices, *signature.own}
+    declared = OPERATORS[operation.op]
+    apart = {*declared.indices, *declared.own}
     data = [tensor for at, tensor in enumerate(operation.inputs) if at not in apart and tensor is not None]
     for tensor in (*data, *operation.outputs):
-        if tensor.dtype not in signature.types:
-            known = ", ".join(signature.types)
+        if tensor.dtype not in declared.types:
+            known = ", ".join(declared.types)
             hint = "16-bit activations are not supported: export with int8." if tensor.dtype == "int16" else ""
             raise Refused(f"has the type {tensor.dtype} in {named(tensor)}; known are {known}", hint)
     if operation.op == "DEQUANTIZE":
         _dequantize(operation)
     elif operation.op == "QUANTIZE" and operation.outputs[0].dtype == "float32":
         raise Refused(f"makes float32 in {named(operation.outputs[0])}; it makes integers")
-    elif not signature.mixed:
+    elif not declared.mixed:
         for tensor in (*data[1:], *operation.outputs):
             if tensor.dtype != data[0].dtype:
                 raise Refused(f"mixes {data[0].dtype} in {named(data[0])} and {tensor.dtype} in {named(tensor)}")
-    if signature.own:
+    if declared.own:
         _weights(operation, operation.input(0), operation.input(1))
 
 

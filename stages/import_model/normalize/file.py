@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from stages import escape
 from stages.import_model.normalize.graph import one_graph
-from stages.import_model.operators import FLOAT
 from stages.models.graphs import Graphs, Signature, choose, composites, graphs
 from stages.models.tflite_reader import ModelInfo, TensorInfo, read
+from stages.operators.table import OPERATORS
 from stages.reference.probe import tensor_shapes
 from stages.wording import several
 
@@ -56,7 +56,7 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
                 f"{_listed(misplaced)}: quantized_dimension is an axis that the tensor does not have; "
                 "it is taken as 0, and LiteRT is given the file so changed"
             )
-    if all(operator.op in FLOAT for operator in info.operators):
+    if all(operator.op in OPERATORS for operator in info.operators):
         shapes = _left_out(info, data, name)
         if shapes:
             graph = one_graph(data, name, 0)

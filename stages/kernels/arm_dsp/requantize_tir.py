@@ -11,7 +11,7 @@ from stages.kernels.tir.fixed_point import int64
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stages.graph.ops import Rounding
+    from stages.operators.layer import Rounding
 
 Expr = Any  # a TIR expression or a Python int
 

@@ -39,7 +39,7 @@ from stages.kernels.rounding import is_zero, turns_halves
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stages.graph.ops import Rounding
+    from stages.operators.layer import Rounding
     from stages.kernels.eight_bit import Range
 
 _BITS = 32  # of a multiplication

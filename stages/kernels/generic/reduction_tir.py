@@ -106,7 +106,7 @@ def _leading_zeros(count: Any, value: Any) -> None:
 
 
 def _softmax_row(view: LayerView) -> Block:
-    """The formula of `stages.graph.ops.Softmax` on one row."""
+    """The formula of `stages.operators.rows.Softmax` on one row."""
     dtype, (count, x_step, y_step) = view.inputs[0].dtype, _row_steps(view)
     lowest = -128 if dtype == "int8" else 0
 
@@ -140,7 +140,7 @@ def _softmax_row(view: LayerView) -> Block:
 
 
 def _l2_row(view: LayerView) -> Block:
-    """The formula of `stages.graph.ops.L2Normalization` on one row.
+    """The formula of `stages.operators.rows.L2Normalization` on one row.
 
     Its loop while n >= 2^29 runs at most once, as n < 2^31.
     """

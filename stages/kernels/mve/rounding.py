@@ -22,7 +22,7 @@ from stages.kernels.rounding import is_zero, turns_halves
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stages.graph.ops import Rounding
+    from stages.operators.layer import Rounding
 
 _BITS = 31
 Mode = Literal["exact", "lowered", "single"]

@@ -9,7 +9,7 @@ from tvm.tirx.script.builder import ir as T
 from stages.kernels.tir.fixed_point import int64, select
 
 if TYPE_CHECKING:
-    from stages.graph.ops import Rounding
+    from stages.operators.layer import Rounding
 
 Expr = Any  # a TIR expression or a Python int
 

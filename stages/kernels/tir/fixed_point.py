@@ -1,7 +1,7 @@
 """Requantization as TIR expressions, exact: all products and roundings are 64-bit.
 
-The arithmetic is that of `stages.graph.ops`. Two identities keep the expressions short, for any int32 x and any m in
-[0, 2^31):
+The arithmetic is that of `stages.operators.layer`. Two identities keep the expressions short, for any int32 x and any m
+in [0, 2^31):
 
   SaturatingRoundingDoublingHighMul(x, m) = (x * m + 2^30) >> 31
       The original adds 2^30, or 1 - 2^30 to a negative product, and divides by 2^31 towards zero. For x * m = -q with
@@ -21,7 +21,7 @@ from tvm.tirx.script.builder import ir as T
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
-    from stages.graph.ops import Rounding
+    from stages.operators.layer import Rounding
 
 Expr = Any  # a TIR expression or a Python int
 
@@ -48,7 +48,7 @@ def divide_by_pot(x: Expr, shift: Expr) -> Expr:
 
 
 def requantize(x: Expr, multiplier: Expr, shift: Expr, rounding: Rounding) -> Expr:
-    """M(x, multiplier, shift) of `stages.graph.ops` for an int32 expression; int32.
+    """M(x, multiplier, shift) of `stages.operators.layer` for an int32 expression; int32.
 
     `shift` is in [-31, 30]. A left shift that leaves int32 is undefined, as it is in the reference.
     """

@@ -1,28 +1,29 @@
 """How operators' bodies look and what becomes of them: one module per family.
 
 Every family is a table {operator of the TFLite schema: function}. The function matches the body that import and layout
-made (`stages.quantize.operator`), and appends integer layers to the graph (`stages.quantize.writer`).
+made (`stages.quantize.operator`), and appends integer layers to the graph (`stages.quantize.writer`). A module that
+joins the folder is found by its `FAMILY`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import pkgutil
+from collections.abc import Callable, Iterator
+from importlib import import_module
 
+from stages.operators.table import OPERATORS
 from stages.quantize.operator import Operator
-from stages.quantize.patterns import activations, arithmetic, convolution, edges, moves, pooling, reductions
 from stages.quantize.writer import GraphWriter
 
 Family = Callable[[Operator, GraphWriter], None]
 
-FAMILIES: dict[str, Family] = {
-    **convolution.FAMILY,
-    **arithmetic.FAMILY,
-    **activations.FAMILY,
-    **pooling.FAMILY,
-    **reductions.FAMILY,
-    **moves.FAMILY,
-    **edges.FAMILY,
-}
 
-# Operators that only move data: the same for every type.
-MOVES = frozenset(moves.FAMILY)
+def _families() -> Iterator[tuple[str, Family]]:
+    for entry in pkgutil.iter_modules(__path__):
+        yield from getattr(import_module(f"{__name__}.{entry.name}"), "FAMILY", {}).items()
+
+
+FAMILIES: dict[str, Family] = dict(_families())
+
+# Operators that only move data, the same for every type; a change of layout is one that no file has.
+MOVES = frozenset({"LAYOUT", *(name for name, operator in OPERATORS.items() if operator.moves)})

@@ -9,7 +9,7 @@ from stages.graph import LayerView
 
 
 def move(view: LayerView, x: Array) -> Array:
-    """Every kind of stages.graph.ops.Move."""
+    """Every kind of stages.operators.movement.Move."""
     kind, params, shape = view.op.kind, view.op.params, view.outputs[0].shape
     if kind in ("reshape", "squeeze"):
         return x.reshape(shape)

@@ -25,7 +25,7 @@ def mean(view: LayerView, x: Array) -> Array:
 
 
 def softmax(view: LayerView, x: Array) -> Array:
-    """SOFTMAX over the last axis; the formula is in stages.graph.ops.Softmax."""
+    """SOFTMAX over the last axis; the formula is in stages.operators.rows.Softmax."""
     limits = np.iinfo(x.dtype)
     values = x.astype(np.int64)
     powers = view.constant("exp").astype(np.int64)[values.max(axis=-1, keepdims=True) - values]
@@ -51,7 +51,7 @@ def _reciprocal(normal: Array) -> Array:
 
 
 def l2_normalization(view: LayerView, x: Array) -> Array:
-    """L2_NORMALIZATION over the last axis; the formula is in stages.graph.ops.L2Normalization."""
+    """L2_NORMALIZATION over the last axis; the formula is in stages.operators.rows.L2Normalization."""
     limits = np.iinfo(x.dtype)
     rows = x.astype(np.int64).reshape(-1, x.shape[-1]) - view.op.input_zero_point
     out = np.empty_like(rows)

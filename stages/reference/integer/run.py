@@ -8,27 +8,6 @@ import numpy as np
 
 from stages.fixed_point import Array
 from stages.graph import Graph, LayerView, Tensor
-from stages.reference.integer import elementwise, moves, reductions, windows
-
-OPERATORS: dict[str, Callable[..., Array]] = {
-    "conv2d": windows.conv2d,
-    "depthwise_conv2d": windows.depthwise_conv2d,
-    "fully_connected": windows.fully_connected,
-    "avg_pool2d": windows.avg_pool2d,
-    "max_pool2d": windows.max_pool2d,
-    "add": elementwise.add,
-    "sub": elementwise.add,
-    "mul": elementwise.mul,
-    "activation": elementwise.activation,
-    "requantize": elementwise.requantize,
-    "quantize": elementwise.quantize,
-    "dequantize": elementwise.dequantize,
-    "mean": reductions.mean,
-    "softmax": reductions.softmax,
-    "l2_normalization": reductions.l2_normalization,
-    "concatenation": moves.concatenation,
-    "move": moves.move,
-}
 
 FloatFunction = Callable[[LayerView, Sequence[Array]], Array]
 
@@ -51,7 +30,7 @@ def run_layer(view: LayerView, inputs: Sequence[Array], float_function: FloatFun
             raise ValueError(f"layer {layer.name}: the integer reference has no float operators ({layer.kind})")
         result = float_function(view, inputs)
     else:
-        result = OPERATORS[layer.op.op](view, *inputs)
+        result = layer.op.compute(view, *inputs)
     if result.shape != out.shape or str(result.dtype) != out.dtype:
         raise ValueError(f"layer {layer.name}: computed {result.dtype}{list(result.shape)}, expected {out}")
     return result

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.layout.assign import Plan, assign, same_bytes
-from stages.layout.rules import FOLLOWING, TRANSPOSING, LayoutConfig, Operator, kind_of
+from stages.layout.rules import FOLLOWING, TRANSPOSING, LayoutConfig, Operator
+from stages.operators.table import kind_of
 
 IMAGE = (1, 4, 4, 8)
 

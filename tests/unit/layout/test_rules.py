@@ -6,7 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from stages.base import StageError
-from stages.layout.rules import LayoutConfig, Operator, choose, kind_of, unused, warnings
+from stages.layout.rules import LayoutConfig, Operator, choose, unused, warnings
+from stages.operators.table import kind_of
 
 
 def operator(op: str, name: str = "net/x", shape: tuple[int, ...] = (1, 8, 8, 4), groups: int = 1) -> Operator:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
+from stages.models.naming import named
 
-from stages.models.naming import named, sides
-from stages.models.operator_options import Options, defaults
-from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
-from stages.operator_error import OperatorError
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+    from stages.operators.declaration import Table
 
 Shape = tuple[int, ...]
 _INDEX_TYPES = ("int32", "int64")
@@ -49,10 +49,14 @@ class Operation:
     def op(self) -> str:
         return self.operator.op
 
-    def options(self, table: str) -> Mapping[str, Any]:
-        """The fields of the options; those that LiteRT takes where the file has none."""
-        found: Options | None = self.operator.options
-        return (found if found is not None and found.table == table else defaults(table)).fields
+    def options(self, table: Table | None) -> Mapping[str, Any]:
+        """The fields of the options; those that LiteRT takes where the file has none. Empty for no table."""
+        from stages.models.operator_options import defaults
+
+        found = self.operator.options
+        if table is None:
+            return {}
+        return (found if found is not None and found.table == table.name else defaults(table.name)).fields
 
     def input(self, position: int) -> TensorInfo:
         """An input that must be there."""
@@ -63,6 +67,8 @@ class Operation:
 
     def constant(self, position: int, what: str) -> npt.NDArray[Any]:
         """The integers of an input that says a shape, an axis or the like; Refused when it is computed."""
+        import numpy as np
+
         tensor = self.input(position)
         if tensor.data is None:
             raise Refused(f"takes {what} from {named(tensor)}, a computed tensor; it must be a constant")
@@ -76,12 +82,6 @@ class Operation:
         if count is not None and len(values) != count:
             raise Refused(f"has {what} {listed(values)}: {len(values)} numbers where {count} are needed")
         return values
-
-
-def operator_error(operator: OperatorInfo, info: ModelInfo, what: str, hint: str = "") -> OperatorError:
-    """operator 3 (CONV_2D) `what`, with the names of its tensors on a second line."""
-    name = info.tensors[operator.outputs[0]].name if operator.outputs else ""
-    return OperatorError(operator.index, operator.op, name, what, sides(operator, info), hint=hint)
 
 
 def listed(values: Any) -> str:

@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from stages.import_model.checks.operation import Operation, Refused, Shape, listed
 from stages.models.naming import named
-from stages.models.tflite_reader import TensorInfo
+from stages.operators.declaration import Operator, Table
+from stages.operators.layer import Clamped, Rounding, Window
+from stages.operators.operation import Operation, Refused, Shape, listed
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView, Tensor
+    from stages.models.tflite_reader import TensorInfo
+    from stages.operators.layer import Array
+
+_CONV = Table("Conv2DOptions", "padding:byte stride_w:int stride_h:int activation:byte dilation_w:one dilation_h:one")
+_DEPTHWISE = Table(
+    "DepthwiseConv2DOptions",
+    "padding:byte stride_w:int stride_h:int depth_multiplier:int activation:byte dilation_w:one dilation_h:one",
+)
+_CONNECTED = Table(
+    "FullyConnectedOptions", "activation:byte weights_format:byte keep_num_dims:bool asymmetric_quantize_inputs:bool"
+)
+_POOL = Table("Pool2DOptions", "padding:byte stride_w:int stride_h:int filter_w:int filter_h:int activation:byte")
+ConvLayout = Literal["OHWI", "HWIO", "OIHW"]
+DepthwiseLayout = Literal["HWC", "OIHW"]
 
 _SAME, _VALID = 0, 1
 # What LiteRT's kernels take.
@@ -18,7 +36,7 @@ _INT32 = 2**31
 
 
 def _pool(operation: Operation) -> list[Shape]:
-    options = operation.options("Pool2DOptions")
+    options = operation.options(_POOL)
     batch, height, width, channels = _image(operation.input(0))
     window, stride = (options["filter_h"], options["filter_w"]), (options["stride_h"], options["stride_w"])
     _positive(window, "a window")
@@ -28,7 +46,7 @@ def _pool(operation: Operation) -> list[Shape]:
 
 
 def _conv2d(operation: Operation) -> list[Shape]:
-    options = operation.options("Conv2DOptions")
+    options = operation.options(_CONV)
     batch, height, width, channels = _image(operation.input(0))
     weights = operation.input(1)
     filters, *kernel, depth = _filter(weights)
@@ -45,7 +63,7 @@ def _conv2d(operation: Operation) -> list[Shape]:
 
 
 def _depthwise(operation: Operation) -> list[Shape]:
-    options = operation.options("DepthwiseConv2DOptions")
+    options = operation.options(_DEPTHWISE)
     batch, height, width, channels = _image(operation.input(0))
     weights = operation.input(1)
     one, *kernel, filters = _filter(weights)
@@ -63,7 +81,7 @@ def _depthwise(operation: Operation) -> list[Shape]:
 
 
 def _fully_connected(operation: Operation) -> list[Shape]:
-    options = operation.options("FullyConnectedOptions")
+    options = operation.options(_CONNECTED)
     data, weights = operation.input(0), operation.input(1)
     if len(weights.shape) != 2:
         raise Refused(f"has weights {_of(weights)}; they must have 2 axes, units and depth")
@@ -138,10 +156,124 @@ def _of(tensor: TensorInfo) -> str:
     return f"{named(tensor)} {listed(tensor.shape)}"
 
 
-RULES = {
-    "AVERAGE_POOL_2D": _pool,
-    "MAX_POOL_2D": _pool,
-    "CONV_2D": _conv2d,
-    "DEPTHWISE_CONV_2D": _depthwise,
-    "FULLY_CONNECTED": _fully_connected,
-}
+class Conv2D(Window):
+    """Constants: weights int8/uint8 in `kernel_layout`, bias int32[O] (absent: zero), multiplier and shift int32[O]."""
+
+    op: Literal["conv2d"] = "conv2d"
+    dilation: tuple[int, int]
+    groups: int = 1
+    in_channels: int
+    out_channels: int
+    input_zero_point: int
+    weight_zero_point: int = 0
+    kernel_layout: ConvLayout = "OHWI"
+    rounding: Rounding = "double"
+
+    def products(self, out: Tensor) -> int:
+        return out.elements * self.kernel[0] * self.kernel[1] * self.in_channels // self.groups
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        from stages.reference.integer.windows import conv2d
+
+        return conv2d(view, *inputs)
+
+
+class DepthwiseConv2D(Window):
+    """Output channel c * depth_multiplier + m reads input channel c. Constants as Conv2D, weights in `kernel_layout`.
+
+    HWC is the reference's own order (1, kh, kw, channels_out); OIHW is planar: (channels_out, 1, kh, kw).
+    """
+
+    op: Literal["depthwise_conv2d"] = "depthwise_conv2d"
+    dilation: tuple[int, int]
+    depth_multiplier: int
+    in_channels: int
+    out_channels: int
+    input_zero_point: int
+    weight_zero_point: int = 0
+    kernel_layout: DepthwiseLayout = "HWC"
+    rounding: Rounding = "double"
+
+    def products(self, out: Tensor) -> int:
+        return out.elements * self.kernel[0] * self.kernel[1]
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        from stages.reference.integer.windows import depthwise_conv2d
+
+        return depthwise_conv2d(view, *inputs)
+
+
+class FullyConnected(Clamped):
+    """y[batch, units] from x[batch, depth]. Constants: weights (units, depth), bias, multiplier, shift as Conv2D."""
+
+    op: Literal["fully_connected"] = "fully_connected"
+    batch: int
+    depth: int
+    units: int
+    input_zero_point: int
+    weight_zero_point: int = 0
+    rounding: Rounding = "single"
+
+    def products(self, out: Tensor) -> int:
+        return out.elements * self.depth
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        from stages.reference.integer.windows import fully_connected
+
+        return fully_connected(view, *inputs)
+
+
+class Pool2D(Window):
+    """Padding never counts: averages divide by the number of elements inside the image, halves away from zero."""
+
+    op: Literal["avg_pool2d", "max_pool2d"]
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        from stages.reference.integer.windows import avg_pool2d, max_pool2d
+
+        return (avg_pool2d if self.op == "avg_pool2d" else max_pool2d)(view, *inputs)
+
+
+OPERATORS = (
+    Operator(
+        "CONV_2D",
+        _conv2d,
+        inputs=(3, 3),  # LiteRT 2.3 refuses one without a bias
+        table=_CONV,
+        own=(1, 2),
+        channels=0,
+        macs=lambda weights: prod(weights[1:]),  # OHWI; I is per group
+        layout="transposing",
+        kernels=get_args(ConvLayout),
+        layers=(Conv2D,),
+        version=3,
+    ),
+    Operator(
+        "DEPTHWISE_CONV_2D",
+        _depthwise,
+        inputs=(2, 3),
+        table=_DEPTHWISE,
+        own=(1, 2),
+        channels=3,
+        macs=lambda weights: prod(weights[1:3]),  # 1HWC
+        layout="transposing",
+        kernels=get_args(DepthwiseLayout),
+        layers=(DepthwiseConv2D,),
+        version=3,
+    ),
+    Operator(
+        "FULLY_CONNECTED",
+        _fully_connected,
+        inputs=(2, 3),
+        table=_CONNECTED,
+        own=(1, 2),
+        channels=0,
+        macs=lambda weights: prod(weights[1:]),  # units, depth
+        layers=(FullyConnected,),
+        version=4,
+    ),
+    *(
+        Operator(name, _pool, table=_POOL, alike=True, layout="transposing", layers=(Pool2D,))
+        for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+    ),
+)

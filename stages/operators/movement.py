@@ -3,13 +3,36 @@
 from __future__ import annotations
 
 from math import prod
+from typing import TYPE_CHECKING, Any, Literal
 
-from stages.import_model.checks.operation import Operation, Refused, Shape, listed
-from stages.import_model.checks.shapes.axes import axis_of, distinct_axes
+from pydantic import Field
+
 from stages.models.naming import named
-from stages.models.tflite_reader import TensorInfo
+from stages.operators.axes import axis_of, distinct_axes
+from stages.operators.declaration import MOVED, Layout, Operator, Scales, Table
+from stages.operators.layer import LayerOp
+from stages.operators.operation import Operation, Refused, Shape, listed
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.models.tflite_reader import TensorInfo
+    from stages.operators.layer import Array
 
 _LARGEST_IMAGE = 2**16  # rows or columns: each has its place in a table
+_RESHAPE = Table("ReshapeOptions", "new_shape:ints", required=False)
+_RESIZE_BILINEAR = Table("ResizeBilinearOptions", ":unused :unused align_corners:bool half_pixel_centers:bool")
+_RESIZE_NEAREST_NEIGHBOR = Table("ResizeNearestNeighborOptions", "align_corners:bool half_pixel_centers:bool")
+_SQUEEZE = Table("SqueezeOptions", "squeeze_dims:ints")
+_STRIDED_SLICE = Table(
+    "StridedSliceOptions",
+    "begin_mask:int end_mask:int ellipsis_mask:int new_axis_mask:int shrink_axis_mask:int offset:bool",
+)
+_SPACE_TO_DEPTH = Table("SpaceToDepthOptions", "block_size:int")
+_DEPTH_TO_SPACE = Table("DepthToSpaceOptions", "block_size:int")
+# What `Move.kind` can be.
+KINDS = frozenset({
+    "layout", "pad", "reshape", "resize_nearest_neighbor", "slice", "split", "squeeze", "strided_slice", "transpose",
+})  # fmt: skip
 
 
 def _reshape(operation: Operation) -> list[Shape]:
@@ -17,7 +40,7 @@ def _reshape(operation: Operation) -> list[Shape]:
     if len(operation.inputs) > 1:
         wanted = operation.integers(1, "the shape")
     else:
-        wanted = list(operation.options("ReshapeOptions")["new_shape"])
+        wanted = list(operation.options(_RESHAPE)["new_shape"])
         wanted = [] if wanted == [0] else wanted  # how old exporters write a scalar
     elements, known = prod(source.shape), prod(size for size in wanted if size != -1)
     if min(wanted, default=1) < -1 or wanted.count(-1) > 1:
@@ -33,7 +56,7 @@ def _reshape(operation: Operation) -> list[Shape]:
 
 def _squeeze(operation: Operation) -> list[Shape]:
     source = operation.input(0)
-    axes = distinct_axes(list(operation.options("SqueezeOptions")["squeeze_dims"]), source.shape)
+    axes = distinct_axes(list(operation.options(_SQUEEZE)["squeeze_dims"]), source.shape)
     for axis in axes:
         if source.shape[axis] != 1:
             raise Refused(f"takes away axis {axis} of {named(source)} {listed(source.shape)}, whose size is not 1")
@@ -84,7 +107,7 @@ def _slice(operation: Operation) -> list[Shape]:
 
 
 def _strided_slice(operation: Operation) -> list[Shape]:
-    source, options = operation.input(0), operation.options("StridedSliceOptions")
+    source, options = operation.input(0), operation.options(_STRIDED_SLICE)
     if options["ellipsis_mask"] or options["new_axis_mask"] or options["offset"]:
         raise Refused("has an ellipsis or a new axis in its masks, or counts the end from the begin")
     begins = operation.integers(1, "the begin")
@@ -111,20 +134,20 @@ def _strided_slice(operation: Operation) -> list[Shape]:
 
 
 def _space_to_depth(operation: Operation) -> list[Shape]:
-    (batch, height, width, channels), block = _blocks(operation, "SpaceToDepthOptions")
+    (batch, height, width, channels), block = _blocks(operation, _SPACE_TO_DEPTH)
     if height % block or width % block:
         raise Refused(f"has blocks of {block}x{block} in an image of {height}x{width}")
     return [(batch, height // block, width // block, channels * block * block)]
 
 
 def _depth_to_space(operation: Operation) -> list[Shape]:
-    (batch, height, width, channels), block = _blocks(operation, "DepthToSpaceOptions")
+    (batch, height, width, channels), block = _blocks(operation, _DEPTH_TO_SPACE)
     if channels % (block * block):
         raise Refused(f"has blocks of {block}x{block} from {channels} channels")
     return [(batch, height * block, width * block, channels // (block * block))]
 
 
-def _blocks(operation: Operation, table: str) -> tuple[Shape, int]:
+def _blocks(operation: Operation, table: Table) -> tuple[Shape, int]:
     shape, block = _image(operation.input(0)), operation.options(table)["block_size"]
     if block < 1:
         raise Refused(f"has blocks of {block}x{block}")
@@ -137,8 +160,7 @@ def _resize(operation: Operation) -> list[Shape]:
     height, width = operation.integers(1, "the size", 2)
     if not 1 <= min(height, width) <= max(height, width) <= _LARGEST_IMAGE:
         raise Refused(f"resizes {named(source)} to {height}x{width}; sizes are from 1 to {_LARGEST_IMAGE}")
-    table = "ResizeBilinearOptions" if operation.op == "RESIZE_BILINEAR" else "ResizeNearestNeighborOptions"
-    options = operation.options(table)
+    options = operation.options(_RESIZE_BILINEAR if operation.op == "RESIZE_BILINEAR" else _RESIZE_NEAREST_NEIGHBOR)
     if options["align_corners"] and options["half_pixel_centers"]:
         raise Refused("has both align_corners and half_pixel_centers")
     return [(batch, height, width, channels)]
@@ -150,17 +172,96 @@ def _image(tensor: TensorInfo) -> Shape:
     return tensor.shape
 
 
-RULES = {
-    "DEPTH_TO_SPACE": _depth_to_space,
-    "EXPAND_DIMS": _expand_dims,
-    "PAD": _pad,
-    "PADV2": _pad,
-    "RESHAPE": _reshape,
-    "RESIZE_BILINEAR": _resize,
-    "RESIZE_NEAREST_NEIGHBOR": _resize,
-    "SLICE": _slice,
-    "SPACE_TO_DEPTH": _space_to_depth,
-    "SQUEEZE": _squeeze,
-    "STRIDED_SLICE": _strided_slice,
-    "TRANSPOSE": _transpose,
-}
+class Move(LayerOp):
+    """Data movement: every output element is a copy of one input element or a fill value, of any dtype.
+
+    `kind` and its `params` (logical axes, one entry per axis of the input); shapes come from the tensors:
+
+      pad                      before, after: elements added on each axis; value: the fill value, an integer of the type
+      reshape, squeeze         none; the output is an alias of the input (`Tensor.alias_of`), nothing is copied
+      transpose                permutation: output axis i is input axis permutation[i]
+      slice, strided_slice     begin, stride, size: output index i < size reads begin + stride * i; strides may
+                               be negative. Axes a strided slice drops have size 1 here and are not in the output
+      split                    as slice: one layer for each output
+      resize_nearest_neighbor  rows, columns: the source row (column) of each output row (column)
+      layout                   none: the tensors' layouts differ, their logical shapes do not
+    """
+
+    op: Literal["move"] = "move"
+    kind: str
+    params: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def named(self) -> str:
+        return self.kind
+
+    @classmethod
+    def names(cls) -> frozenset[str]:
+        return super().names() | KINDS
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        from stages.reference.integer.moves import move
+
+        return move(view, *inputs)
+
+
+def _moves(
+    name: str,
+    shapes: Any,
+    inputs: int,
+    indices: tuple[int, ...] = (),
+    table: Table | None = None,
+    *,
+    scales: Scales = "any",
+    alike: bool = False,
+    layout: Layout = "bound",
+    version: int = 2,
+) -> Operator:
+    return Operator(
+        name,
+        shapes,
+        (inputs, inputs),
+        table=table,
+        types=MOVED,
+        indices=indices,
+        scales=scales,
+        alike=alike,
+        layout=layout,
+        layers=(Move,),
+        version=version,
+    )
+
+
+OPERATORS = (
+    _moves("DEPTH_TO_SPACE", _depth_to_space, 1, (), _DEPTH_TO_SPACE),
+    _moves("EXPAND_DIMS", _expand_dims, 2, (1,), alike=True),
+    _moves("PAD", _pad, 2, (1,), scales="optional", alike=True, layout="following"),
+    _moves("PADV2", _pad, 3, (1,), scales="optional", alike=True, layout="following"),
+    Operator(
+        "RESHAPE",
+        _reshape,
+        (1, 2),
+        table=_RESHAPE,
+        types=MOVED,
+        indices=(1,),
+        scales="any",
+        layers=(Move,),
+        version=1,
+    ),
+    Operator("RESIZE_BILINEAR", _resize, (2, 2), table=_RESIZE_BILINEAR, indices=(1,)),
+    Operator(
+        "RESIZE_NEAREST_NEIGHBOR",
+        _resize,
+        (2, 2),
+        table=_RESIZE_NEAREST_NEIGHBOR,
+        indices=(1,),
+        scales="optional",
+        layout="following",
+        layers=(Move,),
+    ),
+    _moves("SLICE", _slice, 3, (1, 2), layout="following"),
+    _moves("SPACE_TO_DEPTH", _space_to_depth, 1, (), _SPACE_TO_DEPTH),
+    _moves("SQUEEZE", _squeeze, 1, (), _SQUEEZE, version=1),
+    _moves("STRIDED_SLICE", _strided_slice, 4, (1, 2, 3), _STRIDED_SLICE, layout="following"),
+    _moves("TRANSPOSE", _transpose, 2, (1,)),
+)

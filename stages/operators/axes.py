@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stages.import_model.checks.operation import Refused, Shape, listed
+from stages.operators.operation import Refused, Shape, listed
 
 
 def axis_of(axis: int, shape: Shape, *, extra: int = 0) -> int:

@@ -1,8 +1,11 @@
 """The names of operators that a rule may give: all that quantize makes for kernels, and nothing else."""
 
-from stages.graph.kinds import FUNCTIONS, MOVES, kernel_kinds, kind_of
+from stages.graph.kinds import kernel_kinds
 from stages.kernels import registry
 from stages.kernels.generic import movement
+from stages.operators.activations import Activation
+from stages.operators.movement import KINDS
+from stages.operators.table import OPERATORS, kind_of
 from stages.quantize.patterns import FAMILIES, activations
 
 # Operators that the integer graph has under the name of another.
@@ -27,5 +30,9 @@ def test_all_that_kernels_are_for_has_a_name_that_a_rule_may_give() -> None:
 
 
 def test_moves_and_functions_are_those_that_are_implemented() -> None:
-    assert set(movement.KINDS) == MOVES
-    assert {kind_of(op) for op in activations.FAMILY} | {"requantize"} == FUNCTIONS
+    assert set(movement.KINDS) == KINDS
+    assert {kind_of(op) for op in activations.FAMILY} | {"requantize", "activation"} == Activation.names()
+
+
+def test_what_is_declared_to_become_layers_does() -> None:
+    assert {name for name, operator in OPERATORS.items() if operator.layers} == set(FAMILIES) - {"LAYOUT"}

@@ -1,0 +1,13 @@
+"""Errors that name an operator of the file."""
+
+from __future__ import annotations
+
+from stages.models.naming import sides
+from stages.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.operator_error import OperatorError
+
+
+def operator_error(operator: OperatorInfo, info: ModelInfo, what: str, hint: str = "") -> OperatorError:
+    """operator 3 (CONV_2D) `what`, with the names of its tensors on a second line."""
+    name = info.tensors[operator.outputs[0]].name if operator.outputs else ""
+    return OperatorError(operator.index, operator.op, name, what, sides(operator, info), hint=hint)

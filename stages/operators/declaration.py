@@ -1,0 +1,101 @@
+"""What is declared of an operator of TFLite's schema."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from stages.operators.layer import LayerOp
+    from stages.operators.operation import Operation, Shape
+
+EIGHT_BITS = ("int8", "uint8")
+COMPUTED = (*EIGHT_BITS, "float32")
+NUMBERS = (*COMPUTED, "int32", "int64")
+MOVED = (*NUMBERS, "int16", "bool")
+FLOAT = ("float32",)
+MANY = 1 << 31
+
+Scales = Literal["one", "optional", "any"]
+Layout = Literal["transposing", "following", "bound"]
+
+# What the schema calls an operator is its kind in lower case, but for these.
+_KINDS = {
+    "AVERAGE_POOL_2D": "avg_pool2d",
+    "MAX_POOL_2D": "max_pool2d",
+    "CONV_2D": "conv2d",
+    "DEPTHWISE_CONV_2D": "depthwise_conv2d",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of options in the schema: its name and its fields, `name:type` in the schema's order.
+
+    Types are those of stages.models.operator_options. With `required`, LiteRT's defaults (zeros) for a missing table
+    make no sense.
+    """
+
+    name: str
+    fields: str
+    required: bool = True
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator.
+
+    name      in the schema
+    shapes    the shapes of the outputs, from inputs, options and constants; raises Refused
+    inputs    the least and the most it takes; absent ones at the end do not count
+    outputs   the least and the most it gives
+    table     its options, None when it has none that matter
+    fuses     whether LiteRT applies the activation that its options name
+    types     of its data, that is of all tensors that are neither `indices` nor `own`
+    indices   inputs that are shapes, axes and the like
+    own       inputs whose type goes by rules of their own: weights and bias
+    mixed     whether the output may have another type than the input
+    quantized whether it is imported with scales, as quantize(op(dequantize(x))) or by moving integers; else in float32
+    scales    of tensors of bytes: `one` each; `optional`: one each, or none anywhere; `any`: it moves bytes, whatever
+              they mean
+    alike     whether the output's scale must be the input's
+    channels  the axis of the weights along which they may have a scale for each channel
+    macs      multiply-accumulates for one element of the output, from the shape of the weights
+    layout    `transposing`: walks the output anyway and may write it in another layout than it reads. `following`:
+              computes the same in both layouts once its axes are renumbered, and writes what it reads. `bound`: the
+              order of elements is its meaning, NHWC
+    kernels   layouts that its weights may have: first the usual one of NHWC data, last that of NCHW data
+    layers    what the integer graph makes of it; empty when there is no integer form
+    version   the version at which TFLite's converter registers its int8 form; others are version 1
+    """
+
+    name: str
+    shapes: Callable[[Operation], list[Shape]]
+    inputs: tuple[int, int] = (1, 1)
+    outputs: tuple[int, int] = (1, 1)
+    table: Table | None = None
+    fuses: bool = True
+    types: tuple[str, ...] = COMPUTED
+    indices: tuple[int, ...] = ()
+    own: tuple[int, ...] = ()
+    mixed: bool = False
+    quantized: bool = True
+    scales: Scales = "one"
+    alike: bool = False
+    channels: int | None = None
+    macs: Callable[[Shape], int] | None = None
+    layout: Layout = "bound"
+    kernels: tuple[str, ...] = ()
+    layers: tuple[type[LayerOp], ...] = ()
+    version: int = 2
+
+    @property
+    def kind(self) -> str:
+        """The operator's name in rules and reports: that of the integer graph, where it has one."""
+        return _KINDS.get(self.name, self.name.lower())
+
+    @property
+    def moves(self) -> bool:
+        """Whether it only moves data, the same for every type."""
+        return self.scales != "one"

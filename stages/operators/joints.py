@@ -1,0 +1,117 @@
+"""Operators that join tensors or cut one into several."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from stages.models.naming import named
+from stages.operators.axes import axis_of
+from stages.operators.declaration import MANY, MOVED, Operator, Table
+from stages.operators.layer import LayerOp
+from stages.operators.movement import Move
+from stages.operators.operation import Operation, Refused, Shape, listed
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.operators.layer import Array
+
+_CONCATENATION = Table("ConcatenationOptions", "axis:int activation:byte")
+_SPLIT = Table("SplitOptions", "num_splits:int")
+_SPLIT_V = Table("SplitVOptions", "num_splits:int")
+
+
+def _concatenation(operation: Operation) -> list[Shape]:
+    first = operation.input(0)
+    axis, total = axis_of(operation.options(_CONCATENATION)["axis"], first.shape), 0
+    for position in range(len(operation.inputs)):
+        part = operation.input(position)
+        if len(part.shape) != len(first.shape) or _without(part.shape, axis) != _without(first.shape, axis):
+            shapes = f"{named(first)} {listed(first.shape)} and {named(part)} {listed(part.shape)}"
+            raise Refused(f"cannot join {shapes} along axis {axis}")
+        total += part.shape[axis]
+    return [(*first.shape[:axis], total, *first.shape[axis + 1 :])]
+
+
+def _without(shape: Shape, axis: int) -> Shape:
+    return (*shape[:axis], *shape[axis + 1 :])
+
+
+def _split(operation: Operation) -> list[Shape]:
+    source, parts = operation.input(1), _parts(operation, _SPLIT)
+    axis = axis_of(operation.integers(0, "the axis", 1)[0], source.shape)
+    if source.shape[axis] % parts:
+        raise Refused(f"cannot cut axis {axis} of {named(source)} {listed(source.shape)} into {parts} equal parts")
+    return [_with(source.shape, axis, source.shape[axis] // parts)] * parts
+
+
+def _split_v(operation: Operation) -> list[Shape]:
+    source = operation.input(0)
+    sizes = operation.integers(1, "the sizes", _parts(operation, _SPLIT_V))
+    axis = axis_of(operation.integers(2, "the axis", 1)[0], source.shape)
+    whole = source.shape[axis]
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = whole - sum(sizes) - 1
+    if min(sizes) < 1 or sum(sizes) != whole:
+        raise Refused(f"cannot cut axis {axis} of {named(source)} {listed(source.shape)} into {listed(sizes)}")
+    return [_with(source.shape, axis, size) for size in sizes]
+
+
+def _parts(operation: Operation, table: Table) -> int:
+    parts: int = operation.options(table)["num_splits"]
+    if parts != len(operation.outputs):
+        raise Refused(f"has {len(operation.outputs)} outputs, but is to cut into {parts}")
+    return parts
+
+
+def _with(shape: Shape, axis: int, size: int) -> Shape:
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+class Concatenation(LayerOp):
+    """Inputs one after the other along `axis` (logical). All have the output's quantization, or pass a table first."""
+
+    op: Literal["concatenation"] = "concatenation"
+    axis: int
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        from stages.reference.integer.moves import concatenation
+
+        return concatenation(view, *inputs)
+
+
+OPERATORS = (
+    Operator(
+        "CONCATENATION",
+        _concatenation,
+        (1, MANY),
+        table=_CONCATENATION,
+        fuses=False,
+        types=MOVED,
+        scales="optional",
+        layout="following",
+        layers=(Concatenation,),
+    ),
+    Operator(
+        "SPLIT",
+        _split,
+        (2, 2),
+        (1, MANY),
+        table=_SPLIT,
+        types=MOVED,
+        indices=(0,),
+        scales="any",
+        layout="following",
+        layers=(Move,),
+    ),
+    Operator(
+        "SPLIT_V",
+        _split_v,
+        (3, 3),
+        (1, MANY),
+        table=_SPLIT_V,
+        types=MOVED,
+        indices=(1, 2),
+        scales="any",
+        layers=(Move,),
+    ),
+)

@@ -1,0 +1,76 @@
+"""What the operators of the integer graph have in common.
+
+Fixed-point convention (LiteRT reference kernels): a real multiplier m is `multiplier` * 2^(shift - 31) with
+`multiplier` an int32 in [2^30, 2^31) (or 0) and `shift` its exponent, positive for a left shift. `rounding` names how
+x * m is rounded; the operators' formulas write it M(x, multiplier, shift):
+
+  double  MultiplyByQuantizedMultiplier of the reference kernels: x is shifted left by max(shift, 0), then
+          SaturatingRoundingDoublingHighMul, then RoundingDivideByPOT by max(-shift, 0): rounds twice
+  single  one rounding of the 64-bit product: (x * multiplier + 2^(30 - shift)) >> (31 - shift)
+
+All zero points are those of the tensors: the kernel computes sum((x - input_zero_point) * (w - weight_zero_point)).
+Constants (weights, bias, per-channel multiplier and shift, tables) are named in `Layer.constants` by role.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from stages.graph import LayerView, Tensor
+
+    Array = npt.NDArray[Any]
+
+Rounding = Literal["double", "single"]
+
+
+class LayerOp(BaseModel):
+    """An operator of the integer graph with every constant that its arithmetic needs. `op` tells the classes apart."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    if TYPE_CHECKING:
+        op: str
+
+    @property
+    def named(self) -> str:
+        """The name in rules and reports."""
+        return self.op
+
+    @classmethod
+    def names(cls) -> frozenset[str]:
+        """All that a rule can call layers of the class."""
+        return frozenset(get_args(cls.model_fields["op"].annotation)) if "op" in cls.model_fields else frozenset()
+
+    def products(self, out: Tensor) -> int:
+        """Multiply-accumulates that make the output, padding included, as papers count them."""
+        return 0
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """The layer's output by numpy, the reference of its kernels. Arrays are in logical order."""
+        raise ValueError(f"layer {view.layer.name}: the integer reference has no {view.layer.kind}")
+
+
+class Clamped(LayerOp):
+    """Output zero point and the clamp of the fused activation, in the output's integers."""
+
+    output_zero_point: int
+    act_min: int
+    act_max: int
+
+    def clamped(self, view: LayerView, scaled: Array) -> Array:
+        """Integers on the output's scale as the output: zero point added, clamped."""
+        import numpy as np
+
+        return np.clip(scaled + self.output_zero_point, self.act_min, self.act_max).astype(view.outputs[0].dtype)
+
+
+class Window(Clamped):
+    """A sliding window. Pairs are (height, width); `padding` is (top, left, bottom, right)."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    padding: tuple[int, int, int, int]

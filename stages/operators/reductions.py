@@ -1,0 +1,67 @@
+"""Operators that reduce over axes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from stages.operators.axes import distinct_axes
+from stages.operators.declaration import NUMBERS, Layout, Operator, Table
+from stages.operators.layer import Clamped, LayerOp, Rounding
+from stages.operators.operation import Operation, Refused, Shape
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.operators.layer import Array
+
+_REDUCER = Table("ReducerOptions", "keep_dims:bool", required=False)
+
+
+def _reduce(operation: Operation) -> list[Shape]:
+    shape, keep = operation.input(0).shape, operation.options(_REDUCER)["keep_dims"]
+    axes = distinct_axes(operation.integers(1, "the axes"), shape)
+    if not axes:
+        raise Refused("has no axis to reduce over")
+    kept = [1 if axis in axes else size for axis, size in enumerate(shape) if keep or axis not in axes]
+    return [tuple(kept)]
+
+
+class Mean(Clamped):
+    """MEAN over `axes` (logical): y = M(sum(x) - input_zero_point * count, multiplier, shift) + output_zero_point.
+
+    The division by `count`, the number of elements averaged, is part of the multiplier, as in the reference.
+    """
+
+    op: Literal["mean"] = "mean"
+    axes: tuple[int, ...]
+    input_zero_point: int
+    multiplier: int
+    shift: int
+    count: int
+    rounding: Rounding = "double"
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        from stages.reference.integer.reductions import mean
+
+        return mean(view, *inputs)
+
+
+def _operator(name: str, layout: Layout, *layers: type[LayerOp], quantized: bool = True) -> Operator:
+    return Operator(
+        name,
+        _reduce,
+        (2, 2),
+        table=_REDUCER,
+        types=NUMBERS,
+        indices=(1,),
+        quantized=quantized,
+        layout=layout,
+        layers=layers,
+    )
+
+
+OPERATORS = (
+    _operator("MEAN", "following", Mean),
+    _operator("REDUCE_MAX", "bound", quantized=False),
+    _operator("REDUCE_MIN", "bound", quantized=False),
+    _operator("SUM", "following"),
+)

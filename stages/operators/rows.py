@@ -1,0 +1,83 @@
+"""Functions of rows: of all elements along the last axis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from stages.models.naming import named
+from stages.operators.declaration import FLOAT, Operator, Table
+from stages.operators.layer import LayerOp
+from stages.operators.operation import Operation, Refused, Shape
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.operators.layer import Array
+
+
+def _last_axis(operation: Operation) -> list[Shape]:
+    if not operation.input(0).shape:
+        raise Refused(f"works along the last axis, and {named(operation.input(0))} is a single number")
+    return [operation.input(0).shape]
+
+
+class Softmax(LayerOp):
+    """Softmax over the last axis of an 8-bit tensor; the output has scale 1/256 and the lowest zero point.
+
+    Constant `exp`, int32[256]: Q0.31 values of exp(-beta * input_scale * d) for d = max(row) - x, 0 below the
+    reference's cut-off. With SRDHM (SaturatingRoundingDoublingHighMul) and RDP (RoundingDivideByPOT) as above:
+
+      sum   = sum over the row of RDP(exp[d], 12)                  Q12.19
+      hz    = leading zeros of sum in 32 bits; bits = 12 - hz
+      half  = (sum << hz) >> 1, unsigned                           (1 + fraction) / 2, Q0.31
+      r     = 1515870810 + SRDHM(half, -1010580540)                48/17 - 32/17 * half, Q2.29
+      r     = r + saturate(SRDHM(r, 2^29 - SRDHM(half, r)) << 2)   Newton-Raphson, three times
+      y     = min(lowest + RDP(SRDHM(saturate(r << 1), exp[d]), bits + 23), highest)
+
+    A shift bits + 23 above 31 (a sum of 512 or more) stops LiteRT's reference with a failed check; here y is the
+    lowest value then. `lowest` and `highest` are the bounds of the type.
+    """
+
+    op: Literal["softmax"] = "softmax"
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        from stages.reference.integer.reductions import softmax
+
+        return softmax(view, *inputs)
+
+
+class L2Normalization(LayerOp):
+    """Rows (last axis) divided by their Euclidean norm; the output has scale 1/128 and the middle zero point.
+
+    With d = x - input_zero_point, n = sum of d * d (int32) over the row, and SRDHM and RDP as above:
+
+      shift = 11; while n >= 2^29: n = n / 4 (towards 0), shift + 1
+      pairs = (leading zeros of n in 32 bits - 1) / 2 - 1; shift = shift - pairs; n = n << (2 * pairs)
+      half  = RDP(n >> 1, 1)                                                            Q3.28
+      r     = 2^28; five times: r = saturate((SRDHM(3 * 2^27, r) - SRDHM(half, saturate(r3 << 6))) << 3)
+              where r3 = SRDHM(SRDHM(r, r), r)                                          Q3.28, Newton-Raphson
+      m     = SRDHM(r, 1518500250), a shift below 0 becoming m << -shift; s = -shift    1 / sqrt(n); sqrt(1/2) in Q0.31
+      y     = M(128 * d, m, s) + 128 for uint8; M(d, m, s + 7) for int8; saturated. M rounds as `double`.
+
+    For n of 0 or 1, m is 2^31 - 1 and s is 0.
+    """
+
+    op: Literal["l2_normalization"] = "l2_normalization"
+    input_zero_point: int
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        from stages.reference.integer.reductions import l2_normalization
+
+        return l2_normalization(view, *inputs)
+
+
+OPERATORS = (
+    Operator(
+        "L2_NORMALIZATION",
+        _last_axis,
+        table=Table("L2NormOptions", "activation:byte"),
+        fuses=False,
+        layers=(L2Normalization,),
+    ),
+    Operator("LOG_SOFTMAX", _last_axis, types=FLOAT, quantized=False),
+    Operator("SOFTMAX", _last_axis, table=Table("SoftmaxOptions", "beta:float"), layers=(Softmax,)),
+)
