@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from stages import escape
 from stages.models.zoo.names import check
+from stages.operators.table import OPERATORS
 from stages.pathname import Pathname
 from stages.strict_model import StrictModel, mistake
 from stages.wording import did_you_mean
@@ -156,40 +157,13 @@ class OpModel(StrictModel):
             yield shape * self.parts, "parts"
 
 
-_CONV = {"kernel", "stride", "dilation", "padding", "bias", "activation", "per_channel", "output"}
-_BINARY = {"other_shape", "other", "constant", "activation", "output"}
-_POOL = {"kernel", "stride", "padding", "activation"}
 _COMMON = {"op", "shape", "batch", "dtype", "input", "seed"}
 
 # For each operator: the options it has beside the common ones, and those it cannot do without.
-OPTIONS: dict[str, tuple[set[str], tuple[str, ...]]] = {
-    "conv2d": (_CONV | {"out_channels", "groups"}, ("out_channels",)),
-    "depthwise_conv2d": (_CONV | {"depth_multiplier"}, ()),
-    "fully_connected": ({"out_channels", "bias", "activation", "per_channel", "output"}, ("out_channels",)),
-    "add": (_BINARY, ()),
-    "sub": (_BINARY, ()),
-    "mul": (_BINARY, ()),
-    "avg_pool2d": (_POOL, ()),
-    "max_pool2d": (_POOL, ()),
-    "mean": ({"axes", "keep_dims", "output"}, ("axes",)),
-    "softmax": ({"beta"}, ()),
-    "logistic": (set(), ()),
-    "tanh": (set(), ()),
-    "hard_swish": ({"output"}, ()),
-    "relu": ({"output"}, ()),
-    "relu6": ({"output"}, ()),
-    "leaky_relu": ({"alpha", "output"}, ()),
-    "pad": ({"pads"}, ("pads",)),
-    "concatenation": ({"axis", "parts"}, ()),
-    "reshape": ({"new_shape"}, ("new_shape",)),
-    "squeeze": ({"axes"}, ("axes",)),
-    "transpose": ({"permutation"}, ("permutation",)),
-    "slice": ({"begin", "size"}, ("begin", "size")),
-    "strided_slice": ({"begin", "end", "strides"}, ("begin", "end")),
-    "split": ({"axis", "parts"}, ()),
-    "quantize": ({"to", "output"}, ()),
-    "dequantize": (set(), ()),
-    "resize_nearest_neighbor": ({"size", "align_corners", "half_pixel_centers"}, ("size",)),
+OPTIONS: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
+    operator.kind: (operator.model.options, operator.model.required)
+    for operator in OPERATORS.values()
+    if operator.model is not None
 }
 
 ModelSource = FileModel | UrlModel | ZooModel | OpModel

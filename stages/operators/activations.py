@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Literal
 
-from stages.operators.declaration import FLOAT, Operator, Table
+from stages.operators.declaration import FLOAT, OneOperatorModel, Operator, Table
 from stages.operators.layer import LayerOp
 from stages.operators.operation import Operation, Shape
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
+    from stages.models.operators import OneOperator
+    from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
 
 
@@ -44,22 +48,52 @@ class Activation(LayerOp):
         return activation(view, *inputs)
 
 
-def _table(name: str, table: Table | None = None, version: int = 2) -> Operator:
-    return Operator(name, same_shape, table=table, layout="following", layers=(Activation,), version=version)
+def _table(name: str, model: OneOperatorModel | None = None, table: Table | None = None, version: int = 2) -> Operator:
+    layers = (Activation,)
+    return Operator(name, same_shape, table=table, layout="following", layers=layers, model=model, version=version)
 
 
 def _float(name: str, *more: str) -> Operator:
     return Operator(name, same_shape, types=(*FLOAT, *more), quantized=False, layout="following")
 
 
+def _clamped_model(low: Callable[[float, float], float], most: float = inf, *options: str) -> OneOperatorModel:
+    """The output's range: from `low(the input's lowest, alpha)` to the input's highest, or `most`."""
+
+    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+        spec, given = one.spec, {"alpha": one.spec.alpha} if "alpha" in options else {}
+        out = None
+        if one.quant:
+            lowest, highest = one.range(one.quant)
+            out = one.output(low(lowest, spec.alpha), min(highest, most))
+        method: Callable[..., FileTensor] = getattr(one.builder, spec.op)
+        return method(x, **given, out=out)
+
+    return OneOperatorModel(build, frozenset({"output", *options}))
+
+
+def unary_model() -> OneOperatorModel:
+    """No options: LiteRT demands the output's quantization, or there is none."""
+
+    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+        method: Callable[..., FileTensor] = getattr(one.builder, one.spec.op)
+        return method(x)
+
+    return OneOperatorModel(build)
+
+
 OPERATORS = (
-    _table("HARD_SWISH", version=1),
-    _table("LEAKY_RELU", Table("LeakyReluOptions", "alpha:float")),
-    _table("LOGISTIC"),
-    _table("RELU"),
-    _table("RELU6"),
+    _table("HARD_SWISH", _clamped_model(lambda low, alpha: -0.375), version=1),  # at x = -1.5; never above its input
+    _table(
+        "LEAKY_RELU",
+        _clamped_model(lambda low, alpha: min(0.0, alpha * low), inf, "alpha"),
+        Table("LeakyReluOptions", "alpha:float"),
+    ),
+    _table("LOGISTIC", unary_model()),
+    _table("RELU", _clamped_model(lambda low, alpha: 0.0)),
+    _table("RELU6", _clamped_model(lambda low, alpha: 0.0, 6.0)),
     _table("RELU_N1_TO_1"),
-    _table("TANH"),
+    _table("TANH", unary_model()),
     _float("ABS", "int32"),
     _float("COS"),
     _float("ELU"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal
 
 from stages.models.naming import named
-from stages.operators.declaration import NUMBERS, Operator, Table
-from stages.operators.layer import Clamped, Rounding
+from stages.operators.declaration import NUMBERS, OneOperatorModel, Operator, Table
+from stages.operators.layer import Clamped, LayerOp, Rounding
 from stages.operators.operation import Operation, Refused, Shape, listed
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
+    from stages.models.operators import OneOperator
+    from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
 
 
@@ -75,14 +79,51 @@ def _table(name: str) -> Table:
     return Table(f"{name}Options", "activation:byte", required=False)
 
 
+def second_operand(one: OneOperator) -> FileTensor:
+    """The other tensor of an operator of two: an input, or a constant of seeded values."""
+    spec, builder, quant = one.spec, one.builder, one.second()
+    shape = (spec.batch, *(spec.other_shape or spec.shape))
+    if not spec.constant:
+        return builder.input("other", shape, spec.dtype, *(quant or (None,)))
+    shape = shape[1:] if spec.other_shape else shape  # a constant broadcasts over the batch
+    return builder.constant("other", one.constant(shape), *(quant or (None,)))
+
+
+def _binary_model(combine: Callable[[float, float], float]) -> OneOperatorModel:
+    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+        spec, out, quants = one.spec, None, (one.quant, one.second())
+        other = second_operand(one)
+        if quants[0] and quants[1]:
+            left, right = one.range(quants[0]), one.range(quants[1])
+            corners = [combine(p, q) for p in left for q in right]
+            out = one.output(min(corners), max(corners))
+        method: Callable[..., FileTensor] = getattr(one.builder, spec.op)
+        return method(x, other, activation=spec.activation, out=out, name=spec.op)
+
+    return OneOperatorModel(build, frozenset({"other_shape", "other", "constant", "activation", "output"}))
+
+
+def _computed(name: str, layer: type[LayerOp], combine: Callable[[float, float], float]) -> Operator:
+    return Operator(
+        name,
+        binary_shape,
+        (2, 2),
+        table=_table(name.title()),
+        types=NUMBERS,
+        layout="following",
+        layers=(layer,),
+        model=_binary_model(combine),
+    )
+
+
 OPERATORS = (
-    Operator("ADD", binary_shape, (2, 2), table=_table("Add"), types=NUMBERS, layout="following", layers=(Add,)),
+    _computed("ADD", Add, operator.add),
     Operator("DIV", binary_shape, (2, 2), table=_table("Div"), types=NUMBERS, layout="following"),
     Operator("MAXIMUM", binary_shape, (2, 2), types=NUMBERS, layout="following"),
     Operator("MINIMUM", binary_shape, (2, 2), types=NUMBERS, layout="following"),
-    Operator("MUL", binary_shape, (2, 2), table=_table("Mul"), types=NUMBERS, layout="following", layers=(Mul,)),
+    _computed("MUL", Mul, operator.mul),
     Operator(
         "SQUARED_DIFFERENCE", binary_shape, (2, 2), types=("float32", "int32"), quantized=False, layout="following"
     ),
-    Operator("SUB", binary_shape, (2, 2), table=_table("Sub"), types=NUMBERS, layout="following", layers=(Add,)),
+    _computed("SUB", Add, operator.sub),
 )

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from stages.models.operators import OneOperator
+    from stages.models.tflite_writer import Tensor
     from stages.operators.layer import LayerOp
     from stages.operators.operation import Operation, Shape
 
@@ -43,6 +45,20 @@ class Table:
 
 
 @dataclass(frozen=True)
+class OneOperatorModel:
+    """The operator as a model of its own, `model: {op: conv2d, ...}` in a recipe.
+
+    options   those it has beside the common ones, fields of stages.models.spec.OpModel
+    required  those it cannot do without
+    build     appends it to the model behind the first input, and gives its outputs
+    """
+
+    build: Callable[[OneOperator, Tensor], Tensor | list[Tensor]]
+    options: frozenset[str] = frozenset()
+    required: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Operator:
     """One operator.
 
@@ -67,6 +83,7 @@ class Operator:
               order of elements is its meaning, NHWC
     kernels   layouts that its weights may have: first the usual one of NHWC data, last that of NCHW data
     layers    what the integer graph makes of it; empty when there is no integer form
+    model     how a recipe builds it alone; None where it cannot
     version   the version at which TFLite's converter registers its int8 form; others are version 1
     """
 
@@ -88,6 +105,7 @@ class Operator:
     layout: Layout = "bound"
     kernels: tuple[str, ...] = ()
     layers: tuple[type[LayerOp], ...] = ()
+    model: OneOperatorModel | None = None
     version: int = 2
 
     @property

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from stages.operators.activations import same_shape
-from stages.operators.declaration import COMPUTED, Operator
+from stages.operators.activations import same_shape, unary_model
+from stages.operators.declaration import COMPUTED, OneOperatorModel, Operator
 from stages.operators.layer import Clamped, LayerOp, Rounding
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
+    from stages.models.operators import OneOperator
+    from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
 
 
@@ -53,6 +55,17 @@ class Dequantize(LayerOp):
         return dequantize(view, *inputs)
 
 
+def _quantize_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec = one.spec
+    dtype = spec.to or (spec.dtype if one.quantized else "int8")
+    if one.quant:
+        # A quarter wider, so that the operator has something to do.
+        low, high = (1.25 * end for end in one.range(one.quant))
+    else:
+        low, high = -1.0, 1.0  # what random float32 inputs span
+    return one.builder.quantize(x, dtype, one.output(low, high, dtype) or (1.0, 0), name=spec.op)
+
+
 OPERATORS = (
     Operator(
         "DEQUANTIZE",
@@ -61,6 +74,7 @@ OPERATORS = (
         mixed=True,
         layout="following",
         layers=(Dequantize,),
+        model=unary_model(),
     ),
     Operator(
         "QUANTIZE",
@@ -69,5 +83,6 @@ OPERATORS = (
         mixed=True,
         layout="following",
         layers=(Quantize, Requantize),
+        model=OneOperatorModel(_quantize_model, frozenset({"to", "output"})),
     ),
 )

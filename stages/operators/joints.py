@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Literal
 
 from stages.models.naming import named
 from stages.operators.axes import axis_of
-from stages.operators.declaration import MANY, MOVED, Operator, Table
+from stages.operators.declaration import MANY, MOVED, OneOperatorModel, Operator, Table
 from stages.operators.layer import LayerOp
 from stages.operators.movement import Move
 from stages.operators.operation import Operation, Refused, Shape, listed
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
+    from stages.models.operators import OneOperator
+    from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
 
 _CONCATENATION = Table("ConcatenationOptions", "axis:int activation:byte")
@@ -79,6 +81,19 @@ class Concatenation(LayerOp):
         return concatenation(view, *inputs)
 
 
+def _concatenation_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec, builder, quant = one.spec, one.builder, one.quant or (None,)
+    others = [builder.input(f"x_{i}", one.shape, spec.dtype, *quant) for i in range(1, spec.parts)]
+    return builder.concatenation([x, *others], spec.axis, name=spec.op)
+
+
+def _split_model(one: OneOperator, x: FileTensor) -> list[FileTensor]:
+    return one.builder.split(x, one.spec.parts, one.spec.axis)
+
+
+_ALONG = frozenset({"axis", "parts"})
+
+
 OPERATORS = (
     Operator(
         "CONCATENATION",
@@ -90,6 +105,7 @@ OPERATORS = (
         scales="optional",
         layout="following",
         layers=(Concatenation,),
+        model=OneOperatorModel(_concatenation_model, _ALONG),
     ),
     Operator(
         "SPLIT",
@@ -102,6 +118,7 @@ OPERATORS = (
         scales="any",
         layout="following",
         layers=(Move,),
+        model=OneOperatorModel(_split_model, _ALONG),
     ),
     Operator(
         "SPLIT_V",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -9,13 +10,15 @@ from pydantic import Field
 
 from stages.models.naming import named
 from stages.operators.axes import axis_of, distinct_axes
-from stages.operators.declaration import MOVED, Layout, Operator, Scales, Table
+from stages.operators.declaration import MOVED, Layout, OneOperatorModel, Operator, Scales, Table
 from stages.operators.layer import LayerOp
 from stages.operators.operation import Operation, Refused, Shape, listed
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
+    from stages.models.operators import OneOperator
     from stages.models.tflite_reader import TensorInfo
+    from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
 
 _LARGEST_IMAGE = 2**16  # rows or columns: each has its place in a table
@@ -215,6 +218,7 @@ def _moves(
     scales: Scales = "any",
     alike: bool = False,
     layout: Layout = "bound",
+    model: OneOperatorModel | None = None,
     version: int = 2,
 ) -> Operator:
     return Operator(
@@ -228,14 +232,46 @@ def _moves(
         alike=alike,
         layout=layout,
         layers=(Move,),
+        model=model,
         version=version,
     )
+
+
+def _resize_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    from stages.models.tflite_writer import BuildError
+
+    spec, size = one.spec, one.spec.size or ()
+    if len(size) != 2:
+        raise BuildError(f"size is [height, width], got {list(size)}")
+    given: dict[str, Any] = {"align_corners": spec.align_corners, "half_pixel_centers": spec.half_pixel_centers}
+    return one.builder.resize_nearest_neighbor(x, (size[0], size[1]), **given)
+
+
+def _slice_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    return one.builder.slice(x, one.spec.begin or (), one.spec.size or ())
+
+
+def _strided_slice_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    return one.builder.strided_slice(x, one.spec.begin or (), one.spec.end or (), one.spec.strides)
+
+
+def _model(build: Callable[[OneOperator, FileTensor], FileTensor], *required: str) -> OneOperatorModel:
+    return OneOperatorModel(build, frozenset(required), required)
 
 
 OPERATORS = (
     _moves("DEPTH_TO_SPACE", _depth_to_space, 1, (), _DEPTH_TO_SPACE),
     _moves("EXPAND_DIMS", _expand_dims, 2, (1,), alike=True),
-    _moves("PAD", _pad, 2, (1,), scales="optional", alike=True, layout="following"),
+    _moves(
+        "PAD",
+        _pad,
+        2,
+        (1,),
+        scales="optional",
+        alike=True,
+        layout="following",
+        model=_model(lambda one, x: one.builder.pad(x, one.spec.pads or ()), "pads"),
+    ),
     _moves("PADV2", _pad, 3, (1,), scales="optional", alike=True, layout="following"),
     Operator(
         "RESHAPE",
@@ -246,6 +282,7 @@ OPERATORS = (
         indices=(1,),
         scales="any",
         layers=(Move,),
+        model=_model(lambda one, x: one.builder.reshape(x, one.spec.new_shape or ()), "new_shape"),
         version=1,
     ),
     Operator("RESIZE_BILINEAR", _resize, (2, 2), table=_RESIZE_BILINEAR, indices=(1,)),
@@ -258,10 +295,33 @@ OPERATORS = (
         scales="optional",
         layout="following",
         layers=(Move,),
+        model=OneOperatorModel(_resize_model, frozenset({"size", "align_corners", "half_pixel_centers"}), ("size",)),
     ),
-    _moves("SLICE", _slice, 3, (1, 2), layout="following"),
+    _moves("SLICE", _slice, 3, (1, 2), layout="following", model=_model(_slice_model, "begin", "size")),
     _moves("SPACE_TO_DEPTH", _space_to_depth, 1, (), _SPACE_TO_DEPTH),
-    _moves("SQUEEZE", _squeeze, 1, (), _SQUEEZE, version=1),
-    _moves("STRIDED_SLICE", _strided_slice, 4, (1, 2, 3), _STRIDED_SLICE, layout="following"),
-    _moves("TRANSPOSE", _transpose, 2, (1,)),
+    _moves(
+        "SQUEEZE",
+        _squeeze,
+        1,
+        (),
+        _SQUEEZE,
+        model=_model(lambda one, x: one.builder.squeeze(x, one.spec.axes or ()), "axes"),
+        version=1,
+    ),
+    _moves(
+        "STRIDED_SLICE",
+        _strided_slice,
+        4,
+        (1, 2, 3),
+        _STRIDED_SLICE,
+        layout="following",
+        model=OneOperatorModel(_strided_slice_model, frozenset({"begin", "end", "strides"}), ("begin", "end")),
+    ),
+    _moves(
+        "TRANSPOSE",
+        _transpose,
+        2,
+        (1,),
+        model=_model(lambda one, x: one.builder.transpose(x, one.spec.permutation or ()), "permutation"),
+    ),
 )

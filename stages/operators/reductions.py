@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from stages.operators.axes import distinct_axes
-from stages.operators.declaration import NUMBERS, Layout, Operator, Table
+from stages.operators.declaration import NUMBERS, Layout, OneOperatorModel, Operator, Table
 from stages.operators.layer import Clamped, LayerOp, Rounding
 from stages.operators.operation import Operation, Refused, Shape
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
+    from stages.models.operators import OneOperator
+    from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
 
 _REDUCER = Table("ReducerOptions", "keep_dims:bool", required=False)
@@ -45,7 +47,9 @@ class Mean(Clamped):
         return mean(view, *inputs)
 
 
-def _operator(name: str, layout: Layout, *layers: type[LayerOp], quantized: bool = True) -> Operator:
+def _operator(
+    name: str, layout: Layout, *layers: type[LayerOp], quantized: bool = True, model: OneOperatorModel | None = None
+) -> Operator:
     return Operator(
         name,
         _reduce,
@@ -56,11 +60,22 @@ def _operator(name: str, layout: Layout, *layers: type[LayerOp], quantized: bool
         quantized=quantized,
         layout=layout,
         layers=layers,
+        model=model,
     )
 
 
+def _mean_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec, axes = one.spec, one.spec.axes or ()
+    return one.builder.mean(x, axes, keep_dims=spec.keep_dims, out=one.mean_output(axes), name=spec.op)
+
+
 OPERATORS = (
-    _operator("MEAN", "following", Mean),
+    _operator(
+        "MEAN",
+        "following",
+        Mean,
+        model=OneOperatorModel(_mean_model, frozenset({"axes", "keep_dims", "output"}), ("axes",)),
+    ),
     _operator("REDUCE_MAX", "bound", quantized=False),
     _operator("REDUCE_MIN", "bound", quantized=False),
     _operator("SUM", "following"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from stages.models.naming import named
-from stages.operators.declaration import FLOAT, Operator, Table
+from stages.operators.declaration import FLOAT, OneOperatorModel, Operator, Table
 from stages.operators.layer import LayerOp
 from stages.operators.operation import Operation, Refused, Shape
 
@@ -79,5 +79,11 @@ OPERATORS = (
         layers=(L2Normalization,),
     ),
     Operator("LOG_SOFTMAX", _last_axis, types=FLOAT, quantized=False),
-    Operator("SOFTMAX", _last_axis, table=Table("SoftmaxOptions", "beta:float"), layers=(Softmax,)),
+    Operator(
+        "SOFTMAX",
+        _last_axis,
+        table=Table("SoftmaxOptions", "beta:float"),
+        layers=(Softmax,),
+        model=OneOperatorModel(lambda one, x: one.builder.softmax(x, one.spec.beta), frozenset({"beta"})),
+    ),
 )

@@ -7,13 +7,15 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from stages.models.naming import named
-from stages.operators.declaration import Operator, Table
+from stages.operators.declaration import OneOperatorModel, Operator, Table
 from stages.operators.layer import Clamped, Rounding, Window
 from stages.operators.operation import Operation, Refused, Shape, listed
 
 if TYPE_CHECKING:
     from stages.graph import LayerView, Tensor
+    from stages.models.operators import OneOperator
     from stages.models.tflite_reader import TensorInfo
+    from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
 
 _CONV = Table("Conv2DOptions", "padding:byte stride_w:int stride_h:int activation:byte dilation_w:one dilation_h:one")
@@ -234,6 +236,40 @@ class Pool2D(Window):
         return (avg_pool2d if self.op == "avg_pool2d" else max_pool2d)(view, *inputs)
 
 
+def _conv2d_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec = one.spec
+    shape = (spec.out_channels or 1, *spec.kernel, x.shape[-1] // spec.groups)
+    weights, bias, options = one.weighted(shape, 0, prod(shape[1:]), spec.per_channel)
+    options |= {"stride": spec.stride, "dilation": spec.dilation, "padding": spec.padding}
+    return one.builder.conv2d(x, weights, bias, **options)
+
+
+def _depthwise_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec = one.spec
+    shape = (1, *spec.kernel, x.shape[-1] * spec.depth_multiplier)
+    weights, bias, options = one.weighted(shape, 3, prod(spec.kernel), spec.per_channel)
+    options |= {"stride": spec.stride, "dilation": spec.dilation, "padding": spec.padding}
+    return one.builder.depthwise_conv2d(x, weights, bias, **options)
+
+
+def _fully_connected_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec, channels = one.spec, x.shape[-1]
+    # TFLite's converter gives these weights one scale; per channel only when asked for.
+    per_channel = spec.per_channel and "per_channel" in spec.model_fields_set
+    weights, bias, options = one.weighted((spec.out_channels or 1, channels), 0, channels, per_channel)
+    return one.builder.fully_connected(x, weights, bias, **options)
+
+
+def _pool_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec = one.spec
+    pool = one.builder.avg_pool2d if spec.op == "avg_pool2d" else one.builder.max_pool2d
+    return pool(x, spec.kernel, spec.stride, padding=spec.padding, activation=spec.activation, name=spec.op)
+
+
+_WINDOW = frozenset({"kernel", "stride", "padding", "activation"})
+_WEIGHTS = frozenset({"bias", "activation", "per_channel", "output"})
+
+
 OPERATORS = (
     Operator(
         "CONV_2D",
@@ -246,6 +282,9 @@ OPERATORS = (
         layout="transposing",
         kernels=get_args(ConvLayout),
         layers=(Conv2D,),
+        model=OneOperatorModel(
+            _conv2d_model, _WINDOW | _WEIGHTS | {"dilation", "out_channels", "groups"}, ("out_channels",)
+        ),
         version=3,
     ),
     Operator(
@@ -259,6 +298,7 @@ OPERATORS = (
         layout="transposing",
         kernels=get_args(DepthwiseLayout),
         layers=(DepthwiseConv2D,),
+        model=OneOperatorModel(_depthwise_model, _WINDOW | _WEIGHTS | {"dilation", "depth_multiplier"}),
         version=3,
     ),
     Operator(
@@ -270,10 +310,19 @@ OPERATORS = (
         channels=0,
         macs=lambda weights: prod(weights[1:]),  # units, depth
         layers=(FullyConnected,),
+        model=OneOperatorModel(_fully_connected_model, _WEIGHTS | {"out_channels"}, ("out_channels",)),
         version=4,
     ),
     *(
-        Operator(name, _pool, table=_POOL, alike=True, layout="transposing", layers=(Pool2D,))
+        Operator(
+            name,
+            _pool,
+            table=_POOL,
+            alike=True,
+            layout="transposing",
+            layers=(Pool2D,),
+            model=OneOperatorModel(_pool_model, _WINDOW),
+        )
         for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")
     ),
 )
