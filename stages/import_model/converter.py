@@ -7,6 +7,7 @@ that differ from LiteRT's reference kernels are overridden; each says why.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tvm.relax.frontend.tflite.tflite_frontend import ExprTable, OperatorConvert
 
 from stages.import_model.hybrid import convert_hybrid, is_hybrid
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.operators.table import OPERATORS
 from stages.relax_module import build_function
 
 
@@ -60,13 +62,21 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
 
     def _made(self, operator: OperatorInfo) -> relax.Expr:
         flat = self.subgraph.Operators(operator.index)
-        if not is_hybrid(operator, self.info):
+        declared = OPERATORS[operator.op]
+        if declared.body is not None and self.info.tensors[operator.inputs[0]].scale.size:
+            return self._quantized_body(operator, declared.body)
+        if declared.table is None or not is_hybrid(operator, self.info):
             return self.convert_map[operator.op](op=flat)
-        tables = {"CONV_2D": "Conv2DOptions", "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions"}
-        options = _options(flat, tables.get(operator.op, "FullyConnectedOptions"))
+        options = _options(flat, declared.table.name)
         bias = self.constant(operator.inputs[2]) if operator.inputs[2:] and operator.inputs[2] >= 0 else None
         data, activation = self.get_expr(operator.inputs[0]), self.convert_fused_activation_function
         return convert_hybrid(operator, self.info, data, bias, options, activation)
+
+    def _quantized_body(self, operator: OperatorInfo, body: Callable[..., relax.Expr]) -> relax.Expr:
+        """quantize(body(dequantize(x), ...)) of what the operator's declaration computes with real numbers."""
+        inputs, (result,) = self.get_tensors(operator.inputs), self.get_tensors(operator.outputs)
+        real = (self.dequantize(self.get_expr(tensor.tensor_idx), tensor) for tensor in inputs)
+        return self.quantize(body(*real), result)
 
     def fold(self, operator: OperatorInfo) -> bool:
         """Computes a DEQUANTIZE of a constant (float16 weights, mostly) now. False if the operator is another one."""

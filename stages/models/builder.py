@@ -86,7 +86,7 @@ class ModelBuilder(ShapeOperators):
         bias = bias if bias is not None else _no_bias(x, weights.shape[0])
         parameters = self._parameters(name, x, weights, bias, weight_scale, weight_zero_point, 0, weights.shape[0])
         shape = (*options.pop("shape"), weights.shape[0])
-        return self._emit("CONV_2D", [x, *parameters], shape, out, name, "Conv2DOptions", options)
+        return self.emit("CONV_2D", [x, *parameters], shape, out, name, "Conv2DOptions", options)
 
     def depthwise_conv2d(
         self,
@@ -114,7 +114,7 @@ class ModelBuilder(ShapeOperators):
         bias = bias if bias is not None else _no_bias(x, weights.shape[3])
         parameters = self._parameters(name, x, weights, bias, weight_scale, weight_zero_point, 3, weights.shape[3])
         shape = (*options.pop("shape"), weights.shape[3])
-        return self._emit("DEPTHWISE_CONV_2D", [x, *parameters], shape, out, name, "DepthwiseConv2DOptions", options)
+        return self.emit("DEPTHWISE_CONV_2D", [x, *parameters], shape, out, name, "DepthwiseConv2DOptions", options)
 
     def fully_connected(
         self,
@@ -137,7 +137,7 @@ class ModelBuilder(ShapeOperators):
         rows = x.shape[:-1] if keep_num_dims else (size // weights.shape[1],)
         fields = {"fusedActivationFunction": _activation(name, activation), "keepNumDims": keep_num_dims}
         shape = (*rows, weights.shape[0])
-        return self._emit("FULLY_CONNECTED", [x, *parameters], shape, out, name, "FullyConnectedOptions", fields)
+        return self.emit("FULLY_CONNECTED", [x, *parameters], shape, out, name, "FullyConnectedOptions", fields)
 
     # ---- element by element ------------------------------------------------------------------------------------
 
@@ -161,33 +161,33 @@ class ModelBuilder(ShapeOperators):
 
     def relu(self, x: Tensor, *, out: Quant | None = None, name: str = "relu") -> Tensor:
         """RELU as an operator of its own; `out` may requantize."""
-        return self._emit("RELU", [x], x.shape, out, name)
+        return self.emit("RELU", [x], x.shape, out, name)
 
     def relu6(self, x: Tensor, *, out: Quant | None = None, name: str = "relu6") -> Tensor:
         """RELU6 as an operator of its own; `out` may requantize."""
-        return self._emit("RELU6", [x], x.shape, out, name)
+        return self.emit("RELU6", [x], x.shape, out, name)
 
     def leaky_relu(self, x: Tensor, alpha: float = 0.2, *, out: Quant | None = None, name: str = "leaky") -> Tensor:
         """LEAKY_RELU: x where x >= 0, else alpha * x."""
-        return self._emit("LEAKY_RELU", [x], x.shape, out, name, "LeakyReluOptions", {"alpha": float(alpha)})
+        return self.emit("LEAKY_RELU", [x], x.shape, out, name, "LeakyReluOptions", {"alpha": float(alpha)})
 
     def hard_swish(self, x: Tensor, *, out: Quant | None = None, name: str = "hard_swish") -> Tensor:
         """HARD_SWISH: x * relu6(x + 3) / 6."""
-        return self._emit("HARD_SWISH", [x], x.shape, out, name, "HardSwishOptions")
+        return self.emit("HARD_SWISH", [x], x.shape, out, name, "HardSwishOptions")
 
     def logistic(self, x: Tensor, *, name: str = "logistic") -> Tensor:
         """LOGISTIC; 8-bit outputs have the scale 1/256 and the lowest zero point, which the kernels demand."""
-        return self._emit("LOGISTIC", [x], x.shape, _unit_range(x, 256), name)
+        return self.emit("LOGISTIC", [x], x.shape, _unit_range(x, 256), name)
 
     def tanh(self, x: Tensor, *, name: str = "tanh") -> Tensor:
         """TANH; 8-bit outputs have the scale 1/128 and the middle zero point, which the kernels demand."""
         middle = (1.0 / 128, 128 if x.dtype == "uint8" else 0)
-        return self._emit("TANH", [x], x.shape, middle if x.scale else None, name)
+        return self.emit("TANH", [x], x.shape, middle if x.scale else None, name)
 
     def softmax(self, x: Tensor, beta: float = 1.0, *, name: str = "softmax") -> Tensor:
         """SOFTMAX over the last axis; 8-bit outputs have the scale 1/256 and the lowest zero point."""
         fields = {"beta": float(beta)}
-        return self._emit("SOFTMAX", [x], x.shape, _unit_range(x, 256), name, "SoftmaxOptions", fields)
+        return self.emit("SOFTMAX", [x], x.shape, _unit_range(x, 256), name, "SoftmaxOptions", fields)
 
     def quantize(self, x: Tensor, dtype: str, out: Quant, *, name: str = "quantize") -> Tensor:
         """QUANTIZE: float32 to 8 bits, or from one 8-bit quantization (or type) to another."""
@@ -217,7 +217,7 @@ class ModelBuilder(ShapeOperators):
         """AVERAGE_POOL_2D; padding is left out of the mean. 8-bit kernels demand the input's quantization."""
         options = self._pool(name, x, kernel, stride or kernel, padding, activation)
         shape = (*options.pop("shape"), x.shape[3])
-        return self._emit("AVERAGE_POOL_2D", [x], shape, out, name, "Pool2DOptions", options)
+        return self.emit("AVERAGE_POOL_2D", [x], shape, out, name, "Pool2DOptions", options)
 
     def max_pool2d(
         self,
@@ -233,7 +233,7 @@ class ModelBuilder(ShapeOperators):
         """MAX_POOL_2D; as `avg_pool2d`."""
         options = self._pool(name, x, kernel, stride or kernel, padding, activation)
         shape = (*options.pop("shape"), x.shape[3])
-        return self._emit("MAX_POOL_2D", [x], shape, out, name, "Pool2DOptions", options)
+        return self.emit("MAX_POOL_2D", [x], shape, out, name, "Pool2DOptions", options)
 
     def mean(
         self,
@@ -250,7 +250,7 @@ class ModelBuilder(ShapeOperators):
             1 if axis in reduced else size for axis, size in enumerate(x.shape) if keep_dims or axis not in reduced
         ]
         constant = self.constant(f"{name}/axes", np.asarray(list(axes), dtype=np.int32))
-        return self._emit("MEAN", [x, constant], shape, out, name, "ReducerOptions", {"keepDims": keep_dims})
+        return self.emit("MEAN", [x, constant], shape, out, name, "ReducerOptions", {"keepDims": keep_dims})
 
     # ---- shared ------------------------------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ class ModelBuilder(ShapeOperators):
         except ValueError:
             raise BuildError(f"{name}: shapes {a.shape} and {b.shape} do not broadcast") from None
         fields = {"fusedActivationFunction": _activation(name, activation)}
-        return self._emit(op, [a, b], shape, out, name, table, fields)
+        return self.emit(op, [a, b], shape, out, name, table, fields)
 
     def _window(
         self, name: str, x: Tensor, kernel: Sequence[int], stride: Pair, padding: str, activation: str, dilation: Pair
@@ -323,7 +323,7 @@ class ModelBuilder(ShapeOperators):
             made.append(self.constant(f"{name}/bias", bias, product))
         return made
 
-    def _emit(
+    def emit(
         self,
         op: str,
         inputs: Sequence[Tensor],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from stages.models.operators import OneOperator
@@ -76,6 +76,7 @@ class Operator:
     scales    of tensors of bytes: `one` each; `optional`: one each, or none anywhere; `any`: it moves bytes, whatever
               they mean
     alike     whether the output's scale must be the input's
+    body      what it computes with real numbers, in Relax, where TVM's front end takes float32 only
     channels  the axis of the weights along which they may have a scale for each channel
     macs      multiply-accumulates for one element of the output, from the shape of the weights
     layout    `transposing`: walks the output anyway and may write it in another layout than it reads. `following`:
@@ -100,6 +101,7 @@ class Operator:
     quantized: bool = True
     scales: Scales = "one"
     alike: bool = False
+    body: Callable[..., Any] | None = None
     channels: int | None = None
     macs: Callable[[Shape], int] | None = None
     layout: Layout = "bound"

@@ -39,8 +39,8 @@ from stages.kernels.rounding import is_zero, turns_halves
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stages.operators.layer import Rounding
     from stages.kernels.eight_bit import Range
+    from stages.operators.layer import Rounding
 
 _BITS = 32  # of a multiplication
 MARGIN = 512  # of 16 bits, for the zero point and the kernels' offset of it

@@ -148,3 +148,6 @@ def gemm_fields(view: LayerView, weight_zero_point: int) -> dict[str, int]:
         "y_column": out.shape[1] * out.shape[2] if planar else 1,
         "weight_zero_point": weight_zero_point,
     } | epilogue(op, op.rounding)
+
+
+KERNELS: tuple[type[Kernel], ...] = (Conv2d, FullyConnected)

@@ -72,3 +72,6 @@ def depthwise_fields(view: LayerView, weight_zero_point: int) -> dict[str, int]:
         "input_zero_point": op.input_zero_point,
         "weight_zero_point": weight_zero_point,
     } | epilogue(op, op.rounding)
+
+
+KERNELS: tuple[type[Kernel], ...] = (DepthwiseConv2d,)

@@ -186,3 +186,13 @@ class Dequantize(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """8 instructions for an element with an FPU, 120 without."""
         return (8.0 if target.fpu else 120.0) * view.outputs[0].elements
+
+
+KERNELS: tuple[type[Kernel], ...] = (
+    Add,
+    Dequantize,
+    Mul,
+    Quantize,
+    Requantize,
+    Table,
+)

@@ -119,3 +119,6 @@ def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) 
     if params.by == "words" and word:
         return 3.0 * count * item_bytes / word + 10 * runs
     return 0.5 * count * item_bytes + 20 * runs if copy.is_run(item_bytes) else 5.0 * count
+
+
+KERNELS: tuple[type[Kernel], ...] = (Concatenation, Move)

@@ -59,3 +59,6 @@ class Pool2d(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """5 instructions for an element of a window, 40 for an output."""
         return view.outputs[0].elements * (5.0 * prod(view.op.kernel) + 40)
+
+
+KERNELS: tuple[type[Kernel], ...] = (Pool2d,)

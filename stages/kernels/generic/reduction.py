@@ -120,3 +120,10 @@ def mean_axes(view: LayerView) -> tuple[list[Axis], list[Axis]]:
 def two(axes: list[Axis]) -> tuple[Axis, Axis]:
     """One or two axes as an outer and an inner one."""
     return (axes[0], axes[1]) if len(axes) == 2 else (Axis(1, (0,)), axes[0])
+
+
+KERNELS: tuple[type[Kernel], ...] = (
+    L2Normalization,
+    Mean,
+    Softmax,
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def test_keys_cover_every_module_that_a_stage_imports() -> None:
 
 
 def _imported(files: Iterable[Path]) -> set[Path]:
-    """The project's modules that these files import, anywhere in them, and that those import in turn."""
+    """The project's modules that these files import when stages run, and that those import in turn."""
     found: set[Path] = set()
     waiting = list(files)
     while waiting:
@@ -71,13 +71,22 @@ def _imported(files: Iterable[Path]) -> set[Path]:
 def _imports(file: Path) -> set[Path]:
     """The modules below stages/ that one file imports."""
     names: list[str] = []
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in _that_run(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     places = [ROOT.joinpath(*name.split(".")) for name in names if name.startswith("stages.")]
     return {path for place in places for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()}
+
+
+def _that_run(node: ast.AST) -> Iterator[ast.AST]:
+    """All below a node but what only type checkers read, and the references of layers, which no stage runs."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        for_checkers = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+        if not for_checkers and not (isinstance(child, ast.FunctionDef) and child.name == "compute"):
+            yield from _that_run(child)
 
 
 def test_consumed_stages_run_before() -> None:
