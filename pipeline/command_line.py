@@ -23,7 +23,7 @@ from doit.cmdparse import CmdOption, CmdParseError
 
 from pipeline.interruption import guarded
 from pipeline.overrides import RECIPE_VARIABLES, check_assignments
-from pipeline.start import Output
+from pipeline.streams import Output
 from stages import escape
 from stages.wording import did_you_mean
 

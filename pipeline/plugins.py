@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(_MODULES[name]), name)
     except KeyboardInterrupt:
-        from pipeline.start import MESSAGE
+        from pipeline.signals import MESSAGE
 
         sys.stderr.write(f"{MESSAGE}\n")
         sys.stderr.flush()

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-from pydantic import AfterValidator
-
-from stages.base import Job, Stage, StageConfig, Tool
-from stages.compile.flags import check_flag
+from stages.base import Job, Stage, Tool
+from stages.compile.config import CompileConfig
 from stages.targets.spec import Target
 
 if TYPE_CHECKING:
     from stages.models.spec import ModelSource
-
-
-class CompileConfig(StageConfig):
-    """Options of the compile stage.
-
-    `optimize` is the level for the model's own files (flags of a single kernel file come after it); `flags` are added
-    to every file's: such as tune code, and none that changes the target, the ABI, the link or the results of floats
-    (stages/compile/flags.py).
-    """
-
-    kind: Literal["compile"] = "compile"
-    optimize: Literal["-O1", "-O2", "-O3", "-Os"] = "-O2"
-    flags: tuple[Annotated[str, AfterValidator(check_flag)], ...] = ()
 
 
 class CompileStage(Stage[CompileConfig]):

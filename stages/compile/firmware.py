@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from stages import escape
 from stages.base import StageError, no_progress
-from stages.compile import CompileConfig
 from stages.compile.blocks import blocks_of, listed, own_sections
+from stages.compile.config import CompileConfig
 from stages.compile.flags import blamed_flag
 from stages.compile.sizes import measure, region_use
 from stages.compile.toolchain import WARNINGS, CommandFailed, Source, compile_sources, link, run_command

@@ -16,8 +16,6 @@ from stages.targets.spec import Target
 if TYPE_CHECKING:
     from stages.models.spec import ModelSource
 
-DEFAULT_PREFIX = "model"
-
 
 class EmitConfig(StageConfig):
     """Options of the emit stage.
@@ -32,12 +30,17 @@ class EmitConfig(StageConfig):
     an error. `memory_rules`, which the recipe's `memory.rules` sets, say which regions of the target hold what.
     """
 
-    prefix: str = Field(default=DEFAULT_PREFIX, pattern=r"^[a-z][a-z0-9_]*$")
+    prefix: str = Field(default="model", pattern=r"^[a-z][a-z0-9_]*$")
     weights: Literal["incbin", "c"] = "incbin"
     arena: Literal["static", "caller"] = "static"
     alignment: Literal[8, 16, 32, 64] = Field(default=16)
     arena_limit: Size | None = None
     memory_rules: tuple[MemoryRule, ...] | None = None
+
+    @property
+    def layer_prefix(self) -> str:
+        """What begins the names of the layers' functions: nothing unless a prefix was chosen."""
+        return "" if self.prefix == type(self).model_fields["prefix"].default else f"{self.prefix}_"
 
 
 class EmitStage(Stage[EmitConfig]):

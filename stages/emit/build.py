@@ -13,7 +13,6 @@ from stages.arena.rules import Contents
 from stages.base import StageError, no_progress
 from stages.codegen.layers import layer_function
 from stages.codegen.lower import to_c
-from stages.emit import DEFAULT_PREFIX
 from stages.emit.kernel_sources import copy_kernels
 from stages.emit.model import Model
 from stages.emit.placement import Placement, Placer
@@ -55,8 +54,7 @@ def emit(
     progress("lowering to C", 0.1)
     steps = [step for layer in made.plan.layers for step in layer.steps]
     printed = to_c(made.functions, {step.function: step.roles for step in steps})
-    if config.prefix != DEFAULT_PREFIX:
-        printed = {n: replace(f, name=f"{config.prefix}_{f.name}") for n, f in printed.items()}
+    printed = {n: replace(f, name=config.layer_prefix + f.name) for n, f in printed.items()}
     functions = {
         layer.index: layer_function([printed[step.function] for step in layer.steps], layer.may_overlay)
         for layer in made.plan.layers

@@ -54,6 +54,7 @@ class SimulateStage(Stage[SimulateConfig]):
     sources = (
         "stages/escape.py",
         "stages/simulate/*.py",
+        "stages/simulators/process.py",
         "stages/simulators/program.py",
         "stages/simulators/native.py",
         "stages/simulators/once.py",

@@ -12,7 +12,7 @@ from stages.base import StageError
 from stages.simulate.files import Inference
 from stages.simulate.firmware import inputs_file, run_firmware
 from stages.simulate.inputs import make_inputs
-from stages.simulators.program import InstructionLimitReached, ProgramLimitReached
+from stages.simulators.process import InstructionLimitReached, ProgramLimitReached
 
 if TYPE_CHECKING:
     from stages.base import Job

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.programs import ended_by
-from stages.simulators.program import Finished, ProgramLimitReached, run_process
+from stages.simulators.process import Finished, ProgramLimitReached, run_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,13 +15,23 @@ STAGES = {"import_model", "layout", "quantize", "tensorize", "emit", "compile", 
 BETWEEN = {("emit", "tensorize"), ("report", "quantize"), ("simulators", "compile")}
 
 
-def imported(path: Path) -> Iterator[str]:
-    """The modules that a file imports, anywhere in it."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+def imported(path: Path, *, types: bool = True) -> Iterator[str]:
+    """The modules that a file imports, anywhere in it; without `types` none that only annotations need."""
+    tree = ast.parse(path.read_bytes())
+    left_out = set() if types else for_types_only(tree)
+    for node in ast.walk(tree):
+        if node in left_out:
+            continue
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def for_types_only(tree: ast.AST) -> set[ast.AST]:
+    """What is below `if TYPE_CHECKING`: names that no code runs with."""
+    tests = (n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")
+    return {inner for test in tests for statement in test.body for inner in ast.walk(statement)}
 
 
 def all_imported(folder: str) -> Iterator[tuple[str, str]]:
@@ -56,6 +66,23 @@ def test_passes_of_tensorize_go_one_way() -> None:
     assert uses["build"] >= set(passes)
     for number, name in enumerate(passes):
         assert uses[name].isdisjoint(passes[number + 1 :]) and name in order
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Imports inside of functions count: a circle of these is a circle of what the modules know of each other."""
+    paths = [path for folder in ("stages", "pipeline") for path in (ROOT / folder).rglob("*.py")]
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+    graph = {
+        module: {
+            found if found in modules else found.rpartition(".")[0] for found in imported(path, types=False)
+        } & modules.keys() - {module}
+        for module, path in modules.items()
+    }  # fmt: skip
+    while ends := {module for module, uses in graph.items() if not uses}:
+        graph = {module: uses - ends for module, uses in graph.items() if module not in ends}
+    while starts := graph.keys() - {used for uses in graph.values() for used in uses}:
+        graph = {module: uses for module, uses in graph.items() if module not in starts}
+    assert graph == {}
 
 
 def test_contracts_name_every_room() -> None:

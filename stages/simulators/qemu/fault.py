@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.programs import ended_by
-from stages.simulators.program import Finished
+from stages.simulators.process import Finished
 from stages.simulators.symbols import is_below_stack, place, stack_remedy
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
 from stages.scratch import temporary_folder
-from stages.simulators.program import run_process
+from stages.simulators.process import run_process
 from stages.simulators.qemu.fault import fault_message
 from stages.simulators.qemu.run import qemu_command
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError, Tool
-from stages.simulators.program import Finished, InstructionLimitReached, ProgramLimitReached, run_process
+from stages.simulators.process import Finished, InstructionLimitReached, ProgramLimitReached, run_process
 from stages.simulators.qemu.build import COMPILER, library_of, plugin_path
 from stages.simulators.qemu.fault import fault_message, limit_place
 from stages.simulators.qemu.machine import without_memory

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.programs import ended_by
-from stages.simulators.program import Finished, InstructionLimitReached, run_process
+from stages.simulators.process import Finished, InstructionLimitReached, run_process
 from stages.simulators.spike.build import library_of, plugin_path
 from stages.simulators.spike.fault import fault_message, limit_place
 from stages.simulators.spike.wheel import TOOLS, wheel_data

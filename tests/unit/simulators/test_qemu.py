@@ -11,7 +11,7 @@ import pytest
 from stages.base import StageError
 from stages.compile.toolchain import Source, compile_sources, link
 from stages.simulators.bench import compile_and_run_c
-from stages.simulators.program import Finished
+from stages.simulators.process import Finished
 from stages.simulators.qemu import build
 from stages.simulators.qemu.fault import fault_message
 from stages.simulators.qemu.machine import without_memory
