@@ -18,7 +18,7 @@ from pipeline.overrides import check_assignments
 from pipeline.progress import ProgressDisplay
 from pipeline.project import Project, here, project_of
 from pipeline.recipe_files import recipe_names
-from pipeline.registry import default_registry
+from pipeline.registry import default_registry, registry_of
 from pipeline.session import Display
 from pipeline.targets import load_targets
 from pipeline.tools import Tools
@@ -162,7 +162,7 @@ def _graphs(
     for name in recipes or _recipes_of_family(target, project):
         # In a folder of its own: the recipe's log.txt is of its own last run.
         build = project.root / "build" / CALIBRATION
-        loaded = load_recipe(name, root=project, registry=default_registry(), variables=given)
+        loaded = load_recipe(name, root=project, registry=registry_of(project), variables=given)
         last = loaded.chain.provider("quantize")
         result = run_recipe(name, given, until=last, root=project, build=build, display=display)
         yield Graph.load(result.artifacts[last])

@@ -177,7 +177,7 @@ class List(Common, DoitList):  # type: ignore[misc]
         """Returns the exit code; a word that names no recipe is an error, a glob names several."""
         from pipeline.naming import recipes_named
         from pipeline.project import here
-        from pipeline.registry import default_registry
+        from pipeline.registry import registry_of
         from pipeline.tasks import check_named
 
         pos_args = check_named(pos_args)
@@ -187,7 +187,7 @@ class List(Common, DoitList):  # type: ignore[misc]
         named = [
             one
             for word in pos_args
-            for one in (recipes_named([word], here(), default_registry()) if "*" in word else [word])
+            for one in (recipes_named([word], here(), registry_of(here())) if "*" in word else [word])
         ]
         return super().execute(opt_values, named)
 

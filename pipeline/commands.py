@@ -20,7 +20,7 @@ from pipeline.naming import PUBLISH, check_words, no_such_part, recipes_named
 from pipeline.overrides import RECIPE_VARIABLES
 from pipeline.project import here
 from pipeline.recipe_files import recipe_names
-from pipeline.registry import default_registry
+from pipeline.registry import registry_of
 from pipeline.session import Workspace
 from pipeline.tasks import given_variables, recipes_given, wants_traceback
 from stages import escape
@@ -68,9 +68,9 @@ class Explain(Command):
         check_words(named, [], here())
         for word in named:
             recipe, _, part = word.rpartition(":")
-            if recipe and part in (*default_registry().kinds, PUBLISH):
-                raise no_such_part(recipe, part, (), default_registry())
-        found = recipes_named(named, here(), default_registry())
+            if recipe and part in (*registry_of(here()).kinds, PUBLISH):
+                raise no_such_part(recipe, part, (), registry_of(here()))
+        found = recipes_named(named, here(), registry_of(here()))
         names = list(dict.fromkeys([*recipes_given(given), *found]))
         given.pop("recipe", None)
         if not names:
@@ -194,7 +194,7 @@ class Schema(Command):
         file = schema_file(project)
         name = project.shown(file)
         try:
-            write_whole(file, schema_text(default_registry()))
+            write_whole(file, schema_text(registry_of(here())))
         except OSError as error:
             raise PipelineError(f"{name} cannot be written: {error.strerror}") from error
         print(name)

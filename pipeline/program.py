@@ -117,9 +117,9 @@ def _command(words: list[str], known: Sequence[str]) -> tuple[str, list[str]]:
             raise PipelineError(f"the command stands first: doit {later} …")
         return "run", words
     from pipeline.naming import recipes_named
-    from pipeline.registry import default_registry
+    from pipeline.registry import registry_of
 
-    if first and recipes_named([first], here(), default_registry()):
+    if first and recipes_named([first], here(), registry_of(here())):
         return "run", words
     guess = did_you_mean(first, [*known, "help"])
     message = f"'{escape.name(first)}' is no command{guess}"

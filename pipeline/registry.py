@@ -11,6 +11,10 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
+from pipeline.errors import PipelineError
+from pipeline.outside import Found, outside
+from pipeline.plugin_modules import attribute
+from pipeline.project import Project
 from stages.base import Stage
 
 _PACKAGES = ("import_model", "layout", "quantize", "tensorize", "emit", "compile", "simulate", "verify", "report")
@@ -63,5 +67,25 @@ class Registry:
 
 @cache
 def default_registry() -> Registry:
-    """The stages of this project."""
+    """The stages of Firmline."""
     return Registry(importlib.import_module(f"stages.{name}").STAGE for name in _PACKAGES)
+
+
+@cache
+def registry_of(project: Project) -> Registry:
+    """The stages of Firmline, and those that plug-ins add. Raises PipelineError for a plug-in that is none."""
+    usual, found = default_registry(), outside(project)["stages"].values()
+    more: dict[str, tuple[Stage[Any], Found]] = {}
+    for one in found:
+        stage = attribute(one, "STAGE")
+        if not isinstance(stage, Stage):
+            raise PipelineError(f"plug-in {one.shown}: its STAGE is no stage", hint="an instance of stages.base.Stage")
+        if stage.kind in usual or stage.kind in more:
+            other = more[stage.kind][1].shown if stage.kind in more else "Firmline"
+            raise PipelineError(f"plug-in {one.shown}: a stage of {other} has the kind '{stage.kind}' too")
+        more[stage.kind] = stage, one
+        try:
+            Registry((), [stage])
+        except ValueError as error:
+            raise PipelineError(f"plug-in {one.shown}: {error}") from None
+    return Registry(usual, [stage for stage, _ in more.values()]) if more else usual

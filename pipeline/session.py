@@ -29,7 +29,7 @@ from pipeline.loader import LoadedRecipe, load_recipe, load_recipes
 from pipeline.planner import Action, Plan, Planner
 from pipeline.project import Project, here, project_of
 from pipeline.publish import publish
-from pipeline.registry import Registry, default_registry
+from pipeline.registry import Registry, registry_of
 from pipeline.store import READ, Artifact, Store
 from pipeline.tools import Tools
 from stages import escape
@@ -83,7 +83,7 @@ class Workspace:
     ) -> None:
         self.project = here() if root is None else project_of(root)
         self.root = root = self.project.root
-        self.registry = registry or default_registry()
+        self.registry = registry or registry_of(self.project)
         self.store = Store(store or root / (os.environ.get("FIRMLINE_STORE") or ".firmline/store"))
         self.build = build or root / "build"
         self.planner = Planner(self.project, self.store.digests, Tools(self.store.folder / "tools.json"))

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError, model_validator
 
 from pipeline.document import Document, load_document
-from pipeline.errors import list_known
+from pipeline.errors import PipelineError, list_known
+from pipeline.outside import Found, outside
 from pipeline.project import PROJECT_FILE, Project, project_of
 from pipeline.sources import Sources
 from pipeline.validation import first_error
 from stages import escape
 from stages.base import StageError
+from stages.kernels.registry import folder_names
 from stages.targets.catalogue import Catalogue
 from stages.targets.like import KINDS, LIKE
 from stages.targets.places import with_places
 from stages.targets.spec import Core, Target
 from stages.wording import did_you_mean
+
+_BUILT_IN: Mapping[str, Callable[[], list[str]]] = {
+    "kernels": folder_names,
+    "simulators": lambda: ["spike", "qemu", "native"],
+}
+_CALLED = {"kernels": "kernel folder", "simulators": "simulator"}
 
 
 class _Additions(Catalogue):
@@ -42,15 +50,22 @@ def load_targets(root: Path | Project) -> dict[str, Target]:
     """The targets of pipeline.yaml by name, the project's after the built-in ones. Raises RecipeError."""
     project = project_of(root)
     built_in = _document(project.installation, project)
-    if project.alone or not (project.root / PROJECT_FILE).exists():
-        return _targets(built_in.data, Sources((built_in,)), project.folders)
-    own = _document(project.root, project)
-    _check(_Additions, own.data, Sources((own,)))
-    _refuse_twice(own, built_in)
-    # Each name is in one of the two, which is where a mistake about it is shown.
-    sources = Sources((own, built_in))
-    both = {kind: {**_named(built_in, kind), **_named(own, kind)} for kind in KINDS}
-    return _targets({"schema": 1, **both}, sources, project.folders)
+    documents = [load_document(one.place, one.shown) for one in outside(project)["targets"].values()]
+    if not project.alone and (project.root / PROJECT_FILE).exists():
+        documents.insert(0, _document(project.root, project))
+    for number, own in enumerate(documents):
+        _check(_Additions, own.data, Sources((own,)))
+        for other in (built_in, *documents[:number]):
+            _refuse_twice(own, other, built_in)
+    # Each name is in one of them, which is where a mistake about it is shown.
+    documents.append(built_in)
+    if len(documents) == 1:
+        return _targets(built_in.data, Sources((built_in,)), project)
+    both: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+    for one in reversed(documents):
+        for kind, entries in both.items():
+            entries.update(_named(one, kind))
+    return _targets({"schema": 1, **both}, Sources(tuple(documents)), project)
 
 
 def _complete(entries: Any) -> Any:
@@ -76,19 +91,20 @@ def _check(model: type[Catalogue], data: Any, sources: Sources) -> Catalogue:
         raise first_error(error, data, sources, {**schema, "definitions": schema["$defs"]}) from None
 
 
-def _refuse_twice(own: Document, built_in: Document) -> None:
-    """Refuse a core or board of the project that has the name of a built-in one."""
+def _refuse_twice(own: Document, before: Document, built_in: Document) -> None:
+    """Refuse a core or board that has the name of one in an earlier document."""
+    a_built_in = "a built-in" if before is built_in else "another"
     for kind in KINDS:
         for name in _named(own, kind):
             for other, what in KINDS.items():
-                if name in _named(built_in, other):
-                    at = built_in.locate((other, name), key=True)
-                    place = f"{built_in.name}:{at.line}:{at.column}"
-                    message = f"{KINDS[kind]} '{escape.name(name)}' has the name of a built-in {what}, {place}"
+                if name in _named(before, other):
+                    at = before.locate((other, name), key=True)
+                    place = f"{before.name}:{at.line}:{at.column}"
+                    message = f"{KINDS[kind]} '{escape.name(name)}' has the name of {a_built_in} {what}, {place}"
                     raise own.error(message, own.locate((kind, name), key=True), hint="give it another name")
 
 
-def _targets(data: Any, sources: Sources, folders: Sequence[Path]) -> dict[str, Target]:
+def _targets(data: Any, sources: Sources, project: Project) -> dict[str, Target]:
     catalogue = _check(Catalogue, data, sources)
     for name, board in catalogue.boards.items():
         if board.core not in catalogue.cores:
@@ -99,11 +115,34 @@ def _targets(data: Any, sources: Sources, folders: Sequence[Path]) -> dict[str, 
         if catalogue.cores[board.core].memory is None:
             message = f"core '{board.core}' runs under an operating system, it has no boards"
             raise sources.error(message, ("boards", name, "core"))
-    return {name: _placed(target, folders, sources) for name, target in catalogue.targets().items()}
+    return {name: _placed(target, project, sources) for name, target in catalogue.targets().items()}
 
 
-def _placed(target: Target, folders: Sequence[Path], sources: Sources) -> Target:
+def _placed(target: Target, project: Project, sources: Sources) -> Target:
+    own = {}
+    for number, name in enumerate(target.kernels):
+        own[f"kernels/{name}"] = _plugin("kernels", name, project, sources, (target.core, "kernels", number))
+    name = target.simulator.kind
+    own[f"simulators/{name}"] = _plugin("simulators", name, project, sources, (target.core, "simulator", "kind"))
+    found = outside(project)
+    update = {
+        "places": {name: one.place for name, one in own.items() if one is not None},
+        "modules": {name: one.module for name, one in own.items() if one is not None},
+    }
+    folders = [project.root, *dict.fromkeys(one.place.parent for one in found["targets"].values())]
     try:
-        return with_places(target, folders)
+        return with_places(target.model_copy(update=update), [*folders, project.installation])
     except StageError as error:
         raise sources.error(error.message, ("cores", target.core, *error.at), hint=error.hint) from None
+
+
+def _plugin(kind: str, name: str, project: Project, sources: Sources, at: tuple[str | int, ...]) -> Found | None:
+    """The plug-in that a core names at `at`, None for what Firmline has. Raises RecipeError for what nobody has."""
+    plugins, built_in = outside(project)[kind], _BUILT_IN[kind]()
+    if name not in plugins and name not in built_in:
+        known = [*plugins, *built_in]
+        message = f"unknown {_CALLED[kind]} '{escape.name(name)}'{did_you_mean(name, known)}"
+        raise sources.error(message, ("cores", *at), hint=list_known(f"{_CALLED[kind]}s", known))
+    if name in plugins and name in built_in:
+        raise PipelineError(f"plug-in {plugins[name].shown} has the name of Firmline's {_CALLED[kind]} '{name}'")
+    return plugins.get(name)

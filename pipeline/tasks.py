@@ -32,7 +32,7 @@ from pipeline.overrides import check_assignments
 from pipeline.planner import Action
 from pipeline.project import Project, here, project_of
 from pipeline.recipe_files import hidden, is_built_in, recipe_names
-from pipeline.registry import Registry, default_registry
+from pipeline.registry import Registry, registry_of
 from pipeline.reporter import Shown, StageReporter
 from pipeline.session import Session, Workspace
 from stages import escape
@@ -95,7 +95,7 @@ def doit_config(
         "continue": True,
     }
     if "recipe" not in (doit_cmd._CMDLINE_VARS or {}) and not recipes_named(
-        words, root or here(), registry or default_registry()
+        words, root or here(), registry or registry_of(project_of(root or here()))
     ):
         config["default_tasks"] = [_ASK]
     return config
@@ -111,11 +111,11 @@ def recipe_tasks(
     try:
         project = project_of(root or here())
         given = given_variables(words)
-        names = recipes_given(given) or recipes_named(words, project, registry or default_registry())
+        names = recipes_given(given) or recipes_named(words, project, registry or registry_of(project))
         given.pop("recipe", None)
         words = called(words, project)
         if not names:
-            yield from _one_task_per_recipe(project, registry or default_registry())
+            yield from _one_task_per_recipe(project, registry or registry_of(project))
             return
         # Stays open until the process ends: the store must not be trimmed while it is in use.
         workspace = Workspace(root=project, registry=registry).__enter__()

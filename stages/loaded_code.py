@@ -69,12 +69,22 @@ class RecordingLoader(SourceFileLoader):
         return code
 
 
+# Packages whose modules are loaded so; those of plug-ins come in addition.
+_recorded = {_PACKAGE}
+
+
+def record(package: str) -> None:
+    """Have modules of another package loaded by RecordingLoader too, from now on."""
+    _recorded.add(package)
+
+
 class _Finder:
-    """Finds modules of `stages` as Python does, and has them loaded by RecordingLoader."""
+    """Finds modules of `stages` and of plug-ins as Python does, and has them loaded by RecordingLoader."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if not name.startswith(f"{_PACKAGE}."):
+        package, dot, _ = name.partition(".")
+        if package not in _recorded or (not dot and package == _PACKAGE):
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and type(spec.loader) is SourceFileLoader:
@@ -153,6 +163,14 @@ def plug_in_files(cls: type) -> dict[str, Path]:
             files[name] = module
             waiting += _imported(module, base)
     return dict(sorted(files.items()))
+
+
+def package_files(place: Path) -> dict[str, Path]:
+    """The files of a plug-in's module or package, with those of the outermost package that it is in, by name."""
+    package = _package(place if place.is_dir() else place.parent)
+    if package is None:
+        return {place.name: place}
+    return {found.relative_to(package.parent).as_posix(): found for found in _files_below(package)}
 
 
 def _package(folder: Path) -> Path | None:

@@ -18,7 +18,7 @@ from pipeline.json_schema import SCHEMA, schema_text
 from pipeline.overrides import check_assignments, parse_overrides
 from pipeline.project import DODO, PROJECT_FILE, RECIPES, Project
 from pipeline.recipe_files import recipe_names
-from pipeline.registry import default_registry
+from pipeline.registry import registry_of
 from pipeline.targets import load_targets
 from stages import escape
 from stages.installation import INSTALLATION, is_clone
@@ -89,7 +89,7 @@ def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "rv64-
         DODO: _filled("dodo.py.txt", values),
         ".gitignore": _filled("gitignore", values),
         _WORKFLOW: _filled("workflow.yml", values),
-        SCHEMA: schema_text(default_registry()),
+        SCHEMA: schema_text(registry_of(Project(root))),
     }
     content = {path: text.encode() for path, text in texts.items()} | content
     _write(root, content, escape.name(str(folder), 200))

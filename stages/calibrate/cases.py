@@ -68,7 +68,7 @@ def cases(graphs: Iterable[Graph], target: Target) -> list[Case]:
 
     Layers without code and float layers have none, nor have layers that the target's memory does not hold.
     """
-    kernels, room = list(registry.kernels(target.kernels).values()), room_of(target)
+    kernels, room = list(registry.kernels_of(target).values()), room_of(target)
     found: dict[tuple[str, str], Case] = {}
     for graph in (form for given in graphs for form in (given, with_other_forms(given))):
         for layer in graph.layers:

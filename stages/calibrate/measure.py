@@ -99,7 +99,7 @@ def run_batch(batch: Sequence[Case], target: Target) -> list[int]:
         tensorized, emitted, built = (folder / part for part in ("tensorized", "emitted", "built"))
         for part in (tensorized, emitted, built):
             part.mkdir()
-        folders = registry.folders(target.kernels) | {kernel.folder.name: kernel.folder for kernel in kernels.values()}
+        folders = registry.folders_of(target) | {kernel.folder.name: kernel.folder for kernel in kernels.values()}
         with _TVM:
             save(tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values()), tensorized)
             described = emit(tensorized, emitted, EmitConfig(), target, name="calibrate", folders=folders)

@@ -36,7 +36,7 @@ class Table:
         if not path.is_file():
             return cls(target.core)
         raw = read_file(path)
-        current = {name: kernel_digest(kernel) for name, kernel in registry.kernels(target.kernels).items()}
+        current = {name: kernel_digest(kernel) for name, kernel in registry.kernels_of(target).items()}
         stale = tuple(sorted(name for name, digest in raw["kernels"].items() if current.get(name) != digest))
         layers = {
             signature: {name: entry for name, entry in row.items() if name.split(" ")[0] not in stale}
@@ -67,7 +67,7 @@ class Table:
     def text(self, target: Target) -> str:
         """The file: sorted, one line for each kernel, fit and layer."""
         variants = sorted({name for row in self.layers.values() for name in row if name != "work"})
-        kernels = registry.kernels(target.kernels)
+        kernels = registry.kernels_of(target)
         used = sorted({name.split(" ")[0] for name in variants})
         fits = {key: made for name in variants for key, made in self._fits(name)}
         parts: dict[str, dict[str, Any]] = {

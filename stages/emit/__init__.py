@@ -62,7 +62,12 @@ class EmitStage(Stage[EmitConfig]):
         "stages/tensorize/build.py",
         "stages/kernels/**/*.[chS]",
     )
-    target_fields = ("core", "word_bits", "compiler", "rooms")
+    target_fields = ("core", "word_bits", "compiler", "rooms", "kernels")
+
+    def target_code(self, target: Target) -> dict[str, Path]:
+        from stages.targets.places import kernel_code
+
+        return kernel_code(target)
 
     def tools(self, config: EmitConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("jinja2", package="jinja2"))

@@ -73,7 +73,7 @@ def emit(
     src = out / "src"
     src.mkdir()
     files = [f for layer in made.plan.layers for f in (*layer.sources, *layer.headers)]
-    folders = registry.folders(target.kernels) if folders is None else folders
+    folders = registry.folders_of(target) if folders is None else folders
     kernels = copy_kernels(files, src / "kernels", folders) if files else []
     described = render(model, src, config, target, name, KernelFiles(kernels, folders))
     (out / "model.json").write_text(json.dumps(described, indent=1) + "\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.kernels.definitions import definitions_of
+from stages.loaded_code import package_files
 
 if TYPE_CHECKING:
     from stages.kernels.folder import KernelFolder
@@ -33,6 +34,8 @@ def kernel_digest(kernel: Kernel) -> str:
 @cache
 def _cached(cls: type[Kernel], files: tuple[str, ...], folder: KernelFolder) -> str:
     code = code_of(Path(inspect.getfile(cls)), cls.__qualname__, files, include=folder.include)
+    if not folder.path.is_relative_to(_KERNELS):  # a plug-in's: all of it, besides what it uses of ours
+        code |= {name: path.read_bytes().hex() for name, path in package_files(folder.path).items()}
     return digest(code | ({"flags": " ".join(folder.flags)} if folder.flags else {}))
 
 

@@ -6,10 +6,11 @@ in `lower`). Nothing else has to be touched to add one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
@@ -29,29 +30,57 @@ def folder_names() -> list[str]:
     return sorted(p.parent.name for p in here.glob("*/__init__.py") if p.parent.name not in _SHARED)
 
 
-def folder(name: str) -> KernelFolder:
-    """The record of a folder. Raises StageError for an unknown one."""
+def folder(name: str, modules: Mapping[str, str] = MappingProxyType({})) -> KernelFolder:
+    """The record of a folder; `modules` are those of plug-ins (`Target.modules`). StageError for an unknown one."""
+    if f"kernels/{name}" in modules:
+        return _checked(name, import_module(modules[f"kernels/{name}"]))
     if name not in folder_names() or find_spec(f"stages.kernels.{name}") is None:
         raise StageError(f"there is no kernel folder {name!r}", hint=f"Known: {', '.join(folder_names())}")
     found: KernelFolder = import_module(f"stages.kernels.{name}").FOLDER
     return found
 
 
+def _checked(name: str, module: ModuleType) -> KernelFolder:
+    """The record of a plug-in's folder. Raises StageError for one that does not go with the name."""
+    found: KernelFolder | None = getattr(module, "FOLDER", None)
+    if found is None:
+        raise StageError(f"kernel folder {name} declares no FOLDER in {module.__file__}")
+    wrong = [cls.name for cls in found.kernels if not cls.name.startswith(f"{name}.")]
+    if found.name != name or wrong:
+        reason = f"its folder is {found.name}" if found.name != name else f"its kernel is called {wrong[0]}"
+        raise StageError(f"kernel folder {name}: {reason}", hint=f"folder and kernels are called {name} and {name}.*")
+    return found
+
+
 def folders(names: Iterable[str]) -> dict[str, KernelFolder]:
-    """The records of folders by name, as `Target.kernels` has them. Raises StageError for an unknown one."""
+    """The records of Firmline's folders by name. Raises StageError for an unknown one."""
     return {name: folder(name) for name in names}
 
 
+def folders_of(target: Target) -> dict[str, KernelFolder]:
+    """The records of the target's folders by name. Raises StageError for an unknown one."""
+    return {name: folder(name, target.modules) for name in target.kernels}
+
+
 def kernels(names: Iterable[str]) -> dict[str, Kernel]:
-    """The kernels of the folders `names`, by kernel name, in the folders' order. StageError for an unknown folder."""
-    return {cls.name: cls() for declared in folders(names).values() for cls in declared.kernels}
+    """The kernels of Firmline's folders `names`, by kernel name, in that order. StageError for an unknown folder."""
+    return _by_name(folders(names).values())
+
+
+def kernels_of(target: Target) -> dict[str, Kernel]:
+    """The target's kernels, by kernel name, in the order of its folders. StageError for an unknown folder."""
+    return _by_name(folders_of(target).values())
+
+
+def _by_name(declared: Iterable[KernelFolder]) -> dict[str, Kernel]:
+    return {cls.name: cls() for one in declared for cls in one.kernels}
 
 
 def candidates(view: LayerView, target: Target) -> tuple[list[Kernel], dict[str, str]]:
     """Kernels of the target that can compute the layer, and for the others of the operator the reason why not."""
     able: list[Kernel] = []
     reasons: dict[str, str] = {}
-    for name, kernel in kernels(target.kernels).items():
+    for name, kernel in kernels_of(target).items():
         if view.op.op not in kernel.ops:
             continue
         reason = kernel.why_not(view, target)

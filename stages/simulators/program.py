@@ -43,3 +43,8 @@ def run_program(
             from stages.simulators.qemu.run import run_qemu
 
             return run_qemu(elf, target, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)
+        case _:
+            from stages.simulators.outside import simulator_of
+
+            plugin = simulator_of(target)
+            return plugin.run(elf, target, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)

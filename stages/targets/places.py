@@ -1,4 +1,4 @@
-"""Where the files lie that a target names as paths, and which they are: plug-ins of its simulator."""
+"""Where the code lies that a target brings: plug-ins of its simulator, kernel folders and simulators of plug-ins."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.loaded_code import package_files
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target
@@ -17,14 +18,14 @@ def with_places(target: Target, folders: Sequence[Path]) -> Target:
 
     Raises StageError, which blames the value as seen from the core, for one that is not there.
     """
-    places = {}
+    places = dict(target.places)
     for name in target.simulator.outside:
         found = next((folder / name for folder in folders if (folder / name).exists()), None)
         if found is None:
             at = ("simulator", "plugins", target.simulator.plugins.index(name))
             raise StageError(f"there is no plug-in {name}", hint="paths start at the folder of this file", at=at)
         places[name] = found
-    return target.model_copy(update={"places": places}) if places else target
+    return target.model_copy(update={"places": places})
 
 
 def plugin_code(target: Target) -> dict[str, Path]:
@@ -35,6 +36,18 @@ def plugin_code(target: Target) -> dict[str, Path]:
         for place in [target.places[name]]
         for path in plugin_files(place)
     }
+
+
+def kernel_code(target: Target) -> dict[str, Path]:
+    """The files of the target's kernel folders that are not Firmline's, by name."""
+    places = [target.places[f"kernels/{name}"] for name in target.kernels if f"kernels/{name}" in target.places]
+    return {f"kernels/{name}": path for place in places for name, path in package_files(place).items()}
+
+
+def simulator_code(target: Target) -> dict[str, Path]:
+    """The files of the target's simulator, where it is not one of Firmline's."""
+    place = target.places.get(f"simulators/{target.simulator.kind}")
+    return {} if place is None else {f"simulators/{name}": path for name, path in package_files(place).items()}
 
 
 def plugin_files(place: Path) -> list[Path]:

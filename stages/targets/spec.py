@@ -39,15 +39,16 @@ class Device(StrictModel):
 class Simulator(StrictModel):
     """Which simulator runs the firmware, and as what.
 
-    Spike: `isa` is its ISA string. QEMU: `command` is the emulator; `machine` names a whole machine of it, and without
-    one it runs a Linux program in user mode on `cpu`. `packages` are the Debian packages that bring `command`.
+    `kind` is spike, qemu, native or that of a plug-in. Spike: `isa` is its ISA string. QEMU: `command` is the emulator;
+    `machine` names a whole machine of it, and without one it runs a Linux program in user mode on `cpu`. `packages` are
+    the Debian packages that bring `command`.
 
     `plugins` are those of the simulator that Firmline has (`rvp`), and paths of others: a folder with C++ (Spike) or C
     (QEMU), one such file, or a library, from the folder of the file that declares the target on. `devices` are those
     beside the machine's own; `arguments` come at the end of the simulator's options, and name no files.
     """
 
-    kind: Literal["spike", "native", "qemu"]
+    kind: str
     isa: str = ""
     command: str = ""
     machine: str = ""
@@ -134,7 +135,9 @@ class Target(Core):
     board      what is known of the board, None for a core by itself
     simulated  the memory map that the simulation is linked for, where the simulator has no machine with the board's
                own: the board's regions, moved to where the core's machine has memory, and not longer than that
-    places     where what the target names as a path lies on this machine (stages.targets.places); in no key
+    places     where what is not Firmline's own lies on this machine: plug-ins of the simulator by their paths as
+               written, kernel folders and simulators as `kernels/acme` and `simulators/renode`; in no key
+    modules    the modules of those, by the same names
     """
 
     name: str
@@ -142,6 +145,7 @@ class Target(Core):
     board: BoardFacts | None = None
     simulated: Memory | None = None
     places: dict[str, Path] = Field(default_factory=dict, exclude=True, repr=False)
+    modules: dict[str, str] = Field(default_factory=dict, exclude=True, repr=False)
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -56,7 +56,12 @@ class TensorizeStage(Stage[TensorizeConfig]):
         "stages/arena/*.py",
         "stages/codegen/*.py",
     )
-    target_fields = ("core", "isa", "word_bits", "fpu", "extensions", "kernels")
+    target_fields = ("core", "family", "isa", "word_bits", "fpu", "extensions", "kernels")
+
+    def target_code(self, target: Target) -> dict[str, Path]:
+        from stages.targets.places import kernel_code
+
+        return kernel_code(target)
 
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("tvm-ffi", package="apache-tvm-ffi"))

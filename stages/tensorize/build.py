@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def tensorize(job: Job[TensorizeConfig]) -> None:
     """Writes the stage's artifact into the job's folder."""
     source = job.inputs["quantize"]
-    kernels = registry.kernels(job.target.kernels).values()
+    kernels = registry.kernels_of(job.target).values()
     costs = CostTable.read(job.files["costs"]) if "costs" in job.files else None
     setting = Setting.of(job.target, job.config, kernels, costs, _float_module(source))
 

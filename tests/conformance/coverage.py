@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stages.kernels.kernel import Kernel
-from stages.targets.load import load_target
 from stages.targets.spec import Target
 from tests.conformance.runner import Outcome, compiled
 from tests.conformance.suite import (
@@ -19,9 +18,9 @@ from tests.conformance.suite import (
     meanings,
     operator_modules,
     rank,
-    target_names,
     trials,
 )
+from tests.conformance.targets import load_target, target_names
 
 _DECLARED = re.compile(r"^[\w \*]*?\b(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
 

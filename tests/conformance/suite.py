@@ -18,26 +18,18 @@ from typing import Any, Literal, get_args, get_origin
 
 from stages.base import StageError
 from stages.kernels.kernel import Kernel, KernelParams
-from stages.kernels.registry import kernels
-from stages.targets.load import load_target, load_targets
 from stages.targets.spec import Target
 from tests.conformance import operators
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw
 from tests.conformance.modes import bound_cases
 from tests.conformance.runner import Trial
+from tests.conformance.targets import kernels, load_target, target_names
 
 MOST_BOUNDS = 48  # cases beside the bounds of a kernel's modes, of each plain layer
 MOST_VALUES = 13  # of an integer parameter that are tried
 EVERY = (1, 4, 24)  # on the first target, on the first of another word size, elsewhere: one case in so many
 TIR_ALONE = 5  # one case in so many, and one of each class
-
-
-@cache
-def target_names() -> tuple[str, ...]:
-    """Cores of pipeline.yaml; first those of the machine that builds, whose sanitizers see more than outputs."""
-    cores = dict.fromkeys(target.core for target in load_targets().values())
-    return tuple(sorted(cores, key=lambda name: load_target(name).simulator.kind != "native"))
 
 
 @cache
@@ -66,7 +58,7 @@ def drawn(operator: str, seed: int, count: int) -> tuple[Case, ...]:
 def kernels_of(target: Target, operator: str) -> list[Kernel]:
     """The target's kernels for the operators of a module."""
     wanted = set(operator_modules()[operator].OPS)
-    return [kernel for kernel in kernels(target.kernels).values() if kernel.ops & wanted]
+    return [kernel for kernel in kernels(target).values() if kernel.ops & wanted]
 
 
 def groups(target: Target) -> list[tuple[str, ...]]:
@@ -89,7 +81,7 @@ def rank(kernel: Kernel, target: Target) -> int:
     seen: list[int] = []
     for name in target_names():
         other = load_target(name)
-        if kernel.name in kernels(other.kernels):
+        if kernel.name in kernels(other):
             if name == target.name:
                 break
             seen.append(other.word_bits)
@@ -110,7 +102,7 @@ def takes_some(kernel: Kernel, target: Target, operator: str) -> bool:
 @cache
 def _accepted_mandatory(kernel: str, target: str, operator: str) -> tuple[Case, ...]:
     chosen = load_target(target)
-    found = kernels(chosen.kernels)[kernel]
+    found = kernels(chosen)[kernel]
     cases = accepted(found, chosen, mandatory(operator))
     if rank(found, chosen) < 2:
         for plain in getattr(operator_modules()[operator], "PLAIN", ()):

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from stages.targets.load import load_target
 from stages.targets.spec import Target
 from tests.conformance.coverage import uncalled
 from tests.conformance.runner import Outcome, run
-from tests.conformance.suite import groups, kernels_of, meanings, rank, target_names, trials
+from tests.conformance.suite import groups, kernels_of, meanings, rank, trials
+from tests.conformance.targets import load_target, target_names
 
 SHOWN = 12
 PLACES = [(name, group) for name in target_names() for group in groups(load_target(name))]

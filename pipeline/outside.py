@@ -1,0 +1,120 @@
+"""What a project and installed packages add: stages, kernels, targets, simulators and models. Nothing is imported here.
+
+    plugins/stages/prune.py           a module with STAGE, or a package
+    plugins/kernels/acme/             a package with FOLDER (stages.kernels.folder); the folder's name is its
+    plugins/simulators/renode.py      a module with SIMULATOR (stages.simulators.outside)
+    plugins/models/tiny.py            a module with `build(dtype, seed)`, the bytes of a TFLite file
+    plugins/targets/acme.yaml         cores and boards, as in pipeline.yaml
+
+A distribution has the same by entry points: the group `firmline.kernels`, an entry's name, the module as its value; for
+`firmline.targets` a package with the YAML files, or one such file's name without the suffix.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+
+from pipeline.errors import PipelineError
+from pipeline.project import Project
+from stages import escape
+from stages.loaded_code import record
+
+KINDS = ("stages", "kernels", "targets", "simulators", "models")
+PLUGINS = "plugins"
+# The package that a project's plug-ins are modules of, below a name that says which project's.
+_PACKAGE = "firmline_plugins"
+
+
+@dataclass(frozen=True)
+class Found:
+    """One plug-in: the module to import, '' for YAML; the file or folder that it is; how messages call it."""
+
+    name: str
+    module: str
+    place: Path
+    shown: str
+
+
+#: By kind and name.
+Outside = Mapping[str, Mapping[str, Found]]
+
+
+@cache
+def outside(project: Project) -> Outside:
+    """All plug-ins of a project and of this environment. Raises PipelineError for two of one name."""
+    found: dict[str, dict[str, Found]] = {kind: {} for kind in KINDS}
+    for kind, one in (*_of_project(project), *_of_environment()):
+        other = found[kind].setdefault(one.name, one)
+        if other is not one:
+            raise PipelineError(
+                f"two plug-ins of {kind} are called '{escape.name(one.name)}': {other.shown}, {one.shown}"
+            )
+    return found
+
+
+def _of_project(project: Project) -> Iterator[tuple[str, Found]]:
+    folder = project.root / PLUGINS
+    if not folder.is_dir():
+        return
+    package = f"{_PACKAGE}.p{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
+    for kind in KINDS:
+        for place in sorted((folder / kind).glob("*")):
+            if place.name.startswith((".", "_")) or not _is_plugin(kind, place):
+                continue
+            module = "" if kind == "targets" else f"{package}.{kind}.{place.stem}"
+            yield kind, Found(place.stem, module, place, project.shown(place))
+    _make_packages(package, folder)
+
+
+def _is_plugin(kind: str, place: Path) -> bool:
+    if kind == "targets":
+        return place.suffix in (".yaml", ".yml")
+    return place.suffix == ".py" or (place / "__init__.py").is_file()
+
+
+def _make_packages(package: str, folder: Path) -> None:
+    """Let modules of a project's plug-ins be imported by names that no other project's have."""
+    for name, path in ((_PACKAGE, []), (package, [str(folder)])):
+        if name not in sys.modules:
+            sys.modules[name] = ModuleType(name)
+            sys.modules[name].__path__ = path
+    record(_PACKAGE)
+
+
+def _of_environment() -> Iterator[tuple[str, Found]]:
+    for kind in KINDS:
+        for entry in entry_points(group=f"firmline.{kind}"):
+            distribution = entry.dist.name if entry.dist is not None else "an unknown distribution"
+            shown = f"{entry.name} = {entry.value} of {distribution}"
+            place = _place(entry)
+            if place is None:
+                raise PipelineError(f"plug-in {shown}: there is no such module", hint=f"group firmline.{kind}")
+            if kind != "targets":
+                record(entry.module.partition(".")[0])
+                yield kind, Found(entry.name, entry.module, place, shown)
+                continue
+            files = [place] if place.is_file() else sorted(place.glob("*.yaml"))
+            yield from (
+                (kind, Found(f"{entry.name}/{file.stem}", "", file, f"{file.name} of {shown}")) for file in files
+            )
+
+
+def _place(entry: EntryPoint) -> Path | None:
+    """The file or folder of an entry's module, found without importing anything."""
+    top, *rest = entry.module.split(".")
+    spec = find_spec(top)
+    if spec is None:
+        return None
+    folders = list(spec.submodule_search_locations or ())
+    start = Path(folders[0]) if folders else Path(spec.origin or "")
+    place = start.joinpath(*rest)
+    candidates = (place, place.with_name(f"{place.name}.py"), place.with_name(f"{place.name}.yaml"))
+    return next((each for each in candidates if each.exists()), None)

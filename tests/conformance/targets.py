@@ -1,0 +1,44 @@
+"""The targets and kernels that the suite is about: Firmline's, or those of the project that FIRMLINE_PROJECT names.
+
+Of a project, its kernels that are not Firmline's, on the cores that have some.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from pipeline.project import Project
+from pipeline.targets import load_targets
+from stages.kernels.kernel import Kernel
+from stages.kernels.registry import kernels_of
+from stages.targets.load import load_targets as load_built_in
+from stages.targets.spec import Target
+
+PROJECT = os.environ.get("FIRMLINE_PROJECT", "")
+
+
+@cache
+def _all_targets() -> Mapping[str, Target]:
+    return load_targets(Project(Path(PROJECT).resolve())) if PROJECT else load_built_in()
+
+
+def load_target(name: str) -> Target:
+    """A target by its name."""
+    return _all_targets()[name]
+
+
+def kernels(target: Target) -> dict[str, Kernel]:
+    """The target's kernels that are held to the suite, by name."""
+    found = kernels_of(target)
+    return {name: one for name, one in found.items() if not PROJECT or f"kernels/{one.folder.name}" in target.modules}
+
+
+@cache
+def target_names() -> tuple[str, ...]:
+    """The cores; first those of the machine that builds, whose sanitizers see more than outputs."""
+    cores = dict.fromkeys(target.core for target in _all_targets().values())
+    held = [name for name in cores if not PROJECT or any("kernels/" in key for key in load_target(name).modules)]
+    return tuple(sorted(held, key=lambda name: load_target(name).simulator.kind != "native"))

@@ -1,0 +1,264 @@
+"""Plug-ins of a project and of distributions: found without being imported, in the keys, named when they are broken."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import PipelineError, RecipeError
+from pipeline.loader import load_recipe
+from pipeline.outside import outside
+from pipeline.planner import Plan
+from pipeline.project import Project
+from pipeline.registry import default_registry, registry_of
+from pipeline.session import ROOT, Workspace
+from pipeline.targets import load_targets
+from stages.base import StageError
+from stages.kernels import registry as kernels
+from stages.simulators.program import run_program
+
+STAGE = """\
+from stages.base import Stage, StageConfig
+
+from . import words
+
+
+class Say(Stage[StageConfig]):
+    kind = "say"
+    config = StageConfig
+    consumes = ("import",)
+    sources = ()
+
+    def run(self, job):
+        (job.out / "said").write_text(words.WORDS)
+
+
+STAGE = Say()
+"""
+KERNELS = """\
+from stages.kernels.folder import KernelFolder
+from stages.kernels.generic.elementwise import Dequantize as Usual
+
+
+class Dequantize(Usual):
+    name = "acme.dequantize"
+    sources = ("../generic/dequantize.c",)
+    headers = ("../generic/dequantize.h",)
+
+
+FOLDER = KernelFolder(__file__, kernels=(Dequantize,))
+"""
+TARGETS = """\
+schema: 1
+cores:
+  acme: {like: rv64-scalar, kernels: [acme, generic]}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    write(tmp_path, "pipeline.yaml", "schema: 1\n")
+    write(tmp_path, "plugins/stages/_ignored.py", "broken(")
+    return Project(tmp_path)
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def again(project: Project) -> Project:
+    """The project as another process sees it."""
+    outside.cache_clear()
+    registry_of.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("firmline_plugins")]:
+        del sys.modules[name]
+    return project
+
+
+def plan(project: Project, **more: object) -> Plan:
+    recipe = {"schema": 1, "name": "x", "target": "acme", "model": {"op": "dequantize", "shape": [8]}, **more}
+    with Workspace(root=again(project)) as workspace:
+        loaded = load_recipe(recipe, root=project, registry=workspace.registry)
+        return workspace.planner.plan(loaded)
+
+
+def changed(before: Plan, after: Plan) -> set[str]:
+    return {action.kind for action in after if action.key != before[action.kind].key}
+
+
+def test_without_plug_ins_there_are_firmlines_stages(project: Project) -> None:
+    assert registry_of(project) is default_registry()
+
+
+def test_planning_imports_no_kernel(project: Project) -> None:
+    write(project.root, "plugins/targets/acme.yaml", TARGETS)
+    write(project.root, "plugins/kernels/acme/__init__.py", "raise ValueError('imported')")
+    plan(project)
+    with pytest.raises(ValueError, match="imported"):
+        kernels.kernels_of(load_targets(project)["acme"])
+
+
+def test_bytes_of_plug_ins_are_in_the_keys_of_what_uses_them(project: Project) -> None:
+    write(project.root, "plugins/targets/acme.yaml", TARGETS)
+    write(project.root, "plugins/kernels/acme/__init__.py", KERNELS)
+    write(project.root, "plugins/stages/say/__init__.py", STAGE)
+    write(project.root, "plugins/stages/say/words.py", "WORDS = 'yes'\n")
+    stages = {"say": {"after": "import"}}
+    before = plan(project, stages=stages)
+    assert before["say"].ingredients["plug-in"].keys() == {"say/__init__.py", "say/words.py"}
+    assert before["emit"].ingredients["plug-in"].keys() == {"kernels/acme/__init__.py"}
+    write(project.root, "plugins/stages/say/words.py", "WORDS = 'no'\n")
+    assert changed(before, said := plan(project, stages=stages)) == {"say"}
+    write(project.root, "plugins/kernels/acme/__init__.py", KERNELS + "# changed\n")
+    following = {"tensorize", "emit", "compile", "simulate", "verify", "report"}
+    assert changed(said, plan(project, stages=stages)) == following
+    moved = Project(project.root.rename(project.root.with_name("moved")))
+    assert changed(plan(moved, stages=stages), plan(moved, stages=stages)) == set()
+    assert plan(moved, stages=stages)["say"].key == said["say"].key
+
+
+def test_a_kernel_of_a_plug_in_is_one_of_the_targets(project: Project) -> None:
+    write(project.root, "plugins/targets/acme.yaml", TARGETS)
+    write(project.root, "plugins/kernels/acme/__init__.py", KERNELS)
+    found = kernels.kernels_of(load_targets(again(project))["acme"])
+    assert next(iter(found)) == "acme.dequantize"
+    assert found["acme.dequantize"].folder.path == project.root / "plugins/kernels/acme"
+    with pytest.raises(StageError, match="no kernel folder 'acme'"):
+        kernels.kernels(["acme"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('name = "acme.deq', 'name = "other.deq', "kernel folder acme: its kernel is called other.dequantize"),
+        ("FOLDER =", "RECORD =", "kernel folder acme declares no FOLDER in .*acme/__init__.py"),
+    ],
+)
+def test_a_kernel_folder_that_does_not_go_with_its_name(project: Project, old: str, new: str, told: str) -> None:
+    write(project.root, "plugins/targets/acme.yaml", TARGETS)
+    write(project.root, "plugins/kernels/acme/__init__.py", KERNELS.replace(old, new))
+    with pytest.raises(StageError, match=told):
+        kernels.kernels_of(load_targets(again(project))["acme"])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("x = (\n", "plug-in plugins/stages/say.py:1: SyntaxError: '(' was never closed"),
+        ("import json\n\nraise KeyError(3)\n", "plug-in plugins/stages/say.py:3: KeyError: 3"),
+        ("x = 1\n", "plug-in plugins/stages/say.py: its module has no STAGE"),
+        ("STAGE = 1\n", "plug-in plugins/stages/say.py: its STAGE is no stage"),
+        (STAGE.replace("from . import words", ""), ""),
+        (
+            STAGE.replace("from . import words", "").replace('"say"', '"emit"'),
+            "a stage of Firmline has the kind 'emit'",
+        ),
+    ],
+)
+def test_a_broken_stage_is_named_with_its_line(project: Project, text: str, told: str) -> None:
+    write(project.root, "plugins/stages/say.py", text)
+    if not told:
+        assert registry_of(again(project)).kinds[-1] == "say"
+        return
+    with pytest.raises(PipelineError) as caught:
+        registry_of(again(project))
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("[acme, generic]", "[acne, generic]", "acme.yaml:3:39: unknown kernel folder 'acne'; did you mean 'acme'?"),
+        ("kernels:", "simulator: {kind: spiky}, kernels:", "acme.yaml:3:47: unknown simulator 'spiky'; did you mean"),
+        (
+            "  acme:",
+            "  rv64-rvp:",
+            "acme.yaml:3:3: core 'rv64-rvp' has the name of a built-in core, <",
+        ),
+    ],
+)
+def test_mistakes_in_targets_are_shown_in_their_file(project: Project, old: str, new: str, told: str) -> None:
+    write(project.root, "plugins/targets/acme.yaml", TARGETS.replace(old, new))
+    write(project.root, "plugins/kernels/acme/__init__.py", KERNELS)
+    with pytest.raises(RecipeError) as caught:
+        load_targets(again(project))
+    assert f"plugins/targets/{told}" in str(caught.value)
+
+
+def test_a_plug_in_is_not_called_as_what_firmline_has(project: Project) -> None:
+    write(project.root, "plugins/kernels/rvp/__init__.py", KERNELS)
+    with pytest.raises(PipelineError, match="plugins/kernels/rvp has the name of Firmline's kernel folder"):
+        load_targets(again(project))
+
+
+def test_a_simulator_runs_what_its_target_names_it_for(project: Project) -> None:
+    text = """
+        from stages.base import Tool
+        from stages.simulators.process import Finished
+
+        class Echo:
+            def tools(self, target):
+                return (Tool("echo", command="echo"),)
+
+            def run(self, elf, target, folder, *, timeout, most_instructions, watch):
+                return Finished(0, f"{target.name} runs {elf.name}")
+
+        SIMULATOR = Echo()
+    """
+    write(project.root, "plugins/simulators/echo.py", text.replace("\n        ", "\n"))
+    write(
+        project.root,
+        "plugins/targets/acme.yaml",
+        TARGETS.replace("kernels: [acme, generic]", "simulator: {kind: echo}"),
+    )
+    target = load_targets(again(project))["acme"]
+    assert run_program(project.root / "a.elf", target, project.root).output == "acme runs a.elf"
+    assert plan(project)["simulate"].tools.keys() == {"echo"}
+    assert plan(project)["simulate"].ingredients["plug-in"].keys() == {"simulators/echo.py"}
+
+
+def distribution(folder: Path, name: str, entries: str) -> None:
+    write(folder, f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    write(folder, f"{name}-1.0.dist-info/entry_points.txt", entries)
+
+
+def test_distributions_add_the_same_by_entry_points(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = project.root / "packages"
+    write(packages, "acme_parts/__init__.py", "")
+    write(packages, "acme_parts/acme/__init__.py", KERNELS)
+    write(packages, "acme_parts/cores/acme.yaml", TARGETS)
+    write(packages, "acme_parts/say.py", STAGE)
+    write(packages, "acme_parts/words.py", "WORDS = 'yes'\n")
+    entries = "[firmline.{}]\n{} = acme_parts.{}\n"
+    lines = [("kernels", "acme", "acme"), ("targets", "acme", "cores"), ("stages", "say", "say")]
+    distribution(packages, "acme_parts", "".join(entries.format(*line) for line in lines))
+    monkeypatch.syspath_prepend(str(packages))
+    made = plan(project, stages={"say": {"after": "import"}})
+    assert "acme_parts/words.py" in made["say"].ingredients["plug-in"]
+    assert "kernels/acme_parts/acme/__init__.py" in made["tensorize"].ingredients["plug-in"]
+    assert "acme.dequantize" in kernels.kernels_of(load_targets(project)["acme"])
+    write(project.root, "plugins/stages/say.py", STAGE)
+    with pytest.raises(PipelineError, match=r"plugins/stages/say\.py, say = acme_parts\.say of acme_parts"):
+        outside(again(project))
+    (project.root / "plugins/stages/say.py").unlink()
+    write(packages, "acme_parts/say.py", "raise OSError('no')\n")
+    for module in ("acme_parts.say", "acme_parts.words"):
+        monkeypatch.delitem(sys.modules, module)
+    with pytest.raises(PipelineError, match=r"plug-in say = acme_parts\.say of acme_parts, say\.py:1: OSError: no"):
+        registry_of(again(project))
+
+
+def test_a_run_with_a_plug_in_starts_without_heavy_imports(project: Project) -> None:
+    write(project.root, "plugins/stages/say/__init__.py", STAGE)
+    write(project.root, "plugins/stages/say/words.py", "WORDS = 'yes'\n")
+    code = (
+        "import sys; from pathlib import Path; from pipeline.project import Project; from pipeline.registry import *;"
+        f"registry_of(Project(Path({str(project.root)!r})));"
+        "print(*{'tvm', 'numpy', 'jinja2', 'ai_edge_litert'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
