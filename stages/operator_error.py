@@ -14,6 +14,11 @@ _GROUPS = 3  # lines of their own when several operators are wrong: a message ha
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\[[^\]]*\]|[-+]?\d[\d.,e+-]*")
 
 
+def called(index: int, op: str, name: str | None = None) -> str:
+    """`operator 3 (CONV_2D)`, with the name of its first output `operator 3 (CONV_2D) 'conv'`."""
+    return f"operator {index} ({op})" if name is None else f"operator {index} ({op}) {escape.quoted(name)}"
+
+
 class OperatorError(StageError):
     """One operator that cannot be computed: `operator 3 (CONV_2D) what`, with its tensors on a second line.
 
@@ -24,8 +29,7 @@ class OperatorError(StageError):
     """
 
     def __init__(self, index: int, op: str, name: str, what: str, tensors: str, *, hint: str = "", named: bool = False):
-        called = f"operator {index} ({op}) {escape.quoted(name)}" if named else f"operator {index} ({op})"
-        super().__init__(f"{called} {what}\n  {tensors}", hint=hint)
+        super().__init__(f"{called(index, op, name if named else None)} {what}\n  {tensors}", hint=hint)
         self.index, self.op, self.name, self.what = index, op, name, what
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pipeline.bench.suite import Times
 from pipeline.errors import PipelineError
+from stages.scratch import temporary_folder
 
 _KIB = 1024
 
@@ -47,8 +48,8 @@ class Timing:
 def measure_times(times: Times, root: Path, tell: Callable[[str], None]) -> None:
     """Run and `tell` each figure. Raises PipelineError when a run fails."""
     tell(f"{times.recipe}, {os.cpu_count()} cores")
-    with tempfile.TemporaryDirectory(prefix="firmline-times-") as folder:
-        store = Path(folder) / "store"
+    with temporary_folder("times") as folder:
+        store = folder / "store"
         runs = (
             ("cold: a new store", ()),
             ("nothing changed", ()),

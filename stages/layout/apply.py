@@ -5,17 +5,16 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
 from tvm import IRModule, relax
 
-from stages import escape
 from stages.base import StageError
 from stages.layout.assign import Plan, Transform, assign
 from stages.layout.relayout import NotRenumberable, relayout, renumberable, transform_function
 from stages.layout.rules import FOLLOWING, TRANSPOSING, LayoutConfig, Operator, unused, warnings
+from stages.operator_error import called
 from stages.operators.table import kind_of
 from stages.relax_module import OperatorCall, Step, attributes, build_main, operator_calls
-
-_ITEM_BYTES = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "int64": 8}
 
 
 def lay_out(module: IRModule, config: LayoutConfig) -> tuple[IRModule, dict[str, Any]]:
@@ -30,7 +29,7 @@ def lay_out(module: IRModule, config: LayoutConfig) -> tuple[IRModule, dict[str,
     tensors = _tensors(module, calls, facts)
     operators = [_operator(call) for call in calls]
     shapes = {index: shape for index, (shape, _) in tensors.items()}
-    sizes = {index: _ITEM_BYTES.get(dtype, 4) for index, (_, dtype) in tensors.items()}
+    sizes = {index: np.dtype(dtype).itemsize for index, (_, dtype) in tensors.items()}
     plan = assign(operators, shapes, facts["inputs"], facts["outputs"], config, sizes)
     report = _report(operators, plan, shapes, sizes, {t: op.name for op in operators for t in reversed(op.outputs)})
     report["unused_rules"] = unused(operators, config)
@@ -107,9 +106,7 @@ def _apply(
         try:
             function = relayout(call.function, call.symbol, decision.data, decision.out, decision.kernel)
         except NotRenumberable as error:
-            raise StageError(
-                f"operator {call.index} ({call.op}) {escape.quoted(call.name)} cannot be laid out: {error}"
-            ) from None
+            raise StageError(f"{called(call.index, call.op, call.name)} cannot be laid out: {error}") from None
         function = function.with_attrs({
             "firmline.data_layout": decision.data,
             "firmline.out_layout": decision.out,

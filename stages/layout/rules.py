@@ -11,6 +11,7 @@ from pydantic import Field, field_validator, model_validator
 
 from stages import escape
 from stages.base import StageConfig, StageError
+from stages.operator_error import called
 from stages.operators.table import OPERATORS, kind_of
 from stages.strict_model import StrictModel
 from stages.wording import did_you_mean, of_several
@@ -54,7 +55,7 @@ class Operator:
 
     @property
     def label(self) -> str:
-        return f"operator {self.index} ({self.op}) {escape.quoted(self.name)}"
+        return called(self.index, self.op, self.name)
 
 
 class Match(StrictModel):

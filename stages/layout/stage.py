@@ -27,6 +27,7 @@ class LayoutStage(Stage[LayoutConfig]):
         "stages/operators/*.py",
         "stages/models/naming.py",
         "stages/escape.py",
+        "stages/operator_error.py",
         "stages/relax_module.py",
     )
 

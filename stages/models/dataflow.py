@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from stages import escape
 from stages.models.flatbuffer import Corrupt
+from stages.operator_error import called
 
 if TYPE_CHECKING:
     from stages.models.tflite_reader import ModelInfo, OperatorInfo
@@ -41,7 +42,7 @@ def check_order(graph: ModelInfo) -> None:
 
 
 def _called(operator: OperatorInfo) -> str:
-    return f"operator {operator.index} ({operator.op})"
+    return called(operator.index, operator.op)
 
 
 def _named(graph: ModelInfo, index: int) -> str:

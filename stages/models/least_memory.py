@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
-from stages import escape
 from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+from stages.operator_error import called
 from stages.operators.table import OPERATORS
 from stages.operators.windows import Pool2D
 
 _WEIGHTED = frozenset(name for name, operator in OPERATORS.items() if operator.macs is not None)
 _POOLED = frozenset(name for name, operator in OPERATORS.items() if Pool2D in operator.layers)
-_ITEM_BYTES = {"float32": 4, "int8": 1, "uint8": 1}
+_STORED = frozenset({"float32", "int8", "uint8"})  # as they are in the file
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def _weights(
     if operator.op not in _WEIGHTED or len(operator.inputs) < 2 or operator.inputs[1] < 0:
         return 0
     weights = info.tensors[operator.inputs[1]]
-    if weights.data is None or weights.dtype not in _ITEM_BYTES:
+    if weights.data is None or weights.dtype not in _STORED:
         return 0
     count = len(weights.data)
     if operator.op != "FULLY_CONNECTED":
@@ -106,7 +105,7 @@ def _activations(operator: OperatorInfo, info: ModelInfo, writers: dict[int, Ope
     if operator.op not in _WEIGHTED | _POOLED:
         return 0, ""
     source, result = _source(operator, info, writers), info.tensors[operator.outputs[0]]
-    read, written = _bytes(source), _bytes(result)
+    read, written = source.bytes, result.bytes
     needed = read + written if read != written else read
     sizes = f"input {_sized(source)} and output {_sized(result)}" if read != written else f"input {_sized(source)}"
     return needed, f"{_named(operator, info)}: {sizes}"
@@ -117,8 +116,8 @@ def _largest_tensor(operator: OperatorInfo, info: ModelInfo, writers: dict[int, 
     if operator.op not in _WEIGHTED | _POOLED:
         return 0, ""
     ends = {"input": _source(operator, info, writers), "output": info.tensors[operator.outputs[0]]}
-    what, tensor = max(ends.items(), key=lambda end: _bytes(end[1]))
-    return _bytes(tensor), f"{_named(operator, info)}: {what} {_sized(tensor)}"
+    what, tensor = max(ends.items(), key=lambda end: end[1].bytes)
+    return tensor.bytes, f"{_named(operator, info)}: {what} {_sized(tensor)}"
 
 
 def _source(operator: OperatorInfo, info: ModelInfo, writers: dict[int, OperatorInfo]) -> TensorInfo:
@@ -130,13 +129,9 @@ def _source(operator: OperatorInfo, info: ModelInfo, writers: dict[int, Operator
     return source
 
 
-def _bytes(tensor: TensorInfo) -> int:
-    return prod(tensor.shape) * _ITEM_BYTES.get(tensor.dtype, 1)
-
-
 def _sized(tensor: TensorInfo) -> str:
-    return f"{tensor.dtype}{list(tensor.shape)} {_bytes(tensor):,}"
+    return f"{tensor.dtype}{list(tensor.shape)} {tensor.bytes:,}"
 
 
 def _named(operator: OperatorInfo, info: ModelInfo) -> str:
-    return f"operator {operator.index} ({operator.op}) {escape.quoted(info.tensors[operator.outputs[0]].name)}"
+    return called(operator.index, operator.op, info.tensors[operator.outputs[0]].name)

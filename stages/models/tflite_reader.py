@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from stages.base import StageError
 from stages.models.dataflow import check_order
 from stages.models.flatbuffer import Corrupt, Table
 from stages.models.operator_options import Options, read_options
+from stages.operator_error import called
 
 # Size in bytes of one element, by the schema's TensorType. Types below one byte and strings have no entry.
 _TYPES = {
@@ -46,6 +48,7 @@ _TYPES = {
 }
 
 
+_WIDTHS = dict(_TYPES.values())
 _MOST_AXES = 32  # no operator takes as many
 
 
@@ -70,6 +73,11 @@ class TensorInfo:
     dynamic: bool
     misplaced: bool = False
     sparse: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of a tensor of its shape; types that are smaller than a byte, or have no size, count one each."""
+        return prod(self.shape) * max(_WIDTHS[self.dtype], 1)
 
     def values(self) -> npt.NDArray[Any]:
         """The constant as an array."""
@@ -236,11 +244,10 @@ def _operator(index: int, table: Table, codes: list[str], tensors: int) -> Opera
     code = table.scalar(0, "<I")
     if code >= len(codes):
         raise Corrupt(f"operator {index} refers to operator code {code} of {len(codes)}")
-    options = read_options(table, f"the options of operator {index} ({codes[code]})")
-    inputs = _indices(
-        table.numbers(1, "<i4"), tensors, f"the inputs of operator {index} ({codes[code]})", optional=True
-    )
-    outputs = _indices(table.numbers(2, "<i4"), tensors, f"the outputs of operator {index} ({codes[code]})")
+    who = called(index, codes[code])
+    options = read_options(table, f"the options of {who}")
+    inputs = _indices(table.numbers(1, "<i4"), tensors, f"the inputs of {who}", optional=True)
+    outputs = _indices(table.numbers(2, "<i4"), tensors, f"the outputs of {who}")
     return OperatorInfo(index, codes[code], inputs, outputs, options)
 
 

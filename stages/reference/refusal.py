@@ -11,6 +11,7 @@ import numpy as np
 from stages.base import StageError
 from stages.models.naming import sides
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.operator_error import called
 
 _NODE = re.compile(r"Node number (\d+) \(\w+\) failed to (?:prepare|invoke)\.?")
 _PLACE = re.compile(r"\S*\.(?:cc|h):\d+ ")  # the line of LiteRT's source
@@ -36,8 +37,9 @@ def refusal(info: ModelInfo, name: str, message: str) -> RunError:
     if found is None or int(found[1]) >= len(info.operators):
         return RunError(f"LiteRT refuses {name}: {reason or 'it does not say why'}", hint=_HINT)
     operator = info.operators[int(found[1])]
+    who = called(operator.index, operator.op)
     return RunError(
-        f"{_called(operator)} is refused by LiteRT: {reason or 'it does not say why'}\n  {sides(operator, info)}",
+        f"{who} is refused by LiteRT: {reason or 'it does not say why'}\n  {sides(operator, info)}",
         hint=_HINT,
     )
 
@@ -48,7 +50,7 @@ def _unknown(info: ModelInfo, op: str, version: str) -> RunError:
     operator = next((operator for operator in info.operators if operator.op == op), None)
     if operator is None:
         return RunError(f"the file lists {what}; no operator uses it", hint=_HINT)
-    return RunError(f"{_called(operator)} is {what}\n  {sides(operator, info)}", hint=_HINT)
+    return RunError(f"{called(operator.index, operator.op)} is {what}\n  {sides(operator, info)}", hint=_HINT)
 
 
 def death(info: ModelInfo, name: str, signal: int, operator: OperatorInfo | None, when: str) -> RunError:
@@ -56,11 +58,7 @@ def death(info: ModelInfo, name: str, signal: int, operator: OperatorInfo | None
     ended = f"ends LiteRT with {Signals(signal).name} {when}"
     if operator is None:
         return RunError(f"{name} {ended}", hint=_HINT)
-    return RunError(f"{_called(operator)} {ended}\n  {sides(operator, info)}", hint=_HINT)
-
-
-def _called(operator: OperatorInfo) -> str:
-    return f"operator {operator.index} ({operator.op})"
+    return RunError(f"{called(operator.index, operator.op)} {ended}\n  {sides(operator, info)}", hint=_HINT)
 
 
 def deadly_operator(model: bytes, info: ModelInfo, dies: Callable[[bytes], bool]) -> OperatorInfo | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
+from stages.graph.tensor import ITEM_BYTES
 from stages.models.tflite_reader import ModelInfo, TensorInfo
 from stages.simulate.files import Port
-
-_ITEM_BYTES = {"bool": 1, "float32": 4, "int8": 1, "uint8": 1, "int16": 2, "int32": 4, "int64": 8}
 
 
 def inputs_and_classes(info: ModelInfo) -> tuple[list[Port] | None, int | None]:
@@ -22,9 +21,8 @@ def inputs_and_classes(info: ModelInfo) -> tuple[list[Port] | None, int | None]:
 
 
 def _known(tensor: TensorInfo) -> bool:
-    return tensor.dtype in _ITEM_BYTES and all(size > 0 for size in tensor.shape)
+    return tensor.dtype in ITEM_BYTES and all(size > 0 for size in tensor.shape)
 
 
 def _port(tensor: TensorInfo) -> Port:
-    size = prod(tensor.shape) * _ITEM_BYTES[tensor.dtype]
-    return {"name": tensor.name, "dtype": tensor.dtype, "shape": list(tensor.shape), "bytes": size}
+    return {"name": tensor.name, "dtype": tensor.dtype, "shape": list(tensor.shape), "bytes": tensor.bytes}

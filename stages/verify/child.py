@@ -56,6 +56,7 @@ def _ended(
     """The error for a LiteRT that ended, with the operator in which it does (`inference` None: while it is loaded)."""
     from stages.models.naming import sides
     from stages.models.tflite_reader import read
+    from stages.operator_error import called
     from stages.reference.probe import operator_that_ends
     from stages.verify.records import Records
 
@@ -68,7 +69,7 @@ def _ended(
         return StageError(f"LiteRT ended with {signal_name} {when}")
     return StageError(
         f"LiteRT ended with {signal_name} {when}\n"
-        f"it ends in operator {operator.index} ({operator.op}) {sides(operator, info)}",
+        f"it ends in {called(operator.index, operator.op)} {sides(operator, info)}",
         hint=_SOFTMAX if operator.op == "SOFTMAX" and inference is not None else "",
     )
 

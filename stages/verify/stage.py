@@ -37,6 +37,7 @@ class Verify(Stage[VerifyConfig]):
         "stages/models/operator_options.py",
         "stages/operators/*.py",
         "stages/models/tflite_reader.py",
+        "stages/operator_error.py",
         "stages/base.py",
     )
 

@@ -8,7 +8,7 @@ its exact size under AddressSanitizer.
 
 from __future__ import annotations
 
-import tempfile
+import atexit
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from stages.kernels import registry
 from stages.kernels.folder import INCLUDE, KernelFolder
 from stages.kernels.kernel import Kernel, KernelParams
 from stages.reference.integer import to_logical, to_physical
+from stages.scratch import make_folder, remove_folder, temporary_folder
 from stages.simulators.program import run_program
 from stages.targets.runtime import runtime_for
 from stages.targets.spec import Target
@@ -76,8 +77,7 @@ def run(trials: Sequence[Trial], target: Target, machine: Target | None = None) 
     """
     machine = machine or target
     layers, functions = lowered(trials, target)
-    with tempfile.TemporaryDirectory(prefix="firmline-conformance-") as name:
-        folder = Path(name)
+    with temporary_folder("conformance") as folder:
         elf = build(trials, functions, machine, folder)
         (folder / "trials.bin").write_bytes(_image(layers, functions))
         finished = run_program(elf, machine, folder, timeout=TIMEOUT)
@@ -204,7 +204,8 @@ def build(trials: Sequence[Trial], functions: Sequence[CFunction], machine: Targ
     return elf
 
 
-_compiled = tempfile.TemporaryDirectory(prefix="firmline-conformance-objects-")
+_compiled = make_folder("conformance-objects")
+atexit.register(remove_folder, _compiled)
 
 
 _objects: dict[tuple[str, Path], Path] = {}
@@ -213,7 +214,7 @@ _objects: dict[tuple[str, Path], Path] = {}
 def _object(machine: Target, source: Path, of: KernelFolder | None) -> Path:
     """The compiled source, of a kernel folder where one is given; once in a process."""
     if (machine.name, source) not in _objects:
-        folder = Path(_compiled.name) / machine.name / str(source).strip("/").replace("/", "_")
+        folder = _compiled / machine.name / str(source).strip("/").replace("/", "_")
         flags = ("-std=gnu11", *WARNINGS, "-O2", "-Wno-unused-parameter", *(of.flags if of else ()))
         include = (INCLUDE, *(of.path / each for each in of.include)) if of else ()
         made = compile_sources(machine, runtime_for(machine), [Source(source)], folder, flags=flags, include=include)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from stages.models.naming import named
 from stages.models.tflite_reader import TensorInfo
 from stages.operators.declaration import EIGHT_BITS
@@ -12,7 +10,6 @@ from stages.operators.table import OPERATORS
 
 _LARGEST_TENSOR = 2**31  # bytes: offsets in emitted loops are 32 bits with a sign
 _LARGEST_RANK = 8
-_ITEM_BYTES = {"float32": 4, "float64": 8, "int16": 2, "int32": 4, "int64": 8, "float16": 2}
 _INTEGER = "Export the model with int8 weights and activations."
 _BIAS = {"float32": ("float32",), "int8": ("int32",), "uint8": ("int32",)}
 
@@ -37,7 +34,7 @@ def check_sizes(operation: Operation) -> None:
         # A list of axes, or a shape, may be empty.
         if any(size < 0 or (size == 0 and at not in indices) for size in tensor.shape):
             raise Refused(f"has the shape {listed(tensor.shape)} in {named(tensor)}, a constant without elements")
-        if prod(tensor.shape) * _ITEM_BYTES.get(tensor.dtype, 1) >= _LARGEST_TENSOR:
+        if tensor.bytes >= _LARGEST_TENSOR:
             size = f"{tensor.dtype}{listed(tensor.shape)}"
             raise Refused(f"does not fit any target: {named(tensor)} is {size}, 2 GB or more")
 
