@@ -33,7 +33,7 @@ def lay_out_bytes(data: bytes, config: dict, folder: Path) -> Path:
     for path in (imported, out):
         path.mkdir(parents=True)
     save_module(build_module(data, read(data)), imported)
-    model = ZooModel(zoo="unused")
+    model = ZooModel(zoo="ds_cnn")
     parsed = LayoutConfig.model_validate(config)
     STAGE.run(Job(parsed, model, load_target("host"), {"import": imported}, out))
     return out

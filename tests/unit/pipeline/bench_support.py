@@ -20,7 +20,7 @@ rows:
       - {name: Core, targets: [rv64-rvp], value: 3000, unit: cycles, source: its vendor}
   - name: net_fp32
     recipe: demo
-    model: {zoo: net, dtype: float32}
+    model: {zoo: ds_cnn, dtype: float32}
     targets: [rv64-scalar]
     peers: [{name: RFC, targets: [rv64-scalar], value: 20000, source: their paper}]
   - name: real

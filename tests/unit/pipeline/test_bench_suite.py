@@ -44,7 +44,7 @@ def test_recipe_of_a_case_has_the_rows_model_and_options(tmp_path: Path) -> None
     assert recipe is not None
     assert recipe["extends"] == "demo"
     assert recipe["target"] == "rv64-scalar"
-    assert recipe["model"] == {"zoo": "net", "dtype": "float32"}
+    assert recipe["model"] == {"zoo": "ds_cnn", "dtype": "float32"}
     plain = rows["net", "rv64-rvp"]
     assert plain is not None and "model" not in plain
 

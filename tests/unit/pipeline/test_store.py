@@ -233,3 +233,12 @@ def test_last_run_is_noted_though_a_folder_has_its_name(store: Store) -> None:
     store.runs.note("demo", "host", {"import": "a"})
     last = store.runs.find("demo", "host")
     assert last is not None and last.keys == {"import": "a"}
+
+
+def test_last_run_of_a_target_that_never_ran_is_the_most_recent_one(store: Store) -> None:
+    for age, target in enumerate(("host", "rv64-rvp", "cortex-m4")):
+        store.runs.note("demo", target, {"import": target})
+        when = time.time() - 100 * (1 if age == 1 else 2 + age)
+        os.utime(store.folder / "runs" / f"demo@{target}.json", (when, when))
+    last = store.runs.find("demo", "rv32-rvp")
+    assert last is not None and last.target == "rv64-rvp"
