@@ -11,7 +11,8 @@ Python's imports. In between anybody may edit a file, and put it back.
                modules that are loaded: what they were compiled from is compared (stages.loaded_code)
                artifacts of other stages: as code, though they need not have settled: nobody is meant to edit them
                tools: programs, headers and packages are as when their versions were asked
-    ends       the same again: every identity, every loaded module, every tool, and no new file among the sources
+    ends       the same again: every identity, every loaded module, every tool, and no new file among the sources;
+               and no module was loaded that the key does not name
     stored     only then
 
 Code that changed in this very moment is waited for, some hundredths of a second, until any further change gives it
@@ -21,14 +22,14 @@ another time.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.digest import Identity, identity_of
-from pipeline.errors import InputChanged
-from stages.loaded_code import loaded_digest
+from pipeline.errors import InputChanged, PipelineError
+from stages.loaded_code import loaded_digest, loads
 
 if TYPE_CHECKING:
     from pipeline.planner import Action, Planner
@@ -38,17 +39,14 @@ _BLOCK = 1 << 20
 
 
 class Held:
-    """One action and all that it reads. `actions` are those whose artifacts it consumes, directly or not: it may import
-    their code too."""
+    """One action and all that it reads. `artifacts` are those that it consumes, by kind."""
 
-    def __init__(
-        self, action: Action, actions: Iterator[Action], artifacts: Mapping[str, Artifact], planner: Planner
-    ) -> None:
+    def __init__(self, action: Action, artifacts: Mapping[str, Artifact], planner: Planner) -> None:
         self._action = action
         self._planner = planner
         self._digests = planner.digests
         self._artifacts = artifacts
-        self._code = {name: entry for one in (*actions, action) for name, entry in one.code.items()}
+        self._code = action.code
         self._identities: dict[Path, Identity] = {}
 
     @contextmanager
@@ -59,11 +57,13 @@ class Held:
         """
         files = self._begin(folder)
         try:
-            yield files
+            with loads() as loaded:
+                yield files
         except Exception as error:
             self._check_unchanged(error)
             raise
         self._check_unchanged()
+        self._check_loaded(loaded)
 
     def _begin(self, folder: Path) -> dict[str, Path]:
         kind, planned = self._action.kind, "after the run was planned"
@@ -111,11 +111,22 @@ class Held:
             # What has settled is known by its identity, and not read again.
             if _identity(path) != self._identities[path] or self._digest_now(path) != digest:
                 raise InputChanged(self._action.kind, name, during) from cause
-        now = {*self._planner.source_names(self._action.stage), *self._action.stage.target_code(self._action.target)}
+        stage, target = self._action.stage, self._action.target
+        now = {*self._planner.source_names(stage, target), *stage.target_code(target)}
         for name in sorted(now - self._action.code.keys()):
             raise InputChanged(self._action.kind, name, during) from cause
         self._check_modules(cause)
         self._check_tools(during, cause)
+
+    def _check_loaded(self, loaded: Iterable[Path]) -> None:
+        """Raises PipelineError for a module that this run loaded, though its key does not name it."""
+        known = {path for path, _ in self._code.values()}
+        for path in sorted(set(loaded) - known):
+            if self._planner.imports.counts(path):
+                raise PipelineError(
+                    f"{self._action.kind}: loaded {self._planner.shown(path)}, which is not in its key",
+                    hint="a stage that imports by a name made up at run time names the file in its `sources`",
+                )
 
     def _check_modules(self, cause: Exception | None = None) -> None:
         for name, (path, digest) in self._code.items():

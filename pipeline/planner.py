@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from pipeline.chain import Link
 from pipeline.digest import DigestCache, digest_of
 from pipeline.errors import PipelineError
+from pipeline.imports import Imports
 from pipeline.loader import LoadedRecipe
 from pipeline.project import Project, project_of
 from pipeline.recipe import Recipe
@@ -116,12 +117,14 @@ class _Resolved:
 class Planner:
     """Makes plans. What it looks up (file digests, tool versions) is kept for the next plan."""
 
-    def __init__(self, root: Path | Project, digests: DigestCache, tools: Tools) -> None:
+    def __init__(self, root: Path | Project, digests: DigestCache, tools: Tools, imports: Imports) -> None:
         self._project = project_of(root)
         self._root = self._project.root
         self.digests = digests
         self.tools = tools
+        self.imports = imports
         self._globs: dict[str, dict[str, tuple[Path, str]]] = {}
+        self._codes: dict[tuple[str, ...], dict[str, tuple[Path, str]]] = {}
         self._own: dict[type, dict[str, tuple[Path, str]]] = {}
         self._known: dict[tuple[Any, ...], _Resolved] = {}
 
@@ -181,11 +184,13 @@ class Planner:
             for folder in reversed(self._project.folders):
                 files |= stage.target_files(target, folder)
             wanted = stage.tools(config, target)
+            patterns = (*stage.sources, *stage.target_sources(target))
         except StageError as error:
             raise loaded.sources.failed(link.name, error, stage.kind) from error
         tools = {tool.name: self.tools.identify(tool) for tool in wanted}
-        code = self._code(stage)
         own = self._own_code(stage) | self._digested(stage, stage.target_code(target))
+        code = self._code(stage, patterns)
+        code |= self._digested(stage, self.imports.followed(path for path, _ in own.values()))
         target_dump = target.model_dump(mode="json", include=set(stage.target_fields))
         values = {"model": recipe.model.model_dump(mode="json"), "stages": {link.name: parameters}}
         ingredients: dict[str, Any] = {
@@ -213,32 +218,36 @@ class Planner:
         """A path as messages call it: relative to the project when it lies inside."""
         return self._project.shown(path)
 
-    def source_names(self, stage: Stage[Any]) -> set[str]:
+    def source_names(self, stage: Stage[Any], target: Target) -> set[str]:
         """The names of the files that the stage's sources match now."""
-        return {name for pattern in stage.sources for name in self._matching(pattern)}
+        patterns = (*stage.sources, *stage.target_sources(target))
+        return {name for pattern in patterns for name in self._matching(pattern)}
 
     def _matching(self, pattern: str) -> dict[str, Path]:
         folder = self._project.installation
         found = sorted(p for p in folder.glob(pattern) if "__pycache__" not in p.parts and p.is_file())
         return {str(path.relative_to(folder)): path for path in found}
 
-    def _code(self, stage: Stage[Any]) -> dict[str, tuple[Path, str]]:
-        """The files that the stage's sources match, with their digests."""
-        code: dict[str, tuple[Path, str]] = {}
-        for pattern in stage.sources:
-            if pattern not in self._globs:
-                self._globs[pattern] = self._digested(stage, self._matching(pattern))
-            code.update(self._globs[pattern])
-        if stage.sources and not code:
-            raise PipelineError(f"stage {stage.kind}: no file matches its sources {', '.join(stage.sources)}")
-        return code
+    def _code(self, stage: Stage[Any], patterns: tuple[str, ...]) -> dict[str, tuple[Path, str]]:
+        """The files that patterns of the stage match and the modules that they import, with their digests."""
+        if patterns not in self._codes:
+            code: dict[str, tuple[Path, str]] = {}
+            for pattern in patterns:
+                if pattern not in self._globs:
+                    self._globs[pattern] = self._digested(stage, self._matching(pattern))
+                code.update(self._globs[pattern])
+            if patterns and not code:
+                raise PipelineError(f"stage {stage.kind}: no file matches its sources {', '.join(patterns)}")
+            code |= self._digested(stage, self.imports.followed([path for path, _ in code.values()]))
+            self._codes[patterns] = code
+        return dict(self._codes[patterns])
 
     def _own_code(self, stage: Stage[Any]) -> dict[str, tuple[Path, str]]:
         """The files of a stage's class that its sources do not name, with their digests."""
         cls = type(stage)
         if cls not in self._own:
             try:
-                files = stage.own_files({path for path, _ in self._code(stage).values()})
+                files = stage.own_files({path for path, _ in self._code(stage, stage.sources).values()})
             except LookupError as error:
                 message = f"stage {stage.kind}: its class {error.args[0]} is in no file"
                 raise PipelineError(message, hint="a change of it could not be seen: write it into a module") from None

@@ -25,6 +25,7 @@ from pipeline.errors import (
 )
 from pipeline.foresight import Foresight
 from pipeline.held import Held
+from pipeline.imports import Imports
 from pipeline.loader import LoadedRecipe, load_recipe, load_recipes
 from pipeline.planner import Action, Plan, Planner
 from pipeline.project import Project, here, project_of
@@ -86,7 +87,9 @@ class Workspace:
         self.registry = registry or registry_of(self.project)
         self.store = Store(store or root / (os.environ.get("FIRMLINE_STORE") or ".firmline/store"))
         self.build = build or root / "build"
-        self.planner = Planner(self.project, self.store.digests, Tools(self.store.folder / "tools.json"))
+        folder, digests = self.store.folder, self.store.digests
+        imports = Imports(self.project.installation, digests, folder / "imports.json")
+        self.planner = Planner(self.project, digests, Tools(folder / "tools.json"), imports)
         self._open = ExitStack()
 
     def __enter__(self) -> Workspace:
@@ -99,6 +102,7 @@ class Workspace:
 
     def close(self) -> None:
         """Write the caches and let the store be trimmed again. May be called twice."""
+        self.planner.imports.save()
         self._open.close()
 
     def shown(self, path: Path) -> str:
@@ -192,7 +196,7 @@ class Session:
         artifacts = {kind: self._artifact(action, self.plan[name]) for kind, name in action.link.inputs.items()}
         if not shared:
             self.foresee()
-        held = Held(action, self._upstream(action), artifacts, self.workspace.planner)
+        held = Held(action, artifacts, self.workspace.planner)
 
         def write(out: Path, keep: Callable[[str], None]) -> None:
             def log(line: str) -> None:
@@ -278,12 +282,6 @@ class Session:
         else:
             self._log.write(action.kind, f"done in {artifact.seconds:.1f} s")
         return result
-
-    def _upstream(self, action: Action) -> Iterator[Action]:
-        """The actions that `action` consumes, directly or not."""
-        for name in action.link.inputs.values():
-            yield self.plan[name]
-            yield from self._upstream(self.plan[name])
 
     def _artifact(self, reader: Action, action: Action) -> Artifact:
         """The artifact of a consumed stage, which ran before in this session, or in an earlier run."""

@@ -118,13 +118,15 @@ class Stage(ABC, Generic[C]):
     provides       kind of the stage whose artifact this one's takes the place of, for all stages after it: the same
                    files with the same meaning. '': its own kind
     sources        globs, relative to Firmline's folder, of the code whose bytes are part of the action key
+                   with all modules that it imports (pipeline.imports)
     target_fields  top-level fields of the target that `run` reads; only these are part of the action key
     exclusive      whether only one such stage may run at a time in a process: TVM's state is not thread-safe
 
     The key is the digest of these and of nothing else, so `run` must depend on nothing else: not on time, on the
-    recipe's name, on the environment, on paths. Every pattern in `sources` matches a file, and they cover, together
-    with the sources of the consumed stages, every module of the project that `run` imports (tests hold both). The files
-    of a class that they do not name, a plug-in's, count as well (`own_files`).
+    recipe's name, on the environment, on paths. Every pattern in `sources` matches a file (a test holds that). Modules
+    are found by their imports, so `sources` names the stage's own, and files that are no Python; what is imported under
+    a name made up at run time is in `target_sources`. A stage that loads another module of the project is refused. The
+    files of a class that they do not name, a plug-in's, count as well (`own_files`).
     """
 
     kind: ClassVar[str]
@@ -189,6 +191,10 @@ class Stage(ABC, Generic[C]):
         Only files that exist: their digests are part of the key, so one that appears makes another key.
         """
         return {}
+
+    def target_sources(self, target: Target) -> tuple[str, ...]:
+        """As `sources`: globs of the code that `run` uses for this target and not for every one."""
+        return ()
 
     def target_code(self, target: Target) -> dict[str, Path]:
         """Files of code that goes with the target and is not Firmline's, by a name without their place.

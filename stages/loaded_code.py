@@ -17,6 +17,7 @@ import importlib.util
 import marshal
 import os
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -32,6 +33,8 @@ _PROJECT = ("pipeline", _PACKAGE)
 # PEP 552: the pyc has a hash of the source, and it is to be compared.
 _CHECKED_HASH = (0b11).to_bytes(4, "little")
 
+# Paths of the modules that each thread loads, where somebody asked for them.
+_loading = threading.local()
 # sha256 of the source that a module of this process was compiled from, by real path; '' when it was another one.
 _loaded: dict[str, str] = {}
 
@@ -44,6 +47,18 @@ def loaded_digest(path: Path) -> str | None:
     return _loaded.get(os.path.realpath(path))
 
 
+@contextlib.contextmanager
+def loads() -> Iterator[list[Path]]:
+    """A list that gets the files of the modules of the stages that this thread loads while it lasts."""
+    before = getattr(_loading, "paths", None)
+    found: list[Path] = []
+    _loading.paths = found
+    try:
+        yield found
+    finally:
+        _loading.paths = before
+
+
 class RecordingLoader(SourceFileLoader):
     """Compiles a module from the bytes that it notes; uses and writes bytecode that is checked by hash."""
 
@@ -51,6 +66,9 @@ class RecordingLoader(SourceFileLoader):
         """The module's code. Raises ImportError, SyntaxError, OSError."""
         path = self.get_filename(fullname)
         source = self.get_data(path)
+        paths = getattr(_loading, "paths", None)
+        if paths is not None:
+            paths.append(Path(path))
         _loaded[os.path.realpath(path)] = hashlib.sha256(source).hexdigest()
         place = _bytecode(path)
         header = importlib.util.MAGIC_NUMBER + _CHECKED_HASH + importlib.util.source_hash(source)

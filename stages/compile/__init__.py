@@ -18,18 +18,13 @@ class CompileStage(Stage[CompileConfig]):
     kind = "compile"
     config = CompileConfig
     consumes = ("emit",)
-    sources = (
-        "stages/compile/*.py",
-        "stages/escape.py",
-        "stages/programs.py",
-        "stages/scratch.py",
-        "stages/system_limits.py",
-        "stages/targets/*.py",
-        "stages/targets/*/*.py",
-        "stages/targets/*/*.[chS]",
-        "stages/targets/*/*.in",
-    )
+    sources = ("stages/compile/*.py", "stages/targets/spec.py", "stages/targets/memory.py")
     target_fields = ("name", "family", "compiler", "memory", "simulated", "simulator", "board")
+
+    def target_sources(self, target: Target) -> tuple[str, ...]:
+        from stages.targets.runtime import code_patterns
+
+        return code_patterns(target)
 
     def tools(self, config: CompileConfig, target: Target) -> tuple[Tool, ...]:
         from stages.compile.toolchain import binutil

@@ -48,26 +48,18 @@ class EmitStage(Stage[EmitConfig]):
     exclusive = True
     config = EmitConfig
     consumes = ("import", "tensorize")
-    sources = (
-        "stages/emit/*.py",
-        "stages/emit/templates/*.j2",
-        "stages/codegen/*.py",
-        "stages/arena/*.py",
-        "stages/graph/*.py",
-        "stages/layer_rules.py",
-        "stages/targets/memory_rules.py",
-        "stages/operators/*.py",
-        "stages/models/naming.py",
-        "stages/tensorize/plan.py",
-        "stages/tensorize/build.py",
-        "stages/kernels/**/*.[chS]",
-    )
+    sources = ("stages/emit/*.py", "stages/emit/templates/*.j2", "stages/targets/spec.py", "stages/targets/memory.py")
     target_fields = ("core", "word_bits", "compiler", "rooms", "kernels")
 
     def target_code(self, target: Target) -> dict[str, Path]:
         from stages.targets.places import kernel_code
 
         return kernel_code(target)
+
+    def target_sources(self, target: Target) -> tuple[str, ...]:
+        from stages.kernels.registry import code_patterns
+
+        return code_patterns(target.kernels)
 
     def tools(self, config: EmitConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("jinja2", package="jinja2"))

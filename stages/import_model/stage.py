@@ -33,20 +33,7 @@ class ImportStage(Stage[ImportConfig]):
     kind: ClassVar[str] = "import"
     exclusive = True
     config: ClassVar[type[StageConfig]] = ImportConfig
-    sources: ClassVar[tuple[str, ...]] = (
-        "stages/import_model/**/*.py",
-        "stages/operators/*.py",
-        "stages/models/*.py",
-        "stages/models/zoo/*.py",
-        "stages/reference/*.py",
-        "stages/operator_error.py",
-        "stages/relax_module.py",
-        "stages/escape.py",
-        "stages/installation.py",
-        "stages/wording.py",
-        "stages/asides.py",
-        "stages/loaded_code.py",  # for all stages, which consume this one
-    )
+    sources: ClassVar[tuple[str, ...]] = ("stages/import_model/**/*.py",)
 
     def tools(self, config: ImportConfig, target: Target) -> tuple[Tool, ...]:
         """TVM, the flatbuffer reader of its front end, and the TFLite schema that LiteRT ships."""

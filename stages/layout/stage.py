@@ -22,14 +22,7 @@ class LayoutStage(Stage[LayoutConfig]):
     exclusive = True
     config: ClassVar[type[StageConfig]] = LayoutConfig
     consumes: ClassVar[tuple[str, ...]] = ("import",)
-    sources: ClassVar[tuple[str, ...]] = (
-        "stages/layout/*.py",
-        "stages/operators/*.py",
-        "stages/models/naming.py",
-        "stages/escape.py",
-        "stages/operator_error.py",
-        "stages/relax_module.py",
-    )
+    sources: ClassVar[tuple[str, ...]] = ("stages/layout/*.py",)
 
     def tools(self, config: LayoutConfig, target: Target) -> tuple[Tool, ...]:
         """TVM holds and checks the module."""

@@ -25,15 +25,7 @@ class Quantize(Stage[QuantizeConfig]):
     exclusive = True
     config = QuantizeConfig
     consumes = ("import", "layout")
-    sources = (
-        "stages/quantize/**/*.py",
-        "stages/escape.py",
-        "stages/graph/*.py",
-        "stages/operators/*.py",
-        "stages/models/naming.py",
-        "stages/relax_module.py",
-        "stages/fixed_point.py",
-    )
+    sources = ("stages/quantize/**/*.py",)
 
     def tools(self, config: QuantizeConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("numpy", package="numpy"))

@@ -18,14 +18,7 @@ class ReportStage(Stage[ReportConfig]):
     config = ReportConfig
     consumes = ("import", "layout", "quantize", "tensorize", "emit")
     may_consume = ("compile", "simulate", "verify")
-    sources = (
-        "stages/report/*.py",
-        "stages/escape.py",
-        "stages/quantize/checks.py",
-        "stages/graph/*.py",
-        "stages/operators/*.py",
-        "stages/models/naming.py",
-    )
+    sources = ("stages/report/*.py",)
     target_fields = ("name", "core", "extensions", "counter", "board", "memory", "simulated", "simulator")
 
     def run(self, job: Job[ReportConfig]) -> None:

@@ -51,25 +51,13 @@ class SimulateStage(Stage[SimulateConfig]):
     kind = "simulate"
     config = SimulateConfig
     consumes = ("emit", "compile")
-    sources = (
-        "stages/escape.py",
-        "stages/simulate/*.py",
-        "stages/simulators/process.py",
-        "stages/simulators/program.py",
-        "stages/simulators/native.py",
-        "stages/simulators/once.py",
-        "stages/simulators/outside.py",
-        "stages/simulators/symbols.py",
-        "stages/simulators/spike/run.py",
-        "stages/simulators/spike/wheel.py",
-        "stages/simulators/spike/build.py",
-        "stages/simulators/spike/fault.py",
-        "stages/simulators/spike/selftest.py",
-        "stages/simulators/spike/plugin/*",
-        "stages/simulators/qemu/*.py",
-        "stages/simulators/qemu/plugin/*",
-    )
+    sources = ("stages/simulate/*.py", "stages/targets/spec.py", "stages/targets/memory.py")
     target_fields = ("name", "compiler", "memory", "simulated", "simulator", "counter", "board")
+
+    def target_sources(self, target: Target) -> tuple[str, ...]:
+        from stages.simulators.program import code_patterns
+
+        return code_patterns(target)
 
     def tools(self, config: SimulateConfig, target: Target) -> tuple[Tool, ...]:
         if target.simulator.kind == "qemu":

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from stages.targets.spec import Target
+
 _SUMMARY = re.compile(
     r"^(?:SUMMARY: \w+: (?P<asan>.*)|(?P<where>\S+:\d+:\d+): runtime error: (?P<what>.*))$", re.MULTILINE
 )
@@ -25,8 +27,8 @@ _FRAME = re.compile(r"^\s*#\d+ 0x\w+ in (?P<function>\w+) (?P<file>\S+):(?P<line
 _INSTRUCTIONS_PER_SECOND, _SECONDS_AT_LEAST = 20_000_000, 30
 
 
-def run_native(
-    elf: Path, folder: Path, *, timeout: float, most_instructions: int, watch: Callable[[], None]
+def run(
+    elf: Path, _: Target, folder: Path, *, timeout: float, most_instructions: int, watch: Callable[[], None]
 ) -> Finished:
     """Run `elf`. Raises StageError when a sanitizer complains or a signal ends it, with function and source line."""
     seconds = _SECONDS_AT_LEAST + most_instructions // _INSTRUCTIONS_PER_SECOND if most_instructions else 0

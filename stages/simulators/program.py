@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.simulators.process import Finished
+from stages.simulators.outside import simulator_of
 
 if TYPE_CHECKING:
+    from stages.simulators.outside import SimulatorPlugin
+    from stages.simulators.process import Finished
     from stages.targets.spec import Target
+
+
+# The module of each kind of simulator, which has `run`.
+_MODULES = {
+    "spike": "stages.simulators.spike.run",
+    "qemu": "stages.simulators.qemu.run",
+    "native": "stages.simulators.native",
+}
 
 
 def run_program(
@@ -30,21 +41,17 @@ def run_program(
     processor time that they take at a slow pace. ProgramLimitReached then, but for Spike, which ends a program as if it
     had come to its end.
     """
-    match target.simulator.kind:
-        case "spike":
-            from stages.simulators.spike.run import run_spike
+    kind = target.simulator.kind
+    # By its name, so that a run's key has the code of one simulator.
+    simulator: SimulatorPlugin = import_module(_MODULES[kind]) if kind in _MODULES else simulator_of(target)
+    return simulator.run(elf, target, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)
 
-            return run_spike(elf, target, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)
-        case "native":
-            from stages.simulators.native import run_native
 
-            return run_native(elf, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)
-        case "qemu":
-            from stages.simulators.qemu.run import run_qemu
-
-            return run_qemu(elf, target, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)
-        case _:
-            from stages.simulators.outside import simulator_of
-
-            plugin = simulator_of(target)
-            return plugin.run(elf, target, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)
+def code_patterns(target: Target) -> tuple[str, ...]:
+    """Globs, relative to Firmline's folder, of the code that runs a program for the target."""
+    module = _MODULES.get(target.simulator.kind)
+    if module is None:
+        return ()
+    place = module.replace(".", "/")
+    plugin = (f"{place.rpartition('/')[0]}/plugin/*",) if module.endswith(".run") else ()
+    return (f"{place}.py", *plugin)

@@ -56,6 +56,14 @@ def runtime_for(target: Target) -> Runtime:
     return runtime
 
 
+def code_patterns(target: Target) -> tuple[str, ...]:
+    """Globs, relative to Firmline's folder, of the family's code and of what its programs are made of."""
+    runtime = runtime_for(target)
+    folders = {path.parent for path in (*runtime.sources, *runtime.console)} | {*runtime.include}
+    own = sorted(folder.name for folder in folders if folder.parent == HARNESS.parent)
+    return tuple(f"stages/targets/{name}/*.*" for name in dict.fromkeys([target.family, *own]))
+
+
 def linker_script(template: Path, target: Target) -> str:
     """A family's linker script with the target's memory map. Raises StageError when the target declares none."""
     if target.memory is None:

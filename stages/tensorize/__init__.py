@@ -43,25 +43,18 @@ class TensorizeStage(Stage[TensorizeConfig]):
     exclusive = True
     config = TensorizeConfig
     consumes = ("quantize",)
-    sources = (
-        "stages/tensorize/*.py",
-        "stages/kernels/**/*.py",
-        "stages/kernels/**/*.[chS]",  # a measured cost counts only for the kernel code it was measured with
-        "stages/escape.py",
-        "stages/graph/*.py",
-        "stages/layer_rules.py",
-        "stages/operators/*.py",
-        "stages/models/naming.py",
-        # How much scratch a kernel needs, and what shares memory without a larger arena.
-        "stages/arena/*.py",
-        "stages/codegen/*.py",
-    )
+    sources = ("stages/tensorize/*.py", "stages/targets/spec.py")
     target_fields = ("core", "family", "isa", "word_bits", "fpu", "extensions", "kernels")
 
     def target_code(self, target: Target) -> dict[str, Path]:
         from stages.targets.places import kernel_code
 
         return kernel_code(target)
+
+    def target_sources(self, target: Target) -> tuple[str, ...]:
+        from stages.kernels.registry import code_patterns
+
+        return code_patterns(target.kernels)
 
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("tvm-ffi", package="apache-tvm-ffi"))

@@ -27,19 +27,7 @@ class Verify(Stage[VerifyConfig]):
     kind: ClassVar[str] = "verify"
     config: ClassVar[type[StageConfig]] = VerifyConfig
     consumes: ClassVar[tuple[str, ...]] = ("import", "emit", "simulate")
-    sources: ClassVar[tuple[str, ...]] = (
-        "stages/escape.py",
-        "stages/verify/*.py",
-        "stages/reference/*.py",
-        "stages/models/dataflow.py",
-        "stages/models/flatbuffer.py",
-        "stages/models/naming.py",
-        "stages/models/operator_options.py",
-        "stages/operators/*.py",
-        "stages/models/tflite_reader.py",
-        "stages/operator_error.py",
-        "stages/base.py",
-    )
+    sources: ClassVar[tuple[str, ...]] = ("stages/verify/*.py",)
 
     def tools(self, config: VerifyConfig, target: Target) -> tuple[Tool, ...]:
         """LiteRT is the reference."""

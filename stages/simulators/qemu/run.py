@@ -65,7 +65,7 @@ def plugin_option(library: Path, profile: Path | None = None, most_instructions:
     return ",".join([name + str(library).replace(",", ",,"), *more])
 
 
-def run_qemu(
+def run(
     elf: Path, target: Target, folder: Path, *, timeout: float, most_instructions: int, watch: Callable[[], None]
 ) -> Finished:
     """Run `elf` with `folder` as current directory. Raises StageError for a fault or a hang, with the source line."""

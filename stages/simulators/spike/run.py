@@ -39,7 +39,7 @@ def _device(device: Device) -> str:
     return ",".join([f"--device={device.name}", *base, *(f"{key}={value}" for key, value in device.parameters.items())])
 
 
-def run_spike(
+def run(
     elf: Path, target: Target, folder: Path, *, timeout: float, most_instructions: int, watch: Callable[[], None]
 ) -> Finished:
     """Run `elf` with `folder` as current directory. Raises StageError for a trap, with function and source line."""

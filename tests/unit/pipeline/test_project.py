@@ -191,7 +191,7 @@ def test_measured_costs_are_the_projects_where_it_has_some(own: Project) -> None
         planned = workspace.plan("kws_cortex_m4", until="tensorize")["tensorize"]
         assert planned.files["costs"] == cost_table(target.core, ROOT)
         write(own, "costs/cortex-m4.json", "{}")
-        planner = Planner(own, workspace.store.digests, workspace.planner.tools)
+        planner = Planner(own, workspace.store.digests, workspace.planner.tools, workspace.planner.imports)
         loaded = load_recipe("kws_cortex_m4", root=own, registry=default_registry())
         assert planner.plan(loaded, "tensorize")["tensorize"].files["costs"] == own.root / "costs/cortex-m4.json"
     assert stage.target_files(target, own.root) == {"costs": own.root / "costs/cortex-m4.json"}
@@ -233,7 +233,7 @@ def test_a_built_in_recipe_finds_its_files(own: Project) -> None:
         assert list(planned.files.values()) == [ROOT / "recipes/digits/digits_int8.tflite"]
         write(own, "recipes/digits/digits_int8.tflite", "mine")
         loaded = load_recipe("digits_rvp", root=own, registry=default_registry())
-        planner = Planner(own, workspace.store.digests, workspace.planner.tools)
+        planner = Planner(own, workspace.store.digests, workspace.planner.tools, workspace.planner.imports)
         planned = planner.plan(loaded, "import")["import"]
         assert list(planned.files.values()) == [own.root / "recipes/digits/digits_int8.tflite"]
 

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
 
 from pipeline.registry import Registry, default_registry
 from pipeline.session import ROOT
+from pipeline.targets import load_targets
 from tests.unit.pipeline.fake_stages import FakeCompile, FakeEmit, FakeImport
-
-# What stages, targets and models declare has no behaviour of its own; the values are in the keys.
-DECLARATIONS = {
-    ROOT / "stages" / name
-    for name in ("base.py", "strict_model.py", "pathname.py", "targets/memory.py", "targets/spec.py", "models/spec.py")
-}
 
 
 def test_the_nine_stages_in_order() -> None:
@@ -37,56 +28,12 @@ def test_the_nine_stages_in_order() -> None:
 
 
 def test_every_source_pattern_matches() -> None:
-    """A mistyped pattern would leave code out of the key, and nobody would notice. (Measurements need not exist.)"""
-    patterns = [
-        (stage.kind, glob) for stage in default_registry() for glob in stage.sources if glob.startswith("stages/")
-    ]
-    assert len(patterns) >= 9
+    """A mistyped pattern would leave code out of the key, and nobody would notice."""
+    targets = load_targets(ROOT).values()
+    patterns = {(stage.kind, glob) for stage in default_registry() for glob in stage.sources}
+    patterns |= {(one.kind, glob) for one in default_registry() for t in targets for glob in one.target_sources(t)}
+    assert len(patterns) >= 30
     assert [(kind, glob) for kind, glob in patterns if not any(ROOT.glob(glob))] == []
-
-
-def test_keys_cover_every_module_that_a_stage_imports() -> None:
-    """What a stage imports, directly or not, is in its own sources or in those of the stages that it consumes."""
-    covered: dict[str, set[Path]] = {}
-    for stage in default_registry():
-        own = {path for glob in stage.sources for path in ROOT.glob(glob)}
-        covered[stage.kind] = own.union(*(covered[kind] for kind in stage.consumes))
-        imported = _imported(path for path in own if path.suffix == ".py")
-        missing = imported - covered[stage.kind] - DECLARATIONS
-        assert {str(path.relative_to(ROOT)) for path in missing} == set(), stage.kind
-
-
-def _imported(files: Iterable[Path]) -> set[Path]:
-    """The project's modules that these files import when stages run, and that those import in turn."""
-    found: set[Path] = set()
-    waiting = list(files)
-    while waiting:
-        fresh = _imports(waiting.pop()) - found
-        found |= fresh
-        waiting += fresh
-    return found
-
-
-@cache
-def _imports(file: Path) -> set[Path]:
-    """The modules below stages/ that one file imports."""
-    names: list[str] = []
-    for node in _that_run(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-    places = [ROOT.joinpath(*name.split(".")) for name in names if name.startswith("stages.")]
-    return {path for place in places for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()}
-
-
-def _that_run(node: ast.AST) -> Iterator[ast.AST]:
-    """All below a node but what only type checkers read, and the references of layers, which no stage runs."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        for_checkers = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
-        if not for_checkers and not (isinstance(child, ast.FunctionDef) and child.name == "compute"):
-            yield from _that_run(child)
 
 
 def test_consumed_stages_run_before() -> None:

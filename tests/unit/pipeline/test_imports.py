@@ -1,0 +1,104 @@
+"""Which modules a key has because something imports them, and what a run does that loads another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.digest import DigestCache
+from pipeline.errors import PipelineError
+from pipeline.imports import Imports
+from pipeline.session import ROOT, Workspace
+from stages.base import Job
+from stages.layout.stage import LayoutStage
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """An installation with a stage, two packages and loose modules."""
+    files = {
+        "one/__init__.py": '"""one."""\nfrom stages.one.stage import STAGE\n',
+        "one/stage.py": "class One:\n    def run(self):\n        from stages.one.work import work\n",
+        "one/work.py": "import stages.loose\nfrom stages.base import Stage\n",
+        "two/__init__.py": "from stages.two.inner import VALUE\n",
+        "two/inner.py": "VALUE = 1\n",
+        "two/other.py": "",
+        "base.py": "import stages.two.other\n",
+        "loose.py": "if TYPE_CHECKING:\n    from stages.two.other import that\nelse:\n    import stages.last\n",
+        "last.py": "",
+        "all/__init__.py": "import pkgutil\nfor entry in pkgutil.iter_modules(__path__):\n    load(entry.name)\n",
+        "all/that.py": "import stages.last",
+    }
+    for name, text in files.items():
+        path = tmp_path / "stages" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def followed(tree: Path, text: str) -> list[str]:
+    """What a file with this text imports in the end, without `stages/`."""
+    (tree / "start.py").write_text(text)
+    imports = Imports(tree, DigestCache(tree / "digests.json"), tree / "imports.json")
+    found = [name.removeprefix("stages/") for name in imports.followed([tree / "start.py"])]
+    imports.save()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Inside functions too; not for the eyes of a type checker; not what only declares.
+        ("from stages.one import stage", "last.py loose.py one/stage.py one/work.py"),
+        ("def f():\n    import stages.loose as it", "last.py loose.py"),
+        # A package runs with its modules; a stage's only says what the stage is, unless it is asked for something.
+        ("from stages.two.other import x", "two/__init__.py two/inner.py two/other.py"),
+        ("from stages.two import VALUE", "two/__init__.py two/inner.py"),
+        ("from stages.one.work import work", "last.py loose.py one/work.py"),
+        ("from stages.one import STAGE", "last.py loose.py one/__init__.py one/stage.py one/work.py"),
+        ("import os, stagesque, stages.nothing", ""),
+        ("class One:\n    def foresee(self):\n        import stages.last\n", ""),
+        ("class One:\n    def run(self):\n        import stages.last\n", "last.py"),
+        ("import stages.all", "all/__init__.py all/that.py last.py"),
+        ("not Python(", ""),
+    ],
+)
+def test_what_is_imported(tree: Path, text: str, expected: str) -> None:
+    assert followed(tree, text) == expected.split()
+
+
+def test_the_cache_goes_by_content(tree: Path) -> None:
+    assert followed(tree, "import stages.last") == ["last.py"]
+    assert followed(tree, "import stages.last") == ["last.py"]
+    (tree / "stages/last.py").write_text("import stages.two.inner")
+    assert followed(tree, "import stages.last") == ["last.py", "two/__init__.py", "two/inner.py"]
+
+
+def test_a_module_that_the_key_does_not_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Imported under a name that nobody can read in the source, in a thread that runs the stage."""
+    from importlib import import_module
+    from sys import modules
+
+    name = "stages.simulators.spike.rvp_encodings"
+    before = modules.pop(name, None)
+
+    def run(stage: Any, job: Job[Any]) -> None:
+        import_module(name)
+
+    monkeypatch.setattr(LayoutStage, "run", run)
+    from pipeline.session import Session
+
+    with Workspace(store=tmp_path / "store", build=tmp_path / "build") as workspace:
+        session = Session(workspace, workspace.plan("conv2d_rvp", until="layout"))
+        with pytest.raises(
+            PipelineError, match=r"layout: loaded stages/simulators/spike/rvp_encodings.py, which is not"
+        ):
+            for action in session.plan:
+                session.run(action)
+        session.close()
+        assert workspace.store.find(session.plan["layout"].key) is None
+    if before is not None:
+        modules[name] = before
+    assert (ROOT / "stages/simulators/spike/rvp_encodings.py").is_file()
