@@ -92,12 +92,14 @@ def test_a_module_that_the_key_does_not_name_is_refused(tmp_path: Path, monkeypa
 
     with Workspace(store=tmp_path / "store", build=tmp_path / "build") as workspace:
         session = Session(workspace, workspace.plan("conv2d_rvp", until="layout"))
-        with pytest.raises(
-            PipelineError, match=r"layout: loaded stages/simulators/spike/rvp_encodings.py, which is not"
-        ):
-            for action in session.plan:
-                session.run(action)
-        session.close()
+        try:
+            with pytest.raises(
+                PipelineError, match=r"layout: loaded stages/simulators/\S+.py, which is not in its key"
+            ):
+                for action in session.plan:
+                    session.run(action)
+        finally:
+            session.close()
         assert workspace.store.find(session.plan["layout"].key) is None
     if before is not None:
         modules[name] = before
