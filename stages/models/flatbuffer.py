@@ -1,7 +1,8 @@
 """Tables of a FlatBuffers file that nobody vouches for: every offset is checked before it is followed.
 
 The binary format: little-endian; a table starts with the signed distance to its vtable, which holds one 16-bit offset
-per field; vectors, strings and tables are pointed to by unsigned distances.
+per field; vectors, strings and tables are pointed to by unsigned distances. Everything lies at a multiple of its size
+and a string ends in a NUL: LiteRT's own check refuses a file in which this is not so, without saying where.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from stages import escape
 
 
 class Corrupt(Exception):
@@ -28,7 +31,7 @@ class Table:
         vtable = position - self._unpack("<i", position)
         self.fields = self._unpack("<H", vtable)
         self.size = self._unpack("<H", vtable + 2)
-        if self.fields < 4 or self.fields % 2 or vtable + self.fields > len(data):
+        if position % 4 or vtable % 2 or self.fields < 4 or self.fields % 2 or vtable + self.fields > len(data):
             raise Corrupt(f"bad table in {what}")
         if position + self.size > len(data):
             raise Corrupt(f"{what} ends beyond the file")
@@ -48,7 +51,7 @@ class Table:
         """Position of a field, 0 if absent."""
         entry = 4 + 2 * number
         offset = self._unpack("<H", self.vtable + entry) if entry < self.fields else 0
-        if offset and (offset < 4 or offset + width > self.size):
+        if offset and (offset < 4 or offset + width > self.size or (self.position + offset) % width):
             raise Corrupt(f"bad field {number} in {self.what}")
         return self.position + offset if offset else 0
 
@@ -82,6 +85,8 @@ class Table:
             return 0, 0
         start = position + self._unpack("<I", position)
         length = self._unpack("<I", start)
+        if start % 4:
+            raise Corrupt(f"a list in {self.what} begins at {start}, no multiple of 4")
         if start + 4 + length * width > len(self.data):
             raise Corrupt(f"a list in {self.what} ends beyond the file")
         return start + 4, length
@@ -98,7 +103,11 @@ class Table:
 
     def string(self, number: int) -> str:
         """A text, '' if absent."""
-        return bytes(self.raw(number)).decode("utf-8", errors="replace")
+        start, length = self._vector(number, 1)
+        text = bytes(self.data[start : start + length]).decode("utf-8", errors="replace")
+        if start and self._unpack("<B", start + length):
+            raise Corrupt(f"a text in {self.what} does not end: {escape.quoted(text[:40])}")
+        return text
 
     def tables(self, number: int, what: str) -> list[Table]:
         """A vector of tables, called `what` with their number; empty if absent."""

@@ -115,7 +115,9 @@ class ModelInfo:
 def read(data: bytes, name: str = "model", subgraph: int = 0) -> ModelInfo:
     """Checks and reads a graph of a TFLite file. Raises StageError, naming the file as `name`, when it is not sound."""
     with opened(data, name) as model:
-        return _graph(model, subgraph)
+        info = _graph(model, subgraph)
+        _check_unused(model)
+        return info
 
 
 @contextmanager
@@ -135,6 +137,32 @@ def opened(data: bytes, name: str) -> Iterator[Table]:
             f"{name} is a corrupt or truncated TFLite file ({len(data)} bytes): {error}",
             hint="Export or download it again.",
         ) from None
+
+
+def _check_unused(model: Table) -> None:
+    """Raises Corrupt for what is damaged though nobody needs it: LiteRT reads everything, and does not say what."""
+    model.string(3)
+    model.numbers(5, "<i4")
+    for entry in model.tables(6, "metadata"):
+        entry.string(0)
+    for signature in model.tables(7, "signature"):
+        signature.string(2)
+        for side in (0, 1):
+            for port in signature.tables(side, f"an end of {signature.what}"):
+                port.string(0)
+    for code in model.tables(1, "operator code"):
+        code.string(1)
+    for graph in subgraphs(model):
+        graph.string(4)
+        for operator in graph.tables(3, "operator"):
+            operator.raw(5)
+            operator.raw(7)
+            operator.numbers(8, "<i4")
+        for tensor in graph.tables(0, "tensor"):
+            quantization = tensor.table(4, f"quantization of {tensor.what}")
+            if quantization is not None:
+                quantization.numbers(0, "<f4")
+                quantization.numbers(1, "<f4")
 
 
 def subgraphs(model: Table) -> list[Table]:

@@ -207,7 +207,7 @@ def test_what_only_litert_refuses_is_refused_at_import(model_file: Path, tmp_pat
 
 
 def test_options_that_point_nowhere_are_refused_and_not_described(tmp_path: Path) -> None:
-    """Lists of an operator that nobody reads but the description: LiteRT's check of the file finds them."""
+    """Lists of an operator that nobody reads but the description."""
 
     def ragged(model: Any, graph: Any) -> None:
         graph.operators[0].intermediates = np.array([1234567, 7], np.int32)
@@ -216,5 +216,5 @@ def test_options_that_point_nowhere_are_refused_and_not_described(tmp_path: Path
     at = data.index(np.array([2, 1234567], "<i4").tobytes())
     path = tmp_path / "ragged.tflite"
     path.write_bytes(data[:at] + b"\xff\xff\xff\x3f" + data[at + 4 :])
-    with pytest.raises(StageError, match=r"ragged\.tflite is a corrupt TFLite file"):
+    with pytest.raises(StageError, match="a list in operator 0 ends beyond the file"):
         import_file(path, tmp_path / "out")

@@ -10,6 +10,7 @@ from stages.base import StageError
 from stages.models import zoo
 from stages.models.builder import ModelBuilder
 from stages.models.complexity import macs, operator_macs, parameters
+from stages.models.flatbuffer import Table
 from stages.models.tflite_reader import read
 from tests.support.shared_models import shared_models
 
@@ -68,6 +69,22 @@ def test_damaged_files_are_read_or_refused_but_nothing_else() -> None:
             refused += 1
             assert 1 <= len(str(error).splitlines()) <= 5
     assert refused > 100
+
+
+def test_what_litert_refuses_without_a_place_has_one() -> None:
+    """A text without its NUL, a list at an odd place."""
+    data = small()
+    end = data.index(b"\x02\0\0\0fc\0") + 6
+    with pytest.raises(StageError, match=r"a text in tensor \d+ does not end: 'fc'"):
+        read(data[:end] + b"x" + data[end + 1 :])
+    end = data.index(b"\x08\0\0\0Firmline\0") + 12
+    with pytest.raises(StageError, match="a text in the model does not end: 'Firmline'"):
+        read(data[:end] + b"x" + data[end + 1 :])
+    position = Table.root(memoryview(data)).tables(2, "subgraph")[0].place(1)
+    distance = struct.unpack_from("<I", data, position)[0]
+    shifted = data[:position] + struct.pack("<I", distance + 2) + data[position + 4 :]
+    with pytest.raises(StageError, match=r"a list in subgraph 0 begins at \d+, no multiple of 4"):
+        read(shifted)
 
 
 def test_messages_name_the_tensor_and_the_operator() -> None:
