@@ -1,12 +1,13 @@
-"""ADD, SUB, MUL with broadcasting; tables (activations), QUANTIZE and DEQUANTIZE."""
+"""ADD, SUB, MUL, PRELU with broadcasting; tables (activations), QUANTIZE and DEQUANTIZE."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import not_eight_bit
-from stages.kernels.generic.parameters import ADD, MUL, REQUANTIZE, epilogue
+from stages.kernels.generic.parameters import ADD, EPILOGUE, MUL, REQUANTIZE, epilogue
 from stages.kernels.kernel import Kernel, Lowering
+from stages.kernels.structure import Structure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -85,6 +86,45 @@ class Mul(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """27 instructions for an element."""
         return 27.0 * view.outputs[0].elements
+
+
+PRELU = Structure(
+    "fl_prelu", ("zero_point0", "zero_point1", "multiplier0", "shift0", "multiplier1", "shift1", *EPILOGUE)
+)
+
+
+class Prelu(Kernel):
+    """Runs of elements of the output; an input steps along, or repeats one value."""
+
+    name = "generic.prelu"
+    ops: ClassVar[frozenset[str]] = frozenset({"prelu"})
+    sources = ("prelu.c",)
+    headers: ClassVar[tuple[str, ...]] = ("prelu.h",)
+    in_place = True
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op = view.op
+        fields = {
+            "zero_point0": op.zero_points[0],
+            "zero_point1": op.zero_points[1],
+            "multiplier0": op.multipliers[0],
+            "shift0": op.shifts[0],
+            "multiplier1": op.multipliers[1],
+            "shift1": op.shifts[1],
+        }
+        return {"prelu": PRELU.of(fields | epilogue(op, op.rounding))}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.elementwise_tir import prelu
+
+        return prelu(view, PRELU.shape)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """31 instructions for an element."""
+        return 31.0 * view.outputs[0].elements
 
 
 class Table(Kernel):
@@ -192,6 +232,7 @@ KERNELS: tuple[type[Kernel], ...] = (
     Add,
     Dequantize,
     Mul,
+    Prelu,
     Quantize,
     Requantize,
     Table,

@@ -1,4 +1,4 @@
-"""Cases of MUL, of functions by table, and of QUANTIZE and DEQUANTIZE."""
+"""Cases of MUL and PRELU, of functions by table, and of QUANTIZE and DEQUANTIZE."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from stages.graph import Activation, Dequantize, LayerView, Mul, Quantize, Requantize
+from stages.operators.prelu import Prelu
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_layouts
 from tests.conformance.operators.add import every_pair
 from tests.conformance.sums import ties
 
-OPS = ("mul", "activation", "requantize", "quantize", "dequantize")
+OPS = ("mul", "prelu", "activation", "requantize", "quantize", "dequantize")
 
 
 def mul(draw: Draw) -> LayerView:
@@ -36,6 +37,23 @@ def mul(draw: Draw) -> LayerView:
         rounding=draw.choose("double", "single"),
     )
     return view(op, inputs, image("y", tuple(np.broadcast_shapes(*shapes)), draw.dtype, layout))
+
+
+def prelu(draw: Draw) -> LayerView:
+    """Slopes for each element, for some axes or for all."""
+    full = draw.shape()
+    slopes = tuple(size if draw.integer(0, 1) else 1 for size in full)[draw.integer(0, len(full) - 1) :]
+    layout = draw.layout() if len(slopes) == 4 else ""
+    above, below = draw.multiplier(-3, 1), draw.multiplier(-8, -6)
+    op = Prelu(
+        **draw.clamped(),
+        zero_points=(draw.zero_point(), draw.zero_point()),
+        multipliers=(above[0], below[0]),
+        shifts=(above[1], below[1]),
+        rounding=draw.choose("double", "single"),
+    )
+    inputs = [image("x0", full, draw.dtype, layout), image("x1", slopes, draw.dtype, layout)]
+    return view(op, inputs, image("y", full, draw.dtype, layout))
 
 
 def activation(draw: Draw) -> LayerView:
@@ -70,7 +88,7 @@ def dequantize(draw: Draw) -> LayerView:
     return view(op, [image("x", size, draw.dtype)], image("y", size, "float32"))
 
 
-MAKERS: tuple[Callable[[Draw], LayerView], ...] = (mul, activation, requantize, quantize, dequantize)
+MAKERS: tuple[Callable[[Draw], LayerView], ...] = (mul, prelu, activation, requantize, quantize, dequantize)
 
 
 def drawn(draw: Draw) -> LayerView:
@@ -84,6 +102,7 @@ def drawn(draw: Draw) -> LayerView:
 
 def mandatory() -> Iterator[Case]:
     yield from _mul_ties()
+    yield from _prelu_ties()
     yield from _requantize_ties()
     yield from _edges()
     yield from _each()
@@ -118,6 +137,28 @@ def _mul_ties() -> Iterator[Case]:
                 )
                 layer = view(op, [image(n, (1 << 16,), dtype) for n in ("x0", "x1")], image("y", (1 << 16,), dtype))
                 name = f"mul {rounding} {multiplier} {shift}"
+                yield Case(name, (f"ties: {rounding}", "shifts", "zero points"), layer, (every_pair(dtype),))
+
+
+def _prelu_ties() -> Iterator[Case]:
+    """All pairs of a value and a slope, with multipliers whose products are halves often, on both sides of zero."""
+    for rounding in ("double", "single"):
+        for number, shift in enumerate((-31, -14, -9, -8, -7, -6, -3, -1, 0, 1)):
+            for multiplier in (1 << 30, 3 << 29, 1518500250):
+                dtype = ("int8", "uint8")[number % 2]
+                low, high = bounds(dtype)
+                zero_point = middle(dtype)
+                op = Prelu(
+                    zero_points=((zero_point, high, low)[number % 3], (zero_point, low, high)[number // 2 % 3]),
+                    multipliers=(multiplier, multiplier),
+                    shifts=(max(shift, -9) + 1, shift),
+                    output_zero_point=(zero_point, high, low)[number % 3],
+                    act_min=low,
+                    act_max=high,
+                    rounding=rounding,  # type: ignore[arg-type]
+                )
+                layer = view(op, [image(n, (1 << 16,), dtype) for n in ("x0", "x1")], image("y", (1 << 16,), dtype))
+                name = f"prelu {rounding} {multiplier} {shift}"
                 yield Case(name, (f"ties: {rounding}", "shifts", "zero points"), layer, (every_pair(dtype),))
 
 

@@ -172,6 +172,23 @@ def test_two_operands(name: str, dtype: str, data: st.DataObject) -> None:
 
 @some
 @given(data=st.data())
+def test_prelu_behind_a_pool_that_decides_its_layout(dtype: str, data: st.DataObject) -> None:
+    d = draw(data, dtype)
+    shape = d.shape()
+    slopes = tuple(size if d.choice(True, False) else 1 for size in shape)
+    builder = ModelBuilder()
+    x = builder.max_pool2d(builder.input("x", shape, dtype, *d.quant()), (1, 1))
+    shapes = [shape]
+    if d.choice(True, False):
+        alpha = builder.constant("alpha", d.values(slopes[d.integer(0, 3) :]), *d.quant())
+    else:
+        alpha = builder.input("alpha", slopes, dtype, *d.quant())
+        shapes.append(slopes)
+    d.run(builder, builder.emit("PRELU", [x, alpha], shape, d.quant(), "prelu"), *shapes)
+
+
+@some
+@given(data=st.data())
 @pytest.mark.parametrize("name", ["avg_pool2d", "max_pool2d"])
 def test_pools(name: str, dtype: str, data: st.DataObject) -> None:
     d = draw(data, dtype)

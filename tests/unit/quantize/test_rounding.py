@@ -96,6 +96,40 @@ def test_rounding_and_precision_of_weighted_operators(op: str, dtype: str) -> No
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_prelu_rounds_twice_and_divides_in_float32(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pairs of a value and a slope, on scales that make ties below zero."""
+    low, high = LIMITS[dtype]
+    middle = (low + high) // 2
+    values = np.arange(low, high + 1).astype(dtype)
+    inputs = [np.repeat(values, 256).reshape(256, 256), values.reshape(1, 256)]
+    other = other_rounding = 0
+    for number in range(8, 16):
+        rng = np.random.default_rng(number)
+        scales = [float(np.float32(rng.uniform(0.01, 1))) for _ in range(2)]
+        out = float(np.float32(scales[0] * scales[1] * 2 * rng.integers(60, 130)))
+        builder = ModelBuilder()
+        a, b = (
+            builder.input(side, x.shape, dtype, scale, middle + int(rng.integers(-9, 10)))
+            for side, x, scale in zip("ab", inputs, scales, strict=True)
+        )
+        builder.output(builder.emit("PRELU", [a, b], a.shape, (out, middle), "prelu"))
+        data = builder.build()
+        (expected,) = Reference(data).run(inputs)
+        assert len(np.unique(expected)) > 20
+        graph = integer_graph(data)
+        assert np.array_equal(run_graph(graph, inputs)[graph.outputs[0]], expected)
+        single = changed(graph, "single")
+        other_rounding += int((run_graph(single, inputs)[graph.outputs[0]] != expected).sum())
+        with monkeypatch.context() as patch:
+            patch.setattr("stages.quantize.patterns.prelu.float32_ratio", lambda a, b: a / b)
+            patch.setattr("stages.quantize.patterns.prelu.float32_product", lambda a, b: a * b)
+            wrong = integer_graph(data)
+        other += int((run_graph(wrong, inputs)[graph.outputs[0]] != expected).sum())
+    assert other_rounding > 0
+    assert other > 0
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("name", ["mul", "add", "sub"])
 def test_precision_of_two_operand_multipliers(name: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """MUL divides in float32, ADD and SUB in double: all pairs of values on scales that make ties."""
