@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from stages.fixed_point import Array, multiply_by_quantized_multiplier, round_half_away
-from stages.graph import LayerView
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
 
 
 def add(view: LayerView, a: Array, b: Array) -> Array:

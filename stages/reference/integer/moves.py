@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from stages.fixed_point import Array
-from stages.graph import LayerView
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
 
 
 def move(view: LayerView, x: Array) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from stages.fixed_point import (
@@ -12,7 +14,9 @@ from stages.fixed_point import (
     saturating_rounding_doubling_high_mul,
     wrap,
 )
-from stages.graph import LayerView
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
 
 
 def mean(view: LayerView, x: Array) -> Array:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stages.fixed_point import Array, multiply_by_quantized_multiplier, wrap
-from stages.graph import LayerView
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
 
 
 def conv2d(view: LayerView, x: Array) -> Array:
