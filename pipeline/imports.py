@@ -24,8 +24,12 @@ _FORMAT = 1
 _ALL = "*"
 # How many files the cache may have.
 _MOST = 5000
-# Methods of a stage that are called before or after it runs: what they return is in the key, or decides nothing.
-_ASIDE = ("foresee", "render", "tools", "files", "model_entry", "target_files", "target_code", "target_sources")
+# Methods of a stage that are called before or after it runs: what they return is in the key, or decides nothing. And
+# `compute` of a layer's operator, its reference, which only tests call.
+_ASIDE = (
+    *("foresee", "render", "tools", "files", "model_entry", "target_files", "target_code", "target_sources"),
+    "compute",
+)
 # What stages, targets and models declare has no behaviour of its own; the values are in the keys.
 DECLARATIONS = frozenset(
     f"stages/{name}"

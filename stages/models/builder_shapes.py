@@ -136,13 +136,15 @@ class ShapeOperators(TFLiteWriter):
     def resize_nearest_neighbor(
         self,
         x: Tensor,
-        size: tuple[int, int],
+        size: Sequence[int],
         *,
         align_corners: bool = False,
         half_pixel_centers: bool = False,
         name: str = "resize",
     ) -> Tensor:
         """RESIZE_NEAREST_NEIGHBOR to (height, width)."""
+        if len(size) != 2:
+            raise BuildError(f"size is [height, width], got {list(size)}")
         if len(x.shape) != 4:
             raise BuildError(f"{name}: resizing needs an NHWC input, got {x.shape}")
         made = self._like(x, name, (x.shape[0], *size, x.shape[3]))

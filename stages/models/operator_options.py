@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from stages.models.flatbuffer import Table
+from stages.operators import declaration
 from stages.operators.table import OPERATORS
 
 _READ: dict[str, Callable[[Table, int], Any]] = {
@@ -36,15 +37,9 @@ class Options:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-def defaults(table: str) -> Options:
-    """What LiteRT takes where the file has no such table: zeros, for strides too."""
-    zeros = {"bool": False, "float": 0.0, "ints": ()}
-    return Options(table, {name: zeros.get(kind, 0) for name, kind in _fields(table) if name})
-
-
 def number_of(table: str, name: str) -> int:
     """The number of a field in its table."""
-    return [field for field, _ in _fields(table)].index(name)
+    return [field for field, _ in tables()[table].kinds].index(name)
 
 
 def read_options(operator: Table, what: str) -> Options | None:
@@ -53,17 +48,14 @@ def read_options(operator: Table, what: str) -> Options | None:
     if not number or found is None:
         return None
     name = _names().get(number, f"table {number}")
-    return Options(name, {key: _READ[kind](found, i) for i, (key, kind) in enumerate(_fields(name)) if key})
-
-
-def _fields(table: str) -> list[tuple[str, str]]:
-    pairs = (entry.split(":") for entry in _tables().get(table, "").split())
-    return [(name, kind) for name, kind in pairs]
+    kinds = tables()[name].kinds if name in tables() else ()
+    return Options(name, {key: _READ[kind](found, i) for i, (key, kind) in enumerate(kinds) if key})
 
 
 @cache
-def _tables() -> dict[str, str]:
-    return {operator.table.name: operator.table.fields for operator in OPERATORS.values() if operator.table is not None}
+def tables() -> dict[str, declaration.Table]:
+    """The tables that are read, by name."""
+    return {operator.table.name: operator.table for operator in OPERATORS.values() if operator.table is not None}
 
 
 @cache

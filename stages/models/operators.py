@@ -45,11 +45,11 @@ class OneOperator:
     """
 
     def __init__(self, spec: OpModel) -> None:
-        self.spec = spec
-        self.builder = ModelBuilder()
-        self.shape = (spec.batch, *spec.shape)
-        self.quantized = spec.dtype != "float32"
-        self.quant = self._chosen(spec.input, _INPUT)
+        self.spec: OpModel = spec
+        self.builder: ModelBuilder = ModelBuilder()
+        self.shape: tuple[int, ...] = (spec.batch, *spec.shape)
+        self.quantized: bool = spec.dtype != "float32"
+        self.quant: Quant | None = self._chosen(spec.input, _INPUT)
 
     def build(self) -> bytes:
         spec, b = self.spec, self.builder

@@ -43,6 +43,18 @@ class Table:
     fields: str
     required: bool = True
 
+    @property
+    def kinds(self) -> tuple[tuple[str, str], ...]:
+        """(name, type) of each field, in order; the name of an unused one is ''."""
+        pairs = (entry.partition(":") for entry in self.fields.split())
+        return tuple((name, kind) for name, _, kind in pairs)
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """What LiteRT takes where the file has no such table: zeros, for strides too."""
+        zeros = {"bool": False, "float": 0.0, "ints": ()}
+        return {name: zeros.get(kind, 0) for name, kind in self.kinds if name}
+
 
 @dataclass(frozen=True)
 class OneOperatorModel:

@@ -238,13 +238,9 @@ def _moves(
 
 
 def _resize_model(one: OneOperator, x: FileTensor) -> FileTensor:
-    from stages.models.tflite_writer import BuildError
-
-    spec, size = one.spec, one.spec.size or ()
-    if len(size) != 2:
-        raise BuildError(f"size is [height, width], got {list(size)}")
+    spec = one.spec
     given: dict[str, Any] = {"align_corners": spec.align_corners, "half_pixel_centers": spec.half_pixel_centers}
-    return one.builder.resize_nearest_neighbor(x, (size[0], size[1]), **given)
+    return one.builder.resize_nearest_neighbor(x, spec.size or (), **given)
 
 
 def _slice_model(one: OneOperator, x: FileTensor) -> FileTensor:

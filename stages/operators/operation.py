@@ -51,12 +51,10 @@ class Operation:
 
     def options(self, table: Table | None) -> Mapping[str, Any]:
         """The fields of the options; those that LiteRT takes where the file has none. Empty for no table."""
-        from stages.models.operator_options import defaults
-
         found = self.operator.options
         if table is None:
             return {}
-        return (found if found is not None and found.table == table.name else defaults(table.name)).fields
+        return found.fields if found is not None and found.table == table.name else table.defaults
 
     def input(self, position: int) -> TensorInfo:
         """An input that must be there."""

@@ -11,6 +11,8 @@ from stages.operators.operation import Operation, Refused, Shape
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
+    from stages.models.operators import OneOperator
+    from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
 
 
@@ -70,6 +72,10 @@ class L2Normalization(LayerOp):
         return l2_normalization(view, *inputs)
 
 
+def _softmax_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    return one.builder.softmax(x, one.spec.beta)
+
+
 OPERATORS = (
     Operator(
         "L2_NORMALIZATION",
@@ -84,6 +90,6 @@ OPERATORS = (
         _last_axis,
         table=Table("SoftmaxOptions", "beta:float"),
         layers=(Softmax,),
-        model=OneOperatorModel(lambda one, x: one.builder.softmax(x, one.spec.beta), frozenset({"beta"})),
+        model=OneOperatorModel(_softmax_model, frozenset({"beta"})),
     ),
 )

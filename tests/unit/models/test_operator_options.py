@@ -8,7 +8,7 @@ from ai_edge_litert import schema_py_generated as schema
 
 from stages.base import StageError
 from stages.models.builder import ModelBuilder
-from stages.models.operator_options import _fields, _tables, defaults
+from stages.models.operator_options import tables
 from stages.models.tflite_reader import read
 
 # Ours -> the schema's, where it is more than another way to write the words.
@@ -33,13 +33,13 @@ def one_operator(table: str, fields: dict[str, object]) -> bytes:
     return b.build()
 
 
-@pytest.mark.parametrize("table", _tables())
+@pytest.mark.parametrize("table", tables())
 def test_every_field_is_found_at_its_place(table: str) -> None:
     """Each field gets a value of its own, so that two that change places are seen."""
     kinds = {"byte": int, "int": int, "one": int, "bool": lambda n: bool(n % 2), "float": lambda n: n + 0.25}
     values = {
         name: (n, n + 1) if kind == "ints" else kinds[kind](n)
-        for n, (name, kind) in enumerate(_fields(table), start=3)
+        for n, (name, kind) in enumerate(tables()[table].kinds, start=3)
         if name
     }
     written = {schema_name(k): np.array(v, np.int32) if isinstance(v, tuple) else v for k, v in values.items()}
@@ -48,7 +48,7 @@ def test_every_field_is_found_at_its_place(table: str) -> None:
     assert (operator.options.table, dict(operator.options.fields)) == (table, values)
 
 
-@pytest.mark.parametrize("table", _tables())
+@pytest.mark.parametrize("table", tables())
 def test_fields_that_are_left_out_have_the_values_of_the_schema(table: str) -> None:
     (operator,) = read(one_operator(table, {})).operators
     assert operator.options is not None
@@ -56,7 +56,7 @@ def test_fields_that_are_left_out_have_the_values_of_the_schema(table: str) -> N
     for name, value in operator.options.fields.items():
         expected = getattr(plain, schema_name(name))
         assert value == (() if expected is None else expected), name
-    assert set(defaults(table).fields) == set(operator.options.fields)
+    assert set(tables()[table].defaults) == set(operator.options.fields)
 
 
 def test_without_a_table_there_are_no_options_and_another_table_keeps_its_name() -> None:

@@ -8,18 +8,11 @@ import sys
 import numpy as np
 import pytest
 
-from stages.models.operator_options import defaults
 from stages.models.tflite_reader import read
 from stages.operators.arithmetic import broadcast
 from stages.operators.operation import Operation
 from stages.operators.table import LAYERS, OPERATORS
 from tests.support.shared_models import shared_models
-
-
-def test_every_table_of_options_is_read() -> None:
-    for operator in OPERATORS.values():
-        if operator.table is not None:
-            assert defaults(operator.table.name).fields, operator.name
 
 
 def test_every_layer_that_operators_become_is_one_of_the_graph() -> None:
