@@ -34,7 +34,7 @@ def run_stages(
                 config=config,
                 model=model,
                 target=target,
-                inputs={kind: done[kind] for kind in stage.consumes},
+                inputs={kind: done[kind] for kind in (*stage.consumes, *stage.may_consume)},
                 out=out,
                 files=stage.files(config, model, ROOT) | stage.target_files(target, ROOT),
             )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,12 +20,20 @@ _CONTROLLER = "tz-mpc-upstream"
 _SECONDS = 20
 
 
-def machine_memory(command: str, machine: str) -> list[tuple[int, int]]:
+def device_options(target: Target) -> Iterator[str]:
+    """What QEMU is told of the target's devices: `-device loader,addr=0`; a comma ends a value unless it is doubled."""
+    for device in target.simulator.devices:
+        values = (f"{key}={str(value).replace(',', ',,')}" for key, value in device.parameters.items())
+        yield from ("-device", ",".join([device.name, *values]))
+
+
+@cache
+def machine_memory(command: str, machine: str, *devices: str) -> list[tuple[int, int]]:
     """Start and end of the pieces of memory that the first core of a machine sees; empty when QEMU is silent.
 
     Neighbours are one piece, but for those of one name: the second is the first once more, at another address.
     """
-    arguments = [command, "-M", machine, "-S", "-nographic", "-serial", "none", "-monitor", "stdio"]
+    arguments = [command, "-M", machine, "-S", "-nographic", "-serial", "none", "-monitor", "stdio", *devices]
     try:
         finished = subprocess.run(
             arguments, input="info mtree -f\nquit\n", capture_output=True, text=True, timeout=_SECONDS, check=False
@@ -39,7 +49,7 @@ def without_memory(target: Target) -> str:
     simulator = target.simulator
     if not simulator.machine or target.memory is None:
         return ""
-    there = machine_memory(simulator.command, simulator.machine)
+    there = machine_memory(simulator.command, simulator.machine, *device_options(target))
     missing = [
         f"{name} ({region.origin:#010x}, {region.length:,} bytes)"
         for name, region in target.memory.regions.items()

@@ -1,0 +1,107 @@
+"""A network whose arena and weights are larger than any single memory of its target, on the real simulators."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.api import run_recipe
+from stages.base import StageError
+from stages.models.spec import ZooModel
+from stages.targets.memory import Memory
+from stages.targets.spec import Target
+from tests.support.emitted import target_named
+from tests.support.stages_run import run_stages
+
+# resnet_8 has 50 KB of arena and 80 KB of weights: more than `dtcm`, and than what `rom` has beside code.
+RISCV = {"rom": 0x80000000, "flash": 0x84000000, "dtcm": 0x90000000, "sdram": 0x98000000}
+ARM = {"rom": 0, "flash": 0x100000, "dtcm": 0x20000000, "sdram": 0x60000000}
+MODEL = ZooModel(zoo="resnet_8")
+INPUTS = {"simulate": {"inputs": {"random": 1, "seed": 3, "extremes": False}}}
+
+
+def with_memory(name: str, origins: dict[str, int], *without: str) -> Target:
+    target = target_named(name)
+    for command in (target.compiler.command, target.simulator.command):
+        if command and shutil.which(command) is None:
+            pytest.skip(f"{command} is not installed")
+    regions: dict[str, dict[str, Any]] = {
+        "rom": {"length": "96K", "holds": ["code", "constants", "weights"]},
+        "flash": {"length": "512K", "speed": 1, "holds": ["weights"]},
+        "dtcm": {"length": "16K", "holds": ["data", "stack", "arena"]},
+        "sdram": {"length": "1M", "speed": 1, "holds": ["arena"]},
+    }
+    placed = {n: {"origin": origins[n], **region} for n, region in regions.items() if n not in without}
+    return target.model_copy(update={"memory": Memory.model_validate({**placed, "stack": 4096})})
+
+
+@pytest.mark.parametrize("arena", ["static", "caller"])
+@pytest.mark.parametrize(("name", "origins"), [("rv32-rvp", RISCV), ("cortex-m7", ARM)])
+def test_every_byte_of_a_network_over_four_memories(
+    tmp_path: Path, name: str, origins: dict[str, int], arena: str
+) -> None:
+    from elftools.elf.elffile import ELFFile
+
+    target = with_memory(name, origins)
+    made = run_stages(MODEL, target, tmp_path, until="report", configs={**INPUTS, "emit": {"arena": arena}})
+    report = json.loads((made["report"] / "report.json").read_text())
+    assert report["verify"]["mismatches"] == 0 and report["verify"]["layers_checked"] == 16
+    memory = report["memory"]
+    blocks = {block["symbol"]: block for block in memory["blocks"]}
+    assert set(blocks) == {"model_arena_dtcm", "model_arena_sdram", "model_weights_rom", "model_weights_flash"}
+    assert sum(block["bytes"] for block in blocks.values()) == memory["arena_bytes"] + memory["weights_bytes"]
+    assert all(block["bytes"] > 4000 for block in blocks.values())
+    assert target.memory is not None
+    regions = target.memory.regions
+    with (made["compile"] / "firmware.elf").open("rb") as handle:
+        table: Any = ELFFile(handle).get_section_by_name(".symtab")
+        for symbol, block in blocks.items():
+            (entry,) = table.get_symbol_by_name(symbol)
+            region = regions[block["region"]]
+            assert region.origin <= entry["st_value"] <= region.end - block["bytes"]
+    for used in memory["regions"]:
+        there = [block["bytes"] for block in blocks.values() if block["region"] == used["name"]]
+        assert sum(there) <= used["used"] <= used["length"]
+    assert {row["region"] for row in report["arena"]} == {"dtcm", "sdram"}
+    page = (made["report"] / "report.md").read_text()
+    sizes = [f"{block['region']} {block['bytes']:,}" for block in blocks.values() if block["part"] == "arena"]
+    assert f"({', '.join(sizes)})" in page
+
+
+@pytest.mark.parametrize("without", ["flash", "sdram"])
+def test_with_one_memory_less_it_does_not_fit(tmp_path: Path, without: str) -> None:
+    """What is left is named with its size, by the linker where there is no choice any more."""
+    target = with_memory("rv32-rvp", RISCV, without)
+    with pytest.raises(StageError) as caught:
+        run_stages(MODEL, target, tmp_path, until="compile")
+    left = {"flash": "rom needs ", "sdram": "dtcm needs "}[without]
+    assert left in str(caught.value)
+    assert "model_weights" not in str(caught.value)
+
+
+def test_an_arena_where_the_machine_has_no_memory_is_told(tmp_path: Path) -> None:
+    """Such addresses read as zeros in QEMU, which would look like a wrong kernel."""
+    target = with_memory("cortex-m7", {**ARM, "sdram": 0x21000000})
+    told = r"mps2-an500 has no memory where cortex-m7 declares sdram \(0x21000000, 1,048,576 bytes\)"
+    with pytest.raises(StageError, match=told):
+        run_stages(MODEL, target, tmp_path, until="simulate", configs=INPUTS)
+
+
+def test_rules_of_a_recipe_on_a_board(tmp_path: Path) -> None:
+    """Against the planner's choice, which is the fastest memory for all of it."""
+    target_named("stm32h747i-disco")
+    recipe = {
+        "schema": 1,
+        "name": "ruled",
+        "target": "stm32h747i-disco",
+        "model": {"op": "conv2d", "shape": [8, 8, 4], "out_channels": 8, "kernel": [3, 3]},
+        "memory": {"rules": [{"match": {"op": "conv2d"}, "part": "scratch", "region": "dtcm"}, {"region": "axi_sram"}]},
+    }
+    done = run_recipe(recipe, store=tmp_path / "store", build=tmp_path / "build")
+    assert done.report is not None
+    assert done.report["verify"]["mismatches"] == 0
+    assert {row["kind"]: row["region"] for row in done.report["arena"]} == {"tensor": "axi_sram", "scratch": "dtcm"}
