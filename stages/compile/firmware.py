@@ -107,7 +107,7 @@ def _link(
             raise
         raise StageError(
             f"{escape.name(model['name'])} does not fit target {target.name}: {needs}",
-            hint=remedy(target),
+            hint=_more_reserve(target) or remedy(target),
         ) from None
 
 
@@ -193,6 +193,17 @@ def _overflow(error: CommandFailed, model: Mapping[str, Any], target: Target) ->
     arenas = {block["region"] for block in blocks_of(model, target) if block["part"] == "arena"}
     peak = f"\n{arena_peak(model)}" if arenas & {*dict(overflows)} and model.get("arena") else ""
     return f"{'; '.join(needs)}\n{parts}{peak}"
+
+
+def _more_reserve(target: Target) -> str:
+    """What to do where arena and weights left too little of a region to others, with other regions to go to."""
+    if target.memory is None or not target.rooms:
+        return ""
+    left = target.memory.reserve
+    return (
+        f"raise memory.reserve of {target.name} in pipeline.yaml (code {left.code:,}, data {left.data:,} bytes): what "
+        "weights and arena leave to others where they have a choice of regions"
+    )
 
 
 def remedy(target: Target) -> str:

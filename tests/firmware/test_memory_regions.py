@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from pipeline.api import run_recipe
+from pipeline.errors import PipelineError
 from stages.base import StageError
 from stages.models.spec import ZooModel
-from stages.targets.memory import Memory
+from stages.targets.memory import Memory, Reserve
 from stages.targets.spec import Target
 from tests.support.emitted import target_named
 from tests.support.stages_run import run_stages
@@ -72,6 +73,18 @@ def test_every_byte_of_a_network_over_four_memories(
     assert f"({', '.join(sizes)})" in page
 
 
+def test_code_that_needs_more_than_its_reserve(tmp_path: Path) -> None:
+    target = with_memory("rv32-rvp", RISCV)
+    assert target.memory is not None
+    reserve = Reserve(code=1024, data=4096)
+    target = target.model_copy(update={"memory": target.memory.model_copy(update={"reserve": reserve})})
+    with pytest.raises(StageError) as caught:
+        run_stages(MODEL, target, tmp_path, until="compile")
+    lines = str(caught.value).splitlines()
+    assert "rom needs " in lines[0] and "arena 55,552 (dtcm 6,400, sdram 49,152), stack" in lines[1]
+    assert lines[-1].startswith("raise memory.reserve of rv32-rvp in pipeline.yaml (code 1,024, data 4,096 bytes)")
+
+
 @pytest.mark.parametrize("without", ["flash", "sdram"])
 def test_with_one_memory_less_it_does_not_fit(tmp_path: Path, without: str) -> None:
     """What is left is named with its size, by the linker where there is no choice any more."""
@@ -105,3 +118,13 @@ def test_rules_of_a_recipe_on_a_board(tmp_path: Path) -> None:
     assert done.report is not None
     assert done.report["verify"]["mismatches"] == 0
     assert {row["kind"]: row["region"] for row in done.report["arena"]} == {"tensor": "axi_sram", "scratch": "dtcm"}
+
+
+def test_a_rule_that_cannot_be_obeyed_is_shown_where_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    rules = "memory:\n  rules:\n    - {part: weights, region: rom}\n    - {part: weights, region: axi_sram}\n"
+    path.write_text(f"schema: 1\nname: wrong\ntarget: stm32h747i-disco\nmodel: {{zoo: ds_cnn}}\n{rules}")
+    with pytest.raises(PipelineError) as caught:
+        run_recipe(path, store=tmp_path / "store", build=tmp_path / "build")
+    told = "emit: memory rule 2: axi_sram of stm32h747i-disco may hold arena, no weights; rom may"
+    assert f"wrong.yaml:8:31: {told}" in str(caught.value).splitlines()[0]

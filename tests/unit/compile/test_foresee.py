@@ -13,6 +13,7 @@ from stages.emit import EmitConfig
 from stages.models import zoo
 from stages.models.spec import FileModel
 from stages.targets.load import load_target
+from stages.targets.memory import Memory
 from stages.targets.spec import Target
 
 MODEL = FileModel(file="net.tflite")
@@ -60,6 +61,42 @@ def test_both_are_one_message_of_five_lines_at_most(imported: dict[str, Path]) -
     text = str(caught.value)
     assert "rom needs" in text and "; ram needs" in text
     assert len(text.splitlines()) <= 5
+
+
+def with_regions(*arena: int, weights: tuple[int, ...] = (1 << 20,)) -> Target:
+    """The regions may be of any length; the stack of 1,000 bytes is in the first of the arena."""
+    holds = {"flash": ["code", "constants", "weights"], "qspi": ["weights"], "dtcm": ["data", "stack", "arena"]}
+    lengths = dict(zip(("flash", "qspi"), weights, strict=False)) | dict(zip(("dtcm", "sram"), arena, strict=False))
+    regions = {
+        name: {"origin": number << 24, "length": 1 << 20, "holds": holds.get(name, ["arena"])}
+        for number, name in enumerate(lengths)
+    }
+    memory = Memory.model_validate({**regions, "stack": 1008})
+    changed = {name: memory.regions[name].model_copy(update={"length": length}) for name, length in lengths.items()}
+    memory = memory.model_copy(update={**changed, "stack": 1000})
+    return load_target("rv64-rvp").model_copy(update={"memory": memory})
+
+
+def test_several_regions_have_their_sum_but_a_tensor_needs_one(imported: dict[str, Path]) -> None:
+    """ds_cnn's first layer reads 490 bytes and writes 8,000."""
+    foresee(with_regions(9_000, 490), imported)
+    foresee(with_regions(1_490, 8_000), imported)
+    with pytest.raises(StageError) as caught:
+        foresee(with_regions(9_000, 489), imported)
+    lines = str(caught.value).splitlines()
+    assert lines[0].endswith("rv64-rvp: dtcm and sram need 9,490 bytes or more and have 9,489")
+    assert lines[1].startswith("dtcm and sram: operator ") and lines[1].endswith("stack 1,000")
+    with pytest.raises(StageError) as caught:
+        foresee(with_regions(8_999, 7_999), imported)
+    lines = str(caught.value).splitlines()
+    assert lines[0].endswith("rv64-rvp: a tensor needs 8,000 bytes and dtcm, which has most, 7,999")
+    assert lines[1].startswith("dtcm: operator ") and lines[1].endswith("output int8[1, 25, 5, 64] 8,000 bytes")
+
+
+def test_weights_are_divided_among_regions(imported: dict[str, Path]) -> None:
+    foresee(with_regions(1 << 20, weights=(22_000, 16)), imported)
+    with pytest.raises(StageError, match="flash and qspi need 22,016 bytes or more and have 22,015"):
+        foresee(with_regions(1 << 20, weights=(22_000, 15)), imported)
 
 
 def test_nothing_is_said_without_an_imported_model_or_without_a_memory(imported: dict[str, Path]) -> None:

@@ -197,6 +197,36 @@ def test_sizes_of_the_hosts_program_are_not_reported(artifacts):
     assert memory["arena_bytes"] == 160
 
 
+def test_an_arena_over_several_regions_is_told_by_region(artifacts):
+    model = json.loads((artifacts["emit"] / "model.json").read_text())
+    model["arena"][0]["region"] = "sram"
+    (artifacts["emit"] / "model.json").write_text(json.dumps({**model, "warnings": ["memory rule 2 matches no layer"]}))
+    blocks = [("arena", "dtcm", 96), ("arena", "sram", 64), ("weights", "rom", 64)]
+    sizes = json.loads((artifacts["compile"] / "sizes.json").read_text())
+    sizes["blocks"] = [
+        {"part": part, "region": region, "bytes": size, "symbol": f"model_{part}_{region}", "section_macro": "M"}
+        for part, region, size in blocks
+    ]
+    (artifacts["compile"] / "sizes.json").write_text(json.dumps(sizes))
+    report = build_report(artifacts, "rv64-rvp", TARGET)
+    assert [tuple(block.values()) for block in report["memory"]["blocks"]] == [
+        (part, region, size, f"model_{part}_{region}") for part, region, size in blocks
+    ]
+    assert "arena 160 B (dtcm 96, sram 64), " in shown(report)
+    assert "weights 64 B\n" in shown(report) + "\n"
+    assert "| x | tensor | sram | 0 | 128 | 0 | 0 |" in markdown(report)
+    assert report["warnings"][-1] == "memory rule 2 matches no layer"
+
+
+def test_the_only_region_of_the_arena_is_what_compile_says(artifacts):
+    sizes = json.loads((artifacts["compile"] / "sizes.json").read_text())
+    sizes["blocks"] = [{"part": "arena", "region": "ram", "bytes": 160, "symbol": "model_arena", "section_macro": "M"}]
+    (artifacts["compile"] / "sizes.json").write_text(json.dumps(sizes))
+    report = build_report(artifacts, "rv64-rvp", TARGET)
+    assert report["arena"][0]["region"] == "ram"
+    assert "arena 160 B, " in shown(report)
+
+
 def test_without_sizes_counts_and_verdict(artifacts):
     for kind in ("verify", "simulate", "compile"):
         del artifacts[kind]
