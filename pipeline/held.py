@@ -112,7 +112,11 @@ class Held:
             if _identity(path) != self._identities[path] or self._digest_now(path) != digest:
                 raise InputChanged(self._action.kind, name, during) from cause
         stage, target = self._action.stage, self._action.target
-        now = {*self._planner.source_names(stage, target), *stage.target_code(target)}
+        now = {
+            *self._planner.source_names(stage, target),
+            *stage.target_code(target),
+            *stage.model_code(self._action.model),
+        }
         for name in sorted(now - self._action.code.keys()):
             raise InputChanged(self._action.kind, name, during) from cause
         self._check_modules(cause)

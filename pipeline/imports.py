@@ -27,7 +27,8 @@ _MOST = 5000
 # Methods of a stage that are called before or after it runs: what they return is in the key, or decides nothing. And
 # `compute` of a layer's operator, its reference, which only tests call.
 _ASIDE = (
-    *("foresee", "render", "tools", "files", "model_entry", "target_files", "target_code", "target_sources"),
+    *("foresee", "render", "tools", "files", "model_entry", "model_code"),
+    *("target_files", "target_code", "target_sources"),
     "compute",
 )
 # What stages, targets and models declare has no behaviour of its own; the values are in the keys.

@@ -188,7 +188,7 @@ class Planner:
         except StageError as error:
             raise loaded.sources.failed(link.name, error, stage.kind) from error
         tools = {tool.name: self.tools.identify(tool) for tool in wanted}
-        own = self._own_code(stage) | self._digested(stage, stage.target_code(target))
+        own = self._own_code(stage) | self._digested(stage, stage.target_code(target) | stage.model_code(recipe.model))
         code = self._code(stage, patterns)
         code |= self._digested(stage, self.imports.followed(path for path, _ in own.values()))
         target_dump = target.model_dump(mode="json", include=set(stage.target_fields))

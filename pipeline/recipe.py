@@ -30,9 +30,10 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from pipeline.matrix import Matrix
+from pipeline.outside import Found
 from pipeline.registry import PLACEMENT, Registry
 from stages.base import Stage, StageConfig
-from stages.models.spec import FileModel, OpModel, UrlModel, ZooModel
+from stages.models.spec import FileModel, OpModel, PluginModel, UrlModel, ZooModel
 from stages.strict_model import StrictModel
 from stages.targets.memory import Size
 from stages.targets.memory_rules import MemoryRule
@@ -61,14 +62,35 @@ def _one_source(value: Any) -> Any:
     return value
 
 
-ModelEntry = Annotated[
+_Sources = (
     Annotated[FileModel, Tag("file")]
     | Annotated[UrlModel, Tag("url")]
     | Annotated[ZooModel, Tag("zoo")]
-    | Annotated[OpModel, Tag("op")],
+    | Annotated[OpModel, Tag("op")]
+)
+ModelEntry = Annotated[
+    _Sources,
     Discriminator(lambda value: _given_sources(value)[0]),
     BeforeValidator(_one_source),
 ]
+
+
+def _model_entry(models: Mapping[str, Found]) -> Any:
+    """ModelEntry, where `zoo` may also name one of the models of plug-ins."""
+    plugin = create_model("PluginModel", __base__=PluginModel, zoo=(cast(Any, Literal[tuple(models)]), ...))
+    plugin.modules = {name: found.module for name, found in models.items()}
+    plugin.places = {name: found.place for name, found in models.items()}
+
+    def source(value: Any) -> str:
+        given = _given_sources(value)[0]
+        name = value.get("zoo") if isinstance(value, Mapping) else getattr(value, "zoo", None)
+        return "plug-in" if given == "zoo" and isinstance(name, str) and name in models else given
+
+    return Annotated[
+        _Sources | Annotated[plugin, Tag("plug-in")],
+        Discriminator(source),
+        BeforeValidator(_one_source),
+    ]
 
 
 class RecipeMemory(StrictModel):
@@ -170,4 +192,7 @@ def recipe_model(registry: Registry) -> type[Recipe]:
     union: Any = Annotated[cast(Any, reduce(or_, cast(Any, members))), Field(discriminator="kind")]
     entries: Any = Annotated[dict[str, union], BeforeValidator(stage_entries), _StageMapping(registry)]
     stages: Any = (entries, Field(default_factory=dict))
-    return create_model("Recipe", __base__=Recipe, __doc__=Recipe.__doc__, stages=stages)
+    more: dict[str, Any] = {}
+    if registry.models:
+        more["model"] = (_model_entry(registry.models), Field(description=Recipe.model_fields["model"].description))
+    return create_model("Recipe", __base__=Recipe, __doc__=Recipe.__doc__, stages=stages, **more)

@@ -7,7 +7,7 @@ in milliseconds. Tests build a `Registry` of their own stages.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from pipeline.outside import Found, outside
 from pipeline.plugin_modules import attribute
 from pipeline.project import Project
 from stages.base import Stage
+from stages.models.zoo.names import NAMES
 
 _PACKAGES = ("import_model", "layout", "quantize", "tensorize", "emit", "compile", "simulate", "verify", "report")
 # What a recipe says of any stage, beside its options.
@@ -25,11 +26,16 @@ PLACEMENT = ("after", "use")
 class Registry:
     """Stages by kind: those of the usual chain, in running order, then `more` that a recipe may put into its own.
 
+    `models` are those of plug-ins, by name.
+
     Raises ValueError for a chain in which a stage consumes what none before it provides, for two stages of one kind,
     and for an option with a name that every stage has in a recipe.
     """
 
-    def __init__(self, chain: Iterable[Stage[Any]], more: Iterable[Stage[Any]] = ()) -> None:
+    def __init__(
+        self, chain: Iterable[Stage[Any]], more: Iterable[Stage[Any]] = (), models: Mapping[str, Found] | None = None
+    ) -> None:
+        self.models = models or {}
         self._stages: dict[str, Stage[Any]] = {}
         provided: set[str] = set()
         for stage in chain:
@@ -88,4 +94,8 @@ def registry_of(project: Project) -> Registry:
             Registry((), [stage])
         except ValueError as error:
             raise PipelineError(f"plug-in {one.shown}: {error}") from None
-    return Registry(usual, [stage for stage, _ in more.values()]) if more else usual
+    models = outside(project)["models"]
+    for name, found_model in models.items():
+        if name in NAMES:
+            raise PipelineError(f"plug-in {found_model.shown} has the name of a model of Firmline, '{name}'")
+    return Registry(usual, [stage for stage, _ in more.values()], models) if more or models else usual

@@ -203,6 +203,10 @@ class Stage(ABC, Generic[C]):
         """
         return {}
 
+    def model_code(self, model: ModelSource) -> dict[str, Path]:
+        """As `target_code`, of code that goes with the recipe's model."""
+        return {}
+
     def foresee(self, config: C, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]) -> None:
         """Raises StageError for what `run` is sure to refuse, so that it is said before hours of work, not after.
 

@@ -61,6 +61,12 @@ class ImportStage(Stage[ImportConfig]):
             entry["file"] = Path(entry["file"]).name
         return entry
 
+    def model_code(self, model: ModelSource) -> dict[str, Path]:
+        from stages.loaded_code import package_files
+        from stages.models.spec import PluginModel
+
+        return package_files(model.place) if isinstance(model, PluginModel) else {}
+
     def foresee(
         self, config: ImportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:

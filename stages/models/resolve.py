@@ -10,7 +10,7 @@ from stages import escape
 from stages.asides import write_whole
 from stages.base import StageError, blaming
 from stages.installation import default_cache
-from stages.models.spec import FileModel, ModelSource, OpModel, UrlModel, ZooModel
+from stages.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
 from stages.pathname import located
 
 DOWNLOAD_TIMEOUT = 60.0  # seconds without a byte
@@ -59,10 +59,23 @@ def resolve(source: ModelSource, root: Path | None = None, cache_dir: Path | Non
         from stages.models import zoo
 
         return zoo.build(source.zoo, source.dtype, source.seed)
+    if isinstance(source, PluginModel):
+        return _built(source)
     assert isinstance(source, OpModel)
     from stages.models import operators
 
     return operators.build(source)
+
+
+def _built(source: PluginModel) -> bytes:
+    """What a plug-in's module builds."""
+    from importlib import import_module
+
+    data = import_module(source.module).build(source.dtype, source.seed)
+    if not isinstance(data, bytes):
+        message = f"{source.module}.build gives {type(data).__name__}, not the bytes of a TFLite file"
+        raise StageError(message, at=("model", "zoo"))
+    return data
 
 
 def _read_file(source: FileModel, root: Path) -> bytes:

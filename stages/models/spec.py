@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -48,6 +49,29 @@ class ZooModel(StrictModel):
     zoo: Annotated[str, AfterValidator(check)]
     dtype: Literal["int8", "uint8", "float32"] = "int8"
     seed: int = 0
+
+
+class PluginModel(StrictModel):
+    """A topology that a plug-in builds: its module has `build(dtype, seed)`, which gives the bytes of a TFLite file.
+
+    `modules` and `places` are those of the models there are, by name.
+    """
+
+    modules: ClassVar[Mapping[str, str]] = {}
+    places: ClassVar[Mapping[str, Path]] = {}
+    zoo: str
+    dtype: Literal["int8", "uint8", "float32"] = "int8"
+    seed: int = 0
+
+    @property
+    def module(self) -> str:
+        """The name of the module that builds it."""
+        return type(self).modules[self.zoo]
+
+    @property
+    def place(self) -> Path:
+        """The module's file or package."""
+        return type(self).places[self.zoo]
 
 
 class Quantization(StrictModel):
@@ -166,4 +190,4 @@ OPTIONS: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
     if operator.model is not None
 }
 
-ModelSource = FileModel | UrlModel | ZooModel | OpModel
+ModelSource = FileModel | UrlModel | ZooModel | PluginModel | OpModel

@@ -1,4 +1,7 @@
-"""docs/extend.md is true: its files are written into a new project, its commands run and print what it says."""
+"""docs/extend.md is true: its files are written, its commands run, and they print what it says.
+
+In a project that `doit init` makes; what it says of operators, in a copy of the repository.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,44 +18,65 @@ from pipeline.new_project import new_project
 from pipeline.session import ROOT
 
 PAGE = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
+SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
+IN_TREE = "An operator"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"^(?:# |/\* )(\S+/\S+|pipeline\.yaml)(?: \*/)?\n")
 COMPILERS = ("arm-none-eabi-gcc", "riscv64-unknown-elf-gcc")
+needs_compilers = pytest.mark.skipif(
+    not all(map(shutil.which, COMPILERS)), reason=f"needs {' and '.join(COMPILERS)} on PATH"
+)
 
 
-def doit(folder: Path, line: str) -> str:
-    """What a command prints, from both of its streams."""
-    command, *words = line.split()
-    assert command == "doit", line
-    arguments = [sys.executable, "-m", "firmline", *words]
+def ran(folder: Path, line: str) -> str:
+    """What a command of the page prints, on both of its streams."""
+    words = line.removeprefix("./bootstrap ").split()
+    assert words[0] == "doit", line
+    root = folder if line.startswith("./bootstrap") else ROOT
     environment = {
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": str(root),
         "COLUMNS": "200",
         "HOME": str(folder),
     }
-    done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "firmline", *words[1:]]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
-@pytest.mark.skipif(not all(map(shutil.which, COMPILERS)), reason=f"needs {' and '.join(COMPILERS)}")
-def test_the_page(tmp_path: Path) -> None:
-    folder = tmp_path / "my_project"
-    new_project(folder)
-    printed, ran, written = "", 0, []
-    for language, text in BLOCK.findall(PAGE):
+def follow(section: str, folder: Path) -> Iterator[str]:
+    """Do what a section says; gives the names of the files that it writes."""
+    printed = ""
+    for language, text in BLOCK.findall(section):
         if language == "sh":
-            printed = "\n".join(doit(folder, line) for line in text.splitlines())
-            ran += 1
+            printed = "\n".join(ran(folder, line) for line in text.splitlines())
         elif language == "text":
+            assert printed
             for line in text.splitlines():
                 assert line in printed, f"{line!r} is not in what was printed:\n{printed}"
         else:
             name = NAMED.match(text)
             assert name is not None, text
-            path = folder / name[1]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text.partition("\n")[2])
-            written.append(name[1])
-    assert ran == 5
-    assert {name.split("/")[1] for name in written if name.startswith("plugins/")} == {"kernels", "stages", "targets"}
+            (folder / name[1]).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name[1]).write_text(text.partition("\n")[2])
+            yield name[1]
+
+
+@needs_compilers
+def test_what_the_page_says_of_projects(tmp_path: Path) -> None:
+    folder = tmp_path / "my_project"
+    new_project(folder)
+    written = [name for section in SECTIONS if not section.startswith(IN_TREE) for name in follow(section, folder)]
+    kinds = {name.split("/")[1] for name in written if name.startswith("plugins/")}
+    assert kinds == {"kernels", "models", "stages", "targets"}
+
+
+@needs_compilers
+def test_what_the_page_says_of_operators(tmp_path: Path) -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in listed.splitlines():
+        if not name.startswith("tests/") and (ROOT / name).is_file():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tmp_path / name)
+    (section,) = (section for section in SECTIONS if section.startswith(IN_TREE))
+    assert list(follow(section, tmp_path)) == ["stages/operators/sign.py", "recipes/sign.yaml"]

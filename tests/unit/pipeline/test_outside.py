@@ -18,6 +18,8 @@ from pipeline.session import ROOT, Workspace
 from pipeline.targets import load_targets
 from stages.base import StageError
 from stages.kernels import registry as kernels
+from stages.models import zoo
+from stages.models.resolve import resolve
 from stages.simulators.program import run_program
 
 STAGE = """\
@@ -219,6 +221,32 @@ def test_a_simulator_runs_what_its_target_names_it_for(project: Project) -> None
     assert run_program(project.root / "a.elf", target, project.root).output == "acme runs a.elf"
     assert plan(project)["simulate"].tools.keys() == {"echo"}
     assert plan(project)["simulate"].ingredients["plug-in"].keys() == {"simulators/echo.py"}
+
+
+MODEL = """\
+def build(dtype, seed):
+    from stages.models.zoo.tiny import autoencoder
+
+    return autoencoder(dtype, seed)
+"""
+
+
+def test_a_model_of_a_plug_in_is_one_of_the_zoo(project: Project) -> None:
+    write(project.root, "plugins/targets/acme.yaml", TARGETS.replace("acme, ", ""))
+    write(project.root, "plugins/models/mine.py", MODEL)
+    model = {"zoo": "mine", "seed": 7}
+    made = plan(project, model=model)
+    assert resolve(made["import"].model) == zoo.build("autoencoder", "int8", 7)
+    assert made["import"].ingredients["plug-in"].keys() == {"mine.py"}
+    assert made["import"].ingredients["model"] == {"zoo": "mine", "dtype": "int8", "seed": 7}
+    assert plan(project, model={"zoo": "ds_cnn"})["import"].ingredients.get("plug-in") is None
+    write(project.root, "plugins/models/mine.py", MODEL + "# changed\n")
+    assert "import" in changed(made, plan(project, model=model))
+    with pytest.raises(RecipeError, match="unknown zoo model 'mien'"):
+        plan(project, model={"zoo": "mien"})
+    write(project.root, "plugins/models/ds_cnn.py", MODEL)
+    with pytest.raises(PipelineError, match=r"plugins/models/ds_cnn\.py has the name of a model of Firmline"):
+        plan(project, model=model)
 
 
 def distribution(folder: Path, name: str, entries: str) -> None:
