@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.command_line import Command, words
 from pipeline.errors import PipelineError, RecipeError, list_known
-from pipeline.explain import compared_with, explain
+from pipeline.explain import Explanation, compared_with, explain, folders_of
 from pipeline.json_schema import schema_file, schema_text
 from pipeline.loader import LoadedRecipe
 from pipeline.naming import PUBLISH, check_words, no_such_part, recipes_named
@@ -97,15 +97,26 @@ def _explain_recipe(workspace: Workspace, loaded: LoadedRecipe, *, alone: bool) 
         # As when it is run: one that cannot be planned does not hide the others.
         print(f"{title}\n  {escape.message(str(error)).replace(chr(10), chr(10) + '  ')}")
         return True
-    pending = any(not stage.cached for stage in stages)
+    pending = any(not stage.cached or stage.unless for stage in stages)
     shown = f", {compared_with(plan, workspace.store)}" if alone or pending else ": cached"
     print(f"{title}{escape.line(shown)}")
     for stage in stages:
-        if alone or not stage.cached:
-            print(f"  {stage.kind:12} {'cached' if stage.cached else 'will run'}")
+        if alone or not stage.cached or stage.unless:
+            print(f"  {stage.kind:12} {_state(stage)}")
             for reason in stage.reasons:
                 print(f"    {escape.line(reason)}")
+        if alone:
+            print(escape.line(f"    code: {', '.join(folders_of(plan[stage.kind]))}"))
     return pending
+
+
+def _state(stage: Explanation) -> str:
+    if not stage.cached:
+        return "will run"
+    if not stage.unless:
+        return "cached"
+    several = "leave" if len(stage.unless) > 1 else "leaves"
+    return f"cached, if {' and '.join(stage.unless)} {several} the same bytes as before"
 
 
 class MatrixJson(Command):

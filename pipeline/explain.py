@@ -5,27 +5,58 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
+from pipeline.digest import digest_of
 from pipeline.planner import Action, Plan
-from pipeline.store import Store
+from pipeline.store import Store, content_of
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """One stage: whether the store has its artifact, and if not, why."""
+    """One stage: whether the store has its artifact, and if not, why.
+
+    `unless` has the stages that will run before it and may change what it consumes: if they leave the bytes of before,
+    it is `cached`, or runs for these `reasons`. The `key` is '' where it is not known before they have run.
+    """
 
     kind: str
     key: str
     cached: bool
     reasons: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """The content of an artifact, as far as it is known: what it is or, if stages in `unless` change nothing, will be.
+
+    None when there is nothing to go by.
+    """
+
+    content: str | None
+    unless: tuple[str, ...] = ()
 
 
 def explain(plan: Plan, store: Store) -> list[Explanation]:
     """One explanation per stage, in running order."""
     last = store.runs.find(plan.recipe, plan.target)
     keys = last.keys if last is not None else {}
-    return [_explain(action, store, keys.get(action.kind)) for action in plan]
+    expected: dict[str, _Expected] = {}
+    return [_explain(action, store, keys.get(action.kind), expected) for action in plan]
+
+
+def folders_of(action: Action) -> list[str]:
+    """The folders whose code is in a stage's key: `stages`, `stages/graph`, `stages/kernels/{generic, rvp, tir}`.
+
+    Of files in no folder, a plug-in's, the names.
+    """
+    found: dict[str, set[str]] = {}
+    for name in sorted(action.code):
+        parts = Path(name).parts[:-1]
+        found.setdefault("/".join(parts[:2]) or name, set()).update(parts[2:3])
+    return [f"{top}/{{{', '.join(sorted(below))}}}" if below else top for top, below in found.items()]
 
 
 def compared_with(plan: Plan, store: Store) -> str:
@@ -44,18 +75,31 @@ def compared_with(plan: Plan, store: Store) -> str:
     return f"compared with its run of {when}" + (f", which had {differs}" if differs else "")
 
 
-def _explain(action: Action, store: Store, last: str | None) -> Explanation:
-    if store.find(action.key) is not None:
-        return Explanation(action.kind, action.key, cached=True)
-    if store.path(action.key).exists():
-        reason = "its artifact is damaged: a file was altered or is missing"
-        return Explanation(action.kind, action.key, False, (reason,))
+def _explain(action: Action, store: Store, last: str | None, expected: dict[str, _Expected]) -> Explanation:
+    """One stage; what it leaves is added to `expected`, by its name."""
+    consumed = {kind: expected[name] for kind, name in action.link.inputs.items()}
+    unless = tuple(dict.fromkeys(name for one in consumed.values() for name in one.unless))
     before = store.manifest(last) if last else None
-    if before is None:
-        reason = "no artifact of an earlier run is left" if last else "this recipe has not run this stage before"
-        return Explanation(action.kind, action.key, False, (reason,))
-    reasons = tuple(_differences(before["ingredients"], action.ingredients))
-    return Explanation(action.kind, action.key, False, reasons or ("its artifact was deleted",))
+    had = before["ingredients"]["inputs"] if before is not None else {}
+    missing = [kind for kind, one in consumed.items() if one.content is None]
+    ingredients = action.consuming({kind: one.content or had.get(kind, "") for kind, one in consumed.items()})
+    key = digest_of(ingredients)
+    found = None if missing else store.find(key)
+    if found is not None:
+        expected[action.kind] = _Expected(found.content, unless)
+        return Explanation(action.kind, "" if unless else key, True, (), unless)
+    expected[action.kind] = _Expected(None if before is None else content_of(before), (action.kind,))
+    if not missing and store.path(key).exists():
+        reasons: tuple[str, ...] = ("its artifact is damaged: a file was altered or is missing",)
+    elif before is None:
+        reasons = ("no artifact of an earlier run is left" if last else "this recipe has not run this stage before",)
+    else:
+        differences = (
+            *_differences(before["ingredients"], ingredients),
+            *(f"input {kind} is gone" for kind in missing),
+        )
+        reasons = differences or ("its artifact was deleted",)
+    return Explanation(action.kind, "" if unless else key, False, reasons, unless)
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:

@@ -66,16 +66,13 @@ class Imports:
         Without DECLARATIONS, and without the `__init__.py` of a stage from which nothing is imported: it says what the
         stage is.
         """
-        waiting = list(files)
-        seen = set(waiting)
-        found: dict[str, Path] = {}
+        given = list(files)
+        waiting, seen = list(given), set(given)
         while waiting:
-            for path in self._imports(waiting.pop()):
-                if path not in seen:
-                    seen.add(path)
-                    waiting.append(path)
-                    found[path.relative_to(self._root).as_posix()] = path
-        return dict(sorted(found.items()))
+            fresh = [path for path in self._imports(waiting.pop()) if path not in seen]
+            seen.update(fresh)
+            waiting += fresh
+        return dict(sorted((path.relative_to(self._root).as_posix(), path) for path in seen.difference(given)))
 
     def counts(self, path: Path) -> bool:
         """Whether a file below the stages has to be in the key of a stage that loads it."""

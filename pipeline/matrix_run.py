@@ -66,7 +66,7 @@ class MatrixRun:
             self._reports[title] = report or {}
 
     def failed(self, what: str, message: str) -> None:
-        """A sub-recipe (by its title) or an action (by its key) failed."""
+        """A sub-recipe (by its title) or an action (by its identity) failed."""
         with self._lock:
             self._errors[what] = message
 
@@ -127,8 +127,8 @@ class MatrixRun:
 
     def _error(self, title: str) -> str:
         plan = self._plans.get(title)
-        keys = [action.key for action in plan] if plan is not None else []
-        return next((self._errors[what] for what in (title, *keys) if what in self._errors), "")
+        actions = [action.identity for action in plan] if plan is not None else []
+        return next((self._errors[what] for what in (title, *actions) if what in self._errors), "")
 
 
 def matrix_table(rows: Sequence[MatrixRow]) -> Table:

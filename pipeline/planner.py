@@ -1,10 +1,12 @@
 """From a recipe to its actions: each stage with its options, and the key that says what its result depends on.
 
-    key = sha256 of { stage, code of the stage, options, keys of the consumed stages, digests of external files,
+    key = sha256 of { stage, code of the stage, options, content of the consumed artifacts, digests of external files,
                       versions of tools, the target's fields it reads, the model entry if it reads that,
                       files of a plug-in's class, and of those that go with the target }
 
-A key follows from keys, not from results, so the whole plan is known before anything runs.
+A key follows from what consumed artifacts hold, not from how they came to be: a stage that runs again and leaves the
+same bytes is no reason for another to run. So the key of a stage is known when those are made that it consumes. What is
+known before anything runs is an action's identity: all that its key follows from, back to the model.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ from stages.targets.spec import Target
 
 @dataclass(frozen=True)
 class Action:
-    """One stage with everything it needs resolved. `ingredients` is what `key` is the digest of, as JSON values.
+    """One stage with everything it needs resolved, but for what it consumes.
+
+    `ingredients` is what the key is the digest of, as JSON values, without `inputs`. Actions of the same `identity` are
+    the same in all respects, and so are all that they follow from; those of another may still have the same key.
 
     `link` has the stage, its name in the recipe and the names of those whose artifacts it reads. `files` are absolute;
     `code` has all files of the stage's code with their digests, by the names that the key has; `wanted` is what `tools`
@@ -46,7 +51,7 @@ class Action:
     recipe: str
     model: ModelSource
     target: Target
-    key: str
+    identity: str
     ingredients: Mapping[str, Any]
     files: Mapping[str, Path]
     tools: Mapping[str, ToolIdentity]
@@ -63,11 +68,9 @@ class Action:
         """The stage's name in the recipe: its kind, or that of the one whose place it takes."""
         return self.link.name
 
-    @property
-    def inputs(self) -> Mapping[str, str]:
-        """Keys of the consumed artifacts, by kind."""
-        inputs: Mapping[str, str] = self.ingredients["inputs"]
-        return inputs
+    def consuming(self, contents: Mapping[str, str]) -> dict[str, Any]:
+        """The ingredients of the key, with the contents of the consumed artifacts by kind."""
+        return {**self.ingredients, "inputs": dict(contents)}
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Resolved:
-    """An action but for what it consumes, and the `actions` that were made of it, by the keys that they consume.
+    """An action but for what it consumes, and the `actions` that were made of it, by those that they consume.
 
     `of` are the objects of the recipe and the target that it follows from.
     """
@@ -135,7 +138,7 @@ class Planner:
         """
         actions: dict[str, Action] = {}
         for link in loaded.chain.until(until):
-            inputs = {kind: actions[name].key for kind, name in link.inputs.items()}
+            inputs = {kind: actions[name].identity for kind, name in link.inputs.items()}
             actions[link.name] = self._action(link, loaded, inputs)
         given = (override for override in loaded.sources.overrides if not override.place)
         changes = tuple(override.text for override in given if override.path != ("target",))
@@ -146,15 +149,14 @@ class Planner:
         consumed = tuple(inputs.items())
         known = resolved.actions.get(consumed)
         if known is None:
-            ingredients = {**resolved.ingredients, "inputs": inputs}
             known = Action(
                 link=link,
                 config=resolved.config,
                 recipe=loaded.title,
                 model=loaded.recipe.model,
                 target=loaded.target,
-                key=digest_of(ingredients),
-                ingredients=ingredients,
+                identity=digest_of({**resolved.ingredients, "inputs": inputs}),
+                ingredients=resolved.ingredients,
                 files=resolved.files,
                 tools=resolved.tools,
                 wanted=resolved.wanted,
@@ -188,8 +190,9 @@ class Planner:
         except StageError as error:
             raise loaded.sources.failed(link.name, error, stage.kind) from error
         tools = {tool.name: self.tools.identify(tool) for tool in wanted}
-        own = self._own_code(stage) | self._digested(stage, stage.target_code(target) | stage.model_code(recipe.model))
         code = self._code(stage, patterns)
+        theirs = stage.target_code(target) | stage.model_code(recipe.model)
+        own = self._own_code(stage, code) | self._digested(stage, theirs)
         code |= self._digested(stage, self.imports.followed(path for path, _ in own.values()))
         target_dump = target.model_dump(mode="json", include=set(stage.target_fields))
         values = {"model": recipe.model.model_dump(mode="json"), "stages": {link.name: parameters}}
@@ -242,12 +245,12 @@ class Planner:
             self._codes[patterns] = code
         return dict(self._codes[patterns])
 
-    def _own_code(self, stage: Stage[Any]) -> dict[str, tuple[Path, str]]:
-        """The files of a stage's class that its sources do not name, with their digests."""
+    def _own_code(self, stage: Stage[Any], code: Mapping[str, tuple[Path, str]]) -> dict[str, tuple[Path, str]]:
+        """The files of a stage's class that are not among its `code`, with their digests."""
         cls = type(stage)
         if cls not in self._own:
             try:
-                files = stage.own_files({path for path, _ in self._code(stage, stage.sources).values()})
+                files = stage.own_files({path for path, _ in code.values()})
             except LookupError as error:
                 message = f"stage {stage.kind}: its class {error.args[0]} is in no file"
                 raise PipelineError(message, hint="a change of it could not be seen: write it into a module") from None

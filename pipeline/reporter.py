@@ -26,14 +26,14 @@ _WIDTH = 12
 class Shown:
     """What a task of pipeline.tasks is, for the reporter.
 
-    `kind` and `key` are the stage's, '' for the task that fills the build folder. `session` is None for a sub-recipe of
-    a `matrix` that cannot be planned.
+    `kind` and `identity` are the stage's, '' for the task that fills the build folder. `session` is None for a
+    sub-recipe of a `matrix` that cannot be planned.
     """
 
     recipe: str
     session: Session | None = None
     kind: str = ""
-    key: str = ""
+    identity: str = ""
     matrix: MatrixRun | None = None
 
 
@@ -103,7 +103,7 @@ class StageReporter:
             self._errors.append(f"{shown.recipe}: {message}" if shown is not None and shown.matrix else message)
         if shown is not None and shown.matrix is not None:
             if own:
-                shown.matrix.failed(shown.key or shown.recipe, fail.message.rstrip())
+                shown.matrix.failed(shown.identity or shown.recipe, fail.message.rstrip())
             if not shown.kind:
                 self._member(shown, shown.matrix)
 
@@ -145,7 +145,8 @@ class StageReporter:
             several = len(self._recipes) > 1
             name = f"{recipe}:{shown.kind}" if several else shown.kind
             width = max(map(len, self._recipes)) + _WIDTH if several else _WIDTH
-            self.display.line(stage_line(name, result, width))
+            same = shown.session is not None and shown.kind in shown.session.unchanged
+            self.display.line(stage_line(name, result, width) + ("   same bytes as before" if same else ""))
 
 
 def stage_line(name: str, result: StageResult, width: int = _WIDTH) -> str:

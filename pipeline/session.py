@@ -31,7 +31,7 @@ from pipeline.planner import Action, Plan, Planner
 from pipeline.project import Project, here, project_of
 from pipeline.publish import publish
 from pipeline.registry import Registry, registry_of
-from pipeline.store import READ, Artifact, Store
+from pipeline.store import READ, Artifact, Store, content_of
 from pipeline.tools import Tools
 from stages import escape
 from stages.base import Job, StageError
@@ -90,6 +90,8 @@ class Workspace:
         folder, digests = self.store.folder, self.store.digests
         imports = Imports(self.project.installation, digests, folder / "imports.json")
         self.planner = Planner(self.project, digests, Tools(folder / "tools.json"), imports)
+        # Keys of the artifacts that this process has made.
+        self.made: set[str] = set()
         self._open = ExitStack()
 
     def __enter__(self) -> Workspace:
@@ -134,8 +136,11 @@ class Session:
         self.plan = plan
         self.folder = workspace.build / plan.folder
         self.results: dict[str, StageResult] = {}
+        # Stages that ran and left what the recipe had of them already.
+        self.unchanged: set[str] = set()
         self.report: dict[str, Any] | None = None
-        self._artifacts: dict[str, Artifact] = {}
+        self._done: dict[str, Artifact] = {}
+        self._last: Mapping[str, str] | None = None
         self._closed = False
         self._foresight = Foresight(plan, workspace.root, until)
         self._until = until
@@ -153,20 +158,15 @@ class Session:
             self._log.write("error", line)
 
     def is_done(self, action: Action) -> bool:
-        """Whether the store has the action's artifact, whole and unaltered."""
-        artifact = self.workspace.store.find(action.key)
-        if artifact is None:
-            return False
-        self._finish(action, artifact, cached=True)
-        return True
+        """Whether the store has the action's artifact, and those that it follows from, whole and unaltered."""
+        return self._find(action) is not None
 
     def foresee(self) -> None:
         """Let the stages say what they are sure to refuse; so does what lies where results go. Raises PipelineError."""
         if not self._until:
             self._check_folder()
-        known = {action.kind: self._artifacts[action.key] for action in self.plan if action.key in self._artifacts}
         try:
-            self._foresight.look({kind: artifact.files for kind, artifact in known.items()})
+            self._foresight.look({name: artifact.files for name, artifact in self._done.items()})
         except PipelineError as error:
             self._log.write("foresee", f"failed: {error}")
             raise
@@ -196,6 +196,8 @@ class Session:
         artifacts = {kind: self._artifact(action, self.plan[name]) for kind, name in action.link.inputs.items()}
         if not shared:
             self.foresee()
+        ingredients = action.consuming({kind: artifact.content for kind, artifact in artifacts.items()})
+        key = digest_of(ingredients)
         held = Held(action, artifacts, self.workspace.planner)
 
         def write(out: Path, keep: Callable[[str], None]) -> None:
@@ -203,7 +205,7 @@ class Session:
                 keep("\n".join(map(escape.log_line, line.split("\n"))))
                 self._log.write(action.kind, line)
 
-            self._log.write(action.kind, f"runs; key {action.key}")
+            self._log.write(action.kind, f"runs; key {key}")
             alone = _EXCLUSIVE if action.stage.exclusive else contextlib.nullcontext()
             with self._failures(action), alone, held.running(out.with_name(READ)) as files:
                 action.stage.run(
@@ -224,10 +226,11 @@ class Session:
 
         try:
             artifact, cached = self.workspace.store.make(
-                action.ingredients,
+                ingredients,
                 write,
                 recipe=action.recipe,
-                force=force,
+                # What this process has just made need not be made again for another recipe that comes to the same.
+                force=force and key not in self.workspace.made,
                 waiting=lambda: self.display.progress(
                     action.recipe, action.kind, "waits for another run that makes the same", None
                 ),
@@ -235,6 +238,7 @@ class Session:
         except PipelineError as error:
             self._log.write(action.kind, f"failed: {error}")
             raise
+        self.workspace.made.add(key)
         return self._finish(action, artifact, cached=cached)
 
     def publish(self) -> None:
@@ -271,26 +275,53 @@ class Session:
         self._log.close()
 
     def _finish(self, action: Action, artifact: Artifact, *, cached: bool) -> StageResult:
-        result = StageResult(action.kind, action.key, cached, artifact.seconds)
-        self._artifacts[action.key] = artifact
+        result = StageResult(action.kind, artifact.key, cached, artifact.seconds)
+        self._done[action.kind] = artifact
         self.results[action.kind] = result
         if cached:
             self.workspace.store.mark_used(artifact)
-            self._log.write(action.kind, f"cached; made {artifact.manifest['created']}, key {action.key}")
+            self._log.write(action.kind, f"cached; made {artifact.manifest['created']}, key {artifact.key}")
             for line in artifact.log.splitlines():
                 self._log.write(action.kind, line)
         else:
-            self._log.write(action.kind, f"done in {artifact.seconds:.1f} s")
+            if self._is_as_before(action, artifact):
+                self.unchanged.add(action.kind)
+            same = ", same bytes as before" if action.kind in self.unchanged else ""
+            self._log.write(action.kind, f"done in {artifact.seconds:.1f} s{same}")
         return result
+
+    def _is_as_before(self, action: Action, artifact: Artifact) -> bool:
+        """Whether an artifact that was just made has the bytes of the one that the recipe had last."""
+        store = self.workspace.store
+        if self._last is None:
+            last = store.runs.find(self.plan.recipe, self.plan.target)
+            self._last = {} if last is None else last.keys
+        before = self._last.get(action.kind, artifact.key)
+        manifest = None if before == artifact.key else store.manifest(before)
+        return manifest is not None and content_of(manifest) == artifact.content
+
+    def _find(self, action: Action) -> Artifact | None:
+        """The action's artifact: what this session has of it, or the store; None when a stage has to run for it."""
+        found = self._done.get(action.kind)
+        if found is not None:
+            return found
+        contents = {}
+        for kind, name in action.link.inputs.items():
+            consumed = self._find(self.plan[name])
+            if consumed is None:
+                return None
+            contents[kind] = consumed.content
+        found = self.workspace.store.find(digest_of(action.consuming(contents)))
+        if found is not None:
+            self._finish(action, found, cached=True)
+        return found
 
     def _artifact(self, reader: Action, action: Action) -> Artifact:
         """The artifact of a consumed stage, which ran before in this session, or in an earlier run."""
-        kind = action.kind
-        artifact = self._artifacts.get(action.key) or self.workspace.store.find(action.key)
+        artifact = self._find(action)
         if artifact is None:
+            kind = action.kind
             raise PipelineError(f"{reader.kind}: the artifact of '{kind}' is not in the store; run {kind} first")
-        if kind not in self.results:
-            self._finish(action, artifact, cached=True)
         return artifact
 
     @contextlib.contextmanager

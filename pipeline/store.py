@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -67,6 +68,11 @@ class Artifact:
         """The folder of what the stage wrote."""
         return self.folder / "files"
 
+    @cached_property
+    def content(self) -> str:
+        """A digest of the names and bytes of the files, whoever made them, and why."""
+        return content_of(self.manifest)
+
     @property
     def key(self) -> str:
         """The key of the action that made it."""
@@ -83,6 +89,11 @@ class Artifact:
         with contextlib.suppress(OSError):
             return (self.folder / "log.txt").read_text(encoding="utf-8", errors="replace")
         return ""
+
+
+def content_of(manifest: Mapping[str, Any]) -> str:
+    """A digest of the names and bytes of the files that a manifest lists."""
+    return digest_of({name: entry["sha256"] for name, entry in manifest["files"].items()})
 
 
 class Store:

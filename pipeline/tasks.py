@@ -195,7 +195,7 @@ def _refused_task(matrix: MatrixRun, member: LoadedRecipe, error: PipelineError)
 def _stage_tasks(
     session: Session, matrix: MatrixRun | None = None, owners: dict[str, list[str]] | None = None
 ) -> Iterator[Task]:
-    """The tasks of one recipe. `owners` has the tasks that run an action, by key, of all sub-recipes so far."""
+    """The tasks of one recipe. `owners` has the tasks that run an action, by identity, of all sub-recipes so far."""
     recipe = session.plan.recipe
     owners = {} if owners is None else owners
 
@@ -208,7 +208,7 @@ def _stage_tasks(
 
     yield {"basename": recipe, "name": None, "doc": f"all stages of {recipe} on {session.plan.target}"}
     for action in session.plan:
-        tasks = owners.setdefault(action.key, [])
+        tasks = owners.setdefault(action.identity, [])
         tasks.append(f"{recipe}:{action.kind}")
         yield _stage_task(session, action, matrix, tasks)
     yield {
@@ -245,7 +245,7 @@ def _stage_task(session: Session, action: Action, matrix: MatrixRun | None, task
         "uptodate": [is_done],
         # doit captures output by replacing sys.stdout, which threads share.
         "io": {"capture": False},
-        "meta": {"shown": Shown(recipe, session, action.kind, action.key, matrix)},
+        "meta": {"shown": Shown(recipe, session, action.kind, action.identity, matrix)},
     }
 
 

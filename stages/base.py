@@ -122,11 +122,12 @@ class Stage(ABC, Generic[C]):
     target_fields  top-level fields of the target that `run` reads; only these are part of the action key
     exclusive      whether only one such stage may run at a time in a process: TVM's state is not thread-safe
 
-    The key is the digest of these and of nothing else, so `run` must depend on nothing else: not on time, on the
-    recipe's name, on the environment, on paths. Every pattern in `sources` matches a file (a test holds that). Modules
-    are found by their imports, so `sources` names the stage's own, and files that are no Python; what is imported under
-    a name made up at run time is in `target_sources`. A stage that loads another module of the project is refused. The
-    files of a class that they do not name, a plug-in's, count as well (`own_files`).
+    The key is the digest of these and of what the consumed artifacts hold, and of nothing else, so `run` must depend on
+    nothing else: not on time, on the recipe's name, on the environment, on paths. Every pattern in `sources` matches a
+    file (a test holds that). Modules are found by their imports, so `sources` names the stage's own, and files that are
+    no Python; what is imported under a name made up at run time is in `target_sources`. A stage that loads another
+    module of the project is refused. The files of a class that they do not name, a plug-in's, count as well
+    (`own_files`).
     """
 
     kind: ClassVar[str]

@@ -18,7 +18,7 @@ class CompileStage(Stage[CompileConfig]):
     kind = "compile"
     config = CompileConfig
     consumes = ("emit",)
-    sources = ("stages/compile/*.py", "stages/targets/spec.py", "stages/targets/memory.py")
+    sources = ("stages/compile/__init__.py", "stages/targets/spec.py", "stages/targets/memory.py")
     target_fields = ("name", "family", "compiler", "memory", "simulated", "simulator", "board")
 
     def target_sources(self, target: Target) -> tuple[str, ...]:

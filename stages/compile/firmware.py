@@ -50,8 +50,13 @@ def compile_firmware(
     with temporary_folder("compile") as build:
         elf, map_file = build / "firmware.elf", build / "firmware.map"
         # Debug information names files as in the project, not as on this machine.
-        shown = [f"-ffile-prefix-map={folder}={short}" for folder, short in ((src, "src"), (HARNESS.parent, "targets"))]
-        shared = (config.optimize, *WARNINGS, *config.flags, *shown, f"-ffile-prefix-map={build}=build")
+        # GCC for bare metal hands the assembler, for .S, only the second of the two.
+        shown = [
+            f"-f{what}-prefix-map={folder}={short}"
+            for folder, short in ((src, "src"), (HARNESS.parent, "targets"), (build, "build"))
+            for what in ("file", "debug")
+        ]
+        shared = (config.optimize, *WARNINGS, *config.flags, *shown)
         groups = (
             (
                 model_sources(src, model["sources"]),

@@ -48,7 +48,12 @@ class EmitStage(Stage[EmitConfig]):
     exclusive = True
     config = EmitConfig
     consumes = ("import", "tensorize")
-    sources = ("stages/emit/*.py", "stages/emit/templates/*.j2", "stages/targets/spec.py", "stages/targets/memory.py")
+    sources = (
+        "stages/emit/__init__.py",
+        "stages/emit/templates/*.j2",
+        "stages/targets/spec.py",
+        "stages/targets/memory.py",
+    )
     target_fields = ("core", "word_bits", "compiler", "rooms", "kernels")
 
     def target_code(self, target: Target) -> dict[str, Path]:

@@ -51,7 +51,7 @@ class SimulateStage(Stage[SimulateConfig]):
     kind = "simulate"
     config = SimulateConfig
     consumes = ("emit", "compile")
-    sources = ("stages/simulate/*.py", "stages/targets/spec.py", "stages/targets/memory.py")
+    sources = ("stages/simulate/__init__.py", "stages/targets/spec.py", "stages/targets/memory.py")
     target_fields = ("name", "compiler", "memory", "simulated", "simulator", "counter", "board")
 
     def target_sources(self, target: Target) -> tuple[str, ...]:

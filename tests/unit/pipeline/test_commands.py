@@ -50,11 +50,14 @@ def test_explain(project: FakeProject, given: Callable[..., None], capsys: pytes
     assert shown(capsys.readouterr().out) == [
         "demo on rv64-rvp, compared with its run of NOW, which had not set=stages.compile.opt=O3",
         "  import       cached",
+        "    code: code, fake_stages.py",
         "  emit         cached",
+        "    code: code, fake_stages.py",
         "  compile      will run",
         "    parameter opt: O2 -> O3",
-        "  report       will run",
-        "    input compile changed",
+        "    code: code, fake_stages.py",
+        "  report       cached, if compile leaves the same bytes as before",
+        "    code: code, fake_stages.py",
     ]
     assert explain(check=True) == 1
     project.ran()

@@ -319,7 +319,7 @@ def test_all_files_of_a_plug_in_package_are_in_its_key(
     (folder / "pack/inner/stage.py").write_text(PLUG_IN.format(imports="from pathlib import Path", text=text))
     runs = [plug_in_run(project, folder, "pack.inner.stage") for _ in range(2)]
     assert runs == ["False False one", "True True one"]
-    moved = folder.with_name("moved")
+    moved = folder.with_name(f"{folder.name}-moved")
     folder.rename(moved)
     assert plug_in_run(project, moved, "pack.inner.stage") == "True True one"
     (moved / "pack/made.txt.in").write_text("other")

@@ -55,7 +55,7 @@ with Workspace() as workspace:
                 said.append("ran")
             except InputChanged as error:
                 said.append(error.message)
-            assert not workspace.store.path(action.key).exists()
+            assert not session.is_done(action)
         cls.run = original
         if action.kind != "report":
             session.run(action)

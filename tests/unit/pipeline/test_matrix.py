@@ -273,9 +273,9 @@ def test_sub_recipes_share_their_common_stages(grid: FakeProject) -> None:
     with grid.workspace() as workspace:
         plans = [workspace.planner.plan(one) for one in workspace.load("grid")]
     # Of the fake stages only the report and emit (by word_bits) read the target.
-    assert len({plan["import"].key for plan in plans}) == 2
-    assert len({plan["compile"].key for plan in plans}) == 2
-    assert len({plan["report"].key for plan in plans}) == 4
+    assert len({plan["import"].identity for plan in plans}) == 2
+    assert len({plan["compile"].identity for plan in plans}) == 2
+    assert len({plan["report"].identity for plan in plans}) == 4
     assert [str(plan.folder) for plan in plans[:2]] == ["grid/kws-rv64-rvp", "grid/kws-host"]
 
 
@@ -357,6 +357,6 @@ def test_what_no_axis_varies_is_validated_once(project: FakeProject) -> None:
     with project.workspace() as workspace:
         plans = [workspace.planner.plan(member) for member in members]
     assert Import.asked == ["files"]
-    assert len({plan["import"].key for plan in plans}) == 1
-    assert len({plan["emit"].key for plan in plans}) == 70
-    assert len({plan["compile"].key for plan in plans}) == 4900
+    assert len({plan["import"].identity for plan in plans}) == 1
+    assert len({plan["emit"].identity for plan in plans}) == 70
+    assert len({plan["compile"].identity for plan in plans}) == 4900

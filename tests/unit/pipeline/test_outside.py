@@ -89,7 +89,7 @@ def plan(project: Project, **more: object) -> Plan:
 
 
 def changed(before: Plan, after: Plan) -> set[str]:
-    return {action.kind for action in after if action.key != before[action.kind].key}
+    return {action.kind for action in after if action.identity != before[action.kind].identity}
 
 
 def test_without_plug_ins_there_are_firmlines_stages(project: Project) -> None:
@@ -120,7 +120,7 @@ def test_bytes_of_plug_ins_are_in_the_keys_of_what_uses_them(project: Project) -
     assert changed(said, plan(project, stages=stages)) == following
     moved = Project(project.root.rename(project.root.with_name("moved")))
     assert changed(plan(moved, stages=stages), plan(moved, stages=stages)) == set()
-    assert plan(moved, stages=stages)["say"].key == said["say"].key
+    assert plan(moved, stages=stages)["say"].identity == said["say"].identity
 
 
 def test_a_kernel_of_a_plug_in_is_one_of_the_targets(project: Project) -> None:

@@ -178,7 +178,7 @@ def test_keys_do_not_depend_on_the_project(own: Project, tmp_path: Path) -> None
     keys = []
     for project in (own, Project(ROOT)):
         with Workspace(root=project, store=tmp_path / "store") as workspace:
-            keys.append([action.key for action in workspace.plan("kws_rvp", until="emit")])
+            keys.append([action.identity for action in workspace.plan("kws_rvp", until="emit")])
     assert keys[0] == keys[1]
 
 

@@ -64,12 +64,13 @@ def test_changed_model_runs_everything(project: FakeProject) -> None:
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_changed_code_runs_that_stage_and_what_follows(project: FakeProject, kind: str) -> None:
+def test_changed_code_runs_that_stage(project: FakeProject, kind: str) -> None:
     project.run()
     project.ran()
     project.edit(f"code/{kind}.py", "code", "better code")
     project.run()
-    assert project.ran() == ALL[ALL.index(kind) :]
+    # It leaves the same bytes, so nothing that follows has to run.
+    assert project.ran() == [kind]
 
 
 def test_new_source_file_is_changed_code(project: FakeProject) -> None:
@@ -77,7 +78,7 @@ def test_new_source_file_is_changed_code(project: FakeProject) -> None:
     project.ran()
     project.write("code/emit_more.py", "")
     project.run()
-    assert project.ran() == ALL[1:]
+    assert project.ran() == ["emit"]
 
 
 def test_changed_parameter_runs_that_stage_and_what_follows(project: FakeProject) -> None:
@@ -95,12 +96,12 @@ def test_writing_out_a_default_runs_nothing(project: FakeProject) -> None:
     assert project.ran() == []
 
 
-def test_changed_tool_version_runs_its_stage_and_what_follows(project: FakeProject) -> None:
+def test_changed_tool_version_runs_its_stage(project: FakeProject) -> None:
     project.run()
     project.ran()
     project.tool("14.1.0")
     project.run()
-    assert project.ran() == ["compile", "report"]
+    assert project.ran() == ["compile"]
     project.tool("13.2.0")
     project.run()
     assert project.ran() == []
@@ -113,7 +114,8 @@ def test_target_runs_only_what_reads_a_changed_field(project: FakeProject) -> No
     # Same word_bits, so emit stands; the report names the target.
     assert project.ran() == ["report"]
     project.run(target="rv32-rvp")
-    assert project.ran() == ["emit", "compile", "report"]
+    # It reads word_bits, and leaves the same bytes.
+    assert project.ran() == ["emit", "report"]
 
 
 @pytest.mark.parametrize("damage", ["alter", "alter keeping times", "truncate", "delete", "add"])

@@ -88,7 +88,7 @@ def test_its_sources_are_in_the_key_of_simulate_alone(project: Project) -> None:
     (project.root / "devices/doubler/doubler.cc").write_text(DOUBLER + "// changed\n")
     with Workspace(root=project) as workspace:
         after = plan(project, workspace)
-    changed = {action.kind for action in after if action.key != before[action.kind].key}
+    changed = {action.kind for action in after if action.identity != before[action.kind].identity}
     assert changed == {"simulate", "verify", "report"}
 
 

@@ -1,0 +1,133 @@
+"""A stage that runs again and leaves the same bytes spares those that follow; one that leaves others does not."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+
+import pytest
+
+from pipeline.errors import StoreError
+from pipeline.session import Session
+from stages.base import StageError
+from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
+
+
+@pytest.fixture
+def ran(project: FakeProject) -> FakeProject:
+    """The fake project after a run of it."""
+    project.run()
+    project.ran()
+    return project
+
+
+@pytest.mark.parametrize(
+    ("file", "runs"),
+    [("code/import.py", ["import"]), ("code/emit.py", ["emit"]), ("code/compile.py", ["compile"])],
+)
+def test_same_bytes_end_it(ran: FakeProject, file: str, runs: list[str]) -> None:
+    ran.edit(file, "code", "better code")
+    run = ran.run()
+    assert ran.ran() == runs
+    assert [stage.kind for stage in run.stages if not stage.cached] == runs
+    assert all(stage.cached for stage in ran.run().stages)
+    ran.edit(file, "better code", "code")
+    assert all(stage.cached for stage in ran.run().stages)
+
+
+def test_other_bytes_do_not(ran: FakeProject) -> None:
+    ran.write("model.txt", "other\n")
+    ran.run()
+    assert ran.ran() == ["import", "emit", "compile", "report"]
+
+
+def test_files_by_name_count_and_not_who_made_them(ran: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bytes under another name are another content."""
+    from tests.unit.pipeline.fake_stages import FakeImport
+
+    original = FakeImport.run
+
+    def run(stage: FakeImport, job: object) -> None:
+        original(stage, job)  # type: ignore[arg-type]
+        (job.out / "again.json").write_text((job.out / "module.json").read_text())  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(FakeImport, "run", run)
+    ran.edit("code/import.py", "code", "better code")
+    ran.run()
+    # Both that read it run; what emit leaves is the same.
+    assert ran.ran() == ["import", "emit", "report"]
+
+
+def test_a_way_back_through_the_same_bytes_runs_nothing(ran: FakeProject) -> None:
+    """compile's artifact was made from emit's of another key: they have the same bytes."""
+    ran.edit("code/emit.py", "code", "better code")
+    ran.run()
+    ran.run(set="stages.compile.opt=O3")
+    ran.edit("code/emit.py", "better code", "code")
+    ran.ran()
+    assert all(stage.cached for stage in ran.run(set="stages.compile.opt=O3").stages)
+    assert ran.ran() == []
+
+
+def test_what_was_trimmed_or_damaged_is_made_again_and_no_more(ran: FakeProject) -> None:
+    folder = ran.run().artifacts["emit"].parent
+    shutil.rmtree(folder)
+    ran.run()
+    assert ran.ran() == ["emit"]
+    path = folder / "files/src/model.c"
+    path.chmod(0o644)
+    path.write_text("other")
+    ran.run()
+    assert ran.ran() == ["emit"]
+    assert path.read_text() == "4 weights\n"
+
+
+def test_a_stage_that_fails_has_left_nothing_for_the_next(ran: FakeProject) -> None:
+    """The artifact of the last run that ended well is not taken for that of this one."""
+    with pytest.raises(StageError, match="unlucky"):
+        ran.run(set="stages.emit.unroll=13")
+    with ran.workspace() as workspace:
+        session = Session(workspace, workspace.plan("demo", {"set": "stages.emit.unroll=13"}))
+        done = [action.kind for action in session.plan if session.is_done(action)]
+        session.close()
+    assert done == ["import"]
+
+
+def test_tasks_and_their_lines(ran: FakeProject, doit: Doit) -> None:
+    ran.edit("code/emit.py", "code", "better code")
+    code, out, _ = doit("run", "recipe=demo")
+    lines = [re.sub(r" +[\d.]+ s +[0-9a-f]{12}", "", line) for line in out.splitlines() if line.startswith("  ")]
+    assert (code, [" ".join(line.split()) for line in lines]) == (
+        0,
+        ["import cached", "emit ran same bytes as before", "compile cached", "report cached"],
+    )
+    log = (ran.root / "build/demo/rv64-rvp/log.txt").read_text()
+    assert re.search(r"emit +\| done in [\d.]+ s, same bytes as before\n", log)
+    report = json.loads((ran.root / "build/demo/rv64-rvp/report.json").read_text())
+    assert [stage["cached"] for stage in report["stages"]] == [True, False, True, True]
+    ran.ran()
+    # Everything anew is everything.
+    assert doit("run", "-a", "recipe=demo")[0] == 0
+    assert ran.ran() == ["import", "emit", "compile", "report"]
+
+
+def test_sub_recipes_that_come_to_the_same_share_what_follows(project: FakeProject, doit: Doit) -> None:
+    """Two models of the same bytes: import has two keys, and all that follows one."""
+    project.write("again.txt", "weights\n")
+    project.recipe(RECIPE.replace("model: {file: model.txt}", "matrix: {model: [model.txt, again.txt]}"))
+    assert doit("run", "recipe=demo")[0] == 0
+    assert sorted(project.ran()) == ["compile", "emit", "import", "import", "report"]
+    rows = json.loads((project.root / "build/demo/matrix.json").read_text())["rows"]
+    assert [row["error"] for row in rows] == ["", ""]
+    # Made once by the process, though two recipes have it made anew.
+    assert doit("run", "-a", "recipe=demo")[0] == 0
+    assert sorted(project.ran()) == ["compile", "emit", "import", "import", "report"]
+
+
+def test_a_store_that_cannot_be_written_serves_what_follows(ran: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.store._why_not_written", lambda folder: "Read-only file system")
+    assert all(stage.cached for stage in ran.run().stages)
+    ran.edit("code/emit.py", "code", "better code")
+    with pytest.raises(StoreError, match="emit has to run"):
+        ran.run()
