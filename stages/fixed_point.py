@@ -63,3 +63,9 @@ def round_half_away(x: Array) -> Array:
     """
     whole = np.trunc(x)
     return whole + np.where(np.abs(x - whole) >= 0.5, np.sign(x), 0).astype(x.dtype)
+
+
+def quantized_bound(value: float, scale: float, zero_point: int) -> int:
+    """zero_point + value / scale in float32, halves away from zero, as CalculateActivationRangeQuantized."""
+    ratio = np.asarray(np.float32(value) / np.float32(scale))
+    return zero_point + int(round_half_away(np.clip(ratio, -1e6, 1e6)))

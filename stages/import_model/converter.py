@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tvm import relax
 from tvm.relax.frontend.tflite.tflite_frontend import ExprTable, OperatorConverter, TensorWrapper
 
+from stages.fixed_point import quantized_bound
 from stages.import_model.hybrid import convert_hybrid, is_hybrid
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
 from stages.operators.table import OPERATORS
@@ -189,9 +190,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
         def quantized(value: float | None, otherwise: int) -> float:
             if value is None:
                 return float(otherwise)
-            ratio = np.float32(value) / np.float32(scale)
-            nearest = int(np.trunc(ratio + np.copysign(np.float32(0.5), ratio)))
-            return float(min(max(nearest + int(zero_point), limits.min), limits.max))
+            return float(min(max(quantized_bound(value, scale, int(zero_point)), limits.min), limits.max))
 
         return relax.op.clip(expr, min=quantized(low, limits.min), max=quantized(high, limits.max))
 

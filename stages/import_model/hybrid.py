@@ -16,18 +16,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from tvm import relax
-from tvm.relax.frontend.tflite.tflite_frontend import get_pad_value
 
 from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+from stages.operators.table import OPERATORS
+from stages.sliding import same_padding
 
-OPERATORS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
 # Smaller than any range that matters; keeps an input of all zeros from dividing by zero.
 _TINY = 1e-30
 
 
 def is_hybrid(operator: OperatorInfo, info: ModelInfo) -> bool:
     """Whether the operator multiplies float32 data with constant 8-bit weights."""
-    if operator.op not in OPERATORS:
+    if OPERATORS[operator.op].macs is None:
         return False
     data, weights = (info.tensors[index] for index in operator.inputs[:2])
     return data.dtype == "float32" and weights.dtype == "int8" and weights.scale.size > 0 and weights.data is not None
@@ -116,9 +116,10 @@ def _convolution(op: str, source: TensorInfo, weights: TensorInfo, data: relax.E
     stride = (options.StrideH(), options.StrideW())
     padding = [0, 0, 0, 0]
     if options.Padding() == 0:
-        extents = [(size - 1) * step + 1 for size, step in zip(weights.shape[1:3], dilation, strict=True)]
-        top, bottom = get_pad_value(source.shape[1], extents[0], stride[0])
-        left, right = get_pad_value(source.shape[2], extents[1], stride[1])
+        (top, bottom), (left, right) = (
+            same_padding(source.shape[1 + axis], weights.shape[1 + axis], stride[axis], dilation[axis])
+            for axis in (0, 1)
+        )
         padding = [top, left, bottom, right]
     channels = source.shape[3]
     if op == "DEPTHWISE_CONV_2D":

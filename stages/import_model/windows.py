@@ -14,9 +14,14 @@ from stages.import_model.checks import operator_error
 from stages.models.flatbuffer import Table
 from stages.models.operator_options import number_of
 from stages.models.tflite_reader import ModelInfo, OperatorInfo, opened, subgraphs
+from stages.operators.layer import Window
+from stages.operators.table import OPERATORS
+from stages.sliding import places
 
 _SAME = 0
-_SLIDING = ("AVERAGE_POOL_2D", "CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D")
+_SLIDING = frozenset(
+    operator.name for operator in OPERATORS.values() if any(issubclass(layer, Window) for layer in operator.layers)
+)
 
 
 def sliding_window(size: int, window: int, stride: int, padding: int) -> tuple[int, int]:
@@ -42,7 +47,7 @@ def sliding_taps(size: int, taps: int, stride: int, dilation: int, padding: int)
 
 def _reach(size: int, stride: int) -> int:
     """From where the first output of a padded image starts to the image's end, for a window that always sees it all."""
-    return size + (-(-size // stride) - 1) * stride
+    return size + (places(size, 1, stride, 1, same=True) - 1) * stride
 
 
 def without_excess(data: bytes, info: ModelInfo) -> bytes:

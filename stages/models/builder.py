@@ -29,8 +29,9 @@ import numpy.typing as npt
 from stages.models.builder_shapes import ShapeOperators, checked_axis
 from stages.models.tflite_writer import BuildError, Tensor
 from stages.operators.table import OPERATORS
+from stages.sliding import places
 
-__all__ = ["BuildError", "ModelBuilder", "Tensor", "same_padding", "window_output"]
+__all__ = ["BuildError", "ModelBuilder", "Tensor"]
 
 Array = npt.NDArray[Any]
 Pair = tuple[int, int]
@@ -39,19 +40,6 @@ Scale = float | Sequence[float] | Array
 
 ACTIVATIONS = {"none": 0, "relu": 1, "relu_n1_to_1": 2, "relu6": 3}
 PADDINGS = {"same": 0, "valid": 1}
-
-
-def window_output(size: int, kernel: int, stride: int, dilation: int, padding: str) -> int:
-    """Output size along one axis of a sliding window; TensorFlow's SAME and VALID."""
-    extent = (kernel - 1) * dilation + 1
-    return -(-size // stride) if padding == "same" else -(-(size - extent + 1) // stride)
-
-
-def same_padding(size: int, kernel: int, stride: int, dilation: int) -> Pair:
-    """Zeros before and after one axis under SAME; the odd one goes after."""
-    extent = (kernel - 1) * dilation + 1
-    total = max(0, (-(-size // stride) - 1) * stride + extent - size)
-    return total // 2, total - total // 2
 
 
 class ModelBuilder(ShapeOperators):
@@ -288,7 +276,8 @@ class ModelBuilder(ShapeOperators):
             raise BuildError(f"{name}: padding {padding!r} is neither 'same' nor 'valid'")
         if len(x.shape) != 4 or min(*kernel, *stride, *dilation) < 1:
             raise BuildError(f"{name}: kernel {kernel}, stride {stride}, dilation {dilation} on an input {x.shape}")
-        height, width = (window_output(x.shape[1 + i], kernel[i], stride[i], dilation[i], padding) for i in (0, 1))
+        same = padding == "same"
+        height, width = (places(x.shape[1 + i], kernel[i], stride[i], dilation[i], same=same) for i in (0, 1))
         if min(height, width) < 1:
             raise BuildError(f"{name}: a {tuple(kernel)} window does not fit into {x.shape} without padding")
         return {

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages.models.builder import same_padding, window_output
+from stages.sliding import places, same_padding, tapped
 
 Array = npt.NDArray[Any]
 Pair = tuple[int, int]
@@ -46,16 +46,13 @@ def random_weights(seed: int, name: str, shape: tuple[int, ...], axis: int | Non
 
 def windows(x: Array, kernel: Pair, stride: Pair, padding: str, fill: float = 0.0) -> list[Array]:
     """The kernel's taps, row by row: for each, the [N, OH, OW, C] view of the input it meets (padded with `fill`)."""
-    out = [window_output(x.shape[1 + i], kernel[i], stride[i], 1, padding) for i in (0, 1)]
-    if padding == "same":
+    same = padding == "same"
+    height, width = (places(x.shape[1 + i], kernel[i], stride[i], 1, same=same) for i in (0, 1))
+    if same:
         pads = [same_padding(x.shape[1 + i], kernel[i], stride[i], 1) for i in (0, 1)]
         if any(sum(pair) for pair in pads):
             x = np.pad(x, [(0, 0), *pads, (0, 0)], constant_values=fill)
-    return [
-        x[:, i : i + (out[0] - 1) * stride[0] + 1 : stride[0], j : j + (out[1] - 1) * stride[1] + 1 : stride[1]]
-        for i in range(kernel[0])
-        for j in range(kernel[1])
-    ]
+    return tapped(x, kernel, stride, (1, 1), (height, width))
 
 
 def matmul(x: Array, weights: Array) -> npt.NDArray[np.float64]:

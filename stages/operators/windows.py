@@ -10,6 +10,7 @@ from stages.models.naming import named
 from stages.operators.declaration import OneOperatorModel, Operator, Table
 from stages.operators.layer import Clamped, Rounding, Window
 from stages.operators.operation import Operation, Refused, Shape, listed
+from stages.sliding import extent, places
 
 if TYPE_CHECKING:
     from stages.graph import LayerView, Tensor
@@ -133,12 +134,11 @@ def _slide(image: Shape, window: Shape, stride: Shape, dilation: Shape, padding:
         raise Refused(f"has the padding {padding}; known are 0 (SAME) and 1 (VALID)")
     found = []
     for size, taps, step, spread in zip(image, window, stride, dilation, strict=True):
-        extent = (taps - 1) * spread + 1
-        count = -(-size // step) if padding == _SAME else -((extent - 1 - size) // step)
-        if size + step >= _INT32 or extent >= _INT32 or (count - 1) * step + extent >= _INT32:
+        reach, count = extent(taps, spread), places(size, taps, step, spread, same=padding == _SAME)
+        if size + step >= _INT32 or reach >= _INT32 or (count - 1) * step + reach >= _INT32:
             raise Refused(f"has a window of {taps}, a stride of {step} and a dilation of {spread}: beyond 32 bits")
         if count < 1:
-            dilated = f", dilated to {extent}," if spread > 1 else ""
+            dilated = f", dilated to {reach}," if spread > 1 else ""
             raise Refused(f"has a window of {taps}{dilated} over an image of {size}, without padding")
         found.append(count)
     return tuple(found)

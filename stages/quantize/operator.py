@@ -14,10 +14,11 @@ from tvm.ir.expr import GenericConst
 from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
 from stages import escape
+from stages.fixed_point import quantized_bound
 from stages.graph import Tensor
 from stages.operator_error import OperatorError
 from stages.quantize.arithmetic import LIMITS
-from stages.quantize.tables import Quantized, quantized_bound
+from stages.quantize.tables import Quantized
 from stages.relax_module import OperatorCall
 
 Array = npt.NDArray[Any]
@@ -164,9 +165,9 @@ class Operator:
             return low, high
         real, out = self.resolve(expr.args[0]), self.quantized(self.outputs[0])
         if _is_call(real, "relax.nn.relu"):
-            return max(low, quantized_bound(0.0, out)), high
+            return max(low, quantized_bound(0.0, out.scale, out.zero_point)), high
         if _is_call(real, "relax.clip"):
-            bounds = [quantized_bound(bound, out) for bound in self._bounds(real)]
+            bounds = [quantized_bound(bound, out.scale, out.zero_point) for bound in self._bounds(real)]
             return max(low, bounds[0]), min(high, bounds[1])
         return low, high
 

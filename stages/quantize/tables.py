@@ -15,6 +15,7 @@ import numpy as np
 from stages.fixed_point import (
     Array,
     multiply_by_quantized_multiplier,
+    quantized_bound,
     round_half_away,
     rounding_divide_by_pot,
 )
@@ -48,17 +49,11 @@ def _finish(values: Array, out: Quantized, low: int | None = None, high: int | N
     return np.clip(values.astype(np.int64) + out.zero_point, *bounds).astype(out.dtype)
 
 
-def quantized_bound(value: float, out: Quantized) -> int:
-    """zero_point + value / scale in float32, halves away from zero, as CalculateActivationRangeQuantized."""
-    ratio = np.asarray(np.float32(value) / np.float32(out.scale))
-    return out.zero_point + int(round_half_away(np.clip(ratio, -1e6, 1e6)))
-
-
 def clamp_table(x: Quantized, out: Quantized, low: float | None, high: float | None) -> Array:
     """RELU (0, None), RELU6 (0, 6), RELU_N1_TO_1 (-1, 1): requantized, then clamped to the quantized bounds."""
     multiplier, shift = quantize_multiplier(float32_ratio(x.scale, out.scale))
     scaled = multiply_by_quantized_multiplier(x.values - x.zero_point, multiplier, shift, "double")
-    bounds = (None if bound is None else quantized_bound(bound, out) for bound in (low, high))
+    bounds = (None if bound is None else quantized_bound(bound, out.scale, out.zero_point) for bound in (low, high))
     return _finish(scaled, out, *bounds)
 
 

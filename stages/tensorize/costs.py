@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 from stages.base import StageError
 from stages.graph import Graph
 from stages.kernels.digest import kernel_digest
+from stages.operators.layer import Window
+from stages.operators.windows import Pool2D
 
 if TYPE_CHECKING:
     from stages.graph import LayerView, Tensor
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _WINDOW = ("kernel", "stride", "padding", "dilation", "groups", "axis", "axes", "rounding")
-_WINDOWED = ("conv2d", "depthwise_conv2d", "avg_pool2d", "max_pool2d")
 _USUAL = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding": "double"}  # not written
 
 
@@ -153,7 +154,7 @@ def quantities(view: LayerView, estimate: float | None) -> dict[str, float]:
     estimate  the kernel's own
     """
     op, out = view.op, view.outputs[0]
-    window = prod(op.kernel) if op.op in ("avg_pool2d", "max_pool2d") else 0
+    window = prod(op.kernel) if isinstance(op, Pool2D) else 0
     channels = out.shape[-1] if out.shape else 1
     strips, pixels = _inside(view)
     known = {
@@ -172,7 +173,7 @@ def quantities(view: LayerView, estimate: float | None) -> dict[str, float]:
 def _inside(view: LayerView) -> tuple[int, int]:
     """Rows and pixels that the windows of one channel have inside of the images; none if each pixel is read in turn."""
     op, x, out = view.op, view.inputs[0].shape, view.outputs[0].shape
-    if op.op not in _WINDOWED or (op.kernel == op.stride == (1, 1) and not any(op.padding)):
+    if not isinstance(op, Window) or (op.kernel == op.stride == (1, 1) and not any(op.padding)):
         return 0, 0
     found = []  # of the windows along each axis
     for axis, dilation in enumerate(getattr(op, "dilation", (1, 1))):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stages.fixed_point import Array, multiply_by_quantized_multiplier, wrap
+from stages.sliding import tapped
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -16,7 +17,7 @@ def conv2d(view: LayerView, x: Array) -> Array:
     """CONV_2D: y NHWO from x NHWC, as a matrix product over gathered windows, exact in float64 (|sum| < 2^53)."""
     op = view.op
     weights = ohwi(view.constant("weights"), op.kernel_layout).astype(np.int64) - op.weight_zero_point
-    windows = _windows(_padded(x, op, op.input_zero_point) - op.input_zero_point, op, _size(view))
+    windows = np.stack(_tapped(_padded(x, op, op.input_zero_point) - op.input_zero_point, view), axis=3)
     n, height, width = windows.shape[:3]
     depth, units = op.in_channels // op.groups, op.out_channels // op.groups
     accumulators = []
@@ -33,11 +34,9 @@ def depthwise_conv2d(view: LayerView, x: Array) -> Array:
     op = view.op
     weights = hwc(view.constant("weights"), op.kernel_layout).astype(np.int64) - op.weight_zero_point
     image = np.repeat(_padded(x, op, op.input_zero_point) - op.input_zero_point, op.depth_multiplier, axis=3)
-    height, width = _size(view)
-    total = np.zeros((x.shape[0], height, width, op.out_channels), dtype=np.int64)
-    for row in range(op.kernel[0]):
-        for column in range(op.kernel[1]):
-            total += _tap(image, op, row, column, height, width) * weights[row, column]
+    total = np.zeros(view.outputs[0].shape, dtype=np.int64)
+    for tap, factors in zip(_tapped(image, view), weights.reshape(-1, op.out_channels), strict=True):
+        total += tap * factors
     return requantize(view, total)
 
 
@@ -52,14 +51,7 @@ def fully_connected(view: LayerView, x: Array) -> Array:
 def avg_pool2d(view: LayerView, x: Array) -> Array:
     """AVERAGE_POOL_2D: the mean of the elements inside the image, halves away from zero."""
     op = view.op
-    height, width = _size(view)
-    image, inside = _padded(x, op, 0), _padded(np.ones_like(x), op, 0)
-    total = np.zeros((x.shape[0], height, width, x.shape[3]), dtype=np.int64)
-    count = np.zeros_like(total)
-    for row in range(op.kernel[0]):
-        for column in range(op.kernel[1]):
-            total += _tap(image, op, row, column, height, width)
-            count += _tap(inside, op, row, column, height, width)
+    total, count = (np.sum(_tapped(_padded(part, op, 0), view), axis=0) for part in (x, np.ones_like(x)))
     mean = np.where(total > 0, (total + count // 2) // count, -((-total + count // 2) // count))
     return np.clip(mean, op.act_min, op.act_max).astype(x.dtype)
 
@@ -67,10 +59,8 @@ def avg_pool2d(view: LayerView, x: Array) -> Array:
 def max_pool2d(view: LayerView, x: Array) -> Array:
     """MAX_POOL_2D: the maximum of the elements inside the image."""
     op = view.op
-    height, width = _size(view)
-    image = _padded(x, op, int(np.iinfo(x.dtype).min))
-    taps = [_tap(image, op, i, j, height, width) for i in range(op.kernel[0]) for j in range(op.kernel[1])]
-    return np.clip(np.maximum.reduce(taps), op.act_min, op.act_max).astype(x.dtype)
+    largest = np.max(_tapped(_padded(x, op, int(np.iinfo(x.dtype).min)), view), axis=0)
+    return np.clip(largest, op.act_min, op.act_max).astype(x.dtype)
 
 
 def requantize(view: LayerView, total: Array) -> Array:
@@ -94,28 +84,13 @@ def hwc(weights: Array, layout: str) -> Array:
     return weights[0] if layout == "HWC" else weights[:, 0].transpose(1, 2, 0)
 
 
-def _size(view: LayerView) -> tuple[int, int]:
-    return view.outputs[0].shape[1], view.outputs[0].shape[2]
-
-
 def _padded(x: Array, op: Any, value: int) -> Array:
     """x (NHWC) as int64 with op.padding filled with `value`."""
     top, left, bottom, right = op.padding
     return np.pad(x.astype(np.int64), ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=value)
 
 
-def _tap(image: Array, op: Any, row: int, column: int, height: int, width: int) -> Array:
-    """The elements of the padded image that window position (row, column) meets, (N, height, width, C)."""
-    dilation = getattr(op, "dilation", (1, 1))
-    top, left = row * dilation[0], column * dilation[1]
-    return image[
-        :,
-        top : top + (height - 1) * op.stride[0] + 1 : op.stride[0],
-        left : left + (width - 1) * op.stride[1] + 1 : op.stride[1],
-    ]
-
-
-def _windows(image: Array, op: Any, size: tuple[int, int]) -> Array:
-    """All windows, (N, height, width, kernel height * kernel width, C)."""
-    taps = [_tap(image, op, i, j, *size) for i in range(op.kernel[0]) for j in range(op.kernel[1])]
-    return np.stack(taps, axis=3)
+def _tapped(image: Array, view: LayerView) -> list[Array]:
+    """For each tap of the layer's window the elements of the padded image that it meets, (N, height, width, C)."""
+    op, (_, height, width, _) = view.op, view.outputs[0].shape
+    return tapped(image, op.kernel, op.stride, getattr(op, "dilation", (1, 1)), (height, width))
