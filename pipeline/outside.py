@@ -90,8 +90,9 @@ def _make_packages(package: str, folder: Path) -> None:
 
 
 def _of_environment() -> Iterator[tuple[str, Found]]:
+    declared = entry_points()
     for kind in KINDS:
-        for entry in entry_points(group=f"firmline.{kind}"):
+        for entry in declared.select(group=f"firmline.{kind}"):
             distribution = entry.dist.name if entry.dist is not None else "an unknown distribution"
             shown = f"{entry.name} = {entry.value} of {distribution}"
             place = _place(entry)

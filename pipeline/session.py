@@ -272,6 +272,7 @@ class Session:
             keys = {kind: result.key for kind, result in self.results.items()}
             self.workspace.store.runs.note(self.plan.recipe, self.plan.target, keys, self.plan.changes)
         self.workspace.store.digests.save()
+        self.workspace.planner.imports.save()
         self._log.close()
 
     def _finish(self, action: Action, artifact: Artifact, *, cached: bool) -> StageResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,7 @@ from stages.targets.places import with_places
 from stages.targets.spec import Core, Target
 from stages.wording import did_you_mean
 
-_BUILT_IN: Mapping[str, Callable[[], list[str]]] = {
-    "kernels": folder_names,
-    "simulators": lambda: ["spike", "qemu", "native"],
-}
+_BUILT_IN = {"kernels": tuple(folder_names()), "simulators": ("spike", "qemu", "native")}
 _CALLED = {"kernels": "kernel folder", "simulators": "simulator"}
 
 
@@ -138,7 +135,7 @@ def _placed(target: Target, project: Project, sources: Sources) -> Target:
 
 def _plugin(kind: str, name: str, project: Project, sources: Sources, at: tuple[str | int, ...]) -> Found | None:
     """The plug-in that a core names at `at`, None for what Firmline has. Raises RecipeError for what nobody has."""
-    plugins, built_in = outside(project)[kind], _BUILT_IN[kind]()
+    plugins, built_in = outside(project)[kind], _BUILT_IN[kind]
     if name not in plugins and name not in built_in:
         known = [*plugins, *built_in]
         message = f"unknown {_CALLED[kind]} '{escape.name(name)}'{did_you_mean(name, known)}"

@@ -10,7 +10,7 @@ import pytest
 from pipeline.digest import DigestCache
 from pipeline.errors import PipelineError
 from pipeline.imports import Imports
-from pipeline.session import ROOT, Workspace
+from pipeline.session import ROOT, Session, Workspace
 from stages.base import Job
 from stages.layout.stage import LayoutStage
 
@@ -88,8 +88,6 @@ def test_a_module_that_the_key_does_not_name_is_refused(tmp_path: Path, monkeypa
         import_module(name)
 
     monkeypatch.setattr(LayoutStage, "run", run)
-    from pipeline.session import Session
-
     with Workspace(store=tmp_path / "store", build=tmp_path / "build") as workspace:
         session = Session(workspace, workspace.plan("conv2d_rvp", until="layout"))
         try:
@@ -104,3 +102,10 @@ def test_a_module_that_the_key_does_not_name_is_refused(tmp_path: Path, monkeypa
     if before is not None:
         modules[name] = before
     assert (ROOT / "stages/simulators/spike/rvp_encodings.py").is_file()
+
+
+def test_what_was_read_is_kept_when_a_session_ends(tmp_path: Path) -> None:
+    """doit keeps the workspace open until the process ends."""
+    with Workspace(root=ROOT, store=tmp_path) as workspace:
+        Session(workspace, workspace.plan("conv2d_rvp", until="layout")).close()
+        assert (tmp_path / "imports.json").is_file()
