@@ -21,14 +21,16 @@ def add(view: LayerView, a: Array, b: Array) -> Array:
     )
     total = first + second if op.op == "add" else first - second
     scaled = multiply_by_quantized_multiplier(total, op.output_multiplier, op.output_shift, op.rounding)
-    return _clamped(view, scaled)
+    return op.clamped(view, scaled)
 
 
 def mul(view: LayerView, a: Array, b: Array) -> Array:
     """MUL with broadcasting."""
     op = view.op
     product = (a.astype(np.int64) - op.zero_points[0]) * (b.astype(np.int64) - op.zero_points[1])
-    return _clamped(view, multiply_by_quantized_multiplier(product, op.output_multiplier, op.output_shift, op.rounding))
+    return op.clamped(
+        view, multiply_by_quantized_multiplier(product, op.output_multiplier, op.output_shift, op.rounding)
+    )
 
 
 def activation(view: LayerView, x: Array) -> Array:
@@ -39,7 +41,7 @@ def activation(view: LayerView, x: Array) -> Array:
 def requantize(view: LayerView, x: Array) -> Array:
     """QUANTIZE of an 8-bit tensor."""
     op = view.op
-    return _clamped(
+    return op.clamped(
         view,
         multiply_by_quantized_multiplier(
             x.astype(np.int64) - op.input_zero_point, op.multiplier, op.shift, op.rounding
@@ -51,14 +53,9 @@ def quantize(view: LayerView, x: Array) -> Array:
     """QUANTIZE of a float32 tensor: a float32 division, halves away from zero."""
     # Beyond the clamp in any case, and inside int64.
     ratio = np.clip(x.astype(np.float32) / np.float32(view.op.scale), np.float32(-1e9), np.float32(1e9))
-    return _clamped(view, round_half_away(ratio).astype(np.int64))
+    return view.op.clamped(view, round_half_away(ratio).astype(np.int64))
 
 
 def dequantize(view: LayerView, x: Array) -> Array:
     """DEQUANTIZE: exact in float32 but for the rounding of one product."""
     return (x.astype(np.int32) - view.op.input_zero_point).astype(np.float32) * np.float32(view.op.scale)
-
-
-def _clamped(view: LayerView, scaled: Array) -> Array:
-    op = view.op
-    return np.clip(scaled + op.output_zero_point, op.act_min, op.act_max).astype(view.outputs[0].dtype)

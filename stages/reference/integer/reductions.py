@@ -23,9 +23,8 @@ def mean(view: LayerView, x: Array) -> Array:
     """MEAN: the sum over the axes, less the zero points, times a multiplier that holds scales and count."""
     op = view.op
     total = x.astype(np.int64).sum(axis=op.axes) - op.input_zero_point * op.count
-    scaled = multiply_by_quantized_multiplier(total, op.multiplier, op.shift, op.rounding) + op.output_zero_point
-    out = view.outputs[0]
-    return np.clip(scaled, op.act_min, op.act_max).astype(out.dtype).reshape(out.shape)
+    scaled = multiply_by_quantized_multiplier(total, op.multiplier, op.shift, op.rounding)
+    return op.clamped(view, scaled).reshape(view.outputs[0].shape)
 
 
 def softmax(view: LayerView, x: Array) -> Array:

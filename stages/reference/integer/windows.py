@@ -71,7 +71,7 @@ def requantize(view: LayerView, total: Array) -> Array:
     scaled = multiply_by_quantized_multiplier(
         wrap(total), view.constant("multiplier"), view.constant("shift"), op.rounding
     )
-    return np.clip(scaled + op.output_zero_point, op.act_min, op.act_max).astype(view.outputs[0].dtype)
+    return op.clamped(view, scaled)
 
 
 def ohwi(weights: Array, layout: str) -> Array:

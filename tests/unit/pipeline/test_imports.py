@@ -53,6 +53,9 @@ def followed(tree: Path, text: str) -> list[str]:
         # Inside functions too; not for the eyes of a type checker; not what only declares.
         ("from stages.one import stage", "last.py loose.py one/stage.py one/work.py"),
         ("def f():\n    import stages.loose as it", "last.py loose.py"),
+        # The reference of an operator of the graph is for tests; functions that are called so are not.
+        ("class Add:\n    def compute(self):\n        import stages.loose\n    import stages.last", "last.py"),
+        ("def compute():\n    import stages.loose", "last.py loose.py"),
         # A package runs with its modules; a stage's only says what the stage is, unless it is asked for something.
         ("from stages.two.other import x", "two/__init__.py two/inner.py two/other.py"),
         ("from stages.two import VALUE", "two/__init__.py two/inner.py"),
