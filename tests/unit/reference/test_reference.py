@@ -115,12 +115,12 @@ def test_what_the_file_lists_and_nothing_uses_is_told_too() -> None:
 
 
 def test_a_file_that_only_litert_finds_corrupt_is_called_so() -> None:
-    """The description is not read here: a text that ends beyond the file."""
+    """A text that ends beyond the file, in a file that changed since it was read."""
     data = two_layers()
     at = data.index(b"Firmline") - 4
     damaged = data[:at] + b"\xff\xff\xff\x7f" + data[at + 4 :]
     with pytest.raises(RunError, match="odd is a corrupt TFLite file: LiteRT's check of it fails"):
-        check_loads(damaged, read(damaged), "odd")
+        check_loads(damaged, read(data), "odd")
 
 
 def test_a_file_that_kills_litert_is_a_message_with_the_operator() -> None:
