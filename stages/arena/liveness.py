@@ -113,7 +113,11 @@ def _dying_input(
 
 def _same_place(one: Tensor, other: Tensor) -> bool:
     """Whether element i of both lies at the same byte (planes of one channel or one pixel are not told apart)."""
-    return one.bytes == other.bytes and (one.layout == "NCHW") == (other.layout == "NCHW")
+    return one.bytes == other.bytes and _order(one) == _order(other)
+
+
+def _order(tensor: Tensor) -> str:
+    return "" if tensor.layout == "NHWC" else tensor.layout
 
 
 def _is_part(graph: Graph, name: str) -> bool:

@@ -249,7 +249,7 @@ def _trace_place(block: Block, offset: int, prefix: str) -> str:
 
 def _shape(tensor: Tensor) -> str:
     text = "x".join(str(extent) for extent in tensor.shape) or "scalar"
-    return f"{text} {tensor.layout}" if tensor.layout == "NCHW" else text
+    return text if tensor.layout in ("", "NHWC") else f"{text} {tensor.layout}"
 
 
 def _described(model: Model, context: dict[str, Any], name: str, kernels: KernelFiles) -> dict[str, Any]:

@@ -5,7 +5,8 @@ multipliers, zero points, activation bounds), so that a kernel needs nothing els
 `constants.npz`; numpy is only imported when constants are touched.
 """
 
-from stages.graph.graph import Graph, Layer, LayerView
+from stages.graph.graph import Graph, Layer, LayerView, Wanted
+from stages.graph.layout import Layout
 from stages.graph.tensor import Quant, Tensor, place
 from stages.operators.activations import Activation
 from stages.operators.arithmetic import Add, Mul
@@ -32,6 +33,7 @@ __all__ = [
     "Layer",
     "LayerOp",
     "LayerView",
+    "Layout",
     "Mean",
     "Move",
     "Mul",
@@ -41,5 +43,6 @@ __all__ = [
     "Requantize",
     "Softmax",
     "Tensor",
+    "Wanted",
     "place",
 ]

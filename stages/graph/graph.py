@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from stages.graph.layout import Layout
 from stages.graph.tensor import Tensor
 from stages.operators.table import LAYERS
 
@@ -22,6 +23,14 @@ else:
 FORMAT = 1
 
 
+class Wanted(BaseModel):
+    """The layout in which the recipe wants a layer to read; the number of its layout rule, 0 for the `default`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    layout: Layout
+    rule: int
+
+
 class Layer(BaseModel):
     """One step of the network.
 
@@ -30,6 +39,7 @@ class Layer(BaseModel):
     inputs     names of data tensors
     constants  the name of the constant for each role (weights, bias, multiplier, shift, table, exp)
     tflite_op  index and name of the operator in the imported file
+    wanted     what the recipe says of the layout it reads; without it tensorize decides
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -40,6 +50,7 @@ class Layer(BaseModel):
     outputs: tuple[str, ...]
     constants: dict[str, str] = Field(default_factory=dict)
     tflite_op: tuple[int, str] | None = None
+    wanted: Wanted | None = None
 
     @property
     def kind(self) -> str:

@@ -8,6 +8,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from stages.graph.layout import LOGICAL, Layout
+
 DType = Literal["int8", "uint8", "int16", "int32", "int64", "float32", "bool"]
 ITEM_BYTES: dict[str, int] = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "int32": 4, "float32": 4, "int64": 8}
 
@@ -24,7 +26,7 @@ class Quant(BaseModel):
 class Tensor(BaseModel):
     """A tensor. `shape` is logical: the order of the imported model (NHWC for images). `layout` says how it lies.
 
-    layout        '' or 'NHWC': as `shape`; 'NCHW': planar, physical shape is (N, C, H, W). Only 4-D tensors have one.
+    layout        '' or 'NHWC': as `shape`; 'NCHW': planar, physical shape is (N, C, H, W); or any other of 4-D tensors
     tflite_index  index of the equal tensor in the imported file, or None for one that exists only here
     constant      the data is in the graph's constants under `name` (physical order)
     alias_of      the tensor this one shares memory with: what a reshape reads, what a slice is cut from, what a joined
@@ -36,7 +38,7 @@ class Tensor(BaseModel):
     name: str
     shape: tuple[int, ...]
     dtype: DType
-    layout: Literal["", "NHWC", "NCHW"] = ""
+    layout: Layout = LOGICAL
     quant: Quant | None = None
     tflite_index: int | None = None
     constant: bool = False
@@ -45,20 +47,28 @@ class Tensor(BaseModel):
 
     @property
     def elements(self) -> int:
+        """Without those that fill up blocks of the layout."""
         return prod(self.shape)
 
     @property
     def bytes(self) -> int:
-        return self.elements * ITEM_BYTES[self.dtype]
+        """What it takes in memory, blocks filled up."""
+        return self.layout.bytes(self.shape, 8 * ITEM_BYTES[self.dtype])
 
     @property
     def permutation(self) -> tuple[int, ...]:
-        """Axes such that physical = logical.transpose(permutation)."""
-        return (0, 3, 1, 2) if self.layout == "NCHW" else tuple(range(len(self.shape)))
+        """Axes such that physical = logical.transpose(permutation). Raises ValueError for a layout with blocks."""
+        if self.layout.is_blocked:
+            raise ValueError(f"tensor {self.name} lies in blocks: {self.layout}")
+        return tuple(digit.axis for digit in self.layout.digits(self.shape))
 
     @property
     def physical_shape(self) -> tuple[int, ...]:
-        return tuple(self.shape[axis] for axis in self.permutation)
+        return self.layout.physical_shape(self.shape)
+
+    def lies_as(self, layout: str) -> bool:
+        """Whether its bytes are those that it has in `layout`."""
+        return self.layout.lies_as(Layout(layout), self.shape)
 
     @property
     def scale(self) -> float:

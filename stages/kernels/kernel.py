@@ -67,6 +67,8 @@ class Kernel(ABC):
     headers   files of the kernel's folder that declare the functions its intrinsics call; the emitted layers include
               them. What sources and headers include is found in the same folder, in those that its record names and
               in `stages/kernels/include`
+    layouts   of 4-D tensors that it reads and writes; which it takes for a layer `why_not_layer` says, and `cost` what
+              that costs. tensorize decides by both in which layout each tensor lies
     in_place  element i of the output depends on element i of each input alone, and is written after they are read: the
               output may take the memory of an input of the same size that nothing reads afterwards
     """
@@ -76,6 +78,7 @@ class Kernel(ABC):
     sources: ClassVar[tuple[str, ...]]
     headers: ClassVar[tuple[str, ...]] = ()
     params: ClassVar[type[KernelParams]] = KernelParams
+    layouts: ClassVar[tuple[str, ...]] = ("NHWC", "NCHW")
     in_place: ClassVar[bool] = False
 
     @property
@@ -87,11 +90,20 @@ class Kernel(ABC):
 
     def why_not(self, view: LayerView, target: Target) -> str:
         """The reason this kernel cannot compute the layer on the target, '' when it can."""
-        return self.folder.why_not(target) or self.why_not_layer(view, target)
+        return self.folder.why_not(target) or self.why_not_layouts(view) or self.why_not_layer(view, target)
+
+    def why_not_layouts(self, view: LayerView) -> str:
+        """The reason why it takes a layer's tensors in no order that they have, '' when it may take them."""
+        for tensor in (*view.inputs, *view.outputs):
+            if len(tensor.shape) == 4 and (tensor.layout or "NHWC") not in self.layouts:
+                return (
+                    f"tensor {tensor.name} is {tensor.layout or 'NHWC'}; this kernel is for {', '.join(self.layouts)}"
+                )
+        return ""
 
     @abstractmethod
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        """`why_not` on a core that has what the folder needs: layouts, types, bounds."""
+        """`why_not` on a core that has what the folder needs, for tensors in its `layouts`: types, bounds."""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         """Constants as the kernel reads them, by key: in this form they go to the weights' section."""

@@ -111,6 +111,8 @@ def _apply(
             "firmline.data_layout": decision.data,
             "firmline.out_layout": decision.out,
             "firmline.kernel_layout": decision.kernel or "",
+            "firmline.wanted_layout": decision.wanted,
+            "firmline.layout_rule": decision.rule,
         })  # fmt: skip
         arguments = tuple(_value(index, decision.data, plan) for index in call.inputs)
         results = tuple(_value(index, decision.out, plan) for index in call.outputs)

@@ -17,6 +17,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from stages.graph.layout import NCHW, NHWC
 from stages.layout.cut import Split
 from stages.layout.rules import TRANSPOSING, DataLayout, KernelLayout, LayoutConfig, Operator, choose
 
@@ -25,13 +26,16 @@ from stages.layout.rules import TRANSPOSING, DataLayout, KernelLayout, LayoutCon
 class Decision:
     """Layouts of one operator. `data` and `out` are '' where the operator has no 4-D input or output.
 
-    why: `rule <n>`, `default`, `inherited` (from the neighbours) or `bound` (the operator can only read NHWC).
+    why: `rule <n>`, `default`, `inherited` (from the neighbours) or `bound` (the operator can only read NHWC). `wanted`
+    and `rule` are what the recipe says of the layout it reads (`Choice`): tensorize keeps to it.
     """
 
     data: DataLayout | str
     out: DataLayout | str
     kernel: KernelLayout | None
     why: str
+    wanted: str = ""
+    rule: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class Plan:
 
 def same_bytes(shape: Sequence[int]) -> bool:
     """Whether a tensor of this logical (NHWC) shape lies in memory alike in NHWC and NCHW."""
-    return shape[3] == 1 or shape[1] * shape[2] == 1
+    return NHWC.lies_as(NCHW, shape)
 
 
 def assign(
@@ -109,7 +113,8 @@ class _Assignment:
             choice = self.choices[operator.index]
             data = self.reads[operator.index] if any(map(self._four_d, operator.inputs)) else ""
             out = next((written[tensor] for tensor in operator.outputs if self._four_d(tensor)), "")
-            decisions[operator.index] = Decision(data, out, choice.kernel, choice.why or "inherited")
+            why = choice.why or "inherited"
+            decisions[operator.index] = Decision(data, out, choice.kernel, why, choice.wanted, choice.rule)
         return Plan(decisions, written, self._transforms(written))
 
     def _four_d(self, tensor: int) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from tvm import relax
 from tvm.ir.expr import GenericConst
 
+from stages.graph.layout import Layout
 from stages.layout.assign import same_bytes
 from stages.layout.rules import DataLayout, KernelLayout
 from stages.relax_module import build_function
@@ -49,7 +50,7 @@ class NotRenumberable(Exception):
 
 def physical(shape: Sequence[int], layout: DataLayout | str) -> tuple[int, ...]:
     """The shape in memory of a tensor of logical `shape`."""
-    return tuple(shape[axis] for axis in TO_NCHW) if layout == "NCHW" else tuple(shape)
+    return Layout(layout).physical_shape(shape)
 
 
 def relayout(

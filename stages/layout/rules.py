@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from stages import escape
 from stages.base import StageConfig, StageError
+from stages.graph.layout import Layout
 from stages.operator_error import called
 from stages.operators.table import OPERATORS, kind_of
 from stages.strict_model import StrictModel
 from stages.wording import did_you_mean, of_several
 
-DataLayout = Literal["NHWC", "NCHW"]
+DataLayout = Literal["NHWC", "NCHW"]  # what Relax computes in; tensorize lays tensors out otherwise
+IN_RELAX: tuple[DataLayout, ...] = ("NHWC", "NCHW")
 KernelLayout = Literal["OHWI", "HWIO", "OIHW", "HWC"]
 
 # By kind, what the operators of stages.operators.table declare.
@@ -101,19 +103,34 @@ class Match(StrictModel):
         )
 
 
+def _with_usual(schema: dict[str, Any]) -> None:
+    schema["anyOf"] = [{"enum": list(IN_RELAX), "type": "string"}, *schema["anyOf"]]
+
+
 class LayoutRule(StrictModel):
     """Operators that `match` read `data` and keep their weights as `kernel`."""
 
     match: Match = Field(default_factory=Match)
-    data: DataLayout | None = None
+    data: Layout | None = Field(
+        default=None,
+        description="NHWC, NCHW, or what a kernel of the target reads, such as NCHW16c",
+        json_schema_extra=_with_usual,
+    )
     kernel: KernelLayout | None = None
+
+    @field_validator("data")
+    @classmethod
+    def _of_images(cls, data: Layout | None) -> Layout | None:
+        if data is not None and (sorted(data.axes) != sorted("NHWC") or data.bits):
+            raise ValueError(f"{escape.quoted(data)} is no layout of images, such as NHWC, NCHW or NCHW16c")
+        return data
 
     @model_validator(mode="after")
     def _possible(self) -> LayoutRule:
         op = self.match.op
         if self.data is None and self.kernel is None:
             raise ValueError("a rule gives `data`, `kernel` or both")
-        if op is not None and self.data == "NCHW" and op in BOUND:
+        if op is not None and self.data not in (None, "NHWC") and op in BOUND:
             raise ValueError(f"{op} works on the logical order of elements and can only read NHWC")
         if op is not None and self.kernel is not None and self.kernel not in KERNELS.get(op, ()):
             possible = f"one of {', '.join(KERNELS[op])}" if op in KERNELS else "no kernel layout"
@@ -134,11 +151,17 @@ class LayoutConfig(StageConfig):
 
 @dataclass(frozen=True)
 class Choice:
-    """What rules say about one operator: data is None where the neighbours decide. why: `rule 1`, `default`, ..."""
+    """What rules say about one operator: data is None where the neighbours decide. why: `rule 1`, `default`, ...
+
+    wanted  the data layout that the recipe gives it, '' where it gives none; other ones than Relax has are tensorize's
+    rule    the number of the rule that does, 0 for the option `default`
+    """
 
     data: DataLayout | None
     kernel: KernelLayout | None
     why: str
+    wanted: str = ""
+    rule: int = 0
 
 
 def choose(operator: Operator, config: LayoutConfig) -> Choice:
@@ -146,31 +169,34 @@ def choose(operator: Operator, config: LayoutConfig) -> Choice:
     number, rule = next(((i, r) for i, r in enumerate(config.rules, 1) if r.match.fits(operator)), (0, None))
     kind = operator.kind
     flexible = operator.renumberable and kind in TRANSPOSING | FOLLOWING
-    data = rule.data if rule is not None else None
-    if data == "NCHW" and not flexible:
+    wanted = "" if rule is None or rule.data is None else str(rule.data)
+    if wanted not in ("", "NHWC") and not flexible:
         # A rule that names no operator is meant for those that can follow it.
         if rule is not None and rule.match.op is not None:
             raise StageError(
-                f"layout rule {number} wants NCHW for {operator.label}, which can only read NHWC",
+                f"layout rule {number} wants {wanted} for {operator.label}, which can only read NHWC",
                 hint="Match it more narrowly, with a name or a shape.",
                 at=("stages", "layout", "rules", number - 1, "data"),
             )
-        data = None
-    why = f"rule {number}" if rule is not None and (data or rule.kernel) else ""
+        wanted = ""
+    why = f"rule {number}" if rule is not None and (wanted or rule.kernel) else ""
+    decided = (wanted, number) if wanted else ("", 0)
+    data: DataLayout | None = next((each for each in IN_RELAX if each == wanted), "NHWC") if wanted else None
     if data is None:
         if kind in TRANSPOSING and operator.renumberable:
             data, why = config.default, why or "default"
+            decided = (config.default if "default" in config.model_fields_set else "", 0)
         elif not flexible:
             data, why = "NHWC", why or "bound"
     if kind not in KERNELS:
-        return Choice(data, None, why)
+        return Choice(data, None, why, *decided)
     kernel = rule.kernel if rule is not None and rule.kernel in KERNELS[kind] else None
     if rule is not None and rule.kernel is not None and kernel is None and rule.match.op is not None:
         raise StageError(
             f"layout rule {number}: {kind} has no kernel layout {rule.kernel}",
             at=("stages", "layout", "rules", number - 1, "kernel"),
         )
-    return Choice(data, kernel or _usual(kind, data), why)
+    return Choice(data, kernel or _usual(kind, data), why, *decided)
 
 
 def _usual(kind: str, data: DataLayout | None) -> KernelLayout:

@@ -8,7 +8,7 @@ from typing import Any
 from tvm import IRModule, ir, relax
 
 from stages.base import StageError
-from stages.graph import Float, Graph, Quant, Tensor
+from stages.graph import Float, Graph, Layout, Quant, Tensor
 from stages.operator_error import OperatorError, together
 from stages.operators.table import OPERATORS, kind_of
 from stages.quantize.operator import Operator
@@ -162,7 +162,7 @@ class _Lowering:
             name=entry["name"] or f"tensor{index}",
             shape=shape,
             dtype=entry["dtype"],
-            layout=layout if len(shape) == 4 else "",
+            layout=Layout(layout if len(shape) == 4 else ""),
             quant=quant,
             tflite_index=index,
         )

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from stages.graph import Graph, Layer, LayerOp, Quant, Tensor
+from stages.graph import Graph, Layer, LayerOp, Layout, Quant, Tensor, Wanted
 from stages.quantize.operator import Array, Operator
+from stages.relax_module import OperatorCall
 
 
 class GraphWriter:
@@ -78,6 +79,12 @@ class GraphWriter:
                 outputs=(output.name,),
                 constants=names,
                 tflite_op=None if call.op == "LAYOUT" else (call.index, call.op),
+                wanted=_wanted(call),
             )
         )
         return output
+
+
+def _wanted(call: OperatorCall) -> Wanted | None:
+    layout = call.attributes.get("wanted_layout")
+    return Wanted(layout=Layout(str(layout)), rule=int(call.attributes["layout_rule"])) if layout else None

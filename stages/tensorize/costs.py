@@ -184,7 +184,8 @@ def _inside(view: LayerView) -> tuple[int, int]:
 
 
 def _tensor(tensor: Tensor) -> str:
-    return f"{tensor.dtype}[{_compact(tensor.shape)}]{'NCHW' if tensor.layout == 'NCHW' else ''}"
+    order = "" if tensor.layout == "NHWC" else tensor.layout
+    return f"{tensor.dtype}[{_compact(tensor.shape)}]{order}"
 
 
 def _compact(value: Any) -> str:

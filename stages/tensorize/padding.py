@@ -45,7 +45,7 @@ def _folded(graph: Graph, pad: Layer, reader: Layer) -> Padding | None:
     """
     op, params = reader.op, dict(getattr(pad.op, "params", {}))
     x, padded = graph.tensors[pad.inputs[0]], graph.tensors[pad.outputs[0]]
-    if not isinstance(op, Conv2D | DepthwiseConv2D) or len(x.shape) != 4 or _planar(x) != _planar(padded):
+    if not isinstance(op, Conv2D | DepthwiseConv2D) or len(x.shape) != 4 or _order(x) != _order(padded):
         return None
     before, after = params["before"], params["after"]
     if any((before[0], before[3], after[0], after[3])) or params["value"] != op.input_zero_point:
@@ -63,5 +63,5 @@ def _folded(graph: Graph, pad: Layer, reader: Layer) -> Padding | None:
     return first[0], first[1], last[0], last[1]
 
 
-def _planar(tensor: Tensor) -> bool:
-    return tensor.layout == "NCHW"
+def _order(tensor: Tensor) -> str:
+    return tensor.layout or "NHWC"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.base import StageError
+from stages.graph.layout import LOGICAL, Layout
+from stages.graph.packed import unpack
 
 Array = npt.NDArray[Any]
 
 HEADER_BYTES = 24  # of inputs.bin: four uint32 and a uint64, see docs/contracts.md
-_TO_NHWC = (0, 2, 3, 1)
 
 
 @dataclass(frozen=True)
 class Port:
-    """An input, an output or a trace. `shape` is logical; `layout` 'NCHW' says that its bytes are planar.
+    """An input, an output or a trace. `shape` is logical, `layout` says how it lies in memory.
 
     layer and tflite_index are -1 for inputs and outputs, and for tensors that the imported file does not have.
     """
@@ -30,21 +30,18 @@ class Port:
     name: str
     dtype: str
     shape: tuple[int, ...]
-    layout: str = ""
+    layout: Layout = LOGICAL
     layer: int = -1
     tflite_index: int = -1
 
     @property
     def bytes(self) -> int:
-        return prod(self.shape) * np.dtype(self.dtype).itemsize
+        return self.layout.bytes(self.shape, 8 * np.dtype(self.dtype).itemsize)
 
     def array(self, raw: Array) -> Array:
         """These bytes as an array in logical order."""
-        values = raw.view(np.dtype(self.dtype))
-        if self.layout != "NCHW":
-            return values.reshape(self.shape)
-        n, height, width, channels = self.shape
-        return values.reshape(n, channels, height, width).transpose(_TO_NHWC)
+        values = raw if self.layout.bits else raw.view(np.dtype(self.dtype))
+        return unpack(values, self.layout, self.shape, dtype=self.dtype)
 
 
 class _Table:
@@ -108,7 +105,7 @@ def _port(entry: dict[str, Any], name: str = "") -> Port:
         name=name or entry["name"],
         dtype=entry["dtype"],
         shape=tuple(entry["shape"]),
-        layout=entry.get("layout") or "",
+        layout=Layout(entry.get("layout") or ""),
         layer=-1 if layer is None else layer,
         tflite_index=-1 if index is None else index,
     )

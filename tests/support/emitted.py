@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from stages.compile.toolchain import Source
+from stages.graph.layout import Layout
+from stages.graph.packed import unpack
 from stages.simulators.bench import compile_and_run_c
 from stages.targets.load import load_target
 from stages.targets.runtime import HARNESS
@@ -75,10 +77,7 @@ class _Reader:
         self.position = 0
 
     def take(self, dtype: str, shape: Sequence[int], layout: str = "") -> np.ndarray:
-        count = int(np.prod(shape))
-        found = np.frombuffer(self.data, dtype, count, self.position)
+        order = Layout(layout)
+        found = np.frombuffer(self.data, dtype, order.elements(shape), self.position)
         self.position += found.nbytes
-        if layout == "NCHW":
-            n, h, w, c = shape
-            return found.reshape(n, c, h, w).transpose(0, 2, 3, 1)
-        return found.reshape(tuple(shape))
+        return unpack(found, order, shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 from stages.graph.tensor import ITEM_BYTES, place
@@ -45,12 +46,10 @@ class Copy:
 
 
 def copy_of(view: LayerView) -> Copy:
-    """The copy a Move does, but for a resize."""
+    """The copy a Move does, but for a resize and a change of layout."""
     x, y, params = view.inputs[0], view.outputs[0], view.op.params
     into, out_of = logical_strides(y), logical_strides(x)
     kind = view.op.kind
-    if kind == "layout":
-        return _copy(x.shape, into, out_of)
     if kind == "transpose":
         return _copy(y.shape, into, [out_of[axis] for axis in params["permutation"]])
     if kind == "pad":
@@ -64,6 +63,64 @@ def copy_of(view: LayerView) -> Copy:
     if is_permuted(y):
         return _copy(y.shape, into, row_major(y.shape))
     return _copy(x.shape, row_major(x.shape), out_of)
+
+
+def relayouts(x: Tensor, y: Tensor) -> list[Copy]:
+    """x into another layout: one copy, or several where an axis is no multiple of its blocks.
+
+    Each axis is taken apart at the steps of both layouts, so that a step along each of its pieces is always as far:
+
+        20 channels, NHWC to NCHW16c:  one block of 16, at channel 0; 4 channels of the next, at channel 16
+    """
+    axes = [_pieces(size, steps) for size, steps in zip(x.shape, _steps(x, y), strict=True)]
+    copies = []
+    for pieces in product(*axes):
+        start = [begin for begin, _ in pieces]
+        along = [(axis, step, extent) for axis, (_, digits) in enumerate(pieces) for step, extent in digits]
+        copies.append(
+            _copy(
+                [extent for _, _, extent in along],
+                [_stride(y, axis, step) for axis, step, _ in along],
+                [_stride(x, axis, step) for axis, step, _ in along],
+                target_offset=y.layout.offset(start, y.shape),
+                source_offset=x.layout.offset(start, x.shape),
+            )
+        )
+    return copies
+
+
+def why_not_relayouts(x: Tensor, y: Tensor) -> str:
+    """Why `relayouts` cannot say the change of layout, '' when it can."""
+    if x.layout.bits or y.layout.bits:
+        return "elements of less than a byte are not moved"
+    if any(larger % smaller for steps in _steps(x, y) for smaller, larger in pairwise(steps)):
+        return f"blocks of {x.layout} and {y.layout} do not divide each other"
+    return ""
+
+
+def _steps(x: Tensor, y: Tensor) -> list[list[int]]:
+    """For each axis the steps at which one of the layouts takes it apart, the smallest first."""
+    digits = (*x.layout.digits(x.shape), *y.layout.digits(y.shape))
+    return [sorted({digit.step for digit in digits if digit.axis == axis}) for axis in range(len(x.shape))]
+
+
+def _pieces(size: int, steps: Sequence[int]) -> list[tuple[int, list[tuple[int, int]]]]:
+    """(where it begins, [(step, how many)]) of the pieces of an axis: whole blocks, then what is left of one."""
+    *smaller, step = steps
+    whole, found = size // step, []
+    if whole:
+        inner = [(fine, coarse // fine) for fine, coarse in pairwise(steps)]
+        found.append((0, [*inner, (step, whole)]))
+    if size % step:
+        found += [(whole * step + begin, digits) for begin, digits in _pieces(size % step, smaller)]
+    return found
+
+
+def _stride(tensor: Tensor, axis: int, step: int) -> int:
+    """Elements in memory for `step` along an axis, where that stays in one part of it."""
+    digits = [digit for digit in tensor.layout.digits(tensor.shape) if digit.axis == axis and digit.step <= step]
+    nearest = max(digits, key=lambda digit: digit.step)
+    return nearest.stride * (step // nearest.step)
 
 
 def parts(view: LayerView) -> list[Copy]:

@@ -9,7 +9,16 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.graph.tensor import ITEM_BYTES
-from stages.kernels.generic.copies import RESHAPES, SLICES, Copy, copy_of, is_permuted, parts
+from stages.kernels.generic.copies import (
+    RESHAPES,
+    SLICES,
+    Copy,
+    copy_of,
+    is_permuted,
+    parts,
+    relayouts,
+    why_not_relayouts,
+)
 from stages.kernels.kernel import Kernel, KernelParams, Lowering
 
 if TYPE_CHECKING:
@@ -56,12 +65,18 @@ class Move(_Copying):
     name = "generic.move"
     ops: ClassVar[frozenset[str]] = frozenset({"move"})
 
+    def why_not_layouts(self, view: LayerView) -> str:
+        """Tensors change from any layout to any other."""
+        return "" if view.op.kind == "layout" else super().why_not_layouts(view)
+
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]
         if view.op.kind not in KINDS:
             return f"no kernel moves data as {view.op.kind!r}"
         if x.dtype != y.dtype:
             return f"{x.dtype} to {y.dtype}"
+        if view.op.kind == "layout":
+            return why_not_relayouts(x, y)
         if view.op.kind in RESHAPES and is_permuted(x) and is_permuted(y) and x.shape != y.shape:
             return "a reshape from NCHW to NCHW reorders elements in a way that has no strides"
         return ""
@@ -82,7 +97,9 @@ class Move(_Copying):
         return movement_tir.copies(view, self.copies(view), fill, params, target)
 
     def copies(self, view: LayerView) -> list[Copy]:
-        return [] if view.op.kind == "resize_nearest_neighbor" else [copy_of(view)]
+        if view.op.kind == "resize_nearest_neighbor":
+            return []
+        return relayouts(view.inputs[0], view.outputs[0]) if view.op.kind == "layout" else [copy_of(view)]
 
     def cost(self, view: LayerView, params: CopyParams, target: Target) -> float:
         y = view.outputs[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
@@ -25,8 +26,8 @@ def copies(view: LayerView, wanted: Sequence[Copy], fill: int | None, params: Co
     item_bytes = ITEM_BYTES[y.dtype]
     with Function(view.layer.kind) as f:
         used = {copy.source for copy in wanted}
-        inputs = {i: f.input(i, (x.elements,), x.dtype) for i, x in enumerate(view.inputs) if i in used}
-        out = f.output(0, (y.elements,), y.dtype)
+        inputs = {i: f.input(i, (prod(x.physical_shape),), x.dtype) for i, x in enumerate(view.inputs) if i in used}
+        out = f.output(0, (prod(y.physical_shape),), y.dtype)
         if fill is not None:
             f.place(_fill(y.elements, y.dtype, fill, item_bytes), y=out)
         for number, copy in enumerate(wanted):

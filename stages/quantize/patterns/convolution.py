@@ -77,7 +77,7 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
     whole = reshaped(reshaped(pattern.whole))
     match = operator.expect(whole, "quantize(matmul(dequantize(x), constant weights) + constant bias)")
     x, out = operator.data(match[pattern.x]), operator.outputs[0]
-    if x.layout == "NCHW" and x.shape[3] > 1 and x.shape[1] * x.shape[2] > 1:
+    if not x.lies_as(""):
         raise operator.error("reads a planar (NCHW) tensor as rows")
     weights = operator.parameters(match[pattern.weights]).map(np.transpose)  # (depth, units) in the body
     units, depth = weights.values.shape

@@ -9,7 +9,7 @@ from typing import Any
 from tvm import relax
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.graph import Activation, Concatenation, Move, Tensor
+from stages.graph import Activation, Concatenation, Layout, Move, Tensor
 from stages.quantize.operator import Operator
 from stages.quantize.patterns.operand import operand
 from stages.quantize.resize import source_indices
@@ -179,10 +179,10 @@ def _blocks(operator: Operator, writer: GraphWriter, source: Tensor, out: Tensor
         raise operator.error("rearranges a planar (NCHW) tensor")
     # Exchanging the middle axes is SPACE_TO_DEPTH; DEPTH_TO_SPACE moves the block row in front of the width.
     order = (0, 1, 3, 2, 4, 5)
-    fields = {"shape": shape, "layout": ""}
+    fields = {"shape": shape, "layout": Layout("")}
     split_axes = writer.intermediate(source.model_copy(update=fields), "blocks", source.quant)
     writer.layer(Move(kind="reshape"), [source], split_axes, alias=True)
-    fields = {"shape": tuple(shape[axis] for axis in order), "layout": ""}
+    fields = {"shape": tuple(shape[axis] for axis in order), "layout": Layout("")}
     exchanged = writer.intermediate(source.model_copy(update=fields), "exchanged", source.quant)
     writer.layer(Move(kind="transpose", params={"permutation": list(order)}), [split_axes], exchanged)
     writer.layer(Move(kind="reshape"), [exchanged], out, alias=True)
@@ -190,7 +190,7 @@ def _blocks(operator: Operator, writer: GraphWriter, source: Tensor, out: Tensor
 
 def _logical_order(tensor: Tensor) -> bool:
     """Whether the bytes lie in logical order."""
-    return tensor.layout != "NCHW" or tensor.shape[3] == 1 or tensor.shape[1] * tensor.shape[2] == 1
+    return tensor.lies_as("")
 
 
 def _integers(expr: relax.Expr) -> list[int]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from stages.fixed_point import Array
 from stages.graph import Graph, LayerView, Tensor
+from stages.graph.packed import pack, unpack
 
 FloatFunction = Callable[[LayerView, Sequence[Array]], Array]
 
@@ -56,9 +57,9 @@ def run_graph(
 
 def to_logical(physical: Array, tensor: Tensor) -> Array:
     """An array as it lies in memory (`tensor.layout`, any shape) in the tensor's logical order."""
-    return physical.reshape(tensor.physical_shape).transpose(np.argsort(tensor.permutation))
+    return unpack(physical, tensor.layout, tensor.shape, dtype=tensor.dtype)
 
 
 def to_physical(logical: Array, tensor: Tensor) -> Array:
     """An array in logical order as it lies in memory."""
-    return np.ascontiguousarray(logical.transpose(tensor.permutation))
+    return pack(logical, tensor.layout)

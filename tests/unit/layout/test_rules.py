@@ -97,7 +97,10 @@ def test_rule_for_an_operator_that_cannot_follow_it_here_is_an_error() -> None:
         ({"match": {"op": "depthwise_conv2d"}, "kernel": "HWIO"}, "has one of HWC, OIHW, not HWIO"),
         ({"match": {"op": "add"}, "kernel": "HWIO"}, "add has no kernel layout, not HWIO"),
         ({"match": {"op": "conv2d"}}, "gives `data`, `kernel` or both"),
-        ({"match": {"op": "conv2d"}, "data": "NCWH"}, "'NHWC' or 'NCHW'"),
+        ({"match": {"op": "conv2d"}, "data": "nhwc"}, "'nhwc' is no layout: axes are capitals"),
+        ({"match": {"op": "conv2d"}, "data": "OHWI"}, "'OHWI' is no layout of images, such as NHWC, NCHW or NCHW16c"),
+        ({"match": {"op": "conv2d"}, "data": "NHWC:4"}, "'NHWC:4' is no layout of images"),
+        ({"match": {"op": "softmax"}, "data": "NCHW16c"}, "softmax works on the logical order"),
         ({"match": {"opp": "conv2d"}, "data": "NHWC"}, "opp"),
     ],
 )

@@ -1,0 +1,188 @@
+"""Layouts: in which order, in which blocks and in how many bits the elements of a tensor lie.
+
+A layout is written as its axes from the outermost to the innermost, blocks with their sizes, and the bits of an element
+where they are not those of its type:
+
+    NHWC         the rows of pixels of a TFLite image
+    NCHW         planes
+    NCHW16c      planes of pixels of 16 channels each
+    NHWC4c       as NHWC, each pixel filled up to a multiple of 4 channels
+    OHWI4i:4     convolution weights in 4 bits, two to a byte
+
+A capital letter is what is left of an axis when its blocks, in small letters behind it, are taken out. An axis that is
+no multiple of its blocks is filled up to one; what lies there is nobody's business. '' is the order of the logical
+axes, for tensors of any rank.
+
+Logical axes are those of the imported model; their letters follow from the rank (`AXES`), or are given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from math import prod
+from typing import Any, NamedTuple
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+#: The letters of the logical axes of a tensor, by its rank.
+AXES: Mapping[int, str] = {1: "C", 2: "NC", 3: "NWC", 4: "NHWC", 5: "NDHWC"}
+NARROW = (1, 2, 4)  # bits of elements of which several lie in a byte
+
+_PARTS = re.compile(r"(?:[A-Z]|[1-9][0-9]*[a-z])+")
+_PART = re.compile(r"([A-Z])|([1-9][0-9]*)([a-z])")
+
+
+class Part(NamedTuple):
+    """`axis` is its capital letter, `size` the elements of a block, 0 for what blocks leave of the axis."""
+
+    axis: str
+    size: int
+
+
+class Digit(NamedTuple):
+    """A part, in a tensor of some shape: the index along `axis` (a number) by `step`, modulo `extent`."""
+
+    axis: int
+    step: int
+    extent: int
+    stride: int
+
+
+class Layout(str):
+    """A layout, which is the text it is written as. Raises ValueError for a text that is none.
+
+    `parts` from the outermost to the innermost; `bits` of an element, 0 for those of the tensor's type.
+    """
+
+    __slots__ = ("bits", "parts")
+    parts: tuple[Part, ...]
+    bits: int
+
+    def __new__(cls, text: str = "") -> Layout:
+        made = super().__new__(cls, text)
+        made.parts, made.bits = _parsed(str(text))
+        return made
+
+    @property
+    def axes(self) -> str:
+        """Its capital letters: NCHW16c and NCHW have the same."""
+        return "".join(part.axis for part in self.parts if not part.size)
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether an axis lies in more than one part, so that no step along it is always as far."""
+        return any(part.size for part in self.parts)
+
+    def physical_shape(self, shape: Sequence[int], axes: str = "") -> tuple[int, ...]:
+        """The extents of the parts of a tensor of logical `shape`; `axes` are the letters of its logical axes.
+
+        Raises ValueError where the layout is none for these axes.
+        """
+        return tuple(digit.extent for digit in self.digits(shape, axes))
+
+    def elements(self, shape: Sequence[int], axes: str = "") -> int:
+        """How many there are in memory, those that fill up blocks among them."""
+        return prod(self.physical_shape(shape, axes))
+
+    def bytes(self, shape: Sequence[int], bits: int = 8, axes: str = "") -> int:
+        """Of a tensor whose elements have `bits`, unless the layout says how many; the last byte may be half full."""
+        return -(-self.elements(shape, axes) * (self.bits or bits) // 8)
+
+    def offset(self, index: Sequence[int], shape: Sequence[int], axes: str = "") -> int:
+        """Where the element at a logical index lies, counted in elements from the first."""
+        return sum(d.stride * (index[d.axis] // d.step % d.extent) for d in self.digits(shape, axes))
+
+    def digits(self, shape: Sequence[int], axes: str = "") -> tuple[Digit, ...]:
+        """Its parts for a tensor of logical `shape`: which digit of which index each of them is."""
+        return _digits(self, tuple(shape), axes)
+
+    def lies_as(self, other: Layout, shape: Sequence[int], axes: str = "") -> bool:
+        """Whether a tensor of that shape has the same bytes in both layouts.
+
+        So it is in NHWC and NCHW with one channel, or one pixel; in NHWC and NCHW16c with at most 16 channels that
+        are all of a block.
+        """
+        return self.bits == other.bits and _canonical(self, shape, axes) == _canonical(other, shape, axes)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(cls, core_schema.str_schema())
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^({_PARTS.pattern}(:[124])?)?$"}
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> tuple[tuple[Part, ...], int]:
+    order, colon, bits = text.partition(":")
+    if not text:
+        return (), 0
+    if not _PARTS.fullmatch(order):
+        raise ValueError(f"{text!r} is no layout: axes are capitals, blocks a size and a small letter, as in NCHW16c")
+    if colon and bits not in map(str, NARROW):
+        raise ValueError(f"{text!r} is no layout: behind the colon are bits of an element, one of 1, 2 and 4")
+    parts = tuple(
+        Part(axis, 0) if axis else Part(block.upper(), int(size)) for axis, size, block in _PART.findall(order)
+    )
+    left = [part.axis for part in parts if not part.size]
+    if len(set(left)) < len(left):
+        raise ValueError(f"{text!r} is no layout: an axis is there twice")
+    for number, (axis, size) in enumerate(parts):
+        if size and Part(axis, 0) not in parts[:number]:
+            raise ValueError(f"{text!r} is no layout: block {size}{axis.lower()} needs {axis} before it")
+        if size == 1:
+            raise ValueError(f"{text!r} is no layout: a block of one element")
+    return parts, int(bits or 0)
+
+
+@lru_cache(maxsize=16384)
+def _digits(layout: Layout, shape: tuple[int, ...], axes: str) -> tuple[Digit, ...]:
+    axes = axes or AXES.get(len(shape), "")
+    parts = layout.parts or tuple(Part(axis, 0) for axis in axes)
+    if not layout.parts:  # as the logical axes lie, which may be more than have letters
+        strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        return tuple(Digit(axis, 1, size, strides[axis]) for axis, size in enumerate(shape))
+    if sorted(layout.axes) != sorted(axes) or len(axes) != len(shape):
+        raise ValueError(f"layout {layout} has other axes than {axes or 'a tensor of that rank'}")
+    found: list[Digit] = []
+    steps = dict.fromkeys(axes, 1)
+    stride = 1
+    for axis, size in reversed(parts):
+        number, step = axes.index(axis), steps[axis]
+        extent = size or -(-shape[number] // step)
+        found.append(Digit(number, step, extent, stride))
+        steps[axis] *= size or 1
+        stride *= extent
+    return tuple(reversed(found))
+
+
+def _canonical(layout: Layout, shape: Sequence[int], axes: str) -> tuple[frozenset[Digit], int]:
+    """Digits that take more than one value, neighbours that are one run as one; and all elements in memory."""
+    digits = layout.digits(shape, axes)
+    merged: set[Digit] = set()
+    for axis, size in enumerate(shape):
+        own = [
+            digit._replace(extent=min(digit.extent, -(-size // digit.step))) for digit in digits if digit.axis == axis
+        ]
+        own = sorted((digit for digit in own if digit.extent > 1), key=lambda digit: -digit.step)
+        while (pair := next((p for p in pairwise(own) if _is_run(*p)), None)) is not None:
+            outer, inner = pair
+            extent = min(outer.extent * inner.extent, -(-size // inner.step))
+            own[own.index(outer) : own.index(inner) + 1] = [inner._replace(extent=extent)]
+        merged.update(own)
+    return frozenset(merged), prod(digit.extent for digit in digits)
+
+
+def _is_run(outer: Digit, inner: Digit) -> bool:
+    return outer.step == inner.step * inner.extent and outer.stride == inner.stride * inner.extent
+
+
+#: In the order of the logical axes, whatever the rank.
+LOGICAL = Layout("")
+NHWC = Layout("NHWC")
+NCHW = Layout("NCHW")
