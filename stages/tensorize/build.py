@@ -1,6 +1,7 @@
 """Runs the stage: graph in; plan.json, tir.json and weights.npz out. Its passes, each of what the one before it made:
 
 forms       Graph -> Graph         layers that can be computed in two forms, PADs among them
+layouts     Graph -> Graph         in which layout each tensor lies, by what kernels then cost
 choices     Graph -> Chosen        a kernel for each layer
 placement   Chosen -> Chosen       tensors that are parts of others; copies that this saves are gone
 packing     Chosen -> Tensorized   constants, functions and the plan
@@ -19,6 +20,7 @@ from stages.tensorize.artifact import Tensorized, save
 from stages.tensorize.choices import choose_kernels
 from stages.tensorize.costs import CostTable
 from stages.tensorize.forms import with_cheapest_forms
+from stages.tensorize.layouts import with_cheapest_layouts
 from stages.tensorize.packing import pack_and_lower
 from stages.tensorize.placement import place_parts
 from stages.tensorize.setting import Setting
@@ -38,7 +40,8 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     setting = Setting.of(job.target, job.config, kernels, costs, _float_module(source))
 
     formed = with_cheapest_forms(Graph.load(source), setting)
-    chosen = choose_kernels(formed, setting)
+    laid_out = with_cheapest_layouts(formed, setting)
+    chosen = choose_kernels(laid_out, setting)
     placed = place_parts(chosen, setting)
     made = pack_and_lower(placed, setting, job.progress)
 

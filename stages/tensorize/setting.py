@@ -12,7 +12,7 @@ from stages.tensorize.memory import ArenaBound
 from stages.tensorize.select import Choice, choose
 
 if TYPE_CHECKING:
-    from stages.graph import Graph, LayerView
+    from stages.graph import Graph, Layer, LayerView
     from stages.kernels.kernel import Kernel
     from stages.targets.spec import Target
     from stages.tensorize import TensorizeConfig
@@ -48,6 +48,12 @@ class Setting:
     def choose(self, view: LayerView, bound: ArenaBound | None) -> Choice:
         """The layer's kernel. Raises StageError when no kernel, or not the one a rule names, can compute it."""
         return choose(view, self.target, self.kernels, self.config.rules, self.costs, bound)
+
+    def kernels_for(self, layer: Layer) -> list[Kernel]:
+        """The kernels for the layer's operator that the core can run."""
+        return [
+            kernel for kernel in self.kernels if layer.op.op in kernel.ops and not kernel.folder.why_not(self.target)
+        ]
 
     def is_ruled(self, view: LayerView) -> bool:
         """Whether a rule of the recipe is for the layer."""

@@ -1,0 +1,196 @@
+"""In which layout each tensor lies, decided together with the kernels that compute the layers.
+
+Each image is written in one layout, each layer reads it in one. A layer costs what its cheapest kernel takes for the
+layouts that it reads and writes, and a tensor costs a transform for each other layout that it is read in. The least sum
+over the whole graph is taken (`stages.tensorize.elimination`):
+
+    x NHWC -> [transform] -> NCHW16c -> conv2d -> NCHW16c -> conv2d -> NCHW16c -> [transform] -> NHWC y
+
+Given are the layouts of the model's inputs and outputs, of constants, of float layers, of what shares memory with a
+reshape, and those that the recipe's layout rules say. With a limit on the arena all others stay too, since transforms
+may need memory. What the layout stage decided is one of the choices, so nothing gets dearer than that, and it stays
+where less than a hundredth of the instructions would be saved; a layer whose costs are not measured must promise a
+twentieth more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stages import escape
+from stages.base import StageError
+from stages.graph import Graph, Layer, LayerView, Layout
+from stages.tensorize.elimination import Costs, cheapest
+from stages.tensorize.sharing import renames_only
+from stages.tensorize.transforms import (
+    OUTPUT,
+    Untransformed,
+    transform,
+    usual,
+    with_transforms,
+    without_transforms,
+)
+
+if TYPE_CHECKING:
+    from stages.tensorize.setting import Setting
+
+# An image as it is written (reader None), or as a layer reads it.
+Variable = tuple[int | None, str]
+Domains = Mapping[Variable, Sequence[Layout]]
+
+_MOST = 64  # combinations of a layer's layouts, or of a tensor's; where there are more, they stay
+_GUESS = 1.05
+_WORTH = 0.99  # what other layouts may take of the graph's instructions: so exactly costs are known
+
+
+def with_cheapest_layouts(graph: Graph, setting: Setting) -> Graph:
+    """The pass: layouts and transforms with the least costs; the graph itself where that is what it has.
+
+    Raises StageError for a layout rule that no kernel can follow.
+    """
+    given = without_transforms(graph)
+    if given is None:
+        return graph
+    choices = _Choices.of(given, setting)
+    domains = choices.domains()
+    costs = [*choices.of_layers(domains), *choices.of_images(domains)]
+    numbers = cheapest({variable: len(domain) for variable, domain in domains.items()}, costs)
+    first = dict.fromkeys(numbers, 0)
+    if _total(costs, numbers) > _WORTH * _total(costs, first):
+        numbers = first
+    layouts = {variable: domains[variable][number] for variable, number in numbers.items()}
+    if all(layout == choices.now(variable) for variable, layout in layouts.items()):
+        return graph
+    homes = {name: layout for (reader, name), layout in layouts.items() if reader is None}
+    reads = {(reader, name): layout for (reader, name), layout in layouts.items() if reader is not None}
+    return with_transforms(given, homes, reads)
+
+
+@dataclass(frozen=True)
+class _Choices:
+    """What can be chosen, and what it costs. `writers` are the layers that write each tensor."""
+
+    given: Untransformed
+    setting: Setting
+    writers: Mapping[str, Layer]
+
+    @classmethod
+    def of(cls, given: Untransformed, setting: Setting) -> _Choices:
+        return cls(given, setting, {name: layer for layer in given.graph.layers for name in layer.outputs})
+
+    def now(self, variable: Variable) -> Layout:
+        """What the layout stage decided."""
+        reader, name = variable
+        return usual(self.given.graph.tensors[name]) if reader is None else self.given.reads[reader, name]
+
+    def domains(self) -> Domains:
+        """The layouts of each variable; first what it has now, where a rule of the recipe says nothing else."""
+        images = [name for name, tensor in self.given.graph.tensors.items() if len(tensor.shape) == 4]
+        variables: list[Variable] = [(None, name) for name in images]
+        variables += [read for read in self.given.reads if read[1] in images]
+        found = {variable: self._domain(variable) for variable in variables}
+        for own in (*map(self._of_layer, self.given.graph.layers), *map(self._of_image, images)):
+            there = [variable for variable in own if variable in found]
+            if prod(len(found[variable]) for variable in there) > _MOST:
+                found.update({variable: found[variable][:1] for variable in there})
+        return found
+
+    def of_layers(self, domains: Domains) -> Iterator[Costs[Variable]]:
+        """What each layer takes for the layouts that it reads and writes. Raises StageError as the pass does."""
+        for layer in self.given.graph.layers:
+            own = [variable for variable in self._of_layer(layer) if variable in domains]
+            if not _is_computed(self.given.graph, layer) or all(len(domains[variable]) == 1 for variable in own):
+                self._check_rule(layer, [self._instructions(layer, {v: domains[v][0] for v in own})] if own else [])
+                continue
+            prices = [
+                self._instructions(layer, dict(zip(own, layouts, strict=True)))
+                for layouts in product(*(domains[variable] for variable in own))
+            ]
+            self._check_rule(layer, prices)
+            yield Costs(tuple(own), np.array(prices).reshape([len(domains[variable]) for variable in own]))
+
+    def of_images(self, domains: Domains) -> Iterator[Costs[Variable]]:
+        """What the transforms of each image take."""
+        for name in self.given.graph.tensors:
+            own = [variable for variable in self._of_image(name) if variable in domains]
+            if all(len(domains[variable]) == 1 for variable in own):
+                continue
+            prices = [
+                sum(self._transform(name, home, layout) for layout in dict.fromkeys(reads) if layout != home)
+                for home, *reads in product(*(domains[variable] for variable in own))
+            ]
+            yield Costs(tuple(own), np.array(prices, float).reshape([len(domains[variable]) for variable in own]))
+
+    def _of_layer(self, layer: Layer) -> list[Variable]:
+        """Its variables, images or not."""
+        reads: list[Variable] = [(layer.index, name) for name in dict.fromkeys(layer.inputs)]
+        return reads + [(None, name) for name in layer.outputs]
+
+    def _of_image(self, name: str) -> list[Variable]:
+        """Written first, then read."""
+        return [(None, name), *(read for read in self.given.reads if read[1] == name)]
+
+    def _domain(self, variable: Variable) -> tuple[Layout, ...]:
+        reader, name = variable
+        graph, now = self.given.graph, self.now(variable)
+        layer = self.writers.get(name) if reader is None else None if reader == OUTPUT else graph.layers[reader]
+        if layer is None or graph.tensors[name].constant or not _is_computed(graph, layer):
+            return (now,)
+        if reader is not None and layer.wanted is not None:
+            return (now if layer.wanted.layout in ("NHWC", "NCHW") else layer.wanted.layout,)
+        if self.setting.config.arena_limit is not None:
+            return (now,)
+        known = [Layout(text) for kernel in self.setting.kernels_for(layer) for text in kernel.layouts]
+        return tuple(dict.fromkeys((now, *known)))
+
+    def _instructions(self, layer: Layer, layouts: Mapping[Variable, Layout]) -> float:
+        """Infinity where no kernel can compute it."""
+        graph = self.given.graph
+        tensors = dict(graph.tensors)
+        for (_, name), layout in layouts.items():
+            tensors[name] = tensors[name].model_copy(update={"layout": layout})
+        try:
+            choice = self.setting.choose(LayerView(layer, tensors, graph.constants), None)
+        except StageError:
+            return float("inf")
+        is_guess = choice.cost_source != "measured" and any(self.now(v) != layout for v, layout in layouts.items())
+        return (choice.cost or 0.0) * (_GUESS if is_guess else 1)
+
+    def _transform(self, name: str, home: Layout, layout: Layout) -> float:
+        tensor = self.given.graph.tensors[name].model_copy(update={"layout": home})
+        layer, copy = transform(tensor, layout, f"{name}/{layout}")
+        if copy.alias_of is not None:
+            return 0.0
+        try:
+            choice = self.setting.choose(LayerView(layer, {tensor.name: tensor, copy.name: copy}, {}), None)
+        except StageError:
+            return float("inf")
+        return choice.cost or 0.0
+
+    def _check_rule(self, layer: Layer, prices: Sequence[float]) -> None:
+        wanted = layer.wanted
+        if wanted is None or not prices or min(prices) < float("inf") or wanted.layout in ("NHWC", "NCHW"):
+            return
+        known = [f"{kernel.name}: {', '.join(kernel.layouts)}" for kernel in self.setting.kernels_for(layer)]
+        raise StageError(
+            f"layout rule {wanted.rule} wants {wanted.layout} for layer {layer.index} "
+            f"({layer.kind} {escape.name(layer.name)}), which no kernel of target {self.setting.target.core} reads",
+            hint=f"Kernels for {layer.kind} are for {'; '.join(known)}",
+            at=("stages", "layout", "rules", wanted.rule - 1, "data"),
+        )
+
+
+def _is_computed(graph: Graph, layer: Layer) -> bool:
+    """Whether a kernel computes it."""
+    return layer.op.op != "float" and not renames_only(graph, layer)
+
+
+def _total(costs: Sequence[Costs[Variable]], numbers: Mapping[Variable, int]) -> float:
+    """The sum of all costs, infinite where a layer cannot be computed."""
+    return float(sum(one.table[tuple(numbers[variable] for variable in one.variables)] for one in costs))

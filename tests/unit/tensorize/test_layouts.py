@@ -1,0 +1,176 @@
+"""Which layout each tensor gets, with an engine for tests that works on NCHW16c alone beside the generic kernels."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.emit import EmitConfig
+from stages.emit.build import emit
+from stages.graph import Graph, Layout, Wanted
+from stages.import_model.build import build_module
+from stages.import_model.describe import describe, operator_options
+from stages.kernels import registry
+from stages.layout.apply import lay_out
+from stages.layout.rules import LayoutConfig
+from stages.models.builder import ModelBuilder
+from stages.models.tflite_reader import read
+from stages.quantize.lower import lower_module
+from stages.reference.integer import run_graph
+from stages.tensorize import TensorizeConfig
+from stages.tensorize.artifact import save
+from stages.tensorize.choices import Chosen, choose_kernels
+from stages.tensorize.layouts import with_cheapest_layouts
+from stages.tensorize.packing import pack_and_lower
+from stages.tensorize.setting import Setting
+from tests.support.emitted import run_emitted, target_named
+from tests.support.integer import integer_graph
+from tests.support.kernels.blocked import FOLDER, BlockedConv2d
+
+HOST = target_named("host")
+QUANT = (0.05, 3)
+
+
+def setting(**options: Any) -> Setting:
+    kernels = [*registry.kernels(HOST.kernels).values(), BlockedConv2d()]
+    return Setting.of(HOST, TensorizeConfig(**options), kernels)
+
+
+def chain(channels: tuple[int, ...], *, size: int = 6, limit: int = 127) -> Graph:
+    """Convolutions 3x3 one after the other, `channels` of the input and of each output; weights to +- `limit`."""
+    rng, b = np.random.default_rng(sum(channels)), ModelBuilder()
+    x = b.input("x", (1, size, size, channels[0]), "int8", *QUANT)
+    for number, (depth, count) in enumerate(pairwise(channels)):
+        weights = rng.integers(-limit, limit + 1, (count, 3, 3, depth)).astype(np.int8)
+        bias = rng.integers(-900, 900, count).astype(np.int32)
+        x = b.conv2d(x, weights, bias, weight_scale=0.5 / limit, out=QUANT, name=f"conv{number}")
+    b.output(x)
+    return integer_graph(b.build())
+
+
+def residual() -> Graph:
+    """Two convolutions, the sum of both, a convolution: the sum is generic and reads rows or planes."""
+    rng, b = np.random.default_rng(7), ModelBuilder()
+    x = b.input("x", (1, 5, 5, 32), "int8", *QUANT)
+
+    def conv(y: Any, name: str) -> Any:
+        weights = rng.integers(-127, 128, (32, 3, 3, 32)).astype(np.int8)
+        return b.conv2d(y, weights, np.zeros(32, np.int32), weight_scale=0.004, out=QUANT, name=name)
+
+    first = conv(x, "first")
+    b.output(conv(b.add(first, conv(first, "second"), out=QUANT, name="sum"), "last"))
+    return integer_graph(b.build())
+
+
+def decided(graph: Graph, **options: Any) -> Chosen:
+    one = setting(**options)
+    return choose_kernels(with_cheapest_layouts(graph, one), one)
+
+
+def kernels(chosen: Chosen) -> list[str]:
+    names = {index: choice.kernel.name for index, choice in chosen.choices.items()}
+    return [names.get(layer.index, "alias") for layer in chosen.graph.layers]
+
+
+def check(chosen: Chosen, folder: Path, **options: Any) -> None:
+    """Runs it on this machine under its sanitizers; every traced tensor is that of the integer reference."""
+    one = setting(**options)
+    source, out = folder / "tensorized", folder / "emitted"
+    source.mkdir()
+    out.mkdir()
+    save(pack_and_lower(chosen, one), source)
+    emit(source, out, EmitConfig(), HOST, folders=registry.folders(HOST.kernels) | {FOLDER.name: FOLDER})
+    tensor = chosen.graph.tensors[chosen.graph.inputs[0]]
+    x = np.random.default_rng(1).integers(-128, 128, tensor.shape).astype(np.int8)
+    (run,) = run_emitted(out, HOST, [[x]])
+    values = run_graph(chosen.graph, [x])
+    assert np.array_equal(run.outputs[0], values[chosen.graph.outputs[0]])
+    assert len(run.traces) == len(chosen.graph.layers)
+    for name, traced in run.traces.items():
+        assert np.array_equal(traced, values[name]), name
+
+
+@pytest.mark.parametrize(("limit", "bits"), [(127, 8), (7, 4)])
+def test_a_chain_of_accelerated_layers_has_one_transform_at_each_end(limit: int, bits: int, tmp_path: Path) -> None:
+    """With 20 and 33 channels, so that blocks are filled up; weights of 4 bits take half the bytes."""
+    chosen = decided(chain((20, 32, 33, 16, 20), limit=limit))
+    assert kernels(chosen) == ["generic.move", *["blocked.conv2d"] * 4, "generic.move"]
+    order = [str(chosen.graph.tensors[layer.outputs[0]].layout) for layer in chosen.graph.layers]
+    assert order == ["NCHW16c"] * 5 + ["NHWC"]
+    weights = pack_and_lower(chosen, setting()).weights["001.weights"]
+    assert weights.nbytes == 32 * 3 * 3 * 32 * bits // 8
+    check(chosen, tmp_path)
+
+
+def test_a_layer_for_which_transforms_cost_more_than_they_save_stays() -> None:
+    """One channel in and out: the engine would compute 256 products for one, and fill up 16 bytes for one."""
+    graph = chain((1, 1))
+    assert with_cheapest_layouts(graph, setting()) is graph
+    assert kernels(decided(graph)) == ["generic.conv2d"]
+
+
+def test_layouts_are_decided_over_the_whole_graph(tmp_path: Path) -> None:
+    """The sum is generic: what it reads and writes is transformed, each tensor once for all of its readers."""
+    chosen = decided(residual())
+    assert kernels(chosen).count("blocked.conv2d") == 3
+    made = [layer.name for layer in chosen.graph.layers if layer.kind == "layout"]
+    assert len(made) == len(set(made)) == 5  # in, both inputs of the sum, its output, out
+    check(chosen, tmp_path)
+
+
+def test_with_a_limit_on_the_arena_layouts_stay() -> None:
+    graph = chain((20, 32, 32))
+    assert with_cheapest_layouts(graph, setting(arena_limit=1 << 20)) is graph
+
+
+def wanting(graph: Graph, layout: str, number: int = 0) -> Graph:
+    graph.layers[number] = graph.layers[number].model_copy(update={"wanted": Wanted(layout=Layout(layout), rule=2)})
+    return graph
+
+
+def test_rules_override_what_is_cheapest(tmp_path: Path) -> None:
+    chosen = decided(wanting(chain((20, 32, 32, 16)), "NHWC", 1))
+    assert kernels(chosen)[2:4] == ["generic.move", "generic.conv2d"]
+    assert kernels(chosen)[-1] == "alias"  # 16 channels lie as in NHWC
+    small = decided(wanting(chain((1, 1)), "NCHW16c"))
+    assert kernels(small) == ["generic.move", "blocked.conv2d", "generic.move"]
+    check(small, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("config", "wanted"),
+    [
+        ({}, None),
+        ({"default": "NHWC"}, ("NHWC", 0)),
+        ({"rules": [{"match": {"op": "add"}, "data": "NCHW"}, {"data": "NCHW16c"}]}, ("NCHW16c", 2)),
+        ({"rules": [{"data": "NCHW"}]}, ("NCHW", 1)),
+        ({"rules": [{"match": {"op": "conv2d"}, "kernel": "HWIO"}]}, None),
+    ],
+)
+def test_what_the_recipe_says_reaches_the_layer(config: dict[str, Any], wanted: tuple[str, int] | None) -> None:
+    """Relax has NHWC and NCHW; other layouts leave it as it is."""
+    b = ModelBuilder()
+    weights = np.ones((3, 1, 1, 4), np.int8)
+    x = b.input("x", (1, 2, 2, 4), "int8", *QUANT)
+    b.output(b.conv2d(x, weights, np.zeros(3, np.int32), weight_scale=0.1, out=QUANT, name="conv"))
+    data = b.build()
+    info = read(data, "model")
+    module, _ = lay_out(build_module(data, info), LayoutConfig.model_validate(config))
+    graph = lower_module(module, describe(info, operator_options(data))).graph
+    (layer,) = [layer for layer in graph.layers if layer.kind == "conv2d"]
+    assert layer.wanted == (Wanted(layout=Layout(wanted[0]), rule=wanted[1]) if wanted else None)
+    assert (graph.tensors[layer.inputs[0]].layout == "NCHW") == (wanted == ("NCHW", 1))
+
+
+def test_a_rule_that_no_kernel_follows_is_told_where_it_stands() -> None:
+    with pytest.raises(StageError) as caught:
+        decided(wanting(chain((1, 1)), "NHWC4c"))
+    text = "layout rule 2 wants NHWC4c for layer 0 (conv2d conv0), which no kernel of target host reads"
+    assert str(caught.value).splitlines()[0] == text
+    assert "Kernels for conv2d are for generic.conv2d: NHWC, NCHW; blocked.conv2d: NCHW16c" in str(caught.value)
+    assert caught.value.at == ("stages", "layout", "rules", 1, "data")
