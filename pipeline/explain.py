@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +12,9 @@ from typing import Any
 from pipeline.digest import digest_of
 from pipeline.planner import Action, Plan
 from pipeline.store import Store, content_of
+
+# So many changed files of one folder are named.
+_MOST_OF_A_FOLDER = 4
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def folders_of(action: Action) -> list[str]:
     for name in sorted(action.code):
         parts = Path(name).parts[:-1]
         found.setdefault("/".join(parts[:2]) or name, set()).update(parts[2:3])
-    return [f"{top}/{{{', '.join(sorted(below))}}}" if below else top for top, below in found.items()]
+    return [f"{top}/{{{', '.join(sorted(below))}}}" if below else top for top, below in sorted(found.items())]
 
 
 def compared_with(plan: Plan, store: Store) -> str:
@@ -105,12 +109,29 @@ def _explain(action: Action, store: Store, last: str | None, expected: dict[str,
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     for name, word in (("code", "code"), ("plug-in", "plug-in"), ("files", "file"), ("inputs", "input")):
         # A digest tells nobody anything: only what changed is named.
-        for path, before, after in _changes(old.get(name, {}), new.get(name, {}), ()):
-            how = "is new" if before is None else "is gone" if after is None else "changed"
-            yield f"{word} {'.'.join(path)} {how}"
+        changed = [
+            (".".join(path), "is new" if before is None else "is gone" if after is None else "changed")
+            for path, before, after in _changes(old.get(name, {}), new.get(name, {}), ())
+        ]
+        for what, how in _by_folder(changed):
+            yield f"{word} {what} {how}"
     for name, word in (("parameters", "parameter"), ("tools", "tool"), ("target", "target"), ("model", "model")):
         for path, before, after in _changes(old[name], new[name], ()):
             yield f"{word} {'.'.join(path)}: {_short(before)} -> {_short(after)}".replace(" :", ":")
+
+
+def _by_folder(changed: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Files and what became of them; many of one folder as one: `25 files of stages/kernels/mve`, `are gone`."""
+    together = Counter((str(Path(name).parent), how) for name, how in changed)
+    told: set[tuple[str, str]] = set()
+    for name, how in changed:
+        folder = str(Path(name).parent)
+        many = together[folder, how]
+        if folder == "." or many <= _MOST_OF_A_FOLDER:
+            yield name, how
+        elif (folder, how) not in told:
+            told.add((folder, how))
+            yield f"{many} files of {folder}", how.replace("is ", "are ")
 
 
 def _changes(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any, Any]]:

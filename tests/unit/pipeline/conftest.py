@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from doit import doit_cmd
 from doit.cmd_base import NamespaceTaskLoader
 from doit.doit_cmd import DoitMain
 
@@ -120,6 +121,8 @@ class _Loader(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no types
 def doit(project: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Doit:
     """Runs doit with arguments; returns exit code, stdout, stderr."""
     monkeypatch.setenv("FIRMLINE_STORE", "store")
+    # doit keeps `name=value` arguments for the whole process.
+    monkeypatch.setattr(doit_cmd, "_CMDLINE_VARS", None)
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = DoitMain(_Loader(project, arguments), config_filenames=()).run(list(arguments))

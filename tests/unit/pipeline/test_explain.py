@@ -85,3 +85,14 @@ def test_what_a_stage_that_leaves_the_same_bytes_spares(project: FakeProject) ->
     project.run()
     assert project.ran() == ["emit"]
     assert set(reasons(project).values()) == {None}
+
+
+def test_many_files_of_a_folder_are_one_line(project: FakeProject) -> None:
+    project.run()
+    for number in range(4):
+        project.write(f"code/emit_{number}.py", "")
+    names = [f"code code/emit_{number}.py is new" for number in range(4)]
+    assert reasons(project)["emit"] == tuple(names)
+    project.write("code/emit_4.py", "")
+    project.edit("code/emit.py", "code", "better code")
+    assert reasons(project)["emit"] == ("code code/emit.py changed", "code 5 files of code are new")
