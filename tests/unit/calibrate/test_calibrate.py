@@ -139,7 +139,7 @@ def test_the_grid_has_every_operator_with_a_choice_of_kernels() -> None:
 
 @pytest.fixture
 def mini(monkeypatch: pytest.MonkeyPatch) -> Iterator[Case]:
-    monkeypatch.setattr(registry, "kernels", lambda names: {"mini.gemm": MiniGemm()})
+    monkeypatch.setattr(registry, "kernels_of", lambda target: {"mini.gemm": MiniGemm()})
     graph = mini_graph()
     view: LayerView = graph.view(graph.layers[0])
     kernel, params = MiniGemm(), MiniParams()
