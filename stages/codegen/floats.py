@@ -1,26 +1,24 @@
-"""Floats in C, where TVM's printer falls short.
+"""Floats in C: literals, and the functions of <math.h>.
 
-It writes constants with seven digits, and a float32 needs up to nine: so each constant becomes a scalar parameter
-before printing, whose name is replaced by the literal in the printed text. And it has no C name for a few functions.
+A float32 needs up to nine digits; and TVM has no C name for a few functions.
 """
 
 from __future__ import annotations
 
 import math
-import re
 import struct
 from typing import Any
 
 _NAMED_HERE = {"tirx.fabs": "fabsf", "tirx.exp2": "exp2f"}
-_MATH = re.compile(
-    r"\b(?:a?(?:sin|cos|tan)h?|exp2?|log(?:2|10|1p)?|sqrt|pow|floor|ceil|trunc|fabs|erf|nearbyint|fmod)f?\("
-    r"|\b(?:INFINITY|NAN)\b"
-)
+_MATH = {"acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"} | {
+    *("ceil", "floor", "nearbyint", "trunc", "erf", "exp", "exp2", "fabs", "fmod", "log", "log10", "log1p", "log2"),
+    *("pow", "sqrt"),
+}
 
 
-def uses_math(text: str) -> bool:
-    """Whether C text needs <math.h>."""
-    return _MATH.search(text) is not None
+def is_in_math_header(name: str) -> bool:
+    """Whether a name of C is one of <math.h>: of functions that TIR has, their float32 form, or a constant."""
+    return bool({name, name.removesuffix("f")} & _MATH) or name in ("INFINITY", "NAN")
 
 
 def name_functions(func: Any) -> Any:
@@ -38,35 +36,16 @@ def name_functions(func: Any) -> Any:
     return tirx.PrimFunc(func.params, tvm_ffi.structural_map(func.body, (Call, replace)))
 
 
-def exact_literals(func: Any) -> tuple[Any, list[str]]:
-    """The function with one more parameter for each float constant, and the constants' C literals in that order."""
-    import tvm_ffi
-    from tvm import tirx
-
-    found: dict[tuple[str, float], Any] = {}
-
-    def replace(node: Any) -> Any:
-        dtype = str(node.ty.dtype)
-        key = (dtype, float(node.value))
-        if key not in found:
-            found[key] = tirx.Var(f"literal{len(found)}", dtype)
-        return found[key]
-
-    body = tvm_ffi.structural_map(func.body, (tirx.FloatImm, replace))
-    return tirx.PrimFunc([*func.params, *found.values()], body), [literal(value, dtype) for dtype, value in found]
-
-
 def literal(value: float, dtype: str = "float32") -> str:
     """The shortest C literal that reads back as `value`: 0.1f, 1e-05f, INFINITY."""
     if math.isnan(value):
         return "NAN"
     if math.isinf(value):
-        return "INFINITY" if value > 0 else "(-INFINITY)"
+        return "INFINITY" if value > 0 else "-INFINITY"
     text = repr(value) if dtype == "float64" else _shortest(value)
     if not set(".e") & set(text):
         text += ".0"
-    text += "" if dtype == "float64" else "f"
-    return f"({text})" if text.startswith("-") else text
+    return text if dtype == "float64" else f"{text}f"
 
 
 def _shortest(value: float) -> str:

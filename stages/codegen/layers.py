@@ -6,13 +6,12 @@ function calls them in order and they are static.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from stages.codegen.lower import CFunction, Param
+from stages.codegen.printer import ctype
 
-_CTYPES = {"bool": "bool", "float32": "float", "float64": "double"}
 _WIDTH = 116
 
 
@@ -26,18 +25,17 @@ class Text:
 
 @dataclass(frozen=True)
 class LayerFunction:
-    """A layer's function: `roles` are its arguments in order, `scratch` the bytes it needs by scratch name."""
+    """A layer's function: `roles` are its arguments in order, `scratch` the bytes it needs by scratch name.
+
+    `headers` are those of the C library that it, and its static `steps`, need.
+    """
 
     name: str
     roles: tuple[str, ...]
     scratch: Mapping[str, int]
     text: Text
+    headers: frozenset[str]
     steps: tuple[Text, ...] = ()
-
-
-def ctype(dtype: str) -> str:
-    """The C type of an element: int8_t, float, ..."""
-    return _CTYPES.get(dtype, f"{dtype}_t")
 
 
 def layer_function(functions: Sequence[CFunction], may_overlay: bool) -> LayerFunction:
@@ -48,8 +46,11 @@ def layer_function(functions: Sequence[CFunction], may_overlay: bool) -> LayerFu
     used = [_used(function) for function in functions]
     steps = tuple(Text(_signature(f.name, p, may_overlay), f.body) for f, p in zip(functions, used, strict=True))
     scratch = scratch_of(functions)
+    headers = frozenset(header for function in functions for header in function.headers)
+    if any(param.dtype == "bool" for params in used for param in params):
+        headers |= {"<stdbool.h>"}
     if len(functions) == 1:
-        return LayerFunction(functions[0].name, tuple(p.role for p in used[0]), scratch, steps[0])
+        return LayerFunction(functions[0].name, tuple(p.role for p in used[0]), scratch, steps[0], headers)
     name = functions[0].name.rsplit("_step", 1)[0]
     merged = _merge(used)
     names = {param.role: param.name for param in merged}
@@ -57,7 +58,7 @@ def layer_function(functions: Sequence[CFunction], may_overlay: bool) -> LayerFu
         call(function.name, [names[p.role] for p in params]) for function, params in zip(functions, used, strict=True)
     ]
     text = Text(_signature(name, merged, may_overlay), "".join(f"    {line}\n" for line in calls))
-    return LayerFunction(name, tuple(p.role for p in merged), scratch, text, steps)
+    return LayerFunction(name, tuple(p.role for p in merged), scratch, text, headers, steps)
 
 
 def scratch_of(functions: Iterable[CFunction]) -> dict[str, int]:
@@ -74,7 +75,7 @@ def scratch_of(functions: Iterable[CFunction]) -> dict[str, int]:
 
 def _used(function: CFunction) -> list[Param]:
     """Parameters that the body mentions: simplification may have made a scratch buffer or a constant unnecessary."""
-    return [p for p in function.params if re.search(rf"\b{p.name}\b", function.body)]
+    return [p for p in function.params if p.name in function.used]
 
 
 def _merge(used: Sequence[Sequence[Param]]) -> list[Param]:

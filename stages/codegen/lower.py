@@ -5,7 +5,7 @@ passes below stop short of its packed calling convention, and afterwards
 
   - a buffer parameter becomes a plain pointer parameter, named after its role (`input`, `weights`, `output`, ...)
   - an allocation becomes a pointer parameter too, `scratch`, for the arena to place; only allocations whose every index
-    is a constant stay inside the function, where `stages.codegen.c_text` turns them into scalars
+    is a constant stay inside the function, as variables
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stages.codegen.c_text import Body, split_functions
-from stages.codegen.floats import exact_literals, name_functions
+from stages.codegen.floats import name_functions
+from stages.codegen.printer import Body, print_function
 
 SCALARS_AT_MOST = 64
 """Elements of an allocation that may become scalar variables; a larger one is scratch even with constant indices."""
@@ -36,11 +36,16 @@ class Param:
 
 @dataclass(frozen=True)
 class CFunction:
-    """A printed function: its parameters in order and its body as C, without the enclosing braces."""
+    """A printed function: its parameters in order and its body as C, without the enclosing braces.
+
+    `used` are the names of the parameters that the body mentions, `headers` what it includes of the C library.
+    """
 
     name: str
     params: tuple[Param, ...]
     body: Body
+    used: frozenset[str]
+    headers: frozenset[str] = frozenset()
 
 
 def to_c(functions: Mapping[str, Any], roles: Mapping[str, Sequence[str]]) -> dict[str, CFunction]:
@@ -52,24 +57,14 @@ def to_c(functions: Mapping[str, Any], roles: Mapping[str, Sequence[str]]) -> di
     from tvm import tirx
 
     target = tvm.target.Target("c")
-    printable: dict[Any, Any] = {}
-    params: dict[str, tuple[Param, ...]] = {}
-    literals: dict[str, list[str]] = {}
-    for name, lowered in _lower(functions, target).items():
-        func, params[name] = _raw_pointers(lowered, name, roles[name])
-        targeted = tvm.IRModule({"main": name_functions(func).with_attr("target", target)})
-        func, literals[name] = exact_literals(tirx.transform.LowerIntrin()(targeted)["main"])
-        printable[tvm.ir.GlobalVar(name)] = func.with_attr("global_symbol", name).with_attr("target", target)
-    text = tvm.get_global_func("target.build.c")(tvm.IRModule(printable), target).inspect_source()
-    printed = split_functions(text, literals)
     out = {}
-    for name in functions:
-        if name not in printed:
-            raise RuntimeError(f"internal error: TVM printed no function {name}")
-        names, body = printed[name]
-        renamed = tuple(Param(n, p.role, p.dtype, p.bytes) for n, p in zip(names, params[name], strict=True))
-        out[name] = CFunction(name, renamed, body)
-    return out
+    for name, lowered in _lower(functions, target).items():
+        func, params = _raw_pointers(lowered, name, roles[name])
+        module = tvm.IRModule({"main": name_functions(func).with_attr("target", target)})
+        made = print_function(tirx.transform.LowerIntrin()(module)["main"])
+        named = tuple(Param(n, p.role, p.dtype, p.bytes) for n, p in zip(made.parameters, params, strict=True))
+        out[name] = CFunction(name, named, made.body, made.used, made.headers)
+    return {name: out[name] for name in functions}
 
 
 def _lower(functions: Mapping[str, Any], target: Any) -> dict[str, Any]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from errno import ENOENT
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.codegen.floats import uses_math
-from stages.codegen.layers import call, ctype
+from stages.codegen.layers import call
+from stages.codegen.printer import ctype
 from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.weights import rows
 
@@ -101,7 +100,7 @@ def _environment() -> Any:
 
 def _context(model: Model, config: EmitConfig, target: Target, name: str, kernels: KernelFiles) -> dict[str, Any]:
     functions = [_function(model, index) for index in sorted(model.functions)]
-    bodies = "".join(part["body"] for f in functions for part in (f, *f["steps"]))
+    library = {header for function in model.functions.values() for header in function.headers}
     headers = {f'"kernels/{h}"' for layer in model.plan.layers for h in layer.headers}
     macro = config.prefix.upper()
     inputs = [_port(model, f"{macro}_INPUT{i}", n) for i, n in enumerate(model.graph.inputs)]
@@ -139,9 +138,9 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "ports": inputs + outputs,
         "layers": layers,
         "functions": functions,
-        "includes": (["<math.h>"] if uses_math(bodies) else []) + sorted(headers),
-        "uses_math": uses_math(bodies),
-        "uses_bool": re.search(r"\bbool\b", bodies + "".join(f["signature"] for f in functions)) is not None,
+        "includes": (["<math.h>"] if "<math.h>" in library else []) + sorted(headers),
+        "uses_math": "<math.h>" in library,
+        "uses_bool": "<stdbool.h>" in library,
         "traces": _traces(model, config.prefix),
         "c": c,
         "assembly": assembly,

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from stages.base import StageError
-from stages.codegen.layers import ctype
 from stages.codegen.lower import CFunction, Param, to_c
+from stages.codegen.printer import ctype
 from stages.compile.toolchain import WARNINGS, Source, compile_sources, link
 from stages.kernels import registry
 from stages.kernels.folder import INCLUDE, KernelFolder

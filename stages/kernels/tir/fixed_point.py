@@ -83,11 +83,7 @@ def mean(total: Expr, count: Expr) -> Expr:
 
 
 def maximum(a: Expr, b: Expr) -> Expr:
-    """max(a, b) for running maxima.
-
-    TVM's C back end keeps the operands of min and max in variables and takes those again for the same text, even after
-    a store to what the text reads: T.max(acc[0], x), followed by another min or max of acc[0], sees the old acc[0].
-    """
+    """max(a, b) for running maxima, as a comparison and a choice."""
     return tirx.Select(a > b, a, b)
 
 
