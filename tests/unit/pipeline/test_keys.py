@@ -74,7 +74,7 @@ USED = [
     ("stages/simulators/qemu/plugin/counter.c", "cortex-m4", ["simulate"]),
     ("stages/simulators/spike/fault.py", "rv64-rvp", ["simulate"]),
     ("stages/simulators/spike/plugin/dot.cc", "cortex-m4", []),
-    ("stages/graph/graph.py", "rv64-rvp", ["quantize", "tensorize", "emit", "report"]),
+    ("stages/arena/planner.py", "rv64-rvp", ["tensorize", "emit"]),
 ]
 
 
