@@ -63,6 +63,7 @@ ROOMS = (
         ("pipeline/store.py", "pipeline/digest.py", "pipeline/last_runs.py", "pipeline/folders.py", "stages/asides.py"),
         tuple(f"tests/unit/pipeline/test_{name}.py" for name in ("store", "digest", "folders", "asides")),
     ),
+    Room("codegen", ("stages/codegen/*.py",), ("tests/unit/codegen", "tests/golden")),
     Room("tensorize", ("stages/tensorize/*.py",), ("tests/unit/tensorize",)),
     Room("reference", ("stages/reference/integer/*.py",), ("tests/unit/reference", "tests/unit/quantize")),
     Room(
