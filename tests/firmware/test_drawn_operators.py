@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from hypothesis import strategies as st
 from stages.models.spec import FileModel
 from stages.reference import Reference
 from stages.reference.interpreter import random_inputs
+from stages.targets.memory import Memory
+from stages.targets.spec import Target
 from tests.support.drawn_models import OPERATORS, model
 from tests.support.drawn_networks import network
 from tests.support.emitted import run_emitted, target_named
@@ -28,9 +31,9 @@ LAYOUTS = {"NHWC": {}, "planar depthwise": PLANAR_DEPTHWISE, "NCHW": {"default":
 SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
-def compare(tflite: bytes, target: str, layout: str) -> None:
-    """Builds and runs the model on `target`; every output and every traced tensor must be LiteRT's."""
-    chosen, reference = target_named(target), Reference(tflite)
+def compare(tflite: bytes, target: str | Target, layout: str) -> dict[str, Any]:
+    """Builds and runs the model on `target`; outputs and traced tensors must be LiteRT's. Returns model.json."""
+    chosen, reference = target_named(target) if isinstance(target, str) else target, Reference(tflite)
     inferences = [random_inputs(reference.info, seed) for seed in (1, 2)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -38,14 +41,15 @@ def compare(tflite: bytes, target: str, layout: str) -> None:
         made = run_stages(
             FileModel(file=str(folder / "model.tflite")), chosen, folder / "made", configs={"layout": LAYOUTS[layout]}
         )
-        traces = json.loads((made["emit"] / "model.json").read_text())["traces"]
+        described: dict[str, Any] = json.loads((made["emit"] / "model.json").read_text())
         found = run_emitted(made["emit"], chosen, inferences)
     for inputs, inference in zip(inferences, found, strict=True):
         for number, (expected, output) in enumerate(zip(reference.run(inputs), inference.outputs, strict=True)):
             np.testing.assert_array_equal(output, expected, f"output {number}")
-        for trace in traces:
+        for trace in described["traces"]:
             expected = reference.tensor(trace["tflite_index"])
             np.testing.assert_array_equal(inference.traces[trace["tensor"]], expected, str(trace))
+    return described
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -80,3 +84,26 @@ def test_networks_that_share_memory(target: str, seeds: range) -> None:
     """Tensors that are parts of others, overlaid, read again later, or outputs of the model, in two inferences."""
     for seed in seeds:
         compare(network(seed), target, sorted(LAYOUTS)[seed % len(LAYOUTS)])
+
+
+def over_four_memories(fast: int) -> Target:
+    """The host with `fast` bytes each of fast memory for the arena and for weights, and enough of slow."""
+    regions = {
+        "itcm": {"origin": 1 << 20, "length": fast, "holds": ["weights"]},
+        "flash": {"origin": 2 << 20, "length": 1 << 20, "speed": 1, "holds": ["code", "constants", "weights"]},
+        "dtcm": {"origin": 3 << 20, "length": fast, "holds": ["arena"]},
+        "sram": {"origin": 4 << 20, "length": 1 << 20, "speed": 1, "holds": ["data", "stack", "arena"]},
+    }
+    return target_named("host").model_copy(update={"memory": Memory.model_validate(regions)})
+
+
+def test_networks_over_several_memories() -> None:
+    """The sanitizers tell of an access that leaves its arena, LiteRT of one that meets another buffer."""
+    divided = 0
+    for seed in range(44, 56):
+        fast = 128 * (1 + seed % 5)
+        described = compare(network(seed), over_four_memories(fast), sorted(LAYOUTS)[seed % len(LAYOUTS)])
+        sizes = {block["region"]: block["bytes"] for block in described["blocks"]}
+        assert all(size <= fast for region, size in sizes.items() if region in ("itcm", "dtcm"))
+        divided += {"dtcm", "sram"} <= set(sizes)
+    assert divided >= 6

@@ -26,7 +26,10 @@ _WRITTEN: tuple[dict[str, Any], ...] = (
         "schema": 1,
         "target": "rv64-rvp",
         "model": {"op": "add", "shape": [4, 3], "input": {"scale": 0.1, "zero_point": 3}, "activation": "relu"},
-        "memory": {"arena_limit": "64K"},
+        "memory": {
+            "arena_limit": "64K",
+            "rules": [{"match": {"op": "add", "name": "*", "shape": [4, 3]}, "part": "tensors", "region": "ram"}],
+        },
         "stages": {
             "layout": {"default": "NHWC", "rules": [{"match": {"name": "*", "groups": 1}, "data": "NCHW"}, _CONV]},
             "quantize": {"mode": "prequantized"},

@@ -104,3 +104,4 @@ def test_networks_need_more_but_not_by_much(name: str, dtype: str, tmp_path: Any
     model, least = json.loads((made["emit"] / "model.json").read_text()), least_memory(read(data))
     assert 0.7 * model["weights_bytes"] < least.weights <= model["weights_bytes"]
     assert 0.4 * model["arena_bytes"] < least.activations <= model["arena_bytes"]
+    assert least.tensor == max(row["bytes"] for row in model["arena"] if row["kind"] == "tensor")
