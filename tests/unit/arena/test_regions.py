@@ -120,6 +120,26 @@ def test_buffers_that_only_fit_apart() -> None:
     }
 
 
+def test_a_buffer_that_finds_no_room_goes_first() -> None:
+    """No order of the planner's leads to a division here."""
+    sizes = {"a": (32, 1, 4), "b": (80, 0, 3), "c": (64, 1, 4), "d": (80, 1, 2), "e": (32, 2, 4)}
+    traffic = {"a": 3, "b": 46, "c": 23, "d": 29, "e": 31}
+    drawn = [Buffer(name, *size) for name, size in sizes.items()]
+    plans = divide(drawn, [Room("fast", 128), Room("slow", 160)], traffic)
+    assert {b.name for made in plans.values() for b in made.buffers} == set(sizes)
+
+
+def test_a_region_keeps_the_offsets_found_where_planning_it_alone_takes_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stages.arena.planner.SEARCH_STEPS", 0)
+    sizes = {"a": (64, 5, 5), "b": (48, 2, 5), "c": (32, 4, 4), "d": (48, 2, 4), "e": (48, 4, 5)}
+    drawn = [Buffer(name, *size) for name, size in sizes.items()]
+    room = Room("fast", plan(drawn).lower_bound)
+    assert plan(drawn).total > room.bytes
+    found = divide(drawn, [room, Room("slow", 16)], {})["fast"]
+    assert_sound(found)
+    assert found.total == room.bytes
+
+
 def test_too_large_for_any_division() -> None:
     with pytest.raises(NoRoomError):
         divide([Buffer("x", 100, 0, 0)], [Room("fast", 96), Room("slow", 96)], {})

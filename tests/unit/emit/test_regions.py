@@ -79,6 +79,23 @@ def test_what_is_reserved_is_taken_before_a_model_is_refused(tmp_path: Path) -> 
     assert blocks_of(described) == {"arena dtcm": 240, "weights flash": 104, "weights qspi": 52}
 
 
+def test_a_region_for_both_is_not_given_away_twice(tmp_path: Path) -> None:
+    """Arena and weights in one memory, with a fast one beside it for the arena and a slow one for weights."""
+    everything = ["code", "constants", "weights", "data", "stack", "arena"]
+    regions = {
+        "l1": {"origin": 0, "length": 64, "holds": ["arena"]},
+        "l2": {"origin": 1 << 20, "length": 512, "speed": 1, "holds": everything},
+        "l3": {"origin": 2 << 20, "length": 4096, "speed": 2, "holds": ["weights"]},
+        "stack": 256,
+        "reserve": {"code": 0, "data": 0},
+    }
+    target = target_named("host").model_copy(update={"memory": Memory.model_validate(regions)})
+    sizes = blocks_of(emit_mini(tmp_path, target=target))
+    assert set(sizes) == {"arena l1", "arena l2", "weights l2", "weights l3"}
+    assert sizes["arena l1"] <= 64 and sizes["arena l2"] + sizes["weights l2"] <= 256
+    assert_exact(tmp_path / "emitted")
+
+
 HANDED_IN = """
 #include <stdio.h>
 #include <string.h>
