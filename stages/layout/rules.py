@@ -141,12 +141,14 @@ class LayoutRule(StrictModel):
 class LayoutConfig(StageConfig):
     """`rules` are tried in order, the first that matches decides; `default` is for convolutions and pools without one.
 
+    Without it they read NHWC, until tensorize knows what is cheaper.
+
     Element-wise operators, concatenation, padding and the like adopt the layout of their neighbours unless a rule
     matches them.
     """
 
     rules: tuple[LayoutRule, ...] = ()
-    default: DataLayout = "NHWC"
+    default: DataLayout | None = None
 
 
 @dataclass(frozen=True)
@@ -184,8 +186,8 @@ def choose(operator: Operator, config: LayoutConfig) -> Choice:
     data: DataLayout | None = next((each for each in IN_RELAX if each == wanted), "NHWC") if wanted else None
     if data is None:
         if kind in TRANSPOSING and operator.renumberable:
-            data, why = config.default, why or "default"
-            decided = (config.default if "default" in config.model_fields_set else "", 0)
+            data, why = config.default or "NHWC", why or "default"
+            decided = (config.default or "", 0)
         elif not flexible:
             data, why = "NHWC", why or "bound"
     if kind not in KERNELS:

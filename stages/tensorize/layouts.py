@@ -104,28 +104,27 @@ class _Choices:
     def of_layers(self, domains: Domains) -> Iterator[Costs[Variable]]:
         """What each layer takes for the layouts that it reads and writes. Raises StageError as the pass does."""
         for layer in self.given.graph.layers:
-            own = [variable for variable in self._of_layer(layer) if variable in domains]
-            if not _is_computed(self.given.graph, layer) or all(len(domains[variable]) == 1 for variable in own):
-                self._check_rule(layer, [self._instructions(layer, {v: domains[v][0] for v in own})] if own else [])
+            if not _is_computed(self.given.graph, layer) and layer.wanted is None:
                 continue
+            own = [variable for variable in self._of_layer(layer) if variable in domains]
             prices = [
                 self._instructions(layer, dict(zip(own, layouts, strict=True)))
                 for layouts in product(*(domains[variable] for variable in own))
             ]
             self._check_rule(layer, prices)
-            yield Costs(tuple(own), np.array(prices).reshape([len(domains[variable]) for variable in own]))
+            if _is_computed(self.given.graph, layer):
+                yield _costs(own, domains, prices)
 
     def of_images(self, domains: Domains) -> Iterator[Costs[Variable]]:
         """What the transforms of each image take."""
         for name in self.given.graph.tensors:
             own = [variable for variable in self._of_image(name) if variable in domains]
-            if all(len(domains[variable]) == 1 for variable in own):
-                continue
-            prices = [
-                sum(self._transform(name, home, layout) for layout in dict.fromkeys(reads) if layout != home)
-                for home, *reads in product(*(domains[variable] for variable in own))
-            ]
-            yield Costs(tuple(own), np.array(prices, float).reshape([len(domains[variable]) for variable in own]))
+            if own:
+                prices = [
+                    sum(self._transform(name, home, layout) for layout in dict.fromkeys(reads) if layout != home)
+                    for home, *reads in product(*(domains[variable] for variable in own))
+                ]
+                yield _costs(own, domains, prices)
 
     def _of_layer(self, layer: Layer) -> list[Variable]:
         """Its variables, images or not."""
@@ -175,15 +174,37 @@ class _Choices:
 
     def _check_rule(self, layer: Layer, prices: Sequence[float]) -> None:
         wanted = layer.wanted
-        if wanted is None or not prices or min(prices) < float("inf") or wanted.layout in ("NHWC", "NCHW"):
+        if wanted is None or min(prices) < float("inf") or wanted.layout in ("NHWC", "NCHW"):
             return
-        known = [f"{kernel.name}: {', '.join(kernel.layouts)}" for kernel in self.setting.kernels_for(layer)]
+        able = [f"{layout} ({', '.join(names)})" for layout, names in self._readable(layer).items()]
         raise StageError(
             f"layout rule {wanted.rule} wants {wanted.layout} for layer {layer.index} "
             f"({layer.kind} {escape.name(layer.name)}), which no kernel of target {self.setting.target.core} reads",
-            hint=f"Kernels for {layer.kind} are for {'; '.join(known)}",
+            hint=f"Kernels read it in {'; '.join(able) or 'no layout'}",
             at=("stages", "layout", "rules", wanted.rule - 1, "data"),
         )
+
+    def _readable(self, layer: Layer) -> dict[str, list[str]]:
+        """Names of the kernels that can compute the layer, by the layout that they read, whatever they write then."""
+        found: dict[str, list[str]] = {}
+        graph, images = self.given.graph, self._of_layer(layer)
+        for kernel in self.setting.kernels_for(layer):
+            for data, out in product(kernel.layouts, kernel.layouts):
+                tensors = dict(graph.tensors)
+                for reader, name in images:
+                    if len(tensors[name].shape) == 4 and not tensors[name].constant:
+                        layout = Layout(out if reader is None else data)
+                        tensors[name] = tensors[name].model_copy(update={"layout": layout})
+                able = not kernel.why_not(LayerView(layer, tensors, graph.constants), self.setting.target)
+                if able and kernel.name not in found.setdefault(data, []):
+                    found[data].append(kernel.name)
+        return {layout: names for layout, names in found.items() if names}
+
+
+def _costs(own: Sequence[Variable], domains: Domains, prices: Sequence[float]) -> Costs[Variable]:
+    """Of those variables that have a choice; `prices` by all of them."""
+    free = tuple(variable for variable in own if len(domains[variable]) > 1)
+    return Costs(free, np.array(prices, float).reshape([len(domains[variable]) for variable in free]))
 
 
 def _is_computed(graph: Graph, layer: Layer) -> bool:

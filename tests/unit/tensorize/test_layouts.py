@@ -172,5 +172,6 @@ def test_a_rule_that_no_kernel_follows_is_told_where_it_stands() -> None:
         decided(wanting(chain((1, 1)), "NHWC4c"))
     text = "layout rule 2 wants NHWC4c for layer 0 (conv2d conv0), which no kernel of target host reads"
     assert str(caught.value).splitlines()[0] == text
-    assert "Kernels for conv2d are for generic.conv2d: NHWC, NCHW; blocked.conv2d: NCHW16c" in str(caught.value)
+    able = "NHWC (generic.conv2d); NCHW (generic.conv2d); NCHW16c (blocked.conv2d)"
+    assert f"Kernels read it in {able}" in str(caught.value)
     assert caught.value.at == ("stages", "layout", "rules", 1, "data")
