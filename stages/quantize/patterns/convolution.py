@@ -8,15 +8,17 @@ Weights are dequantize(constant), possibly reshaped or transposed before or afte
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
 from stages.graph import Conv2D, DepthwiseConv2D, FullyConnected
-from stages.quantize.arithmetic import convolution_multipliers, quantize_multiplier
+from stages.quantize.arithmetic import Fixed, convolution_multipliers, quantize_multiplier
 from stages.quantize.constant_channels import settle_constant_channels
 from stages.quantize.operator import Array, Operator, Parameters, activated, dequantized, reshaped, transposed
+from stages.quantize.real_products import settled, sums
 from stages.quantize.writer import GraphWriter
 
 
@@ -42,7 +44,7 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
     if operator.call.op == "DEPTHWISE_CONV_2D" and x.dtype == "int8":
         zero_point = 0  # whatever the file says: the reference leaves it out, and of CONV_2D it demands 0
     channels, height, width, _ = weights.values.shape
-    constants = _requantization(operator, weights, x.dtype, x.scale, out.scale)
+    constants = _columns(_fixed(operator, _reals(weights, x.dtype, x.scale, out.scale)))
     if pattern.bias in match:
         constants["bias"] = operator.parameters(match[pattern.bias]).values.reshape(-1).astype(np.int32)
     values = settle_constant_channels(weights.values, constants, x.dtype, x.zero_point, zero_point)
@@ -81,17 +83,21 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
         raise operator.error("reads a planar (NCHW) tensor as rows")
     weights = operator.parameters(match[pattern.weights]).map(np.transpose)  # (depth, units) in the body
     units, depth = weights.values.shape
-    constants = _requantization(operator, weights, "int8", x.scale, out.scale)
-    constants["weights"] = weights.values
+    constants = {"weights": weights.values}
     if pattern.bias in match:
         constants["bias"] = operator.parameters(match[pattern.bias]).values.reshape(-1).astype(np.int32)
     low, high = operator.clamp
+    weight_zero_point = _weight_zero_point(operator, weights)
+    reals = _reals(weights, "int8", x.scale, out.scale)
+    ends = sums(weights.values, constants.get("bias"), x.dtype, x.zero_point, weight_zero_point)
+    fixed = settled(_fixed(operator, reals), reals, ends, low - out.zero_point, high - out.zero_point)
+    constants |= _columns(fixed)
     op = FullyConnected(
         batch=x.elements // depth,
         depth=depth,
         units=units,
         input_zero_point=x.zero_point,
-        weight_zero_point=_weight_zero_point(operator, weights),
+        weight_zero_point=weight_zero_point,
         output_zero_point=out.zero_point,
         act_min=low,
         act_max=high,
@@ -99,22 +105,28 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(op, [x], out, constants)
 
 
-def _requantization(
-    operator: Operator, weights: Parameters, rule: str, input_scale: float, output_scale: float
-) -> dict[str, Array]:
-    """multiplier and shift, int32[O]. `rule` is the type whose rounding of the real multiplier applies.
+def _reals(weights: Parameters, rule: str, input_scale: float, output_scale: float) -> list[float]:
+    """The real multipliers, one for each unit or channel. `rule` is the type whose rounding of them applies.
 
-    FULLY_CONNECTED computes it in double for uint8 too.
+    FULLY_CONNECTED computes them in double for uint8 too.
     """
     assert weights.scale is not None
     scales = weights.scale
     while scales.ndim > 1:
         scales = scales[:, 0]
-    reals = convolution_multipliers(rule, input_scale, scales.astype(np.float64).tolist(), output_scale)
+    return convolution_multipliers(rule, input_scale, scales.astype(np.float64).tolist(), output_scale)
+
+
+def _fixed(operator: Operator, reals: Sequence[float]) -> list[Fixed]:
     fixed = [quantize_multiplier(real) for real in reals]
     too_large = max(shift for _, shift in fixed)
     if too_large > 30:
         raise operator.error(f"would scale its sums up by 2^{too_large}: its scales make no sense")
+    return fixed
+
+
+def _columns(fixed: Sequence[Fixed]) -> dict[str, Array]:
+    """multiplier and shift, int32[O]."""
     multiplier, shift = np.array(fixed, dtype=np.int32).T
     return {"multiplier": multiplier, "shift": shift}
 

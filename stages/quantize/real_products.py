@@ -1,0 +1,97 @@
+"""Multipliers of 32 bits with which a product, rounded once, is the float64 product that LiteRT rounds.
+
+LiteRT's FULLY_CONNECTED multiplies its sums by a real number in float64 and rounds halves away from zero. Kernels
+compute (sum * multiplier + 2^(30 - shift)) >> (31 - shift), which differs where the real product is a half, or all but
+a half. Of the sums that a layer can have some 255 decide, those from which on the result is the next number: each
+bounds the multiplier from below and from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from stages.fixed_point import INT32_MAX, INT32_MIN, round_half_away
+from stages.quantize.arithmetic import LIMITS, Fixed
+from stages.quantize.operator import Array
+
+_SMALLEST, _LARGEST = 1 << 30, (1 << 31) - 1  # of a multiplier that is not 0
+
+
+def sums(weights: Array, bias: Array | None, dtype: str, input_zero_point: int, weight_zero_point: int) -> Array:
+    """The lowest and the highest sum of each unit, int64 [2, units]. weights: [units, depth]; inputs are of `dtype`."""
+    low, high = (limit - input_zero_point for limit in LIMITS[dtype])
+    taps = weights.astype(np.int64) - weight_zero_point
+    ends = np.stack([np.minimum(taps * low, taps * high).sum(axis=1), np.maximum(taps * low, taps * high).sum(axis=1)])
+    return ends if bias is None else ends + bias.astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Product:
+    """Sums from `least` to `most`, times `real`, of which results below `low` and above `high` are clamped."""
+
+    real: float
+    least: int
+    most: int
+    low: int
+    high: int
+
+    def settled(self, fixed: Fixed) -> Fixed | None:
+        """`fixed`, or the multiplier next to it that is exact for all sums; None where there is none of this shift."""
+        multiplier, shift = fixed
+        if multiplier == 0 or self.least < INT32_MIN or self.most > INT32_MAX:
+            return fixed
+        smallest, largest = self._bounds(31 - shift)
+        if smallest > largest:
+            return None
+        return min(max(multiplier, smallest), largest), shift
+
+    def _bounds(self, bits: int) -> tuple[int, int]:
+        """Of the multiplier, such that (sum * multiplier + 2^(bits - 1)) >> bits is exact; empty where none is."""
+        smallest, largest = _SMALLEST, _LARGEST
+        results = range(self.low + 1, self.high + 1)
+        for result, first in zip(results, self._firsts(results), strict=True):
+            needed = (result << bits) - (1 << bits - 1)  # of sum * multiplier for this result
+            if first <= self.most:
+                at = max(first, self.least)  # is `result` at least: at * multiplier >= needed
+                if at > 0:
+                    smallest = max(smallest, -(-needed // at))
+                elif at < 0:
+                    largest = min(largest, needed // at)
+            if first > self.least:
+                below = min(first - 1, self.most)  # is less: below * multiplier < needed
+                if below > 0:
+                    largest = min(largest, (needed - 1) // below)
+                elif below < 0:
+                    smallest = max(smallest, -((needed - 1) // -below))
+        return smallest, largest
+
+    def _firsts(self, results: range) -> list[int]:
+        """For each result the first sum, up to one beyond `most`, that gives it or a larger one."""
+        wanted = np.array(results, np.int64)
+        guess = np.clip(np.ceil((wanted - 0.5) / self.real), self.least - 2, self.most + 2).astype(np.int64)
+        around = guess[:, None] + np.arange(-1, 2)
+        reached = round_half_away(around * np.float64(self.real)) >= wanted[:, None]
+        return [int(value) for value in np.where(reached.any(axis=1), around[:, 0] + reached.argmax(axis=1), guess + 2)]
+
+
+def settled(fixed: Sequence[Fixed], reals: Sequence[float], ends: Array, low: int, high: int) -> list[Fixed]:
+    """The multiplier and shift of each unit, exact for its sums where such a multiplier exists.
+
+    fixed: what the units' real multipliers are rounded to; ends: their lowest and highest sums, [2, units]; low, high:
+    between which results are clamped, without the zero point. Units of one real multiplier keep one where that is exact
+    for all of them: kernels are faster then.
+    """
+    units: dict[float, list[int]] = {}
+    for unit, real in enumerate(reals):
+        units.setdefault(real, []).append(unit)
+    made = list(fixed)
+    for real, those in units.items():
+        product = Product(real, int(ends[0, those].min()), int(ends[1, those].max()), low, high)
+        common = product.settled(fixed[those[0]])
+        for unit in those:
+            own = common or replace(product, least=int(ends[0, unit]), most=int(ends[1, unit])).settled(fixed[unit])
+            made[unit] = own or fixed[unit]
+    return made
