@@ -1,6 +1,7 @@
-"""The arena: the one static block that holds every activation and all kernel scratch, planned at build time.
+"""The arena: static memory that holds every activation and all kernel scratch, planned at build time.
 
-`liveness` turns a graph into buffers with lifetimes, `planner` gives each buffer its offset. Pure Python.
+`liveness` turns a graph into buffers with lifetimes, `traffic` says how much each is used, `planner` gives each its
+offset in one block, and `regions` divides them among several memories, with `rules` of the recipe. Pure Python.
 """
 
 from stages.arena.liveness import Liveness, liveness
