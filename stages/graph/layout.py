@@ -170,16 +170,12 @@ def _canonical(layout: Layout, shape: Sequence[int], axes: str) -> tuple[frozens
             digit._replace(extent=min(digit.extent, -(-size // digit.step))) for digit in digits if digit.axis == axis
         ]
         own = sorted((digit for digit in own if digit.extent > 1), key=lambda digit: -digit.step)
-        while (pair := next((p for p in pairwise(own) if _is_run(*p)), None)) is not None:
+        while (pair := next((p for p in pairwise(own) if p[0].stride == p[1].stride * p[1].extent), None)) is not None:
             outer, inner = pair
             extent = min(outer.extent * inner.extent, -(-size // inner.step))
             own[own.index(outer) : own.index(inner) + 1] = [inner._replace(extent=extent)]
         merged.update(own)
     return frozenset(merged), prod(digit.extent for digit in digits)
-
-
-def _is_run(outer: Digit, inner: Digit) -> bool:
-    return outer.step == inner.step * inner.extent and outer.stride == inner.stride * inner.extent
 
 
 #: In the order of the logical axes, whatever the rank.

@@ -22,7 +22,7 @@ from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import read
 from stages.quantize.lower import lower_module
 from stages.reference.integer import run_graph
-from stages.tensorize import TensorizeConfig
+from stages.tensorize import TensorizeConfig, layouts
 from stages.tensorize.artifact import save
 from stages.tensorize.choices import Chosen, choose_kernels
 from stages.tensorize.layouts import with_cheapest_layouts
@@ -112,6 +112,21 @@ def test_a_layer_for_which_transforms_cost_more_than_they_save_stays() -> None:
     graph = chain((1, 1))
     assert with_cheapest_layouts(graph, setting()) is graph
     assert kernels(decided(graph)) == ["generic.conv2d"]
+
+
+@pytest.mark.parametrize(("saved", "kernel"), [(0.9, "generic.conv2d"), (1.1, "blocked.conv2d")])
+def test_a_saving_has_to_pay_for_the_transforms(saved: float, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`saved` is what the engine saves of the layer, in parts of what both transforms take."""
+    graph = chain((20, 20))
+    free = decided(graph).choices
+    transforms = sum(choice.cost or 0 for choice in free.values() if choice.kernel.name == "generic.move")
+    (generic,) = choose_kernels(graph, setting()).choices.values()
+    assert generic.cost is not None and transforms > 100
+    cost = generic.cost - saved * transforms
+    monkeypatch.setattr(BlockedConv2d, "cost", lambda *_: cost)
+    monkeypatch.setattr(layouts, "_GUESS", 1.0)
+    monkeypatch.setattr(layouts, "_WORTH", 1.0)
+    assert kernel in kernels(decided(graph))
 
 
 def test_layouts_are_decided_over_the_whole_graph(tmp_path: Path) -> None:
