@@ -26,7 +26,7 @@ FORMAT = 1
 class Wanted(BaseModel):
     """The layout in which the recipe wants a layer to read; the number of its layout rule, 0 for the `default`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     layout: Layout
     rule: int
 
@@ -42,7 +42,7 @@ class Layer(BaseModel):
     wanted     what the recipe says of the layout it reads; without it tensorize decides
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     index: int
     name: str
     op: AnyOp
@@ -59,7 +59,7 @@ class Layer(BaseModel):
 
 
 class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
     format: int = FORMAT
     tensors: list[Tensor]
     layers: list[Layer]

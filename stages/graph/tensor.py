@@ -17,7 +17,7 @@ ITEM_BYTES: dict[str, int] = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "int
 class Quant(BaseModel):
     """Affine quantization: real = scale * (q - zero_point). One value, or one for each index along `axis`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     scale: tuple[float, ...]
     zero_point: tuple[int, ...]
     axis: int | None = None
@@ -34,7 +34,7 @@ class Tensor(BaseModel):
     offset        bytes from that tensor's start to this one's
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     name: str
     shape: tuple[int, ...]
     dtype: DType

@@ -31,7 +31,8 @@ Rounding = Literal["double", "single"]
 class LayerOp(BaseModel):
     """An operator of the integer graph with every constant that its arithmetic needs. `op` tells the classes apart."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Built when the first is made: planning loads these classes and makes none.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     if TYPE_CHECKING:
         op: str
 
