@@ -138,6 +138,7 @@ def compile_sources(
     progress: Callable[..., None] = lambda message, fraction=None: None,
 ) -> list[Path]:
     """Object files of `sources`, in their order, in folder `out`. `include` comes before the runtime's own folders."""
+    out = out.absolute()
     out.mkdir(parents=True, exist_ok=True)
     folders = [f"-I{folder}" for folder in (*include, *runtime.include)]
     common = [*target.compiler.flags, *runtime.compile_flags, "-g", *SECTIONS, *flags, *folders]
@@ -152,6 +153,7 @@ def compile_sources(
             [*arguments, "-c", str(source.path), "-o", str(target_file)],
             f"compiling {source.path.name}",
             log,
+            cwd=out,  # which debug information names
             packages=target.compiler.packages,
         )
         done += 1

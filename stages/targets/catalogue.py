@@ -36,6 +36,9 @@ def parse_frequency(value: object) -> object:
 Frequency = Annotated[int, BeforeValidator(parse_frequency), Field(gt=0)]
 
 
+_PAGE = 4096
+
+
 class Board(StrictModel):
     """One entry under `boards:`.
 
@@ -99,22 +102,32 @@ def _on_board(name: str, board: Board, core: Core) -> Target:
 def moved(memory: Memory, core: Core) -> Memory | None:
     """The regions of a board at addresses where the core's machine has memory; None where they can stay.
 
-    Those that are written go to its RAM and the others to its ROM, one after the other, where necessary shorter.
-    Spike has memory wherever it is told to.
+    Those that are written go to its RAM and the others to its ROM, one after the other. Where these are too small the
+    largest are shortened: whether the firmware fits is seen when it is linked. Spike has memory wherever it is told to.
     """
     machine = core.memory
     if core.simulator.kind == "spike" or machine is None:
         return None
     if all(_inside(region, machine) for region in memory.regions.values()):
         return None
-    free = {part: machine.region_of(part) for part in ("code", "data")}
     regions: dict[str, Any] = {}
-    for name, region in memory.regions.items():
-        part = "data" if region.is_written else "code"
-        origin, end = free[part].origin, free[part].end
-        regions[name] = region.model_copy(update={"origin": origin, "length": min(region.length, end - origin)})
-        free[part] = free[part].model_copy(update={"origin": origin + regions[name].length})
-    return Memory(stack=memory.stack, reserve=memory.reserve, **regions)
+    for room, written in ((machine.region_of("code"), False), (machine.region_of("data"), True)):
+        origin, those = room.origin, {n: region for n, region in memory.regions.items() if region.is_written == written}
+        lengths = _shared(room.length, {name: region.length for name, region in those.items()})
+        for name, region in those.items():
+            regions[name] = region.model_copy(update={"origin": origin, "length": lengths[name]})
+            origin += lengths[name]
+    return Memory(stack=memory.stack, reserve=memory.reserve, **{name: regions[name] for name in memory.regions})
+
+
+def _shared(room: int, lengths: dict[str, int]) -> dict[str, int]:
+    """The lengths, the largest shortened to whole pages where all of them are more than the room. Bytes."""
+    found = {}
+    for number, (name, length) in enumerate(sorted(lengths.items(), key=lambda item: item[1])):
+        share = room // (len(lengths) - number)
+        found[name] = length if length <= share else share // _PAGE * _PAGE
+        room -= found[name]
+    return found
 
 
 def _inside(region: Region, machine: Memory) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import Layer, LayerOp, LayerView, Tensor
+from stages.graph import Layer, LayerOp, LayerView, Layout, Tensor
 
 
 @dataclass
@@ -123,5 +123,7 @@ def with_op(layer: LayerView, **fields: Any) -> LayerView:
 
 def with_layouts(layer: LayerView, **layouts: str) -> LayerView:
     """The layer with other layouts of its tensors, by tensor name."""
-    changed = {name: layer.tensors[name].model_copy(update={"layout": layout}) for name, layout in layouts.items()}
+    changed = {
+        name: layer.tensors[name].model_copy(update={"layout": Layout(layout)}) for name, layout in layouts.items()
+    }
     return LayerView(layer.layer, {**layer.tensors, **changed}, layer.arrays)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.graph import Add, LayerView
+from stages.graph import Add, LayerView, Layout
 from tests.conformance.case import Case, Inputs, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
 from tests.conformance.roundings import Change, changed_multiplication, changes
@@ -64,7 +64,7 @@ def drawn(draw: Draw) -> LayerView:
     if {len(shape) for shape in shapes} == {4}:
         layouts = draw.choose(("NHWC",) * 3, ("NCHW",) * 3, tuple(draw.layout() for _ in range(3)))
         tensors = {
-            t.name: t.model_copy(update={"layout": layout})
+            t.name: t.model_copy(update={"layout": Layout(layout)})
             for t, layout in zip((*layer.inputs, *layer.outputs), layouts, strict=True)
         }
         layer = LayerView(layer.layer, tensors, layer.arrays)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from stages.graph import L2Normalization, LayerView, Mean, Softmax
+from stages.graph import L2Normalization, LayerView, Layout, Mean, Softmax
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
 
@@ -119,7 +119,8 @@ def _lengths() -> Iterator[Case]:
             layer = make(draw, length)
             if length > 1000:
                 tensors = {
-                    t.name: t.model_copy(update={"shape": (1, length), "layout": ""}) for t in layer.tensors.values()
+                    t.name: t.model_copy(update={"shape": (1, length), "layout": Layout("")})
+                    for t in layer.tensors.values()
                 }
                 layer = LayerView(layer.layer, tensors, layer.arrays)
             x = layer.inputs[0]

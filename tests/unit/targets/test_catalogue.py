@@ -135,3 +135,25 @@ def _memory() -> dict[str, object]:
 
 def test_load_target_knows_boards() -> None:
     assert load_target("longan-nano").core == "rv32-scalar"
+
+
+def test_regions_larger_than_the_machine_share_it() -> None:
+    core = CATALOGUE.cores["cortex-m4"]
+    machine = core.memory
+    assert machine is not None
+    memory = Memory(
+        rom=region(0x0800_0000, 2 << 20, *CONSTANT),
+        qspi=region(0x9000_0000, 16 << 20, "weights"),
+        dtcm=region(0x2000_0000, 64 << 10, "stack", "data", "arena"),
+        sdram=region(0xC000_0000, 32 << 20, "arena"),
+        stack=4096,
+    )
+    there = moved(memory, core)
+    assert there is not None
+    for part, names in (("code", ("rom", "qspi")), ("data", ("dtcm", "sdram"))):
+        room, those = machine.region_of(part), [there.regions[name] for name in names]
+        assert room.origin == those[0].origin
+        assert those[0].end == those[1].origin
+        assert those[1].end <= room.end
+        assert those[0].length == memory.regions[names[0]].length
+        assert those[1].length >= room.length - those[0].length - 4096
