@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import traceback
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import PipelineError
-from pipeline.outside import Found
+from pipeline.outside import Found, Outside
+from pipeline.store import Artifact
 from stages import escape
+from stages.base import StageError
 
 
 def attribute(found: Found, name: str) -> Any:
@@ -23,14 +27,43 @@ def attribute(found: Found, name: str) -> Any:
     return getattr(module, name)
 
 
+def blamed(
+    error: Exception, plug_ins: Outside, consumed: Mapping[str, tuple[str, Artifact | None]], log: str
+) -> StageError | None:
+    """What a stage's exception says of another stage or of a plug-in; None for a bug of Firmline.
+
+    consumed: the artifacts that the stage reads, with their roles, by the names of the stages that left them.
+    """
+    if isinstance(error, FileNotFoundError) and error.filename is not None:
+        path = Path(os.fsdecode(error.filename))
+        for name, (role, artifact) in consumed.items():
+            if artifact is not None and path.is_relative_to(artifact.folder):
+                hint = "" if name == role else f"who provides '{role}' leaves all files that '{role}' leaves"
+                return StageError(f"stage '{name}' left no {path.name}", hint=hint)
+    message = _fault(plug_ins, error)
+    return StageError(message, hint=f"the traceback is in {log}" if log else "") if message else None
+
+
+def _fault(plug_ins: Outside, error: Exception) -> str:
+    """What to say of an exception that the code of a plug-in raised, or what it called; '' when none was at work."""
+    at_work = [path for path, _ in _lines(error)]
+    for found in (each for kind in plug_ins.values() for each in kind.values()):
+        if any(path == found.place or path.is_relative_to(found.place) for path in at_work):
+            return f"plug-in {_where(found, error)}: {_what(error)}"
+    return ""
+
+
+def _lines(error: Exception) -> list[tuple[Path, int | None]]:
+    """Files and lines that were at work, the last one last."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return [(Path(error.filename), error.lineno)]
+    return [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+
+
 def _where(found: Found, error: Exception) -> str:
     """The plug-in, and the last line of its own that was at work."""
     root = found.place.parent
-    if isinstance(error, SyntaxError) and error.filename:
-        lines = [(Path(error.filename), error.lineno)]
-    else:
-        lines = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    own = [(path, line) for path, line in lines if path.is_relative_to(root)]
+    own = [(path, line) for path, line in _lines(error) if path.is_relative_to(root)]
     if not own:
         return found.shown
     path, line = own[-1]

@@ -27,7 +27,9 @@ from pipeline.foresight import Foresight
 from pipeline.held import Held
 from pipeline.imports import Imports
 from pipeline.loader import LoadedRecipe, load_recipe, load_recipes
+from pipeline.outside import outside as plug_ins_of
 from pipeline.planner import Action, Plan, Planner
+from pipeline.plugin_modules import blamed
 from pipeline.project import Project, here, project_of
 from pipeline.publish import publish
 from pipeline.registry import Registry, registry_of
@@ -340,6 +342,9 @@ class Session:
                 raise
             self.log_traceback()
             outside = surroundings(error, self.workspace.project.installation)
+            if outside is None:
+                found = {name: (role, self._find(self.plan[name])) for role, name in action.link.inputs.items()}
+                outside = blamed(error, plug_ins_of(self.workspace.project), found, self.log_name)
             if outside is not None:
                 raise StageFailed(kind, outside) from error
             raise StageCrashed(kind, error, self.log_name) from error

@@ -37,6 +37,9 @@ Frequency = Annotated[int, BeforeValidator(parse_frequency), Field(gt=0)]
 
 
 _PAGE = 4096
+# Where Spike has its debug module and boot ROM, the core-local and the platform interrupt controller, and the UART
+# (riscv/platform.h of Spike), each up to the end of its last page.
+_SPIKE = ((0, 0x2000), (0x200_0000, 0x20C_0000), (0xC00_0000, 0xD00_0000), (0x1000_0000, 0x1000_1000))
 
 
 class Board(StrictModel):
@@ -103,12 +106,18 @@ def moved(memory: Memory, core: Core) -> Memory | None:
     """The regions of a board at addresses where the core's machine has memory; None where they can stay.
 
     Those that are written go to its RAM and the others to its ROM, one after the other. Where these are too small the
-    largest are shortened: whether the firmware fits is seen when it is linked. Spike has memory wherever it is told to.
+    largest are shortened: whether the firmware fits is seen when it is linked. Spike has memory wherever it
+    has no device.
     """
     machine = core.memory
-    if core.simulator.kind == "spike" or machine is None:
+    if machine is None:
         return None
-    if all(_inside(region, machine) for region in memory.regions.values()):
+    if core.simulator.kind == "spike":
+        if not any(
+            region.origin < end and start < region.end for region in memory.regions.values() for start, end in _SPIKE
+        ):
+            return None
+    elif all(_inside(region, machine) for region in memory.regions.values()):
         return None
     regions: dict[str, Any] = {}
     for room, written in ((machine.region_of("code"), False), (machine.region_of("data"), True)):

@@ -76,6 +76,8 @@ def run(trials: Sequence[Trial], target: Target, machine: Target | None = None) 
     Raises StageError when the program does not compile or ends early.
     """
     machine = machine or target
+    if not trials:
+        raise StageError(f"no case of the suite is a layer that {', '.join(target.kernels)} can compute")
     layers, functions = lowered(trials, target)
     with temporary_folder("conformance") as folder:
         elf = build(trials, functions, machine, folder)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.api import run_recipe
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.loader import load_recipe
 from pipeline.outside import outside
@@ -290,3 +291,31 @@ def test_a_run_with_a_plug_in_starts_without_heavy_imports(project: Project) -> 
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("provides", "line", "told"),
+    [
+        ("", "1 / 0", "say: plug-in plugins/stages/say.py:12: ZeroDivisionError: division by zero"),
+        (
+            "quantize",
+            "(job.out / 'other').write_text('')",
+            "tensorize: stage 'say' left no graph.json\nwho provides 'quantize' leaves all files that",
+        ),
+    ],
+)
+def test_a_run_names_the_plug_in_that_fails(project: Project, provides: str, line: str, told: str) -> None:
+    consumed = provides or "import"
+    head = f'consumes = ("{consumed}",)\n    provides = "{provides or "say"}"'
+    text = STAGE.replace("from . import words\n\n", "").replace('consumes = ("import",)', head)
+    write(project.root, "plugins/stages/say.py", text.replace('(job.out / "said").write_text(words.WORDS)', line))
+    recipe = {
+        "schema": 1,
+        "name": "x",
+        "target": "rv32-scalar",
+        "model": {"op": "dequantize", "shape": [8]},
+        "stages": {"say": {"after": consumed}},
+    }
+    with pytest.raises(PipelineError) as caught:
+        run_recipe(recipe, root=again(project), store=project.root / "store", build=project.root / "build")
+    assert str(caught.value).startswith(told)

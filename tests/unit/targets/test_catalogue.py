@@ -70,9 +70,14 @@ def test_regions_move_only_where_the_machine_has_none() -> None:
     )
     large = region(0x60000000, core.memory.ram.length + 32, *VARIABLE)
     assert moved(Memory(rom=rom, ram=large, stack=512), core).ram.length == core.memory.ram.length
-    assert moved(Memory(rom=rom, ram=large, stack=512), CATALOGUE.cores["rv32-rvp"]) is None, (
+    flash = region(0x0800_0000, 0x1000, *CONSTANT)
+    assert moved(Memory(rom=flash, ram=large, stack=512), CATALOGUE.cores["rv32-rvp"]) is None, (
         "Spike has memory anywhere"
     )
+    low = Memory(rom=region(0, 256 << 10, *CONSTANT), ram=region(0x20000000, 64 << 10, *VARIABLE), stack=512)
+    there = moved(low, CATALOGUE.cores["rv32-rvp"])
+    assert there is not None, "but where its debug module is"
+    assert (there.rom.origin, there.rom.length) == (CATALOGUE.cores["rv32-rvp"].memory.rom.origin, 256 << 10)
 
 
 def test_several_regions_move_one_after_the_other() -> None:
