@@ -86,6 +86,9 @@ def registry_of(project: Project) -> Registry:
         stage = attribute(one, "STAGE")
         if not isinstance(stage, Stage):
             raise PipelineError(f"plug-in {one.shown}: its STAGE is no stage", hint="an instance of stages.base.Stage")
+        for field in ("consumes", "may_consume", "sources"):
+            if isinstance(getattr(stage, field), str):
+                raise PipelineError(f"plug-in {one.shown}: {field} is a text", hint='a tuple: ("import",)')
         if stage.kind in usual or stage.kind in more:
             other = more[stage.kind][1].shown if stage.kind in more else "Firmline"
             raise PipelineError(f"plug-in {one.shown}: a stage of {other} has the kind '{stage.kind}' too")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -59,7 +60,7 @@ class Init(Command):
         for path in written:
             print(escape.line(f"{folder}/{path}"))
         recipe = next(Path(path).stem for path in written if path.startswith(f"{RECIPES}/"))
-        print(f"next: cd {folder} && doit run recipe={recipe}")
+        print(f"next: cd {shlex.quote(str(folder))} && doit run recipe={recipe}")
         return 0
 
 

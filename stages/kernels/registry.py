@@ -15,6 +15,8 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.operators.table import LAYERS
+from stages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -54,6 +56,12 @@ def _checked(name: str, module: ModuleType) -> KernelFolder:
     if found.name != name or wrong:
         reason = f"its folder is {found.name}" if found.name != name else f"its kernel is called {wrong[0]}"
         raise StageError(f"kernel folder {name}: {reason}", hint=f"folder and kernels are called {name} and {name}.*")
+    if not found.kernels:
+        raise StageError(f"kernel folder {name} has no kernels", hint=f"kernels= of its FOLDER, in {module.__file__}")
+    known = {kind for layer in LAYERS for kind in layer.names()}
+    for cls in found.kernels:
+        for kind in sorted(cls.ops - known):
+            raise StageError(f"kernel {cls.name} is for '{kind}', which is no operator{did_you_mean(kind, known)}")
     return found
 
 

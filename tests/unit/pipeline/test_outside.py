@@ -139,6 +139,12 @@ def test_a_kernel_of_a_plug_in_is_one_of_the_targets(project: Project) -> None:
     [
         ('name = "acme.deq', 'name = "other.deq', "kernel folder acme: its kernel is called other.dequantize"),
         ("FOLDER =", "RECORD =", "kernel folder acme declares no FOLDER in .*acme/__init__.py"),
+        ("(Dequantize,)", "()", "kernel folder acme has no kernels"),
+        (
+            "    sources",
+            '    ops = frozenset({"dequantise"})\n    sources',
+            "acme.dequantize is for 'dequantise', which is no operator; did you mean 'dequantize'",
+        ),
     ],
 )
 def test_a_kernel_folder_that_does_not_go_with_its_name(project: Project, old: str, new: str, told: str) -> None:
@@ -154,6 +160,7 @@ def test_a_kernel_folder_that_does_not_go_with_its_name(project: Project, old: s
         ("x = (\n", "plug-in plugins/stages/say.py:1: SyntaxError: '(' was never closed"),
         ("import json\n\nraise KeyError(3)\n", "plug-in plugins/stages/say.py:3: KeyError: 3"),
         ("x = 1\n", "plug-in plugins/stages/say.py: its module has no STAGE"),
+        (STAGE.replace("from . import words", "").replace('("import",)', '"import"'), "say.py: consumes is a text"),
         ("STAGE = 1\n", "plug-in plugins/stages/say.py: its STAGE is no stage"),
         (STAGE.replace("from . import words", ""), ""),
         (
