@@ -19,6 +19,7 @@ from tests.unit.pipeline.conftest import RECIPE, FakeProject
 _IN_THE_FOREGROUND = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored
 """
 
 _DOIT = """
