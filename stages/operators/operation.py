@@ -76,7 +76,10 @@ class Operation:
 
     def integers(self, position: int, what: str, count: int | None = None) -> list[int]:
         """As `constant`, as a list; Refused unless it has `count` entries."""
-        values = [int(value) for value in self.constant(position, what).reshape(-1)]
+        array = self.constant(position, what)
+        if array.ndim > 1:
+            raise Refused(f"has {what} of shape {listed(array.shape)}, which is no list")
+        values = [int(value) for value in array.reshape(-1)]
         if count is not None and len(values) != count:
             raise Refused(f"has {what} {listed(values)}: {len(values)} numbers where {count} are needed")
         return values

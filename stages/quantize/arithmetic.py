@@ -7,7 +7,7 @@ variants apart. float32 steps are written out, because they show in the outputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import floor, frexp
+from math import floor, frexp, isfinite
 
 import numpy as np
 
@@ -16,8 +16,17 @@ Fixed = tuple[int, int]  # (multiplier, shift)
 LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
 
 
+class NoMultiplier(ValueError):
+    """The scales of an operator give a multiplier that is no number."""
+
+
 def quantize_multiplier(real: float) -> Fixed:
-    """QuantizeMultiplier: real = multiplier * 2^(shift - 31), multiplier in [2^30, 2^31), or 0; real >= 0."""
+    """QuantizeMultiplier: real = multiplier * 2^(shift - 31), multiplier in [2^30, 2^31), or 0; real >= 0.
+
+    Raises NoMultiplier for a quotient of scales that float32 has no number for.
+    """
+    if not isfinite(real):
+        raise NoMultiplier(f"would scale its numbers by {real}: its scales make no sense")
     if real == 0.0:
         return 0, 0
     fraction, shift = frexp(real)
@@ -45,14 +54,16 @@ def convolution_multipliers(
 def float32_product(*factors: float) -> float:
     """a * b * ... with every product rounded to float32."""
     result = np.float32(factors[0])
-    for factor in factors[1:]:
-        result = result * np.float32(factor)
+    with np.errstate(over="ignore"):
+        for factor in factors[1:]:
+            result = result * np.float32(factor)
     return float(result)
 
 
 def float32_ratio(numerator: float, denominator: float) -> float:
     """numerator / denominator in float32."""
-    return float(np.float32(numerator) / np.float32(denominator))
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return float(np.float32(numerator) / np.float32(denominator))
 
 
 def mean_multiplier(input_scale: float, output_scale: float, count: int) -> Fixed:

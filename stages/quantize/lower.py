@@ -11,6 +11,7 @@ from stages.base import StageError
 from stages.graph import Float, Graph, Layout, Quant, Tensor
 from stages.operator_error import OperatorError, together
 from stages.operators.table import OPERATORS, kind_of
+from stages.quantize.arithmetic import NoMultiplier
 from stages.quantize.operator import Operator
 from stages.quantize.patterns import FAMILIES, MOVES
 from stages.quantize.writer import GraphWriter
@@ -96,6 +97,8 @@ class _Lowering:
         except OperatorError as error:
             # The file says what the outputs are, so the operators behind can be judged as well.
             self.errors.append(error)
+        except NoMultiplier as error:
+            self.errors.append(operator.error(str(error)))
         # A layer may have changed its output (an alias), never its name.
         return [self.lowered.graph.tensors[tensor.name] for tensor in outputs]
 

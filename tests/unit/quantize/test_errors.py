@@ -74,3 +74,10 @@ def test_all_operators_without_an_integer_form_are_named_at_once() -> None:
         "  2 x HARD_SWISH (operators 0 'first', 1 'second'): cannot be computed as the reference"
     )
     assert lines[2].startswith("  1 x CONCATENATION (operator 2 'joined'): joins tensors of different scales")
+
+
+def test_scales_whose_product_is_beyond_float32() -> None:
+    builder = ModelBuilder()
+    a, b = (builder.input(name, (1, 4), "int8", 1e30, 0) for name in "ab")
+    text = message(builder, builder.mul(a, b, out=(1.0, 0)))
+    assert "(MUL) 'mul' would scale its numbers by inf: its scales make no sense" in text

@@ -7,6 +7,7 @@ import pytest
 
 from stages.base import StageError
 from stages.import_model.build import build_module
+from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import read
 from tests.support.malformed import (
     Alteration,
@@ -350,3 +351,12 @@ def test_the_models_that_are_altered_are_sound() -> None:
     for data in {case[0] for case in ALL}:
         build_module(data, read(data))
         build_module(altered(data), read(altered(data)))
+
+
+def test_begins_of_a_slice_are_a_list() -> None:
+    builder = ModelBuilder()
+    x, y = builder.input("x", (4, 4), "int8", 0.1, 0), builder.tensor("y", (2, 2), "int8", 0.1, 0)
+    begin, size = (builder.constant(n, np.full(s, 2, np.int32)) for n, s in (("begin", (2, 1)), ("size", (2,))))
+    builder.operator("SLICE", [x, begin, size], [y], "SliceOptions", {})
+    builder.output(y)
+    assert "operator 0 (SLICE) has the begin of shape [2, 1], which is no list" in told(builder.build())
