@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from random import Random
 from typing import Any
 
@@ -19,11 +18,22 @@ from ai_edge_litert import schema_py_generated as schema
 
 from stages.models.tflite_writer import aligned_buffer
 from tests.fuzz import hostile
+from tests.fuzz.model_choices import (
+    Unfit,
+    changed_indices,
+    last_is_random,
+    maybe_fit,
+    other_value,
+    some,
+    some_graph,
+    some_operator,
+    some_operators,
+    some_quantization,
+    some_tensor,
+    supported_codes,
+)
 from tests.fuzz.model_seeds import seed_model
 from tests.fuzz.mutate_bytes import damage
-
-# Bytes of an element by the schema's TensorType, for types whose elements are whole bytes.
-_ITEM = {0: 4, 1: 2, 2: 4, 3: 1, 4: 8, 6: 1, 7: 2, 8: 8, 9: 1, 10: 8, 11: 16, 12: 8, 15: 4, 16: 2}
 
 
 @dataclass(frozen=True)
@@ -32,10 +42,6 @@ class Mutant:
 
     made: str
     data: bytes
-
-
-class _Unfit(Exception):
-    """The mutation found nothing to change."""
 
 
 class _Unwritable(Exception):
@@ -56,7 +62,7 @@ def model_mutant(seed: int, index: int) -> Mutant:
                 mutation(rng, tables)
                 data = serialize(tables)
                 done.append(mutation.__name__)
-            except (_Unfit, _Unwritable):
+            except (Unfit, _Unwritable):
                 tables = before
             except (TypeError, IndexError):
                 if not done:
@@ -93,7 +99,7 @@ def change_operator(rng: Random, model: Any) -> None:
     """Another operator's code, with the options it has."""
     code = rng.choice(model.operatorCodes)
     codes = [value for value in vars(schema.BuiltinOperator).values() if isinstance(value, int)]
-    code.builtinCode = rng.choice([*codes, *_supported_codes() * 4, -1, 300])
+    code.builtinCode = rng.choice([*codes, *supported_codes() * 4, -1, 300])
     code.deprecatedBuiltinCode = min(code.builtinCode, 127)
     if rng.random() < 0.3:
         code.customCode = hostile.text(rng)
@@ -104,21 +110,23 @@ def change_version(rng: Random, model: Any) -> None:
 
 
 def change_code_index(rng: Random, model: Any) -> None:
-    _operator(rng, model).opcodeIndex = rng.choice([*range(len(model.operatorCodes)), len(model.operatorCodes), 2**31])
+    some_operator(rng, model).opcodeIndex = rng.choice(
+        [*range(len(model.operatorCodes)), len(model.operatorCodes), 2**31]
+    )
 
 
 def drop_operator(rng: Random, model: Any) -> None:
-    _list(rng, _graph(rng, model).operators).pop()
+    last_is_random(rng, some_graph(rng, model).operators).pop()
 
 
 def repeat_operator(rng: Random, model: Any) -> None:
     """Twice, which writes its outputs twice; or with outputs of its own."""
-    graph = _graph(rng, model)
-    again = copy.deepcopy(rng.choice(_some(graph.operators)))
+    graph = some_graph(rng, model)
+    again = copy.deepcopy(rng.choice(some(graph.operators)))
     if rng.random() < 0.6:
         outputs = []
         # An index may point nowhere by now.
-        for index in _some([index for index in _some(again.outputs) if 0 <= index < len(graph.tensors)]):
+        for index in some([index for index in some(again.outputs) if 0 <= index < len(graph.tensors)]):
             outputs.append(len(graph.tensors))
             graph.tensors.append(copy.deepcopy(graph.tensors[index]))
         again.outputs = outputs
@@ -128,27 +136,29 @@ def repeat_operator(rng: Random, model: Any) -> None:
 
 
 def swap_operators(rng: Random, model: Any) -> None:
-    rng.shuffle(_some(_graph(rng, model).operators, 2))
+    rng.shuffle(some(some_graph(rng, model).operators, 2))
 
 
 def change_operands(rng: Random, model: Any) -> None:
     """Inputs or outputs of an operator: one more, one less, twice, none, in another order, of somewhere else."""
-    graph = _graph(rng, model)
-    operator = rng.choice(_some(graph.operators))
+    graph = some_graph(rng, model)
+    operator = rng.choice(some(graph.operators))
     side = rng.choice(["inputs", "inputs", "inputs", "outputs"])
-    setattr(operator, side, _changed_indices(rng, getattr(operator, side), len(graph.tensors)))
+    setattr(operator, side, changed_indices(rng, getattr(operator, side), len(graph.tensors)))
 
 
 def change_option(rng: Random, model: Any) -> None:
     """One field of an operator's options."""
-    options = rng.choice(_some([op.builtinOptions for op in _operators(rng, model) if op.builtinOptions is not None]))
-    name = rng.choice(_some(list(vars(options))))
-    setattr(options, name, _other_value(rng, getattr(options, name)))
+    options = rng.choice(
+        some([op.builtinOptions for op in some_operators(rng, model) if op.builtinOptions is not None])
+    )
+    name = rng.choice(some(list(vars(options))))
+    setattr(options, name, other_value(rng, getattr(options, name)))
 
 
 def change_options_table(rng: Random, model: Any) -> None:
     """Options of another kind, or none."""
-    operator = _operator(rng, model)
+    operator = some_operator(rng, model)
     kind = rng.random()
     if kind < 0.4:
         operator.builtinOptions, operator.builtinOptionsType = None, 0
@@ -167,7 +177,7 @@ def change_options_table(rng: Random, model: Any) -> None:
 
 
 def change_shape(rng: Random, model: Any) -> None:
-    tensor = _tensor(rng, model)
+    tensor = some_tensor(rng, model)
     shape = [int(size) for size in (tensor.shape if tensor.shape is not None else [])]
     kind = rng.random()
     if kind < 0.5 and shape:
@@ -184,36 +194,36 @@ def change_shape(rng: Random, model: Any) -> None:
     else:
         shape = []
     tensor.shape = None if rng.random() < 0.05 else shape
-    _maybe_fit(rng, model, tensor)
+    maybe_fit(rng, model, tensor)
 
 
 def change_shape_signature(rng: Random, model: Any) -> None:
-    tensor = _tensor(rng, model)
-    shape = _some(tensor.shape)
+    tensor = some_tensor(rng, model)
+    shape = some(tensor.shape)
     tensor.shapeSignature = [rng.choice([-1, int(size), int(size)]) for size in shape]
 
 
 def change_type(rng: Random, model: Any) -> None:
-    tensor = _tensor(rng, model)
+    tensor = some_tensor(rng, model)
     tensor.type = rng.choice([0, 2, 3, 7, 9, 17, *range(20), 100])
-    _maybe_fit(rng, model, tensor)
+    maybe_fit(rng, model, tensor)
 
 
 def change_name(rng: Random, model: Any) -> None:
-    _tensor(rng, model).name = hostile.text(rng) if rng.random() < 0.9 else rng.randbytes(8)
+    some_tensor(rng, model).name = hostile.text(rng) if rng.random() < 0.9 else rng.randbytes(8)
 
 
 def repeat_name(rng: Random, model: Any) -> None:
-    _tensor(rng, model).name = _tensor(rng, model).name
+    some_tensor(rng, model).name = some_tensor(rng, model).name
 
 
 def change_variable(rng: Random, model: Any) -> None:
-    _tensor(rng, model).isVariable = True
+    some_tensor(rng, model).isVariable = True
 
 
 def change_scale(rng: Random, model: Any) -> None:
-    parameters = _quantization(rng, model)
-    scale = [float(value) for value in _some(parameters.scale)]
+    parameters = some_quantization(rng, model)
+    scale = [float(value) for value in some(parameters.scale)]
     kind = rng.random()
     if kind < 0.6:
         scale[rng.randrange(len(scale))] = rng.choice(hostile.FLOATS)
@@ -229,8 +239,8 @@ def change_scale(rng: Random, model: Any) -> None:
 
 
 def change_zero_point(rng: Random, model: Any) -> None:
-    parameters = _quantization(rng, model)
-    points = [int(value) for value in _some(parameters.zeroPoint)]
+    parameters = some_quantization(rng, model)
+    points = [int(value) for value in some(parameters.zeroPoint)]
     kind = rng.random()
     if kind < 0.7:
         points[rng.randrange(len(points))] = rng.choice([-128, 127, 255, -129, 5, 2**31, -(2**63), 2**63 - 1])
@@ -240,18 +250,18 @@ def change_zero_point(rng: Random, model: Any) -> None:
 
 
 def change_quantized_axis(rng: Random, model: Any) -> None:
-    _quantization(rng, model).quantizedDimension = rng.choice([0, 1, 2, 3, 4, *hostile.INT32])
+    some_quantization(rng, model).quantizedDimension = rng.choice([0, 1, 2, 3, 4, *hostile.INT32])
 
 
 def change_quantization(rng: Random, model: Any) -> None:
     """None where there was some, another tensor's, or per channel on what is computed."""
-    tensor, kind = _tensor(rng, model), rng.random()
+    tensor, kind = some_tensor(rng, model), rng.random()
     if kind < 0.3:
         tensor.quantization = None
     elif kind < 0.7:
-        tensor.quantization = copy.deepcopy(_tensor(rng, model).quantization)
+        tensor.quantization = copy.deepcopy(some_tensor(rng, model).quantization)
     else:
-        shape = _some(tensor.shape)
+        shape = some(tensor.shape)
         axis = rng.randrange(len(shape))
         count = max(0, min(int(shape[axis]), 1000))
         tensor.quantization = schema.QuantizationParametersT(
@@ -260,7 +270,7 @@ def change_quantization(rng: Random, model: Any) -> None:
 
 
 def change_sparsity(rng: Random, model: Any) -> None:
-    _tensor(rng, model).sparsity = schema.SparsityParametersT(traversalOrder=[0, 1], blockMap=[0])
+    some_tensor(rng, model).sparsity = schema.SparsityParametersT(traversalOrder=[0, 1], blockMap=[0])
 
 
 # ---- constants --------------------------------------------------------------------------------------------------
@@ -268,7 +278,7 @@ def change_sparsity(rng: Random, model: Any) -> None:
 
 def change_constant(rng: Random, model: Any) -> None:
     """The values of a constant: ends of the type, random, or numbers that mean something else as axis or shape."""
-    buffer = rng.choice(_some([b for b in model.buffers if b.data is not None and len(b.data)]))
+    buffer = rng.choice(some([b for b in model.buffers if b.data is not None and len(b.data)]))
     size = len(buffer.data)
     kind = rng.random()
     if kind < 0.5 and size % 4 == 0:
@@ -288,18 +298,18 @@ def change_constant(rng: Random, model: Any) -> None:
 
 
 def resize_constant(rng: Random, model: Any) -> None:
-    buffer = rng.choice(_some([b for b in model.buffers if b.data is not None and len(b.data)]))
+    buffer = rng.choice(some([b for b in model.buffers if b.data is not None and len(b.data)]))
     data = [int(value) for value in buffer.data]
     buffer.data = rng.choice([data[:-1], data[: len(data) // 2], [*data, 0], data + data, [], None])
 
 
 def change_buffer_index(rng: Random, model: Any) -> None:
     """A tensor with another's constant, a constant computed, a computed tensor constant."""
-    _tensor(rng, model).buffer = rng.choice([0, *range(len(model.buffers)), len(model.buffers), 2**31])
+    some_tensor(rng, model).buffer = rng.choice([0, *range(len(model.buffers)), len(model.buffers), 2**31])
 
 
 def change_buffer_offset(rng: Random, model: Any) -> None:
-    buffer = rng.choice(_some(model.buffers))
+    buffer = rng.choice(some(model.buffers))
     buffer.offset, buffer.size = rng.choice(_POSITIVE), rng.choice(_POSITIVE)
 
 
@@ -311,13 +321,13 @@ _POSITIVE = tuple(value for value in hostile.INTEGERS if 0 <= value < 2**64)
 
 def change_graph_ends(rng: Random, model: Any) -> None:
     """The graph's inputs or outputs."""
-    graph = _graph(rng, model)
+    graph = some_graph(rng, model)
     side = rng.choice(["inputs", "outputs"])
-    setattr(graph, side, _changed_indices(rng, getattr(graph, side), len(graph.tensors)))
+    setattr(graph, side, changed_indices(rng, getattr(graph, side), len(graph.tensors)))
 
 
 def add_subgraph(rng: Random, model: Any) -> None:
-    _some(model.subgraphs)
+    some(model.subgraphs)
     model.subgraphs.append(copy.deepcopy(model.subgraphs[0]))
     if rng.random() < 0.5:
         model.subgraphs[-1].name = hostile.text(rng)
@@ -326,10 +336,10 @@ def add_subgraph(rng: Random, model: Any) -> None:
 def add_signatures(rng: Random, model: Any) -> None:
     """One signature or two, whose tensors and subgraphs need not be there."""
     graph = model.subgraphs[0]
-    written = rng.choice([0, int(_some(graph.outputs)[0]), 2**31])
+    written = rng.choice([0, int(some(graph.outputs)[0]), 2**31])
     model.signatureDefs = [
         schema.SignatureDefT(
-            inputs=[schema.TensorMapT(name=hostile.text(rng), tensorIndex=int(i)) for i in _some(graph.inputs)],
+            inputs=[schema.TensorMapT(name=hostile.text(rng), tensorIndex=int(i)) for i in some(graph.inputs)],
             outputs=[schema.TensorMapT(name=hostile.text(rng), tensorIndex=written)],
             signatureKey=hostile.text(rng),
             subgraphIndex=rng.choice([0, 0, 1, 2**31]),
@@ -355,7 +365,7 @@ def change_model_fields(rng: Random, model: Any) -> None:
 
 def drop_tensor(rng: Random, model: Any) -> None:
     """The last tensor, which whatever names it then misses; or one in the middle, so that all after it move."""
-    tensors = _some(_graph(rng, model).tensors)
+    tensors = some(some_graph(rng, model).tensors)
     tensors.pop(rng.choice([-1, rng.randrange(len(tensors))]))
 
 
@@ -369,92 +379,3 @@ MUTATIONS: tuple[Callable[[Random, Any], None], ...] = (
     change_constant, change_constant, resize_constant, change_buffer_index, change_buffer_offset, change_graph_ends,
     change_graph_ends, add_subgraph, add_signatures, change_model_fields, drop_tensor,
 )  # fmt: skip
-
-
-# ---- choices ----------------------------------------------------------------------------------------------------
-
-
-def _some(values: Any, least: int = 1) -> Any:
-    if values is None or len(values) < least:
-        raise _Unfit
-    return values
-
-
-def _list(rng: Random, values: Any) -> list[Any]:
-    """The list with a random element moved to its end, where `pop` takes it."""
-    _some(values)
-    values.append(values.pop(rng.randrange(len(values))))
-    return values
-
-
-def _graph(rng: Random, model: Any) -> Any:
-    return rng.choice(_some(model.subgraphs))
-
-
-def _operators(rng: Random, model: Any) -> Any:
-    return _some(_graph(rng, model).operators)
-
-
-def _operator(rng: Random, model: Any) -> Any:
-    return rng.choice(_operators(rng, model))
-
-
-def _tensor(rng: Random, model: Any) -> Any:
-    return rng.choice(_some(_graph(rng, model).tensors))
-
-
-def _quantization(rng: Random, model: Any) -> Any:
-    tensors = _some(_graph(rng, model).tensors)
-    found = [t.quantization for t in tensors if t.quantization is not None and t.quantization.scale is not None]
-    return rng.choice(_some(found))
-
-
-@cache
-def _supported_codes() -> list[int]:
-    from stages.operators.table import OPERATORS
-
-    return [getattr(schema.BuiltinOperator, name) for name in OPERATORS]
-
-
-def _changed_indices(rng: Random, given: Any, count: int) -> list[int]:
-    indices = [int(index) for index in (given if given is not None else [])]
-    other = rng.choice([-1, rng.randrange(max(count, 1)), rng.randrange(max(count, 1)), count, -2, 2**31 - 1])
-    kind = rng.randrange(7)
-    if kind == 0 or not indices:
-        indices.append(other)
-    elif kind == 1:
-        indices.pop(rng.randrange(len(indices)))
-    elif kind in (2, 3):
-        indices[rng.randrange(len(indices))] = other
-    elif kind == 4:
-        indices.append(rng.choice(indices))
-    elif kind == 5:
-        rng.shuffle(indices)
-    else:
-        indices = indices[: rng.choice([0, 1])]
-    return indices
-
-
-def _other_value(rng: Random, value: Any) -> Any:
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, float):
-        return rng.choice(hostile.FLOATS)
-    if isinstance(value, int):
-        return rng.choice([*hostile.INT32, *range(8), value + 1, value - 1])
-    if value is None or isinstance(value, list | np.ndarray):
-        return rng.choice([None, [], [0], [1, -1], [2**30, 2**30], [-5], list(range(9))])
-    raise _Unfit
-
-
-def _maybe_fit(rng: Random, model: Any, tensor: Any) -> None:
-    """Half of the time, let a constant have as many bytes as its shape and type now need."""
-    buffers = _some(model.buffers)
-    if rng.random() < 0.5 or tensor.buffer >= len(buffers) or tensor.shape is None:
-        return
-    buffer, size = buffers[tensor.buffer], _ITEM.get(tensor.type, 0)
-    for extent in tensor.shape:
-        size *= int(extent)
-    if buffer.data is not None and len(buffer.data) and 0 <= size < 1 << 20:
-        data = [int(value) for value in buffer.data]
-        buffer.data = (data * (size // len(data) + 1))[:size]
