@@ -64,3 +64,9 @@ def test_halves_of_layers_are_litert_s(dtype: str, monkeypatch: pytest.MonkeyPat
             patch.setattr(convolution, "settled", lambda fixed, *_: fixed)
             others += len(compare(data, inputs).wrong)
     assert others > 0
+
+
+def test_a_product_just_below_a_half_is_no_half() -> None:
+    # 31 bits make it 1/2, and the multiplier below that has another shift.
+    real = float(np.nextafter(0.5, 0))
+    assert Product(real, 0, 1, -8, 8).settled(quantize_multiplier(real)) is None
