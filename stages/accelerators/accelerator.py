@@ -1,0 +1,196 @@
+"""The accelerator descriptor: which layers an engine computes, in which tiles, with which constants, at which cost.
+
+An engine reads and writes one memory of its own, L1. What is not there is brought and taken away in tiles
+(`stages.accelerators.tiles`): some rows of the output, all of its columns, some of its channels. `stages.offload`
+decides which tensors lie in L1, how large tiles are and when DMA moves what. It asks the descriptor, which knows
+nothing of other layers, of DMA or of addresses:
+
+    must hold     why_not, granule, scratch, constant_bytes
+    is better     cycles, core
+    is emitted    constants, calls, and the C library in the accelerator's folder
+
+An accelerator is a folder of `stages/accelerators` (or of a plug-in) whose `__init__.py` has ACCELERATOR, a class.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from stages.strict_model import StrictModel
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stages.accelerators.tiles import Granule, Span, Tile
+    from stages.graph import LayerView
+    from stages.kernels.folder import KernelFolder
+
+
+class Parameters(StrictModel):
+    """What a target says of its engine, under `accelerator: {parameters: …}`: versions, sizes, extensions."""
+
+
+@dataclass(frozen=True)
+class Strides:
+    """How a tile's tensors lie in L1, in bytes from one run to the next; a run is what one transfer moves in one piece.
+
+    In NHWC a run is the channels of one pixel, in NCHW16c some rows of a block of channels.
+    """
+
+    inputs: tuple[int, ...]
+    output: int
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """An argument that is an address in L1, `offset` bytes from where the `role` begins in it.
+
+    input:<number>   the first byte that the tile reads of an input, inside of the image
+    output:0         the first byte that it writes
+    constants        what `constants` made for the tile's channels
+    scratch:<name>   of `scratch`
+    """
+
+    role: str
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Table:
+    """An argument that is the address of constant numbers, which the emitted sources have as an array of `ctype`."""
+
+    values: tuple[int, ...]
+    ctype: str = "uint32_t"
+
+
+Argument = int | Pointer | Table
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a function that the accelerator's headers declare."""
+
+    function: str
+    arguments: tuple[Argument, ...] = ()
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A tile as calls. `start` returns an int, which `Accelerator.wait` takes, and does not wait for its end.
+
+    before  work of the core on what the tile reads, when that is in L1, such as gathering windows
+    after   work of the core on what the engine has left, such as requantizing sums
+    """
+
+    start: Call
+    before: tuple[Call, ...] = ()
+    after: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True)
+class CoreWork:
+    """Instructions of the core for one tile, estimated: for the calls before, for starting, for those after."""
+
+    start: float
+    before: float = 0.0
+    after: float = 0.0
+
+
+P = TypeVar("P", bound=Parameters)
+
+
+class Accelerator(ABC, Generic[P]):
+    """An engine with the parameters of a target. Stateless: everything about a layer comes in through its view.
+
+    name          the folder's, which recipes and reports write
+    title         what its makers call it
+    parameters    the model of what a target may say of it
+    ops           the values of `Layer.op.op` it is for
+    requantizers  what `tensorize: {requantize: …}` may say, the default first
+    sources       files of the folder, or below, that firmware using it is compiled with
+    headers       those that declare what the sources define
+    init, wait    C functions: void init(void), once; void wait(int), until what returned the number is done
+    layouts       of 4-D tensors that it reads and writes
+    queue         tiles that can be started and not yet done; one is waited for before so many more are started
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    parameters: ClassVar[type[Parameters]] = Parameters
+    ops: ClassVar[frozenset[str]]
+    sources: ClassVar[tuple[str, ...]]
+    headers: ClassVar[tuple[str, ...]]
+    init: ClassVar[str]
+    wait: ClassVar[str]
+    layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
+    queue: ClassVar[int] = 2
+
+    def __init__(self, given: P, requantize: str = "") -> None:
+        """`requantize` is one of `requantizers`, '' for the default. Raises ValueError for another."""
+        allowed = self.requantizers(given)
+        if requantize and requantize not in allowed:
+            raise ValueError(f"{self.name} requantizes as {' or '.join(allowed)}, not as {requantize}")
+        self.given = given
+        self.requantize = requantize or allowed[0]
+
+    @classmethod
+    @abstractmethod
+    def requantizers(cls, given: P) -> tuple[str, ...]:
+        """Who may make 8-bit outputs of sums, the default first: `core`, exact by the core, `engine`, by the engine."""
+
+    @property
+    def folder(self) -> KernelFolder:
+        """Where its C is: FOLDER of its package."""
+        package = sys.modules[type(self).__module__].__package__ or ""
+        found: KernelFolder = vars(sys.modules[package])["FOLDER"]
+        return found
+
+    @abstractmethod
+    def why_not(self, view: LayerView) -> str:
+        """The reason the engine cannot compute the layer, '' when it can: types, window, constants, layouts.
+
+        Tensors are as `quantize` left them, int8 or uint8: which sign the engine reads is `reads`.
+        """
+
+    def reads(self, view: LayerView) -> tuple[str, ...]:
+        """The types of input tensors that it takes, of a layer that it can compute: int8, uint8, or both."""
+        return ("int8", "uint8")
+
+    def writes(self, view: LayerView) -> tuple[str, ...]:
+        """The types of output tensors that it can leave."""
+        return ("int8", "uint8")
+
+    def granule(self, view: LayerView) -> Granule:
+        """What the sizes of tiles are multiples of."""
+        from stages.accelerators.tiles import Granule
+
+        return Granule()
+
+    @abstractmethod
+    def constants(self, view: LayerView, channels: Span) -> NDArray[np.uint8]:
+        """All that tiles of these output channels need in L1 beside tensors, in one block of 16-byte alignment."""
+
+    @abstractmethod
+    def constant_bytes(self, view: LayerView, channels: Span) -> int:
+        """The size of `constants`."""
+
+    def scratch(self, view: LayerView, tile: Tile) -> Mapping[str, int]:
+        """Bytes of L1 by name that a tile needs from its calls before to those after, such as 32-bit sums."""
+        return {}
+
+    @abstractmethod
+    def cycles(self, view: LayerView, tile: Tile) -> int:
+        """What the engine takes for a tile."""
+
+    @abstractmethod
+    def core(self, view: LayerView, tile: Tile) -> CoreWork:
+        """What the core takes for a tile."""
+
+    @abstractmethod
+    def calls(self, view: LayerView, tile: Tile, strides: Strides) -> Calls:
+        """The tile as calls of the C library."""
