@@ -2,6 +2,7 @@
 
     plugins/stages/prune.py           a module with STAGE, or a package
     plugins/kernels/acme/             a package with FOLDER (stages.kernels.folder); the folder's name is its
+    plugins/accelerators/acme/        a package with ACCELERATOR and FOLDER (stages.accelerators.accelerator)
     plugins/simulators/renode.py      a module with SIMULATOR (stages.simulators.outside)
     plugins/models/tiny.py            a module with `build(dtype, seed)`, the bytes of a TFLite file
     plugins/targets/acme.yaml         cores and boards, as in pipeline.yaml
@@ -27,7 +28,7 @@ from pipeline.project import Project
 from stages import escape
 from stages.loaded_code import record
 
-KINDS = ("stages", "kernels", "targets", "simulators", "models")
+KINDS = ("stages", "kernels", "accelerators", "targets", "simulators", "models")
 PLUGINS = "plugins"
 # The package that a project's plug-ins are modules of, below a name that says which project's.
 _PACKAGE = "firmline_plugins"

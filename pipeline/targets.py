@@ -15,6 +15,8 @@ from pipeline.project import PROJECT_FILE, Project, project_of
 from pipeline.sources import Sources
 from pipeline.validation import first_error
 from stages import escape
+from stages.accelerators.registry import accelerator_class
+from stages.accelerators.registry import names as accelerator_names
 from stages.base import StageError
 from stages.kernels.registry import folder_names
 from stages.targets.catalogue import Catalogue
@@ -23,8 +25,12 @@ from stages.targets.places import with_places
 from stages.targets.spec import Core, Target
 from stages.wording import did_you_mean
 
-_BUILT_IN = {"kernels": tuple(folder_names()), "simulators": ("spike", "qemu", "native")}
-_CALLED = {"kernels": "kernel folder", "simulators": "simulator"}
+_BUILT_IN = {
+    "kernels": tuple(folder_names()),
+    "simulators": ("spike", "qemu", "native"),
+    "accelerators": tuple(accelerator_names()),
+}
+_CALLED = {"kernels": "kernel folder", "simulators": "simulator", "accelerators": "accelerator"}
 
 
 class _Additions(Catalogue):
@@ -117,10 +123,18 @@ def _targets(data: Any, sources: Sources, project: Project) -> dict[str, Target]
 
 def _placed(target: Target, project: Project, sources: Sources) -> Target:
     own = {}
+    at: tuple[str | int, ...]
     for number, name in enumerate(target.kernels):
-        own[f"kernels/{name}"] = _plugin("kernels", name, project, sources, (target.core, "kernels", number))
+        at = ("cores", target.core, "kernels", number)
+        own[f"kernels/{name}"] = _plugin("kernels", name, project, sources, at)
     name = target.simulator.kind
-    own[f"simulators/{name}"] = _plugin("simulators", name, project, sources, (target.core, "simulator", "kind"))
+    at = ("cores", target.core, "simulator", "kind")
+    own[f"simulators/{name}"] = _plugin("simulators", name, project, sources, at)
+    if target.accelerator is not None:
+        name, at = target.accelerator.kind, ("boards", target.name, "accelerator")
+        own[f"accelerators/{name}"] = plugin = _plugin("accelerators", name, project, sources, (*at, "kind"))
+        if plugin is None:  # a plug-in's are looked at when it is used: nothing imports it before
+            _check_parameters(name, target.accelerator.parameters, sources, (*at, "parameters"))
     found = outside(project)
     update = {
         "places": {name: one.place for name, one in own.items() if one is not None},
@@ -133,13 +147,23 @@ def _placed(target: Target, project: Project, sources: Sources) -> Target:
         raise sources.error(error.message, ("cores", target.core, *error.at), hint=error.hint) from None
 
 
+def _check_parameters(name: str, given: Mapping[str, Any], sources: Sources, at: tuple[str | int, ...]) -> None:
+    try:
+        accelerator_class(name).parameters.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        known = ", ".join(accelerator_class(name).parameters.model_fields) or "none"
+        message = f"accelerator {name}: {first['msg'].lower()}"
+        raise sources.error(message, (*at, *first["loc"]), hint=f"Parameters of {name}: {known}") from None
+
+
 def _plugin(kind: str, name: str, project: Project, sources: Sources, at: tuple[str | int, ...]) -> Found | None:
-    """The plug-in that a core names at `at`, None for what Firmline has. Raises RecipeError for what nobody has."""
+    """The plug-in that a core or board names at `at`, None for what Firmline has. RecipeError for what nobody has."""
     plugins, built_in = outside(project)[kind], _BUILT_IN[kind]
     if name not in plugins and name not in built_in:
         known = [*plugins, *built_in]
         message = f"unknown {_CALLED[kind]} '{escape.name(name)}'{did_you_mean(name, known)}"
-        raise sources.error(message, ("cores", *at), hint=list_known(f"{_CALLED[kind]}s", known))
+        raise sources.error(message, at, hint=list_known(f"{_CALLED[kind]}s", known))
     if name in plugins and name in built_in:
         raise PipelineError(f"plug-in {plugins[name].shown} has the name of Firmline's {_CALLED[kind]} '{name}'")
     return plugins.get(name)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from stages.strict_model import StrictModel, mistake
+from stages.targets.attached import Attached, engine, mistakes
 from stages.targets.like import written_out
 from stages.targets.memory import Memory, Region
 from stages.targets.spec import BoardFacts, Core, Simulator, Target
@@ -47,6 +48,7 @@ class Board(StrictModel):
 
     `core` is one of `cores:`. `memory` is what the board has, as its vendor states it in `source`. `machine` is a
     machine of the core's simulator that has this memory at these addresses; without one the core's own is used.
+    `accelerator` is an engine that computes layers beside the core.
     """
 
     core: str
@@ -55,6 +57,13 @@ class Board(StrictModel):
     clock: Frequency | None = None
     machine: str = ""
     source: str = ""
+    accelerator: Attached | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Board:
+        for wrong in mistakes(self.accelerator, self.memory) if self.accelerator is not None else ():
+            raise wrong
+        return self
 
 
 class Catalogue(StrictModel):
@@ -99,7 +108,8 @@ def _on_board(name: str, board: Board, core: Core) -> Target:
     simulated = None if board.machine else moved(board.memory, core)
     facts = BoardFacts(title=board.title, clock=board.clock, source=board.source)
     fields |= {"memory": board.memory, "simulator": simulator, "simulated": simulated, "board": facts}
-    return Target(name=name, core=board.core, **fields)
+    attached = None if board.accelerator is None else engine(board.accelerator, board.memory)
+    return Target(name=name, core=board.core, accelerator=attached, **fields)
 
 
 def moved(memory: Memory, core: Core) -> Memory | None:

@@ -12,6 +12,7 @@ from typing import Literal
 from pydantic import Field, computed_field, model_validator
 
 from stages.strict_model import StrictModel, mistake
+from stages.targets.attached import Engine
 from stages.targets.memory import Memory, Room, Size
 
 
@@ -135,6 +136,7 @@ class Target(Core):
     board      what is known of the board, None for a core by itself
     simulated  the memory map that the simulation is linked for, where the simulator has no machine with the board's
                own: the board's regions, moved to where the core's machine has memory, and not longer than that
+    accelerator  the engine beside the core, None for a target without one
     places     where what is not Firmline's own lies on this machine: plug-ins of the simulator by their paths as
                written, kernel folders and simulators as `kernels/acme` and `simulators/renode`; in no key
     modules    the modules of those, by the same names
@@ -144,6 +146,7 @@ class Target(Core):
     core: str
     board: BoardFacts | None = None
     simulated: Memory | None = None
+    accelerator: Engine | None = None
     places: dict[str, Path] = Field(default_factory=dict, exclude=True, repr=False)
     modules: dict[str, str] = Field(default_factory=dict, exclude=True, repr=False)
 
