@@ -132,5 +132,14 @@ class LayerView:
         """The constant with this role. KeyError when the layer has none."""
         return self.arrays[self.layer.constants[role]]
 
+    def bits(self, role: str) -> int:
+        """The bits that each value of this constant needs: at most 4 of weights that the file has as int4.
+
+        Signed types count in two's complement; the array itself has whole bytes.
+        """
+        from stages.graph.packed import bits_of
+
+        return bits_of(self.constant(role))
+
     def has(self, role: str) -> bool:
         return role in self.layer.constants

@@ -24,7 +24,7 @@ def pack(values: NDArray[np.generic], layout: Layout, axes: str = "") -> NDArray
     physical[_places(values.shape, layout, axes)] = values
     if not layout.bits:
         return physical.reshape(layout.physical_shape(values.shape, axes))
-    return _narrowed(physical, layout.bits)
+    return narrowed(physical, layout.bits)
 
 
 def unpack(
@@ -33,8 +33,22 @@ def unpack(
     """What `pack` made `memory` of: an array of logical `shape`; of the type `dtype` where elements are narrow."""
     flat = memory.reshape(-1)
     if layout.bits:
-        flat = _widened(flat.view(np.uint8), layout.bits, dtype)
+        flat = widened(flat.view(np.uint8), layout.bits, dtype)
     return flat[_places(shape, layout, axes)]
+
+
+def limits(bits: int, *, signed: bool = True) -> tuple[int, int]:
+    """The least and the largest integer of so many bits."""
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+
+def bits_of(values: NDArray[np.generic]) -> int:
+    """The bits that hold every one of these integers, at least 1: of signed types in two's complement."""
+    if not values.size:
+        return 1
+    ends = int(values.min()), int(values.max())
+    magnitude = max((end if end >= 0 else ~end).bit_length() for end in ends)
+    return magnitude + 1 if np.issubdtype(values.dtype, np.signedinteger) else max(magnitude, 1)
 
 
 def _places(shape: Sequence[int], layout: Layout, axes: str) -> NDArray[np.intp]:
@@ -46,9 +60,13 @@ def _places(shape: Sequence[int], layout: Layout, axes: str) -> NDArray[np.intp]
     return np.broadcast_to(places, tuple(shape))
 
 
-def _narrowed(values: NDArray[np.generic], bits: int) -> NDArray[np.generic]:
-    signed = np.issubdtype(values.dtype, np.signedinteger)
-    lowest, highest = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+def narrowed(values: NDArray[np.generic], bits: int) -> NDArray[np.uint8]:
+    """Integers one after the other in `bits` each (1, 2 or 4), the first in the lowest of a byte, as TFLite has them.
+
+    Raises ValueError for a value that they do not hold (signed types: from -2^(bits-1), others: from 0).
+    """
+    values = values.reshape(-1)
+    lowest, highest = limits(bits, signed=np.issubdtype(values.dtype, np.signedinteger))
     wide = values.astype(np.int64)
     if wide.size and (wide.min() < lowest or wide.max() > highest):
         raise ValueError(f"{bits} bits hold {lowest} to {highest}, values are {wide.min()} to {wide.max()}")
@@ -59,7 +77,8 @@ def _narrowed(values: NDArray[np.generic], bits: int) -> NDArray[np.generic]:
     return np.asarray((filled.reshape(-1, each) << shifts).sum(1), np.uint8)
 
 
-def _widened(memory: NDArray[np.uint8], bits: int, dtype: str) -> NDArray[np.generic]:
+def widened(memory: NDArray[np.uint8], bits: int, dtype: str = "int8") -> NDArray[np.generic]:
+    """What `narrowed` made `memory` of, with the elements that fill up the last byte."""
     values = (memory[:, None] >> np.arange(0, 8, bits)) & ((1 << bits) - 1)
     wide = values.reshape(-1).astype(np.int64)
     if np.issubdtype(np.dtype(dtype), np.signedinteger):

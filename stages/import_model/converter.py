@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from tflite.Tensor import Tensor
+from tflite.TensorType import TensorType
 from tvm import relax
 from tvm.relax.frontend.tflite.tflite_frontend import ExprTable, OperatorConverter, TensorWrapper
 
 from stages.fixed_point import quantized_bound
 from stages.import_model.hybrid import convert_hybrid, is_hybrid
-from stages.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.models.tflite_reader import WIDENED, ModelInfo, OperatorInfo
 from stages.operators.table import OPERATORS
 from stages.relax_module import build_function
 
@@ -157,6 +159,8 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
                 found.append(TensorWrapper(index, 0, 0))
                 continue
             tensor, info, parameters = self.subgraph.Tensors(index), self.info.tensors[index], None
+            if WIDENED.get(info.dtype) == "int8":
+                tensor = _Widened.of(tensor)
             if info.scale.size and info.scale.all() and not info.dtype.startswith("float"):
                 many = info.scale.size > 1
                 parameters = {
@@ -332,6 +336,19 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
 
     def _rank(self, tensor: TensorWrapper) -> int:
         return len(self.info.tensors[int(tensor.tensor_idx)].shape)
+
+
+class _Widened(Tensor):  # type: ignore[misc]
+    """A tensor of the file that says int8: what `Converter.constant` makes of int4, which TVM does not know."""
+
+    @classmethod
+    def of(cls, tensor: Any) -> _Widened:
+        made = cls()
+        made.Init(tensor._tab.Bytes, tensor._tab.Pos)
+        return made
+
+    def Type(self) -> int:
+        return int(TensorType.INT8)
 
 
 def _options(op: Any, table: str) -> Any:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tvm import relax
 
 from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
+from stages.operators.declaration import NARROW
 from stages.operators.table import OPERATORS
 from stages.sliding import same_padding
 
@@ -26,11 +27,12 @@ _TINY = 1e-30
 
 
 def is_hybrid(operator: OperatorInfo, info: ModelInfo) -> bool:
-    """Whether the operator multiplies float32 data with constant 8-bit weights."""
+    """Whether the operator multiplies float32 data with constant weights of at most 8 bits."""
     if OPERATORS[operator.op].macs is None:
         return False
     data, weights = (info.tensors[index] for index in operator.inputs[:2])
-    return data.dtype == "float32" and weights.dtype == "int8" and weights.scale.size > 0 and weights.data is not None
+    integers = weights.dtype in ("int8", *NARROW) and weights.scale.size > 0 and weights.data is not None
+    return data.dtype == "float32" and integers
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages import escape
 from stages.base import Job, Stage, StageConfig, StageError, Tool
+from stages.operators.declaration import NARROW
 
 if TYPE_CHECKING:
     from stages.models.spec import ModelSource
+    from stages.models.tflite_reader import ModelInfo
     from stages.targets.spec import Target
 
 MODEL, TENSORS, SUMMARY = "model.tflite", "tensors.json", "import.json"
@@ -96,6 +98,7 @@ class ImportStage(Stage[ImportConfig]):
         (job.out / MODEL).write_bytes(made.data)
         save_module(module, job.out)
         (job.out / TENSORS).write_text(dump(describe(info, operator_options(made.data))))
+        notes = (*made.notes, *_narrow(info))
         summary = {
             "name": name,
             "sha256": hashlib.sha256(data).hexdigest(),
@@ -103,12 +106,22 @@ class ImportStage(Stage[ImportConfig]):
             "operators": len(info.operators),
             "macs": macs(info),
             "signature": made.signature or None,
-            "warnings": list(made.notes),
+            "warnings": list(notes),
         }
         (job.out / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
         job.log(f"{name}: {summary['operators']} operators, {summary['macs']:,} MACs, sha256 {summary['sha256']}")
-        for note in made.notes:
+        for note in notes:
             job.log(f"warning: {note}")
+
+
+def _narrow(info: ModelInfo) -> list[str]:
+    """What the user should know of constants with less than a byte for an element."""
+    found = [tensor for tensor in info.tensors if tensor.dtype in NARROW and tensor.data is not None]
+    if not found:
+        return []
+    types, count = ", ".join(sorted({tensor.dtype for tensor in found})), sum(tensor.bytes for tensor in found)
+    each = "a whole byte for each element, or a float"
+    return [f"{len(found)} x {types} constants, {count:,} bytes in the file: the firmware stores {each}"]
 
 
 def model_name(model: ModelSource) -> str:

@@ -55,6 +55,7 @@ class ModelBuilder(ShapeOperators):
         *,
         weight_scale: Scale | None = None,
         weight_zero_point: int = 0,
+        weight_dtype: str = "",
         stride: Pair = (1, 1),
         dilation: Pair = (1, 1),
         padding: str = "same",
@@ -64,7 +65,7 @@ class ModelBuilder(ShapeOperators):
     ) -> Tensor:
         """CONV_2D. weights OHWI, bias [O] (int32 for 8-bit models; without one, zeros are stored: LiteRT demands it).
 
-        weight_scale: one value, or one per output channel.
+        weight_scale: one value, or one per output channel. weight_dtype: "int4" or "int2" stores int8 weights so.
 
         Fewer input channels in `weights` than in `x` is a grouped convolution: x.C = groups * weights.I.
         """
@@ -72,7 +73,7 @@ class ModelBuilder(ShapeOperators):
             raise BuildError(f"{name}: weights {weights.shape} (OHWI) do not fit the input {x.shape} (NHWC)")
         options = self._window(name, x, weights.shape[1:3], stride, padding, activation, dilation)
         bias = bias if bias is not None else _no_bias(x, weights.shape[0])
-        parameters = self._parameters(name, x, weights, bias, weight_scale, weight_zero_point, 0, weights.shape[0])
+        parameters = self._parameters(name, x, weights, bias, (weight_scale, weight_zero_point), 0, weight_dtype)
         shape = (*options.pop("shape"), weights.shape[0])
         return self.emit("CONV_2D", [x, *parameters], shape, out, name, "Conv2DOptions", options)
 
@@ -84,6 +85,7 @@ class ModelBuilder(ShapeOperators):
         *,
         weight_scale: Scale | None = None,
         weight_zero_point: int = 0,
+        weight_dtype: str = "",
         stride: Pair = (1, 1),
         dilation: Pair = (1, 1),
         padding: str = "same",
@@ -100,7 +102,7 @@ class ModelBuilder(ShapeOperators):
         options = self._window(name, x, weights.shape[1:3], stride, padding, activation, dilation)
         options["depthMultiplier"] = weights.shape[3] // x.shape[3]
         bias = bias if bias is not None else _no_bias(x, weights.shape[3])
-        parameters = self._parameters(name, x, weights, bias, weight_scale, weight_zero_point, 3, weights.shape[3])
+        parameters = self._parameters(name, x, weights, bias, (weight_scale, weight_zero_point), 3, weight_dtype)
         shape = (*options.pop("shape"), weights.shape[3])
         return self.emit("DEPTHWISE_CONV_2D", [x, *parameters], shape, out, name, "DepthwiseConv2DOptions", options)
 
@@ -112,6 +114,7 @@ class ModelBuilder(ShapeOperators):
         *,
         weight_scale: Scale | None = None,
         weight_zero_point: int = 0,
+        weight_dtype: str = "",
         activation: str = "none",
         keep_num_dims: bool = False,
         out: Quant | None = None,
@@ -121,7 +124,7 @@ class ModelBuilder(ShapeOperators):
         size = int(np.prod(x.shape))
         if weights.ndim != 2 or size % weights.shape[1] or (keep_num_dims and x.shape[-1] != weights.shape[1]):
             raise BuildError(f"{name}: weights {weights.shape} [units, depth] do not fit the input {x.shape}")
-        parameters = self._parameters(name, x, weights, bias, weight_scale, weight_zero_point, 0, weights.shape[0])
+        parameters = self._parameters(name, x, weights, bias, (weight_scale, weight_zero_point), 0, weight_dtype)
         rows = x.shape[:-1] if keep_num_dims else (size // weights.shape[1],)
         fields = {"fusedActivationFunction": _activation(name, activation), "keepNumDims": keep_num_dims}
         shape = (*rows, weights.shape[0])
@@ -296,17 +299,20 @@ class ModelBuilder(ShapeOperators):
         x: Tensor,
         weights: Array,
         bias: Array | None,
-        scale: Scale | None,
-        zero_point: int,
+        quant: tuple[Scale | None, int],
         axis: int,
-        channels: int,
+        dtype: str,
     ) -> list[Tensor]:
-        """The weight and bias tensors; the bias has the scale input_scale * weight_scale and zero point 0."""
+        """The weight and bias tensors; the bias has the scale input_scale * weight_scale and zero point 0.
+
+        axis: the output channel's in `weights`; dtype: of the weights in the file, '' for their own.
+        """
+        channels, (scale, zero_point) = weights.shape[axis], quant
         if bias is not None and bias.shape != (channels,):
             raise BuildError(f"{name}: bias {bias.shape} for {channels} output channels")
         if x.scale and scale is None:
             raise BuildError(f"{name}: weight_scale is missing")
-        made = [self.constant(f"{name}/weights", weights, scale, zero_point, axis=axis)]
+        made = [self.constant(f"{name}/weights", weights, scale, zero_point, axis=axis, dtype=dtype)]
         if bias is not None:
             product = np.float32(x.scale[0]) * np.asarray(made[0].scale, dtype=np.float32) if x.scale else None
             made.append(self.constant(f"{name}/bias", bias, product))

@@ -1,6 +1,6 @@
 """The memory that a network needs on any target, whatever kernels, layouts and forms are chosen: bounds from below.
 
-    constants   weights of convolutions and fully connected layers, one byte for each element at least. No stage makes
+    constants   weights of convolutions and fully connected layers, as many bytes as in the file. No stage makes
                 them smaller, but equal ones may be stored once, taps that never touch the image may be left out, and
                 channels that give the same number for every input lose their weights.
     activations of one layer: the input and the output of a layer whose output is of another size, so that it cannot
@@ -23,7 +23,7 @@ from stages.operators.windows import Pool2D
 
 _WEIGHTED = frozenset(name for name, operator in OPERATORS.items() if operator.macs is not None)
 _POOLED = frozenset(name for name, operator in OPERATORS.items() if Pool2D in operator.layers)
-_STORED = frozenset({"float32", "int8", "uint8"})  # as they are in the file
+_STORED = frozenset({"float32", "int8", "uint8", "int4", "int2"})  # in no fewer bytes than in the file
 
 
 @dataclass(frozen=True)

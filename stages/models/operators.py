@@ -14,9 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.base import StageError
+from stages.graph.packed import limits
 from stages.models.builder import BuildError, ModelBuilder
 from stages.models.exact import random_bytes, random_weights
 from stages.models.spec import OpModel, Quantization
+from stages.operators.declaration import NARROW
 from stages.operators.table import OPERATORS
 
 Quant = tuple[float, int]
@@ -112,6 +114,7 @@ class OneOperator:
         options: dict[str, Any] = {"activation": spec.activation, "out": out, "name": spec.op}
         if self.quantized:
             options |= {"weight_scale": scale, "weight_zero_point": zero_point}
+            options |= {"weight_dtype": spec.weights} if spec.weights in NARROW else {}
         return weights, bias, options
 
     def _weights(
@@ -124,6 +127,9 @@ class OneOperator:
         spec = self.spec
         per_channel = per_channel and spec.dtype != "uint8"
         weights = random_weights(spec.seed, "weights", shape, axis if per_channel else None)
+        if spec.weights in NARROW:
+            _, largest = limits(int(spec.weights.removeprefix("int")))
+            weights = np.rint(weights * np.float32(largest / 127)).astype(np.int8)
         low, high = self.range(self.quant) if self.quant else (-1.0, 1.0)
         # Of a uniform distribution: variance plus squared mean.
         rms = math.sqrt((high - low) ** 2 / 12 + ((high + low) / 2) ** 2)

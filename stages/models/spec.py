@@ -109,6 +109,7 @@ class OpModel(StrictModel):
     groups: Size = 1
     depth_multiplier: Size = 1
     bias: bool = True
+    weights: Literal["int8", "int4", "int2"] = "int8"
     per_channel: bool = True
     # The second operand of add, sub and mul; `constant` stores it in the model instead of making it an input
     other_shape: Shape | None = None
@@ -152,6 +153,11 @@ class OpModel(StrictModel):
             raise mistake(message, given, beside=("dtype",) if "dtype" in self.model_fields_set else ())
         if self.op == "dequantize" and self.dtype == "float32":
             raise mistake("dequantize reads int8 or uint8", "dtype")
+        if self.weights != "int8" and self.weights not in _NARROW_WEIGHTS[self.op]:
+            known = ", ".join(("int8", *_NARROW_WEIGHTS[self.op]))
+            raise mistake(f"{self.op} of LiteRT has no {self.weights} weights; it has {known}", "weights")
+        if self.weights != "int8" and self.dtype != "int8":
+            raise mistake(f"{self.weights} weights go with dtype int8, not {self.dtype}", "weights", beside=("dtype",))
         if self.op in ("conv2d", "depthwise_conv2d") and len(self.shape) != 3:
             raise mistake(f"{self.op} needs shape [height, width, channels], got {list(self.shape)}", "shape")
         if self.shape[-1] % self.groups or (self.out_channels or self.groups) % self.groups:
@@ -189,5 +195,8 @@ OPTIONS: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
     for operator in OPERATORS.values()
     if operator.model is not None
 }
+
+# Types of less than a byte that its weights may have with int8 data.
+_NARROW_WEIGHTS = {operator.kind: operator.narrow.get("int8", ()) for operator in OPERATORS.values()}
 
 ModelSource = FileModel | UrlModel | ZooModel | PluginModel | OpModel

@@ -19,36 +19,43 @@ import numpy.typing as npt
 
 from stages import escape
 from stages.base import StageError
+from stages.graph.packed import widened
 from stages.models.dataflow import check_order
 from stages.models.flatbuffer import Corrupt, Table
 from stages.models.operator_options import Options, read_options
 from stages.operator_error import called
 
-# Size in bytes of one element, by the schema's TensorType. Types below one byte and strings have no entry.
+# Bits of one element, by the schema's TensorType; 0 for what has no size of its own.
 _TYPES = {
-    0: ("float32", 4),
-    1: ("float16", 2),
-    2: ("int32", 4),
-    3: ("uint8", 1),
-    4: ("int64", 8),
+    0: ("float32", 32),
+    1: ("float16", 16),
+    2: ("int32", 32),
+    3: ("uint8", 8),
+    4: ("int64", 64),
     5: ("string", 0),
-    6: ("bool", 1),
-    7: ("int16", 2),
-    8: ("complex64", 8),
-    9: ("int8", 1),
-    10: ("float64", 8),
-    11: ("complex128", 16),
-    12: ("uint64", 8),
+    6: ("bool", 8),
+    7: ("int16", 16),
+    8: ("complex64", 64),
+    9: ("int8", 8),
+    10: ("float64", 64),
+    11: ("complex128", 128),
+    12: ("uint64", 64),
     13: ("resource", 0),
     14: ("variant", 0),
-    15: ("uint32", 4),
-    16: ("uint16", 2),
-    17: ("int4", 0),
-    18: ("bfloat16", 2),
+    15: ("uint32", 32),
+    16: ("uint16", 16),
+    17: ("int4", 4),
+    18: ("bfloat16", 16),
+    19: ("int2", 2),
+    20: ("uint4", 4),
+    21: ("float8_e4m3fn", 8),
+    22: ("float8_e5m2", 8),
 }
 
 
 _WIDTHS = dict(_TYPES.values())
+# Types of which several lie in a byte, the first in its lowest bits, and those that hold their values.
+WIDENED = {"int4": "int8", "int2": "int8", "uint4": "uint8"}
 _MOST_AXES = 32  # no operator takes as many
 
 
@@ -76,13 +83,17 @@ class TensorInfo:
 
     @property
     def bytes(self) -> int:
-        """Bytes of a tensor of its shape; types that are smaller than a byte, or have no size, count one each."""
-        return prod(self.shape) * max(_WIDTHS[self.dtype], 1)
+        """Bytes of a tensor of its shape; what has no size counts one for an element."""
+        return -(-prod(self.shape) * (_WIDTHS[self.dtype] or 8) // 8)
 
     def values(self) -> npt.NDArray[Any]:
-        """The constant as an array."""
+        """The constant as an array; integers of less than a byte as int8 or uint8."""
         if self.data is None:
             raise ValueError(f"tensor {self.name} is not a constant")
+        if self.dtype in WIDENED:
+            memory = np.frombuffer(self.data, np.uint8)
+            wide = widened(memory, _WIDTHS[self.dtype], WIDENED[self.dtype])
+            return wide[: prod(self.shape)].reshape(self.shape)
         if not self.data:
             return np.empty(self.shape, self.dtype)
         return np.frombuffer(self.data, dtype=np.dtype(self.dtype).newbyteorder("<")).reshape(self.shape)
@@ -244,7 +255,7 @@ def _tensor(index: int, table: Table, buffers: list[memoryview]) -> TensorInfo:
         raise Corrupt(f"{called} refers to buffer {number} of {len(buffers)}")
     data = buffers[number] if len(buffers[number]) else None
     sparse = table.has(6)
-    expected = width * int(np.prod(shape, dtype=object))
+    expected = -(-width * int(np.prod(shape, dtype=object)) // 8)
     if data is not None and width and not sparse and len(data) != expected:
         raise Corrupt(f"{called} of {dtype}{list(shape)} needs {expected} bytes and has {len(data)}")
     scale, zero_point, axis, misplaced = np.empty(0, np.float32), np.empty(0, np.int64), 0, False

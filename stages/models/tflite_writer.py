@@ -14,9 +14,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
+from stages.graph.packed import limits, narrowed
+
+DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool", "int4", "int2")
 SCHEMA_VERSION = 3
 CONSTANT_ALIGNMENT = 16  # bytes; `force_align` of Buffer.data in the schema, which Python's generated code ignores
+
+
+# Types of which several lie in a byte, the first in its lowest bits.
+_NARROW = {"int4": 4, "int2": 2}
 
 
 class BuildError(ValueError):
@@ -30,7 +36,7 @@ class Tensor:
     index       its number in the file
     scale       one value, or one per channel along `axis`, as float32 will store it; empty when not quantized
     zero_point  as many values as `scale`
-    constant    the values, when the tensor is a constant
+    constant    the values, when the tensor is a constant; those of narrow types as int8
     """
 
     index: int
@@ -91,9 +97,9 @@ class TFLiteWriter:
                 raise BuildError(f"tensor {name}: each scale must be a positive float32, got {min(scales)}")
             if len(scales) > 1 and len(scales) != shape[axis]:
                 raise BuildError(f"tensor {name}: {len(scales)} scales for {shape[axis]} channels (axis {axis})")
-            if dtype in ("int8", "uint8", "int16"):
-                limits = np.iinfo(dtype)
-                if not all(limits.min <= value <= limits.max for value in zero_points):
+            if dtype in ("int8", "uint8", "int16", *_NARROW):
+                low, high = _limits(dtype)
+                if not all(low <= value <= high for value in zero_points):
                     raise BuildError(f"tensor {name}: zero point {zero_points} is outside {dtype}")
         unique, count = name, 0
         while unique in self._names:
@@ -113,10 +119,21 @@ class TFLiteWriter:
         zero_point: int | Sequence[int] | npt.NDArray[Any] = 0,
         *,
         axis: int = 0,
+        dtype: str = "",
     ) -> Tensor:
-        """Declares a constant tensor with the shape and dtype of `values` (weights, bias, axes, ...)."""
+        """Declares a constant tensor with the shape of `values` (weights, bias, axes, ...) and their dtype, or `dtype`.
+
+        BuildError for values that a narrow type does not hold.
+        """
         values = np.ascontiguousarray(values)
-        return self.tensor(name, values.shape, str(values.dtype), scale, zero_point, axis=axis, constant=values)
+        dtype = dtype or str(values.dtype)
+        if dtype in _NARROW and values.size:
+            low, high = _limits(dtype)
+            if values.min() < low or values.max() > high:
+                raise BuildError(
+                    f"constant {name}: {dtype} holds {low} to {high}, not {values.min()} to {values.max()}"
+                )
+        return self.tensor(name, values.shape, dtype, scale, zero_point, axis=axis, constant=values)
 
     def input(
         self, name: str, shape: Sequence[int], dtype: str, scale: float | None = None, zero_point: int = 0
@@ -200,6 +217,13 @@ def finished(codes: list[Any], graph: Any, constants: Sequence[bytes]) -> bytes:
     return bytes(builder.Output())
 
 
+def _limits(dtype: str) -> tuple[int, int]:
+    if dtype in _NARROW:
+        return limits(_NARROW[dtype])
+    kind = np.iinfo(dtype)
+    return int(kind.min), int(kind.max)
+
+
 def _int32(values: Sequence[int]) -> npt.NDArray[np.int32]:
     return np.asarray(values, dtype=np.int32)
 
@@ -213,7 +237,10 @@ def _tensor_table(schema: Any, tensor: Tensor, known: dict[bytes, int]) -> Any:
         hasRank=True,
     )
     if tensor.constant is not None:
-        data = tensor.constant.astype(tensor.constant.dtype.newbyteorder("<"), copy=False).tobytes()
+        if tensor.dtype in _NARROW:
+            data = narrowed(tensor.constant, _NARROW[tensor.dtype]).tobytes()
+        else:
+            data = tensor.constant.astype(tensor.constant.dtype.newbyteorder("<"), copy=False).tobytes()
         table.buffer = known.setdefault(data, len(known) + 1)
     if tensor.scale:
         table.quantization = schema.QuantizationParametersT(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from stages.operators.operation import Operation, Shape
 
 EIGHT_BITS = ("int8", "uint8")
+NARROW = ("int4", "int2")
 COMPUTED = (*EIGHT_BITS, "float32")
 NUMBERS = (*COMPUTED, "int32", "int64")
 MOVED = (*NUMBERS, "int16", "bool")
@@ -94,6 +95,7 @@ class Operator:
     layout    `transposing`: walks the output anyway and may write it in another layout than it reads. `following`:
               computes the same in both layouts once its axes are renumbered, and writes what it reads. `bound`: the
               order of elements is its meaning, NHWC
+    narrow    types of less than a byte that LiteRT takes for constant weights, by the type of the data
     kernels   layouts that its weights may have: first the usual one of NHWC data, last that of NCHW data
     layers    what the integer graph makes of it; empty when there is no integer form
     model     how a recipe builds it alone; None where it cannot
@@ -115,6 +117,7 @@ class Operator:
     alike: bool = False
     body: Callable[..., Any] | None = None
     channels: int | None = None
+    narrow: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     macs: Callable[[Shape], int] | None = None
     layout: Layout = "bound"
     kernels: tuple[str, ...] = ()

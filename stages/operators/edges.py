@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from stages.operators.activations import same_shape, unary_model
-from stages.operators.declaration import COMPUTED, OneOperatorModel, Operator
+from stages.operators.declaration import COMPUTED, NARROW, OneOperatorModel, Operator
 from stages.operators.layer import Clamped, LayerOp, Rounding
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ OPERATORS = (
     Operator(
         "DEQUANTIZE",
         same_shape,
-        types=(*COMPUTED, "int16", "float16"),
+        types=(*COMPUTED, "int16", "float16", *NARROW),
         mixed=True,
         layout="following",
         layers=(Dequantize,),

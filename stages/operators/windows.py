@@ -267,7 +267,7 @@ def _pool_model(one: OneOperator, x: FileTensor) -> FileTensor:
 
 
 _WINDOW = frozenset({"kernel", "stride", "padding", "activation"})
-_WEIGHTS = frozenset({"bias", "activation", "per_channel", "output"})
+_WEIGHTS = frozenset({"weights", "bias", "activation", "per_channel", "output"})
 
 
 OPERATORS = (
@@ -278,6 +278,7 @@ OPERATORS = (
         table=_CONV,
         own=(1, 2),
         channels=0,
+        narrow={"int8": ("int4",), "float32": ("int4",)},
         macs=lambda weights: prod(weights[1:]),  # OHWI; I is per group
         layout="transposing",
         kernels=get_args(ConvLayout),
@@ -294,6 +295,7 @@ OPERATORS = (
         table=_DEPTHWISE,
         own=(1, 2),
         channels=3,
+        narrow={"int8": ("int4",)},
         macs=lambda weights: prod(weights[1:3]),  # 1HWC
         layout="transposing",
         kernels=get_args(DepthwiseLayout),
@@ -308,6 +310,7 @@ OPERATORS = (
         table=_CONNECTED,
         own=(1, 2),
         channels=0,
+        narrow={"int8": ("int4", "int2"), "float32": ("int4", "int2")},
         macs=lambda weights: prod(weights[1:]),  # units, depth
         layers=(FullyConnected,),
         model=OneOperatorModel(_fully_connected_model, _WEIGHTS | {"out_channels"}, ("out_channels",)),

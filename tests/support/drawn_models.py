@@ -59,8 +59,8 @@ def weights(draw: Draw, x: Tensor, shape: tuple[int, ...], units: int, axis: int
     if x.dtype == "int8":
         scale: Any = [draw(SCALES) for _ in range(min(units, 3))]
         scale = (scale * units)[:units]
-        kind = {"weight_scale": scale}
-        array = values(draw, shape, "int8", -127)
+        kind = {"weight_scale": scale, "weight_dtype": draw(st.sampled_from(["", "", "int4"]))}
+        array = values(draw, shape, "int8", -127) >> (4 if kind["weight_dtype"] else 0)
     else:
         scale = draw(SCALES)
         kind = {"weight_scale": scale, "weight_zero_point": draw(zero_points("uint8"))}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from stages.graph.packed import limits
 from stages.models.naming import named
 from stages.models.tflite_reader import TensorInfo
-from stages.operators.declaration import EIGHT_BITS
+from stages.operators.declaration import EIGHT_BITS, NARROW
 from stages.operators.operation import Operation, Refused
 from stages.operators.table import OPERATORS
 
@@ -21,7 +20,7 @@ def check_quantization(operation: Operation) -> None:
     data = [tensor for at, tensor in enumerate(operation.inputs) if at not in declared.indices and tensor is not None]
     for tensor in (*data, *operation.outputs):
         _zero_points(tensor)
-        if tensor.dtype in EIGHT_BITS and declared.scales == "one":
+        if tensor.dtype in (*EIGHT_BITS, *NARROW) and declared.scales == "one":
             _scale(tensor)
         if operation.op in ("QUANTIZE", "DEQUANTIZE") and not tensor.dtype.startswith("float"):
             _scale(tensor)
@@ -46,11 +45,11 @@ def _scale(tensor: TensorInfo) -> None:
 def _zero_points(tensor: TensorInfo) -> None:
     if tensor.dtype.startswith("float"):
         return
-    narrow = tensor.dtype in ("int8", "uint8", "int16")
-    limits = np.iinfo(tensor.dtype if narrow else "int32")
+    dtype = tensor.dtype if tensor.dtype in ("int8", "uint8", "int16", *NARROW) else "int32"
+    low, high = limits(int(dtype.lstrip("uint")), signed=dtype.startswith("int"))
     for value in (int(value) for value in tensor.zero_point):
-        if not limits.min <= value <= limits.max:
-            raise Refused(f"has the zero point {value} in {named(tensor)}, outside of {limits.dtype}", _ANEW)
+        if not low <= value <= high:
+            raise Refused(f"has the zero point {value} in {named(tensor)}, outside of {dtype}", _ANEW)
 
 
 def _one_scale(operation: Operation, tensor: TensorInfo) -> None:
@@ -89,7 +88,7 @@ def _weighted(operation: Operation, axis: int) -> None:
     data, weights, result = operation.input(0), operation.input(1), operation.outputs[0]
     for tensor in (data, result):
         _one_scale(operation, tensor)
-    if weights.dtype not in EIGHT_BITS:
+    if weights.dtype not in (*EIGHT_BITS, *NARROW):
         return
     if weights.scale.size > 1 and weights.axis != axis:
         raise Refused(f"has weights {named(weights)} with scales along axis {weights.axis}; it takes them along {axis}")

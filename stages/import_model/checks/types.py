@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from stages.models.naming import named
 from stages.models.tflite_reader import TensorInfo
-from stages.operators.declaration import EIGHT_BITS
+from stages.operators.declaration import EIGHT_BITS, NARROW
 from stages.operators.operation import Operation, Refused, listed
 from stages.operators.table import OPERATORS
 
 _LARGEST_TENSOR = 2**31  # bytes: offsets in emitted loops are 32 bits with a sign
 _LARGEST_RANK = 8
-_INTEGER = "Export the model with int8 weights and activations."
 _BIAS = {"float32": ("float32",), "int8": ("int32",), "uint8": ("int32",)}
 
 
@@ -65,15 +64,19 @@ def _dequantize(operation: Operation) -> None:
     source, result = operation.input(0), operation.outputs[0]
     if result.dtype != "float32" or source.dtype == "float32":
         raise Refused(f"makes {result.dtype} in {named(result)} of {source.dtype} in {named(source)}")
-    if source.dtype == "float16" and source.data is None:
-        raise Refused(f"reads float16 in {named(source)}, which is computed; only constants may be float16")
+    if source.dtype in ("float16", *NARROW) and source.data is None:
+        kind = source.dtype
+        raise Refused(f"reads {kind} in {named(source)}, which is computed; only constants may be {kind}")
 
 
 def _weights(operation: Operation, data: TensorInfo, weights: TensorInfo) -> None:
-    hybrid = data.dtype == "float32" and weights.dtype == "int8" and weights.scale.size > 0 and weights.data is not None
-    if weights.dtype == "int4":
-        raise Refused(f"has 4-bit weights in {named(weights)}", _INTEGER)
-    if not hybrid and weights.dtype != data.dtype:
+    narrow = OPERATORS[operation.op].narrow
+    if weights.dtype in NARROW and weights.dtype not in narrow.get(data.dtype, ()):
+        known = ", ".join(f"{each} with {kind} data" for kind, types in narrow.items() for each in types)
+        raise Refused(f"has {weights.dtype} weights in {named(weights)} with {data.dtype} data; LiteRT has {known}")
+    whole = weights.dtype if weights.dtype not in NARROW else "int8"
+    hybrid = data.dtype == "float32" and whole == "int8" and weights.scale.size > 0 and weights.data is not None
+    if not hybrid and whole != data.dtype:
         hint = "Export with full integer quantization, or all in float32."
         raise Refused(f"has {data.dtype} data and {weights.dtype} weights in {named(weights)}", hint)
     if data.dtype in EIGHT_BITS and weights.data is None:

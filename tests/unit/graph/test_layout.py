@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from stages.graph.layout import NCHW, NHWC, Layout
-from stages.graph.packed import pack, unpack
+from stages.graph.packed import bits_of, pack, unpack
 
 
 def drawn(rng: np.random.Generator) -> tuple[Layout, tuple[int, ...]]:
@@ -131,3 +131,27 @@ def test_a_layout_is_its_text() -> None:
     assert isinstance(made, Layout) and made == "NCHW16c" and made.is_blocked and not NCHW.is_blocked
     assert TypeAdapter(Layout).dump_json(made) == b'"NCHW16c"'
     assert pickle.loads(pickle.dumps(made)).parts == made.parts
+
+
+@pytest.mark.parametrize(
+    ("values", "bits"),
+    [
+        ([0], 1),
+        ([-1, 0], 1),
+        ([1], 2),
+        ([-2, 1], 2),
+        ([-3], 3),
+        ([7, -8], 4),
+        ([8], 5),
+        ([127], 8),
+        ([-128], 8),
+        ([], 1),
+    ],
+)
+def test_how_many_bits_integers_need(values: list[int], bits: int) -> None:
+    assert bits_of(np.array(values, np.int8)) == bits
+
+
+@pytest.mark.parametrize(("values", "bits"), [([0], 1), ([1], 1), ([2], 2), ([15], 4), ([255], 8)])
+def test_how_many_bits_integers_without_a_sign_need(values: list[int], bits: int) -> None:
+    assert bits_of(np.array(values, np.uint8)) == bits

@@ -253,8 +253,8 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
     ),
     (unary("RELU"), tensor("x", shape=(1,) * 9), "has 9 axes in 'x'; 8 are the most"),
     (unary("RELU"), tensor("x", shape=(1, 0, 4)), "has the dynamic shape [1, 0, 4] in 'x'"),
-    (conv(), tensor("w", shape=(0, 3, 3, 4), type="INT4"), "has the shape [0, 3, 3, 4] in 'w', a constant without"),
-    (conv(), tensor("w", shape=(4, 3, 3, 0), type="INT4"), "has the shape [4, 3, 3, 0] in 'w', a constant without"),
+    (conv(), tensor("w", shape=(0, 3, 3, 4), type="STRING"), "has the shape [0, 3, 3, 4] in 'w', a constant without"),
+    (conv(), tensor("w", shape=(4, 3, 3, 0), type="STRING"), "has the shape [4, 3, 3, 0] in 'w', a constant without"),
     (unary("RELU"), tensor("x", shape=(BIG, BIG, BIG, 4)), "2 GB or more"),
 ]
 CONSTANTS: list[tuple[bytes, Alteration, str]] = [
@@ -279,11 +279,9 @@ TYPES: list[tuple[bytes, Alteration, str]] = [
     (unary("EXP"), tensor("x", type="FLOAT16"), "has the type float16 in 'x'; known are float32"),
     (binary("ADD", "AddOptions"), tensor("z", type="UINT8"), "mixes int8 in 'x' and uint8 in 'z'"),
     (unary("RELU"), tensor("y", type="INT8"), "mixes float32 in 'x' and int8 in 'y'"),
-    (
-        conv(),
-        tensor("w", type="INT4"),
-        "has 4-bit weights in 'w'\n  'x', 'w', 'b' -> 'y'\nExport the model with int8 weights",
-    ),
+    (conv(), tensor("w", type="INT4"), "tensor 1 (w) of int4[8, 3, 3, 4] needs 144 bytes and has 288"),
+    (unary("RELU"), tensor("x", type="INT4"), "has the type int4 in 'x'; known are int8, uint8, float32"),
+    (dequantized(), tensor("x", type="INT2"), "reads int2 in 'x', which is computed; only constants may be int2"),
     (conv(), tensor("w", type="UINT8"), "has int8 data and uint8 weights in 'w'"),
     (conv(), tensor("b", type="FLOAT32"), "has a bias of float32 in 'b'; with int8 data it is int32"),
     (conv(), computed("w"), "has weights 'w' that are computed; they must be a constant"),
