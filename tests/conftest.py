@@ -33,6 +33,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=24,
         help="drawn layers for each module of tests/conformance/operators (24)",
     )
+    parser.addoption(
+        "--conformance-kernels", default="", metavar="NAMES", help="only these, such as rvp.add_s8,mve.add_s8"
+    )
     parser.addoption("--conformance-seed", type=int, default=0, help="seed of the first of these; the others follow it")
 
 

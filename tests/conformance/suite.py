@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pkgutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import product
@@ -59,6 +59,11 @@ def kernels_of(target: Target, operator: str) -> list[Kernel]:
     """The target's kernels for the operators of a module."""
     wanted = set(operator_modules()[operator].OPS)
     return [kernel for kernel in kernels(target).values() if kernel.ops & wanted]
+
+
+def chosen(target: Target, operator: str, only: Collection[str]) -> list[Kernel]:
+    """Of `kernels_of` those that `only` names; all where it is empty."""
+    return [kernel for kernel in kernels_of(target, operator) if not only or kernel.name in only]
 
 
 def groups(target: Target) -> list[tuple[str, ...]]:
@@ -116,10 +121,13 @@ def cases_of(kernel: Kernel, target: Target, operator: str) -> tuple[Case, ...]:
     return _accepted_mandatory(kernel.name, target.name, operator)
 
 
-def trials(target: Target, operator: str, seed: int, count: int) -> list[Trial]:
-    """What runs on the target: each kernel on its share of the cases, parameters in turn, in place where it may."""
+def trials(target: Target, operator: str, seed: int, count: int, only: Collection[str] = ()) -> list[Trial]:
+    """What runs on the target: each kernel on its share of the cases, parameters in turn, in place where it may.
+
+    `only` names kernels; all of the target's where it is empty.
+    """
     made: list[Trial] = []
-    for kernel in kernels_of(target, operator):
+    for kernel in chosen(target, operator, only):
         cases = [*cases_of(kernel, target, operator), *accepted(kernel, target, drawn(operator, seed, count))]
         for number, case in enumerate(_share(cases, EVERY[rank(kernel, target)])):
             made.append(Trial(case, kernel, parameters(kernel, case, target, number)))
@@ -128,10 +136,10 @@ def trials(target: Target, operator: str, seed: int, count: int) -> list[Trial]:
     return made
 
 
-def meanings(target: Target, operator: str, seed: int, count: int) -> list[Trial]:
+def meanings(target: Target, operator: str, seed: int, count: int, only: Collection[str] = ()) -> list[Trial]:
     """The TIR alone of a share of what `trials` runs; none of what an earlier target has had."""
     made = []
-    for kernel in kernels_of(target, operator):
+    for kernel in chosen(target, operator, only):
         if rank(kernel, target) == 2:
             continue
         cases = [*cases_of(kernel, target, operator), *accepted(kernel, target, drawn(operator, seed, count))]

@@ -47,18 +47,24 @@ def drawn(request: pytest.FixtureRequest) -> tuple[int, int]:
     return request.config.getoption("--conformance-seed"), request.config.getoption("--conformance-cases")
 
 
+@pytest.fixture
+def only(request: pytest.FixtureRequest) -> frozenset[str]:
+    """Names of the kernels that are held to the suite; none for all."""
+    return frozenset(filter(None, request.config.getoption("--conformance-kernels").split(",")))
+
+
 @pytest.mark.parametrize(("name", "group"), PLACES, ids=ids(PLACES))
-def test_kernels(name: str, group: tuple[str, ...], drawn: tuple[int, int]) -> None:
+def test_kernels(name: str, group: tuple[str, ...], drawn: tuple[int, int], only: frozenset[str]) -> None:
     """All that kernels declare to the layers is called as well."""
     target = equipped(name)
-    outcomes = run([trial for operator in group for trial in trials(target, operator, *drawn)], target)
+    outcomes = run([trial for operator in group for trial in trials(target, operator, *drawn, only)], target)
     check(outcomes, target)
-    assert uncalled(outcomes, target) == [], "no case calls these functions"
+    assert only or uncalled(outcomes, target) == [], "no case calls these functions"
 
 
 @pytest.mark.parametrize(("name", "group"), MEANT, ids=ids(MEANT))
-def test_meanings(name: str, group: tuple[str, ...], drawn: tuple[int, int]) -> None:
+def test_meanings(name: str, group: tuple[str, ...], drawn: tuple[int, int], only: frozenset[str]) -> None:
     """The workloads without micro-kernels, on the machine that builds and under its sanitizers."""
     target = load_target(name)
-    alone = [trial for operator in group for trial in meanings(target, operator, *drawn)]
+    alone = [trial for operator in group for trial in meanings(target, operator, *drawn, only)]
     check(run(alone, target, equipped("host")), target)

@@ -42,7 +42,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
         copy = Copy(Path(folder))
         for room in dict.fromkeys(mutant.room for mutant in mutants):
-            copy.check(room)
+            copy.check(room, sorted({mutant.path for mutant in mutants if mutant.room == room}))
         for mutant in mutants:
             done.append((mutant, run_mutant(copy, mutant)))
             print(f"{done[-1][1]:8}  {mutant}", flush=True)

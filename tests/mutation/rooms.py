@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.mutation import conformance
 from tests.mutation.c_changes import assembly_changes, c_changes
 from tests.mutation.change import Change
 from tests.mutation.python_changes import python_changes
@@ -18,12 +19,15 @@ _CHANGES: dict[str, Callable[[str], list[Change]]] = {
 
 @dataclass(frozen=True)
 class Room:
-    """A part of the project: its files as globs, paths of tests that concern them, and which of these (`pytest -k`)."""
+    """A part of the project: its files as globs, and paths of tests that concern them.
+
+    With `conformance` it holds kernels: the cases of those that use a changed file run after the tests.
+    """
 
     name: str
     files: tuple[str, ...]
-    tests: tuple[str, ...]
-    keyword: str = ""
+    tests: tuple[str, ...] = ()
+    conformance: bool = False
 
     def paths(self) -> list[Path]:
         """Its files, relative to the project's root, sorted."""
@@ -34,23 +38,19 @@ class Room:
             if path.suffix in _CHANGES and path.name != "__init__.py"
         )
 
+    def arguments(self, paths: Sequence[Path]) -> tuple[str, ...]:
+        """What pytest is given for changes of these files, quickest first."""
+        return (*self.tests, *(conformance.arguments(paths) if self.conformance else ()))
+
 
 def changes(path: Path, text: str) -> list[Change]:
     """Every change of a file of the project, which has this text."""
     return _CHANGES[path.suffix](text)
 
 
-_CONFORMANCE = "tests/conformance/test_conformance.py"
-
-
-def _on(target: str) -> str:
-    """Of tests/conformance what runs on the target; all other tests."""
-    return f"not test_conformance or {target}-"
-
-
-def _family(name: str, target: str, *tests: str) -> Room:
-    """A folder of kernels and the target that tests/conformance runs them on first."""
-    return Room(f"kernels/{name}", (f"stages/kernels/{name}/*",), (_CONFORMANCE, *tests), _on(target))
+def _family(name: str, *tests: str) -> Room:
+    """A folder of kernels."""
+    return Room(f"kernels/{name}", (f"stages/kernels/{name}/*",), tests, conformance=True)
 
 
 ROOMS = (
@@ -66,16 +66,12 @@ ROOMS = (
     Room("codegen", ("stages/codegen/*.py",), ("tests/unit/codegen", "tests/golden")),
     Room("tensorize", ("stages/tensorize/*.py",), ("tests/unit/tensorize",)),
     Room("reference", ("stages/reference/integer/*.py",), ("tests/unit/reference", "tests/unit/quantize")),
-    Room(
-        "kernels/tir",
-        ("stages/kernels/tir/*.py",),
-        ("tests/unit/kernels/test_tile_blocks.py", _CONFORMANCE),
-        _on("host"),
-    ),
-    _family("generic", "host", "tests/unit/kernels/test_generic_kernels.py"),
-    _family("rvp", "rv64-rvp", "tests/unit/kernels/test_rvp_packing.py"),
-    _family("arm_dsp", "cortex-m4", "tests/unit/kernels/arm_dsp"),
-    _family("mve", "cortex-m55", "tests/unit/kernels/test_mve_rounding.py"),
-    _family("neon", "aarch64"),
-    _family("neon_dotprod", "aarch64-dotprod"),
+    _family("tir", "tests/unit/kernels/test_tile_blocks.py"),
+    _family("generic", "tests/unit/kernels/test_generic_kernels.py"),
+    _family("rvp", "tests/unit/kernels/test_rvp_packing.py"),
+    _family("arm_dsp", "tests/unit/kernels/arm_dsp"),
+    _family("mve", "tests/unit/kernels/test_mve_rounding.py"),
+    _family("neon"),
+    _family("neon_dotprod"),
+    _family("include"),
 )

@@ -63,18 +63,21 @@ class Copy:
         shutil.copytree(ROOT, self.root, ignore=shutil.ignore_patterns(*_LEFT_OUT), symlinks=True)
         self.seconds: dict[str, float] = {}
 
-    def check(self, room: Room) -> None:
-        """Runs the room's tests on unchanged code. Raises SystemExit when they fail."""
+    def check(self, room: Room, paths: Sequence[Path]) -> None:
+        """Runs the room's tests of these files on unchanged code. Raises SystemExit when they fail."""
         started = processes.usage(os.getpid()).seconds
-        verdict = self.test(room, 3600.0)
+        verdict = self.test(room, paths, 3600.0)
         self.seconds[room.name] = processes.usage(os.getpid()).seconds - started
         if verdict != "survived":
-            raise SystemExit(f"the tests of {room.name} do not pass on unchanged code: pytest {' '.join(room.tests)}")
+            command = " ".join(room.arguments(paths))
+            raise SystemExit(f"the tests of {room.name} do not pass on unchanged code: pytest {command}")
 
-    def test(self, room: Room, seconds: float) -> str:
-        """What becomes of the code as it is now: one of VERDICTS, within `seconds` of CPU time."""
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *room.tests]
-        command += ["-k", room.keyword] if room.keyword else []
+    def test(self, room: Room, paths: Sequence[Path], seconds: float) -> str:
+        """What becomes of the code as it is now, of which these files changed: one of VERDICTS.
+
+        `seconds`: of CPU time, after which it is a timeout.
+        """
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *room.arguments(paths)]
         environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
         child = subprocess.Popen(
             command, cwd=self.root, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -119,7 +122,7 @@ def run_mutant(copy: Copy, mutant: Mutant) -> str:
     path = copy.root / mutant.path
     try:
         path.write_text(mutant.change.apply(mutant.text))
-        return copy.test(mutant.room, 4 * copy.seconds[mutant.room.name] + 60)
+        return copy.test(mutant.room, [mutant.path], 4 * copy.seconds[mutant.room.name] + 60)
     finally:
         path.write_text(mutant.text)
 

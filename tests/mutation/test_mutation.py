@@ -10,6 +10,7 @@ import pytest
 from tests.mutation import run
 from tests.mutation.c_changes import assembly_changes, c_changes
 from tests.mutation.change import Change
+from tests.mutation.conformance import arguments, users
 from tests.mutation.python_changes import python_changes
 from tests.mutation.rooms import ROOMS, Room, changes
 from tests.support.emitted import ROOT
@@ -89,6 +90,19 @@ def test_every_room_has_files_to_change_and_tests(room: Room) -> None:
     assert sum(len(changes(path, (ROOT / path).read_text())) for path in room.paths()) > 50
 
 
+def test_a_kernel_s_file_is_held_by_the_cases_of_the_kernels_that_use_it() -> None:
+    assert users(Path("stages/kernels/tir/pooling.py")) == [
+        "generic.pool2d", "mve.pool2d", "neon.pool2d", "rvp.pool2d"
+    ]  # fmt: skip
+    assert users(Path("stages/kernels/neon_dotprod/hybrid.c")) == ["neon_dotprod.hybrid_4x16"]
+    assert len(users(Path("stages/kernels/neon_dotprod/__init__.py"))) == 3
+    cases = "tests/conformance/test_conformance.py::test_"
+    native = (f"{cases}kernels[rv64-rvp-add]", f"{cases}kernels[rv32-rvp-add]", "--conformance-kernels", "rvp.add_s8")
+    assert arguments([Path("stages/kernels/rvp/add.c")]) == native
+    first = (f"{cases}meanings[rv64-rvp-add]", f"{cases}meanings[rv32-rvp-add]")
+    assert arguments([Path("stages/kernels/rvp/add.py")]) == (*first, *native)
+
+
 def test_changed_python_is_python() -> None:
     for path in ROOMS[0].paths():
         text = (ROOT / path).read_text()
@@ -114,7 +128,7 @@ def test_a_change_that_no_test_notices_is_listed(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("tests.mutation.rooms.ROOT", project)
     room = Room("all", ("sums.py", "loops.py"), ("test_all.py",))
     copy = run.Copy(tmp_path / "copy")
-    copy.check(room)
+    copy.check(room, room.paths())
     copy.seconds["all"] = -13.0  # leaves eight seconds to a loop without end
     places = ("sums.py:2", "sums.py:6", "loops.py:3")
     mutants = [next(iter(run.chosen([room], 1, 1, place))) for place in places]
