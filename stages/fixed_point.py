@@ -56,6 +56,11 @@ def multiply_by_quantized_multiplier(x: Integers, multiplier: Integers, shift: I
     return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(wrap(x << left), multiplier), right)
 
 
+def by_steps(x: Array, steps: Array) -> Array:
+    """The results of a function that never falls: steps[0], and one more for each of steps[1:] that x is above."""
+    return steps[0].astype(np.int64) + np.searchsorted(steps[1:], x, side="left")
+
+
 def round_half_away(x: Array) -> Array:
     """std::round: the nearest integer in the type of x, halves away from zero.
 

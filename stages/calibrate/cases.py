@@ -82,7 +82,7 @@ def cases(graphs: Iterable[Graph], target: Target) -> list[Case]:
 
 def _of_layer(view: LayerView, kernels: Iterable[Kernel], target: Target) -> Iterator[Case]:
     text = signature(view)
-    able = [kernel for kernel in kernels if view.op.op in kernel.ops and not kernel.why_not(view, target)]
+    able = [kernel for kernel in kernels if kernel.is_for(view.op) and not kernel.why_not(view, target)]
     made = [
         Case(view, kernel, params, text, variant(kernel, params), estimated(kernel, view, params, target))
         for kernel in able

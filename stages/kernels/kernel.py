@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from stages.graph import LayerView
     from stages.kernels.folder import KernelFolder
+    from stages.operators.layer import LayerOp
     from stages.targets.spec import Target
 
 
@@ -69,6 +70,8 @@ class Kernel(ABC):
               in `stages/kernels/include`
     layouts   of 4-D tensors that it reads and writes; which it takes for a layer `why_not_layer` says, and `cost` what
               that costs. tensorize decides by both in which layout each tensor lies
+    roundings of `Rounding` (stages.operators.layer), which `why_not_layer` may narrow for a layer; a kernel with
+              "steps" alone is for no other layers
     in_place  element i of the output depends on element i of each input alone, and is written after they are read: the
               output may take the memory of an input of the same size that nothing reads afterwards
     """
@@ -79,6 +82,7 @@ class Kernel(ABC):
     headers: ClassVar[tuple[str, ...]] = ()
     params: ClassVar[type[KernelParams]] = KernelParams
     layouts: ClassVar[tuple[str, ...]] = ("NHWC", "NCHW")
+    roundings: ClassVar[frozenset[str]] = frozenset({"double", "single"})
     in_place: ClassVar[bool] = False
 
     @property
@@ -88,9 +92,14 @@ class Kernel(ABC):
         folder: KernelFolder = next(vars(package)["FOLDER"] for package in packages if "FOLDER" in vars(package))
         return folder
 
+    def is_for(self, op: LayerOp) -> bool:
+        """Whether it computes layers of this kind; `why_not` says why it may not compute one."""
+        return op.op in self.ops and ("steps" not in self.roundings or getattr(op, "rounding", "") == "steps")
+
     def why_not(self, view: LayerView, target: Target) -> str:
         """The reason this kernel cannot compute the layer on the target, '' when it can."""
-        return self.folder.why_not(target) or self.why_not_layouts(view) or self.why_not_layer(view, target)
+        reason = self.folder.why_not(target) or self.why_not_layouts(view) or self.why_not_rounding(view)
+        return reason or self.why_not_layer(view, target)
 
     def why_not_layouts(self, view: LayerView) -> str:
         """The reason why it takes a layer's tensors in no order that they have, '' when it may take them."""
@@ -100,6 +109,13 @@ class Kernel(ABC):
                     f"tensor {tensor.name} is {tensor.layout or 'NHWC'}; this kernel is for {', '.join(self.layouts)}"
                 )
         return ""
+
+    def why_not_rounding(self, view: LayerView) -> str:
+        """The reason why it rounds otherwise than the layer, '' when it does not."""
+        rounding = getattr(view.op, "rounding", "")
+        if not rounding or rounding in self.roundings:
+            return ""
+        return "no multiplier of 32 bits rounds its sums as LiteRT does; this kernel multiplies"
 
     @abstractmethod
     def why_not_layer(self, view: LayerView, target: Target) -> str:

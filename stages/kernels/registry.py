@@ -109,7 +109,7 @@ def candidates(view: LayerView, target: Target) -> tuple[list[Kernel], dict[str,
     able: list[Kernel] = []
     reasons: dict[str, str] = {}
     for name, kernel in kernels_of(target).items():
-        if view.op.op not in kernel.ops:
+        if not kernel.is_for(view.op):
             continue
         reason = kernel.why_not(view, target)
         if reason:

@@ -7,6 +7,9 @@ x * m is rounded; the operators' formulas write it M(x, multiplier, shift):
   double  MultiplyByQuantizedMultiplier of the reference kernels: x is shifted left by max(shift, 0), then
           SaturatingRoundingDoublingHighMul, then RoundingDivideByPOT by max(-shift, 0): rounds twice
   single  one rounding of the 64-bit product: (x * multiplier + 2^(30 - shift)) >> (31 - shift)
+  steps   no product: the constant `steps`, int32[rows, 256], has for each row the lowest result and for each of the 255
+          above it the largest x below; `step_rows`, int32[O], tells the row of each output channel. For the products in
+          float64 that no multiplier gives (stages/quantize/real_products.py)
 
 All zero points are those of the tensors: the kernel computes sum((x - input_zero_point) * (w - weight_zero_point)).
 Constants (weights, bias, per-channel multiplier and shift, tables) are named in `Layer.constants` by role.
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-Rounding = Literal["double", "single"]
+Rounding = Literal["double", "single", "steps"]
 
 
 class LayerOp(BaseModel):

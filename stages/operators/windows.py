@@ -206,7 +206,10 @@ class DepthwiseConv2D(Window):
 
 
 class FullyConnected(Clamped):
-    """y[batch, units] from x[batch, depth]. Constants: weights (units, depth), bias, multiplier, shift as Conv2D."""
+    """y[batch, units] from x[batch, depth]. Constants: weights (units, depth), bias, multiplier, shift as Conv2D.
+
+    Where `rounding` is "steps": steps and step_rows instead of multiplier and shift.
+    """
 
     op: Literal["fully_connected"] = "fully_connected"
     batch: int

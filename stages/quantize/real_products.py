@@ -1,15 +1,16 @@
-"""Multipliers of 32 bits with which a product, rounded once, is the float64 product that LiteRT rounds.
+"""Integers with which sums are scaled as by the float64 product that LiteRT rounds.
 
 LiteRT's FULLY_CONNECTED multiplies its sums by a real number in float64 and rounds halves away from zero. Kernels
 compute (sum * multiplier + 2^(30 - shift)) >> (31 - shift), which differs where the real product is a half, or all but
 a half. Of the sums that a layer can have some 255 decide, those from which on the result is the next number: each
-bounds the multiplier from below and from above.
+bounds the multiplier from below and from above. Where no multiplier of 32 bits is within all bounds, the sums
+themselves are kept, as `steps` (stages/operators/layer.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from stages.fixed_point import INT32_MAX, INT32_MIN, round_half_away
 from stages.quantize.arithmetic import LIMITS, Fixed
 from stages.quantize.operator import Array
 
+STEPS = 256  # as many results as 8 bits have
 _SMALLEST, _LARGEST = 1 << 30, (1 << 31) - 1  # of a multiplier that is not 0
 
 
@@ -41,12 +43,21 @@ class Product:
     def settled(self, fixed: Fixed) -> Fixed | None:
         """`fixed`, or the multiplier next to it that is exact for all sums; None where there is none of this shift."""
         multiplier, shift = fixed
-        if multiplier == 0 or self.least < INT32_MIN or self.most > INT32_MAX:
+        if multiplier == 0:
             return fixed
         smallest, largest = self._bounds(31 - shift)
         if smallest > largest:
             return None
         return min(max(multiplier, smallest), largest), shift
+
+    def steps(self) -> Array:
+        """The results of these sums, int32[256] as `by_steps` reads them."""
+        lowest = int(np.clip(round_half_away(np.array(self.least * self.real)), self.low, self.high))
+        results = range(lowest + 1, self.high + 1)
+        steps = np.full(STEPS, INT32_MAX, np.int64)  # INT32_MAX: no sum is above
+        steps[0] = lowest
+        steps[1 : 1 + len(results)] = np.minimum(np.array(self._firsts(results)) - 1, INT32_MAX)
+        return steps.astype(np.int32)
 
     def _bounds(self, bits: int) -> tuple[int, int]:
         """Of the multiplier, such that (sum * multiplier + 2^(bits - 1)) >> bits is exact; empty where none is."""
@@ -77,8 +88,8 @@ class Product:
         return [int(value) for value in np.where(reached.any(axis=1), around[:, 0] + reached.argmax(axis=1), guess + 2)]
 
 
-def settled(fixed: Sequence[Fixed], reals: Sequence[float], ends: Array, low: int, high: int) -> list[Fixed]:
-    """The multiplier and shift of each unit, exact for its sums where such a multiplier exists.
+def settled(fixed: Sequence[Fixed], reals: Sequence[float], ends: Array, low: int, high: int) -> list[Fixed] | None:
+    """The multiplier and shift of each unit, exact for its sums; None where a unit has no such multiplier.
 
     fixed: what the units' real multipliers are rounded to; ends: their lowest and highest sums, [2, units]; low, high:
     between which results are clamped, without the zero point. Units of one real multiplier keep one where that is exact
@@ -89,9 +100,24 @@ def settled(fixed: Sequence[Fixed], reals: Sequence[float], ends: Array, low: in
         units.setdefault(real, []).append(unit)
     made = list(fixed)
     for real, those in units.items():
-        product = Product(real, int(ends[0, those].min()), int(ends[1, those].max()), low, high)
-        common = product.settled(fixed[those[0]])
+        common = _product(real, ends[:, those], low, high).settled(fixed[those[0]])
         for unit in those:
-            own = common or replace(product, least=int(ends[0, unit]), most=int(ends[1, unit])).settled(fixed[unit])
-            made[unit] = own or fixed[unit]
+            own = common or _product(real, ends[:, [unit]], low, high).settled(fixed[unit])
+            if own is None:
+                return None
+            made[unit] = own
     return made
+
+
+def _product(real: float, ends: Array, low: int, high: int) -> Product:
+    """Sums that leave int32 wrap, and may be any then."""
+    least, most = int(ends[0].min()), int(ends[1].max())
+    whole = least < INT32_MIN or most > INT32_MAX
+    return Product(real, INT32_MIN if whole else least, INT32_MAX if whole else most, low, high)
+
+
+def stepped(reals: Sequence[float], low: int, high: int) -> dict[str, Array]:
+    """The constants `steps` and `step_rows` of units with these real multipliers: a row for each that is another."""
+    rows = {real: row for row, real in enumerate(dict.fromkeys(reals))}
+    steps = np.stack([Product(real, INT32_MIN, INT32_MAX, low, high).steps() for real in rows])
+    return {"steps": steps, "step_rows": np.array([rows[real] for real in reals], np.int32)}

@@ -76,7 +76,7 @@ def choose(
     With a `bound`, those that bring the arena above it are passed over.
     """
     known = {kernel.name: kernel for kernel in kernels}
-    offered = {name: kernel for name, kernel in known.items() if view.op.op in kernel.ops}
+    offered = {name: kernel for name, kernel in known.items() if kernel.is_for(view.op)}
     reasons = {name: kernel.why_not(view, target) for name, kernel in offered.items()}
     offers = [
         Offer(kernel, params, costs.price(kernel, view, params, target))
@@ -178,6 +178,7 @@ def _forced(
         raise StageError(message + guess, hint="" if guess else f"Known: {', '.join(sorted(known))}")
     if name not in reasons:
         can = ", ".join(sorted(known[name].ops))
+        can += " that no multiplier of 32 bits rounds as LiteRT does" if view.op.op in known[name].ops else ""
         raise StageError(f"kernel {name} of a tensorize rule is for {can}, not for layer {_describe(view)}")
     if reasons[name]:
         raise StageError(f"kernel {name} of a tensorize rule cannot compute layer {_describe(view)}: {reasons[name]}")

@@ -51,9 +51,7 @@ class Setting:
 
     def kernels_for(self, layer: Layer) -> list[Kernel]:
         """The kernels for the layer's operator that the core can run."""
-        return [
-            kernel for kernel in self.kernels if layer.op.op in kernel.ops and not kernel.folder.why_not(self.target)
-        ]
+        return [kernel for kernel in self.kernels if kernel.is_for(layer.op) and not kernel.folder.why_not(self.target)]
 
     def is_ruled(self, view: LayerView) -> bool:
         """Whether a rule of the recipe is for the layer."""

@@ -95,13 +95,13 @@ def rank(kernel: Kernel, target: Target) -> int:
 
 def accepted(kernel: Kernel, target: Target, cases: Sequence[Case]) -> list[Case]:
     """Those that the kernel takes."""
-    return [case for case in cases if case.view.op.op in kernel.ops and kernel.why_not(case.view, target) == ""]
+    return [case for case in cases if kernel.is_for(case.view.op) and kernel.why_not(case.view, target) == ""]
 
 
 def takes_some(kernel: Kernel, target: Target, operator: str) -> bool:
     """Whether the kernel takes any mandatory case of the module."""
     cases = mandatory(operator)
-    return any(case.view.op.op in kernel.ops and kernel.why_not(case.view, target) == "" for case in cases)
+    return any(kernel.is_for(case.view.op) and kernel.why_not(case.view, target) == "" for case in cases)
 
 
 @cache

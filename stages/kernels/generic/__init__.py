@@ -1,12 +1,13 @@
 """Kernels in portable C for every operator: what runs where nothing better is there, and a yardstick for others."""
 
 from stages.kernels.folder import KernelFolder
-from stages.kernels.generic import convolution, depthwise, elementwise, movement, pooling, reduction
+from stages.kernels.generic import convolution, depthwise, elementwise, movement, pooling, reduction, stepped
 
 FOLDER = KernelFolder(
     __file__,
     kernels=(
         *convolution.KERNELS,
+        *stepped.KERNELS,
         *depthwise.KERNELS,
         *elementwise.KERNELS,
         *movement.KERNELS,

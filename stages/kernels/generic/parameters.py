@@ -38,6 +38,7 @@ ADD = Structure(
         *EPILOGUE,
     ),
 )
+STEPPED = Structure("fl_stepped", ("units", "depth", "weight_zero_point", "zero_point"))
 MUL = Structure("fl_mul", ("zero_point0", "zero_point1", "multiplier", "shift", *EPILOGUE))
 REQUANTIZE = Structure("fl_requantize", ("input_zero_point", "multiplier", "shift", *EPILOGUE))
 

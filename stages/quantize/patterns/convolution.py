@@ -18,7 +18,7 @@ from stages.graph import Conv2D, DepthwiseConv2D, FullyConnected
 from stages.quantize.arithmetic import Fixed, convolution_multipliers, quantize_multiplier
 from stages.quantize.constant_channels import settle_constant_channels
 from stages.quantize.operator import Array, Operator, Parameters, activated, dequantized, reshaped, transposed
-from stages.quantize.real_products import settled, sums
+from stages.quantize.real_products import settled, stepped, sums
 from stages.quantize.writer import GraphWriter
 
 
@@ -90,8 +90,9 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
     weight_zero_point = _weight_zero_point(operator, weights)
     reals = _reals(weights, "int8", x.scale, out.scale)
     ends = sums(weights.values, constants.get("bias"), x.dtype, x.zero_point, weight_zero_point)
-    fixed = settled(_fixed(operator, reals), reals, ends, low - out.zero_point, high - out.zero_point)
-    constants |= _columns(fixed)
+    results = low - out.zero_point, high - out.zero_point
+    fixed = settled(_fixed(operator, reals), reals, ends, *results)
+    constants |= stepped(reals, *results) if fixed is None else _columns(fixed)
     op = FullyConnected(
         batch=x.elements // depth,
         depth=depth,
@@ -101,6 +102,7 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
         output_zero_point=out.zero_point,
         act_min=low,
         act_max=high,
+        rounding="steps" if fixed is None else "single",
     )
     writer.layer(op, [x], out, constants)
 

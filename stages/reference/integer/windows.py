@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stages.fixed_point import Array, multiply_by_quantized_multiplier, wrap
+from stages.fixed_point import Array, by_steps, multiply_by_quantized_multiplier, wrap
 from stages.sliding import tapped
 
 if TYPE_CHECKING:
@@ -68,10 +68,17 @@ def requantize(view: LayerView, total: Array) -> Array:
     op = view.op
     if view.has("bias"):
         total = total + view.constant("bias").astype(np.int64)
+    if op.rounding == "steps":
+        return op.clamped(view, _stepped(wrap(total), view.constant("steps"), view.constant("step_rows")))
     scaled = multiply_by_quantized_multiplier(
         wrap(total), view.constant("multiplier"), view.constant("shift"), op.rounding
     )
     return op.clamped(view, scaled)
+
+
+def _stepped(total: Array, steps: Array, rows: Array) -> Array:
+    """`by_steps` of each channel (last axis), with the row of steps that is its own."""
+    return np.stack([by_steps(total[..., channel], steps[row]) for channel, row in enumerate(rows)], axis=-1)
 
 
 def ohwi(weights: Array, layout: str) -> Array:

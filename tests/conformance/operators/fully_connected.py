@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from stages.fixed_point import INT32_MAX, INT32_MIN
 from stages.graph import FullyConnected, LayerView
+from stages.quantize.arithmetic import quantize_multiplier
+from stages.quantize.real_products import stepped as stepped_constants
 from tests.conformance.case import Case, drawn_inputs
-from tests.conformance.draw import Draw, image, view
-from tests.conformance.operators.products import Product, product_cases
+from tests.conformance.draw import Draw, image, view, with_constants
+from tests.conformance.operators.products import TIED, Product, plain, product_cases
+from tests.conformance.sums import zero_point_runs
 
 OPS = ("fully_connected",)
 
@@ -38,6 +42,8 @@ def drawn(draw: Draw) -> LayerView:
     layer = fully_connected(
         draw, batch, draw.integer(1, 80), draw.integer(1, 40), rounding=draw.choose("double", "single")
     )
+    if layer.op.rounding == "single" and draw.integer(0, 3) == 0:
+        layer = stepped(layer)
     return without_bias(layer) if draw.integer(0, 3) == 0 else layer
 
 
@@ -61,6 +67,44 @@ def mandatory() -> Iterator[Case]:
     for product in PRODUCTS:
         yield from product_cases(product)
     yield from _long()
+    yield from _stepped()
+
+
+def stepped(layer: LayerView) -> LayerView:
+    """The layer with the results of its multipliers looked up; units share those of the first four."""
+    op, roles = layer.op.model_copy(update={"rounding": "steps"}), dict(layer.layer.constants)
+    names = {roles.pop("multiplier"), roles.pop("shift")}
+    units = zip(layer.constant("multiplier").tolist(), layer.constant("shift").tolist(), strict=True)
+    reals = [multiplier * 2.0 ** (shift - 31) or 2.0**-40 for multiplier, shift in units]
+    shared = [reals[unit % 4] for unit in range(len(reals))]
+    made = stepped_constants(shared, op.act_min - op.output_zero_point, op.act_max - op.output_zero_point)
+    constants = {role: array for role, array in layer.arrays.items() if role not in names}
+    constants |= {f"layer.{role}": array for role, array in made.items()}
+    changed = layer.layer.model_copy(update={"op": op, "constants": roles | {role: f"layer.{role}" for role in made}})
+    return LayerView(changed, layer.tensors, constants)
+
+
+def _stepped() -> Iterator[Case]:
+    """All of `products` that round once; then sums on each step and beside it."""
+    for product in PRODUCTS:
+        for case in product_cases(product):
+            if case.view.op.rounding == "single":
+                yield Case(f"{case.name}, by steps", case.covers, stepped(case.view), case.inputs)
+    for number, real in enumerate((7 / 640, 0.5, 1.25, 1 / 3, 3e-5, 2.0**-23, 1e-9)):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        layer = plain(PRODUCTS[0], draw, TIED, rounding="single")
+        multiplier, shift = quantize_multiplier(real)
+        layer = with_constants(
+            layer, multiplier=np.full(TIED, multiplier, np.int32), shift=np.full(TIED, shift, np.int32)
+        )
+        layer = stepped(layer)
+        steps = layer.constant("steps")[0, 1:].astype(np.int64)
+        for first in range(0, 256, TIED // 2):
+            below = np.resize(steps[first : first + TIED // 2], TIED // 2)
+            bias = np.clip(np.concatenate([below, below + 1]), INT32_MIN + 999, INT32_MAX - 999)
+            made = with_constants(layer, bias=bias.astype(np.int32))
+            runs = zero_point_runs(draw, layer.inputs[0].shape, layer.op.input_zero_point)
+            yield Case(f"steps of {real} from {first}", ("ties: steps",), made, tuple((run,) for run in runs))
 
 
 def _long() -> Iterator[Case]:

@@ -50,9 +50,13 @@ def command(target: Target) -> str:
 
 
 def rivals(target: Target) -> set[str]:
-    """Kernels that are not the only one of the target for all of their operators."""
+    """Kernels that are not the only one of the target for all of their operators and roundings."""
     kernels = registry.kernels(target.kernels).values()
-    return {k.name for k in kernels if any(k.ops & other.ops for other in kernels if other is not k)}
+    return {
+        k.name
+        for k in kernels
+        if any(k.ops & other.ops and k.roundings & other.roundings for other in kernels if other is not k)
+    }
 
 
 @every_target

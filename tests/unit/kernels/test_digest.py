@@ -230,7 +230,7 @@ def drawn(kernel: Kernel, target: Target) -> list[LayerView]:
     """Up to three layers that the kernel computes."""
     views = [make(Draw(seed, dtype)) for make in MAKES for seed in range(12) for dtype in ("int8", "uint8")]
     views += common()
-    return [view for view in views if view.op.op in kernel.ops and not kernel.why_not(view, target)][:3]
+    return [view for view in views if kernel.is_for(view.op) and not kernel.why_not(view, target)][:3]
 
 
 def functions_called(kernel: Kernel, view: LayerView, target: Target) -> set[str]:

@@ -96,6 +96,17 @@ def test_rows(fields: Mapping[str, Any], reason: str) -> None:
     assert reason in why if reason else why == ""
 
 
+def test_what_no_multiplier_rounds_is_refused_by_all_but_one_which_is_for_nothing_else() -> None:
+    usual = fully_connected.fully_connected(Draw(1), 1, 16, 4, rounding="single")
+    looked_up = fully_connected.stepped(usual)
+    reasons = {name: k.why_not_rounding(looked_up) for name, k in KERNELS.items() if k.is_for(looked_up.op)}
+    assert reasons.pop("generic.stepped_fully_connected") == ""
+    assert {name.partition(".")[0] for name in reasons} == set(folder_names())
+    assert all("no multiplier of 32 bits" in reason for reason in reasons.values())
+    assert KERNELS["rvp.dot_s8"].why_not(looked_up, RVP) == reasons["rvp.dot_s8"]
+    assert not KERNELS["generic.stepped_fully_connected"].is_for(usual.op)
+
+
 @pytest.mark.parametrize(
     "layer",
     [usual_convolution(), usual_depthwise((3, 3)), fully_connected.fully_connected(Draw(1), 1, 16, 4)],

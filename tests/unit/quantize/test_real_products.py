@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.fixed_point import multiply_by_quantized_multiplier, round_half_away
+from stages.fixed_point import INT32_MAX, INT32_MIN, by_steps, multiply_by_quantized_multiplier, round_half_away
 from stages.models.builder import ModelBuilder
 from stages.quantize.arithmetic import LIMITS, quantize_multiplier
 from stages.quantize.patterns import convolution
-from stages.quantize.real_products import Product, settled
-from tests.support.integer import compare
+from stages.quantize.real_products import Product, settled, stepped
+from tests.support.integer import compare, integer_graph
 
 
 @pytest.mark.parametrize("real", [1 / 2, 1 / 6, 3 / 14, 2.0**-9, 1 / 200, 1 / 3, 0.0123, 1.5])
@@ -34,9 +34,28 @@ def test_what_is_exact_stays_and_no_multiplier_is_told() -> None:
     )
 
 
+@pytest.mark.parametrize("real", [7 / 640, np.e * 2.0**-20, 0.5, float(np.nextafter(0.5, 0)), 1e-9, 2.0**-32, 3e5])
+@pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 255), (-255, 0), (-3, 3), (5, 5), (200, 255)])
+def test_steps_are_exact_for_every_sum(real: float, low: int, high: int) -> None:
+    steps = stepped([real], low, high)["steps"][0]
+    assert (np.diff(steps[1:].astype(np.int64)) >= 0).all()
+    beside = (steps.astype(np.int64)[:, None] + np.arange(-1, 3)).reshape(-1)
+    drawn = np.random.default_rng(1).integers(INT32_MIN, INT32_MAX + 1, 4000)
+    sums = np.concatenate([np.arange(-4000, 4000), drawn, drawn >> 12, beside, [INT32_MIN, INT32_MAX]])
+    sums = sums[(sums >= INT32_MIN) & (sums <= INT32_MAX)]
+    assert (by_steps(sums, steps) == np.clip(round_half_away(sums * np.float64(real)), low, high)).all()
+
+
+def test_units_of_one_multiplier_share_their_steps() -> None:
+    made = stepped([0.5, 7 / 640, 0.5], -128, 127)
+    assert made["step_rows"].tolist() == [0, 1, 0]
+    assert made["steps"].shape == (2, 256)
+
+
 def test_units_of_one_multiplier_keep_one() -> None:
     fixed = [quantize_multiplier(real) for real in (0.5, 0.5, 0.0123)]
     made = settled(fixed, [0.5, 0.5, 0.0123], np.array([[-9, 0, -9], [9, 7, 9]]), -128, 127)
+    assert made is not None
     assert made[0] == made[1] != fixed[0]
     assert made[2] == fixed[2]
 
@@ -70,3 +89,54 @@ def test_a_product_just_below_a_half_is_no_half() -> None:
     # 31 bits make it 1/2, and the multiplier below that has another shift.
     real = float(np.nextafter(0.5, 0))
     assert Product(real, 0, 1, -8, 8).settled(quantize_multiplier(real)) is None
+
+
+def test_one_unit_without_a_multiplier_is_told() -> None:
+    reals = [0.0123, 7 / 640]
+    fixed = [quantize_multiplier(real) for real in reals]
+    assert settled(fixed, reals, np.array([[-9, -9], [9, 9]]), -128, 127) is not None
+    assert settled(fixed, reals, np.array([[-9, -40_000], [9, 40_000]]), -128, 127) is None
+
+
+def test_sums_that_wrap_may_be_any() -> None:
+    real = np.e * 2.0**-20
+    fixed = [quantize_multiplier(real)]
+    assert settled(fixed, [real], np.array([[0], [1 << 20]]), -128, 127) is not None
+    assert settled(fixed, [real], np.array([[(1 << 31) - 9], [1 << 31]]), -128, 127) is None
+
+
+def layer_without_multiplier(dtype: str, number: int) -> tuple[bytes, np.ndarray]:
+    """A model of one layer that has no exact multiplier, and inputs, of which some sums lie on halves."""
+    low, high = LIMITS[dtype]
+    rng = np.random.default_rng(number)
+    depth, units, rows = int(rng.choice([1, 9, 64])), int(rng.choice([1, 5, 32])), 64
+    builder = ModelBuilder()
+    x_scale, out_scale, large = [(7.0, 640.0, 40_000), (15.0, 416.0, 9_000), (1.1, 1.3e7, 1 << 30)][number % 3]
+    x = builder.input("x", (rows, depth), dtype, x_scale, int(rng.integers(low, high + 1)))
+    weights = rng.integers(-3, 4, (units, depth)).astype(np.int64) * int(rng.choice([1, 8]))
+    bias = rng.integers(-large, large, units) // 16 * 16
+    many = dtype == "int8" and number % 2 == 1
+    zero_point = 0 if dtype == "int8" else 128
+    made = builder.fully_connected(
+        x,
+        (weights + zero_point).astype(dtype),
+        bias.astype(np.int32),
+        weight_scale=[1.0, *rng.choice([1.0, 0.5, 1 / 3], units - 1)] if many else 1.0,
+        weight_zero_point=zero_point,
+        out=(out_scale, int(rng.integers(low, high + 1))),
+        activation=str(rng.choice(["none", "relu"])),
+    )
+    builder.output(made)
+    inputs = rng.integers(low, high + 1, (rows, depth)).astype(dtype)
+    inputs[: rows // 2] = x.zero_point  # where the sum is the bias
+    return builder.build(), inputs
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_layers_without_a_multiplier_are_litert_s(dtype: str) -> None:
+    by_steps = 0
+    for number in range(24):
+        data, inputs = layer_without_multiplier(dtype, number)
+        by_steps += integer_graph(data).layers[0].op.rounding == "steps"
+        assert compare(data, [inputs]).wrong == {}, number
+    assert by_steps > 12

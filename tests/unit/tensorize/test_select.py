@@ -5,12 +5,15 @@ from pydantic import ValidationError
 
 from stages.base import StageError
 from stages.graph import LayerView
+from stages.kernels import registry
 from stages.kernels.digest import kernel_digest
 from stages.layer_rules import LayerMatch
 from stages.targets.spec import Target
 from stages.tensorize import TensorizeRule
 from stages.tensorize.costs import CostTable, signature
 from stages.tensorize.select import choose
+from tests.conformance.draw import Draw
+from tests.conformance.operators import fully_connected
 from tests.support.emitted import target_named
 from tests.support.kernels.mini import MiniGemm, MiniParams, PlainGemm, mini_graph
 
@@ -166,3 +169,17 @@ def test_a_rule_with_a_kernel_for_another_operator() -> None:
 
     text = failure(view(), target_named("host"), [*KERNELS, Pool()], [rule("mini.pool")], CostTable())
     assert "is for max_pool2d, not for layer 0" in text
+
+
+def test_a_rule_with_the_kernel_for_layers_that_no_multiplier_rounds() -> None:
+    layer = fully_connected.fully_connected(Draw(1), 1, 16, 4, rounding="single")
+    kernels = list(registry.kernels(("generic",)).values())
+    taken = choose(layer, target_named("host"), kernels, [], CostTable())
+    assert "generic.stepped_fully_connected" not in [taken.kernel.name, *(other.kernel for other in taken.alternatives)]
+    with pytest.raises(
+        StageError, match=r"is for fully_connected that no multiplier .* rounds as LiteRT does, not for"
+    ):
+        choose(layer, target_named("host"), kernels, [rule("generic.stepped_fully_connected")], CostTable())
+    looked_up = choose(fully_connected.stepped(layer), target_named("host"), kernels, [], CostTable())
+    assert looked_up.kernel.name == "generic.stepped_fully_connected"
+    assert [other.kernel for other in looked_up.alternatives] == ["generic.fully_connected"]
