@@ -34,6 +34,8 @@ from pipeline.sources import Sources
 from pipeline.targets import load_targets
 from pipeline.validation import first_error
 from stages import escape
+from stages.base import StageError
+from stages.targets.memory_rules import with_stack
 from stages.targets.spec import Target
 from stages.wording import did_you_mean
 
@@ -224,7 +226,11 @@ def _check(
             named = escape.name(recipe.target)
             message = f"'{named}' is several targets; for these a recipe needs a matrix with the axis target"
         raise sources.error(message, ("target",), hint=list_known("targets", targets))
-    return LoadedRecipe(recipe, targets[recipe.target], sources, chain)
+    try:
+        target = with_stack(targets[recipe.target], recipe.memory.stack)
+    except StageError as error:
+        raise sources.error(error.message, error.at) from None
+    return LoadedRecipe(recipe, target, sources, chain)
 
 
 def _check_matrix(matrix: Any, sources: Sources, registry: Registry) -> dict[str, Any]:

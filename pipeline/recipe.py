@@ -36,7 +36,7 @@ from stages.base import Stage, StageConfig
 from stages.models.spec import FileModel, OpModel, PluginModel, UrlModel, ZooModel
 from stages.strict_model import StrictModel
 from stages.targets.memory import Size
-from stages.targets.memory_rules import MemoryRule
+from stages.targets.memory_rules import MemoryRule, StackRule
 
 MODEL_SOURCES = ("file", "url", "zoo", "op")
 _NO_OPTIONS = ({"type": "null"}, {"const": False, "description": "The stage is left out."})
@@ -103,6 +103,7 @@ class RecipeMemory(StrictModel):
         default=None,
         description="Which regions of the target hold which buffers and weights; the first rule that matches decides.",
     )
+    stack: StackRule | None = Field(default=None, description="Where the stack lies, and its size.")
 
 
 class Recipe(StrictModel):

@@ -14,13 +14,7 @@ if TYPE_CHECKING:
 def blocks_of(model: Mapping[str, Any], target: Target) -> list[dict[str, Any]]:
     """Each arena and each block of weights, with the region that it lies in; `region` is '' on a target without."""
     return [
-        {
-            "part": block["part"],
-            "region": block["region"] or ("" if target.memory is None else target.memory.home(block["part"])),
-            "bytes": block["bytes"],
-            "symbol": block["symbol"],
-            "section_macro": block["section_macro"],
-        }
+        {**block, "region": block["region"] or ("" if target.memory is None else target.memory.home(block["part"]))}
         for block in model["blocks"]
     ]
 

@@ -16,7 +16,7 @@ from stages.base import StageError, no_progress
 from stages.compile.blocks import blocks_of, listed, own_sections
 from stages.compile.config import CompileConfig
 from stages.compile.flags import blamed_flag
-from stages.compile.sizes import measure, region_use
+from stages.compile.sizes import addresses, measure, region_use
 from stages.compile.toolchain import WARNINGS, CommandFailed, Source, compile_sources, link, run_command
 from stages.scratch import temporary_folder
 from stages.targets.runtime import HARNESS, Runtime, runtime_for
@@ -86,7 +86,7 @@ def compile_firmware(
         sizes = {
             **measure(elf, map_file, model, names),
             "regions": region_use(elf, target.memory),
-            "blocks": blocks_of(model, target),
+            "blocks": addresses(elf, blocks_of(model, target), target.memory),
         }
         for made in (elf, map_file):
             shutil.move(made, out / made.name)
@@ -112,7 +112,7 @@ def _link(
             raise
         raise StageError(
             f"{escape.name(model['name'])} does not fit target {target.name}: {needs}",
-            hint=_more_reserve(target) or remedy(target),
+            hint=_fewer_by_rules(error, model, target) or _more_reserve(target) or remedy(target),
         ) from None
 
 
@@ -198,6 +198,18 @@ def _overflow(error: CommandFailed, model: Mapping[str, Any], target: Target) ->
     arenas = {block["region"] for block in blocks_of(model, target) if block["part"] == "arena"}
     peak = f"\n{arena_peak(model)}" if arenas & {*dict(overflows)} and model.get("arena") else ""
     return f"{'; '.join(needs)}\n{parts}{peak}"
+
+
+def _fewer_by_rules(error: CommandFailed, model: Mapping[str, Any], target: Target) -> str:
+    """What to do where memory rules put something into a region that is too small."""
+    full = {name for name, _ in _OVERFLOW.findall(error.output)}
+    blocks = [block for block in blocks_of(model, target) if full & {block["region"], block["loaded_from"]}]
+    rules = sorted({number for block in blocks for number in block["rules"]})
+    if not rules:
+        return ""
+    which = f"rule{'s' if len(rules) > 1 else ''} {', '.join(map(str, rules))} of the recipe's memory.rules"
+    filled = ", ".join(f"{one['part']} {one['bytes']:,} in {one['region']}" for one in blocks if one["rules"])
+    return f"{which} put much there ({filled}): let them put less there, or take a smaller stack"
 
 
 def _more_reserve(target: Target) -> str:

@@ -1,14 +1,14 @@
 """What an ELF file puts where: sections and symbols, and which source file each byte comes from.
 
-ROM is what has to be in flash: code, constants, and the initial values of variables. RAM is variables, the arena among
-them, and the reserved stack.
+ROM is what has to be in flash: code, constants, and what start-up code copies from there: initial values of variables,
+and weights in RAM. RAM is variables, the arena among them, those weights, and the reserved stack.
 """
 
 from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,8 @@ def measure(elf: Path, map_file: Path, model: Mapping[str, Any], names: Mapping[
         rom: list[tuple[int, int]] = []
         for section in image.iter_sections():
             kind = section_kind(section)
+            if kind == "rodata" and load_address(image, section) != section["sh_addr"]:
+                kind = "data"
             if kind:
                 kinds[kind] += section["sh_size"]
             if kind in ("text", "rodata", "data"):
@@ -74,8 +76,8 @@ def measure(elf: Path, map_file: Path, model: Mapping[str, Any], names: Mapping[
 def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
     """For each region of the memory map its name, origin, length and how many bytes of it are used.
 
-    Initial values of variables count where they are loaded from as well as where the variables are; the stack with
-    all that is reserved for it.
+    What is copied at start counts where it is loaded as well as where it is copied to; the stack with all that is
+    reserved for it.
     """
     from elftools.elf.elffile import ELFFile
 
@@ -89,12 +91,35 @@ def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
             name = memory.name_of(section["sh_addr"]) if kind else None
             if name is not None:
                 used[name] += section["sh_size"]
-            if kind == "data":
-                used[memory.home("constants")] += section["sh_size"]
+            kept = memory.name_of(load_address(image, section)) if kind in ("data", "rodata") else name
+            if kept is not None and kept != name:
+                used[kept] += section["sh_size"]
     return [
         {"name": name, "origin": region.origin, "length": region.length, "used": used[name]}
         for name, region in memory.regions.items()
     ]
+
+
+def load_address(image: ELFFile, section: Section) -> int:
+    """Where the section's bytes are loaded: another address than its own when start-up code copies it."""
+    start = int(section["sh_addr"])
+    for segment in image.iter_segments("PT_LOAD"):
+        if segment["p_vaddr"] <= start < segment["p_vaddr"] + segment["p_memsz"]:
+            return int(segment["p_paddr"]) + start - int(segment["p_vaddr"])
+    return start
+
+
+def addresses(elf: Path, blocks: Iterable[Mapping[str, Any]], memory: Memory | None) -> list[dict[str, Any]]:
+    """The blocks of arena and weights, each with its `address`.
+
+    It is None for one that the linker left out, and without a memory map: the system decides then.
+    """
+    from elftools.elf.elffile import ELFFile
+
+    with elf.open("rb") as handle:
+        table: Any = ELFFile(handle).get_section_by_name(".symtab")
+        found = {symbol.name: symbol["st_value"] for symbol in table.iter_symbols()} if memory else {}
+    return [{**block, "address": found.get(block["symbol"])} for block in blocks]
 
 
 def section_kind(section: Section) -> str:

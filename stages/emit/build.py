@@ -68,7 +68,7 @@ def emit(
     idle = frozenset(layer.index for layer in made.plan.layers if not layer.steps)
     placed = Placer(contents, constants, idle, config.alignment, target, config.memory_rules or ()).place()
     _check_limit(placed, config.arena_limit)
-    model = Model(graph, made, functions, contents.lives, placed)
+    model = Model(contents, made, functions, placed)
     progress("writing the sources", 0.9)
     src = out / "src"
     src.mkdir()

@@ -9,7 +9,8 @@ from stages.arena.liveness import scratch_name
 from stages.graph import place
 
 if TYPE_CHECKING:
-    from stages.arena import Buffer, Liveness
+    from stages.arena import Buffer
+    from stages.arena.rules import Contents
     from stages.codegen.layers import LayerFunction
     from stages.emit.placement import Placement
     from stages.graph import Graph
@@ -30,11 +31,16 @@ class Block:
     """An arena, or the weights, of one region: a variable of the sources, and the places that were asked for in it.
 
     `suffix` ends its names, `_dtcm`; it is '' where there is but one of its part. `pointer` is the function of model.c
-    that makes an address of an offset.
+    that makes an address of an offset. `loaded_from` is the region that weights are copied from at start, or '';
+    `rules` are the numbers of the memory rules that put something there.
     """
 
-    def __init__(self, part: Literal["arena", "weights"], region: str, size: int, *, only: bool) -> None:
+    def __init__(
+        self, part: Literal["arena", "weights"], region: str, size: int, placed: Placement, *, only: bool
+    ) -> None:
         self.part = part
+        self.loaded_from = placed.kept.get(region, "") if part == "weights" else ""
+        self.rules = placed.rules.get((region, part), ())
         self.region = region
         self.bytes = size
         self.suffix = "" if only else f"_{region}"
@@ -53,32 +59,35 @@ class Block:
 class Model:
     """All that is known about the model when its files are written.
 
-    `arenas` and `weights` have the places that were asked for by `port` and `argument`, by what lies there.
+    `constants_of` are the keys of each layer's constants. `arenas` and `weights` have the places that were asked for by
+    `port` and `argument`, by what lies there.
     """
 
     def __init__(
         self,
-        graph: Graph,
+        contents: Contents,
         made: Tensorized,
         functions: dict[int, LayerFunction],
-        lives: Liveness,
         placed: Placement,
     ) -> None:
-        self.graph = graph
+        self.graph = contents.graph
+        self.constants_of = contents.constants
         self.plan = made.plan
         self.functions = functions
-        self.lives = lives
+        self.lives = contents.lives
         self.placed = placed
         only = {"arena": len(placed.arenas) == 1, "weights": len(placed.weights) == 1}
-        self.arenas = [Block("arena", one.region, one.plan.total, only=only["arena"]) for one in placed.arenas]
-        self.weights = [Block("weights", one.region, len(one.data), only=only["weights"]) for one in placed.weights]
+        self.arenas = [Block("arena", one.region, one.plan.total, placed, only=only["arena"]) for one in placed.arenas]
+        self.weights = [
+            Block("weights", one.region, len(one.data), placed, only=only["weights"]) for one in placed.weights
+        ]
         self._buffers: dict[str, tuple[Buffer, int, Block]] = {}
         for arena, block in zip(placed.arenas, self.arenas, strict=True):
             self._buffers |= {b.name: (b, arena.plan.offsets[b.name], block) for b in arena.plan.buffers}
         self._constants: dict[str, tuple[int, Block]] = {}
         for weights, block in zip(placed.weights, self.weights, strict=True):
             self._constants |= {key: (offset, block) for key, offset in weights.offsets.items()}
-        self._names = _tensor_names(graph)
+        self._names = _tensor_names(self.graph)
 
     def where(self, tensor: str) -> tuple[Block, int]:
         """The arena, and the bytes from its start. Raises KeyError for a constant tensor."""

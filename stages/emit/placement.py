@@ -6,7 +6,7 @@ A target with one region for the arena and one for the weights has nothing to de
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import permutations, product
 from typing import TYPE_CHECKING
 
@@ -38,11 +38,17 @@ class Arena:
 
 @dataclass(frozen=True)
 class Placement:
-    """The arena and the weights by region, the fastest first, at least one of each; warnings about rules."""
+    """The arena and the weights by region, the fastest first, at least one of each; warnings about rules.
+
+    kept   the region that weights are copied from at start, by the one that they lie in
+    rules  by region and part the numbers, from 1, of the rules that put something there
+    """
 
     arenas: tuple[Arena, ...]
     weights: tuple[Weights, ...]
     warnings: tuple[str, ...] = ()
+    kept: Mapping[str, str] = field(default_factory=dict)
+    rules: Mapping[tuple[str, str], tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def arena_bytes(self) -> int:
@@ -76,6 +82,7 @@ class Placer:
         self._constants = constants
         self._alignment = alignment
         self._rooms = target.rooms
+        self._kept = {room.region: room.loaded_from for room in self._rooms.get("weights", ()) if room.loaded_from}
         self._rules = rules
         graph = contents.graph
         self._traffic = arena_traffic(graph, contents.lives, contents.scratch, idle)
@@ -88,7 +95,7 @@ class Placer:
 
     def place(self) -> Placement:
         """Raises StageError when rules ask for too much, or the regions are too small."""
-        regions = {part: [room.region for room in rooms] for part, rooms in self._rooms.items()}
+        regions = {part: [r.region for r in rooms if not r.loaded_from] for part, rooms in self._rooms.items()}
         ruled = apply_rules(self._rules, self._contents, regions)
         if not self._rooms:
             arena = Arena("", plan(self._contents.lives.buffers, self._alignment))
@@ -99,7 +106,12 @@ class Placer:
                 arenas, weights = self._divided(ruled, order, sparing)
             except NoRoomError:
                 continue
-            return Placement(tuple(arenas), tuple(weights), tuple(ruled.warnings))
+            rules = {
+                (room.region, part): tuple(sorted({n + 1 for n in self._ruled_into(room.region, part, ruled).values()}))
+                for part, rooms in self._rooms.items()
+                for room in rooms
+            }
+            return Placement(tuple(arenas), tuple(weights), tuple(ruled.warnings), self._kept, rules)
         raise self._too_small(ruled)
 
     def _divided(
@@ -122,7 +134,9 @@ class Placer:
                 taken |= {arena.region: arena.plan.total for arena in arenas}
             else:
                 weights = self._weights(free(part), ruled)
-                taken |= {block.region: len(block.data) for block in weights}
+                for block in weights:
+                    for region in {block.region, self._kept.get(block.region, block.region)}:
+                        taken[region] = taken.get(region, 0) + len(block.data)
         return arenas, weights
 
     def _arenas(self, rooms: list[Room], ruled: Ruled) -> list[Arena]:
@@ -137,24 +151,49 @@ class Placer:
         if len(rooms) == 1:
             return [lay_out(self._constants, self._alignment, rooms[0].region)]
         fixed = {key: self._rules[number].region for key, number in ruled.weights.items()}
-        return divide_constants(self._constants, rooms, self._reads, fixed, self._alignment)
+        return divide_constants(self._constants, rooms, self._reads, fixed, self._alignment, self._kept)
+
+    def _ruled_into(self, region: str, part: str, ruled: Ruled) -> dict[str, int]:
+        """The buffers or constants that rules put into a region, each with the number of the rule from 0."""
+        decided = ruled.arena if part == "arena" else ruled.weights
+        return {name: number for name, number in decided.items() if self._rules[number].region == region}
 
     def _check_ruled(self, ruled: Ruled) -> None:
         """Raises StageError where rules put more into a region than it has, at the last that puts something there."""
-        named = {buffer.name: buffer for buffer in self._contents.lives.buffers}
-        for part, decided in (("arena", ruled.arena), ("weights", ruled.weights)):
-            for room in self._rooms[part]:
-                there = [name for name, number in decided.items() if self._rules[number].region == room.region]
-                sizes = {name: named[name].bytes if part == "arena" else self._constants[name].nbytes for name in there}
-                needed = lower_bound([named[name] for name in there], self._alignment) if part == "arena" else 0
-                if max(needed, *sizes.values(), 0) > room.bytes:
-                    number = max(decided[name] for name in there)
+        rooms = {room.region: room.bytes for rooms in self._rooms.values() for room in rooms}
+        kept = dict.fromkeys(rooms, 0)
+        for region, room in rooms.items():
+            arena = self._ruled_into(region, "arena", ruled)
+            weights = self._ruled_into(region, "weights", ruled)
+            at_once = lower_bound([b for b in self._contents.lives.buffers if b.name in arena], self._alignment)
+            constant = len(lay_out({key: self._constants[key] for key in weights}, self._alignment).data)
+            numbers = {*arena.values(), *weights.values()}
+            if at_once + constant > room:
+                needs = [f"{at_once:,} of the arena that are needed at once"] if at_once else []
+                needs += [f"{constant:,} of weights"] if constant else []
+                raise StageError(
+                    f"memory rule {max(numbers) + 1}: {region} has {room:,} bytes for arena and weights, rules put "
+                    f"there {' and '.join(needs)}",
+                    hint=f"the largest: {_largest(self._sizes(arena, weights))}",
+                    at=("memory", "rules", max(numbers), "region"),
+                )
+            home = self._kept.get(region, "")
+            if home in kept and constant:
+                kept[home] += constant
+                if kept[home] > rooms[home]:
                     raise StageError(
-                        f"memory rule {number + 1}: {room.region} has {room.bytes:,} bytes for the {part}, rules put "
-                        f"{max(needed, *sizes.values()):,} there that are needed at once",
-                        hint=f"the largest: {_largest(sizes.items())}",
-                        at=("memory", "rules", number, "region"),
+                        f"memory rule {max(weights.values()) + 1}: weights that are copied to {region} are kept in "
+                        f"{home} too, which has {rooms[home]:,} bytes; rules copy {kept[home]:,}",
+                        hint=f"the largest: {_largest(self._sizes((), weights))}",
+                        at=("memory", "rules", max(weights.values()), "region"),
                     )
+
+    def _sizes(self, arena: Container[str], weights: Container[str]) -> list[tuple[str, int]]:
+        """Names and bytes of buffers and constants."""
+        return [
+            *((b.name, b.bytes) for b in self._contents.lives.buffers if b.name in arena),
+            *((key, array.nbytes) for key, array in self._constants.items() if key in weights),
+        ]
 
     def _too_small(self, ruled: Ruled) -> StageError:
         lives = self._contents.lives

@@ -174,6 +174,8 @@ def _block(block: Block, prefix: str) -> dict[str, Any]:
     name = f"{block.part}{block.suffix}"
     return {
         "region": block.region,
+        "loaded_from": block.loaded_from,
+        "rules": list(block.rules),
         "name": name,
         "symbol": f"{prefix}_{name}",
         "macro": f"{prefix}_{name}".upper(),
@@ -270,6 +272,7 @@ def _described(model: Model, context: dict[str, Any], name: str, kernels: Kernel
         "layers": [_described_layer(model, layer) for layer in graph.layers],
         "traces": [_described_trace(graph.tensors[t["tensor"]], t) for t in context["traces"]],
         "arena": [row | {"region": arena.region} for arena in model.placed.arenas for row in arena.plan.rows()],
+        "constants": _described_constants(model),
         "warnings": list(model.placed.warnings),
         "sources": {
             "c": [entry(path) for path in context["c"]],
@@ -286,7 +289,22 @@ def _described_block(part: str, block: dict[str, Any]) -> dict[str, Any]:
         "bytes": block["bytes"],
         "symbol": block["symbol"],
         "section_macro": f"{block['macro']}_SECTION",
+        "loaded_from": block["loaded_from"],
+        "rules": block["rules"],
     }
+
+
+def _described_constants(model: Model) -> list[dict[str, Any]]:
+    """Where each constant lies, by block, then by offset; those of equal bytes lie in one place."""
+    readers: dict[str, list[int]] = {}
+    for index, keys in model.constants_of.items():
+        for key in dict.fromkeys(keys):
+            readers.setdefault(key, []).append(index)
+    return [
+        {"name": key, "layers": readers[key], "region": weights.region, "offset": offset, "bytes": weights.sizes[key]}
+        for weights in model.placed.weights
+        for key, offset in sorted(weights.offsets.items(), key=lambda item: item[1])
+    ]
 
 
 def _described_port(tensor: Tensor) -> dict[str, Any]:

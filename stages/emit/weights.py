@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 class Weights:
     """`data` is the section's content, little-endian; `offsets` says where each constant begins in it.
 
-    `region` is '' where the target has but one for weights.
+    `sizes` has each constant's bytes. `region` is '' where the target has but one for weights.
     """
 
     data: bytes
     offsets: Mapping[str, int]
+    sizes: Mapping[str, int]
     region: str = ""
 
 
@@ -39,7 +40,7 @@ def lay_out(constants: Mapping[str, np.ndarray], alignment: int, region: str = "
             known[digest] = len(data)
             data.extend(content)
         offsets[key] = known[digest]
-    return Weights(bytes(data), offsets, region)
+    return Weights(bytes(data), offsets, {key: array.nbytes for key, array in constants.items()}, region)
 
 
 def divide_constants(
@@ -48,6 +49,7 @@ def divide_constants(
     reads: Mapping[str, int],
     fixed: Mapping[str, str],
     alignment: int,
+    kept: Mapping[str, str] | None = None,
 ) -> list[Weights]:
     """The constants laid out in each of the regions that has some, the fastest first; at least one, though it be empty.
 
@@ -57,13 +59,14 @@ def divide_constants(
     rooms  the fastest first
     reads  how often each byte of a constant is read, by its key
     fixed  region by key, for those that may lie in that one only
+    kept   the region that those of a region are copied from, so that they take room in both
 
     Raises NoRoomError where the rooms are too small.
     """
     groups = _equal(constants, fixed)
     often = sorted(groups, key=lambda group: (group.region == "", -max(reads.get(key, 0) for key in group.keys)))
     large = sorted(groups, key=lambda group: (group.region == "", -group.bytes))
-    home = _first_fit(often, rooms, alignment) or _first_fit(large, rooms, alignment)
+    home = _first_fit(often, rooms, alignment, kept or {}) or _first_fit(large, rooms, alignment, kept or {})
     if home is None:
         raise NoRoomError
     made = []
@@ -95,16 +98,24 @@ def _equal(constants: Mapping[str, np.ndarray], fixed: Mapping[str, str]) -> lis
     return [_Group(tuple(keys), constants[keys[0]].nbytes, region) for (_, region), keys in groups.items()]
 
 
-def _first_fit(groups: Sequence[_Group], rooms: Sequence[Room], alignment: int) -> dict[str, str] | None:
+def _first_fit(
+    groups: Sequence[_Group], rooms: Sequence[Room], alignment: int, kept: Mapping[str, str]
+) -> dict[str, str] | None:
     """The region of each key; None when a group finds no room."""
     left = {room.region: room.bytes for room in rooms}
     home: dict[str, str] = {}
     for group in groups:
         size = round_up(group.bytes, alignment)
-        able = [region for region in ([group.region] if group.region else left) if size <= left[region]]
+        takes = {region: {region, kept.get(region, region)} & left.keys() for region in left}
+        able = [
+            region
+            for region in ([group.region] if group.region else left)
+            if all(size <= left[one] for one in takes[region])
+        ]
         if not able:
             return None
-        left[able[0]] -= size
+        for one in takes[able[0]]:
+            left[one] -= size
         home |= dict.fromkeys(group.keys, able[0])
     return home
 

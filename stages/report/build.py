@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from stages.report import ReportConfig
 
 FORMAT = 1
-_BLOCK = ("part", "region", "bytes", "symbol")
+_BLOCK = ("part", "region", "bytes", "symbol", "address", "loaded_from")
 
 
 def write_report(job: Job[ReportConfig]) -> None:
@@ -88,7 +88,8 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             "blocks": [{key: one[key] for key in _BLOCK} for one in sizes.get("blocks", [])],
         },
         "layers": layers,
-        "arena": _in_regions(model["arena"], sizes.get("blocks", [])),
+        "arena": _in_regions("arena", model["arena"], sizes.get("blocks", [])),
+        "weights": _in_regions("weights", model["constants"], sizes.get("blocks", [])),
         "warnings": [
             *imported["warnings"],
             *read["layout"]("layouts.json")["warnings"],
@@ -100,10 +101,10 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
     }
 
 
-def _in_regions(arena: list[dict[str, Any]], blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The plan of the arena with the region of each buffer; emit leaves that of an only one to compile."""
-    only = next((block["region"] for block in blocks if block["part"] == "arena"), "")
-    return [{**row, "region": row.get("region") or only} for row in arena]
+def _in_regions(part: str, rows: list[dict[str, Any]], blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The plan of the arena or of the weights with the region of each row; emit leaves an only one to compile."""
+    only = next((block["region"] for block in blocks if block["part"] == part), "")
+    return [{**row, "region": row.get("region") or only} for row in rows]
 
 
 def legalize(graph: Graph) -> dict[str, Any]:

@@ -84,9 +84,11 @@ def _verdict(verify: dict[str, Any]) -> str:
 
 
 def _divided(blocks: list[dict[str, Any]], part: str) -> str:
-    """` (dtcm 8,000, sram 1,000)` for what lies in several regions, else ''."""
-    sizes = [f"{block['region']} {block['bytes']:,}" for block in blocks if block["part"] == part]
-    return f" ({', '.join(sizes)})" if len(sizes) > 1 else ""
+    """` (rom 8,000, dtcm 1,000 copied from rom at start)` for what is copied or lies in several regions, else ''."""
+    mine = [block for block in blocks if block["part"] == part and block["bytes"]]
+    copied = [f" copied from {block['loaded_from']} at start" if block["loaded_from"] else "" for block in mine]
+    sizes = [f"{block['region']} {block['bytes']:,}{how}" for block, how in zip(mine, copied, strict=True)]
+    return f" ({', '.join(sizes)})" if len(sizes) > 1 or any(copied) else ""
 
 
 def _widths(legalize: dict[str, Any]) -> str:

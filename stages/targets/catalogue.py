@@ -116,8 +116,8 @@ def moved(memory: Memory, core: Core) -> Memory | None:
     """The regions of a board at addresses where the core's machine has memory; None where they can stay.
 
     Those that are written go to its RAM and the others to its ROM, one after the other. Where these are too small the
-    largest are shortened: whether the firmware fits is seen when it is linked. Spike has memory wherever it
-    has no device.
+    largest are shortened, and what is reserved means nothing there: whether the firmware fits is seen when it is
+    linked. Spike has memory wherever it has no device.
     """
     machine = core.memory
     if machine is None:
@@ -136,7 +136,7 @@ def moved(memory: Memory, core: Core) -> Memory | None:
         for name, region in those.items():
             regions[name] = region.model_copy(update={"origin": origin, "length": lengths[name]})
             origin += lengths[name]
-    return Memory(stack=memory.stack, reserve=memory.reserve, **{name: regions[name] for name in memory.regions})
+    return Memory(stack=memory.stack, **{name: regions[name] for name in memory.regions})
 
 
 def _shared(room: int, lengths: dict[str, int]) -> dict[str, int]:

@@ -1,11 +1,13 @@
 """A family's linker script: which part of a firmware goes to which region of the target's memory map.
 
 Weights and arena have sections of their own in regions that are not those of the other constants and variables; the
-compile stage names these sections to the emitted sources (`own_section`).
+compile stage names these sections to the emitted sources (`own_section`). Weights in a region that is written are
+loaded into a read-only one, and start-up code copies them, as it does .data.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
 from pathlib import Path
 from string import Template
 from typing import Literal
@@ -18,6 +20,15 @@ _WEIGHTS = """
     *({section})
     . = ALIGN(16);
   }} > {region}
+"""
+_COPIED = """
+  .weights_{region} : ALIGN(16) {{
+    __copied_{number}_start = .;
+    *({section})
+    . = ALIGN(16);
+    __copied_{number}_end = .;
+  }} > {region} AT > {load}
+  __copied_{number}_load = LOADADDR(.weights_{region});
 """
 # Nothing clears the arena: a layer writes before another reads.
 _ARENA = """
@@ -35,7 +46,11 @@ def fill(template: Path, memory: Memory) -> str:
         regions="\n".join(_line(name, region) for name, region in memory.regions.items()),
         others="".join(_symbols(number, name) for number, name in enumerate(_others(memory))),
         stack_bytes=hex(memory.stack),
-        weights=_apart(_WEIGHTS, "weights", memory),
+        weights=_apart(_WEIGHTS, "weights", memory, but=_copied(memory)),
+        copied="".join(
+            _COPIED.format(number=number, region=region, section=own_section("weights", region, memory), load=load)
+            for number, (region, load) in enumerate(_copied(memory).items())
+        ),
         arena=_apart(_ARENA, "arena", memory),
         **homes,
     )
@@ -48,16 +63,23 @@ def own_section(part: Literal["weights", "arena"], region: str, memory: Memory) 
     return f"{'.weights' if part == 'weights' else '.bss.arena'}.{region}"  # .bss, so that GCC keeps no zeros for it
 
 
-def _apart(text: str, part: Literal["weights", "arena"], memory: Memory) -> str:
-    sections = {region: own_section(part, region, memory) for region in memory.homes(part)}
+def _copied(memory: Memory) -> dict[str, str]:
+    """The regions that weights are copied to at start, each with that which they are loaded into."""
+    loads = {region: memory.loaded_from(region) for region in memory.homes("weights")}
+    return {region: load for region, load in loads.items() if load}
+
+
+def _apart(text: str, part: Literal["weights", "arena"], memory: Memory, but: Container[str] = ()) -> str:
+    sections = {region: own_section(part, region, memory) for region in memory.homes(part) if region not in but}
     return "".join(text.format(region=region, section=section) for region, section in sections.items() if section)
 
 
-def protection_flags(memory: Memory | None) -> tuple[str, ...]:
+def start_flags(memory: Memory | None) -> tuple[str, ...]:
     """What the start-up code has to know of a map that is not one ROM and one RAM, as macros for the compiler.
 
     `OTHER_REGIONS` has `OTHER(number, access)` for each region beside those of code and data, whose bounds are the
-    script's symbols: the same object files are linked for the board and for the simulator's machine.
+    script's symbols: the same object files are linked for the board and for the simulator's machine. `COPIED` has
+    `COPY(number)` for each section of weights that is copied.
     """
     if memory is None:
         return ()
@@ -69,6 +91,9 @@ def protection_flags(memory: Memory | None) -> tuple[str, ...]:
         access = ["READ_AND_WRITE" if region.is_written else "READ_AND_RUN" for region in others]
         flags.append(f"-DOTHER_REGIONS={''.join(f'OTHER({n},{what})' for n, what in enumerate(access))}")
     read_only = [number for number, region in enumerate(others) if not region.is_written]
+    copied = "".join(f"COPY({number})" for number in range(len(_copied(memory))))
+    if copied:
+        flags.append(f"-DCOPIED={copied}")
     return (*flags, *(f"-DOTHER_ROM={number}" for number in read_only[:1]))
 
 

@@ -8,7 +8,8 @@ What a firmware consists of, and in which kind of section:
     data       other variables
 
 A part lies in the fastest region that may hold it; of two equally fast ones, in the first. Weights and arena are
-divided among all regions that may hold them (stages.arena.regions).
+divided among all regions that may hold them (stages.arena.regions). Weights in a region that is written are copied
+there at start, from one that keeps them (`Memory.loaded_from`).
 """
 
 from __future__ import annotations
@@ -120,11 +121,15 @@ class Reserve(StrictModel):
 
 
 class Room(StrictModel):
-    """What of a region weights or arena may take: `bytes`, without the stack, `reserved` of them only in need."""
+    """What of a region weights or arena may take: `bytes`, without the stack, `reserved` of them only in need.
+
+    `loaded_from` is the region that weights are copied from at start, so that they take room in both, or ''.
+    """
 
     region: str
     bytes: int
     reserved: int
+    loaded_from: str = ""
 
 
 class Memory(StrictModel):
@@ -166,7 +171,18 @@ class Memory(StrictModel):
         if self.stack >= self.regions[where].length:
             message = f"a stack of {self.stack:,} bytes leaves nothing of the {where}'s {self.regions[where].length:,}"
             raise mistake(message, "stack", beside=(where, "length"))
+        self._check_reserve()
         return self
+
+    def _check_reserve(self) -> None:
+        """What is asked for, not what is usual, is in the region that it is reserved in."""
+        places: dict[str, Part] = {"code": "code", "data": "data"}
+        for name in sorted(self.reserve.model_fields_set):
+            where = self.home(places[name])
+            bytes_, length = getattr(self.reserve, name), self.regions[where].length
+            if bytes_ > length:
+                message = f"{bytes_:,} bytes reserved for {name} are more than the {where}'s {length:,}"
+                raise mistake(message, "reserve", name, beside=(where, "length"))
 
     @property
     def regions(self) -> dict[str, Region]:
@@ -184,13 +200,25 @@ class Memory(StrictModel):
 
     def rooms(self, part: Part) -> tuple[Room, ...]:
         """What the weights or the arena may take of each region that may hold them, the fastest first."""
-        return tuple(self._room(name) for name in self.homes(part))
+        return tuple(self._room(name, part) for name in self.homes(part))
 
-    def _room(self, name: str) -> Room:
+    def loaded_from(self, region: str) -> str:
+        """The region that weights in `region` are copied from at start, '' where they stay as they are loaded.
+
+        It is that of the other constants where it may hold weights, else the fastest read-only one that may.
+        """
+        constants = self.home("constants")
+        if region == constants or not self.regions[region].is_written:
+            return ""
+        kept = [name for name in self.homes("weights") if not self.regions[name].is_written]
+        return constants if constants in kept or not kept else kept[0]
+
+    def _room(self, name: str, part: Part) -> Room:
         stack = self.stack if self.home("stack") == name else 0
         code = self.reserve.code if name in (self.home("code"), self.home("constants")) else 0
         data = self.reserve.data if self.home("data") == name else 0
-        return Room(region=name, bytes=self.regions[name].length - stack, reserved=code + data)
+        loaded = self.loaded_from(name) if part == "weights" else ""
+        return Room(region=name, bytes=self.regions[name].length - stack, reserved=code + data, loaded_from=loaded)
 
     def region_of(self, part: Part) -> Region:
         """The region that a part of the firmware lies in."""

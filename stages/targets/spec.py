@@ -153,11 +153,12 @@ class Target(Core):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def rooms(self) -> dict[str, tuple[Room, ...]]:
-        """The rooms of `weights` and `arena`, the fastest first; empty where there is no choice for either of them."""
+        """The rooms of `weights` and `arena`, the fastest first; empty where nothing is to decide or to copy."""
         if self.memory is None:
             return {}
         found = {"weights": self.memory.rooms("weights"), "arena": self.memory.rooms("arena")}
-        return found if any(len(rooms) > 1 for rooms in found.values()) else {}
+        copied = any(room.loaded_from for room in found["weights"])
+        return found if copied or any(len(rooms) > 1 for rooms in found.values()) else {}
 
     @property
     def in_simulator(self) -> Target:

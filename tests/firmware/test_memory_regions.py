@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError
+from pipeline.new_project import new_project
+from pipeline.project import Project
 from stages.base import StageError
-from stages.models.spec import ZooModel
+from stages.compile.blocks import own_sections
+from stages.compile.toolchain import Source
+from stages.models.builder import ModelBuilder
+from stages.models.spec import FileModel, ZooModel
+from stages.simulators.bench import compile_and_run_c
 from stages.targets.memory import Memory, Reserve
 from stages.targets.spec import Target
-from tests.support.emitted import target_named
+from tests.support.emitted import ROOT, target_named
 from tests.support.stages_run import run_stages
 
 # resnet_8 has 50 KB of arena and 80 KB of weights: more than `dtcm`, and than what `rom` has beside code.
@@ -25,7 +34,7 @@ MODEL = ZooModel(zoo="resnet_8")
 INPUTS = {"simulate": {"inputs": {"random": 1, "seed": 3, "extremes": False}}}
 
 
-def with_memory(name: str, origins: dict[str, int], *without: str) -> Target:
+def with_memory(name: str, origins: dict[str, int], *without: str, **dtcm: Any) -> Target:
     target = target_named(name)
     for command in (target.compiler.command, target.simulator.command):
         if command and shutil.which(command) is None:
@@ -33,7 +42,7 @@ def with_memory(name: str, origins: dict[str, int], *without: str) -> Target:
     regions: dict[str, dict[str, Any]] = {
         "rom": {"length": "96K", "holds": ["code", "constants", "weights"]},
         "flash": {"length": "512K", "speed": 1, "holds": ["weights"]},
-        "dtcm": {"length": "16K", "holds": ["data", "stack", "arena"]},
+        "dtcm": {"length": "16K", "holds": ["data", "stack", "arena"], **dtcm},
         "sdram": {"length": "1M", "speed": 1, "holds": ["arena"]},
     }
     placed = {n: {"origin": origins[n], **region} for n, region in regions.items() if n not in without}
@@ -45,8 +54,6 @@ def with_memory(name: str, origins: dict[str, int], *without: str) -> Target:
 def test_every_byte_of_a_network_over_four_memories(
     tmp_path: Path, name: str, origins: dict[str, int], arena: str
 ) -> None:
-    from elftools.elf.elffile import ELFFile
-
     target = with_memory(name, origins)
     made = run_stages(MODEL, target, tmp_path, until="report", configs={**INPUTS, "emit": {"arena": arena}})
     report = json.loads((made["report"] / "report.json").read_text())
@@ -71,6 +78,88 @@ def test_every_byte_of_a_network_over_four_memories(
     page = (made["report"] / "report.md").read_text()
     sizes = [f"{block['region']} {block['bytes']:,}" for block in blocks.values() if block["part"] == "arena"]
     assert f"({', '.join(sizes)})" in page
+
+
+CHECK_COPY = """
+#include "bench.h"
+#include "board.h"
+extern const uint8_t model_weights_dtcm[];
+int main(void)
+{
+    static uint8_t expected[BYTES];
+    unsigned wrong = 0;
+    if (board_read(board_open_read("expected.bin"), expected, BYTES) != 0)
+        return 1;
+    for (unsigned i = 0; i < BYTES; i++)
+        wrong += model_weights_dtcm[i] != expected[i];
+    printf("%u wrong at %lx", wrong, (unsigned long)(uintptr_t)model_weights_dtcm);
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("weights", ["incbin", "c"])
+@pytest.mark.parametrize(("name", "origins"), [("rv32-rvp", RISCV), ("rv64-scalar", RISCV), ("cortex-m7", ARM)])
+def test_weights_that_rules_put_into_ram_are_copied_there_at_start(
+    tmp_path: Path, name: str, origins: dict[str, int], weights: str
+) -> None:
+    """They are loaded into ROM alone, take room in both, and every byte of them is in RAM before anything runs."""
+    target = with_memory(name, origins, "flash", length="64K", holds=["data", "stack", "arena", "weights"])
+    assert target.memory is not None
+    rules = [{"match": {"name": "second"}, "part": "weights", "region": "dtcm"}]
+    configs = {**INPUTS, "emit": {"weights": weights, "memory_rules": rules}}
+    made = run_stages(two_layers(tmp_path), target, tmp_path, until="report", configs=configs)
+    report = json.loads((made["report"] / "report.json").read_text())
+    assert report["verify"]["mismatches"] == 0 and report["verify"]["layers_checked"] == 2
+    blocks = {block["symbol"]: block for block in report["memory"]["blocks"]}
+    copied = blocks["model_weights_dtcm"]
+    region = target.memory.regions["dtcm"]
+    assert copied["loaded_from"] == "rom" and region.contains(copied["address"])
+    assert blocks["model_weights_rom"]["loaded_from"] == "" and copied["bytes"] >= 640
+    there = {row["layers"][0] for row in report["weights"] if row["region"] == "dtcm"}
+    assert there == {1} and {row["region"] for row in report["weights"] if row["layers"] == [0]} == {"rom"}
+    page = (made["report"] / "report.md").read_text()
+    assert f"dtcm {copied['bytes']:,} copied from rom at start)" in page
+    sizes = json.loads((made["compile"] / "sizes.json").read_text())
+    used = {row["name"]: row["used"] for row in sizes["regions"]}
+    assert used["rom"] == sizes["rom_bytes"] and sizes["data"] >= copied["bytes"]
+    assert used["rom"] + used["dtcm"] == sizes["rom_bytes"] + sizes["ram_bytes"]
+    with (made["compile"] / "firmware.elf").open("rb") as handle:
+        for segment in ELFFile(handle).iter_segments("PT_LOAD"):
+            assert not segment["p_filesz"] or target.memory.name_of(segment["p_paddr"]) == "rom"
+    model = json.loads((made["emit"] / "model.json").read_text())
+    src = made["emit"] / "src"
+    run = compile_and_run_c(
+        target,
+        [Source(src / ("weights.c" if weights == "c" else "weights.S"))],
+        CHECK_COPY,
+        include=[src],
+        flags=["-O1", f"-DBYTES={copied['bytes']}", *own_sections(model, target)],
+        files={"expected.bin": constants_in(made["emit"], "dtcm")},
+    )
+    start = int(run.stdout.rpartition(" ")[2], 16)
+    assert run.stdout.startswith("0 wrong at ") and region.origin <= start <= region.end - copied["bytes"]
+
+
+def two_layers(folder: Path) -> FileModel:
+    b = ModelBuilder()
+    x = b.input("x", (1, 32), "int8", 0.05, -3)
+    random = np.random.default_rng(5)
+    for name, units in (("first", 64), ("second", 10)):
+        weights = random.integers(-127, 128, (units, x.shape[-1]), dtype=np.int8)
+        x = b.fully_connected(x, weights, weight_scale=0.003, out=(0.05, -3), name=name)
+    b.output(x)
+    (folder / "net.tflite").write_bytes(b.build())
+    return FileModel(file=str(folder / "net.tflite"))
+
+
+def constants_in(emitted: Path, region: str) -> bytes:
+    """A block of weights, from the file that the sources were made with."""
+    binary = emitted / "src" / f"weights_{region}.bin"
+    if binary.is_file():
+        return binary.read_bytes()
+    text = (emitted / "src/weights.c").read_text().partition(f"model_weights_{region}[")[2].partition("{")[2]
+    return bytes(int(byte) for byte in text.partition("}")[0].replace(",", " ").split())
 
 
 def test_code_that_needs_more_than_its_reserve(tmp_path: Path) -> None:
@@ -126,5 +215,24 @@ def test_a_rule_that_cannot_be_obeyed_is_shown_where_it_is_written(tmp_path: Pat
     path.write_text(f"schema: 1\nname: wrong\ntarget: stm32h747i-disco\nmodel: {{zoo: ds_cnn}}\n{rules}")
     with pytest.raises(PipelineError) as caught:
         run_recipe(path, store=tmp_path / "store", build=tmp_path / "build")
-    told = "emit: memory rule 2: axi_sram of stm32h747i-disco may hold arena, no weights; rom may"
+    told = "emit: memory rule 2: axi_sram of stm32h747i-disco may hold stack, arena, no weights; rom and dtcm may"
     assert f"wrong.yaml:8:31: {told}" in str(caught.value).splitlines()[0]
+
+
+def test_readmes_example_is_right(tmp_path: Path) -> None:
+    """Its board and its rules, as they are printed, in a project of one's own."""
+    section = (ROOT / "README.md").read_text().partition("\n### Memories\n")[2].partition("\n## ")[0]
+    board, rules, *_ = re.findall(r"^```yaml\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    new_project(tmp_path / "net", target="cortex-m7")
+    project = Project(tmp_path / "net")
+    (project.root / "pipeline.yaml").write_text(f"schema: 1\n{board}")
+    recipe = project.root / "recipes/net.yaml"
+    recipe.write_text(f"schema: 1\ntarget: my-board\nmodel: {{zoo: ds_cnn}}\n{rules}")
+    target_named("stm32h747i-disco")
+    done = run_recipe("net", root=project)
+    assert done.report is not None
+    assert done.report["verify"]["mismatches"] == 0
+    regions = {(block["part"], block["region"]) for block in done.report["memory"]["blocks"]}
+    assert {("weights", "rom"), ("weights", "dtcm"), ("weights", "qspi"), ("arena", "dtcm")} == regions
+    used = {row["name"]: row["used"] for row in done.report["memory"]["regions"]}
+    assert used["axi_sram"] == 8192

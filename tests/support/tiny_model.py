@@ -88,6 +88,7 @@ def write_tiny_model(
     (src / "weights.c").write_text(
         f"#include <stdint.h>\nextern const int8_t model_weights[16];\nconst int8_t model_weights[16] = {{{values}}};\n"
     )
+    plain = {"loaded_from": "", "rules": []}
     port = {"dtype": "int8", "shape": [1, SIZE], "bytes": SIZE, "scale": 1.0, "zero_point": 0}
     layer = {
         "macs": SIZE,
@@ -102,8 +103,11 @@ def write_tiny_model(
         "arena_bytes": arena,
         "weights_bytes": SIZE,
         "blocks": [
-            {"part": "arena", "region": "", "bytes": arena, "symbol": "model_arena", "section_macro": "ARENA_SECTION"},
-            {"part": "weights", "region": "", "bytes": SIZE, "symbol": "model_weights", "section_macro": "W_SECTION"},
+            {"part": part, "region": "", "bytes": size, "symbol": symbol, "section_macro": macro, **plain}
+            for part, size, symbol, macro in (
+                ("arena", arena, "model_arena", "ARENA_SECTION"),
+                ("weights", SIZE, "model_weights", "W_SECTION"),
+            )
         ],
         "inputs": [{"name": "in", **port}],
         "outputs": [{"name": "out", **port}],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.targets.linker_script import protection_flags
+from stages.targets.linker_script import start_flags
 from stages.targets.runtime import HARNESS, Runtime, linker_script
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def runtime(target: Target) -> Runtime:
         sources=(*own, QEMU / "read_counter.S", QEMU / "counter.c"),
         console=(FOLDER / "stdio.c",),
         include=(HARNESS, QEMU, FOLDER),
-        compile_flags=protection_flags(target.memory),
+        compile_flags=start_flags(target.memory),
         link_flags=("-nostartfiles", "-Wl,--no-warn-rwx-segments"),
         linker_script=linker_script(FOLDER / "link.ld.in", target),
     )

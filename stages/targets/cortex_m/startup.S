@@ -31,6 +31,19 @@ vectors:
     .endr
     .size vectors, . - vectors
 
+/* Copies the words from `load` on to [start, end). */
+    .macro copy load, start, end
+    ldr r0, =\load
+    ldr r1, =\start
+    ldr r2, =\end
+1:  cmp r1, r2
+    bhs 2f
+    ldmia r0!, {r3}
+    stmia r1!, {r3}
+    b 1b
+2:
+    .endm
+
     .section .text.reset, "ax", %progbits
     .globl reset
     .type reset, %function
@@ -64,16 +77,13 @@ reset:
     dsb
     isb
 
-    ldr r0, =__data_load
-    ldr r1, =__data_start
-    ldr r2, =__data_end
-1:  cmp r1, r2
-    bhs 2f
-    ldmia r0!, {r3}
-    stmia r1!, {r3}
-    b 1b
+    copy __data_load, __data_start, __data_end
+#ifdef COPIED /* weights: stages/targets/linker_script.py */
+#define COPY(number) copy __copied_##number##_load, __copied_##number##_start, __copied_##number##_end;
+    COPIED
+#endif
 
-2:  ldr r1, =__bss_start
+    ldr r1, =__bss_start
     ldr r2, =__bss_end
     movs r3, #0
 3:  cmp r1, r2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.targets.linker_script import protection_flags
+from stages.targets.linker_script import start_flags
 from stages.targets.runtime import HARNESS, Runtime, linker_script
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def runtime(target: Target) -> Runtime:
         sources=tuple(FOLDER / name for name in ("crt.S", "htif.c", "counters.c", "trap.c")),
         console=(FOLDER / "stdio.c",),
         include=(HARNESS, FOLDER),
-        compile_flags=("--specs=picolibc.specs", *protection_flags(target.memory)),
+        compile_flags=("--specs=picolibc.specs", *start_flags(target.memory)),
         link_flags=("--specs=picolibc.specs", "-nostartfiles", "-Wl,--no-warn-rwx-segments"),
         linker_script=linker_script(FOLDER / "link.ld.in", target),
     )

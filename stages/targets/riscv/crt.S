@@ -23,6 +23,20 @@
 #define OTHER_START(number) OTHER_START_(number)
 #define OTHER_END(number) OTHER_END_(number)
 
+/* Copies the words from `load` on to [start, end). */
+    .macro copy load, start, end
+    la t0, \load
+    la t1, \start
+    la t2, \end
+1:  bgeu t1, t2, 2f
+    LOAD t3, 0(t0)
+    STORE t3, 0(t1)
+    addi t0, t0, WORD
+    addi t1, t1, WORD
+    j 1b
+2:
+    .endm
+
     .section .text.init, "ax", @progbits
     .globl _start
 _start:
@@ -69,17 +83,13 @@ _start:
     csrw pmpcfg0, t0
 #endif
 
-    la t0, __data_load
-    la t1, __data_start
-    la t2, __data_end
-1:  bgeu t1, t2, 2f
-    LOAD t3, 0(t0)
-    STORE t3, 0(t1)
-    addi t0, t0, WORD
-    addi t1, t1, WORD
-    j 1b
+    copy __data_load, __data_start, __data_end
+#ifdef COPIED /* weights: stages/targets/linker_script.py */
+#define COPY(number) copy __copied_##number##_load, __copied_##number##_start, __copied_##number##_end;
+    COPIED
+#endif
 
-2:  la t1, __bss_start
+    la t1, __bss_start
     la t2, __bss_end
 3:  bgeu t1, t2, 4f
     STORE zero, 0(t1)

@@ -31,7 +31,7 @@ def target_with(*, dtcm: int = 64, sram: int = 4096, flash: int = 128, qspi: int
         "dtcm": {"origin": 2 << 20, "length": 512 + dtcm, "holds": ["data", "stack", "arena"]},
         "sram": {"origin": 3 << 20, "length": sram, "speed": 1, "holds": ["arena"]},
         "stack": 256,
-        "reserve": {"code": 1024, "data": 256},
+        "reserve": {"code": min(1024, 1024 + flash), "data": 256},
     }
     return target_named("host").model_copy(update={"memory": Memory.model_validate(regions)})
 
@@ -181,7 +181,8 @@ def test_rule_that_asks_for_more_than_a_region_has(tmp_path: Path) -> None:
     with pytest.raises(StageError) as caught:
         emit_mini(tmp_path, target=target_with(dtcm=-192), memory_rules=rules)
     assert str(caught.value) == (
-        "memory rule 2: dtcm has 64 bytes for the arena, rules put 144 there that are needed at once\n"
+        "memory rule 2: dtcm has 64 bytes for arena and weights, "
+        "rules put there 144 of the arena that are needed at once\n"
         "the largest: x 96, dense_0 48"
     )
     assert caught.value.at == ("memory", "rules", 1, "region")
@@ -223,3 +224,72 @@ def test_rule_for_a_target_without_regions() -> None:
     ):
         config = EmitConfig(memory_rules=(rule("ram"),))
         STAGE.foresee(config, FileModel(file="net.tflite"), target_named("host"), Path(), {})
+
+
+def copying(*, dtcm: int = 64, flash: int = 4096) -> Target:
+    """`target_with`, whose dtcm may hold weights, which are then kept in flash too."""
+    target = target_with(dtcm=dtcm, flash=flash)
+    memory = target.memory
+    assert memory is not None
+    fields = memory.model_dump()
+    fields["dtcm"]["holds"] = ["data", "stack", "arena", "weights"]
+    return target.model_copy(update={"memory": Memory.model_validate(fields)})
+
+
+def test_weights_go_to_a_region_that_is_written_where_a_rule_names_them(tmp_path: Path) -> None:
+    """A rule without a part moves what is written anyhow: a copy takes room twice, and nobody asked for it."""
+    (tmp_path / "plain").mkdir()
+    plain = emit_mini(tmp_path / "plain", target=copying(dtcm=4096), memory_rules=(rule("dtcm"),))
+    assert {block["region"] for block in plain["blocks"] if block["part"] == "weights"} == {"flash"}
+    rules = (rule("dtcm", "weights", name="dense_1"),)
+    described = emit_mini(tmp_path, target=copying(dtcm=4096), memory_rules=rules)
+    blocks = {block["region"]: block for block in described["blocks"] if block["part"] == "weights"}
+    assert {region: block["loaded_from"] for region, block in blocks.items()} == {"flash": "", "dtcm": "flash"}
+    assert (blocks["dtcm"]["rules"], blocks["flash"]["rules"]) == ([1], [])
+    by_layer = {row["layers"][0]: row["region"] for row in described["constants"]}
+    assert by_layer == {0: "flash", 1: "dtcm"}
+    header = (tmp_path / "emitted/src/weights.h").read_text()
+    assert "To be copied to the memory called dtcm at start: compile with -DMODEL_WEIGHTS_DTCM_SECTION" in header
+    assert "MODEL_WEIGHTS_FLASH_SECTION" not in header
+    assert "model_weights_dtcm are for the memory called dtcm" in (tmp_path / "emitted/src/model.h").read_text()
+    assert_exact(tmp_path / "emitted")
+
+
+def test_constants_of_the_plan_are_the_bytes_at_their_offsets(tmp_path: Path) -> None:
+    described = emit_mini(tmp_path, target=target_with())
+    packed = np.load(tmp_path / "tensorized/weights.npz")
+    for row in described["constants"]:
+        data = (tmp_path / f"emitted/src/weights_{row['region']}.bin").read_bytes()
+        assert data[row["offset"] :][: row["bytes"]] == packed[row["name"]].tobytes()
+    assert {row["name"] for row in described["constants"]} == set(packed)
+
+
+@pytest.mark.parametrize(
+    ("dtcm", "flash", "told"),
+    [
+        (-192, 4096, "memory rule 1: dtcm has 64 bytes for arena and weights, rules put there "),
+        (
+            4096,
+            -1008,
+            "memory rule 1: weights that are copied to dtcm are kept in flash too, which has 16 bytes; rules",
+        ),
+    ],
+)
+def test_weights_that_a_region_has_no_room_for(tmp_path: Path, dtcm: int, flash: int, told: str) -> None:
+    target = copying(dtcm=dtcm, flash=flash)
+    with pytest.raises(StageError) as caught:
+        emit_mini(tmp_path, target=target, memory_rules=(rule("dtcm", "weights"),))
+    assert told in str(caught.value)
+    assert caught.value.at == ("memory", "rules", 0, "region")
+
+
+def test_a_copy_brings_no_room_to_what_does_not_fit(tmp_path: Path) -> None:
+    """Weights too large for the read-only regions do not go to RAM, which they would be copied to from there."""
+    target = copying(dtcm=4096, flash=-960)
+    memory = target.memory
+    assert memory is not None
+    fields = memory.model_dump() | {"reserve": {"code": 0, "data": 0}}
+    del fields["qspi"]
+    target = target.model_copy(update={"memory": Memory.model_validate(fields)})
+    with pytest.raises(StageError, match="the model does not fit the target's memory"):
+        emit_mini(tmp_path, target=target)

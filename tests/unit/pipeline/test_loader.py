@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from pipeline.errors import RecipeError
 from pipeline.loader import LoadedRecipe, load_recipe
+from pipeline.registry import default_registry
 from pipeline.targets import load_targets
+from tests.support.emitted import ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 
@@ -351,3 +354,22 @@ def test_mistake_in_a_board(project: FakeProject, old: str, new: str, message: s
 def test_plain_words(project: FakeProject, old: str, new: str, message: str) -> None:
     project.edit("recipes/demo.yaml", old, new)
     assert refused(project).splitlines()[0].partition(": ")[2] == message
+
+
+@pytest.mark.parametrize(
+    ("stack", "told"),
+    [
+        ("{region: dtmc}", "5:26: stm32h747i-disco has no region 'dtmc'; did you mean 'dtcm'?"),
+        ("{bytes: 1M}", "5:25: stm32h747i-disco: a stack of 1,048,576 bytes leaves nothing of the dtcm's 131,072"),
+        ("{bytes: much}", "5:25: memory.stack.bytes"),
+        ("{size: 4K}", "5:18: "),
+    ],
+)
+def test_stack_of_a_recipe_is_checked_when_it_is_read(tmp_path: Path, stack: str, told: str) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(
+        f"schema: 1\nname: r\ntarget: stm32h747i-disco\nmodel: {{zoo: ds_cnn}}\nmemory: {{stack: {stack}}}\n"
+    )
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(str(path), root=ROOT, registry=default_registry())
+    assert f"r.yaml:{told}" in str(caught.value)

@@ -22,6 +22,7 @@ TARGET = {
     "simulated": None,
     "simulator": {"kind": "spike", "machine": ""},
 }
+PLAIN = {"address": 4096, "loaded_from": "", "rules": []}
 
 
 def relu(dtype):
@@ -48,6 +49,7 @@ def artifacts(tmp_path):
                     {**layer, "index": 1, "name": "b|c", "op": "softmax", "macs": 0, "kernel": "g", "layout": ""},
                 ],
                 "arena": [{"name": "x", "kind": "tensor", "offset": 0, "bytes": 128, "first": 0, "last": 0}],
+                "constants": [{"name": "000.bias", "layers": [0, 1], "region": "", "offset": 0, "bytes": 64}],
             }
         },
         "compile": {"sizes.json": {"rom_bytes": 4096, "data": 8, "bss": 200, "ram_bytes": 9999, "symbols": []}},
@@ -204,13 +206,20 @@ def test_an_arena_over_several_regions_is_told_by_region(artifacts):
     blocks = [("arena", "dtcm", 96), ("arena", "sram", 64), ("weights", "rom", 64)]
     sizes = json.loads((artifacts["compile"] / "sizes.json").read_text())
     sizes["blocks"] = [
-        {"part": part, "region": region, "bytes": size, "symbol": f"model_{part}_{region}", "section_macro": "M"}
+        {
+            "part": part,
+            "region": region,
+            "bytes": size,
+            "symbol": f"model_{part}_{region}",
+            "section_macro": "M",
+            **PLAIN,
+        }
         for part, region, size in blocks
     ]
     (artifacts["compile"] / "sizes.json").write_text(json.dumps(sizes))
     report = build_report(artifacts, "rv64-rvp", TARGET)
     assert [tuple(block.values()) for block in report["memory"]["blocks"]] == [
-        (part, region, size, f"model_{part}_{region}") for part, region, size in blocks
+        (part, region, size, f"model_{part}_{region}", 4096, "") for part, region, size in blocks
     ]
     assert "arena 160 B (dtcm 96, sram 64), " in shown(report)
     assert "weights 64 B\n" in shown(report) + "\n"
@@ -220,7 +229,9 @@ def test_an_arena_over_several_regions_is_told_by_region(artifacts):
 
 def test_the_only_region_of_the_arena_is_what_compile_says(artifacts):
     sizes = json.loads((artifacts["compile"] / "sizes.json").read_text())
-    sizes["blocks"] = [{"part": "arena", "region": "ram", "bytes": 160, "symbol": "model_arena", "section_macro": "M"}]
+    sizes["blocks"] = [
+        {"part": "arena", "region": "ram", "bytes": 160, "symbol": "model_arena", "section_macro": "M", **PLAIN}
+    ]
     (artifacts["compile"] / "sizes.json").write_text(json.dumps(sizes))
     report = build_report(artifacts, "rv64-rvp", TARGET)
     assert report["arena"][0]["region"] == "ram"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from stages.targets.linker_script import own_section, protection_flags
-from stages.targets.load import load_target
+from stages.targets.linker_script import fill, own_section, start_flags
+from stages.targets.load import PIPELINE, load_target
 from stages.targets.memory import Memory
 
 ROM = {"origin": 0, "length": "1M"}
@@ -74,7 +74,7 @@ def test_a_part_lies_in_the_fastest_region_that_may_hold_it() -> None:
     assert sections == [".bss.arena.fast", "", ".bss.arena.other"]
     assert own_section("weights", "flash", memory) == ""
     others = "OTHER(0,READ_AND_RUN)OTHER(1,READ_AND_WRITE)OTHER(2,READ_AND_WRITE)"
-    assert protection_flags(memory) == (f"-DOTHER_REGIONS={others}", "-DOTHER_ROM=0")
+    assert start_flags(memory) == (f"-DOTHER_REGIONS={others}", "-DOTHER_ROM=0")
 
 
 def test_one_rom_and_one_ram_need_no_sections_of_their_own() -> None:
@@ -83,7 +83,7 @@ def test_one_rom_and_one_ram_need_no_sections_of_their_own() -> None:
     assert memory is not None
     assert own_section("arena", "ram", memory) == own_section("weights", "rom", memory) == ""
     assert target.rooms == {}
-    assert protection_flags(memory) == ()
+    assert start_flags(memory) == ()
 
 
 def test_rooms_leave_the_stack_and_what_others_need() -> None:
@@ -100,7 +100,51 @@ def test_rooms_leave_the_stack_and_what_others_need() -> None:
     )
     target = load_target("cortex-m7").model_copy(update={"memory": memory})
     assert {part: [tuple(room.model_dump().values()) for room in rooms] for part, rooms in target.rooms.items()} == {
-        "weights": [("rom", 1 << 20, 64 << 10), ("qspi", 8 << 20, 0)],
-        "arena": [("dtcm", 62 << 10, 1 << 10), ("sram", 64 << 10, 0)],
+        "weights": [("rom", 1 << 20, 64 << 10, ""), ("qspi", 8 << 20, 0, "")],
+        "arena": [("dtcm", 62 << 10, 1 << 10, ""), ("sram", 64 << 10, 0, "")],
     }
     assert target.model_dump(include={"rooms"})["rooms"]["arena"][0]["region"] == "dtcm"
+
+
+@pytest.mark.parametrize(
+    ("reserve", "told"),
+    [
+        ({"code": "2M"}, "2,097,152 bytes reserved for code are more than the rom's 1,048,576"),
+        ({"data": "65K"}, "66,560 bytes reserved for data are more than the ram's 65,536"),
+    ],
+)
+def test_no_more_is_reserved_than_there_is(reserve: dict[str, str], told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        Memory.model_validate({"rom": ROM, "ram": RAM, "reserve": reserve})
+
+
+def test_what_is_usually_reserved_need_not_be_there() -> None:
+    Memory.model_validate({"rom": {**ROM, "length": "32K"}, "ram": {**RAM, "length": "2K"}, "stack": 1024})
+
+
+def test_weights_in_a_region_that_is_written_are_loaded_elsewhere() -> None:
+    """With the other constants, or in the fastest read-only region for weights where those may not be there."""
+    ram = {**RAM, "holds": ["data", "stack", "arena", "weights"]}
+    plain = Memory.model_validate({"rom": ROM, "ram": ram})
+    assert (plain.loaded_from("ram"), plain.loaded_from("rom")) == ("rom", "")
+    assert [(room.region, room.loaded_from) for room in plain.rooms("weights")] == [("rom", ""), ("ram", "rom")]
+    assert not any(room.loaded_from for room in plain.rooms("arena"))
+    small = {**ROM, "holds": ["code", "constants"]}
+    flash = {"origin": "0x90000000", "length": "8M", "speed": 1, "holds": ["weights"]}
+    assert Memory.model_validate({"rom": small, "ram": ram, "qspi": flash}).loaded_from("ram") == "qspi"
+    assert Memory.model_validate({"rom": small, "ram": ram}).loaded_from("ram") == "rom"
+
+
+def test_nothing_is_copied_where_all_is_in_one_memory() -> None:
+    """A debugger, or a boot loader, has put it there."""
+    everything = ["code", "constants", "weights", "data", "stack", "arena"]
+    assert Memory.model_validate({"ram": {**RAM, "holds": everything}}).loaded_from("ram") == ""
+
+
+def test_copied_weights_have_no_room_below_the_stack() -> None:
+    """The stack grows down to the start of its region, where it must run out of memory, not over weights."""
+    memory = Memory.model_validate({"rom": ROM, "ram": {**RAM, "holds": ["data", "stack", "arena", "weights"]}})
+    for family in ("cortex_m", "riscv"):
+        script = fill(PIPELINE.parent / f"stages/targets/{family}/link.ld.in", memory)
+        assert script.index(".stack (NOLOAD)") < script.index("*(.weights.ram)") < script.index(".bss (NOLOAD)")
+    assert start_flags(memory) == ("-DCOPIED=COPY(0)",)
