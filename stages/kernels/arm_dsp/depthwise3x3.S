@@ -23,8 +23,7 @@
  *   stride 1    r3, r5, r7: w0, w1 of each row    r4, r6, r8: w1, w2 of each row
  *   stride 2    r3, r5, r7: w0, w1 of each row    r4: w2 of rows 0 and 1    r6: w2 of row 2
  */
-    .syntax unified
-    .thumb
+#include "dsp_asm.h"
 
 #define x01 r9
 #define x23 r10
@@ -89,27 +88,19 @@
 
 .macro short_rounding
     ldrd x01, x23, [sp, #SCALE]
-    smmlar z0, z0, x01, z0
-    smmlar z1, z1, x01, z1
+    high_multiply z0, z1, x01, x01
     ldr x01, [sp, #ZERO_POINT]
-    smmlar z0, z0, x23, x01
-    smmlar z1, z1, x23, x01
+    round_sums z0, z1, x23, x23, x01
 .endm
 
 .macro long_rounding
     ldrd x01, x23, [sp, #SCALE]
-    lsl z0, z0, x01
-    lsl z1, z1, x01
-    smmlar z0, z0, x23, z0
-    smmlar z1, z1, x23, z1
+    shift_left z0, z1, x01, x01
+    high_multiply z0, z1, x23, x23
     ldrd x01, x23, [sp, #SCALE_END]
-    lsl z0, z0, x01
-    lsl z1, z1, x01
-    add z0, z0, z0, asr #31
-    add z1, z1, z1, asr #31
+    shift_and_lower z0, z1, x01, x01
     ldr x01, [sp, #ZERO_POINT]
-    smmlsr z0, z0, x23, x01
-    smmlsr z1, z1, x23, x01
+    round_long z0, z1, x23, x23, x01
 .endm
 
 .macro requantize
@@ -128,8 +119,7 @@
     usat16 z0, #8, z0
     .endif
     ldrd x01, x23, [sp, #FLOOR]
-    uqsub8 z0, z0, x01
-    uadd8 z0, z0, x23
+    clamp_bytes z0, x01, x23
     lsr z1, z0, #16
     .else
     ssat z0, #8, z0
@@ -165,14 +155,7 @@
     .set frame, FRAME + 8 * long
     .set near, \is_near
     .set clamped, \is_clamped
-    .section .text.\name, "ax", %progbits
-    .globl \name
-    .type \name, %function
-    .thumb_func
-    .balign 4
-\name:
-    push {r4-r11, lr}
-    sub sp, sp, #frame
+    enter \name, frame
     mov out, r2
     ldm r3, {r4-r12}                   /* the fields */
     strd r4, r6, [sp, #ROWS]
@@ -186,10 +169,7 @@
     add r4, r4, r6, lsl #1 + stride    /* of a row */
     add r4, r4, #4
     and r5, r5, #1                     /* an odd number of pairs enters in the middle */
-    mov r6, #.Lsecond_\@ - .Lloop_\@
-    adr r7, .Lloop_\@
-    mla r5, r5, r6, r7
-    orr r5, r5, #1
+    entry_point r5, r5, 1, .Lloop_\@, .Lsecond_\@, r6, r7
     str r5, [sp, #ENTRY]
     mov r2, r4
     .if \is_wide
@@ -259,9 +239,8 @@
     str x01, [sp, #ROWS]
     bne.w .Lrow_\@
 
-    add sp, sp, #frame
-    pop {r4-r11, pc}
-    .size \name, . - \name
+    leave frame
+    end_function \name
 .endm
 
 .macro both_roundings name, step, is_near, is_clamped, is_wide

@@ -22,8 +22,7 @@
  *   then           | A1        S1                x: 2 loads, 4 sxtb16, for all pairs
  *   x (4,6), (5,7) | A2        S2                6 sums + 2 activations + 4 weights + x, blocks = r0-r12 and lr
  */
-    .syntax unified
-    .thumb
+#include "dsp_asm.h"
 
 #define blocks r12
 #define x lr
@@ -39,8 +38,8 @@
 #define OUT 32
 #define UNITS 36
 #define FRAME 44                       /* and nine registers: a multiple of 8 */
-#define FIELDS (FRAME + 36)            /* arguments on the stack */
-#define OFFSET (FRAME + 40)
+#define FIELDS (FRAME + SAVED)         /* arguments on the stack */
+#define OFFSET (FRAME + SAVED + 4)
 
 /* `step` for each pair in use: its sums for A and B. */
 .macro for_pairs step
@@ -122,42 +121,15 @@
     .endif
 .endm
 
-.macro split_sums a, b
-    sub \b, \b, \a
-    asr \b, \b, #8
-.endm
-
 .macro requantize a, b
     ldm blocks!, {r8-r11}
     .if single
     smmla \a, \a, r8, \a
     smmla \b, \b, r9, \b
     .else
-    smmlar \a, \a, r8, \a
-    smmlar \b, \b, r9, \b
+    high_multiply \a, \b, r8, r9
     .endif
-    smmlar \a, \a, r10, x
-    smmlar \b, \b, r11, x
-.endm
-
-/* Four units into the bytes of c0: r8 is floor, r9 low, in every byte. */
-.macro narrow_four c0, c1, c2, c3
-    pkhbt \c0, \c0, \c2, lsl #16
-    pkhbt \c1, \c1, \c3, lsl #16
-    usat16 \c0, #8, \c0
-    usat16 \c1, #8, \c1
-    orr \c0, \c0, \c1, lsl #8
-    uqsub8 \c0, \c0, r8
-    uadd8 \c0, \c0, r9
-.endm
-
-/* Two into the lower bytes. */
-.macro narrow_two c0, c1
-    pkhbt \c0, \c0, \c1, lsl #16
-    usat16 \c0, #8, \c0
-    orr \c0, \c0, \c0, lsr #8
-    uqsub8 \c0, \c0, r8
-    uadd8 \c0, \c0, r9
+    round_sums \a, \b, r10, r11, x
 .endm
 
 /* START and ENTRY of the loop at `loop`, which does `turn` times two fours. */
@@ -168,10 +140,7 @@
     and r5, r5, #\turn - 1
     it eq
     moveq r5, #\turn
-    mov r6, #(\end - \loop) / \turn
-    adr r7, \loop
-    mla r5, r5, r6, r7
-    orr r5, r5, #1
+    entry_point r5, r5, \turn, \loop, \end, r6, r7
     str r5, [sp, #ENTRY]
     tst r4, #1
     itt ne
@@ -220,12 +189,12 @@
     ldrd r8, r9, [sp, #FLOOR]
     ldrd r10, r11, [sp, #OUT]          /* and UNITS */
     .if pairs == 1
-    narrow_two r0, r1
+    narrow_two r8, r9, r0, r1
     .else
-    narrow_four r0, r1, r2, r3
+    narrow 4, r8, r9, r0, r1, r2, r3
     .endif
     .if pairs == 3
-    narrow_two r4, r5
+    narrow_two r8, r9, r4, r5
     subs r11, r11, #6
     blo.w \part
     str r0, [r10], #4
@@ -238,14 +207,7 @@
 
 .macro dot name, form, rounds_once
     .set single, \rounds_once
-    .section .text.\name, "ax", %progbits
-    .globl \name
-    .type \name, %function
-    .thumb_func
-    .balign 4
-\name:
-    push {r4-r11, lr}
-    sub sp, sp, #FRAME
+    enter \name, FRAME
     str r0, [sp, #X]
     strd r2, r3, [sp, #OUT]
     mov blocks, r1
@@ -279,9 +241,8 @@
     subs r11, r11, #1
     bne .Lbyte_\@
 .Lend_\@:
-    add sp, sp, #FRAME
-    pop {r4-r11, pc}
-    .size \name, . - \name
+    leave FRAME
+    end_function \name
 .endm
 
 dot arm_dsp_dot_ab_double, ab, 0

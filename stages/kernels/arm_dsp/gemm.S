@@ -30,8 +30,7 @@
  *
  * The loop over steps is unrolled by UNROLL and entered in the middle, so that any number of steps costs the same.
  */
-    .syntax unified
-    .thumb
+#include "dsp_asm.h"
 
 #define UNROLL 8
 
@@ -48,7 +47,7 @@
 #define LOW 28
 #define ZERO_POINT 32
 #define FRAME 44
-#define ARGUMENT (FRAME + 36)          /* the fifth */
+#define ARGUMENT (FRAME + SAVED)       /* the fifth */
 
 /* `step` for each row in use: its sums for A and B, its number. */
 .macro for_rows step
@@ -142,59 +141,28 @@
     three_pixels r9
 .endm
 
-.macro split_sums a, b, row
-    .if !bytes
-    sub \b, \b, \a
-    asr \b, \b, #8
-    .endif
+/* With the scales of A and B in pairs of registers. */
+.macro multiply_row a, b, row
+    high_multiply \a, \b, r8, r9
 .endm
 
-/* Doubles and multiplies: (2 * a * m + 2^31) >> 32. The multiplier is 2 * m modulo 2^32; the sum gives what it lacks. */
-.macro high_multiply a, b, row
-    smmlar \a, \a, r8, \a
-    smmlar \b, \b, r9, \b
-.endm
-
-.macro round a, b, row
-    smmlar \a, \a, r10, panel
-    smmlar \b, \b, r11, panel
+.macro round_row a, b, row
+    round_sums \a, \b, r10, r11, panel
 .endm
 
 /* The long rounding; the results fit 16 bits again, which is what they are narrowed from. */
-.macro shift_left a, b, row
-    lsl \a, \a, r8
-    lsl \b, \b, r9
+.macro shift_row a, b, row
+    shift_left \a, \b, r8, r9
 .endm
 
-.macro shift_and_lower a, b, row
-    lsl \a, \a, r10
-    lsl \b, \b, r11
-    add \a, \a, \a, asr #31
-    add \b, \b, \b, asr #31
+.macro lower_row a, b, row
+    shift_and_lower \a, \b, r10, r11
 .endm
 
-.macro round_long a, b, row
-    smmlsr \a, \a, r10, panel
-    smmlsr \b, \b, r11, panel
+.macro round_long_row a, b, row
+    round_long \a, \b, r10, r11, panel
     ssat \a, #16, \a
     ssat \b, #16, \b
-.endm
-
-/* Up to four pixels of a channel into the bytes of c0: r8 is floor, r9 low, in every byte. */
-.macro narrow_plane c0, c1, c2, c3
-    .if rows > 2
-    pkhbt \c0, \c0, \c2, lsl #16
-    .endif
-    .if rows > 3
-    pkhbt \c1, \c1, \c3, lsl #16
-    .endif
-    usat16 \c0, #8, \c0
-    .if rows > 1
-    usat16 \c1, #8, \c1
-    orr \c0, \c0, \c1, lsl #8
-    .endif
-    uqsub8 \c0, \c0, r8
-    uadd8 \c0, \c0, r9
 .endm
 
 .macro write_plane c0, to:vararg
@@ -212,11 +180,7 @@
     .if \row > 0
     add r10, r10, r11
     .endif
-    pkhbt \a, \a, \b, lsl #16
-    usat16 \a, #8, \a
-    orr \a, \a, \a, lsr #8
-    uqsub8 \a, \a, r8
-    uadd8 \a, \a, r9
+    narrow_two r8, r9, \a, \b
     strh \a, [r10]
 .endm
 
@@ -224,14 +188,7 @@
     .set rows, \row_count
     .set bytes, \is_bytes
     .set paired, rows == 3 && !bytes   /* steps are taken by twos */
-    .section .text.\name, "ax", %progbits
-    .globl \name
-    .type \name, %function
-    .thumb_func
-    .balign 4
-\name:
-    push {r4-r11, lr}
-    sub sp, sp, #FRAME
+    enter \name, FRAME
     str r0, [sp, #PANEL]
     str r2, [sp, #OUT]
     ldr r4, [sp, #ARGUMENT]
@@ -254,10 +211,7 @@
     .endif
     rsb r5, r5, #0                     /* steps (pairs of steps) that the first turn skips */
     and r5, r5, #turn - 1
-    mov r6, #(.Lloop_end_\@ - .Lloop_\@) / turn
-    adr r7, .Lloop_\@
-    mla r5, r5, r6, r7
-    orr r5, r5, #1
+    entry_point r5, r5, turn, .Lloop_\@, .Lloop_end_\@, r6, r7
     str r5, [sp, #ENTRY]
     mov pairs, r1
 
@@ -299,27 +253,29 @@
     .endif
     bne .Lloop_\@
 
+    .if !bytes
     for_rows split_sums
+    .endif
     .if \is_long
     ldrd r8, r9, [pairs], #8
-    for_rows shift_left
+    for_rows shift_row
     ldm pairs!, {r8-r11}
-    for_rows high_multiply
-    for_rows shift_and_lower
+    for_rows multiply_row
+    for_rows lower_row
     ldrd r10, r11, [pairs], #8
     ldr panel, [sp, #ZERO_POINT]
-    for_rows round_long
+    for_rows round_long_row
     .else
     ldm pairs!, {r8-r11}
-    for_rows high_multiply
+    for_rows multiply_row
     ldr panel, [sp, #ZERO_POINT]
-    for_rows round
+    for_rows round_row
     .endif
     ldrd r8, r9, [sp, #FLOOR]
     ldrd r10, r11, [sp, #OUT]
     .if \is_planes
-    narrow_plane r0, r1, r2, r3
-    narrow_plane r4, r5, r6, r7
+    narrow rows, r8, r9, r0, r1, r2, r3
+    narrow rows, r8, r9, r4, r5, r6, r7
     write_plane r0, r10
     write_plane r4, r10, r11
     .if rows == 3
@@ -340,9 +296,8 @@
     cmp pairs, r8
     bne .Lpair_\@
 
-    add sp, sp, #FRAME
-    pop {r4-r11, pc}
-    .size \name, . - \name
+    leave FRAME
+    end_function \name
 .endm
 
 .irp r, 1, 2, 3, 4

@@ -8,8 +8,7 @@
  * Returns where the next step goes. Four bytes are one load, two widenings and two stores; the loop over them is unrolled by
  * UNROLL and entered in the middle.
  */
-    .syntax unified
-    .thumb
+#include "dsp_asm.h"
 
 #define UNROLL 8
 
@@ -35,28 +34,19 @@
 
 .macro put_runs name, rows
     .set pitch, 4 * \rows
-    .section .text.\name, "ax", %progbits
-    .globl \name
-    .type \name, %function
-    .thumb_func
-    .balign 4
-\name:
-    push {r4-r11, lr}
-    ldr r11, [sp, #36]                 /* step */
+    enter \name
+    ldr r11, [sp, #SAVED]              /* step */
     and rest, count, #3
     lsr x, count, #2
     add turns, x, #UNROLL - 1
     lsr turns, turns, #3
     rsb x, x, #0                       /* fours that the first turn skips */
     and x, x, #UNROLL - 1
-    mov y, #(.Lloop_end_\@ - .Lloop_\@) / UNROLL
-    adr entry, .Lloop_\@
-    mla entry, x, y, entry
-    orr entry, entry, #1
+    entry_point entry, x, UNROLL, .Lloop_\@, .Lloop_end_\@, y, entry
     mov next, from
     cmp runs, #0
     bne .Lrun_\@
-    pop {r4-r11, pc}
+    leave
 
     .balign 4
 .Lloop_\@:
@@ -77,7 +67,7 @@
     bxne entry
     cbnz rest, .Lsome_\@
     b 1b
-2:  pop {r4-r11, pc}
+2:  leave
 
 .Lsome_\@:                                  /* one to three bytes: elements 0 and 1, element 2 */
     ldrsb x, [from]
@@ -93,7 +83,7 @@
     b 1b
 3:  str x, [to], #pitch
     b 1b
-    .size \name, . - \name
+    end_function \name
 .endm
 
 put_runs arm_dsp_put_runs_r3, 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import not_eight_bit
@@ -18,74 +19,71 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 
-class Add(Kernel):
-    """Runs of elements of the output; an input steps along, or repeats one value."""
+class _Elementwise(Kernel):
+    """Runs of elements of the output; an input steps along, or repeats one value. One structure of constants."""
+
+    in_place = True
+    constant: ClassVar[tuple[str, Structure]]
+    instructions: ClassVar[float]  # for an element
+    one_type: ClassVar[bool] = True  # of inputs and output
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view, same=self.one_type)
+
+    @abstractmethod
+    def fields(self, op: Any) -> dict[str, int]:
+        """The fields of the structure before its epilogue."""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        (key, structure), op = self.constant, view.op
+        return {key: structure.of(self.fields(op) | epilogue(op, op.rounding))}
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return self.instructions * view.outputs[0].elements
+
+
+class Add(_Elementwise):
+    """Sums and differences: three requantizations for an element."""
 
     name = "generic.add"
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
     sources = ("add.c",)
     headers: ClassVar[tuple[str, ...]] = ("add.h",)
-    in_place = True
+    constant = ("add", ADD)
+    instructions = 55.0
 
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view)
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        op = view.op
-        fields = {
-            "zero_point0": op.zero_points[0],
-            "zero_point1": op.zero_points[1],
+    def fields(self, op: Any) -> dict[str, int]:
+        return {
+            **input_fields(op),
             "left_shift": op.left_shift,
-            "multiplier0": op.multipliers[0],
-            "shift0": op.shifts[0],
-            "multiplier1": op.multipliers[1],
-            "shift1": op.shifts[1],
             "sign": 1 if op.op == "add" else -1,
             "multiplier": op.output_multiplier,
             "shift": op.output_shift,
         }
-        return {"add": ADD.of(fields | epilogue(op, op.rounding))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.elementwise_tir import add
 
         return add(view)
 
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """55 instructions for an element: three requantizations."""
-        return 55.0 * view.outputs[0].elements
 
-
-class Mul(Kernel):
-    """Runs of elements of the output; an input steps along, or repeats one value."""
+class Mul(_Elementwise):
+    """Products."""
 
     name = "generic.mul"
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
     sources = ("mul.c",)
     headers: ClassVar[tuple[str, ...]] = ("mul.h",)
-    in_place = True
+    constant = ("mul", MUL)
+    instructions = 27.0
 
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view)
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        op = view.op
-        fields = {
-            "zero_point0": op.zero_points[0],
-            "zero_point1": op.zero_points[1],
-            "multiplier": op.output_multiplier,
-            "shift": op.output_shift,
-        }
-        return {"mul": MUL.of(fields | epilogue(op, op.rounding))}
+    def fields(self, op: Any) -> dict[str, int]:
+        return {**zero_points(op), "multiplier": op.output_multiplier, "shift": op.output_shift}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.elementwise_tir import mul
 
         return mul(view)
-
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """27 instructions for an element."""
-        return 27.0 * view.outputs[0].elements
 
 
 PRELU = Structure(
@@ -93,38 +91,34 @@ PRELU = Structure(
 )
 
 
-class Prelu(Kernel):
-    """Runs of elements of the output; an input steps along, or repeats one value."""
+class Prelu(_Elementwise):
+    """Values, and products with their slopes."""
 
     name = "generic.prelu"
     ops: ClassVar[frozenset[str]] = frozenset({"prelu"})
     sources = ("prelu.c",)
     headers: ClassVar[tuple[str, ...]] = ("prelu.h",)
-    in_place = True
+    constant = ("prelu", PRELU)
+    instructions = 31.0
 
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view)
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        op = view.op
-        fields = {
-            "zero_point0": op.zero_points[0],
-            "zero_point1": op.zero_points[1],
-            "multiplier0": op.multipliers[0],
-            "shift0": op.shifts[0],
-            "multiplier1": op.multipliers[1],
-            "shift1": op.shifts[1],
-        }
-        return {"prelu": PRELU.of(fields | epilogue(op, op.rounding))}
+    def fields(self, op: Any) -> dict[str, int]:
+        return input_fields(op)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.elementwise_tir import prelu
 
         return prelu(view, PRELU.shape)
 
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """31 instructions for an element."""
-        return 31.0 * view.outputs[0].elements
+
+def zero_points(op: Any) -> dict[str, int]:
+    """The fields of two inputs."""
+    return {f"zero_point{i}": op.zero_points[i] for i in range(2)}
+
+
+def input_fields(op: Any) -> dict[str, int]:
+    """The fields of two inputs, each of which is scaled."""
+    scales = {f"multiplier{i}": op.multipliers[i] for i in range(2)} | {f"shift{i}": op.shifts[i] for i in range(2)}
+    return zero_points(op) | scales
 
 
 class Table(Kernel):
@@ -155,31 +149,24 @@ class Table(Kernel):
         return 7.0 * view.outputs[0].elements
 
 
-class Requantize(Kernel):
+class Requantize(_Elementwise):
     """QUANTIZE between 8-bit types."""
 
     name = "generic.requantize"
     ops: ClassVar[frozenset[str]] = frozenset({"requantize"})
     sources = ("requantize_elements.c",)
     headers: ClassVar[tuple[str, ...]] = ("requantize_elements.h",)
-    in_place = True
+    constant = ("requantize", REQUANTIZE)
+    instructions = 25.0
+    one_type = False
 
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view, same=False)
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        op = view.op
-        fields = {"input_zero_point": op.input_zero_point, "multiplier": op.multiplier, "shift": op.shift}
-        return {"requantize": REQUANTIZE.of(fields | epilogue(op, op.rounding))}
+    def fields(self, op: Any) -> dict[str, int]:
+        return {"input_zero_point": op.input_zero_point, "multiplier": op.multiplier, "shift": op.shift}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.elementwise_tir import requantize_layer
 
         return requantize_layer(view)
-
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """25 instructions for an element."""
-        return 25.0 * view.outputs[0].elements
 
 
 class Quantize(Kernel):

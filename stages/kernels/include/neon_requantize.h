@@ -64,6 +64,13 @@
     .endif
 .endm
 
+/* 8 or 16 (`bytes`: 8b or 16b) results as they are stored. */
+.macro clip_bytes a, bytes
+    smax \a\().\bytes, \a\().\bytes, LOW.\bytes
+    smin \a\().\bytes, \a\().\bytes, HIGH.\bytes
+    eor \a\().\bytes, \a\().\bytes, FLIP.\bytes
+.endm
+
 /* Four registers to 16 bytes in the first: saturation on the way is that of the final clamp. */
 .macro narrow_16 a, b, c, d
     sqxtn \a\().4h, \a\().4s
@@ -74,9 +81,7 @@
     sqadd \c\().8h, \c\().8h, ZERO_POINT.8h
     sqxtn \a\().8b, \a\().8h
     sqxtn2 \a\().16b, \c\().8h
-    smax \a\().16b, \a\().16b, LOW.16b
-    smin \a\().16b, \a\().16b, HIGH.16b
-    eor \a\().16b, \a\().16b, FLIP.16b
+    clip_bytes \a, 16b
 .endm
 
 /* Three registers to 12 bytes in the first. */
@@ -88,9 +93,7 @@
     sqadd \c\().4h, \c\().4h, ZERO_POINT.4h
     sqxtn \a\().8b, \a\().8h
     sqxtn2 \a\().16b, \c\().8h
-    smax \a\().16b, \a\().16b, LOW.16b
-    smin \a\().16b, \a\().16b, HIGH.16b
-    eor \a\().16b, \a\().16b, FLIP.16b
+    clip_bytes \a, 16b
 .endm
 
 /* One register to four bytes. */
@@ -98,9 +101,7 @@
     sqxtn \a\().4h, \a\().4s
     sqadd \a\().4h, \a\().4h, ZERO_POINT.4h
     sqxtn \a\().8b, \a\().8h
-    smax \a\().8b, \a\().8b, LOW.8b
-    smin \a\().8b, \a\().8b, HIGH.8b
-    eor \a\().8b, \a\().8b, FLIP.8b
+    clip_bytes \a, 8b
 .endm
 
 /* The first `count` (1 to 3, a w register) bytes of a register to `address`, which moves; `temporary` is a w register. */

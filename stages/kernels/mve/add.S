@@ -8,24 +8,10 @@
  *
  * Both scalings are two multiplications with a negative value lowered between them: mode lowered of rounding.py. y may be x0 or x1.
  */
-    .syntax unified
-    .thumb
-
-    /* q0 times a real number, halves away from zero. */
-.macro scale multiplier, rounder
-    vqrdmulh.s32 q0, q0, \multiplier
-    vshr.s32 q2, q0, #31
-    vadd.i32 q0, q0, q2
-    vqrdmulh.s32 q0, q0, \rounder
-.endm
+#include "mve_asm.h"
 
 .macro elementwise operation, type, load
-    .section .text.mve_\operation\()_\type, "ax", %progbits
-    .balign 4
-    .global mve_\operation\()_\type
-    .thumb_func
-    .type mve_\operation\()_\type, %function
-mve_\operation\()_\type:
+    function mve_\operation\()_\type
     push {r4-r10, lr}
     mov lr, r3
     ldr r12, [sp, #32]
@@ -38,12 +24,12 @@ mve_\operation\()_\type:
 1:  \load q0, [r1], #4
     vshl.i32 q0, q0, #20
     vsub.i32 q0, q0, r4
-    scale r5, r6
+    scale lowered, q0, r5, r6, q2
     \load q1, [r0], #4
     vshl.i32 q1, q1, #19
     vadd.i32 q1, q1, r3
     v\operation\().i32 q0, q1, q0
-    scale r7, r8
+    scale lowered, q0, r7, r8, q2
     vadd.i32 q0, q0, r9
     vmax.s32 q0, q0, q3
     vmin.s32 q0, q0, q4
@@ -51,7 +37,7 @@ mve_\operation\()_\type:
     letp lr, 1b
 2:  vpop {d8-d9}
     pop {r4-r10, pc}
-    .size mve_\operation\()_\type, . - mve_\operation\()_\type
+    end_function mve_\operation\()_\type
 .endm
 
     elementwise add, s8, vldrb.s32

@@ -19,8 +19,7 @@
  * Narrowing runs the other way: q4 and q6 interleave to the even, q5 and q7 to the odd channels, and those to 16 bytes.
  * 119 instructions (clipped: 125) for 144 multiply-accumulates and 16 outputs.
  */
-    .syntax unified
-    .thumb
+#include "mve_asm.h"
 
 #define FIELD_PIXEL 8
 #define FIELD_OUT_WIDTH 16
@@ -84,26 +83,16 @@
 .endm
 
     /* Vector \j of the sums. */
-.macro scale sum, j, mode
+.macro scale_vector sum, j, mode
     vldrw.32 q0, [r4, #(BIAS + 16 * \j)]
     vldrw.32 q1, [r4, #(MULTIPLIER + 16 * \j)]
     vldrw.32 q2, [r4, #(ROUNDER + 16 * \j)]
     vadd.i32 \sum, \sum, q0
-    vqrdmulh.s32 \sum, \sum, q1
-    .ifc \mode,lowered
-    vshr.s32 q0, \sum, #31
-    vadd.i32 \sum, \sum, q0
-    .endif
-    vqrdmulh.s32 \sum, \sum, q2
+    scale \mode, \sum, q1, q2, q0
 .endm
 
 .macro row3x3 mode, stride, clipped
-    .section .text.mve_row3x3_\mode\()_s\stride\clipped, "ax", %progbits
-    .balign 4
-    .global mve_row3x3_\mode\()_s\stride\clipped
-    .thumb_func
-    .type mve_row3x3_\mode\()_s\stride\clipped, %function
-mve_row3x3_\mode\()_s\stride\clipped:
+    function mve_row3x3_\mode\()_s\stride\clipped
     push {r4-r10, lr}
     vpush {d8-d15}
     ldrd r4, r6, [sp, #96]             /* constants, channels */
@@ -118,10 +107,10 @@ mve_row3x3_\mode\()_s\stride\clipped:
     two_taps 4, r2, 16, r2, 32
     two_taps 6, r3, 0, r3, 16
     last_tap r3, 32
-    scale q4, 0, \mode
-    scale q5, 1, \mode
-    scale q6, 2, \mode
-    scale q7, 3, \mode
+    scale_vector q4, 0, \mode
+    scale_vector q5, 1, \mode
+    scale_vector q6, 2, \mode
+    scale_vector q7, 3, \mode
     vqmovnb.s32 q4, q4
     vqmovnb.s32 q5, q5
     vqmovnt.s32 q4, q6
@@ -148,7 +137,7 @@ mve_row3x3_\mode\()_s\stride\clipped:
     bne.w 1b
     vpop {d8-d15}
     pop {r4-r10, pc}
-    .size mve_row3x3_\mode\()_s\stride\clipped, . - mve_row3x3_\mode\()_s\stride\clipped
+    end_function mve_row3x3_\mode\()_s\stride\clipped
 .endm
 
 .macro row3x3_modes stride, clipped

@@ -26,8 +26,7 @@
  * Sums of a row are put into a vector with two moves, q0 and q1, and requantized there. The first chunk multiplies without adding, so
  * that nothing has to be cleared.
  */
-    .syntax unified
-    .thumb
+#include "mve_asm.h"
 
 #define MORE 0                         /* the frame: what a tile starts with, one ldm */
 #define X0 4
@@ -133,11 +132,9 @@
     for_rows \one, vqrdmulh.s32, q3
     .endif
     .ifc \mode,lowered
-    vshr.s32 q3, q0, #31
-    vadd.i32 q0, q0, q3
+    lower q0, q3
     .if !\one
-    vshr.s32 q3, q1, #31
-    vadd.i32 q1, q1, q3
+    lower q1, q3
     .endif
     .endif
     for_rows \one, vqrdmulh.s32, q2
@@ -147,12 +144,7 @@
 .endm
 
 .macro gemm mode, depth, offsets
-    .section .text.mve_gemm_\mode\()_\depth\()\offsets, "ax", %progbits
-    .balign 4
-    .global mve_gemm_\mode\()_\depth\()\offsets
-    .thumb_func
-    .type mve_gemm_\mode\()_\depth\()\offsets, %function
-mve_gemm_\mode\()_\depth\()\offsets:
+    function mve_gemm_\mode\()_\depth\()\offsets
     push {r4-r11, lr}
     vpush {d8-d13}
     sub sp, sp, #FRAME
@@ -257,7 +249,7 @@ mve_gemm_\mode\()_\depth\()\offsets:
 9:  add sp, sp, #FRAME
     vpop {d8-d13}
     pop {r4-r11, pc}
-    .size mve_gemm_\mode\()_\depth\()\offsets, . - mve_gemm_\mode\()_\depth\()\offsets
+    end_function mve_gemm_\mode\()_\depth\()\offsets
 .endm
 
 .macro gemm_depths mode, offsets

@@ -30,9 +30,9 @@ from stages.kernels.mve.rows import (
     row_bytes,
     windows_fields,
 )
-from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
-from stages.kernels.tir.fixed_point import lowered, output, widen
-from stages.kernels.tir.window import gathered
+from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.kernels.tir.fixed_point import output, widen
+from stages.kernels.tir.rows import gather_rows
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -56,32 +56,8 @@ class _Gemm:
 
     def gather(self, name: str, rows: int) -> Block:
         """The windows of output pixels first ... first + rows - 1."""
-        g, dtype = self.windows, self.view.inputs[0].dtype
-
-        def element(b: Any, pixel: Expr, ky: Expr, kx: Expr, c: Expr) -> Expr:
-            return gathered(g, pixel, (ky, kx), lambda iy, ix: lowered(b.x[iy, ix, c], g["flip"]), T.int8(g["fill"]))
-
-        def meaning(b: Any) -> None:
-            with position("start", b.first[0]) as start, loop(("p", rows)) as p:
-                with loop(("ky", g["kernel_height"]), ("kx", g["kernel_width"]), ("c", g["channels"])) as (ky, kx, c):
-                    k = (ky * g["kernel_width"] + kx) * g["channels"] + c
-                    store(b.rows, element(b, start + p, ky, kx, c), p, k)
-                if self.zero_point:
-                    store(b.acc, 0, 0)
-                    with loop(("k", self.depth)) as k:
-                        store(b.acc, b.acc[0] + widen(b.rows[p, k]), 0)
-                    store(b.offsets, b.acc[0] * (0 - self.zero_point), p)
-
-        operands = (
-            Operand("x", self.image, dtype),
-            Operand("first", (1,), "int32"),
-            Operand("windows", GATHERED.shape, "int32"),
-            Operand("rows", (rows, self.row), "int8", "rw"),
-            Operand("offsets", (rows,), "int32", "w"),
-            accumulator(),
-        )
-        arguments = lambda b: [b.x, b.rows, b.offsets, b.first[0], rows, b.windows]  # noqa: E731
-        return Block(name, operands, meaning, "mve_windows", arguments)
+        shape = {"rows": rows, "row": self.row, "written": self.depth}
+        return gather_rows(self.view, name, "mve_windows", self.windows, **shape)
 
     def product(self, name: str, rows: int, blocks: int) -> Block:
         """`blocks` blocks of columns of `rows` rows."""

@@ -132,6 +132,9 @@ class ThreeByThree(DepthwiseKernel):
 class InPairs(ThreeByThree):
     """Products are added in int16, two at a time."""
 
+    per_output: ClassVar[tuple[int, int]]  # instructions for a pixel of a group at stride 1 and 2
+    per_row: ClassVar[int]
+
     def why_not_weights(self, view: LayerView) -> str:
         from stages.kernels.neon import packing
 
@@ -141,6 +144,13 @@ class InPairs(ThreeByThree):
         meet = "two weights of -128 meet: their products do not fit int16"
         return super().why_not_weights(view) or (meet if both else "")
 
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As counted."""
+        batch, height, width, channels = view.outputs[0].shape
+        groups = len(group_starts(channels, self.group))
+        each = self.per_output[view.op.stride[0] - 1]
+        return float(batch * groups * (height * (width * each + self.per_row) + 80))
+
 
 class Depthwise3x3(InPairs):
     """Columns of the window stay in registers from one output to the next."""
@@ -148,15 +158,10 @@ class Depthwise3x3(InPairs):
     name = "neon.depthwise3x3"
     sources = ("depthwise3x3.c",)
     group = 16
+    per_output, per_row = (78, 84), 60
 
     def function(self, view: LayerView) -> str:
         return f"neon_depthwise3x3_s{view.op.stride[0]}_{SUFFIX[view.inputs[0].dtype]}"
-
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """78 instructions (stride 2: 84) for 16 outputs, 60 for a row; as counted."""
-        op, (batch, height, width, channels) = view.op, view.outputs[0].shape
-        groups = len(group_starts(channels, self.group))
-        return float(batch * groups * (height * (width * (78 if op.stride[0] == 1 else 84) + 60) + 80))
 
 
 class Depthwise3x3Pairs(InPairs):
@@ -165,15 +170,10 @@ class Depthwise3x3Pairs(InPairs):
     name = "neon.depthwise3x3_pairs"
     sources = ("depthwise3x3_pairs.c",)
     group = 8
+    per_output, per_row = (45, 53), 200
 
     def function(self, view: LayerView) -> str:
         return f"neon_depthwise3x3_pairs_s{view.op.stride[0]}_{SUFFIX[view.inputs[0].dtype]}"
-
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """90 instructions (stride 2: 105) for 16 outputs, 200 for a row; as counted."""
-        op, (batch, height, width, channels) = view.op, view.outputs[0].shape
-        groups = len(group_starts(channels, self.group))
-        return float(batch * groups * (height * (width * (45 if op.stride[0] == 1 else 53) + 200) + 80))
 
 
 class Depthwise(DepthwiseKernel):

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.eight_bit import weight_zero_point
-from stages.kernels.matrix import columns_of, depth_of
+from stages.kernels.matrix import columns_of
 from stages.kernels.neon.format import GATHERED, GEMM_BYTES, depth, images, native, windows_fields
-from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
-from stages.kernels.tir.fixed_point import lowered, output, requantize, select, widen
-from stages.kernels.tir.window import gathered
+from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.kernels.tir.fixed_point import output, requantize, select, widen
+from stages.kernels.tir.rows import gather_rows
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -45,37 +45,8 @@ class _Layer:
 
     def gather(self, name: str, rows: int) -> Block:
         """Windows of output pixels first ... first + rows - 1."""
-        g, dtype = self.windows, self.view.inputs[0].dtype
-        window = depth_of(self.view)
-
-        def element(b: Any, pixel: Expr, ky: Expr, kx: Expr, c: Expr) -> Expr:
-            return gathered(g, pixel, (ky, kx), lambda iy, ix: lowered(b.x[iy, ix, c], g["flip"]), T.int8(g["fill"]))
-
-        def meaning(b: Any) -> None:
-            with position("start", b.first[0]) as start, loop(("p", rows)) as p:
-                loops = (("ky", g["kernel_height"]), ("kx", g["kernel_width"]), ("c", g["channels"]))
-                with loop(*loops) as (ky, kx, c):
-                    k = (ky * g["kernel_width"] + kx) * g["channels"] + c
-                    store(b.rows, element(b, start + p, ky, kx, c), p, k)
-                if self.depth > window:
-                    with loop(("k", self.depth - window)) as k:
-                        store(b.rows, T.int8(0), p, k + window)
-                if self.zero_point:
-                    store(b.acc, 0, 0)
-                    with loop(("k", self.depth)) as k:
-                        store(b.acc, b.acc[0] + widen(b.rows[p, k]), 0)
-                    store(b.offsets, b.acc[0] * (0 - self.zero_point), p)
-
-        operands = (
-            Operand("x", self.image, dtype),
-            Operand("first", (1,), "int32"),
-            Operand("windows", GATHERED.shape, "int32"),
-            Operand("rows", (rows, self.depth), "int8", "rw"),
-            Operand("offsets", (rows,), "int32", "w"),
-            accumulator(),
-        )
-        arguments = lambda b: [b.x, b.rows, b.offsets, b.first[0], rows, b.windows]  # noqa: E731
-        return Block(name, operands, meaning, "neon_windows", arguments)
+        shape = {"rows": rows, "row": self.depth, "written": self.depth}
+        return gather_rows(self.view, name, "neon_windows", self.windows, **shape)
 
     def interleave(self, name: str, rows: int) -> Block:
         """The rows in tiles, four elements of each in turn."""

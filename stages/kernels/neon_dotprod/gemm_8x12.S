@@ -27,7 +27,6 @@
  *
  * v2 and v3 are the activations of the next step. In a block of 4, v4 ... v7 are the weights of four steps.
  */
-#include "neon_gemm.h"
 #define SCRATCH0 v2
 #define SCRATCH1 v3
 #define SCRATCH2 v4
@@ -36,7 +35,7 @@
 #define LOW v1
 #define HIGH v2
 #define FLIP v3
-#include "neon_requantize.h"
+#define FIRST_BIAS v8
 
 #define panel x0
 #define weights x1
@@ -54,7 +53,6 @@
 #define steps w13
 #define columns w14     /* left in this tile */
 #define mode w15
-#define temporary x16
 #define step_row x17
 #define out0 x19
 #define out1 x20
@@ -64,6 +62,8 @@
 #define out5 x24
 #define out6 x25
 #define out7 x26
+
+#include "neon_gemm_asm.h"
 
 /* `operation` for each row: its output, lane of the activations, and sums. Rows 0 to 3 get one argument, the others another. */
 .macro for_rows operation, low=0, high=0
@@ -99,12 +99,6 @@
     mov v\c0\().16b, v8.16b
     mov v\c1\().16b, v9.16b
     mov v\c2\().16b, v10.16b
-    .endif
-.endm
-
-.macro start_4 argument, out, lane, c0, c1, c2
-    .if \c0 > 8
-    mov v\c0\().16b, v8.16b
     .endif
 .endm
 
@@ -172,10 +166,8 @@
 /* The sums of a block: bias and offsets, then all products. */
 .macro accumulate columns_of_block
     for_rows start_\columns_of_block
-    cbz offsets, 1f
-    mov temporary, offsets
-    for_rows offset_\columns_of_block
-1:  mov a, panel
+    add_offsets offset_\columns_of_block
+    mov a, panel
     subs steps, depth, #16
     b.lt 3f
 2:
@@ -224,15 +216,8 @@
 .endm
 
 .macro scale columns_of_block
-    cbnz mode, 1f
-    scale_\columns_of_block MODE_HALVES
-    b 3f
-1:  cmp mode, #MODE_ONCE
-    b.eq 2f
-    scale_\columns_of_block MODE_SHIFTS
-    b 3f
-2:  scale_\columns_of_block MODE_ONCE
-3:  add p, p, #8 * \columns_of_block
+    by_mode scale_\columns_of_block
+    add p, p, #8 * \columns_of_block
     ld1 {v0.16b-v3.16b}, [gemm]     /* ZERO_POINT, LOW, HIGH, FLIP */
 .endm
 
@@ -240,16 +225,6 @@
     narrow_12 v\c0, v\c1, v\c2
     str d\c0, [\out], #8
     st1 {v\c0\().s}[2], [\out], #4
-.endm
-
-.macro finish_4 argument, out, lane, c0, c1, c2
-    narrow_4 v\c0
-    str s\c0, [\out], #4
-.endm
-
-.macro finish_bytes argument, out, lane, c0, c1, c2
-    narrow_4 v\c0
-    store_bytes v\c0, \out, columns, w16
 .endm
 
 /* Where the row below `above` is written: the same row again when no more are wanted. `count` are wanted from `above` on. */
@@ -261,12 +236,7 @@
 
 .macro gemm_8x12 count
     .set rows, \count
-    .section .text.neon_dotprod_8x12_r\count, "ax"
-    .balign 16
-    .globl neon_dotprod_8x12_r\count
-    .type neon_dotprod_8x12_r\count, %function
-neon_dotprod_8x12_r\count:
-    save_vectors
+    function neon_dotprod_8x12_r\count
     stp x19, x20, [sp, #-64]!
     stp x21, x22, [sp, #16]
     stp x23, x24, [sp, #32]
@@ -310,14 +280,7 @@ neon_dotprod_8x12_r\count:
     ldr q8, [p], #16
     accumulate 4
     scale 4
-    subs columns, columns, #4
-    b.lt .Lbytes\@
-    for_rows_backwards finish_4
-    b.ne .Lfour\@
-    b .Lnext\@
-.Lbytes\@:
-    add columns, columns, #4
-    for_rows_backwards finish_bytes
+    write_4 .Lfour\@, for_rows_backwards
 
 .Lnext\@:
     .if rows == 8
@@ -326,18 +289,13 @@ neon_dotprod_8x12_r\count:
     add y, y, y_row, lsl #2
     .endif
     mov panel, a
-    cbz offsets, 1f
-    add offsets, offsets, #4 * rows
-1:  subs tiles, tiles, #1
-    b.ne .Ltile\@
+    next_tile .Ltile\@
 
     ldp x21, x22, [sp, #16]
     ldp x23, x24, [sp, #32]
     ldp x25, x26, [sp, #48]
     ldp x19, x20, [sp], #64
-    restore_vectors
-    ret
-    .size neon_dotprod_8x12_r\count, . - neon_dotprod_8x12_r\count
+    end_function neon_dotprod_8x12_r\count
 .endm
 
 gemm_8x12 4

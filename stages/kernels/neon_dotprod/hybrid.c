@@ -1,31 +1,12 @@
 /* All rows of a product, four at a time. */
-#include <stddef.h>
-
 #include "dotprod.h"
-#include "neon_gemm.h"
+#include "neon_rows.h"
 
-typedef void tile(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, const int32_t *offsets,
-                  const void *gemm, int32_t tiles);
-
-tile neon_dotprod_4x16_r1, neon_dotprod_4x16_r2, neon_dotprod_4x16_r3, neon_dotprod_4x16_r4;
-
-/* Four rows at a time with `four`, then what is left with `rest` by its number of rows. */
-static void multiply(tile *four, tile *const *rest, const int8_t *x, const int8_t *weights, const int32_t *params, int8_t *y,
-                     const int32_t *offsets, int32_t rows, const struct neon_gemm *gemm)
-{
-    const int32_t whole = rows & ~3;
-    if (whole != 0) {
-        four(x, weights, params, y, offsets, gemm, whole / 4);
-    }
-    if (rows != whole) {
-        rest[rows - whole](x + (ptrdiff_t)whole * gemm->x_row, weights, params, y + (ptrdiff_t)whole * gemm->y_row,
-                           offsets == NULL ? NULL : offsets + whole, gemm, 1);
-    }
-}
+neon_tiles neon_dotprod_4x16_r1, neon_dotprod_4x16_r2, neon_dotprod_4x16_r3, neon_dotprod_4x16_r4;
 
 void neon_dotprod_hybrid(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, const int32_t *offsets,
                          int32_t has_offsets, int32_t rows, const void *gemm)
 {
-    static tile *const rest[] = {NULL, neon_dotprod_4x16_r1, neon_dotprod_4x16_r2, neon_dotprod_4x16_r3};
-    multiply(neon_dotprod_4x16_r4, rest, x, weights, params, y, has_offsets ? offsets : NULL, rows, gemm);
+    static neon_tiles *const rest[] = {NULL, neon_dotprod_4x16_r1, neon_dotprod_4x16_r2, neon_dotprod_4x16_r3};
+    neon_all_rows(neon_dotprod_4x16_r4, rest, x, weights, params, y, has_offsets ? offsets : NULL, rows, gemm);
 }

@@ -25,9 +25,6 @@
  * minus their zero point need nine bits): params are [j][9] registers, the second addends' three rows at the end, and
  * each row is multiplied twice. The wide variants round exactly for any shift (packing.py).
  */
-#include "frame_asm.h"
-#include "requantize_asm.h"
-
 .set single, 0                        /* two roundings */
 
 #define in a0
@@ -67,43 +64,39 @@
 #define SECOND2 FRAME(20)
 #define FRAME_BYTES ((FRAME(21) + 15) & ~15)
 
-.macro dot rd, activations, w
-    .if unsigned
-    smaqa.su \rd, \w, \activations
-    .else
-    smaqa \rd, \activations, \w
-    .endif
-.endm
+#include "frame_asm.h"
+#include "products_asm.h"
+#include "requantize_asm.h"
 
 /* One row of the window for the four outputs, stride 1: the columns alternate between the two alignments of the
  * weights.
  */
 .macro dot4_stride1 c0, c1, c2, c3, w, shifted, second
-    dot \c0, v, \w
-    dot \c1, v, \shifted
-    dot \c2, x, \w
-    dot \c3, x, \shifted
+    multiply_either \c0, v, \w
+    multiply_either \c1, v, \shifted
+    multiply_either \c2, x, \w
+    multiply_either \c3, x, \shifted
     .if split
     LX bias, \second(sp)
-    dot \c0, v, bias
-    dot \c2, x, bias
+    multiply_either \c0, v, bias
+    multiply_either \c2, x, bias
     slli32_8 bias, bias
-    dot \c1, v, bias
-    dot \c3, x, bias
+    multiply_either \c1, v, bias
+    multiply_either \c3, x, bias
     .endif
 .endm
 
 .macro dot4_stride2 c0, c1, c2, c3, w, shifted, second
-    dot \c0, v, \w
-    dot \c1, vn, \w
-    dot \c2, n, \w
-    dot \c3, nnn, \w
+    multiply_either \c0, v, \w
+    multiply_either \c1, vn, \w
+    multiply_either \c2, n, \w
+    multiply_either \c3, nnn, \w
     .if split
     LX x, \second(sp)
-    dot \c0, v, x
-    dot \c1, vn, x
-    dot \c2, n, x
-    dot \c3, nnn, x
+    multiply_either \c0, v, x
+    multiply_either \c1, vn, x
+    multiply_either \c2, n, x
+    multiply_either \c3, nnn, x
     .endif
 .endm
 
@@ -211,11 +204,7 @@
     .set split, \is_split
     .set wide, \is_wide
     .set record, 6 + 3 * split       /* registers of params for each j */
-    .section .text.\name, "ax", @progbits
-    .globl \name
-    .type \name, @function
-    .balign 4
-\name:
+    function \name
     addi sp, sp, -FRAME_BYTES
     save EVERY_SAVED
     slli t0, a2, 2 + REGISTER_SHIFT
@@ -236,9 +225,8 @@
     LX bias, 3 * REGISTER_BYTES(t1)
     LX multiplier, 4 * REGISTER_BYTES(t1)
     LX rounder, 5 * REGISTER_BYTES(t1)
-    .if wide                           /* without the mark that says so */
-    slli rounder, rounder, 1
-    srli rounder, rounder, 1
+    .if wide
+    without_mark rounder
     .endif
     .if split
     SX bias, BIAS(sp)
@@ -266,10 +254,8 @@
     addi end, end, REGISTER_BYTES
     bne t1, t2, 1b
 
-    restore EVERY_SAVED
-    addi sp, sp, FRAME_BYTES
-    ret
-    .size \name, . - \name
+    leave EVERY_SAVED
+    end_function \name
 .endm
 
 .irp s, 1, 2

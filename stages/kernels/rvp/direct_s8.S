@@ -27,9 +27,6 @@
  *
  * The chunk loop is unrolled by UNROLL and entered in the middle, so that any number of chunks costs the same.
  */
-#include "frame_asm.h"
-#include "requantize_asm.h"
-
 .set single, 0                        /* two roundings */
 
 #define UNROLL 4
@@ -89,6 +86,10 @@
 #define CALL_CLAMPS 12 * REGISTER_BYTES
 #define CALL_LOWEST 13 * REGISTER_BYTES
 #define CALL_HIGHEST 14 * REGISTER_BYTES
+
+#include "frame_asm.h"
+#include "products_asm.h"
+#include "requantize_asm.h"
 
 /* `step` for row `row`, with its two accumulators and what follows. */
 .macro at_row row, step, arguments:vararg
@@ -222,11 +223,7 @@
     .set stride, \stride_
     .set rows, \row_count
     .set slots, (rows - 1) * stride + taps
-    .section .text.\name, "ax", @progbits
-    .globl \name
-    .type \name, @function
-    .balign 4
-\name:
+    function \name
     addi sp, sp, -FRAME_BYTES
     save EVERY_SAVED
     SX a0, CALL(sp)
@@ -241,8 +238,7 @@
     LX t1, CALL_HALVES(x)
     LX t2, CALL_WEIGHTS(x)
     LX strip, CALL_STRIP(x)
-    neg t3, t0                         /* how many chunks of the unrolled loop are skipped at its first turn */
-    andi t3, t3, UNROLL - 1
+    left_out t3, t0
     li t4, 2 * taps * REGISTER_BYTES
     mul t1, t1, t0                     /* where the weights end */
     mul t1, t1, t4
@@ -348,15 +344,12 @@
     SX t2, FIRST_OUT(sp)
     j 1b
 
-7:  slli w0, w0, 1                     /* without its mark */
-    srli w0, w0, 1
+7:  without_mark w0
     for_rows round_wide
     j 4b
 
-8:  restore EVERY_SAVED
-    addi sp, sp, FRAME_BYTES
-    ret
-    .size \name, . - \name
+8:  leave EVERY_SAVED
+    end_function \name
 .endm
 
 .irp r, 1, 2, 3, 4, 5, 6, 7, 8, 9

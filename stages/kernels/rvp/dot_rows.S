@@ -11,7 +11,7 @@
  *            group] registers: 4 * LANES weights of one unit; behind the row's end stands the zero point
  *   params   [quads][3][4] int32: bias (zero points folded in), multiplier, rounder (packing.py) of four units
  *   out      one byte for each unit, four at once
- *   clip     as in gemm_s8.S
+ *   clip     the clip word of requantize_asm.h
  *
  * s8 and u8 is the type of x; the s variants round once instead of twice.
  *
@@ -26,11 +26,9 @@
  *
  * The loop over steps is unrolled by UNROLL and entered in the middle, so that any number of steps costs the same.
  */
-#include "frame_asm.h"
-#include "requantize_asm.h"
-
 #define UNROLL 8
 #define QUAD_BYTES 48                 /* of params */
+#define QUAD_REGISTERS (QUAD_BYTES / REGISTER_BYTES)
 
 #define at a0                         /* walks over x */
 #define weights a1
@@ -58,6 +56,10 @@
 #define FLIP FRAME(12)
 #define FRAME_BYTES ((FRAME(13) + 15) & ~15)
 
+#include "frame_asm.h"
+#include "products_asm.h"
+#include "requantize_asm.h"
+
 .macro load_bias rd, number
 #if __riscv_xlen == 64
     lwu \rd, (\number) / 4 * QUAD_BYTES + (\number) % 4 * 4(params)
@@ -79,15 +81,6 @@
     .endif
 .endm
 
-/* Products of activations and weights, of either sign or none. */
-.macro multiply_accumulate acc, activations, w
-    .if unsigned
-    smaqa.su \acc, \w, \activations
-    .else
-    smaqa \acc, \activations, \w
-    .endif
-.endm
-
 /* `count` units from number `first` of the group, at this step. */
 .macro products first, count, c0, c1, c2, c3
     LX w0, (step * group_units + \first) * REGISTER_BYTES(weights)
@@ -100,15 +93,15 @@
     .if \count > 3
     LX w3, (step * group_units + \first + 3) * REGISTER_BYTES(weights)
     .endif
-    multiply_accumulate \c0, x, w0
+    multiply_either \c0, x, w0
     .if \count > 1
-    multiply_accumulate \c1, x, w1
+    multiply_either \c1, x, w1
     .endif
     .if \count > 2
-    multiply_accumulate \c2, x, w2
+    multiply_either \c2, x, w2
     .endif
     .if \count > 3
-    multiply_accumulate \c3, x, w3
+    multiply_either \c3, x, w3
     .endif
 .endm
 
@@ -162,24 +155,19 @@
 
 /* Requantizes the four units of quad number `quad`; their bytes end up in the low word of c0. */
 .macro requantize quad, c0, c1, c2, c3
-    .set at_quad, \quad * QUAD_BYTES
     add_lanes \c0, \c1
     add_lanes \c2, \c3
     beqz offset, 6f
     add32 \c0, \c0, offset
     add32 \c2, \c2, offset
-6:  ld w0, at_quad + 16(params)
-    ld w1, at_quad + 24(params)
-    ld w2, at_quad + 32(params)
-    ld w3, at_quad + 40(params)
+6:  load_4 params, \quad * QUAD_REGISTERS + 2
     high_multiply_1 \c0, w0
     high_multiply_1 \c2, w1
     bltz w2, 8f
     smmul.u \c0, \c0, w2
     smmul.u \c2, \c2, w3
     j 9f
-8:  slli w2, w2, 1                     /* without the mark of a wide quad */
-    srli w2, w2, 1
+8:  without_mark w2
     round_wide_1 \c0, w2, x
     round_wide_1 \c2, w3, x
 9:  pack_low16 \c0, \c0, \c2           /* units 0, 2, 1, 3 */
@@ -191,88 +179,43 @@
 .endm
 #else
 .macro requantize quad, c0, c1, c2, c3
-    .set at_quad, \quad * QUAD_BYTES
     beqz offset, 6f
     add \c0, \c0, offset
     add \c1, \c1, offset
     add \c2, \c2, offset
     add \c3, \c3, offset
-6:  lw w0, at_quad + 16(params)
-    lw w1, at_quad + 20(params)
-    lw w2, at_quad + 24(params)
-    lw w3, at_quad + 28(params)
-    high_multiply_1 \c0, w0
-    high_multiply_1 \c1, w1
-    high_multiply_1 \c2, w2
-    high_multiply_1 \c3, w3
-    lw w0, at_quad + 32(params)
-    lw w1, at_quad + 36(params)
-    lw w2, at_quad + 40(params)
-    lw w3, at_quad + 44(params)
-    bltz w0, 8f
-    smmul.u \c0, \c0, w0
-    smmul.u \c1, \c1, w1
-    smmul.u \c2, \c2, w2
-    smmul.u \c3, \c3, w3
-    j 9f
-8:  slli w0, w0, 1
-    srli w0, w0, 1
-    round_wide_1 \c0, w0, x
-    round_wide_1 \c1, w1, x
-    round_wide_1 \c2, w2, x
-    round_wide_1 \c3, w3, x
-9:  narrow_4 \c0, \c2, \c1, \c3, zero, odd_bytes
+6:  scale_4 params, \quad * QUAD_REGISTERS + 4, \c0, \c1, \c2, \c3
+    narrow_4 \c0, \c2, \c1, \c3, zero, odd_bytes
 .endm
 #endif
-
-.macro load_clamps
-    LX w0, LOWEST(sp)
-    LX w1, HIGHEST(sp)
-    LX w2, FLIP(sp)
-.endm
 
 .macro dot_rows name, unsigned_x, rounds_once
     .set unsigned, \unsigned_x
     .set single, \rounds_once
-    .section .text.\name, "ax", @progbits
-    .globl \name
-    .type \name, @function
-    .balign 4
-\name:
+    function \name
     addi sp, sp, -FRAME_BYTES
     save s0, s1, s2, s3, s4, s5, s6, s7, s8
     slli end, a4, REGISTER_SHIFT
     add end, end, a0
-    neg skipped, a4
-    andi skipped, skipped, UNROLL - 1
+    left_out skipped, a4
     slli start, skipped, REGISTER_SHIFT
     sub start, a0, start
     li odd_bytes, 0xff00ff00
 
     srli t1, a6, 8                     /* the clip word, byte by byte */
-    li clamps, 0x007f80
+    li clamps, CLIPS_AS_INT8
     xor clamps, clamps, t1
     slli clamps, clamps, REGISTER_BYTES * 8 - 24
     beqz clamps, 1f
-    srli t2, a6, 16
-    srli t3, a6, 24
-    splat_byte t1, x
-    splat_byte t2, x
-    splat_byte t3, x
-    SX t1, LOWEST(sp)
-    SX t2, HIGHEST(sp)
-    SX t3, FLIP(sp)
-1:  slli zero, a6, REGISTER_BYTES * 8 - 8
-    srai zero, zero, REGISTER_BYTES * 8 - 8
-    pack_low16 zero, zero, zero
-    pack_all zero
+    keep_bounds a6
+1:  zero_point_of zero, a6
 
     beqz a7, 3f                        /* the weights' zero point times the sum of x */
     li t1, 1
     splat_byte t1, x
     li t0, 0
 2:  LX x, 0(at)
-    multiply_accumulate t0, x, t1
+    multiply_either t0, x, t1
     addi at, at, REGISTER_BYTES
     bne at, end, 2b
 #if __riscv_xlen == 64
@@ -289,7 +232,7 @@
     requantize 0, A
     requantize 1, B
     beqz clamps, 5f
-    load_clamps
+    load_bounds w0, w1, w2
     clamp_bytes t0, w0, w1, w2
     clamp_bytes t4, w0, w1, w2
 5:  sw t0, 0(out)
@@ -315,7 +258,7 @@
 1:  group 1
 4:  requantize 0, A
     beqz clamps, 5f
-    load_clamps
+    load_bounds w0, w1, w2
     clamp_bytes t0, w0, w1, w2
 5:  addi w0, units, -4
     bltz w0, 6f
@@ -331,10 +274,8 @@
     bnez units, 6b
 
 .Ldone_\name:
-    restore s0, s1, s2, s3, s4, s5, s6, s7, s8
-    addi sp, sp, FRAME_BYTES
-    ret
-    .size \name, . - \name
+    leave s0, s1, s2, s3, s4, s5, s6, s7, s8
+    end_function \name
 .endm
 
 dot_rows rvp_dot_rows_s8, 0, 0

@@ -10,9 +10,6 @@
  *             w0   w1   w2   w3   w0   w1   w2   w3     <- block b, then block b + 1: 8 loads
  *   row 0 x | A0   A1   A2   A3   B0   B1   B2   B3     1 load, 8 smaqa of 4 * LANES MACs each
  */
-#include "frame_asm.h"
-#include "requantize_asm.h"
-
 #define UNROLL 8
 
 #define panel a0
@@ -44,19 +41,9 @@
 #define FLIP FRAME(15)
 #define FRAME_BYTES ((FRAME(16) + 15) & ~15)
 
-.macro load4 base, first
-    LX w0, ((\first) + 0) * REGISTER_BYTES(\base)
-    LX w1, ((\first) + 1) * REGISTER_BYTES(\base)
-    LX w2, ((\first) + 2) * REGISTER_BYTES(\base)
-    LX w3, ((\first) + 3) * REGISTER_BYTES(\base)
-.endm
-
-.macro multiply_accumulate c0, c1, c2, c3
-    smaqa \c0, x, w0
-    smaqa \c1, x, w1
-    smaqa \c2, x, w2
-    smaqa \c3, x, w3
-.endm
+#include "frame_asm.h"
+#include "products_asm.h"
+#include "requantize_asm.h"
 
 .macro bias_of first, c0, c1, c2, c3
     LX \c0, ((\first) + 0) * REGISTER_BYTES(params)
@@ -74,63 +61,29 @@
 
 /* Requantizes a block whose params start at register `first`; its bytes end up in c0. */
 .macro requantize first, c0, c1, c2, c3
-    load4 params, \first + 4
-    high_multiply_1 \c0, w0
-    high_multiply_1 \c1, w1
-    high_multiply_1 \c2, w2
-    high_multiply_1 \c3, w3
-    load4 params, \first + 8
-    bltz w0, 8f
-    smmul.u \c0, \c0, w0
-    smmul.u \c1, \c1, w1
-    smmul.u \c2, \c2, w2
-    smmul.u \c3, \c3, w3
-    j 9f
-8:  slli w0, w0, 1                     /* without the mark of a wide block */
-    srli w0, w0, 1
-    round_wide_1 \c0, w0, x
-    round_wide_1 \c1, w1, x
-    round_wide_1 \c2, w2, x
-    round_wide_1 \c3, w3, x
-9:  narrow_4 \c0, \c1, \c2, \c3, zero, upper
+    scale_4 params, \first + 4, \c0, \c1, \c2, \c3
+    narrow_4 \c0, \c1, \c2, \c3, zero, upper
 .endm
 
 .macro dot name, offsets, rounds_once
     .set single, \rounds_once
-    .section .text.\name, "ax", @progbits
-    .globl \name
-    .type \name, @function
-    .balign 4
-\name:
+    function \name
     addi sp, sp, -FRAME_BYTES
     save EVERY_SAVED
-    slli zero, a6, REGISTER_BYTES * 8 - 8 /* the clip word, byte by byte */
-    srai zero, zero, REGISTER_BYTES * 8 - 8
-    pack_low16 zero, zero, zero
-    pack_all zero
-    li upper, 0xff00
-    pack_low16 upper, upper, upper
-    pack_all upper
+    zero_point_of zero, a6
+    upper_bytes upper
     srli t1, a6, 8
-    li clamps, 0x007f80
+    li clamps, CLIPS_AS_INT8
     xor clamps, clamps, t1
     slli clamps, clamps, REGISTER_BYTES * 8 - 24
-    srli t2, a6, 16
-    srli t3, a6, 24
-    splat_byte t1, x
-    splat_byte t2, x
-    splat_byte t3, x
-    SX t1, LOWEST(sp)
-    SX t2, HIGHEST(sp)
-    SX t3, FLIP(sp)
+    keep_bounds a6
 
     slli block_bytes, chunks, 2 + REGISTER_SHIFT
     mul weights_end, block_bytes, a5
     add weights_end, weights_end, weights
     slli end, chunks, REGISTER_SHIFT
     add end, end, panel
-    neg t1, chunks                     /* how many chunks of the unrolled loop are skipped at its first turn */
-    andi t1, t1, UNROLL - 1
+    left_out t1, chunks
     slli skipped, t1, 2 + REGISTER_SHIFT
     slli start, t1, REGISTER_SHIFT
     sub start, panel, start
@@ -158,10 +111,10 @@
     .set chunk, 0
     .rept UNROLL
     LX x, chunk * REGISTER_BYTES(panel)
-    load4 weights, chunk * 4
-    multiply_accumulate A
-    load4 next, chunk * 4
-    multiply_accumulate B
+    load_4 weights, chunk * 4
+    multiply_4 A
+    load_4 next, chunk * 4
+    multiply_4 B
     .set chunk, chunk + 1
     .endr
     .option pop
@@ -173,9 +126,7 @@
     requantize 0, A
     requantize 12, B
     beqz clamps, 5f
-    LX w0, LOWEST(sp)
-    LX w1, HIGHEST(sp)
-    LX w2, FLIP(sp)
+    load_bounds w0, w1, w2
     clamp_bytes t0, w0, w1, w2
     clamp_bytes t4, w0, w1, w2
 5:  SX t0, 0(out)
@@ -185,10 +136,8 @@
     mv weights, next
     bne weights, weights_end, 2b
 
-    restore EVERY_SAVED
-    addi sp, sp, FRAME_BYTES
-    ret
-    .size \name, . - \name
+    leave EVERY_SAVED
+    end_function \name
 .endm
 
 dot rvp_dot_s8, 0, 0

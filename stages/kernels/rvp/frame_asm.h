@@ -1,4 +1,7 @@
-/* The frame of a function in assembly: slots of one register, the return address and saved registers first. */
+/* Functions in assembly and their frames: slots of one register, the return address and saved registers first.
+ *
+ * Who includes this defines FRAME_BYTES, a multiple of 16.
+ */
 #ifndef FIRMLINE_RVP_FRAME_ASM_H
 #define FIRMLINE_RVP_FRAME_ASM_H
 
@@ -6,6 +9,19 @@
 
 #define FRAME(slot) ((slot) * REGISTER_BYTES)
 #define EVERY_SAVED s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11
+
+/* A function in a section of its own; `end_function` stands behind its last instruction. */
+.macro function name
+    .section .text.\name, "ax", @progbits
+    .globl \name
+    .type \name, @function
+    .balign 4
+\name:
+.endm
+
+.macro end_function name
+    .size \name, . - \name
+.endm
 
 /* ra into slot 0, `registers` into the slots behind it. */
 .macro save registers:vararg
@@ -24,6 +40,12 @@
     LX \r, FRAME(slot)(sp)
     .set slot, slot + 1
     .endr
+.endm
+
+.macro leave registers:vararg
+    restore \registers
+    addi sp, sp, FRAME_BYTES
+    ret
 .endm
 
 #endif

@@ -11,7 +11,7 @@
  *   weights  [blocks][chunks][4] registers: four weights of each lane's channel
  *   params   [blocks][3][4] registers: bias (zero points folded in), multiplier, rounder (packing.py)
  *   out      rows are `stride` bytes apart and written block by block, 4 * LANES bytes at once
- *   clip     output zero point, lowest, highest value (int8 each) and what is xored into each byte; low byte first
+ *   clip     the clip word of requantize_asm.h
  *
  * Register blocking, one chunk: 4 + R loads for 4 * R smaqa, each 4 * LANES MACs.
  *
@@ -27,9 +27,6 @@
  *
  * The chunk loop is unrolled by UNROLL and entered in the middle, so that any number of chunks costs the same.
  */
-#include "frame_asm.h"
-#include "requantize_asm.h"
-
 #define UNROLL 8
 
 #define panel a0
@@ -68,6 +65,10 @@
 #define PANEL_BYTES FRAME(30)
 #define FRAME_BYTES ((FRAME(31) + 15) & ~15)
 
+#include "frame_asm.h"
+#include "products_asm.h"
+#include "requantize_asm.h"
+
 /* `step` for each row in use, with the row's accumulators and its number. Row 0 comes last: it holds the bias at first.
  */
 .macro for_rows step
@@ -105,31 +106,7 @@
 
 .macro multiply_accumulate c0, c1, c2, c3, row
     LX x, (chunk * rows + \row) * REGISTER_BYTES(panel)
-    smaqa \c0, x, w0
-    smaqa \c1, x, w1
-    smaqa \c2, x, w2
-    smaqa \c3, x, w3
-.endm
-
-.macro high_multiply c0, c1, c2, c3, row
-    high_multiply_1 \c0, w0
-    high_multiply_1 \c1, w1
-    high_multiply_1 \c2, w2
-    high_multiply_1 \c3, w3
-.endm
-
-.macro round c0, c1, c2, c3, row
-    smmul.u \c0, \c0, w0
-    smmul.u \c1, \c1, w1
-    smmul.u \c2, \c2, w2
-    smmul.u \c3, \c3, w3
-.endm
-
-.macro round_wide c0, c1, c2, c3, row
-    round_wide_1 \c0, w0, x
-    round_wide_1 \c1, w1, x
-    round_wide_1 \c2, w2, x
-    round_wide_1 \c3, w3, x
+    multiply_4 \c0, \c1, \c2, \c3
 .endm
 
 .macro narrow c0, c1, c2, c3, row
@@ -150,11 +127,7 @@
 .macro gemm name, row_count, offsets, rounds_once
     .set rows, \row_count
     .set single, \rounds_once
-    .section .text.\name, "ax", @progbits
-    .globl \name
-    .type \name, @function
-    .balign 4
-\name:
+    function \name
     LX t0, 0(sp)                       /* the ninth argument */
     addi sp, sp, -FRAME_BYTES
     SX t0, PANELS(sp)
@@ -169,36 +142,23 @@
     SX t0, FIRST_OUT(sp)
     SX a6, STRIDE(sp)
 
-    slli t0, a7, REGISTER_BYTES * 8 - 8 /* the clip word, byte by byte */
-    srai t0, t0, REGISTER_BYTES * 8 - 8
-    pack_low16 t0, t0, t0
-    pack_all t0
+    zero_point_of t0, a7
     SX t0, ZERO_POINT(sp)
-    li t0, 0xff00
-    pack_low16 t0, t0, t0
-    pack_all t0
+    upper_bytes t0
     SX t0, UPPER_BYTES(sp)
     srli t1, a7, 8
-    li t2, 0x007f80
+    li t2, CLIPS_AS_INT8
     xor t2, t1, t2
     slli t2, t2, REGISTER_BYTES * 8 - 24
     SX t2, CLAMPS(sp)
     beqz t2, 1f
-    srli t2, a7, 16
-    srli t3, a7, 24
-    splat_byte t1, x
-    splat_byte t2, x
-    splat_byte t3, x
-    SX t1, LOWEST(sp)
-    SX t2, HIGHEST(sp)
-    SX t3, FLIP(sp)
+    keep_bounds a7
 1:
     mul t0, a4, a5                     /* where the weights end */
     slli t0, t0, 2 + REGISTER_SHIFT
     add t0, t0, weights
     SX t0, WEIGHTS_END(sp)
-    neg t1, a4                         /* how many chunks of the unrolled loop are skipped at its first turn */
-    andi t1, t1, UNROLL - 1
+    left_out t1, a4
     slli t2, t1, 2 + REGISTER_SHIFT
     SX t2, SKIPPED(sp)
     li t2, rows * REGISTER_BYTES
@@ -239,10 +199,7 @@
 3:
     .set chunk, 0
     .rept UNROLL
-    LX w0, (chunk * 4 + 0) * REGISTER_BYTES(weights)
-    LX w1, (chunk * 4 + 1) * REGISTER_BYTES(weights)
-    LX w2, (chunk * 4 + 2) * REGISTER_BYTES(weights)
-    LX w3, (chunk * 4 + 3) * REGISTER_BYTES(weights)
+    load_4 weights, chunk * 4
     for_rows multiply_accumulate
     .set chunk, chunk + 1
     .endr
@@ -252,27 +209,19 @@
     bne panel, end, 3b
 
     LX panel, PARAMS(sp)
-    LX w0, 4 * REGISTER_BYTES(panel)
-    LX w1, 5 * REGISTER_BYTES(panel)
-    LX w2, 6 * REGISTER_BYTES(panel)
-    LX w3, 7 * REGISTER_BYTES(panel)
-    for_rows high_multiply
-    LX w0, 8 * REGISTER_BYTES(panel)
-    LX w1, 9 * REGISTER_BYTES(panel)
-    LX w2, 10 * REGISTER_BYTES(panel)
-    LX w3, 11 * REGISTER_BYTES(panel)
+    load_4 panel, 4
+    for_rows high_multiply_4
+    load_4 panel, 8
     addi panel, panel, 12 * REGISTER_BYTES
     SX panel, PARAMS(sp)
     bltz w0, 6f                        /* the sign of the first rounder marks a wide block */
-    for_rows round
+    for_rows round_4
 4:  LX w0, ZERO_POINT(sp)
     LX w1, UPPER_BYTES(sp)
     LX panel, CLAMPS(sp)
     for_rows narrow
     beqz panel, 5f
-    LX w1, LOWEST(sp)
-    LX w2, HIGHEST(sp)
-    LX w3, FLIP(sp)
+    load_bounds w1, w2, w3
     for_rows clamp
 5:  LX x, OUT(sp)
     .if rows > 1
@@ -306,15 +255,12 @@
     j 2b
 
 7:
-    restore EVERY_SAVED
-    addi sp, sp, FRAME_BYTES
-    ret
+    leave EVERY_SAVED
 
-6:  slli w0, w0, 1                     /* without its mark */
-    srli w0, w0, 1
-    for_rows round_wide
+6:  without_mark w0
+    for_rows round_wide_4
     j 4b
-    .size \name, . - \name
+    end_function \name
 .endm
 
 .irp r, 1, 2, 3, 4, 5

@@ -1,0 +1,95 @@
+/* Matrix products in A64 assembly: functions, ways to scale, ends of rows, and tiles of rows in their native form.
+ *
+ * Who includes this defines, besides what neon_requantize.h asks for, these registers:
+ *   columns     a w register: columns left in this tile
+ *   mode        a w register: MODE_ of neon_requantize.h
+ *   FIRST_BIAS  the first sum of the first row, which has the bias at first
+ *   offsets     an x register: a number for each row of the tile; NULL: none
+ *   tiles       a w register: tiles left
+ * the number of `rows` of a tile, and a macro `for_rows`, which calls an operation for each of them with
+ *   argument, out, number, c0, ...
+ * what the caller wants to say; the register with the row's output, which moves; which row it is, or which lane its activations
+ * are in; the numbers of the vector registers of its sums, c0 of the first four columns. x16 is free between the macros.
+ */
+#ifndef FIRMLINE_NEON_GEMM_ASM_H
+#define FIRMLINE_NEON_GEMM_ASM_H
+
+#include "neon_gemm.h"
+#include "neon_requantize.h"
+
+#define temporary x16
+
+.macro function name
+    .section .text.\name, "ax"
+    .balign 16
+    .globl \name
+    .type \name, %function
+\name:
+    save_vectors
+.endm
+
+.macro end_function name
+    restore_vectors
+    ret
+    .size \name, . - \name
+.endm
+
+/* `scale` in the way that `mode` names. */
+.macro by_mode scale
+    cbnz mode, 1f
+    \scale MODE_HALVES
+    b 3f
+1:  cmp mode, #MODE_ONCE
+    b.eq 2f
+    \scale MODE_SHIFTS
+    b 3f
+2:  \scale MODE_ONCE
+3:
+.endm
+
+/* `operation` on each row, which adds the number at `temporary` and moves that, if there are offsets. */
+.macro add_offsets operation
+    cbz offsets, 1f
+    mov temporary, offsets
+    for_rows \operation
+1:
+.endm
+
+/* Operations on a row in a block of four columns. Row 0 has the bias already. */
+.macro start_4 argument, out, number, c0, others:vararg
+    .ifnc v\c0, FIRST_BIAS
+    mov v\c0\().16b, FIRST_BIAS.16b
+    .endif
+.endm
+
+.macro finish_4 argument, out, number, c0, others:vararg
+    narrow_4 v\c0
+    str s\c0, [\out], #4
+.endm
+
+.macro finish_bytes argument, out, number, c0, others:vararg
+    narrow_4 v\c0
+    store_bytes v\c0, \out, columns, w16
+.endm
+
+/* Writes a block of four columns, or as many as are left, by `each`: for_rows or the like. While there are more, goes to `next`. */
+.macro write_4 next, each
+    subs columns, columns, #4
+    b.lt 1f
+    \each finish_4
+    b.ne \next
+    b 2f
+1:  add columns, columns, #4
+    \each finish_bytes
+2:
+.endm
+
+/* The next rows of `offsets`, if there are some, and the next of `tiles` at `tile`. */
+.macro next_tile tile
+    cbz offsets, 1f
+    add offsets, offsets, #4 * rows
+1:  subs tiles, tiles, #1
+    b.ne \tile
+.endm
+
+#endif

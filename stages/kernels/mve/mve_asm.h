@@ -1,0 +1,39 @@
+/* What the assembly for MVE shares. Armv8.1-M. */
+#ifndef FIRMLINE_MVE_ASM_H
+#define FIRMLINE_MVE_ASM_H
+
+    .syntax unified
+    .thumb
+
+/* A function in a section of its own; `end_function` stands behind its last instruction. */
+.macro function name
+    .section .text.\name, "ax", %progbits
+    .balign 4
+    .global \name
+    .thumb_func
+    .type \name, %function
+\name:
+.endm
+
+.macro end_function name
+    .size \name, . - \name
+.endm
+
+/* What is below zero by one, so that the second rounding is away from zero: mode lowered of rounding.py. Loses `scratch`. */
+.macro lower sum, scratch
+    vshr.s32 \scratch, \sum, #31
+    vadd.i32 \sum, \sum, \scratch
+.endm
+
+/* Four sums times real numbers below one in two multiplications, in mode exact or lowered. Loses `scratch`, which may be the
+ * multiplier.
+ */
+.macro scale mode, sum, multiplier, rounder, scratch
+    vqrdmulh.s32 \sum, \sum, \multiplier
+    .ifc \mode,lowered
+    lower \sum, \scratch
+    .endif
+    vqrdmulh.s32 \sum, \sum, \rounder
+.endm
+
+#endif

@@ -1,0 +1,43 @@
+/* Products of activations and weights, and the loops over them. RISC-V P, draft 0.9.11, for assembly.
+ *
+ * Who includes this defines these registers:
+ *   x       the activations of a row; free between the macros
+ *   w0-w3   four registers of weights
+ */
+#ifndef FIRMLINE_RVP_PRODUCTS_ASM_H
+#define FIRMLINE_RVP_PRODUCTS_ASM_H
+
+#include "rvp_asm.h"
+
+/* Adds products of signed weights and activations, which are signed or not as `unsigned` is set. */
+.macro multiply_either acc, activations, w
+    .if unsigned
+    smaqa.su \acc, \w, \activations
+    .else
+    smaqa \acc, \activations, \w
+    .endif
+.endm
+
+/* Four registers from register `first` of `base` on into w0-w3. */
+.macro load_4 base, first
+    LX w0, ((\first) + 0) * REGISTER_BYTES(\base)
+    LX w1, ((\first) + 1) * REGISTER_BYTES(\base)
+    LX w2, ((\first) + 2) * REGISTER_BYTES(\base)
+    LX w3, ((\first) + 3) * REGISTER_BYTES(\base)
+.endm
+
+/* Adds the products of x and w0-w3 to four sums. */
+.macro multiply_4 c0, c1, c2, c3
+    smaqa \c0, x, w0
+    smaqa \c1, x, w1
+    smaqa \c2, x, w2
+    smaqa \c3, x, w3
+.endm
+
+/* How many steps of a loop unrolled by UNROLL (a power of two) the first turn leaves out for `count` steps. */
+.macro left_out rd, count
+    neg \rd, \count
+    andi \rd, \rd, UNROLL - 1
+.endm
+
+#endif
