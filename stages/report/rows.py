@@ -46,6 +46,10 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
     lines.append(("verify", _verdict(verify) if verify else "left out: nothing was compared"))
     if verify.get("without_reference"):
         lines.append(("not verified", f"{', '.join(verify['without_reference'])}: LiteRT's kernels abort on it"))
+    if verify.get("overflowed"):
+        name, tensor = next(iter(verify["overflowed"].items()))
+        which = ", ".join(verify["overflowed"])
+        lines.append(("not verified", f"{which}: LiteRT's results leave float32's range, on {name} in {tensor}"))
     lines.append(("legalize", _widths(report["legalize"])))
     accuracy = verify.get("accuracy")
     if accuracy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version as package_version
 from typing import Any
@@ -41,17 +41,25 @@ class _Judge:
         self.layers_checked: set[int] = set()
         self.labelled = 0
         self.hits = {"ours": 0, "litert": 0, "agree": 0}
+        self.overflowed: dict[int, str] = {}
 
     def inference(self, index: int) -> None:
         records = self.records
         expected = self.reference.run(records.inputs.row(index))
         got = records.outputs.row(index)
-        for port, ours, theirs in zip(records.outputs.ports, got, expected, strict=True):
-            self._output(index, port, ours, theirs.reshape(port.shape))
-        if records.traces.count:
-            for port, ours in zip(records.traces.ports, records.traces.row(index), strict=True):
-                if port.tflite_index >= 0:
-                    self._layer(index, port, ours)
+        outputs = [
+            (port, difference(ours, theirs.reshape(port.shape)))
+            for port, ours, theirs in zip(records.outputs.ports, got, expected, strict=True)
+        ]
+        layers = list(self._layers(index)) if records.traces.count else []
+        differ = any(found is not None and self._too_far(port, found) for port, found in (*outputs, *layers))
+        if differ and (tensor := overflowing(self.reference)):
+            self.overflowed[index] = tensor
+            return
+        for port, found in outputs:
+            self._output(index, port, found)
+        for port, found in layers:
+            self._layer(index, port, found)
         label = records.labels[index] if records.labels is not None else None
         if label is not None:
             our_class, their_class = (int(np.argmax(outputs[0])) for outputs in (got, expected))
@@ -60,18 +68,20 @@ class _Judge:
             self.hits["litert"] += their_class == label
             self.hits["agree"] += our_class == their_class
 
-    def _output(self, index: int, port: Port, ours: Any, theirs: Any) -> None:
-        found = difference(ours, theirs)
+    def _layers(self, index: int) -> Iterator[tuple[Port, Difference | None]]:
+        for port, ours in zip(self.records.traces.ports, self.records.traces.row(index), strict=True):
+            if port.tflite_index >= 0:
+                yield port, difference(ours, self.reference.tensor(port.tflite_index).reshape(port.shape))
+
+    def _output(self, index: int, port: Port, found: Difference | None) -> None:
         if port.dtype == "float32":
             self.max_relative = max(self.max_relative or 0.0, found.relative if found else 0.0)
         if found is not None and self._too_far(port, found):
             self.wrong_values += found.elements
             self.first_output = self.first_output or _Mismatch(index, port, found)
 
-    def _layer(self, index: int, port: Port, ours: Any) -> None:
-        theirs = self.reference.tensor(port.tflite_index).reshape(port.shape)
+    def _layer(self, index: int, port: Port, found: Difference | None) -> None:
         self.layers_checked.add(port.layer)
-        found = difference(ours, theirs)
         if found is not None and port.dtype == "float32":
             self.layers_max_relative = max(self.layers_max_relative, found.relative)
         if found is None or not self._too_far(port, found):
@@ -92,6 +102,18 @@ class _Judge:
         return layer or self.first_output
 
 
+def overflowing(reference: Reference) -> str:
+    """The first tensor, in the order of the operators, in which LiteRT's last run left float32's range; '' if none.
+
+    It has a NaN, an infinity, or the largest float32, to which LiteRT clamps where no activation is fused. What
+    becomes of these depends on the order of sums and on how a maximum compares.
+    """
+    for index, array in reference.computed().items():
+        if array.dtype == np.float32 and not (np.abs(array) < np.finfo(np.float32).max).all():
+            return reference.info.tensors[index].name
+    return ""
+
+
 def judge(
     reference: Reference,
     records: Records,
@@ -101,22 +123,26 @@ def judge(
 ) -> dict[str, Any]:
     """What verify.json holds. Raises StageError when an integer differs, or a float32 output too far.
 
-    Float32 outputs may differ by `tolerance` times the largest magnitude in the output. `accuracy` holds shares of the
-    labelled inferences: `ours` and `litert` that are classified rightly, `agree` that both put into the same class (the
-    index of the first output's largest value). `begins` is told each
-    inference; those in `without` are left out, and named in `without_reference`.
+    Float32 outputs may differ by `tolerance` times the largest magnitude in the output. An inference that differs after
+    LiteRT itself left float32's range is not judged: `overflowed` has its name and the `overflowing` tensor. `accuracy`
+    holds shares of the labelled inferences: `ours` and `litert` that are classified rightly, `agree` that both put into
+    the same class (the index of the first output's largest value). `begins` is told each inference; those in `without`
+    are left out, and named in `without_reference`.
     """
     count = records.inputs.count
     if not count:
         raise StageError("there is nothing to verify: the firmware was fed no inputs")
-    judged = [index for index in range(count) if index not in without]
     work = _Judge(reference, records, tolerance)
-    for index in judged:
-        begins(index)
-        work.inference(index)
+    for index in range(count):
+        if index not in without:
+            begins(index)
+            work.inference(index)
+    judged = [index for index in range(count) if index not in without and index not in work.overflowed]
     checked = sum(int(np.prod(port.shape)) for port in records.outputs.ports) * len(judged)
     if work.worst is not None:
         raise _error(work, checked)
+    if not judged:
+        raise _nothing_left(work)
     accuracy = None
     if work.labelled:
         shares = {name: round(hits / work.labelled, 6) for name, hits in work.hits.items()}
@@ -125,6 +151,7 @@ def judge(
         "reference": f"LiteRT {version()} BUILTIN_REF",
         "inputs": len(judged),
         "without_reference": [records.names[index] for index in sorted(without)],
+        "overflowed": {records.names[index]: tensor for index, tensor in sorted(work.overflowed.items())},
         "outputs_checked": checked,
         "mismatches": 0,
         "layers_checked": len(work.layers_checked),
@@ -143,6 +170,16 @@ def _float(work: _Judge) -> dict[str, float] | None:
         "layers_max_relative": work.layers_max_relative,
         "tolerance": work.tolerance,
     }
+
+
+def _nothing_left(work: _Judge) -> StageError:
+    index, tensor = next(iter(work.overflowed.items()))
+    return StageError(
+        f"LiteRT's own results leave the range of float32 on every input, first in {escape.quoted(tensor)} "
+        f"on {work.records.names[index]}\n"
+        "what follows a NaN or an infinity depends on the order of operations: there is nothing to compare with",
+        hint="Feed it inputs of the range that it was trained on (simulate.inputs), or leave verify out.",
+    )
 
 
 def _error(work: _Judge, checked: int) -> StageError:

@@ -28,6 +28,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="which ones")
     parser.add_argument("--rooms", default=",".join(names), help="some of " + ",".join(names))
     parser.add_argument("--at", default="", metavar="FILE[:LINE]", help="only changes there")
+    parser.add_argument("--unchecked", action="store_true", help="the tests are known to pass on unchanged code")
     given = parser.parse_args()
     wanted = given.rooms.split(",")
     unknown = [name for name in wanted if name not in names]
@@ -41,7 +42,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # as Ctrl-C: nothing stays behind
     with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
         copy = Copy(Path(folder))
-        for room in dict.fromkeys(mutant.room for mutant in mutants):
+        for room in () if given.unchecked else dict.fromkeys(mutant.room for mutant in mutants):
             copy.check(room, sorted({mutant.path for mutant in mutants if mutant.room == room}))
         for mutant in mutants:
             done.append((mutant, run_mutant(copy, mutant)))

@@ -18,6 +18,7 @@ from tests.mutation.rooms import Room, changes
 from tests.support import processes
 from tests.support.emitted import ROOT
 
+_UNMEASURED = 300.0  # CPU seconds of tests that were not run on unchanged code
 VERDICTS = ("killed", "timeout", "survived")
 _LEFT_OUT = (
     ".git",
@@ -122,7 +123,7 @@ def run_mutant(copy: Copy, mutant: Mutant) -> str:
     path = copy.root / mutant.path
     try:
         path.write_text(mutant.change.apply(mutant.text))
-        return copy.test(mutant.room, [mutant.path], 4 * copy.seconds[mutant.room.name] + 60)
+        return copy.test(mutant.room, [mutant.path], 4 * copy.seconds.get(mutant.room.name, _UNMEASURED) + 60)
     finally:
         path.write_text(mutant.text)
 

@@ -193,6 +193,42 @@ def test_a_float_output_that_is_not_a_number_fails(firmware: Callable[..., Firmw
         made.verify()
 
 
+def overflowing(folder: Path) -> Firmware:
+    """Two products of weights near 1e30: the second leaves float32, but for inputs of 0."""
+    builder = ModelBuilder()
+    x = builder.input("x", (1, 4), "float32")
+    large = np.array([[1e30, -1e30, 3e29, 0]] * 4, np.float32)
+    y = builder.fully_connected(x, large, name="large")
+    builder.output(builder.fully_connected(y, large, name="larger", activation="relu"))
+    return Firmware(folder, builder.build())
+
+
+def test_what_differs_after_litert_overflowed_is_left_out_and_named(tmp_path: Path) -> None:
+    made = overflowing(tmp_path)
+    made.inputs[1] = [np.zeros((1, 4), np.float32)]
+    made.outputs[1] = [array.copy() for array in made.reference.run(made.inputs[1])]
+    made.traces[1] = {made.name(op): made.physical(op) for op in made.layers}
+    assert made.verify()["overflowed"] == {}
+    made.outputs[0][0][0, 0] = 7
+    result = made.verify()
+    assert result["overflowed"] == {"random 0": "larger"}
+    assert (result["inputs"], result["outputs_checked"], result["float"]["max_relative"]) == (2, 8, 0)
+    made.outputs[1][0][0, 0] = 7
+    with pytest.raises(StageError, match="'larger', on random 1"):
+        made.verify()
+
+
+def test_nothing_is_verified_where_litert_overflows_on_all_inputs(tmp_path: Path) -> None:
+    made = overflowing(tmp_path)
+    for row in made.outputs:
+        row[0][0, 0] = 7
+    with pytest.raises(StageError) as caught:
+        made.verify()
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "LiteRT's own results leave the range of float32 on every input, first in 'larger' on random 0"
+    assert len(lines) <= 5
+
+
 def test_accuracy_is_counted_image_by_image(firmware: Callable[..., Firmware]) -> None:
     made = firmware()
     classes = [int(np.argmax(row[0])) for row in made.outputs]
