@@ -354,6 +354,7 @@ def _described_trace(tensor: Tensor, trace: dict[str, Any]) -> dict[str, Any]:
         "tensor": tensor.name,
         "tflite_index": tensor.tflite_index,
         "dtype": tensor.dtype,
+        "added": tensor.added,
         "shape": list(tensor.shape),
         "layout": tensor.layout,
         "bytes": tensor.bytes,

@@ -51,6 +51,13 @@ def bits_of(values: NDArray[np.generic]) -> int:
     return magnitude + 1 if np.issubdtype(values.dtype, np.signedinteger) else max(magnitude, 1)
 
 
+def as_in_file(values: NDArray[np.generic], added: int) -> NDArray[np.generic]:
+    """Values of a tensor as the imported file has them, whose integers are smaller by `Tensor.added`."""
+    if not added:
+        return values
+    return np.asarray(values.astype(np.int16) - added, np.int8 if added > 0 else np.uint8)
+
+
 def _places(shape: Sequence[int], layout: Layout, axes: str) -> NDArray[np.intp]:
     """The offset of each element."""
     places = np.zeros((), np.intp)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Literal
 
 from stages.operators.declaration import FLOAT, OneOperatorModel, Operator, Table
-from stages.operators.layer import LayerOp
+from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Shape
 
 if TYPE_CHECKING:
@@ -41,6 +41,15 @@ class Activation(LayerOp):
     def names(cls) -> frozenset[str]:
         functions = (operator.kind for operator in OPERATORS if cls in operator.layers)
         return super().names() | {"requantize", *functions}
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """The entries of the table are in the order of the input's values, whatever integers those are."""
+        if not output:
+            return Shifted(self)
+        import numpy as np
+
+        moved = view.constant("table").astype(np.int64) + output
+        return Shifted(self, {"table": moved.astype(np.uint8 if output > 0 else np.int8)})
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         from stages.reference.integer.elementwise import activation

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from stages.models.naming import named
 from stages.operators.axes import axis_of
 from stages.operators.declaration import MANY, MOVED, OneOperatorModel, Operator, Table
-from stages.operators.layer import LayerOp
+from stages.operators.layer import LayerOp, Shifted
 from stages.operators.movement import Move
 from stages.operators.operation import Operation, Refused, Shape, listed
 
@@ -74,6 +75,9 @@ class Concatenation(LayerOp):
 
     op: Literal["concatenation"] = "concatenation"
     axis: int
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        return Shifted(self) if set(inputs) == {output} else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         from stages.reference.integer.moves import concatenation

@@ -17,6 +17,8 @@ Constants (weights, bias, per-channel multiplier and shift, tables) are named in
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
@@ -29,6 +31,14 @@ if TYPE_CHECKING:
     Array = npt.NDArray[Any]
 
 Rounding = Literal["double", "single", "steps"]
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """An operator on integers that stand for the same numbers, larger by so much; `constants` are those that differ."""
+
+    op: LayerOp
+    constants: Mapping[str, Array] = field(default_factory=dict)
 
 
 class LayerOp(BaseModel):
@@ -53,6 +63,13 @@ class LayerOp(BaseModel):
         """Multiply-accumulates that make the output, padding included, as papers count them."""
         return 0
 
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """The operator where each data input's integers, zero point and all, are larger by `inputs`, and the output's.
+
+        `view` is the layer as it is. None where the arithmetic would be another, as of functions of the type's bounds.
+        """
+        return None if any((*inputs, output)) else Shifted(self)
+
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """The layer's output by numpy, the reference of its kernels. Arrays are in logical order."""
         raise ValueError(f"layer {view.layer.name}: the integer reference has no {view.layer.kind}")
@@ -64,6 +81,17 @@ class Clamped(LayerOp):
     output_zero_point: int
     act_min: int
     act_max: int
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """All that is in integers of the inputs are their zero points, `input_zero_point` or `zero_points`."""
+        fields: dict[str, Any] = {
+            name: getattr(self, name) + output for name in ("output_zero_point", "act_min", "act_max")
+        }
+        if hasattr(self, "zero_points"):
+            fields["zero_points"] = tuple(zero + more for zero, more in zip(self.zero_points, inputs, strict=True))
+        elif hasattr(self, "input_zero_point"):
+            fields["input_zero_point"] = self.input_zero_point + inputs[0]
+        return Shifted(self.model_copy(update=fields))
 
     def clamped(self, view: LayerView, scaled: Array) -> Array:
         """Integers on the output's scale as the output: zero point added, clamped."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +11,7 @@ from pydantic import Field
 from stages.models.naming import named
 from stages.operators.axes import axis_of, distinct_axes
 from stages.operators.declaration import MOVED, Layout, OneOperatorModel, Operator, Scales, Table
-from stages.operators.layer import LayerOp
+from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Refused, Shape, listed
 
 if TYPE_CHECKING:
@@ -201,6 +201,12 @@ class Move(LayerOp):
     @classmethod
     def names(cls) -> frozenset[str]:
         return super().names() | KINDS
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        if inputs[0] != output:
+            return None
+        filled = {"value": self.params["value"] + output} if "value" in self.params else {}
+        return Shifted(self.model_copy(update={"params": {**self.params, **filled}}))
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         from stages.reference.integer.moves import move

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from stages.models.naming import named
 from stages.operators.declaration import FLOAT, OneOperatorModel, Operator, Table
-from stages.operators.layer import LayerOp
+from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Refused, Shape
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ class Softmax(LayerOp):
     """
 
     op: Literal["softmax"] = "softmax"
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """The lowest of the type goes with it."""
+        return Shifted(self) if inputs[0] == output else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         from stages.reference.integer.reductions import softmax

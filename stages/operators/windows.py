@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from stages.models.naming import named
 from stages.operators.declaration import OneOperatorModel, Operator, Table
-from stages.operators.layer import Clamped, Rounding, Window
+from stages.operators.layer import Clamped, Rounding, Shifted, Window
 from stages.operators.operation import Operation, Refused, Shape, listed
 from stages.sliding import extent, places
 
@@ -232,6 +232,22 @@ class Pool2D(Window):
     """Padding never counts: averages divide by the number of elements inside the image, halves away from zero."""
 
     op: Literal["avg_pool2d", "max_pool2d"]
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """None where an average may be a half, which is rounded away from the integer 0, or the shifts differ."""
+        if output != inputs[0] or (output and self.op == "avg_pool2d" and self._has_halves(view)):
+            return None
+        return super().shifted(view, inputs, output)
+
+    def _has_halves(self, view: LayerView) -> bool:
+        """Whether a window has an even number of elements inside the image."""
+        image, out = view.inputs[0].shape[1:3], view.outputs[0].shape[1:3]
+        inside = (
+            sum(0 <= place * self.stride[axis] - self.padding[axis] + tap < image[axis] for tap in range(taps))
+            for axis, taps in enumerate(self.kernel)
+            for place in range(out[axis])
+        )
+        return any(count % 2 == 0 for count in inside)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         from stages.reference.integer.windows import avg_pool2d, max_pool2d

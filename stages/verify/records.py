@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from stages.base import StageError
 from stages.graph.layout import LOGICAL, Layout
-from stages.graph.packed import unpack
+from stages.graph.packed import as_in_file, unpack
 
 Array = npt.NDArray[Any]
 
@@ -24,7 +24,8 @@ HEADER_BYTES = 24  # of inputs.bin: four uint32 and a uint64, see docs/contracts
 class Port:
     """An input, an output or a trace. `shape` is logical, `layout` says how it lies in memory.
 
-    layer and tflite_index are -1 for inputs and outputs, and for tensors that the imported file does not have.
+    layer and tflite_index are -1 for inputs and outputs, and for tensors that the imported file does not have. The
+    integers in memory are larger than those of the file by `added`.
     """
 
     name: str
@@ -33,15 +34,16 @@ class Port:
     layout: Layout = LOGICAL
     layer: int = -1
     tflite_index: int = -1
+    added: int = 0
 
     @property
     def bytes(self) -> int:
         return self.layout.bytes(self.shape, 8 * np.dtype(self.dtype).itemsize)
 
     def array(self, raw: Array) -> Array:
-        """These bytes as an array in logical order."""
+        """These bytes as an array in logical order, with the integers of the imported file."""
         values = raw if self.layout.bits else raw.view(np.dtype(self.dtype))
-        return unpack(values, self.layout, self.shape, dtype=self.dtype)
+        return as_in_file(unpack(values, self.layout, self.shape, dtype=self.dtype), self.added)
 
 
 class _Table:
@@ -108,6 +110,7 @@ def _port(entry: dict[str, Any], name: str = "") -> Port:
         layout=Layout(entry.get("layout") or ""),
         layer=-1 if layer is None else layer,
         tflite_index=-1 if index is None else index,
+        added=entry.get("added", 0),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import not_eight_bit
+from stages.kernels.eight_bit import not_eight_bit, same_bytes
 from stages.kernels.generic.parameters import ADD, EPILOGUE, MUL, REQUANTIZE, epilogue
 from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.structure import Structure
@@ -150,12 +150,12 @@ class Table(Kernel):
 
 
 class Requantize(_Elementwise):
-    """QUANTIZE between 8-bit types."""
+    """QUANTIZE between 8-bit types; words at a time where it is but the top bit of each byte that changes."""
 
     name = "generic.requantize"
     ops: ClassVar[frozenset[str]] = frozenset({"requantize"})
-    sources = ("requantize_elements.c",)
-    headers: ClassVar[tuple[str, ...]] = ("requantize_elements.h",)
+    sources = ("requantize_elements.c", "top_bits.c")
+    headers: ClassVar[tuple[str, ...]] = ("requantize_elements.h", "top_bits.h")
     constant = ("requantize", REQUANTIZE)
     instructions = 25.0
     one_type = False
@@ -163,10 +163,31 @@ class Requantize(_Elementwise):
     def fields(self, op: Any) -> dict[str, int]:
         return {"input_zero_point": op.input_zero_point, "multiplier": op.multiplier, "shift": op.shift}
 
-    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.generic.elementwise_tir import requantize_layer
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {} if is_flip(view) else super().pack(view, params)
 
-        return requantize_layer(view)
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.elementwise_tir import flip, requantize_layer
+
+        return (flip if is_flip(view) else requantize_layer)(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """15 instructions for four words whose top bits change."""
+        return 15 * view.outputs[0].elements / 16 if is_flip(view) else super().cost(view, params, target)
+
+
+def is_flip(view: LayerView) -> bool:
+    """Whether a QUANTIZE is from int8 to uint8, or back, of the same numbers in the same order."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    exact = (op.multiplier, op.shift) == (1 << 30, 1)
+    moved = {("int8", "uint8"): 128, ("uint8", "int8"): -128}.get((x.dtype, y.dtype))
+    lowest = {"int8": -128, "uint8": 0}.get(y.dtype, 0)
+    return (
+        exact
+        and moved == op.output_zero_point - op.input_zero_point
+        and (op.act_min, op.act_max) == (lowest, lowest + 255)
+        and same_bytes(x, y)
+    )
 
 
 class Quantize(Kernel):

@@ -72,6 +72,22 @@ def requantize_layer(view: LayerView) -> Lowering:
     return _layer(view, function, value, {"requantize": Operand("requantize", REQUANTIZE.shape, "int32")})
 
 
+def flip(view: LayerView) -> Lowering:
+    """Bytes in the order in which they lie."""
+    x, y = view.inputs[0], view.outputs[0]
+    more = 128 if y.dtype == "uint8" else -128
+
+    def meaning(b: Any) -> None:
+        with loop(("i", x.elements)) as i:
+            store(b.y, T.Cast(y.dtype, widen(b.x[i]) + more), i)
+
+    operands = (Operand("x", (x.elements,), x.dtype), Operand("y", (x.elements,), y.dtype, "w"))
+    block = Block("bytes", operands, meaning, "fl_flip_top_bits", lambda b: [b.x, b.y, x.elements])
+    with Function("flip") as f:
+        f.place(block, x=f.input(0, (x.elements,), x.dtype), y=f.output(0, (x.elements,), y.dtype))
+    return f.lowering()
+
+
 def quantize(view: LayerView) -> Lowering:
     """The quotient goes to int32 towards zero, then one step away from it when the rest is a half or more."""
     op = view.op

@@ -104,6 +104,7 @@ def mandatory() -> Iterator[Case]:
     yield from _mul_ties()
     yield from _prelu_ties()
     yield from _requantize_ties()
+    yield from _flips()
     yield from _edges()
     yield from _each()
 
@@ -183,6 +184,26 @@ def _requantize_ties() -> Iterator[Case]:
                 every = np.arange(low, high + 1).astype(dtype)
                 covers = (f"ties: {rounding}", "shifts", "zero points")
                 yield Case(f"requantize {rounding} {multiplier} {shift}", covers, layer, ((every,),))
+
+
+def _flips() -> Iterator[Case]:
+    """QUANTIZE that moves the zero point by 128 alone; bytes that are whole words, and that are not."""
+    for number, size in enumerate([*range(1, 20), 255, 256, 259]):
+        for dtype, other, more in (("int8", "uint8", 128), ("uint8", "int8", -128)):
+            low, high = bounds(other)
+            zero_point = Draw(number, dtype).zero_point()
+            op = Requantize(
+                input_zero_point=zero_point,
+                multiplier=1 << 30,
+                shift=1,
+                output_zero_point=zero_point + more,
+                act_min=low,
+                act_max=high,
+            )
+            layer = view(op, [image("x", (size,), dtype)], image("y", (size,), other))
+            yield Case(
+                f"flip of {size} {dtype}", ("tails", "extremes"), layer, drawn_inputs(Draw(number, dtype), layer)
+            )
 
 
 def _ends(dtype: str, number: int) -> dict[str, int]:

@@ -1,0 +1,10 @@
+/* int8 as uint8, or back: the same bytes but for the top bit. */
+#ifndef FIRMLINE_GENERIC_TOP_BITS_H
+#define FIRMLINE_GENERIC_TOP_BITS_H
+
+#include <stdint.h>
+
+/* Flips the top bit of each of `count` bytes; `to` may be `from`. */
+void fl_flip_top_bits(const void *from, void *to, int32_t count);
+
+#endif
