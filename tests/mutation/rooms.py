@@ -61,7 +61,7 @@ ROOMS = (
     Room(
         "store",
         ("pipeline/store.py", "pipeline/digest.py", "pipeline/last_runs.py", "pipeline/folders.py", "stages/asides.py"),
-        tuple(f"tests/unit/pipeline/test_{name}.py" for name in ("store", "digest", "folders", "asides")),
+        tuple(f"tests/unit/pipeline/test_{name}.py" for name in ("store", "digest", "last_runs", "folders", "asides")),
     ),
     Room("codegen", ("stages/codegen/*.py",), ("tests/unit/codegen", "tests/golden")),
     Room("tensorize", ("stages/tensorize/*.py",), ("tests/unit/tensorize",)),

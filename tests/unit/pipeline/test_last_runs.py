@@ -1,0 +1,111 @@
+"""What is noted of a recipe's last run, and that a damaged note is none."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.last_runs import LastRuns
+
+KEYS = {"import": "k1", "layout": "k2"}
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> LastRuns:
+    return LastRuns(tmp_path / "runs")
+
+
+def noted(folder: Path, target: str = "host") -> Path:
+    return folder / "runs" / f"net@{target}.json"
+
+
+def test_a_run_is_found_with_its_keys_overrides_and_time(tmp_path: Path, runs: LastRuns) -> None:
+    runs.note("net", "host", KEYS, ["target=host"])
+    os.utime(noted(tmp_path), (1000, 1000))
+    found = runs.find("net", "host")
+    assert found is not None
+    assert (found.target, found.when, found.changes, found.keys) == ("host", 1000, ("target=host",), KEYS)
+    assert runs.find("other", "host") is None
+
+
+def test_stages_that_are_done_are_noted_over_those_of_before(runs: LastRuns) -> None:
+    runs.note("net", "host", KEYS, ["target=host"])
+    runs.note("net", "host", {"layout": "k3", "emit": "k4"})
+    found = runs.find("net", "host")
+    assert found is not None
+    assert found.keys == {"import": "k1", "layout": "k3", "emit": "k4"}
+    assert found.changes == ()
+
+
+def test_without_one_on_the_target_the_newest_on_another_counts(tmp_path: Path, runs: LastRuns) -> None:
+    for seconds, target in ((3000, "cortex-m4"), (5000, "rv64-rvp"), (4000, "aarch64")):
+        runs.note("net", target, {"import": target})
+        os.utime(noted(tmp_path, target), (seconds, seconds))
+    runs.note("net/part", "host", {"import": "of another recipe"})
+    found = runs.find("net", "host")
+    assert found is not None and (found.target, found.keys) == ("rv64-rvp", {"import": "rv64-rvp"})
+    noted(tmp_path, "rv64-rvp").write_text("{")
+    found = runs.find("net", "host")
+    assert found is not None and found.target == "aarch64"
+    runs.note("net", "host", KEYS)
+    os.utime(noted(tmp_path), (1, 1))
+    found = runs.find("net", "host")
+    assert found is not None and found.target == "host"
+
+
+WHOLE = {"format": 1, "keys": KEYS, "changes": ["a=b"]}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [WHOLE],
+        "text",
+        None,
+        {**WHOLE, "format": 2},
+        {key: value for key, value in WHOLE.items() if key != "format"},
+        {**WHOLE, "keys": ["import"]},
+        {**WHOLE, "keys": None},
+        {**WHOLE, "keys": {"import": 1}},
+        {**WHOLE, "changes": {"a": "b"}},
+        {**WHOLE, "changes": "a=b"},
+        {**WHOLE, "changes": [1]},
+        {"format": 1, "keys": KEYS},
+        {"format": 1, "changes": []},
+    ],
+    ids=str,
+)
+def test_a_note_of_another_form_is_none(tmp_path: Path, runs: LastRuns, content: Any) -> None:
+    path = noted(tmp_path)
+    path.parent.mkdir()
+    path.write_text(json.dumps(WHOLE))
+    assert runs.find("net", "host") is not None
+    path.write_text(json.dumps(content))
+    assert runs.find("net", "host") is None
+    runs.note("net", "host", {"emit": "k9"})
+    found = runs.find("net", "host")
+    assert found is not None and found.keys == {"emit": "k9"}
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff\xfe", b"[" * 100_000], ids=["empty", "cut", "bytes", "nested"])
+def test_a_damaged_note_is_none(tmp_path: Path, runs: LastRuns, content: bytes) -> None:
+    noted(tmp_path).parent.mkdir()
+    noted(tmp_path).write_bytes(content)
+    assert runs.find("net", "host") is None
+
+
+def test_a_folder_in_the_way_is_replaced(tmp_path: Path, runs: LastRuns) -> None:
+    (noted(tmp_path) / "below").mkdir(parents=True)
+    assert runs.find("net", "host") is None
+    runs.note("net", "host", KEYS)
+    assert noted(tmp_path).is_file()
+
+
+def test_a_run_does_not_fail_for_its_note(tmp_path: Path, runs: LastRuns) -> None:
+    (tmp_path / "runs").write_text("a file where the folder should be")
+    runs.note("net", "host", KEYS)
+    assert runs.find("net", "host") is None
