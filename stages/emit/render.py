@@ -337,11 +337,9 @@ def _described_layer(model: Model, layer: Layer) -> dict[str, Any]:
 
 
 def _layouts(layer: Layer, first: Tensor | None, out: Tensor) -> str:
-    """`NHWC`, or `NHWC->NCHW` where a layer changes it, and the layout of its weights: `NHWC/OHWI`."""
+    """`NHWC`, or `NHWC->NCHW` where a layer changes it."""
     before, after = _layout(first) if first else "", _layout(out)
-    data = after if before == after or not before else f"{before}->{after}"
-    kernel = getattr(layer.op, "kernel_layout", "")
-    return "/".join(part for part in (data, kernel) if part)
+    return after if before == after or not before else f"{before}->{after}"
 
 
 def _layout(tensor: Tensor) -> str:

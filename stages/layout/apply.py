@@ -20,9 +20,9 @@ from stages.relax_module import OperatorCall, Step, attributes, build_main, oper
 def lay_out(module: IRModule, config: LayoutConfig) -> tuple[IRModule, dict[str, Any]]:
     """The module (all NHWC) with layouts by `config`, and the report that explains them:
 
-    {operators: [{index, op, name, data, out, kernel, why}], transforms: [{tensor, name, shape, from, to, bytes, before,
-    moves, reason}], unused_rules: [numbers, from 1], warnings: [sentences]}. Layouts are '' and kernel null where there
-    is none. Raises StageError.
+    {operators: [{index, op, name, data, out, why}], transforms: [{tensor, name, shape, from, to, bytes, before,
+    moves, reason}], unused_rules: [numbers, from 1], warnings: [sentences]}. Layouts are '' where there is none.
+    Raises StageError.
     """
     calls = list(operator_calls(module))
     facts = attributes(module["main"])
@@ -95,7 +95,6 @@ def _apply(
                 "firmline.outputs": [transform.tensor],
                 "firmline.data_layout": transform.source,
                 "firmline.out_layout": transform.target,
-                "firmline.kernel_layout": "",
             })  # fmt: skip
             result = _value(transform.tensor, transform.target, plan)
             steps.append(Step(builder.add_func(function, name), (given,), (result,)))
@@ -104,13 +103,12 @@ def _apply(
         insert(call.index)
         decision = plan.decisions[call.index]
         try:
-            function = relayout(call.function, call.symbol, decision.data, decision.out, decision.kernel)
+            function = relayout(call.function, call.symbol, decision.data, decision.out)
         except NotRenumberable as error:
             raise StageError(f"{called(call.index, call.op, call.name)} cannot be laid out: {error}") from None
         function = function.with_attrs({
             "firmline.data_layout": decision.data,
             "firmline.out_layout": decision.out,
-            "firmline.kernel_layout": decision.kernel or "",
             "firmline.wanted_layout": decision.wanted,
             "firmline.layout_rule": decision.rule,
         })  # fmt: skip
@@ -144,7 +142,7 @@ def _report(
         decision = plan.decisions[operator.index]
         rows.append({
             "index": operator.index, "op": operator.op, "name": operator.name, "data": decision.data,
-            "out": decision.out, "kernel": decision.kernel, "why": decision.why,
+            "out": decision.out, "why": decision.why,
         })  # fmt: skip
     transforms = []
     for transform in plan.transforms:

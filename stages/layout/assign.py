@@ -19,7 +19,7 @@ from math import prod
 
 from stages.graph.layout import NCHW, NHWC
 from stages.layout.cut import Split
-from stages.layout.rules import TRANSPOSING, DataLayout, KernelLayout, LayoutConfig, Operator, choose
+from stages.layout.rules import TRANSPOSING, DataLayout, LayoutConfig, Operator, choose
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,6 @@ class Decision:
 
     data: DataLayout | str
     out: DataLayout | str
-    kernel: KernelLayout | None
     why: str
     wanted: str = ""
     rule: int = 0
@@ -114,7 +113,7 @@ class _Assignment:
             data = self.reads[operator.index] if any(map(self._four_d, operator.inputs)) else ""
             out = next((written[tensor] for tensor in operator.outputs if self._four_d(tensor)), "")
             why = choice.why or "inherited"
-            decisions[operator.index] = Decision(data, out, choice.kernel, why, choice.wanted, choice.rule)
+            decisions[operator.index] = Decision(data, out, why, choice.wanted, choice.rule)
         return Plan(decisions, written, self._transforms(written))
 
     def _four_d(self, tensor: int) -> bool:

@@ -1,8 +1,8 @@
 """One operator's Relax function, rewritten to read and write other layouts.
 
 The function's meaning stays: with P the permutation NHWC -> NCHW, the new function of P(x) is P of the old one of x.
-Axes in attributes are renumbered, constants are transposed now, never at run time. Convolution weights become the
-kernel layout asked for, and the axis of a per-channel dequantize follows them.
+Axes in attributes are renumbered, constants next to data are transposed now, never at run time. The weights of
+convolutions stay as they were imported: kernels pack them as they need them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,13 @@ from tvm.ir.expr import GenericConst
 
 from stages.graph.layout import Layout
 from stages.layout.assign import same_bytes
-from stages.layout.rules import DataLayout, KernelLayout
+from stages.layout.rules import DataLayout
 from stages.relax_module import build_function
 
 # Position of each logical axis (N, H, W, C) in NCHW, and the other way round.
 TO_NCHW = (0, 3, 1, 2)
 TO_NHWC = (0, 2, 3, 1)
 _POSITION = {0: 0, 1: 2, 2: 3, 3: 1}
-
-# What Relax calls our kernel layouts; a depthwise kernel (height, width, channel) has one input channel per group.
-_RELAX_KERNEL = {"OHWI": "OHWI", "HWIO": "HWIO", "OIHW": "OIHW", "HWC": "HWOI"}
 
 _ELEMENTWISE = frozenset({
     "relax.abs", "relax.add", "relax.astype", "relax.clip", "relax.cos", "relax.dequantize", "relax.divide",
@@ -53,16 +50,14 @@ def physical(shape: Sequence[int], layout: DataLayout | str) -> tuple[int, ...]:
     return Layout(layout).physical_shape(shape)
 
 
-def relayout(
-    function: relax.Function, name: str, data: DataLayout | str, out: DataLayout | str, kernel: KernelLayout | None
-) -> relax.Function:
+def relayout(function: relax.Function, name: str, data: DataLayout | str, out: DataLayout | str) -> relax.Function:
     """`function` (all NHWC) reading its 4-D parameters in layout `data` and writing its 4-D results in `out`.
 
-    A convolution's constant weights get the layout `kernel`. Attributes are kept. Raises NotRenumberable.
+    Attributes are kept. Raises NotRenumberable.
     """
-    if data != "NCHW" and out != "NCHW" and kernel is None:
+    if data != "NCHW" and out != "NCHW":
         return function
-    return _Relayout(function, planar=data == "NCHW", kernel=kernel).build(name, out)
+    return _Relayout(function, planar=data == "NCHW").build(name, out)
 
 
 def renumberable(function: relax.Function) -> bool:
@@ -70,7 +65,7 @@ def renumberable(function: relax.Function) -> bool:
     if not any(_rank(parameter) == 4 for parameter in function.params):
         return False
     try:
-        _Relayout(function, planar=True, kernel=None).build("trial", "NCHW")
+        _Relayout(function, planar=True).build("trial", "NCHW")
     except NotRenumberable:
         return False
     return True
@@ -99,8 +94,8 @@ class _Relayout:
     """Walks the bindings in order. values maps the old variables to new expressions; planar has those now in NCHW;
     static has the bindings computed from constants alone, which are only emitted in the form their reader needs."""
 
-    def __init__(self, function: relax.Function, *, planar: bool, kernel: KernelLayout | None) -> None:
-        self.function, self.reads_planar, self.kernel = function, planar, kernel
+    def __init__(self, function: relax.Function, *, planar: bool) -> None:
+        self.function, self.reads_planar = function, planar
         self.builder = relax.BlockBuilder()
         self.values: dict[relax.Var, relax.Expr] = {}
         self.planar: set[relax.Var] = set()
@@ -198,41 +193,20 @@ class _Relayout:
         return self.builder.emit(relax.op.dequantize(made, scale, zero_point, axis, call.attrs.out_dtype))
 
     def _convolution(self, call: relax.Call) -> relax.Expr:
-        """conv2d in the data layout, its constant weights re-laid to the kernel layout."""
+        """conv2d in the data layout."""
         attrs, layout = call.attrs, "NCHW" if self.reads_planar else "NHWC"
-        weights, kernel = call.args[1], str(attrs.kernel_layout)
-        if self.kernel is None:
-            weights = self._use(weights)
-        elif not self._is_static(weights):
-            raise NotRenumberable("its weights are not constant")
-        else:
-            weights, kernel = self._weights(weights, kernel, _RELAX_KERNEL[self.kernel])
         return relax.op.nn.conv2d(
             self._use(call.args[0]),
-            weights,
+            self._use(call.args[1]),
             strides=list(attrs.strides),
             padding=list(attrs.padding),
             dilation=list(attrs.dilation),
             groups=int(attrs.groups),
             data_layout=layout,
-            kernel_layout=kernel,
+            kernel_layout=attrs.kernel_layout,
             out_layout=layout,
             out_dtype=attrs.out_dtype,
         )
-
-    def _weights(self, expression: relax.Expr, given: str, wanted: str) -> tuple[relax.Expr, str]:
-        """Constant weights, in Relax's layout `given` after TVM's reshape if there is one, in layout `wanted`."""
-        shape: tuple[int, ...] | None = None
-        call = self.static.get(expression)
-        if call is not None and call.op.name == "relax.reshape":
-            # Per channel, TVM dequantizes (1, kh, kw, channels) and then splits off the input channel.
-            shape, expression = tuple(int(size) for size in call.ty.shape), call.args[0]
-        order = tuple(given.index(letter) for letter in wanted)
-
-        def arrange(value: np.ndarray) -> np.ndarray:
-            return (value if shape is None else value.reshape(shape)).transpose(order)
-
-        return self._rearranged(expression, arrange, lambda axis: wanted.index("O")), wanted
 
     def _planar_call(self, variable: relax.Var, call: relax.Call) -> None:
         """Any other operator with an operand in NCHW."""

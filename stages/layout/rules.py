@@ -14,19 +14,17 @@ from stages.base import StageConfig, StageError
 from stages.graph.layout import Layout
 from stages.operator_error import called
 from stages.operators.table import OPERATORS, kind_of
-from stages.strict_model import StrictModel
+from stages.strict_model import StrictModel, mistake
 from stages.wording import did_you_mean, of_several
 
 DataLayout = Literal["NHWC", "NCHW"]  # what Relax computes in; tensorize lays tensors out otherwise
 IN_RELAX: tuple[DataLayout, ...] = ("NHWC", "NCHW")
-KernelLayout = Literal["OHWI", "HWIO", "OIHW", "HWC"]
 
 # By kind, what the operators of stages.operators.table declare.
 TRANSPOSING, FOLLOWING, BOUND = (
     frozenset(operator.kind for operator in OPERATORS.values() if operator.layout == layout)
     for layout in ("transposing", "following", "bound")
 )
-KERNELS = {operator.kind: operator.kernels for operator in OPERATORS.values() if operator.kernels}
 
 
 @dataclass(frozen=True)
@@ -104,37 +102,39 @@ class Match(StrictModel):
 
 
 def _with_usual(schema: dict[str, Any]) -> None:
-    schema["anyOf"] = [{"enum": list(IN_RELAX), "type": "string"}, *schema["anyOf"]]
+    written = {key: schema.pop(key) for key in ("type", "pattern")}
+    schema["anyOf"] = [{"enum": list(IN_RELAX), "type": "string"}, written]
 
 
 class LayoutRule(StrictModel):
-    """Operators that `match` read `data` and keep their weights as `kernel`."""
+    """Operators that `match` read `data`."""
 
     match: Match = Field(default_factory=Match)
-    data: Layout | None = Field(
-        default=None,
+    data: Layout = Field(
         description="NHWC, NCHW, or what a kernel of the target reads, such as NCHW16c",
         json_schema_extra=_with_usual,
     )
-    kernel: KernelLayout | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _weights_are_packed(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "kernel" in given:
+            message = "leave `kernel` out: each kernel packs its weights as it reads them, whatever the recipe says"
+            raise mistake(message, "kernel", key=True)
+        return given
 
     @field_validator("data")
     @classmethod
-    def _of_images(cls, data: Layout | None) -> Layout | None:
-        if data is not None and (sorted(data.axes) != sorted("NHWC") or data.bits):
+    def _of_images(cls, data: Layout) -> Layout:
+        if sorted(data.axes) != sorted("NHWC") or data.bits:
             raise ValueError(f"{escape.quoted(data)} is no layout of images, such as NHWC, NCHW or NCHW16c")
         return data
 
     @model_validator(mode="after")
     def _possible(self) -> LayoutRule:
         op = self.match.op
-        if self.data is None and self.kernel is None:
-            raise ValueError("a rule gives `data`, `kernel` or both")
-        if op is not None and self.data not in (None, "NHWC") and op in BOUND:
+        if op is not None and self.data != "NHWC" and op in BOUND:
             raise ValueError(f"{op} works on the logical order of elements and can only read NHWC")
-        if op is not None and self.kernel is not None and self.kernel not in KERNELS.get(op, ()):
-            possible = f"one of {', '.join(KERNELS[op])}" if op in KERNELS else "no kernel layout"
-            raise ValueError(f"{op} has {possible}, not {self.kernel}")
         return self
 
 
@@ -160,7 +160,6 @@ class Choice:
     """
 
     data: DataLayout | None
-    kernel: KernelLayout | None
     why: str
     wanted: str = ""
     rule: int = 0
@@ -171,7 +170,7 @@ def choose(operator: Operator, config: LayoutConfig) -> Choice:
     number, rule = next(((i, r) for i, r in enumerate(config.rules, 1) if r.match.fits(operator)), (0, None))
     kind = operator.kind
     flexible = operator.renumberable and kind in TRANSPOSING | FOLLOWING
-    wanted = "" if rule is None or rule.data is None else str(rule.data)
+    wanted = "" if rule is None else str(rule.data)
     if wanted not in ("", "NHWC") and not flexible:
         # A rule that names no operator is meant for those that can follow it.
         if rule is not None and rule.match.op is not None:
@@ -181,7 +180,7 @@ def choose(operator: Operator, config: LayoutConfig) -> Choice:
                 at=("stages", "layout", "rules", number - 1, "data"),
             )
         wanted = ""
-    why = f"rule {number}" if rule is not None and (wanted or rule.kernel) else ""
+    why = f"rule {number}" if wanted else ""
     decided = (wanted, number) if wanted else ("", 0)
     data: DataLayout | None = next((each for each in IN_RELAX if each == wanted), "NHWC") if wanted else None
     if data is None:
@@ -190,21 +189,7 @@ def choose(operator: Operator, config: LayoutConfig) -> Choice:
             decided = (config.default or "", 0)
         elif not flexible:
             data, why = "NHWC", why or "bound"
-    if kind not in KERNELS:
-        return Choice(data, None, why, *decided)
-    kernel = rule.kernel if rule is not None and rule.kernel in KERNELS[kind] else None
-    if rule is not None and rule.kernel is not None and kernel is None and rule.match.op is not None:
-        raise StageError(
-            f"layout rule {number}: {kind} has no kernel layout {rule.kernel}",
-            at=("stages", "layout", "rules", number - 1, "kernel"),
-        )
-    return Choice(data, kernel or _usual(kind, data), why, *decided)
-
-
-def _usual(kind: str, data: DataLayout | None) -> KernelLayout:
-    """The layout of weights that goes with that of the data."""
-    usual: KernelLayout = KERNELS[kind][-1 if data == "NCHW" else 0]  # type: ignore[assignment]
-    return usual
+    return Choice(data, why, *decided)
 
 
 def described(rule: LayoutRule) -> str:

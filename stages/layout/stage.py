@@ -16,7 +16,7 @@ LAYOUTS = "layouts.json"
 
 
 class LayoutStage(Stage[LayoutConfig]):
-    """Gives every operator its data and kernel layout, and inserts the transforms that cannot be avoided."""
+    """Gives every operator its layout, and inserts the transforms that cannot be avoided."""
 
     kind: ClassVar[str] = "layout"
     exclusive = True

@@ -96,7 +96,6 @@ class Operator:
               computes the same in both layouts once its axes are renumbered, and writes what it reads. `bound`: the
               order of elements is its meaning, NHWC
     narrow    types of less than a byte that LiteRT takes for constant weights, by the type of the data
-    kernels   layouts that its weights may have: first the usual one of NHWC data, last that of NCHW data
     layers    what the integer graph makes of it; empty when there is no integer form
     model     how a recipe builds it alone; None where it cannot
     version   the version at which TFLite's converter registers its int8 form; others are version 1
@@ -120,7 +119,6 @@ class Operator:
     narrow: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     macs: Callable[[Shape], int] | None = None
     layout: Layout = "bound"
-    kernels: tuple[str, ...] = ()
     layers: tuple[type[LayerOp], ...] = ()
     model: OneOperatorModel | None = None
     version: int = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from stages.models.naming import named
 from stages.operators.declaration import OneOperatorModel, Operator, Table
@@ -300,7 +300,6 @@ OPERATORS = (
         narrow={"int8": ("int4",), "float32": ("int4",)},
         macs=lambda weights: prod(weights[1:]),  # OHWI; I is per group
         layout="transposing",
-        kernels=get_args(ConvLayout),
         layers=(Conv2D,),
         model=OneOperatorModel(
             _conv2d_model, _WINDOW | _WEIGHTS | {"dilation", "out_channels", "groups"}, ("out_channels",)
@@ -317,7 +316,6 @@ OPERATORS = (
         narrow={"int8": ("int4",)},
         macs=lambda weights: prod(weights[1:3]),  # 1HWC
         layout="transposing",
-        kernels=get_args(DepthwiseLayout),
         layers=(DepthwiseConv2D,),
         model=OneOperatorModel(_depthwise_model, _WINDOW | _WEIGHTS | {"dilation", "depth_multiplier"}),
         version=3,

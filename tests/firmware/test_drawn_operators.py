@@ -26,7 +26,7 @@ from tests.support.drawn_networks import network
 from tests.support.emitted import run_emitted, target_named
 from tests.support.stages_run import run_stages
 
-PLANAR_DEPTHWISE = {"rules": [{"match": {"op": "depthwise_conv2d"}, "data": "NCHW", "kernel": "OIHW"}]}
+PLANAR_DEPTHWISE = {"rules": [{"match": {"op": "depthwise_conv2d"}, "data": "NCHW"}]}
 LAYOUTS = {"NHWC": {}, "planar depthwise": PLANAR_DEPTHWISE, "NCHW": {"default": "NCHW"}}
 SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 

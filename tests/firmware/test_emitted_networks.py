@@ -16,8 +16,8 @@ from tests.support.stages_run import run_stages, run_tflite
 PLANAR = {
     "layout": {
         "rules": [
-            {"match": {"op": "conv2d"}, "data": "NHWC", "kernel": "OHWI"},
-            {"match": {"op": "depthwise_conv2d"}, "data": "NCHW", "kernel": "OIHW"},
+            {"match": {"op": "conv2d"}, "data": "NHWC"},
+            {"match": {"op": "depthwise_conv2d"}, "data": "NCHW"},
             {"match": {"op": "avg_pool2d"}, "data": "NCHW"},
         ]
     }

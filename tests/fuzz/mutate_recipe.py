@@ -18,7 +18,7 @@ from tests.support.emitted import ROOT
 _DIGITS = "@digits@"
 _TINY: dict[str, Any] = {"op": "conv2d", "shape": [5, 6, 4], "out_channels": 8, "kernel": [3, 3]}
 _IMAGES = "recipes/digits/heldout_int8.npy"
-_CONV = {"match": {"op": "conv2d"}, "data": "NHWC", "kernel": "OHWI"}
+_CONV = {"match": {"op": "conv2d"}, "data": "NHWC"}
 # Every key that recipes have, so that each can be mistaken.
 _WRITTEN: tuple[dict[str, Any], ...] = (
     {"schema": 1, "name": "fuzzed", "target": "host", "model": _TINY},

@@ -20,9 +20,7 @@ from stages.reference.interpreter import Reference, random_inputs
 
 LAYOUTS = {
     "NHWC": LayoutConfig(),
-    "planar depthwise": LayoutConfig(
-        rules=(LayoutRule(match=Match(op="depthwise_conv2d"), data="NCHW", kernel="OIHW"),)
-    ),
+    "planar depthwise": LayoutConfig(rules=(LayoutRule(match=Match(op="depthwise_conv2d"), data="NCHW"),)),
     "NCHW": LayoutConfig(default="NCHW"),
 }
 

@@ -49,7 +49,6 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
         constants["bias"] = operator.parameters(match[pattern.bias]).values.reshape(-1).astype(np.int32)
     values = settle_constant_channels(weights.values, constants, x.dtype, x.zero_point, zero_point)
     low, high = operator.clamp
-    kernel_layout = operator.call.attributes.get("kernel_layout")
     common: dict[str, Any] = {
         "kernel": (height, width),
         "stride": _pair(attributes.strides),
@@ -65,11 +64,11 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
     }
     op: Conv2D | DepthwiseConv2D
     if operator.call.op == "DEPTHWISE_CONV_2D":
-        op = DepthwiseConv2D(depth_multiplier=channels // x.shape[3], kernel_layout=kernel_layout or "HWC", **common)
-        constants["weights"] = _depthwise_weights(values, op.kernel_layout)
+        op = DepthwiseConv2D(depth_multiplier=channels // x.shape[3], **common)
+        constants["weights"] = values.transpose(3, 1, 2, 0)  # (1, height, width, C)
     else:
-        op = Conv2D(groups=int(attributes.groups), kernel_layout=kernel_layout or "OHWI", **common)
-        constants["weights"] = values.transpose(["OHWI".index(axis) for axis in op.kernel_layout])
+        op = Conv2D(groups=int(attributes.groups), **common)
+        constants["weights"] = values
     writer.layer(op, [x], out, constants)
 
 
@@ -147,11 +146,6 @@ def _weight_zero_point(operator: Operator, weights: Parameters) -> int:
 def _in_order(weights: Parameters, layout: str) -> Parameters:
     """Convolution weights as (out, height, width, in)."""
     return weights.map(lambda part: part.transpose([layout.index(axis) for axis in "OHWI"]))
-
-
-def _depthwise_weights(values: Array, layout: str) -> Array:
-    """(C, height, width, 1) as HWC: (1, height, width, C), or OIHW: (C, 1, height, width)."""
-    return values.transpose(3, 1, 2, 0) if layout == "HWC" else values.transpose(0, 3, 1, 2)
 
 
 def _pair(values: Any) -> tuple[int, int]:

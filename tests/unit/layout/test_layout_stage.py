@@ -22,8 +22,8 @@ from tests.support.shared_models import shared_models
 
 PLANAR_DEPTHWISE = {
     "rules": [
-        {"match": {"op": "conv2d"}, "data": "NHWC", "kernel": "OHWI"},
-        {"match": {"op": "depthwise_conv2d"}, "data": "NCHW", "kernel": "OIHW"},
+        {"match": {"op": "conv2d"}, "data": "NHWC"},
+        {"match": {"op": "depthwise_conv2d"}, "data": "NCHW"},
     ]
 }
 
@@ -52,11 +52,9 @@ def test_mlperf_tiny_has_no_transform(name: str, tmp_path: Path) -> None:
     assert len(calls) == len(layouts["operators"])
     for call, row in zip(calls, layouts["operators"], strict=True):
         facts = call.attributes
-        assert (facts["data_layout"], facts["out_layout"], facts["kernel_layout"]) == (
-            row["data"], row["out"], row["kernel"] or "",
-        )  # fmt: skip
+        assert (facts["data_layout"], facts["out_layout"]) == (row["data"], row["out"])
         if call.op == "DEPTHWISE_CONV_2D":
-            assert row == row | {"data": "NCHW", "out": "NHWC", "kernel": "OIHW", "why": "rule 2"}
+            assert row == row | {"data": "NCHW", "out": "NHWC", "why": "rule 2"}
 
 
 def test_residual_network_all_planar_moves_only_its_input(tmp_path: Path) -> None:

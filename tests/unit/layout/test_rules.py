@@ -24,23 +24,22 @@ DEPTHWISE = operator("DEPTHWISE_CONV_2D", groups=4)
 
 def test_without_rules_everything_stays_as_it_was_imported() -> None:
     assert choose(CONV, config()) == choose(CONV, config(default="NHWC"))
-    assert (choose(CONV, config()).data, choose(CONV, config()).kernel) == ("NHWC", "OHWI")
-    assert (choose(DEPTHWISE, config()).data, choose(DEPTHWISE, config()).kernel) == ("NHWC", "HWC")
+    assert choose(CONV, config()).data == choose(DEPTHWISE, config()).data == "NHWC"
     assert choose(CONV, config()).why == "default"
 
 
-def test_planar_default_has_planar_kernels() -> None:
-    assert [choose(op, config(default="NCHW")).kernel for op in (CONV, DEPTHWISE)] == ["OIHW", "OIHW"]
+def test_a_planar_default_is_for_all() -> None:
+    assert [choose(op, config(default="NCHW")).data for op in (CONV, DEPTHWISE)] == ["NCHW", "NCHW"]
 
 
 def test_first_rule_that_matches_decides() -> None:
     rules = config(
-        {"match": {"op": "conv2d", "name": "*/Conv_1/*"}, "data": "NCHW", "kernel": "HWIO"},
-        {"match": {"op": "conv2d"}, "data": "NHWC", "kernel": "OIHW"},
+        {"match": {"op": "conv2d", "name": "*/Conv_1/*"}, "data": "NCHW"},
+        {"match": {"op": "conv2d"}, "data": "NHWC"},
     )
-    assert (choose(CONV, rules).data, choose(CONV, rules).kernel, choose(CONV, rules).why) == ("NCHW", "HWIO", "rule 1")
+    assert (choose(CONV, rules).data, choose(CONV, rules).why) == ("NCHW", "rule 1")
     other = operator("CONV_2D", "block_2/Conv_2/Relu6")
-    assert (choose(other, rules).kernel, choose(other, rules).why) == ("OIHW", "rule 2")
+    assert (choose(other, rules).data, choose(other, rules).why) == ("NHWC", "rule 2")
 
 
 @pytest.mark.parametrize(
@@ -94,9 +93,9 @@ def test_rule_for_an_operator_that_cannot_follow_it_here_is_an_error() -> None:
         ({"match": {"op": "conv"}, "data": "NCHW"}, "no operator is called 'conv'; did you mean 'conv2d'?"),
         ({"match": {"op": "CONV_2D"}, "data": "NCHW"}, "did you mean 'conv2d'?"),
         ({"match": {"op": "softmax"}, "data": "NCHW"}, "softmax works on the logical order"),
-        ({"match": {"op": "depthwise_conv2d"}, "kernel": "HWIO"}, "has one of HWC, OIHW, not HWIO"),
-        ({"match": {"op": "add"}, "kernel": "HWIO"}, "add has no kernel layout, not HWIO"),
-        ({"match": {"op": "conv2d"}}, "gives `data`, `kernel` or both"),
+        ({"match": {"op": "conv2d"}}, "Field required"),
+        ({"match": {"op": "conv2d"}, "data": "NHWC", "kernel": "OHWI"}, "leave `kernel` out: each kernel packs its"),
+        ({"match": {"op": "conv2d"}, "kernel": "OHWI4i:4"}, "leave `kernel` out: each kernel packs its weights"),
         ({"match": {"op": "conv2d"}, "data": "nhwc"}, "'nhwc' is no layout: axes are capitals"),
         ({"match": {"op": "conv2d"}, "data": "OHWI"}, "'OHWI' is no layout of images, such as NHWC, NCHW or NCHW16c"),
         ({"match": {"op": "conv2d"}, "data": "NHWC:4"}, "'NHWC:4' is no layout of images"),

@@ -164,7 +164,6 @@ def test_rules_override_what_is_cheapest(tmp_path: Path) -> None:
         ({"default": "NHWC"}, ("NHWC", 0)),
         ({"rules": [{"match": {"op": "add"}, "data": "NCHW"}, {"data": "NCHW16c"}]}, ("NCHW16c", 2)),
         ({"rules": [{"data": "NCHW"}]}, ("NCHW", 1)),
-        ({"rules": [{"match": {"op": "conv2d"}, "kernel": "HWIO"}]}, None),
     ],
 )
 def test_what_the_recipe_says_reaches_the_layer(config: dict[str, Any], wanted: tuple[str, int] | None) -> None:
