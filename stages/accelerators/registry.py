@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stages.accelerators.accelerator import Accelerator
 from stages.base import StageError
 from stages.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from stages.targets.spec import Target
 
 
 def names() -> list[str]:
@@ -32,6 +35,10 @@ def accelerator_class(name: str, modules: Mapping[str, str] = MappingProxyType({
     return found
 
 
-def code_pattern(name: str) -> str:
-    """A glob, relative to Firmline's folder, of all code of an accelerator's folder."""
-    return f"stages/accelerators/{name}/**/*.*"
+def code_patterns_of(target: Target) -> tuple[str, ...]:
+    """Globs, relative to Firmline's folder, of the code of the target's accelerator and of the drivers it goes with."""
+    if target.accelerator is None:
+        return ()
+    drivers = ("stages/offload/dma/*.[ch]",)
+    name = target.accelerator.kind
+    return drivers if name not in names() else (*drivers, f"stages/accelerators/{name}/**/*.*")

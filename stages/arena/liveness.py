@@ -1,8 +1,9 @@
 """Which tensor needs memory from when to when.
 
 Time is the layer's index. A graph input is alive from layer 0 (it is filled before the run), a graph output to the last
-layer, any other tensor from the layer that writes it to the last that reads it; scratch lives for its layer only.
-Tensors that share memory (`alias_of`, or an in-place layer) are one buffer, alive while any of them is.
+layer, any other tensor from the layer that writes it to the last that reads it; scratch lives for its layer only, or
+from where something is brought into it ahead. Tensors that share memory (`alias_of`, or an in-place layer) are one
+buffer, alive while any of them is.
 """
 
 from __future__ import annotations
@@ -34,12 +35,16 @@ def scratch_name(layer: int, name: str) -> str:
 
 
 def liveness(
-    graph: Graph, scratch: Mapping[int, Mapping[str, int]] | None = None, may_overlay: frozenset[int] = frozenset()
+    graph: Graph,
+    scratch: Mapping[int, Mapping[str, int]] | None = None,
+    may_overlay: frozenset[int] = frozenset(),
+    ahead: Mapping[str, int] | None = None,
 ) -> Liveness:
     """Buffers of `graph`.
 
     scratch      bytes by name for each layer index
     may_overlay  indices of layers whose kernel may write its output over an input (`Kernel.overlays`)
+    ahead        the layer, before its own, from which on scratch is in use, by the name of its buffer
     """
     places = {name: place(graph.tensors, name) for name, tensor in graph.tensors.items() if not tensor.constant}
     home = {name: root for name, (root, _) in places.items() if not graph.tensors[root].constant}
@@ -58,7 +63,7 @@ def liveness(
     size = {root: max(graph.tensors[name].bytes for name in home if home[name] == root) for root in first}
     tensors = [Buffer(root, size[root], first[root], last[root]) for root in first]
     extra = [
-        Buffer(scratch_name(index, name), count, index, index, "scratch")
+        Buffer(scratch_name(index, name), count, (ahead or {}).get(scratch_name(index, name), index), index, "scratch")
         for index, sizes in sorted((scratch or {}).items())
         for name, count in sizes.items()
     ]

@@ -94,7 +94,7 @@ def _merge(used: Sequence[Sequence[Param]]) -> list[Param]:
 
 
 def _signature(name: str, params: Sequence[Param], overlay: bool) -> str:
-    return _wrapped(f"void {name}(", [_declaration(p, overlay) for p in params] or ["void"], ")")
+    return wrapped(f"void {name}(", [_declaration(p, overlay) for p in params] or ["void"], ")")
 
 
 def _declaration(param: Param, overlay: bool) -> str:
@@ -107,10 +107,11 @@ def _declaration(param: Param, overlay: bool) -> str:
 
 def call(name: str, arguments: Sequence[str], indent: int = 4) -> str:
     """A call statement, wrapped under its opening parenthesis."""
-    return _wrapped(f"{name}(", arguments, ");", indent)
+    return wrapped(f"{name}(", arguments, ");", indent)
 
 
-def _wrapped(head: str, parts: Sequence[str], tail: str, indent: int = 0) -> str:
+def wrapped(head: str, parts: Sequence[str], tail: str, indent: int = 0) -> str:
+    """The parts with commas between, over several lines under the end of the head where they are long."""
     lines, line = [], head
     for number, part in enumerate(parts):
         piece = part + ("," if number + 1 < len(parts) else tail)

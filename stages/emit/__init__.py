@@ -54,17 +54,18 @@ class EmitStage(Stage[EmitConfig]):
         "stages/targets/spec.py",
         "stages/targets/memory.py",
     )
-    target_fields = ("core", "word_bits", "compiler", "rooms", "kernels")
+    target_fields = ("core", "word_bits", "compiler", "rooms", "kernels", "accelerator")
 
     def target_code(self, target: Target) -> dict[str, Path]:
-        from stages.targets.places import kernel_code
+        from stages.targets.places import accelerator_code, kernel_code
 
-        return kernel_code(target)
+        return kernel_code(target) | accelerator_code(target)
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
+        from stages.accelerators.registry import code_patterns_of
         from stages.kernels.registry import code_patterns
 
-        return code_patterns(target.kernels)
+        return (*code_patterns(target.kernels), *code_patterns_of(target))
 
     def tools(self, config: EmitConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("jinja2", package="jinja2"))

@@ -19,7 +19,11 @@ from stages.emit.placement import Placement, Placer
 from stages.emit.render import KernelFiles, render
 from stages.graph import place
 from stages.kernels import registry
+from stages.offload.attach import folders_of
+from stages.offload.c import ahead_function, program_function
+from stages.offload.residence import begins, fixed_in_l1
 from stages.tensorize import artifact as tensorized
+from stages.tensorize.lowering import function_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,20 +64,31 @@ def emit(
         for layer in made.plan.layers
         if layer.steps
     }
+    programs = {layer.index: layer.program for layer in made.plan.layers if layer.program is not None}
+    names = {index: config.layer_prefix + function_name(graph.layers[index]) for index in programs}
+    functions |= {index: program_function(names[index], program) for index, program in programs.items()}
+    ahead = {
+        program.during: (index, function)
+        for index, program in programs.items()
+        if program.during is not None and (function := ahead_function(names[index], program)) is not None
+    }
     progress("planning the arena", 0.8)
     constants, of_layers = _constants(graph, made)
     scratch = {index: function.scratch for index, function in functions.items()}
     overlaid = frozenset(layer.index for layer in made.plan.layers if layer.may_overlay)
-    contents = Contents(graph, liveness(graph, scratch, overlaid), scratch, of_layers)
-    idle = frozenset(layer.index for layer in made.plan.layers if not layer.steps)
-    placed = Placer(contents, constants, idle, config.alignment, target, config.memory_rules or ()).place()
+    contents = Contents(graph, liveness(graph, scratch, overlaid, begins(programs)), scratch, of_layers)
+    idle = frozenset(layer.index for layer in made.plan.layers if not layer.steps and layer.program is None)
+    fixed = fixed_in_l1(made.plan.attachment, programs)
+    placed = Placer(contents, constants, idle, config.alignment, target, config.memory_rules or (), fixed).place()
     _check_limit(placed, config.arena_limit)
-    model = Model(contents, made, functions, placed)
+    model = Model(contents, made, functions, placed, ahead)
     progress("writing the sources", 0.9)
     src = out / "src"
     src.mkdir()
     files = [f for layer in made.plan.layers for f in (*layer.sources, *layer.headers)]
-    folders = registry.folders_of(target) if folders is None else folders
+    if made.plan.attachment is not None:
+        files += [*made.plan.attachment.sources, *made.plan.attachment.headers]
+    folders = {**registry.folders_of(target), **folders_of(target)} if folders is None else folders
     kernels = copy_kernels(files, src / "kernels", folders) if files else []
     described = render(model, src, config, target, name, KernelFiles(kernels, folders))
     (out / "model.json").write_text(json.dumps(described, indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -69,9 +70,12 @@ class Model:
         made: Tensorized,
         functions: dict[int, LayerFunction],
         placed: Placement,
+        ahead: Mapping[int, tuple[int, LayerFunction]] | None = None,
     ) -> None:
+        """`ahead` has what is called before a layer for one behind it, whose index it tells."""
         self.graph = contents.graph
         self.constants_of = contents.constants
+        self.ahead = ahead or {}
         self.plan = made.plan
         self.functions = functions
         self.lives = contents.lives

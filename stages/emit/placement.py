@@ -76,8 +76,13 @@ class Placer:
         alignment: int,
         target: Target,
         rules: Sequence[MemoryRule],
+        planned: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
-        """`contents.constants` has the keys of `constants` by layer; `idle` layers compute nothing."""
+        """`contents.constants` has the keys of `constants` by layer; `idle` layers compute nothing.
+
+        `planned` are regions that an accelerator works on, with the names of the buffers that lie there, and no others.
+        """
+        self._planned = planned or {}
         self._contents = contents
         self._constants = constants
         self._alignment = alignment
@@ -100,6 +105,7 @@ class Placer:
         if not self._rooms:
             arena = Arena("", plan(self._contents.lives.buffers, self._alignment))
             return Placement((arena,), (lay_out(self._constants, self._alignment),), tuple(ruled.warnings))
+        self._check_planned(ruled)
         self._check_ruled(ruled)
         for sparing, order in product(_SPARING, permutations(("arena", "weights"))):
             try:
@@ -140,12 +146,35 @@ class Placer:
         return arenas, weights
 
     def _arenas(self, rooms: list[Room], ruled: Ruled) -> list[Arena]:
-        buffers = self._contents.lives.buffers
+        elsewhere = frozenset[str]().union(*self._planned.values())
+        buffers = [buffer for buffer in self._contents.lives.buffers if buffer.name not in elsewhere]
+        first = [self._planned_arena(room) for room in rooms if room.region in self._planned]
+        rooms = [room for room in rooms if room.region not in self._planned]
         if len(rooms) == 1:
-            return [Arena(rooms[0].region, plan(buffers, self._alignment))]
-        fixed = {name: self._rules[number].region for name, number in ruled.arena.items()}
+            return [*first, Arena(rooms[0].region, plan(buffers, self._alignment))]
+        fixed = {name: self._rules[n].region for name, n in ruled.arena.items() if name not in elsewhere}
         plans = divide(buffers, rooms, self._traffic, fixed, self._alignment)
-        return [Arena(region, one) for region, one in plans.items()] or [Arena(rooms[0].region, plan(()))]
+        found = first + [Arena(region, one) for region, one in plans.items()]
+        return found or [Arena(rooms[0].region, plan(()))]
+
+    def _planned_arena(self, room: Room) -> Arena:
+        there = self._planned[room.region]
+        made = plan([b for b in self._contents.lives.buffers if b.name in there], self._alignment)
+        if made.total > room.bytes:
+            raise NoRoomError
+        return Arena(room.region, made)
+
+    def _check_planned(self, ruled: Ruled) -> None:
+        """Raises StageError for a rule about a region that an accelerator works on, or about what lies there."""
+        home = {name: region for region, names in self._planned.items() for name in names}
+        for name, number in ruled.arena.items():
+            region = self._rules[number].region
+            if region != home.get(name, region) or (region in self._planned and name not in home):
+                raise StageError(
+                    f"memory rule {number + 1} puts {escape.name(name)} into {region}; what lies in "
+                    f"{home.get(name, region)} is planned with the accelerator's layers",
+                    at=("memory", "rules", number, "region"),
+                )
 
     def _weights(self, rooms: list[Room], ruled: Ruled) -> list[Weights]:
         if len(rooms) == 1:

@@ -14,6 +14,7 @@ from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.weights import rows
 
 if TYPE_CHECKING:
+    from stages.codegen.layers import LayerFunction
     from stages.emit import EmitConfig
     from stages.emit.model import Block, Model, Place
     from stages.graph import Layer, Tensor
@@ -99,9 +100,11 @@ def _environment() -> Any:
 
 
 def _context(model: Model, config: EmitConfig, target: Target, name: str, kernels: KernelFiles) -> dict[str, Any]:
-    functions = [_function(model, index) for index in sorted(model.functions)]
+    functions = [one for index in sorted(model.functions) for one in _functions(model, index)]
     library = {header for function in model.functions.values() for header in function.headers}
-    headers = {f'"kernels/{h}"' for layer in model.plan.layers for h in layer.headers}
+    attachment = model.plan.attachment
+    drivers = [f'"kernels/{header}"' for header in attachment.headers] if attachment else []
+    headers = {f'"kernels/{h}"' for layer in model.plan.layers for h in layer.headers} | set(drivers)
     macro = config.prefix.upper()
     inputs = [_port(model, f"{macro}_INPUT{i}", n) for i, n in enumerate(model.graph.inputs)]
     outputs = [_port(model, f"{macro}_OUTPUT{i}", n) for i, n in enumerate(model.graph.outputs)]
@@ -141,6 +144,8 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "includes": (["<math.h>"] if "<math.h>" in library else []) + sorted(headers),
         "uses_math": "<math.h>" in library,
         "uses_bool": "<stdbool.h>" in library,
+        "attachment": attachment,
+        "drivers": drivers,
         "traces": _traces(model, config.prefix),
         "c": c,
         "assembly": assembly,
@@ -199,12 +204,17 @@ def _places(places: Iterable[Place]) -> list[str]:
 
 def _layer(model: Model, layer: Layer) -> dict[str, Any]:
     function = model.functions.get(layer.index)
-    arguments = [model.argument(layer.index, role) for role in function.roles] if function else []
+    _, ahead = model.ahead.get(layer.index, (0, None))
     return {
         "index": layer.index,
         "comment": _layer_comment(model, layer),
-        "call": call(function.name, arguments) if function else "",
+        "ahead": _call(model, *model.ahead[layer.index]) if ahead else "",
+        "call": _call(model, layer.index, function) if function else "",
     }
+
+
+def _call(model: Model, index: int, function: LayerFunction) -> str:
+    return call(function.name, [model.argument(index, role) for role in function.roles])
 
 
 def _layer_comment(model: Model, layer: Layer) -> list[str]:
@@ -217,13 +227,22 @@ def _layer_comment(model: Model, layer: Layer) -> list[str]:
     return [f"{layer.index:3d}  {layer.kind}  {comment(layer.name)}", f"     {shapes[0]} -> {shapes[1]}, {by}"]
 
 
-def _function(model: Model, index: int) -> dict[str, Any]:
-    function = model.functions[index]
+def _functions(model: Model, index: int) -> list[dict[str, Any]]:
+    """The layer's function, after what begins before it for another layer."""
+    comment = [line.strip() for line in _layer_comment(model, model.graph.layers[index])]
+    found = [_function(model.functions[index], comment)]
+    if index in model.ahead:
+        other, ahead = model.ahead[index]
+        found.insert(0, _function(ahead, [f"What layer {other} needs first, brought while layer {index} runs."]))
+    return found
+
+
+def _function(function: LayerFunction, comment: Sequence[str]) -> dict[str, Any]:
     return {
         "name": function.name,
         "signature": function.text.signature,
         "body": function.text.body,
-        "comment": [line.strip() for line in _layer_comment(model, model.graph.layers[index])],
+        "comment": comment,
         "steps": [{"signature": step.signature, "body": step.body} for step in function.steps],
     }
 

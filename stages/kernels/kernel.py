@@ -72,6 +72,7 @@ class Kernel(ABC):
               that costs. tensorize decides by both in which layout each tensor lies
     roundings of `Rounding` (stages.operators.layer), which `why_not_layer` may narrow for a layer; a kernel with
               "steps" alone is for no other layers
+    lowers    whether `lower` tells what computes a layer; other kernels leave programs (`stages.offload`)
     in_place  element i of the output depends on element i of each input alone, and is written after they are read: the
               output may take the memory of an input of the same size that nothing reads afterwards
     """
@@ -83,6 +84,7 @@ class Kernel(ABC):
     params: ClassVar[type[KernelParams]] = KernelParams
     layouts: ClassVar[tuple[str, ...]] = ("NHWC", "NCHW")
     roundings: ClassVar[frozenset[str]] = frozenset({"double", "single"})
+    lowers: ClassVar[bool] = True
     in_place: ClassVar[bool] = False
 
     @property

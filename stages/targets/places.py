@@ -44,6 +44,13 @@ def kernel_code(target: Target) -> dict[str, Path]:
     return {f"kernels/{name}": path for place in places for name, path in package_files(place).items()}
 
 
+def accelerator_code(target: Target) -> dict[str, Path]:
+    """The files of the target's accelerator, where it is not one of Firmline's."""
+    name = "" if target.accelerator is None else f"accelerators/{target.accelerator.kind}"
+    place = target.places.get(name)
+    return {} if place is None else {f"accelerators/{file}": path for file, path in package_files(place).items()}
+
+
 def simulator_code(target: Target) -> dict[str, Path]:
     """The files of the target's simulator, where it is not one of Firmline's."""
     place = target.places.get(f"simulators/{target.simulator.kind}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -31,11 +31,13 @@ class TensorizeConfig(StageConfig):
     """Options of the tensorize stage. Without a rule a layer gets the cheapest kernel that can compute it.
 
     `arena_limit` bounds the arena, in bytes: a kernel whose scratch brings it above is not chosen. The recipe's
-    `memory.arena_limit` sets it.
+    `memory.arena_limit` sets it. `requantize` says who makes 8-bit outputs of an accelerator's sums: the core, or the
+    engine; without it the accelerator's default.
     """
 
     rules: tuple[TensorizeRule, ...] = ()
     arena_limit: Size | None = None
+    requantize: Literal["core", "engine"] | None = None
 
 
 class TensorizeStage(Stage[TensorizeConfig]):
@@ -44,17 +46,18 @@ class TensorizeStage(Stage[TensorizeConfig]):
     config = TensorizeConfig
     consumes = ("quantize",)
     sources = ("stages/tensorize/*.py", "stages/targets/spec.py")
-    target_fields = ("core", "family", "isa", "word_bits", "fpu", "extensions", "kernels")
+    target_fields = ("core", "family", "isa", "word_bits", "fpu", "extensions", "kernels", "accelerator")
 
     def target_code(self, target: Target) -> dict[str, Path]:
-        from stages.targets.places import kernel_code
+        from stages.targets.places import accelerator_code, kernel_code
 
-        return kernel_code(target)
+        return kernel_code(target) | accelerator_code(target)
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
+        from stages.accelerators.registry import code_patterns_of
         from stages.kernels.registry import code_patterns
 
-        return code_patterns(target.kernels)
+        return (*code_patterns(target.kernels), *code_patterns_of(target))
 
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("tvm-ffi", package="apache-tvm-ffi"))

@@ -4,6 +4,7 @@ forms       Graph -> Graph         layers that can be computed in two forms, PAD
 layouts     Graph -> Graph         in which layout each tensor lies, by what kernels then cost
 choices     Graph -> Chosen        a kernel for each layer
 placement   Chosen -> Chosen       tensors that are parts of others; copies that this saves are gone
+programs    Chosen -> Chosen       what lies in the accelerator's memory; a program for each layer that it computes
 packing     Chosen -> Tensorized   constants, functions and the plan
 """
 
@@ -23,6 +24,7 @@ from stages.tensorize.forms import with_cheapest_forms
 from stages.tensorize.layouts import with_cheapest_layouts
 from stages.tensorize.packing import pack_and_lower
 from stages.tensorize.placement import place_parts
+from stages.tensorize.programs import plan_programs
 from stages.tensorize.setting import Setting
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     laid_out = with_cheapest_layouts(formed, setting)
     chosen = choose_kernels(laid_out, setting)
     placed = place_parts(chosen, setting)
-    made = pack_and_lower(placed, setting, job.progress)
+    planned = plan_programs(placed, setting)
+    made = pack_and_lower(planned, setting, job.progress)
 
     for warning in made.plan.warnings:
         job.log(f"warning: {warning}")
@@ -65,7 +68,7 @@ def tensorize_graph(
     Raises StageError for a layer that nothing can compute.
     """
     setting = Setting.of(target, config, kernels, costs, float_module)
-    return pack_and_lower(choose_kernels(graph, setting), setting, progress)
+    return pack_and_lower(plan_programs(choose_kernels(graph, setting), setting), setting, progress)
 
 
 def _float_module(source: Path) -> Any:

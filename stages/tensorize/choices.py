@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stages.graph import Graph
+from stages.offload.plan import Offload
 from stages.tensorize.select import Choice, unused_rules
 from stages.tensorize.sharing import renames_only
 
@@ -21,12 +22,14 @@ class Chosen:
     choices       by layer index; float layers have none, nor have those whose inputs and outputs share memory
     unused_rules  numbers, from 1, of the recipe's rules that decided for no layer
     warnings      sentences about rules, the arena's limit and outdated costs
+    offload       programs of the layers that the target's accelerator computes, once they are planned
     """
 
     graph: Graph
     choices: Mapping[int, Choice]
     unused_rules: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
+    offload: Offload = field(default_factory=Offload)
 
 
 def choose_kernels(graph: Graph, setting: Setting) -> Chosen:

@@ -38,7 +38,7 @@ _USUAL = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding": "d
 
 @dataclass(frozen=True)
 class Price:
-    """Instructions of one call, None when nobody knows; `source` is measured, fitted, estimated or ''."""
+    """Instructions of one call, None when nobody knows; `source` is measured, fitted, modelled, estimated or ''."""
 
     cost: float | None = None
     source: str = ""
@@ -88,7 +88,7 @@ class CostTable:
             known = quantities(view, estimate)
             if factors and all(quantity in known for quantity in factors):
                 return Price(round(sum(factors[quantity] * known[quantity] for quantity in factors)), "fitted")
-        return Price() if estimate is None else Price(estimate, "estimated")
+        return Price() if estimate is None else Price(estimate, "estimated" if kernel.lowers else "modelled")
 
 
 def read_file(path: Path) -> dict[str, Any]:

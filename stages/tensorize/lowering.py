@@ -41,7 +41,9 @@ class Lowerings:
         self._made: dict[str, Lowered] = {}
 
     def of_kernel(self, view: LayerView, kernel: Kernel, params: Any) -> Lowered:
-        """The layer computed by a kernel that can."""
+        """The layer computed by a kernel that can; nothing of one that leaves a program."""
+        if not kernel.lowers:
+            return Lowered({}, ())
         key = _key(view, kernel, params)
         if key not in self._made:
             self._made[key] = self._with_kernel(view, kernel, params)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages import escape
 from stages.base import no_progress
+from stages.offload.attach import attachment
 from stages.tensorize.artifact import Tensorized
 from stages.tensorize.plan import LayerPlan, TensorizePlan
 
@@ -31,17 +32,25 @@ def pack_and_lower(chosen: Chosen, setting: Setting, progress: Callable[..., Non
         progress(f"layer {layer.index} {layer.kind}", layer.index / len(graph.layers))
         if layer.op.op == "float":
             plan, made, constants = _float_layer(layer, setting)
+        elif layer.index in chosen.offload.programs:
+            plan, made, constants = _offloaded_layer(layer, chosen)
         elif layer.index in chosen.choices:
             plan, made, constants = _kernel_layer(graph, layer, chosen.choices[layer.index], setting)
         else:
             plans.append(_plan(layer, {}, kernel="alias", why="input and output share memory"))
             continue
-        plans.append(plan)
+        plans.append(plan.model_copy(update={"predicted": chosen.offload.times.get(layer.index)}))
         functions |= made
         weights |= {plan.constants[key]: array for key, array in constants.items()}
     warnings = (*chosen.warnings, *_soft_float(plans, setting.target))
+    machine = None if setting.offload is None or not chosen.offload.programs else setting.offload.machine
     plan_of_all = TensorizePlan(
-        target=setting.target.core, layers=tuple(plans), unused_rules=chosen.unused_rules, warnings=warnings
+        target=setting.target.core,
+        layers=tuple(plans),
+        unused_rules=chosen.unused_rules,
+        warnings=warnings,
+        attachment=None if machine is None else attachment(machine, setting.target, chosen.offload.resident),
+        timeline=chosen.offload.timeline,
     )
     return Tensorized(plan_of_all, graph, functions, weights)
 
@@ -70,6 +79,21 @@ def _kernel_layer(graph: Graph, layer: Layer, choice: Choice, setting: Setting) 
         may_overlay=kernel.overlays(view),
     )
     return plan, lowered.functions, packed
+
+
+def _offloaded_layer(layer: Layer, chosen: Chosen) -> Made:
+    choice, constants = chosen.choices[layer.index], {"constants": chosen.offload.constants[layer.index]}
+    plan = _plan(
+        layer,
+        constants,
+        kernel=choice.kernel.name,
+        why=choice.why,
+        cost=chosen.offload.times[layer.index].cycles,
+        cost_source="modelled",
+        alternatives=choice.alternatives,
+        program=chosen.offload.programs[layer.index],
+    )
+    return plan, {}, constants
 
 
 def _float_layer(layer: Layer, setting: Setting) -> Made:

@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from stages.offload.program import Attachment, Program, Stretch, Times
+
 FORMAT = 1
 
 
@@ -36,10 +38,13 @@ class LayerPlan(_Model):
 
     kernel       the kernel's name; 'tvm' for a float operator, 'alias' for a layer that only renames its input's memory
     cost         instructions, None when nobody knows them; `cost_source` says whether they are measured (a layer like
-                 this one), fitted (to measurements of the kernel) or estimated (by the kernel)
+                 this one), fitted (to measurements of the kernel), modelled (cycles of an accelerator) or estimated
+                 (by the kernel)
     sources      kernel files relative to stages/kernels that are compiled; `headers` declare what the functions call
     may_overlay  the output may take the memory of an input that dies here
     constants    keys of weights.npz by constant key
+    program      of a layer that an accelerator computes, instead of steps
+    predicted    cycles, on a target with an accelerator
     """
 
     index: int
@@ -56,12 +61,15 @@ class LayerPlan(_Model):
     headers: tuple[str, ...] = ()
     may_overlay: bool = False
     constants: dict[str, str] = Field(default_factory=dict)
+    program: Program | None = None
+    predicted: Times | None = None
 
 
 class TensorizePlan(_Model):
     """One entry for each layer of the graph, in order.
 
     `unused_rules` are numbers, from 1, of the recipe's rules that decided for no layer; `warnings` say what they match.
+    `attachment` is there where an accelerator computes a layer, with a predicted `timeline`.
     """
 
     format: int = FORMAT
@@ -69,6 +77,8 @@ class TensorizePlan(_Model):
     layers: tuple[LayerPlan, ...]
     unused_rules: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
+    attachment: Attachment | None = None
+    timeline: tuple[Stretch, ...] = ()
 
     def save(self, folder: Path) -> None:
         (folder / "plan.json").write_text(self.model_dump_json(indent=1) + "\n")

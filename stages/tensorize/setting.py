@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stages.offload.attach import machine_of
+from stages.offload.kernel import OffloadKernel, offload_kernel
 from stages.tensorize.costs import CostTable
 from stages.tensorize.lowering import Lowerings
 from stages.tensorize.memory import ArenaBound
@@ -27,6 +29,7 @@ class Setting:
     kernels: tuple[Kernel, ...]
     costs: CostTable
     lowerings: Lowerings
+    offload: OffloadKernel | None = None
 
     @classmethod
     def of(
@@ -37,8 +40,11 @@ class Setting:
         costs: CostTable | None = None,
         float_module: Any = None,
     ) -> Setting:
-        """Without `costs` the kernels' own estimates decide."""
-        return cls(target, config, tuple(kernels), costs or CostTable(), Lowerings(target, float_module))
+        """Without `costs` the kernels' own estimates decide. The target's accelerator is one of the kernels."""
+        machine = machine_of(target, config.requantize)
+        offload = None if machine is None else offload_kernel(machine)
+        kernels = (*kernels, offload) if offload is not None else tuple(kernels)
+        return cls(target, config, kernels, costs or CostTable(), Lowerings(target, float_module), offload)
 
     def bound(self, graph: Graph) -> ArenaBound | None:
         """The recipe's bound on the arena, for choosing the kernels of one graph."""

@@ -1,0 +1,86 @@
+"""An accelerator among the kernels that a layer may have: chosen, named by rules and explained as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stages.accelerators.tiles import why_not_tiled
+from stages.kernels.kernel import Kernel, Lowering
+from stages.offload.options import options, smallest
+from stages.offload.runs import why_not_cut
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stages.graph import LayerView
+    from stages.kernels.folder import KernelFolder
+    from stages.offload.machine import Machine
+    from stages.offload.options import Option, Residence
+    from stages.targets.spec import Target
+
+
+class OffloadKernel(Kernel):
+    """The engine of a machine, for whole layers. What computes such a layer is a program, no TIR."""
+
+    machine: Machine
+    lowers = False
+
+    def __init__(self) -> None:
+        self._options: dict[str, Mapping[Residence, tuple[Option, ...]]] = {}
+
+    @property
+    def folder(self) -> KernelFolder:
+        return self.machine.accelerator.folder
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if not all(tensor.dtype in ("int8", "uint8") for tensor in (*view.inputs, *view.outputs)):
+            return "tensors are not of 8 bits"
+        constant = [tensor.name for tensor in view.inputs if tensor.constant]
+        if constant:
+            return f"tensor {constant[0]} is a constant, which is read as data"
+        machine = self.machine
+        reasons = (
+            machine.accelerator.why_not(view),
+            why_not_tiled(view),
+            *map(why_not_cut, (*view.inputs, *view.outputs)),
+        )
+        reason = next((one for one in reasons if one), "")
+        anywhere = (False,) * (len(view.inputs) + 1)
+        if reason or anywhere in self.options(view):
+            return reason
+        return f"its smallest tile takes {smallest(view, machine):,} bytes; {machine.memory} has {machine.bytes:,}"
+
+    def options(self, view: LayerView) -> Mapping[Residence, tuple[Option, ...]]:
+        """The ways to cut the layer that are worth considering, by which of its tensors lie in the engine's memory."""
+        key = _key(view)
+        if key not in self._options:
+            self._options[key] = options(view, self.machine)
+        return self._options[key]
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Cycles where the layer's tensors lie in the engine's memory, if that has room; else with their transfers."""
+        return min(one.cycles for those in self.options(view).values() for one in those)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        raise RuntimeError(f"internal error: {self.name} computes layers by programs")
+
+
+def offload_kernel(machine: Machine) -> OffloadKernel:
+    """The kernel of a machine, called as its accelerator."""
+    accelerator = machine.accelerator
+    fields = {
+        "name": accelerator.name,
+        "ops": accelerator.ops,
+        "sources": accelerator.sources,
+        "headers": accelerator.headers,
+        "layouts": accelerator.layouts,
+        "machine": machine,
+    }
+    made: OffloadKernel = type("Offloaded", (OffloadKernel,), fields)()
+    return made
+
+
+def _key(view: LayerView) -> str:
+    """All that an accelerator may look at."""
+    tensors = (*view.inputs, *view.outputs)
+    return "\n".join([view.layer.model_dump_json(), *(tensor.model_dump_json() for tensor in tensors)])

@@ -1,0 +1,46 @@
+"""What a network is planned for: the engine, the bytes of its memory, what transfers and commands take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stages.accelerators.accelerator import Accelerator
+    from stages.offload.program import Transfer
+    from stages.targets.attached import Dma
+
+ALIGNMENT = 16
+"""Of buffers in L1, in bytes."""
+
+# Instructions of the core for a command, as GCC makes them of the drivers (-O2).
+TRANSFER = 32
+SETTLE = 10
+AWAIT = 14
+LAYER = 12
+_COPIED_BYTES = 4  # by one instruction of a memcpy, about
+
+
+@dataclass(frozen=True)
+class Machine:
+    """`dma` is None where the core copies."""
+
+    accelerator: Accelerator[Any]
+    memory: str
+    bytes: int
+    dma: Dma | None
+
+    def dma_cycles(self, transfer: Transfer) -> int:
+        """What the DMA engine takes for it."""
+        return 0 if self.dma is None else self.dma.cycles(transfer.runs, transfer.runs * transfer.bytes)
+
+    def transfer_instructions(self, transfer: Transfer) -> int:
+        """What the core takes to begin it, or to do it itself."""
+        if self.dma is not None:
+            return TRANSFER
+        return TRANSFER + transfer.runs * (10 + transfer.bytes // _COPIED_BYTES)
+
+
+def aligned(count: int) -> int:
+    """Bytes that a buffer of so many takes in L1."""
+    return -(-count // ALIGNMENT) * ALIGNMENT

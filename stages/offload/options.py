@@ -1,0 +1,114 @@
+"""The ways of a layer that are worth considering, each with what it costs: no other one is both smaller and faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stages.offload.machine import aligned
+from stages.offload.runs import runs
+from stages.offload.schedule import program
+from stages.offload.tiling import ways
+from stages.offload.timeline import alone
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.offload.machine import Machine
+    from stages.offload.tiling import Way
+
+Residence = tuple[bool, ...]
+"""Whether each input lies in L1, and whether the output does."""
+_SIMULATED = 4  # of each residence, the most promising by an estimate
+
+
+@dataclass(frozen=True)
+class Option:
+    """A way and its cycles; with `ahead`, constants are brought before the layer begins, and cost nothing then."""
+
+    way: Way
+    cycles: int
+    ahead: bool
+
+    @property
+    def bytes(self) -> int:
+        """Of L1 while the layer runs."""
+        return self.way.bytes
+
+    @property
+    def ahead_bytes(self) -> int:
+        """Of L1 while the layer before it runs."""
+        return self.way.ahead_bytes if self.ahead else 0
+
+
+def options(view: LayerView, machine: Machine) -> Mapping[Residence, tuple[Option, ...]]:
+    """By residence, the fastest first. Empty where no tile fits."""
+    found: dict[Residence, list[Way]] = {}
+    for way in ways(view, machine.accelerator, machine.bytes):
+        found.setdefault((*way.resident_inputs, way.resident_output), []).append(way)
+    made = {}
+    for residence, those in found.items():
+        able = [way for way in those if way.bytes + _resident_bytes(view, residence) <= machine.bytes]
+        if able:
+            made[residence] = _options(view, able, machine)
+    return made
+
+
+def smallest(view: LayerView, machine: Machine) -> int:
+    """Bytes of L1 that the smallest tile needs, whatever there is."""
+    return min(way.bytes for way in ways(view, machine.accelerator, 1 << 62))
+
+
+def _options(view: LayerView, able: Sequence[Way], machine: Machine) -> tuple[Option, ...]:
+    estimated = sorted(((_estimate(view, way, machine), way.bytes, n) for n, way in enumerate(able)))
+    promising = [able[number] for _, _, number in _best(estimated)[:_SIMULATED]]
+    smallest_one = min(able, key=lambda way: way.bytes)
+    made = []
+    for way in dict.fromkeys((*promising, smallest_one)):
+        made.append(Option(way, alone(program(view, way, machine, sketch=True), machine).cycles, ahead=False))
+        if machine.dma is not None and way.ahead_bytes:
+            brought = program(view, way, machine, during=-1, sketch=True)
+            made.append(Option(way, alone(brought, machine, before=True).cycles, ahead=True))
+    return tuple(sorted(made, key=lambda option: (option.cycles, option.bytes, option.ahead_bytes)))
+
+
+def _best(estimated: Iterable[tuple[float, int, int]]) -> list[tuple[float, int, int]]:
+    """Of what is sorted by cost, those that need less than all that are cheaper."""
+    found: list[tuple[float, int, int]] = []
+    for one in estimated:
+        if not found or one[1] < found[-1][1]:
+            found.append(one)
+    return found
+
+
+def _estimate(view: LayerView, way: Way, machine: Machine) -> float:
+    """Cycles: the busiest unit hides the others, but for the first content of each stream and the last tile."""
+    accelerator = machine.accelerator
+    core = [accelerator.core(view, tile) for tile in way.tiles]
+    works = sum(one.before + one.start + one.after + 60 for one in core)
+    engine = sum(accelerator.cycles(view, tile) for tile in way.tiles)
+    dma, first = 0.0, 0.0
+    for stream in way.streams:
+        if stream.name.startswith("scratch"):
+            continue
+        per_run = machine.dma.run_cycles if machine.dma else 0
+        fixed = machine.dma.fixed_cycles if machine.dma else 0
+        rate = machine.dma.bytes_per_cycle if machine.dma else 4
+        count = _run_count(view, way, stream.name)
+        each = fixed + per_run * count + stream.bytes / rate
+        dma += each * stream.contents
+        first += each
+    if machine.dma is None or (len(way.tiles) > 1 and all(stream.slots == 1 for stream in way.streams)):
+        return engine + dma + works
+    return max(engine, dma, works) + first + core[0].before + core[-1].after
+
+
+def _run_count(view: LayerView, way: Way, stream: str) -> int:
+    return runs(view.outputs[0], way.tiles[0]).count if stream == "output:0" else 1
+
+
+def _resident_bytes(view: LayerView, residence: Residence) -> int:
+    *inputs, output = residence
+    names = {tensor.name: tensor.bytes for tensor, there in zip(view.inputs, inputs, strict=True) if there}
+    names |= {view.outputs[0].name: view.outputs[0].bytes} if output else {}
+    return sum(aligned(count) for count in names.values())

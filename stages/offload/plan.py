@@ -1,0 +1,118 @@
+"""The network on the machine: tensors in L1, a program for each offloaded layer, and the time that all of it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from stages.arena.liveness import liveness
+from stages.arena.planner import plan as plan_arena
+from stages.offload.greedy import apart, greedy
+from stages.offload.machine import ALIGNMENT
+from stages.offload.problem import Problem, Solution, Task
+from stages.offload.residence import buffers_in_l1
+from stages.offload.schedule import constant_blocks, program
+from stages.offload.timeline import Step, network
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stages.arena import Liveness
+    from stages.graph import Graph
+    from stages.offload.kernel import OffloadKernel
+    from stages.offload.program import Program, Stretch, Times
+
+_TIGHTER = 4
+"""How often less of L1 is planned with, where what was planned leaves gaps; then nothing stays there."""
+
+
+@dataclass(frozen=True)
+class Offload:
+    """What the pass decided; all by layer's index.
+
+    resident   buffers of tensors that lie in L1, by the names of `stages.arena.liveness`
+    constants  as transfers take them: a block for each tile of channels, one behind the other
+    times      of all layers, predicted
+    """
+
+    programs: Mapping[int, Program] = field(default_factory=dict)
+    constants: Mapping[int, np.ndarray] = field(default_factory=dict)
+    resident: tuple[str, ...] = ()
+    times: Mapping[int, Times] = field(default_factory=dict)
+    timeline: tuple[Stretch, ...] = ()
+
+
+@dataclass(frozen=True)
+class Network:
+    """A graph whose layers have kernels.
+
+    offloaded     indices of layers that the kernel's engine computes
+    instructions  of the core for the others; those without run nothing
+    overlaid      layers that may write their output over an input
+    """
+
+    graph: Graph
+    offloaded: Collection[int]
+    instructions: Mapping[int, float]
+    overlaid: frozenset[int]
+
+
+def plan(given: Network, kernel: OffloadKernel) -> Offload:
+    """Programs that fit into L1 together."""
+    graph, machine = given.graph, kernel.machine
+    lives = liveness(graph, may_overlay=given.overlaid)
+    running = [
+        layer.index for layer in graph.layers if layer.index in given.offloaded or layer.index in given.instructions
+    ]
+    problem = _problem(given, kernel, lives, running)
+    solution, programs = _fitting(problem, given, kernel)
+    steps = [Step(index, programs.get(index), given.instructions.get(index, 0.0)) for index in running]
+    times, timeline = network(steps, machine)
+    constants = {
+        task.index: constant_blocks(graph.view(graph.layers[task.index]), solution.chosen[task.index].way, machine)
+        for task in problem.tasks
+    }
+    return Offload(programs, constants, tuple(sorted(solution.resident)), times, timeline)
+
+
+def _problem(given: Network, kernel: OffloadKernel, lives: Liveness, running: Sequence[int]) -> Problem:
+    tasks, used = [], set()
+    before = dict(zip(running[1:], running, strict=False))
+    for layer in given.graph.layers:
+        if layer.index not in given.offloaded:
+            continue
+        homes = tuple(lives.home[name] for name in (*layer.inputs, *layer.outputs))
+        used |= set(homes)
+        options = kernel.options(given.graph.view(layer))
+        tasks.append(Task(layer.index, homes, before.get(layer.index), options))
+    tensors = tuple(buffer for buffer in lives.buffers if buffer.name in used)
+    return Problem(tuple(tasks), tensors, kernel.machine.bytes)
+
+
+def _fitting(problem: Problem, given: Network, kernel: OffloadKernel) -> tuple[Solution, dict[int, Program]]:
+    """A solution whose buffers can be laid out in L1; the gaps between them may take more than there is."""
+    capacity = problem.capacity
+    for _ in range(_TIGHTER):
+        solution = greedy(problem)
+        programs = _programs(solution, problem, given, kernel)
+        needed = plan_arena(buffers_in_l1(given.graph, given.overlaid, solution.resident, programs), ALIGNMENT).total
+        if needed <= capacity:
+            return solution, programs
+        problem = replace(problem, capacity=problem.capacity - (needed - capacity))
+    solution = apart(problem)
+    return solution, _programs(solution, problem, given, kernel)
+
+
+def _programs(solution: Solution, problem: Problem, given: Network, kernel: OffloadKernel) -> dict[int, Program]:
+    """From the last to the first: each is told what of the next one begins before it."""
+    made: dict[int, Program] = {}
+    ahead: dict[int, int] = {}
+    for task in reversed(problem.tasks):
+        option = solution.chosen[task.index]
+        during = task.during if option.ahead else None
+        view = given.graph.view(given.graph.layers[task.index])
+        made[task.index] = one = program(view, option.way, kernel.machine, during, ahead.get(task.index, 0))
+        if one.during is not None:
+            ahead[one.during] = len(one.ahead)
+    return dict(sorted(made.items()))

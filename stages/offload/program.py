@@ -1,0 +1,151 @@
+"""The program of an offloaded layer, as plan.json has it: commands with places instead of addresses.
+
+A place is an offset in something that has a role in the layer: `input:0`, `output:0`, `constant:<key>` where constants
+lie for good, `scratch:<name>` for a buffer in L1. Emit makes pointers of them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class Place(_Model):
+    """`offset` bytes from where the role begins."""
+
+    role: str
+    offset: int = 0
+
+
+class Numbers(_Model):
+    """The address of constant numbers in an array of `ctype`."""
+
+    values: tuple[int, ...]
+    ctype: str
+
+
+Value = int | Place | Numbers
+
+
+class Function(_Model):
+    """A call of a C function."""
+
+    name: str
+    arguments: tuple[Value, ...] = ()
+
+
+class Transfer(_Model):
+    """Enqueues a copy of `runs` pieces of `bytes`, which begin a stride after each other on both sides."""
+
+    do: Literal["transfer"] = "transfer"
+    to: Place
+    source: Place
+    bytes: int
+    runs: int = 1
+    to_stride: int = 0
+    source_stride: int = 0
+
+
+class Settle(_Model):
+    """Waits until at most `left` transfers are not done: they are done in order."""
+
+    do: Literal["settle"] = "settle"
+    left: int
+
+
+class Start(_Model):
+    """Starts tile `tile` on the engine."""
+
+    do: Literal["start"] = "start"
+    tile: int
+    call: Function
+    cycles: int
+    instructions: float
+
+
+class Await(_Model):
+    """Waits until the engine is done with tile `tile`."""
+
+    do: Literal["await"] = "await"
+    tile: int
+
+
+class Work(_Model):
+    """Work of the core."""
+
+    do: Literal["work"] = "work"
+    call: Function
+    instructions: float
+
+
+Command = Annotated[Transfer | Settle | Start | Await | Work, Field(discriminator="do")]
+
+
+class Buffer(_Model):
+    """Scratch of the layer in L1. One with `ahead` is in use from the layer on in which transfers into it begin."""
+
+    name: str
+    bytes: int
+    ahead: bool = False
+
+
+class Times(_Model):
+    """Cycles of a layer, as the timeline has them: from its begin to its end, and how long each unit works in it.
+
+    `waiting` is what the core waits for the others, part of `cycles`; `core` is what it works.
+    """
+
+    cycles: int
+    engine: int
+    dma: int
+    core: int
+    waiting: int
+
+
+class Stretch(_Model):
+    """A unit at work for a layer, from one cycle of the inference to another."""
+
+    unit: Literal["core", "engine", "dma"]
+    layer: int
+    begin: int
+    end: int
+
+
+class Program(_Model):
+    """An offloaded layer.
+
+    ahead   transfers that begin before the layer `during` runs, the one that runs before this one
+    tiles   how many, of at most so many rows and channels
+    wait    the C function that waits for the engine; it takes what a started tile returned
+    """
+
+    commands: tuple[Command, ...]
+    buffers: tuple[Buffer, ...]
+    ahead: tuple[Transfer, ...] = ()
+    during: int | None = None
+    tiles: int = 1
+    rows: int
+    channels: int
+    wait: str
+
+
+class Attachment(_Model):
+    """What the emitted sources need of the accelerator, and where its plan wants the network's memory.
+
+    region    the accelerator's memory
+    resident  buffers of tensors that lie there; all others do not
+    init      the C function that prepares the engine, with the address of its registers
+    """
+
+    region: str
+    resident: tuple[str, ...]
+    init: str
+    base: int
+    dma_base: int | None
+    sources: tuple[str, ...]
+    headers: tuple[str, ...]

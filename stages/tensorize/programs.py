@@ -1,0 +1,29 @@
+"""The pass that plans the layers of the target's accelerator: what lies in its memory, and a program for each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from stages.offload.plan import Network, plan
+from stages.tensorize.float_cost import float_cost
+
+if TYPE_CHECKING:
+    from stages.tensorize.choices import Chosen
+    from stages.tensorize.setting import Setting
+
+
+def plan_programs(chosen: Chosen, setting: Setting) -> Chosen:
+    """The choices with programs for layers that the accelerator computes, and the time that the network takes."""
+    kernel = setting.offload
+    if kernel is None:
+        return chosen
+    graph = chosen.graph
+    offloaded = [index for index, choice in chosen.choices.items() if choice.kernel is kernel]
+    instructions = {i: float(c.cost or 0) for i, c in chosen.choices.items() if c.kernel is not kernel}
+    for layer in graph.layers:
+        if layer.op.op == "float":
+            functions = setting.lowerings.of_float(layer).functions.values()
+            instructions[layer.index] = float_cost(functions, setting.target)
+    overlaid = frozenset(i for i, c in chosen.choices.items() if c.kernel.overlays(graph.view(graph.layers[i])))
+    return replace(chosen, offload=plan(Network(graph, offloaded, instructions, overlaid), kernel))
