@@ -2,7 +2,7 @@
 
 Without a word it is the registry's chain. Under `stages:` a recipe may say
 
-    verify: false                  leave this one out
+    verify: false                  leave this one out; true: as if it were not mentioned
     prune: {after: quantize, …}    put this one in, or move it: it runs right after that one
     emit: {use: my_emit, …}        have another stage do this one's part
 
@@ -139,15 +139,19 @@ def _used(one: _Said, registry: Registry) -> Stage[Any]:
     if one.use is None:
         return registry[one.name]
     role = registry[one.name].role
-    known = [stage.kind for stage in registry if stage.role == role]
+    known = [stage.kind for stage in registry if stage.role == role and stage.kind != one.name]
+    others = list_known(f"others that provide {role}", known) if known else f"no other stage provides {role}"
     where = f"stages.{one.name}.use"
     if one.use not in registry:
         message = f"{where}: unknown stage '{escape.name(one.use)}'{did_you_mean(one.use, known)}"
-        raise _Misarranged(message, one.name, "use", hint=list_known(f"stages that provide {role}", known))
-    if one.use not in known:
-        message = f"{where}: '{one.use}' cannot take the place of '{one.name}': it does not provide {role}"
-        raise _Misarranged(message, one.name, "use", hint=list_known(f"stages that provide {role}", known))
-    return registry[one.use]
+        raise _Misarranged(message, one.name, "use", hint=others)
+    used = registry[one.use]
+    if used.role != role:
+        message = f"{where}: '{one.use}' cannot stand for '{one.name}': what follows reads {role}, it makes {used.role}"
+        own = used.kind in registry.chain
+        hint = others if own else f'{others}; a stage that makes what {role} does says so: `provides = "{role}"`'
+        raise _Misarranged(message, one.name, "use", hint=hint)
+    return used
 
 
 def _order(registry: Registry, said: tuple[_Said, ...]) -> list[str]:
@@ -172,9 +176,20 @@ def _order(registry: Registry, said: tuple[_Said, ...]) -> list[str]:
             continue
         if one.after is None:
             message = f"stage '{one.name}' is in no chain by itself: say which stage it runs after"
-            raise _Misarranged(message, one.name, key=True, hint=f"such as {one.name}: {{after: {order[-1]}}}")
+            leader = _earliest(registry, one.name, order)
+            raise _Misarranged(message, one.name, key=True, hint=f"such as {one.name}: {{after: {leader}}}")
         raise _unplaced(one.name, after, left_out, [*order, *after])
     return order
+
+
+def _earliest(registry: Registry, name: str, order: list[str]) -> str:
+    """After which stage of the order all that another consumes is there; the first where it consumes nothing."""
+    wanted = set(registry[name].consumes)
+    for leader in order:
+        wanted.discard(registry[leader].role)
+        if not wanted:
+            return leader
+    return order[-1]
 
 
 def _unplaced(name: str, after: Mapping[str, str], left_out: set[str], known: list[str]) -> _Misarranged:

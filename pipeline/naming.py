@@ -80,9 +80,8 @@ def no_such_part(recipe: str, part: str, variants: Sequence[str], registry: Regi
     if variants:
         message = f"matrix '{recipe}' has no '{escape.name(part)}'{did_you_mean(part, variants)}"
         return RecipeError(message, hint=list_known("sub-recipes", variants))
-    stages = _stages(registry)
-    message = f"recipe '{recipe}' has no matrix and no stage '{escape.name(part)}'{did_you_mean(part, stages)}"
-    return RecipeError(message, hint=list_known("stages", stages))
+    message = f"recipe '{recipe}' has no matrix and no stage '{escape.name(part)}'{did_you_mean(part, registry.kinds)}"
+    return RecipeError(message, hint=list_known("stages", registry.kinds))
 
 
 def _matching(name: str, root: Path | Project) -> list[str]:

@@ -14,11 +14,12 @@ stage that it concerns. Which stages run, and in which order, is pipeline.chain'
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from operator import or_
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     Discriminator,
@@ -34,12 +35,17 @@ from pipeline.outside import Found
 from pipeline.registry import PLACEMENT, Registry
 from stages.base import Stage, StageConfig
 from stages.models.spec import FileModel, OpModel, PluginModel, UrlModel, ZooModel
+from stages.models.zoo.names import check
 from stages.strict_model import StrictModel
 from stages.targets.memory import Size
 from stages.targets.memory_rules import MemoryRule, StackRule
 
 MODEL_SOURCES = ("file", "url", "zoo", "op")
-_NO_OPTIONS = ({"type": "null"}, {"const": False, "description": "The stage is left out."})
+_NO_OPTIONS = (
+    {"type": "null"},
+    {"const": False, "description": "The stage is left out."},
+    {"const": True, "description": "As usual, with no options of its own."},
+)
 # Of a recipe in recipes/layers/ the folder is part of the name, as it is of the build folder.
 RECIPE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.+-]*(/[A-Za-z0-9][A-Za-z0-9_.+-]*)*$"
 
@@ -62,14 +68,9 @@ def _one_source(value: Any) -> Any:
     return value
 
 
-_Sources = (
-    Annotated[FileModel, Tag("file")]
-    | Annotated[UrlModel, Tag("url")]
-    | Annotated[ZooModel, Tag("zoo")]
-    | Annotated[OpModel, Tag("op")]
-)
+_Sources = Annotated[FileModel, Tag("file")] | Annotated[UrlModel, Tag("url")] | Annotated[OpModel, Tag("op")]
 ModelEntry = Annotated[
-    _Sources,
+    _Sources | Annotated[ZooModel, Tag("zoo")],
     Discriminator(lambda value: _given_sources(value)[0]),
     BeforeValidator(_one_source),
 ]
@@ -80,6 +81,8 @@ def _model_entry(models: Mapping[str, Found]) -> Any:
     plugin = create_model("PluginModel", __base__=PluginModel, zoo=(cast(Any, Literal[tuple(models)]), ...))
     plugin.modules = {name: found.module for name, found in models.items()}
     plugin.places = {name: found.place for name, found in models.items()}
+    named = AfterValidator(partial(check, plugins=tuple(models)))
+    built_in = create_model("ZooModel", __base__=ZooModel, zoo=(Annotated[str, named], ...))
 
     def source(value: Any) -> str:
         given = _given_sources(value)[0]
@@ -87,7 +90,7 @@ def _model_entry(models: Mapping[str, Found]) -> Any:
         return "plug-in" if given == "zoo" and isinstance(name, str) and name in models else given
 
     return Annotated[
-        _Sources | Annotated[plugin, Tag("plug-in")],
+        _Sources | Annotated[built_in, Tag("zoo")] | Annotated[plugin, Tag("plug-in")],
         Discriminator(source),
         BeforeValidator(_one_source),
     ]
@@ -134,7 +137,7 @@ class Recipe(StrictModel):
 
 
 def stage_entries(value: Any) -> Any:
-    """The YAML mapping name -> options with the kind among the options, without the stages that are left out."""
+    """The YAML mapping name -> options with the kind among the options, without those that have only true or false."""
     if not isinstance(value, Mapping):
         raise PydanticCustomError("stage_mapping", "should be a mapping from stages to their options")
     for name, options in value.items():
@@ -142,7 +145,7 @@ def stage_entries(value: Any) -> Any:
             raise PydanticCustomError(
                 "stage_mapping", "stage '{stage}': its key is its kind, there is no key 'kind'", {"stage": name}
             )
-    return {name: _entry(name, options) for name, options in value.items() if options is not False}
+    return {name: _entry(name, options) for name, options in value.items() if not isinstance(options, bool)}
 
 
 def _entry(name: str, options: Any) -> Any:
@@ -155,7 +158,7 @@ def _entry(name: str, options: Any) -> Any:
 
 
 class _StageMapping:
-    """Describes what may stand under `stages:`: for each stage options, nothing, or `false`."""
+    """Describes what may stand under `stages:`: for each stage options, nothing, `true` or `false`."""
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry

@@ -8,10 +8,12 @@ import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.compile.originals import with_originals
 from stages.programs import run_tool
 
 if TYPE_CHECKING:
@@ -77,10 +79,12 @@ def run_command(
     log: Callable[[str], None] = lambda line: None,
     cwd: Path | None = None,
     packages: Sequence[str] = (),
+    shown: Callable[[str], str] = str,
 ) -> str:
     """Standard output of a tool run in `cwd`. Raises CommandFailed with its first errors, StageError without it.
 
-    `packages` are the compiler's and its C library's, for the hint where the library is missing.
+    `packages` are the compiler's and its C library's, for the hint where the library is missing; `shown` makes what
+    errors are taken from out of what it printed.
     """
     log(" ".join(arguments))
     try:
@@ -93,7 +97,7 @@ def run_command(
         no_library = len(packages) > 1 and _NO_C_LIBRARY.search(finished.stderr)
         hint = f"the C library is missing: apt-get install {' '.join(packages[1:])}" if no_library else ""
         hint = hint or next((text for pattern, text in _CAUSES if pattern.search(finished.stderr)), "")
-        said = first_errors(finished.stderr)
+        said = first_errors(shown(finished.stderr))
         raise CommandFailed(f"{what} failed:\n{said}", arguments, finished.stderr, hint=hint)
     return finished.stdout
 
@@ -155,6 +159,7 @@ def compile_sources(
             log,
             cwd=out,  # which debug information names
             packages=target.compiler.packages,
+            shown=partial(with_originals, target=target),
         )
         done += 1
         progress(f"compiled {source.path.name}", done / len(sources))

@@ -19,6 +19,7 @@ from stages.kernels.folder import INCLUDE, KernelFolder
 LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 _INCLUDE = re.compile(r'^(\s*#\s*include\s+)"([^"]+)"', re.MULTILINE)
 _SHARED = INCLUDE.name
+_OWN = INCLUDE.parent
 
 
 def copy_kernels(files: Iterable[str], out: Path, folders: Mapping[str, KernelFolder]) -> list[str]:
@@ -34,12 +35,23 @@ def copy_kernels(files: Iterable[str], out: Path, folders: Mapping[str, KernelFo
         done.add(name)
         path = _place(name, folders)
         if path is None:
-            raise StageError(f"kernel file {name} is not there", hint=WHOLE)
+            raise StageError(
+                f"kernel file {name} is not there",
+                hint=_remedy(name, folders, "what names it in `sources` or `headers`"),
+            )
         text, found = _relocate(path.read_text(), name, folders)
         pending += found
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_text(LICENCE + text)
     return sorted(done)
+
+
+def _remedy(name: str, folders: Mapping[str, KernelFolder], where: str) -> str:
+    """What to do about a file that is missing: one of Firmline's, or a plug-in's, where `where` may be wrong."""
+    folder = folders.get(name.partition("/")[0])
+    if folder is None or folder.path.is_relative_to(_OWN):
+        return WHOLE
+    return f"write it, or mend {where} in {folder.path.parent.name}/{folder.name}"
 
 
 def _place(name: str, folders: Mapping[str, KernelFolder]) -> Path | None:
@@ -60,7 +72,8 @@ def _relocate(text: str, name: str, folders: Mapping[str, KernelFolder]) -> tupl
             if _place(candidate, folders) is not None:
                 found.append(candidate)
                 return f'{match[1]}"{os.path.relpath(candidate, here)}"'
-        raise StageError(f"kernel file {name} includes {match[2]}, which is in none of the kernel folders", hint=WHOLE)
+        message = f"kernel file {name} includes {match[2]}, which is in none of the kernel folders"
+        raise StageError(message, hint=_remedy(name, folders, "`include` of its FOLDER"))
 
     return _INCLUDE.sub(rewrite, text), found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from stages import escape
 from stages.wording import did_you_mean
 
@@ -22,9 +24,13 @@ NAMES = frozenset(
 )
 
 
-def check(name: str) -> str:
-    """The name as it is. Raises ValueError, with the nearest name, if there is no network of that name."""
+def check(name: str, plugins: Sequence[str] = ()) -> str:
+    """The name as it is. Raises ValueError, with the nearest name, if there is no network of that name.
+
+    `plugins` are the names of models that plug-ins bring.
+    """
     if name in NAMES:
         return name
-    guess = did_you_mean(name, sorted(NAMES)) or "."
-    raise ValueError(f"unknown zoo model {escape.quoted(name)}{guess} Known: {', '.join(sorted(_SINGLE + _FAMILIES))}")
+    guess = did_you_mean(name, sorted({*NAMES, *plugins})) or "."
+    known = ", ".join(sorted((*_SINGLE, *_FAMILIES, *plugins)))
+    raise ValueError(f"unknown zoo model {escape.quoted(name)}{guess} Known: {known}")

@@ -50,3 +50,13 @@ def test_an_include_that_is_nowhere_is_named(tmp_path: Path) -> None:
     write(tmp_path, {"rvp/gemm.c": '#include "none.h"\n'})
     with pytest.raises(StageError, match=r"rvp/gemm\.c includes none\.h"):
         copy_kernels(["rvp/gemm.c"], tmp_path / "out", declared(tmp_path))
+
+
+@pytest.mark.parametrize(("gone", "told"), [("rvp/gemm.c", "`sources`"), ("rvp/lost.h", "`include` of its FOLDER")])
+def test_a_file_that_a_plug_in_lacks_is_for_its_author(tmp_path: Path, gone: str, told: str) -> None:
+    """No command about Firmline's own files mends it."""
+    write(tmp_path / "rvp", {} if gone.endswith(".c") else {"gemm.c": '#include "lost.h"\n'})
+    with pytest.raises(StageError) as caught:
+        copy_kernels(["rvp/gemm.c"], tmp_path / "out", declared(tmp_path))
+    assert told in caught.value.hint and "git" not in caught.value.hint
+    assert caught.value.hint.endswith(f"in {tmp_path.name}/rvp")

@@ -167,13 +167,14 @@ MISTAKES = [
     ),
     pytest.param(
         "  report: {use: strip}\n",
-        "recipes/demo.yaml:10:17: stages.report.use: 'strip' cannot take the place of 'report': it does",
+        "recipes/demo.yaml:10:17: stages.report.use: 'strip' cannot stand for 'report': what follows reads "
+        "report, it makes emit\n",
         id="other-role",
     ),
     pytest.param(
         "  report: {use: strp}\n", "recipes/demo.yaml:10:17: stages.report.use: unknown stage 'strp'", id="use"
     ),
-    pytest.param("  report: true\n", "recipes/demo.yaml:10:11: stages.report: should be a mapping", id="true"),
+    pytest.param("  note: true\n", "recipes/demo.yaml:10:3: stage 'note' is in no chain by itself", id="true"),
 ]
 
 
@@ -268,3 +269,17 @@ class Clash(Note):
 def test_registry_refuses(more: list[Stage[Any]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         fake_registry(*more)
+
+
+def test_where_to_put_a_stage_is_behind_what_it_consumes(chained: FakeProject) -> None:
+    says(chained, "  strip: {}\n")
+    assert refused(chained).splitlines()[-1] == "such as strip: {after: emit}"
+
+
+def test_true_is_the_usual_stage(chained: FakeProject) -> None:
+    """As `false` leaves it out, also from the command line, where a recipe that is extended says something else."""
+    chained.edit("recipes/demo.yaml", "emit: {unroll: 4}", "emit: true")
+    assert names(chained) == ("import", "emit", "compile", "report")
+    chained.run()
+    chained.edit("recipes/demo.yaml", "emit: true", "emit: false")
+    chained.run(set="stages.emit=true")

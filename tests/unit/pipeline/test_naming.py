@@ -16,7 +16,7 @@ from pipeline.session import ROOT
 from pipeline.tasks import recipe_tasks
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
-STAGES = "known stages: import, emit, compile, report, publish"
+STAGES = "known stages: import, emit, compile, report"
 
 
 @pytest.mark.parametrize(
