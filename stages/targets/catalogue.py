@@ -38,9 +38,10 @@ Frequency = Annotated[int, BeforeValidator(parse_frequency), Field(gt=0)]
 
 
 _PAGE = 4096
-# Where Spike has its debug module and boot ROM, the core-local and the platform interrupt controller, and the UART
-# (riscv/platform.h of Spike), each up to the end of its last page.
-_SPIKE = ((0, 0x2000), (0x200_0000, 0x20C_0000), (0xC00_0000, 0xD00_0000), (0x1000_0000, 0x1000_1000))
+# Where Spike has its debug module and boot ROM, the core-local and the platform interrupt controller (riscv/platform.h
+# of Spike), each up to the end of its last page, and the monitor of devices (stages/simulators/spike/attached.py). Its
+# UART gives way to memory.
+_SPIKE = ((0, 0x2000), (0x200_0000, 0x20C_0000), (0xC00_0000, 0xD00_0000), (0x400_0000, 0x400_1000))
 
 
 class Board(StrictModel):

@@ -57,6 +57,13 @@ def simulator_code(target: Target) -> dict[str, Path]:
     return {} if place is None else {f"simulators/{name}": path for name, path in package_files(place).items()}
 
 
+def device_code(target: Target) -> dict[str, Path]:
+    """The files of the simulated device of the target's accelerator, where that is not one of Firmline's."""
+    name = f"accelerators/{target.accelerator.kind}" if target.accelerator is not None else ""
+    folder = target.places[name] / "device" if name in target.places else None
+    return {} if folder is None or not folder.is_dir() else {f"{name}/{p.name}": p for p in plugin_files(folder)}
+
+
 def plugin_files(place: Path) -> list[Path]:
     """The files of one plug-in: those in its folder, or the one that it is."""
     if not place.is_dir():

