@@ -21,9 +21,9 @@ from doit.cmd_list import List as DoitList
 from doit.cmd_run import Run as DoitRun
 from doit.cmdparse import CmdOption, CmdParseError
 
-from pipeline.interruption import guarded
 from pipeline.overrides import RECIPE_VARIABLES, check_assignments
-from pipeline.streams import Output
+from pipeline.process.interruption import guarded
+from pipeline.process.streams import Output
 from stages import escape
 from stages.wording import did_you_mean
 

@@ -1,7 +1,7 @@
 """The commands as pyproject.toml names them for doit: each is loaded when it is called.
 
-Loading one takes some tenths of a second, before `guarded` of pipeline.interruption is at work; Ctrl-C then ends in the
-same line and exit code. There is nothing yet to clean up.
+Loading one takes some tenths of a second, before `guarded` of pipeline.process.interruption is at work; Ctrl-C then
+ends in the same line and exit code. There is nothing yet to clean up.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(_MODULES[name]), name)
     except KeyboardInterrupt:
-        from pipeline.signals import MESSAGE
+        from pipeline.process.signals import MESSAGE
 
         sys.stderr.write(f"{MESSAGE}\n")
         sys.stderr.flush()

@@ -7,7 +7,8 @@
 
 The first starts Python with SIGINT, SIGTERM and SIGHUP blocked, so that they wait until there is something here to
 receive them; with the second, what comes in the tenths of a second before is Python's own business. From here on to
-`guarded` of pipeline.interruption a signal ends the process with its line and exit code; there is nothing to clean up.
+`guarded` of pipeline.process.interruption a signal ends the process with its line and exit code; there is nothing to
+clean up.
 
 Imports next to nothing.
 """
@@ -17,8 +18,8 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from pipeline.signals import receive_signals
-from pipeline.streams import open_streams
+from pipeline.process.signals import receive_signals
+from pipeline.process.streams import open_streams
 
 
 def main() -> NoReturn:

@@ -32,8 +32,8 @@ from typing import Any, TextIO
 from pipeline.digest import DigestCache, digest_of, hash_file
 from pipeline.errors import DiskFullError, StoreError
 from pipeline.folders import fsync, make_folder, remove
-from pipeline.interruption import unfinished
 from pipeline.last_runs import LastRuns
+from pipeline.process.interruption import unfinished
 from stages.asides import clear_asides
 from stages.system_limits import is_disk_full, system_limit
 

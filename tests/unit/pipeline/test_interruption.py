@@ -112,7 +112,7 @@ def test_signal_ends_with_one_line(project: FakeProject, words: tuple[str, ...],
 _STUCK = """
 import signal, sys, threading
 from pathlib import Path
-from pipeline.interruption import guarded
+from pipeline.process.interruption import guarded
 
 def work():
     def ready():
@@ -144,7 +144,7 @@ def test_a_main_thread_that_never_comes_back_is_ended(tmp_path: Path, number: si
 
 _LATE = """
 import os, signal, sys
-from pipeline import interruption
+from pipeline.process import interruption
 
 def signalled(work):
     def both(*arguments, **more):
@@ -199,7 +199,7 @@ def test_closed_pipe_ends_quietly(project: FakeProject, words: tuple[str, ...]) 
 _HELPERS = """
 import os, signal
 from multiprocessing import resource_tracker
-from pipeline.interruption import guarded
+from pipeline.process.interruption import guarded
 
 def work():
     resource_tracker.ensure_running()

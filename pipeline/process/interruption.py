@@ -34,7 +34,7 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from pipeline.errors import PipelineError
-from pipeline.signals import MESSAGE, SIGNALS
+from pipeline.process.signals import MESSAGE, SIGNALS
 from stages.scratch import clear_abandoned, make_folder, remove_folder
 
 # What a shell shows for a process that SIGPIPE ended.
@@ -214,7 +214,7 @@ def _end(message: str, code: int, temporary: Path | None) -> NoReturn:
         others[0].join(0.05)
     for folder in (*_unfinished, *([temporary] if temporary is not None else [])):
         shutil.rmtree(folder, ignore_errors=True)
-    # Not by way of pipeline.streams, which would end the process once more.
+    # Not by way of pipeline.process.streams, which would end the process once more.
     for stream, text in ((getattr(sys.stdout, "stream", sys.stdout), ""), (sys.stderr, message)):
         with contextlib.suppress(OSError, ValueError):
             stream.write(text)

@@ -108,7 +108,7 @@ def _end_lost(error: OSError, name: str) -> NoReturn:
 
 
 def _end_by(message: str, code: int) -> NoReturn:
-    interruption = sys.modules.get("pipeline.interruption")
+    interruption = sys.modules.get("pipeline.process.interruption")
     if interruption is not None:
         interruption.end_now(message, code)
     sys.stderr.write(message)
