@@ -12,9 +12,9 @@ from doit import doit_cmd
 from pipeline.api import run_recipe
 from pipeline.command_line import Command
 from pipeline.commands import reported
+from pipeline.documents.overrides import check_assignments
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.loader import load_recipe, load_recipes
-from pipeline.overrides import check_assignments
 from pipeline.progress import ProgressDisplay
 from pipeline.project import Project, here, project_of
 from pipeline.recipe_files import recipe_names

@@ -21,7 +21,7 @@ from doit.cmd_list import List as DoitList
 from doit.cmd_run import Run as DoitRun
 from doit.cmdparse import CmdOption, CmdParseError
 
-from pipeline.overrides import RECIPE_VARIABLES, check_assignments
+from pipeline.documents.overrides import RECIPE_VARIABLES, check_assignments
 from pipeline.process.interruption import guarded
 from pipeline.process.streams import Output
 from stages import escape

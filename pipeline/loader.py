@@ -11,11 +11,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from pipeline.chain import Chain, chain_of
-from pipeline.document import Document, document_of, load_document
+from pipeline.documents.document import Document, document_of, load_document
+from pipeline.documents.overrides import Misplaced, Override, apply_overrides, parse_overrides, refuse_several_models
+from pipeline.documents.sources import Sources
 from pipeline.errors import RecipeError, list_known
 from pipeline.matrix import Matrix, expand, select
 from pipeline.naming import no_such_part
-from pipeline.overrides import Misplaced, Override, apply_overrides, parse_overrides, refuse_several_models
 from pipeline.project import RECIPES, Project, project_of
 from pipeline.recipe import MODEL_SOURCES, Recipe, recipe_model
 from pipeline.recipe_files import (
@@ -30,7 +31,6 @@ from pipeline.recipe_files import (
 )
 from pipeline.registry import Registry
 from pipeline.shared_parts import SharedParts
-from pipeline.sources import Sources
 from pipeline.targets import load_targets
 from pipeline.validation import first_error
 from stages import escape
@@ -97,7 +97,7 @@ def load_recipes(
 ) -> tuple[LoadedRecipe, ...]:
     """Load a recipe by name, by path or from a dictionary, with command-line overrides. Raises RecipeError.
 
-    `variables` are `target`, `model` and `set` as in pipeline.overrides. Without a matrix it is one recipe; with one,
+    `variables` are `target`, `model` and `set` as in pipeline.documents.overrides. Without a matrix it is one recipe; with one,
     `name:glob` selects sub-recipes.
     """
     written, wanted = source, ""

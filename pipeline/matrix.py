@@ -28,10 +28,10 @@ from typing import Annotated, Any, Protocol
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from pipeline.document import YamlPath
+from pipeline.documents.document import YamlPath
+from pipeline.documents.overrides import Override, model_entry, yaml_path
 from pipeline.errors import RecipeError, list_known
 from pipeline.grid import Grid, Uncountable
-from pipeline.overrides import Override, model_entry, yaml_path
 from stages import escape
 from stages.wording import did_you_mean
 

@@ -20,12 +20,12 @@ from pydantic import ValidationError
 
 from pipeline.chain import Link
 from pipeline.digest import DigestCache, digest_of
+from pipeline.documents.sources import Sources
 from pipeline.errors import PipelineError
 from pipeline.imports import Imports
 from pipeline.loader import LoadedRecipe
 from pipeline.project import Project, project_of
 from pipeline.recipe import Recipe
-from pipeline.sources import Sources
 from pipeline.tools import Tools
 from stages import escape
 from stages.base import Stage, StageConfig, StageError, Tool, ToolIdentity

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from pipeline.document import Document
+from pipeline.documents.document import Document
 from pipeline.errors import RecipeError, list_known
 from pipeline.project import RECIPES, Project, project_of
 from stages import escape

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.overrides import Override
+from pipeline.documents.overrides import Override
 from pipeline.recipe import Recipe
 
 _WHOLE = ("model", "memory")

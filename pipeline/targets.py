@@ -8,11 +8,11 @@ from typing import Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from pipeline.document import Document, load_document
+from pipeline.documents.document import Document, load_document
+from pipeline.documents.sources import Sources
 from pipeline.errors import PipelineError, list_known
 from pipeline.outside import Found, outside
 from pipeline.project import PROJECT_FILE, Project, project_of
-from pipeline.sources import Sources
 from pipeline.validation import first_error
 from stages import escape
 from stages.accelerators.registry import accelerator_class

@@ -23,11 +23,11 @@ from typing import Any
 from doit import doit_cmd
 from doit.exceptions import InvalidCommand, TaskFailed
 
+from pipeline.documents.overrides import check_assignments
 from pipeline.errors import PipelineError, RecipeError, first_line, list_known
 from pipeline.loader import LoadedRecipe, called, describe, load_recipes
 from pipeline.matrix_run import MatrixRun
 from pipeline.naming import PUBLISH, check_words, recipes_named
-from pipeline.overrides import check_assignments
 from pipeline.planner import Action
 from pipeline.process.interruption import interrupted
 from pipeline.project import Project, here, project_of

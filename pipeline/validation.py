@@ -10,10 +10,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from pipeline.document import YamlPath
+from pipeline.documents.document import YamlPath
+from pipeline.documents.sources import Sources, has_part
 from pipeline.errors import RecipeError, list_known
 from pipeline.recipe import RECIPE_NAME
-from pipeline.sources import Sources, has_part
 from stages import escape
 from stages.wording import did_you_mean
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from pipeline.document import load_document
+from pipeline.documents.document import load_document
 from stages.strict_model import StrictModel
 from stages.wording import did_you_mean
 

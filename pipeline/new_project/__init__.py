@@ -14,9 +14,9 @@ import yaml
 
 from pipeline.command_line import Command, words
 from pipeline.commands import reported
+from pipeline.documents.overrides import check_assignments, parse_overrides
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.json_schema import SCHEMA, schema_text
-from pipeline.overrides import check_assignments, parse_overrides
 from pipeline.project import DODO, PROJECT_FILE, RECIPES, Project
 from pipeline.recipe_files import recipe_names
 from pipeline.registry import registry_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.document import Document, Position, load_document, parse_value
+from pipeline.documents.document import Document, Position, load_document, parse_value
 from pipeline.errors import RecipeError
 
 TEXT = """\

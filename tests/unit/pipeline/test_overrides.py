@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.documents.overrides import apply_overrides, check_variables, parse_overrides
 from pipeline.errors import RecipeError
-from pipeline.overrides import apply_overrides, check_variables, parse_overrides
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.test_loader import load, refused
 

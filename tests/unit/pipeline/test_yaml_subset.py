@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.document import load_document, parse_value
+from pipeline.documents.document import load_document, parse_value
+from pipeline.documents.yaml_subset import MOST_LEVELS, load
 from pipeline.errors import RecipeError
-from pipeline.yaml_subset import MOST_LEVELS, load
 
 _LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10)

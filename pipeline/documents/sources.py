@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.document import Document, YamlPath
+from pipeline.documents.document import Document, YamlPath
+from pipeline.documents.overrides import Misplaced, Override
 from pipeline.errors import RecipeError, StageFailed
-from pipeline.overrides import Misplaced, Override
 from stages import escape
 from stages.base import StageError
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import yaml
 
+from pipeline.documents.yaml_subset import MERGE, YamlError, compose, load
 from pipeline.errors import RecipeError
-from pipeline.yaml_subset import MERGE, YamlError, compose, load
 from stages import escape
 
 YamlPath = tuple[str | int, ...]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.document import YamlPath, parse_value
+from pipeline.documents.document import YamlPath, parse_value
 from pipeline.errors import RecipeError, list_known
 from stages import escape
 from stages.wording import did_you_mean

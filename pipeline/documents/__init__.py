@@ -1,0 +1,1 @@
+"""YAML as people write it: read with positions, overridden from the command line, blamed by line."""
