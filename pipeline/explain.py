@@ -9,9 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pipeline.digest import digest_of
+from pipeline.artifacts.digest import digest_of
+from pipeline.artifacts.store import Store, content_of
 from pipeline.planner import Action, Plan
-from pipeline.store import Store, content_of
 
 # So many changed files of one folder are named.
 _MOST_OF_A_FOLDER = 4

@@ -27,13 +27,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.digest import Identity, identity_of
+from pipeline.artifacts.digest import Identity, identity_of
 from pipeline.errors import InputChanged, PipelineError
 from stages.loaded_code import loaded_digest, loads
 
 if TYPE_CHECKING:
+    from pipeline.artifacts.store import Artifact
     from pipeline.planner import Action, Planner
-    from pipeline.store import Artifact
 
 _BLOCK = 1 << 20
 

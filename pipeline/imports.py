@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pipeline.digest import DigestCache, read_cache, write_cache
+from pipeline.artifacts.digest import DigestCache, read_cache, write_cache
 
 _PACKAGE = "stages."
 _STAGE = re.compile(r"^STAGE = |import STAGE$", re.MULTILINE)

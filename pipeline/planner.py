@@ -18,8 +18,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pipeline.artifacts.digest import DigestCache, digest_of
 from pipeline.chain import Link
-from pipeline.digest import DigestCache, digest_of
 from pipeline.documents.sources import Sources
 from pipeline.errors import PipelineError
 from pipeline.imports import Imports

@@ -9,9 +9,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pipeline.artifacts.store import Artifact
 from pipeline.errors import PipelineError
 from pipeline.outside import Found, Outside
-from pipeline.store import Artifact
 from stages import escape
 from stages.base import StageError
 

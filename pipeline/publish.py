@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.folders import remove
+from pipeline.artifacts.folders import remove
 from stages.asides import aside, clear_asides, write_whole, written_aside
 
 # Kind of artifact and name of what is copied; of the report everything is.

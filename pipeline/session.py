@@ -15,7 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from pipeline.digest import digest_of
+from pipeline.artifacts.digest import digest_of
+from pipeline.artifacts.store import READ, Artifact, Store, content_of
 from pipeline.errors import (
     DiskFullError,
     PipelineError,
@@ -33,7 +34,6 @@ from pipeline.plugin_modules import blamed
 from pipeline.project import Project, here, project_of
 from pipeline.publish import publish
 from pipeline.registry import Registry, registry_of
-from pipeline.store import READ, Artifact, Store, content_of
 from pipeline.tools import Tools
 from stages import escape
 from stages.base import Job, StageError

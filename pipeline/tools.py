@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.digest import identity_of, read_cache, write_cache
+from pipeline.artifacts.digest import identity_of, read_cache, write_cache
 from pipeline.errors import ToolError
 from stages.base import Tool, ToolIdentity
 from stages.programs import ended_by

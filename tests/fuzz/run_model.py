@@ -15,8 +15,8 @@ from random import Random
 from typing import Any
 
 from pipeline.api import RunResult, run_recipe
+from pipeline.artifacts.store import Store
 from pipeline.errors import PipelineError
-from pipeline.store import Store
 from stages import escape
 from tests.fuzz.mutate_model import model_mutant
 from tests.fuzz.outcome import Outcome, has_control_characters, message_faults

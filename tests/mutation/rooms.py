@@ -60,7 +60,13 @@ ROOMS = (
     Room("arena", ("stages/arena/*.py",), ("tests/unit/arena",)),
     Room(
         "store",
-        ("pipeline/store.py", "pipeline/digest.py", "pipeline/last_runs.py", "pipeline/folders.py", "stages/asides.py"),
+        (
+            "pipeline/artifacts/store.py",
+            "pipeline/artifacts/digest.py",
+            "pipeline/artifacts/last_runs.py",
+            "pipeline/artifacts/folders.py",
+            "stages/asides.py",
+        ),
         tuple(f"tests/unit/pipeline/test_{name}.py" for name in ("store", "digest", "last_runs", "folders", "asides")),
     ),
     Room("codegen", ("stages/codegen/*.py",), ("tests/unit/codegen", "tests/golden")),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.store import Store
+from pipeline.artifacts.store import Store
 from tests.unit.pipeline.attack import Broken, attack
 
 

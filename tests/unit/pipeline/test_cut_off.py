@@ -126,7 +126,7 @@ def test_sub_recipes_that_come_to_the_same_share_what_follows(project: FakeProje
 
 
 def test_a_store_that_cannot_be_written_serves_what_follows(ran: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.store._why_not_written", lambda folder: "Read-only file system")
+    monkeypatch.setattr("pipeline.artifacts.store._why_not_written", lambda folder: "Read-only file system")
     assert all(stage.cached for stage in ran.run().stages)
     ran.edit("code/emit.py", "code", "better code")
     with pytest.raises(StoreError, match="emit has to run"):

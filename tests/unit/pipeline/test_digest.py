@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import digest
-from pipeline.digest import DigestCache, digest_of
+from pipeline.artifacts import digest
+from pipeline.artifacts.digest import DigestCache, digest_of
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.folders import make_folder, remove
+from pipeline.artifacts.folders import make_folder, remove
 
 
 def test_link_to_a_folder_goes_alone(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pipeline import digest
+from pipeline.artifacts import digest
 from pipeline.errors import InputChanged, PipelineError
 from pipeline.registry import Registry
 from pipeline.session import ROOT, Session

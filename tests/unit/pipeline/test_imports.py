@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.digest import DigestCache
+from pipeline.artifacts.digest import DigestCache
 from pipeline.errors import PipelineError
 from pipeline.imports import Imports
 from pipeline.session import ROOT, Session, Workspace

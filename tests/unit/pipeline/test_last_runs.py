@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.last_runs import LastRuns
+from pipeline.artifacts.last_runs import LastRuns
 
 KEYS = {"import": "k1", "layout": "k2"}
 

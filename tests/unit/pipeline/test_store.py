@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.artifacts.store import Artifact, Store
 from pipeline.errors import DiskFullError, StoreError
-from pipeline.store import Artifact, Store
 
 Log = Callable[[str], None]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.folders import remove
+from pipeline.artifacts.folders import remove
 from stages.asides import write_whole
 
 _FORMAT = 1

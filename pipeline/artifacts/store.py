@@ -7,7 +7,7 @@
                                                 copies of the external files that the stage reads
            /locks/abcd….lock                    one per key: two runs do not make the same artifact twice
            /locks/store.lock                    shared while a run lasts, exclusive while the store is trimmed
-           /runs/<recipe>@<target>.json         what this recipe had last (pipeline.last_runs)
+           /runs/<recipe>@<target>.json         what this recipe had last (pipeline.artifacts.last_runs)
            /digests.json, /tools.json           caches: they save time and may be deleted
 
 An artifact is written under `building/`, every file and folder of it is fsynced, and then it is renamed. The kernel
@@ -29,10 +29,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TextIO
 
-from pipeline.digest import DigestCache, digest_of, hash_file
+from pipeline.artifacts.digest import DigestCache, digest_of, hash_file
+from pipeline.artifacts.folders import fsync, make_folder, remove
+from pipeline.artifacts.last_runs import LastRuns
 from pipeline.errors import DiskFullError, StoreError
-from pipeline.folders import fsync, make_folder, remove
-from pipeline.last_runs import LastRuns
 from pipeline.process.interruption import unfinished
 from stages.asides import clear_asides
 from stages.system_limits import is_disk_full, system_limit

@@ -1,0 +1,1 @@
+"""The artifact store: what stages left, found by digests."""
