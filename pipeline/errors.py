@@ -63,7 +63,8 @@ class DiskFullError(StoreError):
 class StageFailed(PipelineError, StageError):
     """A stage refused its input; the message is the stage's own, after its kind.
 
-    `located` is the same message at the place in the recipe that the stage blames (pipeline.documents.sources), if it does.
+    `located` is the same message at the place in the recipe that the stage blames (pipeline.documents.sources), if it
+    does.
     """
 
     def __init__(self, kind: str, error: StageError, located: RecipeError | None = None) -> None:

@@ -97,8 +97,8 @@ def load_recipes(
 ) -> tuple[LoadedRecipe, ...]:
     """Load a recipe by name, by path or from a dictionary, with command-line overrides. Raises RecipeError.
 
-    `variables` are `target`, `model` and `set` as in pipeline.documents.overrides. Without a matrix it is one recipe; with one,
-    `name:glob` selects sub-recipes.
+    `variables` are `target`, `model` and `set` as in pipeline.documents.overrides. Without a matrix it is one recipe;
+    with one, `name:glob` selects sub-recipes.
     """
     written, wanted = source, ""
     if isinstance(source, str):
