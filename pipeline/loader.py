@@ -15,7 +15,7 @@ from pipeline.documents.document import Document, document_of, load_document
 from pipeline.documents.overrides import Misplaced, Override, apply_overrides, parse_overrides, refuse_several_models
 from pipeline.documents.sources import Sources
 from pipeline.errors import RecipeError, list_known
-from pipeline.matrix import Matrix, expand, select
+from pipeline.matrices.matrix import Matrix, expand, select
 from pipeline.naming import no_such_part
 from pipeline.project import RECIPES, Project, project_of
 from pipeline.recipe import MODEL_SOURCES, Recipe, recipe_model

@@ -30,7 +30,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from pipeline.matrix import Matrix
+from pipeline.matrices.matrix import Matrix
 from pipeline.outside import Found
 from pipeline.registry import PLACEMENT, Registry
 from stages.base import Stage, StageConfig

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.grid import Grid, Uncountable
+from pipeline.matrices.grid import Grid, Uncountable
 
 
 @st.composite

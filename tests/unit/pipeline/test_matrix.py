@@ -9,7 +9,7 @@ import yaml
 
 from pipeline.errors import RecipeError
 from pipeline.loader import LoadedRecipe, load_recipe, load_recipes
-from pipeline.matrix import expand
+from pipeline.matrices.matrix import expand
 from pipeline.registry import Registry
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import EmitConfig, FakeCompile, FakeEmit, FakeImport, FakeReport, ImportConfig
@@ -289,7 +289,7 @@ def test_too_many_combinations_are_refused_before_they_are_made(grid: FakeProjec
     def made(*_: Any) -> Any:
         raise AssertionError
 
-    monkeypatch.setattr("pipeline.matrix._combinations", made)
+    monkeypatch.setattr("pipeline.matrices.matrix._combinations", made)
     values = ", ".join(map(str, range(1000)))
     for axes, number in ((1, "4,000"), (2, "4,000,000"), (12, f"{4 * 1000**12:,}")):
         more = "".join(f"  stages.emit.x{n}: [{values}]\n" for n in range(axes))

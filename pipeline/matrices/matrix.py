@@ -31,7 +31,7 @@ from pydantic_core import PydanticCustomError
 from pipeline.documents.document import YamlPath
 from pipeline.documents.overrides import Override, model_entry, yaml_path
 from pipeline.errors import RecipeError, list_known
-from pipeline.grid import Grid, Uncountable
+from pipeline.matrices.grid import Grid, Uncountable
 from stages import escape
 from stages.wording import did_you_mean
 
