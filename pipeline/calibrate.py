@@ -14,13 +14,13 @@ from pipeline.command_line import Command
 from pipeline.commands import reported
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import PipelineError, RecipeError, list_known
-from pipeline.loader import load_recipe, load_recipes
 from pipeline.progress import ProgressDisplay
 from pipeline.project import Project, here, project_of
-from pipeline.recipe_files import recipe_names
+from pipeline.recipes.loader import load_recipe, load_recipes
+from pipeline.recipes.recipe_files import recipe_names
+from pipeline.recipes.targets import load_targets
 from pipeline.registry import default_registry, registry_of
 from pipeline.session import Display
-from pipeline.targets import load_targets
 from pipeline.tools import Tools
 from stages import escape
 from stages.asides import write_whole

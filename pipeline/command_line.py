@@ -175,8 +175,8 @@ class List(Common, DoitList):  # type: ignore[misc]
 
     def execute(self, opt_values: Any, pos_args: list[str]) -> Any:
         """Returns the exit code; a word that names no recipe is an error, a glob names several."""
-        from pipeline.naming import recipes_named
         from pipeline.project import here
+        from pipeline.recipes.naming import recipes_named
         from pipeline.registry import registry_of
         from pipeline.tasks import check_named
 

@@ -15,11 +15,11 @@ from pipeline.command_line import Command, words
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.explain import Explanation, compared_with, explain, folders_of
-from pipeline.json_schema import schema_file, schema_text
-from pipeline.loader import LoadedRecipe
-from pipeline.naming import PUBLISH, check_words, no_such_part, recipes_named
 from pipeline.project import here
-from pipeline.recipe_files import recipe_names
+from pipeline.recipes.json_schema import schema_file, schema_text
+from pipeline.recipes.loader import LoadedRecipe
+from pipeline.recipes.naming import PUBLISH, check_words, no_such_part, recipes_named
+from pipeline.recipes.recipe_files import recipe_names
 from pipeline.registry import registry_of
 from pipeline.session import Workspace
 from pipeline.tasks import given_variables, recipes_given, wants_traceback

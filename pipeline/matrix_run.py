@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pipeline.loader import LoadedRecipe
 from pipeline.planner import Plan
 from pipeline.progress import ProgressDisplay
+from pipeline.recipes.loader import LoadedRecipe
 from pipeline.table import Table, markdown, render
 from stages import escape
 from stages.asides import write_whole

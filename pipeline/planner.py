@@ -19,13 +19,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from pipeline.artifacts.digest import DigestCache, digest_of
-from pipeline.chain import Link
 from pipeline.documents.sources import Sources
 from pipeline.errors import PipelineError
 from pipeline.imports import Imports
-from pipeline.loader import LoadedRecipe
 from pipeline.project import Project, project_of
-from pipeline.recipe import Recipe
+from pipeline.recipes.chain import Link
+from pipeline.recipes.loader import LoadedRecipe
+from pipeline.recipes.recipe import Recipe
 from pipeline.tools import Tools
 from stages import escape
 from stages.base import Stage, StageConfig, StageError, Tool, ToolIdentity

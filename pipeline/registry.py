@@ -1,4 +1,4 @@
-"""The stages there are, and the chain that a recipe has unless it says otherwise (pipeline.chain).
+"""The stages there are, and the chain that a recipe has unless it says otherwise (pipeline.recipes.chain).
 
 A stage package is imported only for its `STAGE`; it imports heavy libraries inside `run`, so the whole registry loads
 in milliseconds. Tests build a `Registry` of their own stages.

@@ -27,12 +27,12 @@ from pipeline.errors import (
 from pipeline.foresight import Foresight
 from pipeline.held import Held
 from pipeline.imports import Imports
-from pipeline.loader import LoadedRecipe, load_recipe, load_recipes
 from pipeline.outside import outside as plug_ins_of
 from pipeline.planner import Action, Plan, Planner
 from pipeline.plugin_modules import blamed
 from pipeline.project import Project, here, project_of
 from pipeline.publish import publish
+from pipeline.recipes.loader import LoadedRecipe, load_recipe, load_recipes
 from pipeline.registry import Registry, registry_of
 from pipeline.tools import Tools
 from stages import escape

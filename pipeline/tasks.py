@@ -25,13 +25,13 @@ from doit.exceptions import InvalidCommand, TaskFailed
 
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import PipelineError, RecipeError, first_line, list_known
-from pipeline.loader import LoadedRecipe, called, describe, load_recipes
 from pipeline.matrix_run import MatrixRun
-from pipeline.naming import PUBLISH, check_words, recipes_named
 from pipeline.planner import Action
 from pipeline.process.interruption import interrupted
 from pipeline.project import Project, here, project_of
-from pipeline.recipe_files import hidden, is_built_in, recipe_names
+from pipeline.recipes.loader import LoadedRecipe, called, describe, load_recipes
+from pipeline.recipes.naming import PUBLISH, check_words, recipes_named
+from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
 from pipeline.registry import Registry, registry_of
 from pipeline.reporter import Shown, StageReporter
 from pipeline.session import Session, Workspace

@@ -115,7 +115,7 @@ def _refuse_elsewhere(options: dict[str, Any], project: Project) -> None:
 def _cases(options: dict[str, Any], suite: Suite, project: Project) -> tuple[list[Case], list[Case]]:
     """All cases, and those that the options select."""
     from pipeline.bench.cases import file_cases, models_folder, select, suite_cases
-    from pipeline.targets import load_targets
+    from pipeline.recipes.targets import load_targets
 
     targets, root = load_targets(project), project.root
     if options["models"]:

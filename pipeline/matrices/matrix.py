@@ -77,7 +77,7 @@ class Matrix(BaseModel):
 
 
 class Locator(Protocol):
-    """Makes the error at a path of the recipe (pipeline.loader.Sources.error)."""
+    """Makes the error at a path of the recipe (pipeline.recipes.loader.Sources.error)."""
 
     def __call__(self, message: str, path: YamlPath, *, key: bool = False, hint: str = "") -> RecipeError: ...
 

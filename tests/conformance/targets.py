@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from pipeline.project import Project
-from pipeline.targets import load_targets
+from pipeline.recipes.targets import load_targets
 from stages.kernels.kernel import Kernel
 from stages.kernels.registry import kernels_of
 from stages.targets.load import load_targets as load_built_in

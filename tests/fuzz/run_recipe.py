@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from pipeline.errors import PipelineError
-from pipeline.loader import LoadedRecipe
+from pipeline.recipes.loader import LoadedRecipe
 from pipeline.session import Workspace
 from stages import escape
 from stages.models.spec import FileModel, OpModel

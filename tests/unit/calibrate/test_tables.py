@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.calibrate import versions
 from pipeline.errors import ToolError
-from pipeline.targets import load_targets
+from pipeline.recipes.targets import load_targets
 from stages.calibrate.cases import cases
 from stages.calibrate.measure import measure
 from stages.calibrate.table import Table

@@ -9,10 +9,10 @@ import pytest
 from pipeline.bench.cases import file_cases, models_folder, select, suite_cases
 from pipeline.bench.suite import RowOn, load_suite, peer_of
 from pipeline.errors import PipelineError, RecipeError
-from pipeline.loader import load_recipe
+from pipeline.recipes.loader import load_recipe
+from pipeline.recipes.targets import load_targets
 from pipeline.registry import default_registry
 from pipeline.session import ROOT
-from pipeline.targets import load_targets
 from tests.unit.pipeline.bench_support import SUITE, suite_file
 
 

@@ -12,13 +12,13 @@ import pytest
 import yaml
 
 from pipeline.errors import PipelineError
-from pipeline.loader import load_recipe, load_recipes
 from pipeline.new_project import new_project
 from pipeline.project import Project, find_project
-from pipeline.recipe_files import recipe_names
+from pipeline.recipes.loader import load_recipe, load_recipes
+from pipeline.recipes.recipe_files import recipe_names
+from pipeline.recipes.targets import load_targets
 from pipeline.registry import default_registry
 from pipeline.session import ROOT
-from pipeline.targets import load_targets
 
 WRITTEN = ("pipeline.yaml", "recipes/net.yaml", "dodo.py", ".gitignore", ".github/workflows/firmware.yml")
 MODEL = ROOT / "recipes/digits/digits_int8.tflite"

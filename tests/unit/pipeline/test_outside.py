@@ -10,13 +10,13 @@ import pytest
 
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError, RecipeError
-from pipeline.loader import load_recipe
 from pipeline.outside import outside
 from pipeline.planner import Plan
 from pipeline.project import Project
+from pipeline.recipes.loader import load_recipe
+from pipeline.recipes.targets import load_targets
 from pipeline.registry import default_registry, registry_of
 from pipeline.session import ROOT, Workspace
-from pipeline.targets import load_targets
 from stages.base import StageError
 from stages.kernels import registry as kernels
 from stages.models import zoo

@@ -8,14 +8,14 @@ import pytest
 
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError, RecipeError
-from pipeline.loader import load_recipe
-from pipeline.naming import recipes_named
 from pipeline.planner import Planner
 from pipeline.project import Project, find_project, here, project_of
-from pipeline.recipe_files import hidden, is_built_in, recipe_names
+from pipeline.recipes.loader import load_recipe
+from pipeline.recipes.naming import recipes_named
+from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
+from pipeline.recipes.targets import load_targets
 from pipeline.registry import default_registry
 from pipeline.session import ROOT, Workspace
-from pipeline.targets import load_targets
 from stages.tensorize import cost_table
 from tests.unit.pipeline.conftest import FakeProject
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from pipeline.recipe import Recipe, recipe_model
+from pipeline.recipes.recipe import Recipe, recipe_model
 from tests.unit.pipeline.fake_stages import CompileConfig, EmitConfig, fake_registry
 
 MODEL = recipe_model(fake_registry())

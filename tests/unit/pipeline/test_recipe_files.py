@@ -7,8 +7,8 @@ import os
 import pytest
 
 from pipeline.errors import RecipeError
-from pipeline.loader import load_recipes
-from pipeline.recipe_files import first_sentence, recipe_names
+from pipeline.recipes.loader import load_recipes
+from pipeline.recipes.recipe_files import first_sentence, recipe_names
 from pipeline.registry import default_registry
 from pipeline.session import ROOT
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject

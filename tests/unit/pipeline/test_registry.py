@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
+from pipeline.recipes.targets import load_targets
 from pipeline.registry import Registry, default_registry
 from pipeline.session import ROOT
-from pipeline.targets import load_targets
 from tests.unit.pipeline.fake_stages import FakeCompile, FakeEmit, FakeImport
 
 

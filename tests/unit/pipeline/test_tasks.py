@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from pipeline.naming import recipes_named
+from pipeline.recipes.naming import recipes_named
 from pipeline.tasks import wants_traceback
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from pipeline.loader import load_recipes
-from pipeline.recipe_files import recipe_names
+from pipeline.recipes.loader import load_recipes
+from pipeline.recipes.recipe_files import recipe_names
 from pipeline.registry import default_registry
 from pipeline.session import ROOT
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import RecipeError
-from pipeline.loader import load_recipe
 from pipeline.planner import Plan
 from pipeline.project import Project
+from pipeline.recipes.loader import load_recipe
+from pipeline.recipes.targets import load_targets
 from pipeline.registry import default_registry
 from pipeline.session import Workspace
-from pipeline.targets import load_targets
 from stages.base import StageError
 from stages.simulators.bench import compile_and_run_c
 from stages.simulators.qemu.run import qemu_command

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.errors import RecipeError
 from pipeline.project import Project
-from pipeline.targets import load_targets
+from pipeline.recipes.targets import load_targets
 from stages.targets.attached import Dma
 
 BOARD = """\

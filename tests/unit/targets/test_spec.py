@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import RecipeError
-from pipeline.targets import load_targets
+from pipeline.recipes.targets import load_targets
 
 TARGET = """\
 schema: 1

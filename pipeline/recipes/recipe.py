@@ -8,7 +8,7 @@ otherwise:
       emit: {use: my_emit, unroll: 2}              emit: {kind: my_emit, unroll: 2}
 
 The union's members are the stages' own `config` classes, each extended by its `kind`, so an error stays with the one
-stage that it concerns. Which stages run, and in which order, is pipeline.chain's.
+stage that it concerns. Which stages run, and in which order, is pipeline.recipes.chain's.
 """
 
 from __future__ import annotations

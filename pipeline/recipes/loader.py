@@ -10,16 +10,16 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from pipeline.chain import Chain, chain_of
 from pipeline.documents.document import Document, document_of, load_document
 from pipeline.documents.overrides import Misplaced, Override, apply_overrides, parse_overrides, refuse_several_models
 from pipeline.documents.sources import Sources
 from pipeline.errors import RecipeError, list_known
 from pipeline.matrices.matrix import Matrix, expand, select
-from pipeline.naming import no_such_part
 from pipeline.project import RECIPES, Project, project_of
-from pipeline.recipe import MODEL_SOURCES, Recipe, recipe_model
-from pipeline.recipe_files import (
+from pipeline.recipes.chain import Chain, chain_of
+from pipeline.recipes.naming import no_such_part
+from pipeline.recipes.recipe import MODEL_SOURCES, Recipe, recipe_model
+from pipeline.recipes.recipe_files import (
     check_name,
     default_name,
     find_parent,
@@ -29,10 +29,10 @@ from pipeline.recipe_files import (
     recipe_names,
     shown_path,
 )
+from pipeline.recipes.shared_parts import SharedParts
+from pipeline.recipes.targets import load_targets
+from pipeline.recipes.validation import first_error
 from pipeline.registry import Registry
-from pipeline.shared_parts import SharedParts
-from pipeline.targets import load_targets
-from pipeline.validation import first_error
 from stages import escape
 from stages.base import StageError
 from stages.targets.memory_rules import with_stack
@@ -213,7 +213,7 @@ def _check(
     try:
         recipe = recipe_model(registry).model_validate(parts.known(data, given))
     except ValidationError as error:
-        from pipeline.json_schema import recipe_schema
+        from pipeline.recipes.json_schema import recipe_schema
 
         raise first_error(error, data, sources, recipe_schema(registry), targets) from None
     parts.learn(recipe, given)
@@ -239,7 +239,7 @@ def _check_matrix(matrix: Any, sources: Sources, registry: Registry) -> dict[str
     try:
         _MatrixEntry.model_validate(data)
     except ValidationError as error:
-        from pipeline.json_schema import recipe_schema
+        from pipeline.recipes.json_schema import recipe_schema
 
         raise first_error(error, data, sources, recipe_schema(registry)) from None
     checked: dict[str, Any] = matrix

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.documents.overrides import Override
-from pipeline.recipe import Recipe
+from pipeline.recipes.recipe import Recipe
 
 _WHOLE = ("model", "memory")
 # A part's path, and the values that the matrix gives for it, by identity.

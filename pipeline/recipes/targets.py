@@ -13,7 +13,7 @@ from pipeline.documents.sources import Sources
 from pipeline.errors import PipelineError, list_known
 from pipeline.outside import Found, outside
 from pipeline.project import PROJECT_FILE, Project, project_of
-from pipeline.validation import first_error
+from pipeline.recipes.validation import first_error
 from stages import escape
 from stages.accelerators.registry import accelerator_class
 from stages.accelerators.registry import names as accelerator_names

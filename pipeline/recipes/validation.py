@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from pipeline.documents.document import YamlPath
 from pipeline.documents.sources import Sources, has_part
 from pipeline.errors import RecipeError, list_known
-from pipeline.recipe import RECIPE_NAME
+from pipeline.recipes.recipe import RECIPE_NAME
 from stages import escape
 from stages.wording import did_you_mean
 
@@ -81,7 +81,7 @@ def _used(path: YamlPath, data: Any) -> YamlPath:
 
 def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any], used: YamlPath) -> tuple[str, bool, str]:
     """A message, whether it is about the key rather than the value, and a hint. In the schema the path is `used`."""
-    from pipeline.json_schema import known_keys
+    from pipeline.recipes.json_schema import known_keys
 
     kind, name = detail["type"], escape.name(str(path[-1])) if path else ""
     where = ".".join(escape.name(str(part)) for part in path)

@@ -12,7 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from pipeline.project import Project
-from pipeline.recipe import Recipe, recipe_model
+from pipeline.recipes.recipe import Recipe, recipe_model
 from pipeline.registry import Registry
 
 SCHEMA = "recipe.schema.json"
