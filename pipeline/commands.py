@@ -14,7 +14,7 @@ from typing import Any
 from pipeline.command_line import Command, words
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import PipelineError, RecipeError, list_known
-from pipeline.explain import Explanation, compared_with, explain, folders_of
+from pipeline.keys.explain import Explanation, compared_with, explain, folders_of
 from pipeline.project import here
 from pipeline.recipes.json_schema import schema_file, schema_text
 from pipeline.recipes.loader import LoadedRecipe

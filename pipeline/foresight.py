@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipeline.planner import Plan
+from pipeline.keys.planner import Plan
 from stages.base import StageError
 
 

@@ -33,7 +33,7 @@ from stages.loaded_code import loaded_digest, loads
 
 if TYPE_CHECKING:
     from pipeline.artifacts.store import Artifact
-    from pipeline.planner import Action, Planner
+    from pipeline.keys.planner import Action, Planner
 
 _BLOCK = 1 << 20
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pipeline.planner import Plan
+from pipeline.keys.planner import Plan
 from pipeline.progress import ProgressDisplay
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.table import Table, markdown, render

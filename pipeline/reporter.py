@@ -10,8 +10,8 @@ from typing import Any, TextIO
 
 from doit.exceptions import TaskFailed, UnmetDependency
 
+from pipeline.keys.planner import Plan
 from pipeline.matrix_run import MatrixRun
-from pipeline.planner import Plan
 from pipeline.process.interruption import interrupted
 from pipeline.progress import ProgressDisplay
 from pipeline.session import Session, StageResult

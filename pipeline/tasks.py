@@ -25,8 +25,8 @@ from doit.exceptions import InvalidCommand, TaskFailed
 
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import PipelineError, RecipeError, first_line, list_known
+from pipeline.keys.planner import Action
 from pipeline.matrix_run import MatrixRun
-from pipeline.planner import Action
 from pipeline.process.interruption import interrupted
 from pipeline.project import Project, here, project_of
 from pipeline.recipes.loader import LoadedRecipe, called, describe, load_recipes

@@ -118,7 +118,7 @@ class Stage(ABC, Generic[C]):
     provides       kind of the stage whose artifact this one's takes the place of, for all stages after it: the same
                    files with the same meaning. '': its own kind
     sources        globs, relative to Firmline's folder, of the code whose bytes are part of the action key
-                   with all modules that it imports (pipeline.imports)
+                   with all modules that it imports (pipeline.keys.imports)
     target_fields  top-level fields of the target that `run` reads; only these are part of the action key
     exclusive      whether only one such stage may run at a time in a process: TVM's state is not thread-safe
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pipeline.artifacts.folders import remove
-from pipeline.explain import explain
+from pipeline.keys.explain import explain
 from pipeline.session import ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 from tests.unit.pipeline.fake_stages import fake_registry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 
-from pipeline.explain import explain
+from pipeline.keys.explain import explain
 from tests.unit.pipeline.conftest import FakeProject
 
 

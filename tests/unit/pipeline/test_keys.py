@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.keys.tools import Tools
 from pipeline.session import ROOT, Workspace
-from pipeline.tools import Tools
 from stages.base import ToolIdentity
 
 _RUN = """

@@ -10,8 +10,8 @@ import pytest
 
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError, RecipeError
+from pipeline.keys.planner import Plan
 from pipeline.outside import outside
-from pipeline.planner import Plan
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets

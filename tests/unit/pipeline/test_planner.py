@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import PipelineError, RecipeError
-from pipeline.planner import Plan
+from pipeline.keys.planner import Plan
 from pipeline.registry import Registry
 from stages.targets.memory import Size
 from stages.targets.spec import Target

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError, RecipeError
-from pipeline.planner import Planner
+from pipeline.keys.planner import Planner
 from pipeline.project import Project, find_project, here, project_of
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.naming import recipes_named

@@ -24,7 +24,7 @@ _COMMAND = """
 import sys
 from pathlib import Path
 from pipeline.errors import PipelineError
-from pipeline.explain import explain
+from pipeline.keys.explain import explain
 from tests.unit.pipeline.conftest import FakeProject
 project, what = FakeProject(Path(sys.argv[1])), sys.argv[2]
 try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import ToolError
-from pipeline.tools import Tools
+from pipeline.keys.tools import Tools
 from stages.base import Tool
 from tests.unit.pipeline.conftest import FakeProject
 

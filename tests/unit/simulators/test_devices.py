@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import RecipeError
-from pipeline.planner import Plan
+from pipeline.keys.planner import Plan
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets

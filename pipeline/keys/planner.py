@@ -21,12 +21,12 @@ from pydantic import ValidationError
 from pipeline.artifacts.digest import DigestCache, digest_of
 from pipeline.documents.sources import Sources
 from pipeline.errors import PipelineError
-from pipeline.imports import Imports
+from pipeline.keys.imports import Imports
+from pipeline.keys.tools import Tools
 from pipeline.project import Project, project_of
 from pipeline.recipes.chain import Link
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.recipes.recipe import Recipe
-from pipeline.tools import Tools
 from stages import escape
 from stages.base import Stage, StageConfig, StageError, Tool, ToolIdentity
 from stages.models.spec import ModelSource

@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline.artifacts.digest import digest_of
 from pipeline.artifacts.store import Store, content_of
-from pipeline.planner import Action, Plan
+from pipeline.keys.planner import Action, Plan
 
 # So many changed files of one folder are named.
 _MOST_OF_A_FOLDER = 4
