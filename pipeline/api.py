@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.project import Project
 from pipeline.registry import Registry
-from pipeline.session import Display, Session, StageResult, Workspace
+from pipeline.runs.session import Display, Session, StageResult, Workspace
 
 
 @dataclass(frozen=True)

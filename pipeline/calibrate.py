@@ -21,7 +21,7 @@ from pipeline.recipes.loader import load_recipe, load_recipes
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.recipes.targets import load_targets
 from pipeline.registry import default_registry, registry_of
-from pipeline.session import Display
+from pipeline.runs.session import Display
 from stages import escape
 from stages.asides import write_whole
 from stages.base import StageError

@@ -21,7 +21,7 @@ from pipeline.recipes.loader import LoadedRecipe
 from pipeline.recipes.naming import PUBLISH, check_words, no_such_part, recipes_named
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.registry import registry_of
-from pipeline.session import Workspace
+from pipeline.runs.session import Workspace
 from pipeline.tasks import given_variables, recipes_given, wants_traceback
 from stages import escape
 from stages.asides import write_whole

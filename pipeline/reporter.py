@@ -14,7 +14,7 @@ from pipeline.keys.planner import Plan
 from pipeline.matrix_run import MatrixRun
 from pipeline.process.interruption import interrupted
 from pipeline.progress import ProgressDisplay
-from pipeline.session import Session, StageResult
+from pipeline.runs.session import Session, StageResult
 from stages import escape
 from stages.base import Stage
 

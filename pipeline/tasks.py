@@ -34,7 +34,7 @@ from pipeline.recipes.naming import PUBLISH, check_words, recipes_named
 from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
 from pipeline.registry import Registry, registry_of
 from pipeline.reporter import Shown, StageReporter
-from pipeline.session import Session, Workspace
+from pipeline.runs.session import Session, Workspace
 from stages import escape
 
 _ASK = "_which_recipe"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.new_project import new_project
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 
 PAGE = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
 SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]

@@ -12,7 +12,7 @@ import pytest
 from pipeline.api import run_recipe
 from pipeline.progress import ProgressDisplay
 from pipeline.reporter import show_end
-from pipeline.session import Workspace
+from pipeline.runs.session import Workspace
 from pipeline.table import Table, markdown, render
 from stages.models.tflite_reader import read
 from stages.models.tflite_writer import TFLiteWriter

@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.api import RunResult, run_recipe
 from pipeline.errors import PipelineError, ToolError
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 from stages.reference import Reference
 
 DIGITS = ROOT / "recipes/digits"

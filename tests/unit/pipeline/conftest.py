@@ -17,7 +17,7 @@ from doit.doit_cmd import DoitMain
 
 from pipeline.api import RunResult, run_recipe
 from pipeline.registry import Registry
-from pipeline.session import ROOT, Workspace
+from pipeline.runs.session import ROOT, Workspace
 from pipeline.tasks import doit_config, recipe_tasks
 from tests.unit.pipeline.fake_stages import fake_registry
 

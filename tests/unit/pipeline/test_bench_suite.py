@@ -12,7 +12,7 @@ from pipeline.errors import PipelineError, RecipeError
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets
 from pipeline.registry import default_registry
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 from tests.unit.pipeline.bench_support import SUITE, suite_file
 
 

@@ -15,7 +15,7 @@ from doit import doit_cmd
 
 from pipeline import commands
 from pipeline.project import Project, project_of
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 

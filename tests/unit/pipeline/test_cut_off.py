@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from pipeline.errors import StoreError
-from pipeline.session import Session
+from pipeline.runs.session import Session
 from stages.base import StageError
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 

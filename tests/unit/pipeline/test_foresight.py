@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import StageFailed
-from pipeline.foresight import Foresight
+from pipeline.runs.foresight import Foresight
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 
 

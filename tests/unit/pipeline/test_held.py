@@ -18,7 +18,7 @@ import pytest
 from pipeline.artifacts import digest
 from pipeline.errors import InputChanged, PipelineError
 from pipeline.registry import Registry
-from pipeline.session import ROOT, Session
+from pipeline.runs.session import ROOT, Session
 from stages.base import Job, StageError
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeCompile, FakeEmit, FakeImport, FakeReport

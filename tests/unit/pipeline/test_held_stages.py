@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 
 # Stage, file that has another content while it runs, and is then put back with its times.
 CHANGES = [
@@ -29,7 +29,7 @@ _RUN = """
 import json, shutil, sys
 from pathlib import Path
 from pipeline.errors import InputChanged
-from pipeline.session import ROOT, Session, Workspace
+from pipeline.runs.session import ROOT, Session, Workspace
 
 changes, said = json.loads(sys.argv[1]), []
 with Workspace() as workspace:

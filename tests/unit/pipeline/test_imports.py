@@ -10,7 +10,7 @@ import pytest
 from pipeline.artifacts.digest import DigestCache
 from pipeline.errors import PipelineError
 from pipeline.keys.imports import Imports
-from pipeline.session import ROOT, Session, Workspace
+from pipeline.runs.session import ROOT, Session, Workspace
 from stages.base import Job
 from stages.layout.stage import LayoutStage
 

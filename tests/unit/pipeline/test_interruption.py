@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.bench.run import _interrupts_held
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 # A shell starts what runs in the background, these tests perhaps, with SIGINT ignored; Python then leaves it so.

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from pipeline.keys.tools import Tools
-from pipeline.session import ROOT, Workspace
+from pipeline.runs.session import ROOT, Workspace
 from stages.base import ToolIdentity
 
 _RUN = """
 import json, sys
 from pathlib import Path
-from pipeline.session import Session, Workspace
+from pipeline.runs.session import Session, Workspace
 
 opened, running = {}, []
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 from stages.loaded_code import loaded_digest, plug_in_files
 
 _IMPORT = """

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline import commands
 from pipeline.project import project_of
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 from tests.unit.pipeline.conftest import Doit, FakeProject
 
 MATRIX = """\

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import ToolError
-from pipeline.session import ROOT, Workspace
+from pipeline.runs.session import ROOT, Workspace
 
 RISCV = "riscv64-unknown-elf-gcc"
 ARM = "arm-none-eabi-gcc"

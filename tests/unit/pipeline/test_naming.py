@@ -12,7 +12,7 @@ import pytest
 from pipeline.errors import RecipeError
 from pipeline.recipes.loader import called
 from pipeline.recipes.naming import check_words, no_such_part, recipes_named
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 from pipeline.tasks import recipe_tasks
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 

@@ -16,7 +16,7 @@ from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets
 from pipeline.registry import default_registry, registry_of
-from pipeline.session import ROOT, Workspace
+from pipeline.runs.session import ROOT, Workspace
 from stages.base import StageError
 from stages.kernels import registry as kernels
 from stages.models import zoo

@@ -11,7 +11,7 @@ from doit.plugin import PluginEntry
 
 from pipeline import plugins
 from pipeline.command_line import Command, List, Run
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 
 COMMANDS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["doit"]["plugins"]["command"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.command_line import MOST_JOBS
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 from tests.support.command_lines import run_all
 
 VERBS = ("run", "list", "explain", "gc", "matrix-json", "schema", "calibrate", "bench")

@@ -15,7 +15,7 @@ from pipeline.recipes.naming import recipes_named
 from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
 from pipeline.recipes.targets import load_targets
 from pipeline.registry import default_registry
-from pipeline.session import ROOT, Workspace
+from pipeline.runs.session import ROOT, Workspace
 from stages.tensorize import cost_table
 from tests.unit.pipeline.conftest import FakeProject
 

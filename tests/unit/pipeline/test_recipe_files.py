@@ -10,7 +10,7 @@ from pipeline.errors import RecipeError
 from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.recipe_files import first_sentence, recipe_names
 from pipeline.registry import default_registry
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 
 BASE = RECIPE.replace("name: demo", "name: base\nabstract: true")

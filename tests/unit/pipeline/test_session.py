@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import DiskFullError, PipelineError, StageCrashed, StageFailed
-from pipeline.session import ROOT, Session
+from pipeline.runs.session import ROOT, Session
 from stages.base import Job, StageError
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeImport

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import StageError, StageFailed, surroundings
-from pipeline.session import ROOT
+from pipeline.runs.session import ROOT
 from stages.base import Job
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeEmit

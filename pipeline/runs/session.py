@@ -24,17 +24,17 @@ from pipeline.errors import (
     StageFailed,
     surroundings,
 )
-from pipeline.foresight import Foresight
-from pipeline.held import Held
 from pipeline.keys.imports import Imports
 from pipeline.keys.planner import Action, Plan, Planner
 from pipeline.keys.tools import Tools
 from pipeline.outside import outside as plug_ins_of
 from pipeline.plugin_modules import blamed
 from pipeline.project import Project, here, project_of
-from pipeline.publish import publish
 from pipeline.recipes.loader import LoadedRecipe, load_recipe, load_recipes
 from pipeline.registry import Registry, registry_of
+from pipeline.runs.foresight import Foresight
+from pipeline.runs.held import Held
+from pipeline.runs.publish import publish
 from stages import escape
 from stages.base import Job, StageError
 from stages.installation import INSTALLATION
