@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pipeline.bench.cases import Case
     from pipeline.bench.run import Outcome, Runner
     from pipeline.bench.suite import Suite
-    from pipeline.progress import ProgressDisplay
-    from pipeline.table import Table
+    from pipeline.terminal.progress import ProgressDisplay
+    from pipeline.terminal.table import Table
 
 
 def _option(name: str, kind: type, default: Any, text: str, short: str = "") -> dict[str, Any]:
@@ -73,7 +73,7 @@ def bench(
     from pipeline.bench import suite as suites
     from pipeline.bench.run import recipe_runner
     from pipeline.bench.times import measure_times
-    from pipeline.progress import ProgressDisplay
+    from pipeline.terminal.progress import ProgressDisplay
 
     suite = suites.load_suite(suite_file or suites.SUITE)
     _refuse(options)
@@ -184,7 +184,7 @@ def _finish(
 
 def _drawn(table: Table, title: str, width: int) -> RenderableType:
     """The table as a display shows it; rich fits it into `width` by itself."""
-    from pipeline.table import render
+    from pipeline.terminal.table import render
 
     return render(table, title)
 

@@ -12,7 +12,7 @@ from pipeline.bench.run import Outcome
 from pipeline.bench.suite import Suite
 from pipeline.bench.table import case_table, sources
 from pipeline.errors import PipelineError
-from pipeline.table import markdown
+from pipeline.terminal.table import markdown
 from stages.asides import write_whole
 from stages.escape import markdown as escaped
 

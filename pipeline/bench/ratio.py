@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pipeline.bench.record import Record
 from pipeline.bench.suite import Ratio, Suite, peer_of
 from pipeline.bench.table import number
-from pipeline.table import Table
+from pipeline.terminal.table import Table
 
 Records = Mapping[tuple[str, str], Record]
 

@@ -17,8 +17,8 @@ from typing import Any
 from pipeline.bench.cases import Case
 from pipeline.bench.record import Record, record_of
 from pipeline.errors import PipelineError, first_line
-from pipeline.progress import ProgressDisplay
 from pipeline.project import Project, project_of
+from pipeline.terminal.progress import ProgressDisplay
 
 Runner = Callable[[Case], "dict[str, Any] | None"]
 

@@ -8,7 +8,7 @@ from pipeline.bench.cases import Case
 from pipeline.bench.record import Record
 from pipeline.bench.run import Outcome
 from pipeline.bench.suite import Peer
-from pipeline.table import Table
+from pipeline.terminal.table import Table
 
 _COLUMNS = ("model", "target", "verdict", "instructions", "per MAC", "arena", "RAM", "ROM", "others", "ratio")
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from pipeline.api import run_recipe
-from pipeline.progress import ProgressDisplay
-from pipeline.reporter import show_end
 from pipeline.runs.session import Workspace
-from pipeline.table import Table, markdown, render
+from pipeline.terminal.progress import ProgressDisplay
+from pipeline.terminal.reporter import show_end
+from pipeline.terminal.table import Table, markdown, render
 from stages.models.tflite_reader import read
 from stages.models.tflite_writer import TFLiteWriter
 from tests.unit.test_escape import HOSTILE

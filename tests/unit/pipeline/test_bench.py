@@ -19,8 +19,8 @@ from pipeline.bench.run import Outcome, recipe_runner, run_cases
 from pipeline.bench.suite import Times
 from pipeline.bench.times import measure_times, timed
 from pipeline.errors import PipelineError
-from pipeline.progress import ProgressDisplay
 from pipeline.runs.session import ROOT
+from pipeline.terminal.progress import ProgressDisplay
 from tests.unit.pipeline.bench_support import case, report, suite_file
 
 OPTIONS: dict[str, Any] = {option["name"]: option["default"] for option in Bench.cmd_options}

@@ -16,7 +16,7 @@ from pipeline.bench.run import Outcome
 from pipeline.bench.suite import Peer, load_suite
 from pipeline.bench.table import case_table
 from pipeline.errors import PipelineError
-from pipeline.table import markdown, render
+from pipeline.terminal.table import markdown, render
 from tests.unit.pipeline.bench_support import SUITE, case, record, suite_file
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from pipeline.progress import ProgressDisplay
+from pipeline.terminal.progress import ProgressDisplay
 
 
 class Terminal(io.StringIO):

@@ -11,10 +11,10 @@ from typing import Any, TextIO
 from doit.exceptions import TaskFailed, UnmetDependency
 
 from pipeline.keys.planner import Plan
-from pipeline.matrix_run import MatrixRun
 from pipeline.process.interruption import interrupted
-from pipeline.progress import ProgressDisplay
 from pipeline.runs.session import Session, StageResult
+from pipeline.terminal.matrix_run import MatrixRun
+from pipeline.terminal.progress import ProgressDisplay
 from stages import escape
 from stages.base import Stage
 

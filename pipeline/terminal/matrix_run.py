@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.keys.planner import Plan
-from pipeline.progress import ProgressDisplay
 from pipeline.recipes.loader import LoadedRecipe
-from pipeline.table import Table, markdown, render
+from pipeline.terminal.progress import ProgressDisplay
+from pipeline.terminal.table import Table, markdown, render
 from stages import escape
 from stages.asides import write_whole
 

@@ -1,0 +1,1 @@
+"""What is shown of runs while they run and at their end: progress, tables, the outcomes of a matrix."""
