@@ -9,7 +9,7 @@ import firmline  # noqa: F401 - makes the next one known
 
 def main() -> NoReturn:
     """Run the command line of this process, and end it with the command's exit code."""
-    from pipeline.start import main as start
+    from pipeline.commands.entry import main as start
 
     start()
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 if __name__ == "__main__":
-    from pipeline.start import main
+    from pipeline.commands.entry import main
 
     main()

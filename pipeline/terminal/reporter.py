@@ -24,7 +24,7 @@ _WIDTH = 12
 
 @dataclass(frozen=True)
 class Shown:
-    """What a task of pipeline.tasks is, for the reporter.
+    """What a task of pipeline.commands.tasks is, for the reporter.
 
     `kind` and `identity` are the stage's, '' for the task that fills the build folder. `session` is None for a
     sub-recipe of a `matrix` that cannot be planned.
@@ -38,7 +38,7 @@ class Shown:
 
 
 class StageReporter:
-    """Prints what happens to the tasks of pipeline.tasks, which carry a `Shown` as doit's `meta`."""
+    """Prints what happens to the tasks of pipeline.commands.tasks, which carry a `Shown` as doit's `meta`."""
 
     desc = "one line per stage, and the report's table"
 

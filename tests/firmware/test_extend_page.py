@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.new_project import new_project
+from pipeline.commands.new_project import new_project
 from pipeline.runs.session import ROOT
 
 PAGE = (ROOT / "docs/extend.md").read_text(encoding="utf-8")

@@ -13,8 +13,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from pipeline.api import run_recipe
+from pipeline.commands.new_project import new_project
 from pipeline.errors import PipelineError
-from pipeline.new_project import new_project
 from pipeline.project import Project
 from stages.base import StageError
 from stages.compile.blocks import own_sections

@@ -15,8 +15,9 @@ from pipeline.runs.session import ROOT
 # stdin has a JSON list of command lines; stdout gets a JSON list of [exit code, stdout, stderr].
 _SERVER = r"""
 import json, os, signal, sys, tempfile
-import pipeline.program, pipeline.commands, pipeline.calibrate, pipeline.bench.command, pipeline.tasks
-from pipeline import start
+from pipeline.commands import declared, dispatch, entry
+for name in declared.MODULES:
+    getattr(declared, name)
 from pipeline.registry import default_registry
 default_registry()
 results = []
@@ -29,7 +30,7 @@ for words in json.load(sys.stdin):
             os.dup2(err.fileno(), 2)
             sys.argv = ["doit", *words]
             try:
-                start.main()
+                entry.main()
             except SystemExit as end:
                 sys.stdout.flush()
                 os._exit(end.code or 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.calibrate import versions
+from pipeline.commands.calibrate import versions
 from pipeline.errors import ToolError
 from pipeline.recipes.targets import load_targets
 from stages.calibrate.cases import cases

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipeline.bench.cases import Case
-from pipeline.bench.record import Record, record_of
-from pipeline.bench.suite import Peer
+from pipeline.commands.bench.cases import Case
+from pipeline.commands.bench.record import Record, record_of
+from pipeline.commands.bench.suite import Peer
 
 SUITE = """\
 schema: 1

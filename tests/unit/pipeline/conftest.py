@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -16,9 +17,10 @@ from doit.cmd_base import NamespaceTaskLoader
 from doit.doit_cmd import DoitMain
 
 from pipeline.api import RunResult, run_recipe
+from pipeline.commands.tasks import doit_config, recipe_tasks
+from pipeline.project import project_of
 from pipeline.registry import Registry
 from pipeline.runs.session import ROOT, Workspace
-from pipeline.tasks import doit_config, recipe_tasks
 from tests.unit.pipeline.fake_stages import fake_registry
 
 RECIPE = """\
@@ -65,6 +67,12 @@ class FakeProject:
     def workspace(self) -> Workspace:
         return Workspace(root=self.root, registry=self.registry, store=self.store)
 
+    def serve(self, monkeypatch: pytest.MonkeyPatch, *commands: ModuleType) -> None:
+        """Have the modules of commands work on this project."""
+        for module in commands:
+            monkeypatch.setattr(module, "here", lambda: project_of(self.root), raising=False)
+            monkeypatch.setattr(module, "Workspace", self.workspace)
+
     @property
     def store(self) -> Path:
         return self.root / "store"
@@ -101,7 +109,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProject:
 
 
 class _Loader(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no types
-    """Loads what pipeline/dodo.py has, for the fake project."""
+    """Loads what pipeline/commands/dodo.py has, for the fake project."""
 
     def __init__(self, project: FakeProject, words: tuple[str, ...]) -> None:
         super().__init__()

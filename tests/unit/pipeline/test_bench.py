@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from pipeline.bench.cases import Case
-from pipeline.bench.command import Bench, bench
-from pipeline.bench.page import BEGIN, END
-from pipeline.bench.record import read_records
-from pipeline.bench.run import Outcome, recipe_runner, run_cases
-from pipeline.bench.suite import Times
-from pipeline.bench.times import measure_times, timed
+from pipeline.commands.bench.cases import Case
+from pipeline.commands.bench.command import Bench, bench
+from pipeline.commands.bench.page import BEGIN, END
+from pipeline.commands.bench.record import read_records
+from pipeline.commands.bench.run import Outcome, recipe_runner, run_cases
+from pipeline.commands.bench.suite import Times
+from pipeline.commands.bench.times import measure_times, timed
 from pipeline.errors import PipelineError
 from pipeline.runs.session import ROOT
 from pipeline.terminal.progress import ProgressDisplay
@@ -225,7 +225,7 @@ def test_times_use_one_new_store_for_all_runs(tmp_path: Path, monkeypatch: pytes
         assert folder == tmp_path
         return what
 
-    monkeypatch.setattr("pipeline.bench.times.timed", note)
+    monkeypatch.setattr("pipeline.commands.bench.times.timed", note)
     lines: list[str] = []
     tell: Callable[[str], None] = lines.append
     measure_times(Times(recipe="demo", changed="stages.emit.unroll=2"), tmp_path, tell)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.bench.check import Verdict, check
-from pipeline.bench.record import Record, read_records, write_records
-from pipeline.bench.run import Outcome
+from pipeline.commands.bench.check import Verdict, check
+from pipeline.commands.bench.record import Record, read_records, write_records
+from pipeline.commands.bench.run import Outcome
 from pipeline.errors import PipelineError
 from tests.unit.pipeline.bench_support import case, record
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from pipeline.bench.cases import Case, suite_cases
-from pipeline.bench.page import BEGIN, END, page, readme_section, replace_section, update_readme
-from pipeline.bench.ratio import ratio_tables, short_ratios
-from pipeline.bench.run import Outcome
-from pipeline.bench.suite import Peer, load_suite
-from pipeline.bench.table import case_table
+from pipeline.commands.bench.cases import Case, suite_cases
+from pipeline.commands.bench.page import BEGIN, END, page, readme_section, replace_section, update_readme
+from pipeline.commands.bench.ratio import ratio_tables, short_ratios
+from pipeline.commands.bench.run import Outcome
+from pipeline.commands.bench.suite import Peer, load_suite
+from pipeline.commands.bench.table import case_table
 from pipeline.errors import PipelineError
 from pipeline.terminal.table import markdown, render
 from tests.unit.pipeline.bench_support import SUITE, case, record, suite_file

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.bench.cases import file_cases, models_folder, select, suite_cases
-from pipeline.bench.suite import RowOn, load_suite, peer_of
+from pipeline.commands.bench.cases import file_cases, models_folder, select, suite_cases
+from pipeline.commands.bench.suite import RowOn, load_suite, peer_of
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.calibrate import calibrate
+from pipeline.commands.calibrate import calibrate
 from pipeline.errors import PipelineError
 from pipeline.project import Project
 from pipeline.runs.session import ROOT

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from doit.cmdparse import CmdOption, CmdParse, CmdParseError
 
-from pipeline.command_line import options_first
-from pipeline.commands import CollectGarbage
+from pipeline.commands.collect_garbage import CollectGarbage
+from pipeline.commands.command import options_first
 
 PARSER = CmdParse(
     [

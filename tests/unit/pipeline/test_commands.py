@@ -13,8 +13,12 @@ from typing import Any
 import pytest
 from doit import doit_cmd
 
-from pipeline import commands
-from pipeline.project import Project, project_of
+from pipeline.commands import collect_garbage, schema
+from pipeline.commands import explain as explain_command
+from pipeline.commands.collect_garbage import CollectGarbage
+from pipeline.commands.explain import Explain
+from pipeline.commands.schema import Schema
+from pipeline.project import Project
 from pipeline.runs.session import ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
@@ -22,8 +26,7 @@ from tests.unit.pipeline.conftest import RECIPE, FakeProject
 @pytest.fixture
 def given(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Points the commands at the fake project; called with the `name=value` arguments of the command line."""
-    monkeypatch.setattr(commands, "here", lambda: project_of(project.root))
-    monkeypatch.setattr(commands, "Workspace", project.workspace)
+    project.serve(monkeypatch, explain_command, collect_garbage)
 
     def arguments(**variables: str) -> None:
         monkeypatch.setattr(doit_cmd, "_CMDLINE_VARS", variables)
@@ -32,7 +35,7 @@ def given(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Callable[...
 
 
 def explain(*names: str, check: bool = False) -> int:
-    return commands.Explain().execute({"check": check}, list(names))
+    return Explain().execute({"check": check}, list(names))
 
 
 def shown(text: str) -> list[str]:
@@ -109,14 +112,14 @@ def test_gc(
 ) -> None:
     project.run()
     given()
-    assert commands.CollectGarbage().execute(options, []) == code
+    assert CollectGarbage().execute(options, []) == code
     captured = capsys.readouterr()
     assert (captured.out + captured.err).startswith(said)
 
 
 def test_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(commands, "here", lambda: Project(tmp_path))
-    assert commands.Schema().execute({}, []) == 0
+    monkeypatch.setattr(schema, "here", lambda: Project(tmp_path))
+    assert Schema().execute({}, []) == 0
     assert (tmp_path / "recipe.schema.json").read_text().startswith("{")
     assert capsys.readouterr().out == "recipe.schema.json\n"
 
@@ -124,10 +127,10 @@ def test_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 def test_schema_that_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(commands, "here", lambda: Project(tmp_path))
+    monkeypatch.setattr(schema, "here", lambda: Project(tmp_path))
     # In the way, also for root.
     (tmp_path / "recipe.schema.json").mkdir()
-    assert commands.Schema().execute({}, []) == 1
+    assert Schema().execute({}, []) == 1
     assert capsys.readouterr().err == "ERROR: recipe.schema.json cannot be written: Is a directory\n"
     assert [path.name for path in tmp_path.iterdir()] == ["recipe.schema.json"]
 
@@ -147,7 +150,7 @@ def test_gc_of_a_store_that_cannot_be_written(
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, refused, refuse)
-    code = commands.CollectGarbage().execute({"days": "", "size": "1"}, [])
+    code = CollectGarbage().execute({"days": "", "size": "1"}, [])
     monkeypatch.undo()
     assert code == 1
     assert capsys.readouterr().err == (
@@ -157,7 +160,7 @@ def test_gc_of_a_store_that_cannot_be_written(
 
 
 def test_doit_finds_them_and_the_task_file(tmp_path: Path) -> None:
-    """The real doit with the real pyproject.toml and pipeline/dodo.py."""
+    """The real doit with the real pyproject.toml and pipeline/commands/dodo.py."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "FIRMLINE_STORE": str(tmp_path)}
 
     def doit(*arguments: str) -> str:

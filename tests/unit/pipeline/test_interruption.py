@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.bench.run import _interrupts_held
+from pipeline.commands.bench.run import _interrupts_held
 from pipeline.runs.session import ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
@@ -28,7 +28,7 @@ from pathlib import Path
 from doit.doit_cmd import DoitMain
 from tests.unit.pipeline.conftest import FakeProject, _Loader
 words = tuple(sys.argv[2:])
-commands = {name: f"pipeline.command_line:{name.title()}" for name in ("run", "list")}
+commands = {name: f"pipeline.commands.declared:{name.title()}" for name in ("run", "list")}
 main = DoitMain(_Loader(FakeProject(Path(sys.argv[1])), words), (), {"COMMAND": commands})
 sys.exit(main.run(list(words)))
 """

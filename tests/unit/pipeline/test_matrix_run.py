@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from pipeline import commands
-from pipeline.project import project_of
+from pipeline.commands import explain, matrix_json
+from pipeline.commands.explain import Explain
+from pipeline.commands.matrix_json import MatrixJson
 from pipeline.runs.session import ROOT
 from tests.unit.pipeline.conftest import Doit, FakeProject
 
@@ -163,11 +164,10 @@ def test_list(grid: FakeProject, doit: Doit) -> None:
 def test_explain_and_matrix_json(
     grid: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(commands, "here", lambda: project_of(grid.root))
-    monkeypatch.setattr(commands, "Workspace", grid.workspace)
+    grid.serve(monkeypatch, explain, matrix_json)
     grid.run("grid:a-rv64-rvp")
     monkeypatch.setattr("doit.doit_cmd._CMDLINE_VARS", {"recipe": "grid", "model": "a"})
-    assert commands.Explain().execute({"check": True}, []) == 1
+    assert Explain().execute({"check": True}, []) == 1
     assert capsys.readouterr().out.splitlines() == [
         "grid:a-rv64-rvp on rv64-rvp: cached",
         "grid:a-rv64-scalar on rv64-scalar, of which no run is noted",
@@ -175,7 +175,7 @@ def test_explain_and_matrix_json(
         "    this recipe has not run this stage before",
     ]
     monkeypatch.setattr("doit.doit_cmd._CMDLINE_VARS", {})
-    assert commands.MatrixJson().execute({}, []) == 0
+    assert MatrixJson().execute({}, []) == 0
     assert json.loads(capsys.readouterr().out) == [
         {"recipe": "demo", "target": "rv64-rvp"},
         {"recipe": "grid", "target": "rv64-rvp"},
@@ -198,8 +198,7 @@ target: cortex-m4
 """,
         "grid",
     )
-    monkeypatch.setattr(commands, "here", lambda: project_of(grid.root))
-    monkeypatch.setattr(commands, "Workspace", grid.workspace)
+    grid.serve(monkeypatch, explain, matrix_json)
 
     def titles(recipe: str, **variables: str) -> list[str]:
         with grid.workspace() as workspace:
@@ -207,7 +206,7 @@ target: cortex-m4
 
     for recipe, count in (("grid", 6), ("grid:a-*", 3)):
         monkeypatch.setattr("doit.doit_cmd._CMDLINE_VARS", {"recipe": recipe})
-        assert commands.MatrixJson().execute({}, []) == 0
+        assert MatrixJson().execute({}, []) == 0
         jobs = json.loads(capsys.readouterr().out)
         run = [title for job in jobs for title in titles(job["recipe"], target=job["target"])]
         assert sorted(run) == sorted(titles(recipe)) and len(run) == count

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.commands.tasks import recipe_tasks
 from pipeline.errors import RecipeError
 from pipeline.recipes.loader import called
 from pipeline.recipes.naming import check_words, no_such_part, recipes_named
 from pipeline.runs.session import ROOT
-from pipeline.tasks import recipe_tasks
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 STAGES = "known stages: import, emit, compile, report"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pipeline.commands.new_project import new_project
 from pipeline.errors import PipelineError
-from pipeline.new_project import new_project
 from pipeline.project import Project, find_project
 from pipeline.recipes.loader import load_recipe, load_recipes
 from pipeline.recipes.recipe_files import recipe_names

@@ -9,8 +9,10 @@ import tomllib
 import pytest
 from doit.plugin import PluginEntry
 
-from pipeline import plugins
-from pipeline.command_line import Command, List, Run
+from pipeline.commands import declared as plugins
+from pipeline.commands.command import Command
+from pipeline.commands.list_recipes import List
+from pipeline.commands.run import Run
 from pipeline.runs.session import ROOT
 
 COMMANDS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["doit"]["plugins"]["command"]
@@ -19,10 +21,10 @@ COMMANDS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())[
 _INTERRUPTED = """
 import os, signal
 from doit.plugin import PluginEntry
-from pipeline import plugins
+from pipeline.commands import declared as plugins
 signal.signal(signal.SIGINT, signal.default_int_handler)
 plugins.import_module = lambda name: os.kill(os.getpid(), signal.SIGINT)
-PluginEntry("COMMAND", "explain", "pipeline.plugins:Explain").get()
+PluginEntry("COMMAND", "explain", "pipeline.commands.declared:Explain").get()
 """
 
 

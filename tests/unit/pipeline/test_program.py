@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.command_line import MOST_JOBS
+from pipeline.commands.command import MOST_JOBS
 from pipeline.runs.session import ROOT
 from tests.support.command_lines import run_all
 

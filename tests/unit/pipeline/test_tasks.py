@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from pipeline.commands.reported import wants_traceback
 from pipeline.recipes.naming import recipes_named
-from pipeline.tasks import wants_traceback
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 
 

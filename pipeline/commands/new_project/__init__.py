@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from pipeline.command_line import Command, words
-from pipeline.commands import reported
+from pipeline.commands.command import Command, words
+from pipeline.commands.reported import reported
 from pipeline.documents.overrides import check_assignments, parse_overrides
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.project import DODO, PROJECT_FILE, RECIPES, Project

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.bench.record import Record
-from pipeline.bench.run import Outcome
+from pipeline.commands.bench.record import Record
+from pipeline.commands.bench.run import Outcome
 
 TOLERANCE = 0.01
 # A layer counts by itself when it also moved its network by this share: 28 instructions that become 30 do not.

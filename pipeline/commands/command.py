@@ -1,6 +1,6 @@
 """What all commands of `doit` share here: options anywhere, `--help`, messages about what is typed, quiet ends.
 
-`run` and `list` are doit's own with these; the others are in pipeline.commands, pipeline.calibrate, pipeline.bench.
+`run` and `list` are doit's own with these; the others have a module or package each, beside this one.
 What a command does not take, an option of doit's own too, is refused: nothing that is typed is ignored.
 """
 
@@ -9,21 +9,16 @@ from __future__ import annotations
 import getopt
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from doit import doit_cmd
 from doit.cmd_base import Command as DoitCommand
-from doit.cmd_list import List as DoitList
-from doit.cmd_run import Run as DoitRun
 from doit.cmdparse import CmdOption, CmdParseError
 
-from pipeline.documents.overrides import RECIPE_VARIABLES, check_assignments
+from pipeline.documents.overrides import check_assignments
 from pipeline.process.interruption import guarded
-from pipeline.process.streams import Output
 from stages import escape
 from stages.wording import did_you_mean
 
@@ -51,14 +46,6 @@ _ELSEWHERE = {
 }
 _SHORT = {"-f": "--file", "-d": "--dir", "-k": "--seek-file", "-P": "--parallel-type", "-r": "--reporter"}
 _SHORT_OF = {"run": {**_SHORT, "-s": "--single"}, "list": {**_SHORT, "-s": "--status", "-p": "--private"}}
-
-_RUN_HELP = {
-    "always": "run all stages anew, also what is up to date",
-    "continue": "when a recipe fails, go on with the others [default: %(default)s]",
-    "verbosity": "2: errors with their tracebacks",
-    "outfile": "write what is shown into a file [default: stdout]",
-    "num_process": f"how many stages run side by side, at most {MOST_JOBS} [default: one after the other]",
-}
 
 _words: list[str] = []
 
@@ -130,82 +117,6 @@ class Common:
 
 class Command(Common, DoitCommand):  # type: ignore[misc]  # doit has no types
     """A command of this project."""
-
-
-class Run(Common, DoitRun):  # type: ignore[misc]
-    """`doit run`."""
-
-    name = "run"
-    doc_purpose = "run recipes: from a network to tested firmware"
-    doc_usage = "NAME... | recipe=a,b [target=… model=… set=…] [-n JOBS] [-a] [--no-continue]"
-    doc_description = 'README.md, "Commands", has what NAME may be: a glob, NAME:STAGE, a sub-recipe of a matrix.'
-    names = "recipes"
-    variables = RECIPE_VARIABLES
-    offered = ("always", "continue", "verbosity", "outfile", "num_process")
-
-    def get_options(self) -> list[Any]:
-        """With this project's words about them."""
-        options = super().get_options()
-        for option in options:
-            option.help = _RUN_HELP.get(option.name, option.help)
-        return options
-
-    def execute(self, opt_values: Any, pos_args: list[str]) -> Any:
-        """Returns the exit code; a word that names no recipe is an error, also when it is a glob."""
-        from pipeline.tasks import check_named
-
-        pos_args = check_named(pos_args)
-        if not isinstance(opt_values["outfile"], str):
-            return super().execute(opt_values, pos_args)
-        with _output_file(opt_values["outfile"]) as stream:
-            opt_values["outfile"] = stream
-            return super().execute(opt_values, pos_args)
-
-
-class List(Common, DoitList):  # type: ignore[misc]
-    """`doit list`."""
-
-    name = "list"
-    doc_purpose = "list recipes: model, target, what each is for"
-    doc_usage = "[NAME...] [--all]"
-    doc_description = "With names, these; with --all the sub-recipes of matrices too, and of a recipe its stages."
-    names = "recipes"
-    variables = RECIPE_VARIABLES
-    offered = ("subtasks", "quiet", "sort")
-
-    def execute(self, opt_values: Any, pos_args: list[str]) -> Any:
-        """Returns the exit code; a word that names no recipe is an error, a glob names several."""
-        from pipeline.project import here
-        from pipeline.recipes.naming import recipes_named
-        from pipeline.registry import registry_of
-        from pipeline.tasks import check_named
-
-        pos_args = check_named(pos_args)
-        given = [word.partition("=")[0] for word in words() if "=" in word]
-        if given and not pos_args and "recipe" not in given:
-            raise CmdParseError(f"doit list: {given[0]}= is about recipes: name them")
-        named = [
-            one
-            for word in pos_args
-            for one in (recipes_named([word], here(), registry_of(here())) if "*" in word else [word])
-        ]
-        return super().execute(opt_values, named)
-
-    def _print_task(self, template: str, task: Any, *_: Any) -> None:
-        self.outstream.write(f"{escape.line(template.rstrip().format(name=task.name, doc=task.doc))}\n")
-
-
-@contextmanager
-def _output_file(name: str) -> Iterator[Output]:
-    try:
-        stream = Path(name).open("w", encoding="utf-8", buffering=1)  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise CmdParseError(f"{escape.name(name)} cannot be written: {error.strerror}") from None
-    output = Output(stream, escape.name(name))
-    try:
-        yield output
-    finally:
-        output.close()
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The first thing that runs of every `doit` command: signals, standard streams, then pipeline.program.
+"""The first thing that runs of every `doit` command: signals, standard streams, then pipeline.commands.dispatch.
 
     .venv/bin/doit, written by bootstrap -> python -m pipeline -> main
     doit as its own package installs it  -> reads pyproject.toml, whose `loader` is TakeOver -> main
@@ -29,7 +29,7 @@ def main() -> NoReturn:
     if lost:
         sys.stderr.write(f"ERROR: {lost}\n")
         sys.exit(1)
-    from pipeline.program import run
+    from pipeline.commands.dispatch import run
 
     code = run(sys.argv[1:])
     # What is printed while Python ends would fail without anybody to say so.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pipeline.bench.record import Record
-from pipeline.bench.suite import Ratio, Suite, peer_of
-from pipeline.bench.table import number
+from pipeline.commands.bench.record import Record
+from pipeline.commands.bench.suite import Ratio, Suite, peer_of
+from pipeline.commands.bench.table import number
 from pipeline.terminal.table import Table
 
 Records = Mapping[tuple[str, str], Record]

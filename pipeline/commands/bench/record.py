@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pipeline.bench.cases import Case
+from pipeline.commands.bench.cases import Case
 from pipeline.errors import PipelineError
 from stages.asides import write_whole
 

@@ -11,18 +11,17 @@ doit's own state is kept in memory and forgotten: `uptodate` asks the store.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from doit import doit_cmd
 from doit.exceptions import InvalidCommand, TaskFailed
 
+from pipeline.commands.reported import wants_traceback
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import PipelineError, RecipeError, first_line, list_known
 from pipeline.keys.planner import Action
@@ -57,17 +56,6 @@ def given_variables(words: Sequence[str]) -> dict[str, str]:
 def recipes_given(given: dict[str, str]) -> list[str]:
     """The recipes of `recipe=a,b`, each once, in order."""
     return list(dict.fromkeys(name.strip() for name in given.get("recipe", "").split(",") if name.strip()))
-
-
-def wants_traceback() -> bool:
-    """Whether the user asked for tracebacks: `-v 2`, or FIRMLINE_TRACEBACK=1."""
-    words = sys.argv[1:]
-    asked = (
-        "-v2" in words
-        or "--verbosity=2" in words
-        or any(pair in (("-v", "2"), ("--verbosity", "2")) for pair in pairwise(words))
-    )
-    return asked or os.environ.get("FIRMLINE_TRACEBACK", "") not in ("", "0")
 
 
 def check_named(words: Sequence[str]) -> list[str]:

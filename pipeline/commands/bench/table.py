@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipeline.bench.cases import Case
-from pipeline.bench.record import Record
-from pipeline.bench.run import Outcome
-from pipeline.bench.suite import Peer
+from pipeline.commands.bench.cases import Case
+from pipeline.commands.bench.record import Record
+from pipeline.commands.bench.run import Outcome
+from pipeline.commands.bench.suite import Peer
 from pipeline.terminal.table import Table
 
 _COLUMNS = ("model", "target", "verdict", "instructions", "per MAC", "arena", "RAM", "ROM", "others", "ratio")

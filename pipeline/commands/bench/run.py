@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.bench.cases import Case
-from pipeline.bench.record import Record, record_of
+from pipeline.commands.bench.cases import Case
+from pipeline.commands.bench.record import Record, record_of
 from pipeline.errors import PipelineError, first_line
 from pipeline.project import Project, project_of
 from pipeline.terminal.progress import ProgressDisplay

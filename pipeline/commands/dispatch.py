@@ -19,8 +19,8 @@ from doit.exceptions import InvalidCommand, InvalidDodoFile, InvalidTask
 from doit.plugin import PluginDict, PluginEntry
 from doit.version import VERSION as DOIT_VERSION
 
+from pipeline.commands.overview import overview
 from pipeline.errors import PipelineError, first_line, list_known
-from pipeline.program_help import overview
 from pipeline.project import here
 from stages import escape
 from stages.installation import INSTALLATION
@@ -49,11 +49,11 @@ _ELSEWHERE = {
 
 
 class ProjectTasks(NamespaceTaskLoader):  # type: ignore[misc]  # doit has no types
-    """Loads the tasks of pipeline.dodo, once the command line is known to be right."""
+    """Loads the tasks of pipeline.commands.dodo, once the command line is known to be right."""
 
     def setup(self, opt_values: object) -> None:
         """Called by doit before it asks for tasks."""
-        from pipeline import dodo
+        from pipeline.commands import dodo
 
         self.namespace = vars(dodo)
 
@@ -67,7 +67,7 @@ def run(words: Sequence[str]) -> int:
     except (CmdParseError, InvalidDodoFile, InvalidCommand, InvalidTask) as error:
         code, text = USAGE, str(error)
     except Exception as error:
-        from pipeline.tasks import wants_traceback
+        from pipeline.commands.reported import wants_traceback
 
         if wants_traceback():
             raise

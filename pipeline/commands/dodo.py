@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from pipeline.command_line import words
-from pipeline.tasks import doit_config, recipe_tasks
+from pipeline.commands.command import words
+from pipeline.commands.tasks import doit_config, recipe_tasks
 
 # doit's own default is what standard output was when doit was imported.
 DOIT_CONFIG = {**doit_config(words()), "outfile": sys.stdout}

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from doit import doit_cmd
 
 from pipeline.api import run_recipe
-from pipeline.command_line import Command
-from pipeline.commands import reported
+from pipeline.commands.command import Command
+from pipeline.commands.reported import reported
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.keys.tools import Tools

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.bench.suite import Times
+from pipeline.commands.bench.suite import Times
 from pipeline.errors import PipelineError
 from stages.scratch import temporary_folder
 

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.command_line import Command
-from pipeline.commands import reported
+from pipeline.commands.command import Command
+from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError
 from pipeline.project import Project, here, project_of
 from stages import escape
@@ -17,9 +17,9 @@ from stages import escape
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pipeline.bench.cases import Case
-    from pipeline.bench.run import Outcome, Runner
-    from pipeline.bench.suite import Suite
+    from pipeline.commands.bench.cases import Case
+    from pipeline.commands.bench.run import Outcome, Runner
+    from pipeline.commands.bench.suite import Suite
     from pipeline.terminal.progress import ProgressDisplay
     from pipeline.terminal.table import Table
 
@@ -32,7 +32,7 @@ class Bench(Command):
     """Runs the suite, prints the table, and keeps or checks the figures."""
 
     name = "bench"
-    doc_purpose = "measure instructions, RAM and ROM of the networks in pipeline/bench/suite.yaml"
+    doc_purpose = "measure instructions, RAM and ROM of the networks in pipeline/commands/bench/suite.yaml"
     doc_usage = "[--only GLOBS] [--targets NAMES] [--models DIR] [--check | --update | --times]"
     doc_description = (
         "Artifacts are cached as in any run. Exit code 1 when a row fails, or when --check finds figures worse than "
@@ -70,9 +70,9 @@ def bench(
     run: Runner | None = None,
 ) -> int:
     """What `doit bench` does; `run` gives the report of a case, by running its recipe if None. Raises PipelineError."""
-    from pipeline.bench import suite as suites
-    from pipeline.bench.run import recipe_runner
-    from pipeline.bench.times import measure_times
+    from pipeline.commands.bench import suite as suites
+    from pipeline.commands.bench.run import recipe_runner
+    from pipeline.commands.bench.times import measure_times
     from pipeline.terminal.progress import ProgressDisplay
 
     suite = suites.load_suite(suite_file or suites.SUITE)
@@ -114,7 +114,7 @@ def _refuse_elsewhere(options: dict[str, Any], project: Project) -> None:
 
 def _cases(options: dict[str, Any], suite: Suite, project: Project) -> tuple[list[Case], list[Case]]:
     """All cases, and those that the options select."""
-    from pipeline.bench.cases import file_cases, models_folder, select, suite_cases
+    from pipeline.commands.bench.cases import file_cases, models_folder, select, suite_cases
     from pipeline.recipes.targets import load_targets
 
     targets, root = load_targets(project), project.root
@@ -130,7 +130,7 @@ def _cases(options: dict[str, Any], suite: Suite, project: Project) -> tuple[lis
 
 
 def _run(cases: list[Case], run: Runner, display: ProgressDisplay, jobs: int) -> list[Outcome]:
-    from pipeline.bench.run import run_cases
+    from pipeline.commands.bench.run import run_cases
 
     width = max(len(escape.name(case.title)) for case in cases)
 
@@ -158,10 +158,10 @@ def _finish(
     display: ProgressDisplay,
 ) -> int:
     """Show and write what was measured. Returns the exit code."""
-    from pipeline.bench.page import page
-    from pipeline.bench.ratio import ratio_tables, short_ratios
-    from pipeline.bench.record import write_records
-    from pipeline.bench.table import case_table
+    from pipeline.commands.bench.page import page
+    from pipeline.commands.bench.ratio import ratio_tables, short_ratios
+    from pipeline.commands.bench.record import write_records
+    from pipeline.commands.bench.table import case_table
 
     records = [outcome.record for outcome in outcomes if outcome.record is not None and not outcome.failed]
     display.show(partial(_drawn, case_table(outcomes), "one inference; bytes for arena, RAM and ROM"))
@@ -190,8 +190,8 @@ def _drawn(table: Table, title: str, width: int) -> RenderableType:
 
 
 def _check(root: Path, outcomes: list[Outcome], short: list[str]) -> int:
-    from pipeline.bench.check import check
-    from pipeline.bench.record import read_records
+    from pipeline.commands.bench.check import check
+    from pipeline.commands.bench.record import read_records
 
     verdict = check(outcomes, read_records(root / "docs" / "bench.json"))
     verdict.worse.extend(short)
@@ -205,8 +205,8 @@ def _check(root: Path, outcomes: list[Outcome], short: list[str]) -> int:
 
 def _update(root: Path, suite: Suite, cases: list[Case], outcomes: list[Outcome]) -> None:
     """Store what was measured; rows that were not keep their stored figures, rows no longer in the suite go."""
-    from pipeline.bench.page import readme_section, update_readme
-    from pipeline.bench.record import read_records, write_records
+    from pipeline.commands.bench.page import readme_section, update_readme
+    from pipeline.commands.bench.record import read_records, write_records
 
     place = root / "docs" / "bench.json"
     records = read_records(place)

@@ -12,24 +12,25 @@ import sys
 from importlib import import_module
 from typing import Any
 
-_MODULES = {
-    "Run": "pipeline.command_line",
-    "List": "pipeline.command_line",
-    "Explain": "pipeline.commands",
-    "CollectGarbage": "pipeline.commands",
-    "MatrixJson": "pipeline.commands",
-    "Schema": "pipeline.commands",
-    "Init": "pipeline.new_project",
-    "Calibrate": "pipeline.calibrate",
-    "Bench": "pipeline.bench.command",
+#: The module of each command's class.
+MODULES = {
+    "Run": "pipeline.commands.run",
+    "List": "pipeline.commands.list_recipes",
+    "Explain": "pipeline.commands.explain",
+    "CollectGarbage": "pipeline.commands.collect_garbage",
+    "MatrixJson": "pipeline.commands.matrix_json",
+    "Schema": "pipeline.commands.schema",
+    "Init": "pipeline.commands.new_project",
+    "Calibrate": "pipeline.commands.calibrate",
+    "Bench": "pipeline.commands.bench.command",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
+    if name not in MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(_MODULES[name]), name)
+        return getattr(import_module(MODULES[name]), name)
     except KeyboardInterrupt:
         from pipeline.process.signals import MESSAGE
 

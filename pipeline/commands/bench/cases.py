@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pipeline.bench.suite import Loose, Peer, Row
+from pipeline.commands.bench.suite import Loose, Peer, Row
 from pipeline.errors import PipelineError, list_known
 from stages import escape
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from pipeline.bench.cases import Case
-from pipeline.bench.ratio import ratio_tables
-from pipeline.bench.record import Record
-from pipeline.bench.run import Outcome
-from pipeline.bench.suite import Suite
-from pipeline.bench.table import case_table, sources
+from pipeline.commands.bench.cases import Case
+from pipeline.commands.bench.ratio import ratio_tables
+from pipeline.commands.bench.record import Record
+from pipeline.commands.bench.run import Outcome
+from pipeline.commands.bench.suite import Suite
+from pipeline.commands.bench.table import case_table, sources
 from pipeline.errors import PipelineError
 from pipeline.terminal.table import markdown
 from stages.asides import write_whole

@@ -1,0 +1,39 @@
+"""`doit matrix-json`: recipes and their targets for a continuous integration service."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pipeline.commands.command import Command, words
+from pipeline.commands.reported import reported
+from pipeline.commands.tasks import given_variables, recipes_given
+from pipeline.documents.overrides import RECIPE_VARIABLES
+from pipeline.project import here
+from pipeline.recipes.recipe_files import recipe_names
+from pipeline.runs.session import Workspace
+
+
+class MatrixJson(Command):
+    """`doit matrix-json`: recipes x targets for a continuous integration service."""
+
+    name = "matrix-json"
+    variables = RECIPE_VARIABLES
+    doc_purpose = "print recipes and their targets as JSON: the `include` of a GitHub Actions matrix"
+    doc_usage = "[recipe=a,b] [target=… model=… set=…]"
+    doc_description = "All recipes if none is named. `doit run recipe=RECIPE target=TARGET` runs an entry."
+
+    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
+        """Print one line of JSON. Returns the exit code."""
+        return reported(self._print)
+
+    def _print(self) -> int:
+        given = given_variables(words())
+        names = recipes_given(given) or recipe_names(here(), built_in=False)
+        given.pop("recipe", None)
+        with Workspace() as workspace:
+            # By the name that was given: of `tiny_matrix:kws-*` a job runs no more than that.
+            loaded = [(name, one) for name in names for one in workspace.load(name, given)]
+        pairs = dict.fromkeys((name, one.target.name) for name, one in loaded)
+        print(json.dumps([{"recipe": recipe, "target": target} for recipe, target in pairs]))
+        return 0

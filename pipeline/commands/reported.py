@@ -1,0 +1,33 @@
+"""Errors of commands, as messages or, for who asks, as tracebacks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+
+from pipeline.errors import PipelineError
+from stages import escape
+
+
+def reported(work: Callable[[], int]) -> int:
+    """Run a command; an error becomes its message on stderr and exit code 1."""
+    try:
+        return work()
+    except PipelineError as error:
+        if wants_traceback():
+            raise
+        sys.stderr.write(f"ERROR: {escape.message(str(error))}\n")
+        return 1
+
+
+def wants_traceback() -> bool:
+    """Whether the user asked for tracebacks: `-v 2`, or FIRMLINE_TRACEBACK=1."""
+    words = sys.argv[1:]
+    asked = (
+        "-v2" in words
+        or "--verbosity=2" in words
+        or any(pair in (("-v", "2"), ("--verbosity", "2")) for pair in pairwise(words))
+    )
+    return asked or os.environ.get("FIRMLINE_TRACEBACK", "") not in ("", "0")

@@ -1,0 +1,37 @@
+"""`doit schema`: write the JSON Schema of recipes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.commands.command import Command
+from pipeline.commands.reported import reported
+from pipeline.errors import PipelineError
+from pipeline.project import here
+from pipeline.recipes.json_schema import schema_file, schema_text
+from pipeline.registry import registry_of
+from stages.asides import write_whole
+
+
+class Schema(Command):
+    """`doit schema`: write the recipe's JSON Schema."""
+
+    name = "schema"
+    doc_purpose = "write recipe.schema.json, which editors use for completion in recipes"
+    doc_usage = ""
+    doc_description = None
+
+    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
+        """Write the file. Returns the exit code."""
+        return reported(self._write)
+
+    def _write(self) -> int:
+        project = here()
+        file = schema_file(project)
+        name = project.shown(file)
+        try:
+            write_whole(file, schema_text(registry_of(here())))
+        except OSError as error:
+            raise PipelineError(f"{name} cannot be written: {error.strerror}") from error
+        print(name)
+        return 0
