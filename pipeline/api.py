@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pipeline.plugins.registry import Registry
 from pipeline.project import Project
-from pipeline.registry import Registry
 from pipeline.runs.session import Display, Session, StageResult, Workspace
 
 

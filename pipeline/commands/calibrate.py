@@ -15,11 +15,11 @@ from pipeline.commands.reported import reported
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.keys.tools import Tools
+from pipeline.plugins.registry import default_registry, registry_of
 from pipeline.project import Project, here, project_of
 from pipeline.recipes.loader import load_recipe, load_recipes
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.recipes.targets import load_targets
-from pipeline.registry import default_registry, registry_of
 from pipeline.runs.session import Display
 from pipeline.terminal.progress import ProgressDisplay
 from stages import escape

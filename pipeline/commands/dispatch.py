@@ -116,8 +116,8 @@ def _command(words: list[str], known: Sequence[str]) -> tuple[str, list[str]]:
         if later:
             raise PipelineError(f"the command stands first: doit {later} …")
         return "run", words
+    from pipeline.plugins.registry import registry_of
     from pipeline.recipes.naming import recipes_named
-    from pipeline.registry import registry_of
 
     if first and recipes_named([first], here(), registry_of(here())):
         return "run", words

@@ -10,11 +10,11 @@ from pipeline.commands.tasks import given_variables, recipes_given
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.keys.explain import Explanation, compared_with, explain, folders_of
+from pipeline.plugins.registry import registry_of
 from pipeline.project import here
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.recipes.naming import PUBLISH, check_words, no_such_part, recipes_named
 from pipeline.recipes.recipe_files import recipe_names
-from pipeline.registry import registry_of
 from pipeline.runs.session import Workspace
 from stages import escape
 

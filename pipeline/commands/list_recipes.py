@@ -26,9 +26,9 @@ class List(Common, DoitList):  # type: ignore[misc]
     def execute(self, opt_values: Any, pos_args: list[str]) -> Any:
         """Returns the exit code; a word that names no recipe is an error, a glob names several."""
         from pipeline.commands.tasks import check_named
+        from pipeline.plugins.registry import registry_of
         from pipeline.project import here
         from pipeline.recipes.naming import recipes_named
-        from pipeline.registry import registry_of
 
         pos_args = check_named(pos_args)
         given = [word.partition("=")[0] for word in words() if "=" in word]

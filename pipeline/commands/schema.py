@@ -7,9 +7,9 @@ from typing import Any
 from pipeline.commands.command import Command
 from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError
+from pipeline.plugins.registry import registry_of
 from pipeline.project import here
 from pipeline.recipes.json_schema import schema_file, schema_text
-from pipeline.registry import registry_of
 from stages.asides import write_whole
 
 

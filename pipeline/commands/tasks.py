@@ -25,12 +25,12 @@ from pipeline.commands.reported import wants_traceback
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import PipelineError, RecipeError, first_line, list_known
 from pipeline.keys.planner import Action
+from pipeline.plugins.registry import Registry, registry_of
 from pipeline.process.interruption import interrupted
 from pipeline.project import Project, here, project_of
 from pipeline.recipes.loader import LoadedRecipe, called, describe, load_recipes
 from pipeline.recipes.naming import PUBLISH, check_words, recipes_named
 from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
-from pipeline.registry import Registry, registry_of
 from pipeline.runs.session import Session, Workspace
 from pipeline.terminal.matrix_run import MatrixRun
 from pipeline.terminal.reporter import Shown, StageReporter

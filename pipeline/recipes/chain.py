@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any
 
 from pipeline.errors import PipelineError, RecipeError, list_known
-from pipeline.registry import Registry
+from pipeline.plugins.registry import Registry
 from stages import escape
 from stages.base import Stage
 from stages.wording import did_you_mean

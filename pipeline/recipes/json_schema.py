@@ -11,9 +11,9 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from pipeline.plugins.registry import Registry
 from pipeline.project import Project
 from pipeline.recipes.recipe import Recipe, recipe_model
-from pipeline.registry import Registry
 
 SCHEMA = "recipe.schema.json"
 DRAFT = "http://json-schema.org/draft-07/schema#"

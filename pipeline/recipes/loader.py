@@ -15,6 +15,7 @@ from pipeline.documents.overrides import Misplaced, Override, apply_overrides, p
 from pipeline.documents.sources import Sources
 from pipeline.errors import RecipeError, list_known
 from pipeline.matrices.matrix import Matrix, expand, select
+from pipeline.plugins.registry import Registry
 from pipeline.project import RECIPES, Project, project_of
 from pipeline.recipes.chain import Chain, chain_of
 from pipeline.recipes.naming import no_such_part
@@ -32,7 +33,6 @@ from pipeline.recipes.recipe_files import (
 from pipeline.recipes.shared_parts import SharedParts
 from pipeline.recipes.targets import load_targets
 from pipeline.recipes.validation import first_error
-from pipeline.registry import Registry
 from stages import escape
 from stages.base import StageError
 from stages.targets.memory_rules import with_stack

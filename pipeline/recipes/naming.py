@@ -12,9 +12,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pipeline.errors import RecipeError, list_known
+from pipeline.plugins.registry import Registry
 from pipeline.project import Project
 from pipeline.recipes.recipe_files import default_name, find_recipe, is_path, recipe_names
-from pipeline.registry import Registry
 from stages import escape
 from stages.wording import did_you_mean
 

@@ -31,8 +31,8 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from pipeline.matrices.matrix import Matrix
-from pipeline.outside import Found
-from pipeline.registry import PLACEMENT, Registry
+from pipeline.plugins.discovery import Found
+from pipeline.plugins.registry import PLACEMENT, Registry
 from stages.base import Stage, StageConfig
 from stages.models.spec import FileModel, OpModel, PluginModel, UrlModel, ZooModel
 from stages.models.zoo.names import check

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from pipeline.documents.document import Document, load_document
 from pipeline.documents.sources import Sources
 from pipeline.errors import PipelineError, list_known
-from pipeline.outside import Found, outside
+from pipeline.plugins.discovery import Found, outside
 from pipeline.project import PROJECT_FILE, Project, project_of
 from pipeline.recipes.validation import first_error
 from stages import escape

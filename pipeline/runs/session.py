@@ -27,11 +27,11 @@ from pipeline.errors import (
 from pipeline.keys.imports import Imports
 from pipeline.keys.planner import Action, Plan, Planner
 from pipeline.keys.tools import Tools
-from pipeline.outside import outside as plug_ins_of
-from pipeline.plugin_modules import blamed
+from pipeline.plugins.discovery import outside as plug_ins_of
+from pipeline.plugins.importing import blamed
+from pipeline.plugins.registry import Registry, registry_of
 from pipeline.project import Project, here, project_of
 from pipeline.recipes.loader import LoadedRecipe, load_recipe, load_recipes
-from pipeline.registry import Registry, registry_of
 from pipeline.runs.foresight import Foresight
 from pipeline.runs.held import Held
 from pipeline.runs.publish import publish

@@ -104,7 +104,7 @@ def _on_terminal(report: dict[str, Any]) -> str:
     """What the run shows at its end, without the colours."""
     from rich.console import Console
 
-    from pipeline.registry import default_registry
+    from pipeline.plugins.registry import default_registry
 
     out = io.StringIO()
     stage = next(stage for stage in default_registry() if stage.kind == "report")

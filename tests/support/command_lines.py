@@ -18,7 +18,7 @@ import json, os, signal, sys, tempfile
 from pipeline.commands import declared, dispatch, entry
 for name in declared.MODULES:
     getattr(declared, name)
-from pipeline.registry import default_registry
+from pipeline.plugins.registry import default_registry
 default_registry()
 results = []
 for words in json.load(sys.stdin):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.registry import default_registry
+from pipeline.plugins.registry import default_registry
 from stages.base import Job
 from stages.models.spec import FileModel, ModelSource
 from stages.targets.spec import Target

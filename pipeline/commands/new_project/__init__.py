@@ -16,11 +16,11 @@ from pipeline.commands.command import Command, words
 from pipeline.commands.reported import reported
 from pipeline.documents.overrides import check_assignments, parse_overrides
 from pipeline.errors import PipelineError, RecipeError, list_known
+from pipeline.plugins.registry import registry_of
 from pipeline.project import DODO, PROJECT_FILE, RECIPES, Project
 from pipeline.recipes.json_schema import SCHEMA, schema_text
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.recipes.targets import load_targets
-from pipeline.registry import registry_of
 from stages import escape
 from stages.installation import INSTALLATION, is_clone
 from stages.models.zoo.names import check

@@ -18,8 +18,8 @@ from doit.doit_cmd import DoitMain
 
 from pipeline.api import RunResult, run_recipe
 from pipeline.commands.tasks import doit_config, recipe_tasks
+from pipeline.plugins.registry import Registry
 from pipeline.project import project_of
-from pipeline.registry import Registry
 from pipeline.runs.session import ROOT, Workspace
 from tests.unit.pipeline.fake_stages import fake_registry
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pipeline.registry import Registry
+from pipeline.plugins.registry import Registry
 from stages.base import Job, Stage, StageConfig, StageError, Tool
 from stages.models.spec import FileModel, ModelSource
 from stages.targets.spec import Target

@@ -9,9 +9,9 @@ import pytest
 from pipeline.commands.bench.cases import file_cases, models_folder, select, suite_cases
 from pipeline.commands.bench.suite import RowOn, load_suite, peer_of
 from pipeline.errors import PipelineError, RecipeError
+from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets
-from pipeline.registry import default_registry
 from pipeline.runs.session import ROOT
 from tests.unit.pipeline.bench_support import SUITE, suite_file
 

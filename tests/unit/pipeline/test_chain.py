@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from pipeline.errors import PipelineError, StageFailed
-from pipeline.registry import Registry
+from pipeline.plugins.registry import Registry
 from stages.base import Job, Stage, StageConfig
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 from tests.unit.pipeline.fake_stages import Fake, FakeReport, OtherEmit, Strip, fake_registry

@@ -17,7 +17,7 @@ import pytest
 
 from pipeline.artifacts import digest
 from pipeline.errors import InputChanged, PipelineError
-from pipeline.registry import Registry
+from pipeline.plugins.registry import Registry
 from pipeline.runs.session import ROOT, Session
 from stages.base import Job, StageError
 from tests.unit.pipeline.conftest import FakeProject
@@ -252,7 +252,7 @@ import sys
 from pathlib import Path
 sys.path[:0] = [{root!r}, {folder!r}]
 from pipeline.api import run_recipe
-from pipeline.registry import Registry
+from pipeline.plugins.registry import Registry
 from {module} import Emit
 from tests.unit.pipeline.fake_stages import FakeImport
 root = Path(sys.argv[1])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.json_schema import DRAFT, known_keys, recipe_schema, schema_file, schema_text
-from pipeline.registry import default_registry
 from pipeline.runs.session import ROOT
 from tests.unit.pipeline.fake_stages import OtherEmit, Strip, fake_registry
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import RecipeError
+from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import LoadedRecipe, load_recipe
 from pipeline.recipes.targets import load_targets
-from pipeline.registry import default_registry
 from tests.support.emitted import ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 

@@ -9,8 +9,8 @@ import yaml
 
 from pipeline.errors import RecipeError
 from pipeline.matrices.matrix import expand
+from pipeline.plugins.registry import Registry
 from pipeline.recipes.loader import LoadedRecipe, load_recipe, load_recipes
-from pipeline.registry import Registry
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import EmitConfig, FakeCompile, FakeEmit, FakeImport, FakeReport, ImportConfig
 

@@ -215,9 +215,9 @@ target: cortex-m4
 
 
 def test_the_tiny_matrix_has_every_core_of_the_project() -> None:
+    from pipeline.plugins.registry import default_registry
     from pipeline.recipes.loader import load_recipes
     from pipeline.recipes.targets import load_targets
-    from pipeline.registry import default_registry
 
     found = load_recipes("tiny_matrix", root=ROOT, registry=default_registry())
     assert {one.target.name for one in found} == {target.core for target in load_targets(ROOT).values()}
@@ -225,9 +225,9 @@ def test_the_tiny_matrix_has_every_core_of_the_project() -> None:
 
 
 def test_the_board_matrix_has_every_board_of_the_project() -> None:
+    from pipeline.plugins.registry import default_registry
     from pipeline.recipes.loader import load_recipes
     from pipeline.recipes.targets import load_targets
-    from pipeline.registry import default_registry
 
     found = load_recipes("board_matrix", root=ROOT, registry=default_registry())
     boards = {name for name, target in load_targets(ROOT).items() if target.board is not None}

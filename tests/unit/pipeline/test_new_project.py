@@ -13,11 +13,11 @@ import yaml
 
 from pipeline.commands.new_project import new_project
 from pipeline.errors import PipelineError
+from pipeline.plugins.registry import default_registry
 from pipeline.project import Project, find_project
 from pipeline.recipes.loader import load_recipe, load_recipes
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.recipes.targets import load_targets
-from pipeline.registry import default_registry
 from pipeline.runs.session import ROOT
 
 WRITTEN = ("pipeline.yaml", "recipes/net.yaml", "dodo.py", ".gitignore", ".github/workflows/firmware.yml")

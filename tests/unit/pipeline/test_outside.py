@@ -11,11 +11,11 @@ import pytest
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.planner import Plan
-from pipeline.outside import outside
+from pipeline.plugins.discovery import outside
+from pipeline.plugins.registry import default_registry, registry_of
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets
-from pipeline.registry import default_registry, registry_of
 from pipeline.runs.session import ROOT, Workspace
 from stages.base import StageError
 from stages.kernels import registry as kernels
@@ -292,7 +292,7 @@ def test_a_run_with_a_plug_in_starts_without_heavy_imports(project: Project) -> 
     write(project.root, "plugins/stages/say/__init__.py", STAGE)
     write(project.root, "plugins/stages/say/words.py", "WORDS = 'yes'\n")
     code = (
-        "import sys; from pathlib import Path; from pipeline.project import Project; from pipeline.registry import *;"
+        "import sys; from pathlib import Path; from pipeline.project import Project; from pipeline.plugins.registry import *;"
         f"registry_of(Project(Path({str(project.root)!r})));"
         "print(*{'tvm', 'numpy', 'jinja2', 'ai_edge_litert'} & {*sys.modules})"
     )

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.planner import Plan
-from pipeline.registry import Registry
+from pipeline.plugins.registry import Registry
 from stages.targets.memory import Size
 from stages.targets.spec import Target
 from tests.unit.pipeline.conftest import RECIPE, FakeProject

@@ -9,12 +9,12 @@ import pytest
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.planner import Planner
+from pipeline.plugins.registry import default_registry
 from pipeline.project import Project, find_project, here, project_of
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.naming import recipes_named
 from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
 from pipeline.recipes.targets import load_targets
-from pipeline.registry import default_registry
 from pipeline.runs.session import ROOT, Workspace
 from stages.tensorize import cost_table
 from tests.unit.pipeline.conftest import FakeProject

@@ -7,9 +7,9 @@ import os
 import pytest
 
 from pipeline.errors import RecipeError
+from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.recipe_files import first_sentence, recipe_names
-from pipeline.registry import default_registry
 from pipeline.runs.session import ROOT
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from pipeline.plugins.registry import Registry, default_registry
 from pipeline.recipes.targets import load_targets
-from pipeline.registry import Registry, default_registry
 from pipeline.runs.session import ROOT
 from tests.unit.pipeline.fake_stages import FakeCompile, FakeEmit, FakeImport
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
+from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.recipe_files import recipe_names
-from pipeline.registry import default_registry
 from pipeline.runs.session import ROOT
 
 WORKFLOW: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())

@@ -9,10 +9,10 @@ import pytest
 
 from pipeline.errors import RecipeError
 from pipeline.keys.planner import Plan
+from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets
-from pipeline.registry import default_registry
 from pipeline.runs.session import Workspace
 from stages.base import StageError
 from stages.simulators.bench import compile_and_run_c

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 from pipeline.errors import PipelineError
-from pipeline.outside import Found, outside
-from pipeline.plugin_modules import attribute
+from pipeline.plugins.discovery import Found, outside
+from pipeline.plugins.importing import attribute
 from pipeline.project import Project
 from stages.base import Stage
 from stages.models.zoo.names import NAMES

@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline.artifacts.store import Artifact
 from pipeline.errors import PipelineError
-from pipeline.outside import Found, Outside
+from pipeline.plugins.discovery import Found, Outside
 from stages import escape
 from stages.base import StageError
 
