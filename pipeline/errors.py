@@ -18,9 +18,9 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from stages import escape
 from stages.base import StageError
 from stages.installation import WHOLE
+from stages.messages import escape
 from stages.system_limits import system_limit
 
 _MOST_NAMES = 120

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, field_validator
 
-from stages import escape
+from stages.messages import escape
+from stages.messages.wording import did_you_mean, of_several
 from stages.strict_model import StrictModel
-from stages.wording import did_you_mean, of_several
 
 if TYPE_CHECKING:
     from stages.graph import LayerView

@@ -19,8 +19,8 @@ from doit.cmdparse import CmdOption, CmdParseError
 
 from pipeline.documents.overrides import check_assignments
 from pipeline.process.interruption import guarded
-from stages import escape
-from stages.wording import did_you_mean
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
 
 # Each that runs side by side holds a network, its compiler and its simulator: some hundred megabytes.
 MOST_JOBS = 64

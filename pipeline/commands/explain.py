@@ -16,7 +16,7 @@ from pipeline.recipes.loader import LoadedRecipe
 from pipeline.recipes.naming import PUBLISH, check_words, no_such_part, recipes_named
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.runs.session import Workspace
-from stages import escape
+from stages.messages import escape
 
 
 class Explain(Command):

@@ -9,7 +9,7 @@ from doit.cmdparse import CmdParseError
 
 from pipeline.commands.command import Common, words
 from pipeline.documents.overrides import RECIPE_VARIABLES
-from stages import escape
+from stages.messages import escape
 
 
 class List(Common, DoitList):  # type: ignore[misc]

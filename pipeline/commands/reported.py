@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from pipeline.errors import PipelineError
-from stages import escape
+from stages.messages import escape
 
 
 def reported(work: Callable[[], int]) -> int:

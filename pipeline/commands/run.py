@@ -13,7 +13,7 @@ from doit.cmdparse import CmdParseError
 from pipeline.commands.command import MOST_JOBS, Common
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.process.streams import Output
-from stages import escape
+from stages.messages import escape
 
 _RUN_HELP = {
     "always": "run all stages anew, also what is up to date",

@@ -34,7 +34,7 @@ from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
 from pipeline.runs.session import Session, Workspace
 from pipeline.terminal.matrix_run import MatrixRun
 from pipeline.terminal.reporter import Shown, StageReporter
-from stages import escape
+from stages.messages import escape
 
 _ASK = "_which_recipe"
 Task = dict[str, Any]

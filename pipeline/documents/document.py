@@ -19,7 +19,7 @@ import yaml
 
 from pipeline.documents.yaml_subset import MERGE, YamlError, compose, load
 from pipeline.errors import RecipeError
-from stages import escape
+from stages.messages import escape
 
 YamlPath = tuple[str | int, ...]
 LARGEST_FILE = 4 << 20

@@ -18,8 +18,8 @@ from typing import Any
 
 from pipeline.documents.document import YamlPath, parse_value
 from pipeline.errors import RecipeError, list_known
-from stages import escape
-from stages.wording import did_you_mean
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
 
 VARIABLES = ("target", "model", "set")
 RECIPE_VARIABLES = ("recipe", *VARIABLES)

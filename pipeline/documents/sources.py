@@ -8,8 +8,8 @@ from typing import Any
 from pipeline.documents.document import Document, YamlPath
 from pipeline.documents.overrides import Misplaced, Override
 from pipeline.errors import RecipeError, StageFailed
-from stages import escape
 from stages.base import StageError
+from stages.messages import escape
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from pipeline.project import Project, project_of
 from pipeline.recipes.chain import Link
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.recipes.recipe import Recipe
-from stages import escape
 from stages.base import Stage, StageConfig, StageError, Tool, ToolIdentity
+from stages.messages import escape
 from stages.models.spec import ModelSource
 from stages.pathname import located
 from stages.targets.spec import Target

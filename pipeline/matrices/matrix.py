@@ -32,8 +32,8 @@ from pipeline.documents.document import YamlPath
 from pipeline.documents.overrides import Override, model_entry, yaml_path
 from pipeline.errors import RecipeError, list_known
 from pipeline.matrices.grid import Grid, Uncountable
-from stages import escape
-from stages.wording import did_you_mean
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
 
 MOST_COMBINATIONS = 5_000
 MOST_AXES = 50

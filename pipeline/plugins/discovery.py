@@ -25,8 +25,8 @@ from types import ModuleType
 
 from pipeline.errors import PipelineError
 from pipeline.project import Project
-from stages import escape
 from stages.loaded_code import record
+from stages.messages import escape
 
 KINDS = ("stages", "kernels", "accelerators", "targets", "simulators", "models")
 PLUGINS = "plugins"

@@ -12,8 +12,8 @@ from typing import Any
 from pipeline.artifacts.store import Artifact
 from pipeline.errors import PipelineError
 from pipeline.plugins.discovery import Found, Outside
-from stages import escape
 from stages.base import StageError
+from stages.messages import escape
 
 
 def attribute(found: Found, name: str) -> Any:

@@ -20,9 +20,9 @@ from typing import Any
 
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.plugins.registry import Registry
-from stages import escape
 from stages.base import Stage
-from stages.wording import did_you_mean
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
 
 
 @dataclass(frozen=True)

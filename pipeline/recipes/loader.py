@@ -33,11 +33,10 @@ from pipeline.recipes.recipe_files import (
 from pipeline.recipes.shared_parts import SharedParts
 from pipeline.recipes.targets import load_targets
 from pipeline.recipes.validation import first_error
-from stages import escape
 from stages.base import StageError
+from stages.messages import escape
 from stages.targets.memory_rules import with_stack
 from stages.targets.spec import Target
-from stages.wording import did_you_mean
 
 # Below which of a recipe's keys a matrix may vary a parameter.
 _PARAMETERS = tuple(name for name in Recipe.model_fields if name in ("model", "stages", "memory"))

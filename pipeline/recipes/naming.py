@@ -15,8 +15,8 @@ from pipeline.errors import RecipeError, list_known
 from pipeline.plugins.registry import Registry
 from pipeline.project import Project
 from pipeline.recipes.recipe_files import default_name, find_recipe, is_path, recipe_names
-from stages import escape
-from stages.wording import did_you_mean
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
 
 # The task after the stages, which fills the build folder.
 PUBLISH = "publish"

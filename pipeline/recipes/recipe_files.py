@@ -10,9 +10,9 @@ from pathlib import Path
 from pipeline.documents.document import Document
 from pipeline.errors import RecipeError, list_known
 from pipeline.project import RECIPES, Project, project_of
-from stages import escape
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
 from stages.pathname import what_lies_at
-from stages.wording import did_you_mean
 
 _ABSTRACT = re.compile(r"^abstract:\s*true\b", re.MULTILINE)
 _SUFFIXES = (".yaml", ".yml")

@@ -14,16 +14,16 @@ from pipeline.errors import PipelineError, list_known
 from pipeline.plugins.discovery import Found, outside
 from pipeline.project import PROJECT_FILE, Project, project_of
 from pipeline.recipes.validation import first_error
-from stages import escape
 from stages.accelerators.registry import accelerator_class
 from stages.accelerators.registry import names as accelerator_names
 from stages.base import StageError
 from stages.kernels.registry import folder_names
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
 from stages.targets.catalogue import Catalogue
 from stages.targets.like import KINDS, LIKE
 from stages.targets.places import with_places
 from stages.targets.spec import Core, Target
-from stages.wording import did_you_mean
 
 _BUILT_IN = {
     "kernels": tuple(folder_names()),

@@ -14,8 +14,8 @@ from pipeline.documents.document import YamlPath
 from pipeline.documents.sources import Sources, has_part
 from pipeline.errors import RecipeError, list_known
 from pipeline.recipes.recipe import RECIPE_NAME
-from stages import escape
-from stages.wording import did_you_mean
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
 
 # What the patterns of recipe keys mean, for those who do not read regular expressions.
 _PATTERNS = {

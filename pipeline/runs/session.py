@@ -35,9 +35,9 @@ from pipeline.recipes.loader import LoadedRecipe, load_recipe, load_recipes
 from pipeline.runs.foresight import Foresight
 from pipeline.runs.held import Held
 from pipeline.runs.publish import publish
-from stages import escape
 from stages.base import Job, StageError
 from stages.installation import INSTALLATION
+from stages.messages import escape
 from stages.pathname import what_lies_at
 from stages.scratch import clear_abandoned
 from stages.system_limits import is_disk_full, system_limit

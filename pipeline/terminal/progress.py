@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
-from stages import escape
+from stages.messages import escape
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -15,8 +15,8 @@ from pipeline.process.interruption import interrupted
 from pipeline.runs.session import Session, StageResult
 from pipeline.terminal.matrix_run import MatrixRun
 from pipeline.terminal.progress import ProgressDisplay
-from stages import escape
 from stages.base import Stage
+from stages.messages import escape
 
 # Columns for the kind of a stage.
 _WIDTH = 12

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.accelerators.accelerator import Accelerator
 from stages.base import StageError
-from stages.wording import did_you_mean
+from stages.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target

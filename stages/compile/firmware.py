@@ -11,13 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages import escape
 from stages.base import StageError, no_progress
 from stages.compile.blocks import blocks_of, listed, own_sections
 from stages.compile.config import CompileConfig
 from stages.compile.flags import blamed_flag
 from stages.compile.sizes import addresses, measure, region_use
 from stages.compile.toolchain import WARNINGS, CommandFailed, Source, compile_sources, link, run_command
+from stages.messages import escape
 from stages.scratch import temporary_folder
 from stages.targets.runtime import HARNESS, Runtime, runtime_for
 

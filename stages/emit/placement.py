@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from itertools import permutations, product
 from typing import TYPE_CHECKING
 
-from stages import escape
 from stages.arena import Plan, plan
 from stages.arena.planner import lower_bound
 from stages.arena.regions import NoRoomError, Room, divide
@@ -18,6 +17,7 @@ from stages.arena.rules import Contents, Ruled, apply_rules
 from stages.arena.traffic import arena_traffic, reads_of_weights
 from stages.base import StageError
 from stages.emit.weights import Weights, divide_constants, lay_out
+from stages.messages import escape
 
 if TYPE_CHECKING:
     import numpy as np

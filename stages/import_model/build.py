@@ -12,8 +12,8 @@ from stages.import_model.checks import check_ends, check_graph, check_operator, 
 from stages.import_model.converter import Converter, Unsupported
 from stages.import_model.operators import why_not
 from stages.import_model.windows import without_excess
+from stages.messages.operator_error import OperatorError, together
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
-from stages.operator_error import OperatorError, together
 from stages.operators.table import OPERATORS
 from stages.relax_module import Step, build_main
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages import escape
 from stages.base import Job, Stage, StageConfig, StageError, Tool
 from stages.operators.declaration import NARROW
 

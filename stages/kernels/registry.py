@@ -15,8 +15,8 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.messages.wording import did_you_mean
 from stages.operators.table import LAYERS
-from stages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from stages.graph import LayerView

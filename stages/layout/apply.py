@@ -12,7 +12,7 @@ from stages.base import StageError
 from stages.layout.assign import Plan, Transform, assign
 from stages.layout.relayout import NotRenumberable, relayout, renumberable, transform_function
 from stages.layout.rules import FOLLOWING, TRANSPOSING, LayoutConfig, Operator, unused, warnings
-from stages.operator_error import called
+from stages.messages.operator_error import called
 from stages.operators.table import kind_of
 from stages.relax_module import OperatorCall, Step, attributes, build_main, operator_calls
 

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from stages import escape
 from stages.base import StageConfig, StageError
 from stages.graph.layout import Layout
-from stages.operator_error import called
+from stages.messages import escape
+from stages.messages.operator_error import called
+from stages.messages.wording import did_you_mean, of_several
 from stages.operators.table import OPERATORS, kind_of
 from stages.strict_model import StrictModel, mistake
-from stages.wording import did_you_mean, of_several
 
 DataLayout = Literal["NHWC", "NCHW"]  # what Relax computes in; tensorize lays tensors out otherwise
 IN_RELAX: tuple[DataLayout, ...] = ("NHWC", "NCHW")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages import escape
 from stages.base import Job, Stage, StageConfig, Tool
 from stages.layout.rules import LayoutConfig
+from stages.messages import escape
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target

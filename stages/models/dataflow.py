@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from stages import escape
+from stages.messages import escape
+from stages.messages.operator_error import called
 from stages.models.flatbuffer import Corrupt
-from stages.operator_error import called
 
 if TYPE_CHECKING:
     from stages.models.tflite_reader import ModelInfo, OperatorInfo

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages import escape
+from stages.messages import escape
 
 
 class Corrupt(Exception):

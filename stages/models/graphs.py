@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stages import escape
 from stages.base import StageError
+from stages.messages import escape
+from stages.messages.wording import did_you_mean, several
 from stages.models.flatbuffer import Corrupt
 from stages.models.tflite_reader import opened, subgraphs
-from stages.wording import did_you_mean, several
 
 COMPOSITE = "STABLEHLO_COMPOSITE"
 

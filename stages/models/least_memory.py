@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stages.messages.operator_error import called
 from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
-from stages.operator_error import called
 from stages.operators.table import OPERATORS
 from stages.operators.windows import Pool2D
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stages import escape
+from stages.messages import escape
 
 if TYPE_CHECKING:
     from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo

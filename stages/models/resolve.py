@@ -6,10 +6,10 @@ import contextlib
 import hashlib
 from pathlib import Path
 
-from stages import escape
 from stages.asides import write_whole
 from stages.base import StageError, blaming
 from stages.installation import default_cache
+from stages.messages import escape
 from stages.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
 from stages.pathname import located
 

@@ -9,12 +9,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from stages import escape
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
 from stages.models.zoo.names import check
 from stages.operators.table import OPERATORS
 from stages.pathname import Pathname
 from stages.strict_model import StrictModel, mistake
-from stages.wording import did_you_mean
 
 # TFLite stores sizes, axes and amounts in 32 bits.
 _MOST = 2**31 - 1

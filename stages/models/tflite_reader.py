@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages import escape
 from stages.base import StageError
 from stages.graph.packed import widened
 from stages.models.dataflow import check_order
 from stages.models.flatbuffer import Corrupt, Table
 from stages.models.operator_options import Options, read_options
-from stages.operator_error import called
 
 # Bits of one element, by the schema's TensorType; 0 for what has no size of its own.
 _TYPES = {

@@ -9,7 +9,7 @@ from tvm import IRModule, ir, relax
 
 from stages.base import StageError
 from stages.graph import Float, Graph, Layout, Quant, Tensor
-from stages.operator_error import OperatorError, together
+from stages.messages.operator_error import OperatorError, together
 from stages.operators.table import OPERATORS, kind_of
 from stages.quantize.arithmetic import NoMultiplier
 from stages.quantize.operator import Operator

@@ -13,10 +13,10 @@ from tvm import relax
 from tvm.ir.expr import GenericConst
 from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
-from stages import escape
 from stages.fixed_point import quantized_bound
 from stages.graph import Tensor
-from stages.operator_error import OperatorError
+from stages.messages import escape
+from stages.messages.operator_error import OperatorError
 from stages.quantize.arithmetic import LIMITS
 from stages.quantize.tables import Quantized
 from stages.relax_module import OperatorCall

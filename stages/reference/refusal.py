@@ -9,9 +9,9 @@ from signal import Signals
 import numpy as np
 
 from stages.base import StageError
+from stages.messages.operator_error import called
 from stages.models.naming import sides
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
-from stages.operator_error import called
 
 _NODE = re.compile(r"Node number (\d+) \(\w+\) failed to (?:prepare|invoke)\.?")
 _PLACE = re.compile(r"\S*\.(?:cc|h):\d+ ")  # the line of LiteRT's source

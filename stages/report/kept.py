@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from stages.wording import of_several
+from stages.messages.wording import of_several
 
 if TYPE_CHECKING:
     from stages.graph import Graph

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.escape import markdown as escaped
-from stages.escape import markdown_row, shortened
+from stages.messages.escape import markdown as escaped
+from stages.messages.escape import markdown_row, shortened
 from stages.report.rows import COLUMNS, layer_rows, summary
 
 ARENA = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from stages import escape
+from stages.messages import escape
 from stages.report.rows import COLUMNS, layer_rows, summary
 
 if TYPE_CHECKING:

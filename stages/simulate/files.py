@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages import escape
 from stages.base import StageError
+from stages.messages import escape
 
 if TYPE_CHECKING:
     import numpy as np

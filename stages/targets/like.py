@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from stages.messages.wording import did_you_mean
 from stages.strict_model import mistake
-from stages.wording import did_you_mean
 
 LIKE = "like"
 KINDS = {"cores": "core", "boards": "board"}

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import Field, ValidationError
 
-from stages import escape
 from stages.base import StageError
 from stages.layer_rules import LayerMatch
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
 from stages.strict_model import StrictModel
 from stages.targets.memory import Memory, Part, Size
-from stages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stages import escape
 from stages.base import StageError
 from stages.graph import Graph, Layer, LayerView, Layout
+from stages.messages import escape
 from stages.tensorize.elimination import Costs, cheapest
 from stages.tensorize.sharing import renames_only
 from stages.tensorize.transforms import (

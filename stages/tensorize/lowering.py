@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stages import escape
 from stages.graph import place
+from stages.messages import escape
 from stages.tensorize.plan import Step
 
 if TYPE_CHECKING:

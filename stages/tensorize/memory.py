@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stages import escape
 from stages.arena import Buffer, liveness
 from stages.arena.planner import lower_bound
+from stages.messages import escape
 
 if TYPE_CHECKING:
     from stages.graph import Graph, LayerView

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
-from stages import escape
 from stages.base import no_progress
 from stages.offload.attach import attachment
 from stages.tensorize.artifact import Tensorized

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from stages import escape
 from stages.base import StageError, blaming
 from stages.layer_rules import about_unused
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
 from stages.tensorize.costs import variant
 from stages.tensorize.plan import Alternative
-from stages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from stages.graph import LayerView

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from stages import escape
 from stages.base import StageError
+from stages.messages import escape
 from stages.reference.interpreter import Reference
 from stages.verify.compare import Difference, difference
 from stages.verify.records import Port, Records

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from stages import escape
 from stages.base import Job, Stage, StageConfig, Tool
+from stages.messages import escape
 from stages.targets.spec import Target
 
 

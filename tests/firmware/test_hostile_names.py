@@ -81,7 +81,7 @@ def test_from_the_model_to_the_report(model: Path, tmp_path: Path) -> None:
 
 def test_errors_about_the_model(model: Path) -> None:
     from pipeline.errors import PipelineError
-    from stages import escape
+    from stages.messages import escape
 
     broken = model.with_name(f"\x1b{FILE}")
     broken.write_bytes(model.read_bytes()[:200])

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from stages import escape
+from stages.messages import escape
 
 # Names as models and recipes may have them.
 HOSTILE = (

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.commands.bench.suite import Loose, Peer, Row
 from pipeline.errors import PipelineError, list_known
-from stages import escape
+from stages.messages import escape
 
 MODELS_VARIABLE = "FIRMLINE_MODELS"
 _MODELS = "../shared/models"

@@ -12,7 +12,7 @@ from pipeline.commands.command import Command
 from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError
 from pipeline.project import Project, here, project_of
-from stages import escape
+from stages.messages import escape
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -14,7 +14,7 @@ from pipeline.commands.bench.table import case_table, sources
 from pipeline.errors import PipelineError
 from pipeline.terminal.table import markdown
 from stages.asides import write_whole
-from stages.escape import markdown as escaped
+from stages.messages.escape import markdown as escaped
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from pipeline.documents.document import load_document
+from stages.messages.wording import did_you_mean
 from stages.strict_model import StrictModel
-from stages.wording import did_you_mean
 
 SUITE = Path(__file__).with_name("suite.yaml")
 

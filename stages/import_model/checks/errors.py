@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from stages.messages.operator_error import OperatorError
 from stages.models.naming import sides
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
-from stages.operator_error import OperatorError
 
 
 def operator_error(operator: OperatorInfo, info: ModelInfo, what: str, hint: str = "") -> OperatorError:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stages import escape
 from stages.import_model.normalize.graph import one_graph
+from stages.messages import escape
+from stages.messages.wording import several
 from stages.models.graphs import Graphs, Signature, choose, composites, graphs
 from stages.models.tflite_reader import ModelInfo, TensorInfo, read
 from stages.operators.table import OPERATORS
 from stages.reference.probe import tensor_shapes
-from stages.wording import several
 
 
 @dataclass(frozen=True)

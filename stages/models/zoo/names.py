@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stages import escape
-from stages.wording import did_you_mean
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
 
 SIZES = (96, 128, 160, 192, 224)
 V1_WIDTHS = (0.25, 0.5, 0.75, 1.0)

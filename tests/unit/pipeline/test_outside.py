@@ -292,7 +292,8 @@ def test_a_run_with_a_plug_in_starts_without_heavy_imports(project: Project) -> 
     write(project.root, "plugins/stages/say/__init__.py", STAGE)
     write(project.root, "plugins/stages/say/words.py", "WORDS = 'yes'\n")
     code = (
-        "import sys; from pathlib import Path; from pipeline.project import Project; from pipeline.plugins.registry import *;"
+        "import sys; from pathlib import Path; from pipeline.project import Project;"
+        "from pipeline.plugins.registry import *;"
         f"registry_of(Project(Path({str(project.root)!r})));"
         "print(*{'tvm', 'numpy', 'jinja2', 'ai_edge_litert'} & {*sys.modules})"
     )

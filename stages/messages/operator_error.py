@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from stages import escape
 from stages.base import StageError
-from stages.wording import several
+from stages.messages import escape
+from stages.messages.wording import several
 
 _GROUPS = 3  # lines of their own when several operators are wrong: a message has five at most
 # What tells two complaints of the same kind apart: names, lists, numbers.
