@@ -19,9 +19,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from stages.base import StageError
-from stages.installation import WHOLE
 from stages.messages import escape
-from stages.system_limits import system_limit
+from stages.system.installation import WHOLE
+from stages.system.system_limits import system_limit
 
 _MOST_NAMES = 120
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import PipelineError
-from stages.installation import INSTALLATION, is_clone
+from stages.system.installation import INSTALLATION, is_clone
 
 PROJECT_FILE = "pipeline.yaml"
 RECIPES = "recipes"

@@ -1,5 +1,5 @@
 """The stages, and what they share: kernels, targets, simulators, models, the reference."""
 
-from stages.loaded_code import install
+from stages.system.loaded_code import install
 
 install()

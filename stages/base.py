@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from stages.loaded_code import has_code, note_class, plug_in_files, source_file
 from stages.strict_model import StrictModel
+from stages.system.loaded_code import has_code, note_class, plug_in_files, source_file
 
 if TYPE_CHECKING:
     from stages.models.spec import ModelSource
@@ -152,7 +152,7 @@ class Stage(ABC, Generic[C]):
     def own_files(cls, known: Container[Path]) -> dict[str, Path]:
         """Files of this class and of those it derives from that are not among `known`, by a name without their place.
 
-        With those that belong to them (stages.loaded_code.plug_in_files). Raises LookupError for a class in no file.
+        With those that belong to them (stages.system.loaded_code.plug_in_files). Raises LookupError for a class in no file.
         """
         files: dict[str, Path] = {}
         for one in cls.__mro__:

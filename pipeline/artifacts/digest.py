@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from stages.asides import write_whole
+from stages.system.asides import write_whole
 
 # A file changed twice within one tick of the kernel's clock keeps its times; so what is this young is not remembered.
 _RACY_NS = 50_000_000

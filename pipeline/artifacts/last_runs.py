@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.folders import remove
-from stages.asides import write_whole
+from stages.system.asides import write_whole
 
 _FORMAT = 1
 

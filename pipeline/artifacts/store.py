@@ -34,8 +34,8 @@ from pipeline.artifacts.folders import fsync, make_folder, remove
 from pipeline.artifacts.last_runs import LastRuns
 from pipeline.errors import DiskFullError, StoreError
 from pipeline.process.interruption import unfinished
-from stages.asides import clear_asides
-from stages.system_limits import is_disk_full, system_limit
+from stages.system.asides import clear_asides
+from stages.system.system_limits import is_disk_full, system_limit
 
 FORMAT = 1
 # What each manifest has.

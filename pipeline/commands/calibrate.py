@@ -22,10 +22,10 @@ from pipeline.recipes.recipe_files import recipe_names
 from pipeline.recipes.targets import load_targets
 from pipeline.runs.session import Display
 from pipeline.terminal.progress import ProgressDisplay
-from stages.asides import write_whole
 from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
+from stages.system.asides import write_whole
 
 if TYPE_CHECKING:
     from stages.graph import Graph

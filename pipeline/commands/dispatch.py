@@ -22,10 +22,10 @@ from doit.version import VERSION as DOIT_VERSION
 from pipeline.commands.overview import overview
 from pipeline.errors import PipelineError, first_line, list_known
 from pipeline.project import here
-from stages.installation import INSTALLATION
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
-from stages.system_limits import system_limit
+from stages.system.installation import INSTALLATION
+from stages.system.system_limits import system_limit
 
 # Has the names of the commands, and the version.
 DECLARED = "pyproject.toml"

@@ -10,7 +10,7 @@ from pipeline.errors import PipelineError
 from pipeline.plugins.registry import registry_of
 from pipeline.project import here
 from pipeline.recipes.json_schema import schema_file, schema_text
-from stages.asides import write_whole
+from stages.system.asides import write_whole
 
 
 class Schema(Command):

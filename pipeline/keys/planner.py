@@ -30,7 +30,7 @@ from pipeline.recipes.recipe import Recipe
 from stages.base import Stage, StageConfig, StageError, Tool, ToolIdentity
 from stages.messages import escape
 from stages.models.spec import ModelSource
-from stages.pathname import located
+from stages.system.pathname import located
 from stages.targets.spec import Target
 
 

@@ -20,8 +20,8 @@ from typing import Any
 from pipeline.artifacts.digest import identity_of, read_cache, write_cache
 from pipeline.errors import ToolError
 from stages.base import Tool, ToolIdentity
-from stages.programs import ended_by
-from stages.system_limits import system_limit
+from stages.system.programs import ended_by
+from stages.system.system_limits import system_limit
 
 _FORMAT = 3
 # How often a program is asked that is replaced meanwhile.

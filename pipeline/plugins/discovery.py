@@ -25,8 +25,8 @@ from types import ModuleType
 
 from pipeline.errors import PipelineError
 from pipeline.project import Project
-from stages.loaded_code import record
 from stages.messages import escape
+from stages.system.loaded_code import record
 
 KINDS = ("stages", "kernels", "accelerators", "targets", "simulators", "models")
 PLUGINS = "plugins"

@@ -35,7 +35,7 @@ from typing import Any, NoReturn
 
 from pipeline.errors import PipelineError
 from pipeline.process.signals import MESSAGE, SIGNALS
-from stages.scratch import clear_abandoned, make_folder, remove_folder
+from stages.system.scratch import clear_abandoned, make_folder, remove_folder
 
 # What a shell shows for a process that SIGPIPE ended.
 _BROKEN_PIPE = 128 + signal.SIGPIPE

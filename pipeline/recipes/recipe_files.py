@@ -12,7 +12,7 @@ from pipeline.errors import RecipeError, list_known
 from pipeline.project import RECIPES, Project, project_of
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
-from stages.pathname import what_lies_at
+from stages.system.pathname import what_lies_at
 
 _ABSTRACT = re.compile(r"^abstract:\s*true\b", re.MULTILINE)
 _SUFFIXES = (".yaml", ".yml")

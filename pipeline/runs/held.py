@@ -8,7 +8,7 @@ Python's imports. In between anybody may edit a file, and put it back.
                stage reads the copies, so what happens to the files does not matter any more
                code, C, templates: the digest is compared, the file's identity (times, size, inode) noted. Nobody can
                set the time of the last change, so a file that was changed and put back has another identity
-               modules that are loaded: what they were compiled from is compared (stages.loaded_code)
+               modules that are loaded: what they were compiled from is compared (stages.system.loaded_code)
                artifacts of other stages: as code, though they need not have settled: nobody is meant to edit them
                tools: programs, headers and packages are as when their versions were asked
     ends       the same again: every identity, every loaded module, every tool, and no new file among the sources;
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.artifacts.digest import Identity, identity_of
 from pipeline.errors import InputChanged, PipelineError
-from stages.loaded_code import loaded_digest, loads
+from stages.system.loaded_code import loaded_digest, loads
 
 if TYPE_CHECKING:
     from pipeline.artifacts.store import Artifact

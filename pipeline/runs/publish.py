@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.folders import remove
-from stages.asides import aside, clear_asides, write_whole, written_aside
+from stages.system.asides import aside, clear_asides, write_whole, written_aside
 
 # Kind of artifact and name of what is copied; of the report everything is.
 _COPIED = (("compile", "firmware.elf"), ("emit", "src"))

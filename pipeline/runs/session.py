@@ -36,11 +36,11 @@ from pipeline.runs.foresight import Foresight
 from pipeline.runs.held import Held
 from pipeline.runs.publish import publish
 from stages.base import Job, StageError
-from stages.installation import INSTALLATION
 from stages.messages import escape
-from stages.pathname import what_lies_at
-from stages.scratch import clear_abandoned
-from stages.system_limits import is_disk_full, system_limit
+from stages.system.installation import INSTALLATION
+from stages.system.pathname import what_lies_at
+from stages.system.scratch import clear_abandoned
+from stages.system.system_limits import is_disk_full, system_limit
 
 ROOT = INSTALLATION
 

@@ -14,8 +14,8 @@ from pipeline.keys.planner import Plan
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.table import Table, markdown, render
-from stages.asides import write_whole
 from stages.messages import escape
+from stages.system.asides import write_whole
 
 FORMAT = 1
 _FIGURES = ("verdict", "instructions", "RAM", "ROM")

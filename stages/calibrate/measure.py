@@ -23,8 +23,8 @@ from stages.graph import Graph, place
 from stages.kernels import registry
 from stages.layer_rules import LayerMatch
 from stages.reference.integer import run_layer, to_logical, to_physical
-from stages.scratch import temporary_folder
 from stages.simulate.firmware import run_firmware
+from stages.system.scratch import temporary_folder
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.artifact import save
 from stages.tensorize.build import tensorize_graph

@@ -18,7 +18,7 @@ from stages.compile.flags import blamed_flag
 from stages.compile.sizes import addresses, measure, region_use
 from stages.compile.toolchain import WARNINGS, CommandFailed, Source, compile_sources, link, run_command
 from stages.messages import escape
-from stages.scratch import temporary_folder
+from stages.system.scratch import temporary_folder
 from stages.targets.runtime import HARNESS, Runtime, runtime_for
 
 if TYPE_CHECKING:

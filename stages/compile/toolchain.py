@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.compile.originals import with_originals
-from stages.programs import run_tool
+from stages.system.programs import run_tool
 
 if TYPE_CHECKING:
     from stages.targets.runtime import Runtime

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from stages.base import StageError
-from stages.installation import WHOLE
 from stages.kernels.folder import INCLUDE, KernelFolder
+from stages.system.installation import WHOLE
 
 LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 _INCLUDE = re.compile(r'^(\s*#\s*include\s+)"([^"]+)"', re.MULTILINE)

@@ -63,8 +63,8 @@ class ImportStage(Stage[ImportConfig]):
         return entry
 
     def model_code(self, model: ModelSource) -> dict[str, Path]:
-        from stages.loaded_code import package_files
         from stages.models.spec import PluginModel
+        from stages.system.loaded_code import package_files
 
         return package_files(model.place) if isinstance(model, PluginModel) else {}
 

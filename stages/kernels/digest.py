@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.kernels.definitions import definitions_of
-from stages.loaded_code import package_files
+from stages.system.loaded_code import package_files
 
 if TYPE_CHECKING:
     from stages.kernels.folder import KernelFolder

@@ -6,12 +6,12 @@ import contextlib
 import hashlib
 from pathlib import Path
 
-from stages.asides import write_whole
 from stages.base import StageError, blaming
-from stages.installation import default_cache
 from stages.messages import escape
 from stages.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
-from stages.pathname import located
+from stages.system.asides import write_whole
+from stages.system.installation import default_cache
+from stages.system.pathname import located
 
 DOWNLOAD_TIMEOUT = 60.0  # seconds without a byte
 LARGEST_FILE = 2**31  # bytes; what a flatbuffer can hold

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from stages.base import Job, Stage, StageConfig, StageError, Tool
 from stages.models.spec import ModelSource
-from stages.pathname import Pathname
+from stages.system.pathname import Pathname
 from stages.targets.spec import Target
 
 

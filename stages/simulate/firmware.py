@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError, no_progress
-from stages.scratch import temporary_folder
 from stages.simulators.program import run_program
+from stages.system.scratch import temporary_folder
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from stages.base import StageError, blaming
 from stages.messages import escape
 from stages.messages.wording import several
-from stages.pathname import located, what_lies_at
 from stages.simulate.files import Inference, Port, inferences_in, read_inferences, read_labels
 from stages.simulate.globs import MOST_LOOKED_AT, TooMany, expand, fits, is_glob
+from stages.system.pathname import located, what_lies_at
 
 if TYPE_CHECKING:
     import numpy as np

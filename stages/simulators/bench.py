@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.compile.toolchain import WARNINGS, Source, compile_sources, link
-from stages.scratch import temporary_folder
 from stages.simulators.program import run_program
+from stages.system.scratch import temporary_folder
 from stages.targets.runtime import runtime_for
 
 if TYPE_CHECKING:

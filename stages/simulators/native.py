@@ -8,8 +8,8 @@ from signal import SIGXCPU
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
-from stages.programs import ended_by
 from stages.simulators.process import Finished, ProgramLimitReached, run_process
+from stages.system.programs import ended_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable

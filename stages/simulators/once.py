@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from stages.programs import run_tool
+from stages.system.programs import run_tool
 
 _DIGEST = ".sha256"
 _BUILD = "build-"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stages.base import StageError
-from stages.programs import cannot_start
+from stages.system.programs import cannot_start
 
 _WATCH_SECONDS = 0.5
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
-from stages.loaded_code import package_files
+from stages.system.loaded_code import package_files
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.base import StageError
-from stages.installation import with_modules
+from stages.system.installation import with_modules
 
 _SOFTMAX = "The reference SOFTMAX cannot sum the exponentials of 512 or more nearly equal values."
 

@@ -24,8 +24,8 @@ from stages.kernels import registry
 from stages.kernels.folder import INCLUDE, KernelFolder
 from stages.kernels.kernel import Kernel, KernelParams
 from stages.reference.integer import to_logical, to_physical
-from stages.scratch import make_folder, remove_folder, temporary_folder
 from stages.simulators.program import run_program
+from stages.system.scratch import make_folder, remove_folder, temporary_folder
 from stages.targets.runtime import runtime_for
 from stages.targets.spec import Target
 from stages.tensorize.schedule import schedule

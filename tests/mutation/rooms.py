@@ -65,7 +65,7 @@ ROOMS = (
             "pipeline/artifacts/digest.py",
             "pipeline/artifacts/last_runs.py",
             "pipeline/artifacts/folders.py",
-            "stages/asides.py",
+            "stages/system/asides.py",
         ),
         tuple(f"tests/unit/pipeline/test_{name}.py" for name in ("store", "digest", "last_runs", "folders", "asides")),
     ),

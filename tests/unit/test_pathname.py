@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from stages.models.spec import FileModel
-from stages.pathname import located
 from stages.simulate import InputsConfig
+from stages.system.pathname import located
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 from pipeline.commands.bench.cases import Case
 from pipeline.errors import PipelineError
-from stages.asides import write_whole
+from stages.system.asides import write_whole
 
 FORMAT = 1
 MEMORY = ("arena_bytes", "ram_bytes", "rom_bytes", "stack_bytes", "weights_bytes")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from pipeline.commands.bench.suite import Times
 from pipeline.errors import PipelineError
-from stages.scratch import temporary_folder
+from stages.system.scratch import temporary_folder
 
 _KIB = 1024
 

@@ -21,10 +21,10 @@ from pipeline.project import DODO, PROJECT_FILE, RECIPES, Project
 from pipeline.recipes.json_schema import SCHEMA, schema_text
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.recipes.targets import load_targets
-from stages.installation import INSTALLATION, is_clone
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.models.zoo.names import check
+from stages.system.installation import INSTALLATION, is_clone
 from stages.targets.spec import Target
 
 VARIABLES = ("model", "target")

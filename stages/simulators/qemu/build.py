@@ -14,10 +14,10 @@ from pathlib import Path
 
 from stages.base import StageError, Tool
 from stages.compile.toolchain import first_errors
-from stages.installation import build_cache
-from stages.programs import run_tool
 from stages.simulators.once import built_once, first_line_of_version, key_of, read_sources
 from stages.simulators.qemu.selftest import self_test
+from stages.system.installation import build_cache
+from stages.system.programs import run_tool
 from stages.targets.places import plugin_files
 
 SOURCES = Path(__file__).resolve().parent / "plugin"

@@ -7,9 +7,9 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.programs import ended_by
 from stages.simulators.process import Finished
 from stages.simulators.symbols import is_below_stack, place, stack_remedy
+from stages.system.programs import ended_by
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target

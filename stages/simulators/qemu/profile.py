@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
-from stages.scratch import temporary_folder
 from stages.simulators.process import run_process
 from stages.simulators.qemu.fault import fault_message
 from stages.simulators.qemu.run import qemu_command
+from stages.system.scratch import temporary_folder
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target

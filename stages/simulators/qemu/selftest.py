@@ -6,8 +6,8 @@ import struct
 from pathlib import Path
 
 from stages.base import StageError
-from stages.programs import run_tool
-from stages.scratch import temporary_folder
+from stages.system.programs import run_tool
+from stages.system.scratch import temporary_folder
 
 _TURNS = 100
 #: Before STOP the move; between GO and the second STOP two instructions a turn.

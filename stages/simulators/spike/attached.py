@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.installation import INSTALLATION
 from stages.simulators.spike.build import devices_library
+from stages.system.installation import INSTALLATION
 from stages.targets.spec import Device
 
 if TYPE_CHECKING:

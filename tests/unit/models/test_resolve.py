@@ -11,10 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from stages.base import StageError
-from stages.installation import default_cache
 from stages.models.resolve import LARGEST_FILE, check_size, external_file, resolve
 from stages.models.spec import FileModel, OpModel, UrlModel, ZooModel
 from stages.models.tflite_reader import read
+from stages.system.installation import default_cache
 
 CONTENT = b"a model"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

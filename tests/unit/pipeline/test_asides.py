@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from stages.asides import aside, clear_asides, write_whole
-from stages.loaded_code import RecordingLoader
 from stages.models.resolve import resolve
 from stages.models.spec import UrlModel
+from stages.system.asides import aside, clear_asides, write_whole
+from stages.system.loaded_code import RecordingLoader
 from tests.unit.pipeline.conftest import FakeProject
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.runs.session import ROOT
-from stages.loaded_code import loaded_digest, plug_in_files
+from stages.system.loaded_code import loaded_digest, plug_in_files
 
 _IMPORT = """
 import sys
@@ -20,7 +20,7 @@ from pathlib import Path
 import stages
 stages.__path__.insert(0, sys.argv[1])
 from stages import probe
-from stages.loaded_code import loaded_digest
+from stages.system.loaded_code import loaded_digest
 print(probe.VALUE, loaded_digest(Path(probe.__file__)))
 """
 

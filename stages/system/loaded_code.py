@@ -23,8 +23,8 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
-from stages.asides import write_whole
-from stages.installation import INSTALLATION, default_cache, is_clone
+from stages.system.asides import write_whole
+from stages.system.installation import INSTALLATION, default_cache, is_clone
 
 _PACKAGE = "stages"
 _CLONE = is_clone()

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from stages.base import StageError
-from stages.system_limits import system_limit
+from stages.system.system_limits import system_limit
 
 _HINTS: dict[int, str] = {
     signal.SIGKILL: "something else killed it; the system does when memory runs out",

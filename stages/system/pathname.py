@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from stages.installation import INSTALLATION
+from stages.system.installation import INSTALLATION
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
