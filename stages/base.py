@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from stages.strict_model import StrictModel
+from stages.options.strict_model import StrictModel
 from stages.system.loaded_code import has_code, note_class, plug_in_files, source_file
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from pipeline.plugins.registry import PLACEMENT, Registry
 from stages.base import Stage, StageConfig
 from stages.models.spec import FileModel, OpModel, PluginModel, UrlModel, ZooModel
 from stages.models.zoo.names import check
-from stages.strict_model import StrictModel
+from stages.options.strict_model import StrictModel
 from stages.targets.memory import Size
 from stages.targets.memory_rules import MemoryRule, StackRule
 

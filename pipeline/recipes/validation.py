@@ -67,7 +67,7 @@ def _yaml_path(detail: ErrorDetails, data: Any) -> YamlPath:
 
 
 def _blamed(detail: ErrorDetails) -> YamlPath:
-    """Which value below its location a stages.strict_model.mistake blames."""
+    """Which value below its location a stages.options.strict_model.mistake blames."""
     at: YamlPath = detail["ctx"]["at"] if detail["type"] == "mistake" else ()
     return at
 

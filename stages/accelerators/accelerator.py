@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from stages.strict_model import StrictModel
+from stages.options.strict_model import StrictModel
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stages.arena.liveness import scratch_name
-from stages.layer_rules import about_unused
+from stages.options.layer_rules import about_unused
 
 if TYPE_CHECKING:
     from stages.arena.liveness import Liveness

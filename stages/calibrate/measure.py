@@ -21,7 +21,7 @@ from stages.emit import EmitConfig
 from stages.emit.build import emit
 from stages.graph import Graph, place
 from stages.kernels import registry
-from stages.layer_rules import LayerMatch
+from stages.options.layer_rules import LayerMatch
 from stages.reference.integer import run_layer, to_logical, to_physical
 from stages.simulate.firmware import run_firmware
 from stages.system.scratch import temporary_folder

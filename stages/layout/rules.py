@@ -15,7 +15,7 @@ from stages.messages import escape
 from stages.messages.operator_error import called
 from stages.messages.wording import did_you_mean, of_several
 from stages.operators.table import OPERATORS, kind_of
-from stages.strict_model import StrictModel, mistake
+from stages.options.strict_model import StrictModel, mistake
 
 DataLayout = Literal["NHWC", "NCHW"]  # what Relax computes in; tensorize lays tensors out otherwise
 IN_RELAX: tuple[DataLayout, ...] = ("NHWC", "NCHW")

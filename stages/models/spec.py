@@ -13,7 +13,7 @@ from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.models.zoo.names import check
 from stages.operators.table import OPERATORS
-from stages.strict_model import StrictModel, mistake
+from stages.options.strict_model import StrictModel, mistake
 from stages.system.pathname import Pathname
 
 # TFLite stores sizes, axes and amounts in 32 bits.

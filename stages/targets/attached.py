@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from stages.strict_model import StrictModel, mistake
+from stages.options.strict_model import StrictModel, mistake
 from stages.targets.memory import Address
 
 if TYPE_CHECKING:

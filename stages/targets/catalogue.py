@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from stages.strict_model import StrictModel, mistake
+from stages.options.strict_model import StrictModel, mistake
 from stages.targets.attached import Attached, engine, mistakes
 from stages.targets.like import written_out
 from stages.targets.memory import Memory, Region

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stages.messages.wording import did_you_mean
-from stages.strict_model import mistake
+from stages.options.strict_model import mistake
 
 LIKE = "like"
 KINDS = {"cores": "core", "boards": "board"}

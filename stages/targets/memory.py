@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
-from stages.strict_model import StrictModel, mistake
+from stages.options.strict_model import StrictModel, mistake
 
 Part = Literal["code", "constants", "weights", "data", "stack", "arena"]
 CONSTANT: tuple[Part, ...] = ("code", "constants", "weights")

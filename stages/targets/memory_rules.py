@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from pydantic import Field, ValidationError
 
 from stages.base import StageError
-from stages.layer_rules import LayerMatch
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
-from stages.strict_model import StrictModel
+from stages.options.strict_model import StrictModel
 from stages.targets.memory import Memory, Part, Size
 
 if TYPE_CHECKING:

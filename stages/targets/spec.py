@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field, computed_field, model_validator
 
-from stages.strict_model import StrictModel, mistake
+from stages.options.strict_model import StrictModel, mistake
 from stages.targets.attached import Engine
 from stages.targets.memory import Memory, Room, Size
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from stages.base import Job, Stage, StageConfig, Tool
-from stages.layer_rules import LayerMatch
+from stages.options.layer_rules import LayerMatch
 from stages.targets.memory import Size
 from stages.targets.spec import Target
 

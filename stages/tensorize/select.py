@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from stages.base import StageError, blaming
-from stages.layer_rules import about_unused
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
+from stages.options.layer_rules import about_unused
 from stages.tensorize.costs import variant
 from stages.tensorize.plan import Alternative
 

@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from pipeline.documents.document import load_document
 from stages.messages.wording import did_you_mean
-from stages.strict_model import StrictModel
+from stages.options.strict_model import StrictModel
 
 SUITE = Path(__file__).with_name("suite.yaml")
 

@@ -11,8 +11,8 @@ import pytest
 
 from stages.base import StageError
 from stages.emit import STAGE, EmitConfig
-from stages.layer_rules import LayerMatch
 from stages.models.spec import FileModel
+from stages.options.layer_rules import LayerMatch
 from stages.targets.memory import Memory
 from stages.targets.memory_rules import MemoryRule
 from stages.targets.spec import Target

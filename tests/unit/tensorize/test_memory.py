@@ -7,7 +7,7 @@ import pytest
 from stages.base import StageError
 from stages.graph import LayerView
 from stages.kernels.kernel import Kernel, Lowering
-from stages.layer_rules import LayerMatch
+from stages.options.layer_rules import LayerMatch
 from stages.targets.spec import Target
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import tensorize_graph

@@ -7,7 +7,7 @@ from stages.base import StageError
 from stages.graph import LayerView
 from stages.kernels import registry
 from stages.kernels.digest import kernel_digest
-from stages.layer_rules import LayerMatch
+from stages.options.layer_rules import LayerMatch
 from stages.targets.spec import Target
 from stages.tensorize import TensorizeRule
 from stages.tensorize.costs import CostTable, signature

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from stages.messages import escape
 from stages.messages.wording import did_you_mean, of_several
-from stages.strict_model import StrictModel
+from stages.options.strict_model import StrictModel
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
