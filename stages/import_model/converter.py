@@ -17,7 +17,7 @@ from tflite.TensorType import TensorType
 from tvm import relax
 from tvm.relax.frontend.tflite.tflite_frontend import ExprTable, OperatorConverter, TensorWrapper
 
-from stages.fixed_point import quantized_bound
+from stages.arithmetic.fixed_point import quantized_bound
 from stages.import_model.hybrid import convert_hybrid, is_hybrid
 from stages.models.tflite_reader import WIDENED, ModelInfo, OperatorInfo
 from stages.operators.table import OPERATORS

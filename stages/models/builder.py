@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stages.arithmetic.sliding import places
 from stages.models.builder_shapes import ShapeOperators, checked_axis
 from stages.models.tflite_writer import BuildError, Tensor
 from stages.operators.table import OPERATORS
-from stages.sliding import places
 
 __all__ = ["BuildError", "ModelBuilder", "Tensor"]
 

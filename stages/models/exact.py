@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages.sliding import places, same_padding, tapped
+from stages.arithmetic.sliding import places, same_padding, tapped
 
 Array = npt.NDArray[Any]
 Pair = tuple[int, int]

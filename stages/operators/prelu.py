@@ -47,7 +47,7 @@ class Prelu(Clamped):
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np
 
-        from stages.fixed_point import multiply_by_quantized_multiplier
+        from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
         value, slope = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         above, below = (

@@ -13,7 +13,7 @@ from tvm import relax
 from tvm.ir.expr import GenericConst
 from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
-from stages.fixed_point import quantized_bound
+from stages.arithmetic.fixed_point import quantized_bound
 from stages.graph import Tensor
 from stages.messages import escape
 from stages.messages.operator_error import OperatorError

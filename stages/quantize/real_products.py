@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stages.fixed_point import INT32_MAX, INT32_MIN, round_half_away
+from stages.arithmetic.fixed_point import INT32_MAX, INT32_MIN, round_half_away
 from stages.quantize.arithmetic import LIMITS, Fixed
 from stages.quantize.operator import Array
 

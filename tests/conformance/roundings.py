@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stages.fixed_point import Array, saturate
+from stages.arithmetic.fixed_point import Array, saturate
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.fixed_point import saturating_rounding_doubling_high_mul as high_mul
+from stages.arithmetic.fixed_point import saturating_rounding_doubling_high_mul as high_mul
 from tests.conformance.draw import Draw
 
 HALVES = (0, 1, 2, 3, 7, 20, 61)  # k of the halves k + 1/2 that results lie on

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from stages.fixed_point import (
+from stages.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     round_half_away,
     rounding_divide_by_pot,

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages.fixed_point import multiply_by_quantized_multiplier
+from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
 LEFT_SHIFT = 20
 BLOCK_CYCLES = 12

@@ -30,7 +30,7 @@ from stages.accelerators.ne16.words import (
     Task,
     task,
 )
-from stages.fixed_point import wrap
+from stages.arithmetic.fixed_point import wrap
 
 L1 = 0x1000_0000
 Array = npt.NDArray[Any]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stages.fixed_point import Array, multiply_by_quantized_multiplier, round_half_away
+from stages.arithmetic.fixed_point import Array, multiply_by_quantized_multiplier, round_half_away
 
 if TYPE_CHECKING:
     from stages.graph import LayerView

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stages.fixed_point import Array
+from stages.arithmetic.fixed_point import Array
 
 if TYPE_CHECKING:
     from stages.graph import LayerView

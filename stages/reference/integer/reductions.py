@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stages.fixed_point import (
+from stages.arithmetic.fixed_point import (
     Array,
     multiply_by_quantized_multiplier,
     rounding_divide_by_pot,

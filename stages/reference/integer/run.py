@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from stages.fixed_point import Array
+from stages.arithmetic.fixed_point import Array
 from stages.graph import Graph, LayerView, Tensor
 from stages.graph.packed import pack, unpack
 

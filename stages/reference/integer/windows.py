@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stages.fixed_point import Array, by_steps, multiply_by_quantized_multiplier, wrap
-from stages.sliding import tapped
+from stages.arithmetic.fixed_point import Array, by_steps, multiply_by_quantized_multiplier, wrap
+from stages.arithmetic.sliding import tapped
 
 if TYPE_CHECKING:
     from stages.graph import LayerView

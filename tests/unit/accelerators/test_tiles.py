@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from stages.accelerators.tiles import Part, Span, Tile, reads, tiles, why_not_tiled
+from stages.arithmetic.sliding import extent
 from stages.graph import Add, DepthwiseConv2D, FullyConnected, Graph, Layer, LayerView, Pool2D, Tensor
-from stages.sliding import extent
 
 ACT = {"output_zero_point": 0, "act_min": -128, "act_max": 127}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.fixed_point import multiply_by_quantized_multiplier
+from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.kernels.mve.rounding import requantization
 
 ZERO_POINTS = (-128, 0, 127)

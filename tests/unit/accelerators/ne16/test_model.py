@@ -12,7 +12,7 @@ from stages.accelerators.ne16.job import Job, Mode, Padding, Refused, split
 from stages.accelerators.ne16.model import run
 from stages.accelerators.ne16.packing import pack, packed_bytes
 from stages.accelerators.ne16.words import NAMES, task, words
-from stages.fixed_point import multiply_by_quantized_multiplier
+from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from tests.support.ne16_jobs import LaidOut, laid_out
 
 MODES: tuple[Mode, ...] = ("conv3x3", "depthwise3x3", "conv1x1")

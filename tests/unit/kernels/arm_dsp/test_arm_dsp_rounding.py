@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.fixed_point import multiply_by_quantized_multiplier
+from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.kernels.arm_dsp import base, packing, rounding
 from stages.kernels.eight_bit import Range
 

@@ -1,0 +1,1 @@
+"""Arithmetic of the reference kernels that operators and stages share."""
