@@ -7,43 +7,19 @@ A stage knows nothing of doit, of the artifact store or of the other stages. It 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from stages.messages.stage_error import StageError as StageError
+from stages.messages.stage_error import blaming as blaming
 from stages.options.strict_model import StrictModel
 from stages.system.loaded_code import has_code, note_class, plug_in_files, source_file
 
 if TYPE_CHECKING:
     from stages.models.spec import ModelSource
     from stages.targets.spec import Target
-
-
-class StageError(Exception):
-    """A mistake in the input or the environment that the user can mend.
-
-    The message is one to five lines and is printed without a traceback; `hint` says what to do next. `at` is the path
-    in the recipe of the value to blame, such as ("stages", "tensorize", "rules", 0, "kernel"): the message then has
-    the file, line and column where it was written.
-    """
-
-    def __init__(self, message: str, *, hint: str = "", at: tuple[str | int, ...] = ()) -> None:
-        super().__init__(message if not hint else f"{message}\n{hint}")
-        self.message = message
-        self.hint = hint
-        self.at = at
-
-
-@contextmanager
-def blaming(*at: str | int) -> Iterator[None]:
-    """Gives a StageError that is raised inside, and blames nothing yet, its place in the recipe."""
-    try:
-        yield
-    except StageError as error:
-        error.at = error.at or at
-        raise
 
 
 class StageConfig(StrictModel):
@@ -152,7 +128,8 @@ class Stage(ABC, Generic[C]):
     def own_files(cls, known: Container[Path]) -> dict[str, Path]:
         """Files of this class and of those it derives from that are not among `known`, by a name without their place.
 
-        With those that belong to them (stages.system.loaded_code.plug_in_files). Raises LookupError for a class in no file.
+        With those that belong to them (stages.system.loaded_code.plug_in_files). Raises LookupError for a class in no
+        file.
         """
         files: dict[str, Path] = {}
         for one in cls.__mro__:

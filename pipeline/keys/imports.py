@@ -35,7 +35,8 @@ _ASIDE = (
 DECLARATIONS = frozenset(
     f"stages/{name}"
     for name in (
-        *("__init__.py", "base.py", "strict_model.py", "pathname.py", "loaded_code.py"),
+        *("__init__.py", "base.py", "messages/stage_error.py", "options/strict_model.py"),
+        *("system/__init__.py", "system/loaded_code.py", "system/pathname.py"),
         *("targets/__init__.py", "targets/memory.py", "targets/spec.py", "models/__init__.py", "models/spec.py"),
     )
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from stages.base import StageError
 from stages.messages import escape
+from stages.messages.stage_error import StageError
 from stages.messages.wording import several
 
 _GROUPS = 3  # lines of their own when several operators are wrong: a message has five at most

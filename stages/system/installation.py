@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-INSTALLATION = Path(__file__).resolve().parents[1]
+INSTALLATION = Path(__file__).resolve().parents[2]
 
 
 def is_clone(folder: Path = INSTALLATION) -> bool:
     """Whether a folder is a clone of the repository."""
-    return (folder / "bootstrap").is_file() and (folder / "stages" / "installation.py").is_file()
+    return (folder / "bootstrap").is_file() and (folder / "stages" / "system" / "installation.py").is_file()
 
 
 # What to do where a file of Firmline's own is not there.

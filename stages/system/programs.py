@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from stages.base import StageError
+from stages.messages.stage_error import StageError
 from stages.system.system_limits import system_limit
 
 _HINTS: dict[int, str] = {
