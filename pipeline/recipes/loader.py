@@ -35,6 +35,7 @@ from pipeline.recipes.targets import load_targets
 from pipeline.recipes.validation import first_error
 from stages.base import StageError
 from stages.messages import escape
+from stages.messages.wording import did_you_mean
 from stages.targets.memory_rules import with_stack
 from stages.targets.spec import Target
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.base import Job, Stage, StageConfig, StageError, Tool
+from stages.messages import escape
 from stages.operators.declaration import NARROW
 
 if TYPE_CHECKING:

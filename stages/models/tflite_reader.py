@@ -19,6 +19,8 @@ import numpy.typing as npt
 
 from stages.base import StageError
 from stages.graph.packed import widened
+from stages.messages import escape
+from stages.messages.operator_error import called
 from stages.models.dataflow import check_order
 from stages.models.flatbuffer import Corrupt, Table
 from stages.models.operator_options import Options, read_options

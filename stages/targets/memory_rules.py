@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
+from stages.options.layer_rules import LayerMatch
 from stages.options.strict_model import StrictModel
 from stages.targets.memory import Memory, Part, Size
 

@@ -7,6 +7,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
 from stages.base import no_progress
+from stages.messages import escape
 from stages.offload.attach import attachment
 from stages.tensorize.artifact import Tensorized
 from stages.tensorize.plan import LayerPlan, TensorizePlan

@@ -16,7 +16,7 @@ from pipeline.terminal.reporter import show_end
 from pipeline.terminal.table import Table, markdown, render
 from stages.models.tflite_reader import read
 from stages.models.tflite_writer import TFLiteWriter
-from tests.unit.test_escape import HOSTILE
+from tests.unit.messages.test_escape import HOSTILE
 
 # What is no text at all, beside what is.
 INVALID = b"\xff\xfe\xed\xa0\x80"

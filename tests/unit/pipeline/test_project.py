@@ -73,7 +73,7 @@ def test_a_clone_is_its_own_project(tmp_path: Path) -> None:
     assert Project(ROOT).alone
     # Another clone's code is not this one's.
     for name in ("bootstrap", "pipeline.yaml", "stages/system/installation.py", "recipes/x.yaml"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     assert find_project(tmp_path / "recipes") == Project(ROOT)
 

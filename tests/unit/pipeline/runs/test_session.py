@@ -297,7 +297,7 @@ def test_log_has_tools_stages_and_their_lines(project: FakeProject) -> None:
 
 def _start(project: FakeProject, mood: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("fake_stages.py")), str(project.root)],
+        [sys.executable, str(Path(__file__).parents[1] / "fake_stages.py"), str(project.root)],
         env={**os.environ, "PYTHONPATH": str(ROOT), "FAKE_MOOD": mood},
         stdout=subprocess.PIPE,
         text=True,
@@ -309,3 +309,21 @@ def _wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end, "the other process did not get there"
         time.sleep(0.01)
+
+
+def test_runs_clear_the_store_and_the_build_folder(project: FakeProject) -> None:
+    project.run()
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    gone = process.pid
+    build = project.root / "build/demo/rv64-rvp"
+    left = [
+        project.store / f".digests.json.{gone}.1",
+        project.store / "runs" / f".demo@host.json.{gone}.1",
+        build / f".firmware.elf.{gone}.1",
+        build / f".src.{gone}.1.old",
+    ]
+    for path in left:
+        path.write_text("half")
+    project.run()
+    assert [path for path in left if path.exists()] == []

@@ -13,7 +13,7 @@ from pipeline.plugins.registry import Registry
 from stages.base import Job, Stage, StageConfig
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 from tests.unit.pipeline.fake_stages import Fake, FakeReport, OtherEmit, Strip, fake_registry
-from tests.unit.pipeline.test_loader import load, refused
+from tests.unit.pipeline.recipes.test_loader import load, refused
 
 STRIP = "  strip: {after: emit}\n"
 

@@ -13,7 +13,7 @@ from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets
 from pipeline.runs.session import ROOT
-from tests.unit.pipeline.bench_support import SUITE, suite_file
+from tests.unit.pipeline.commands.bench.bench_support import SUITE, suite_file
 
 
 def test_the_projects_own_suite_holds_recipes_that_load() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from stages.system.scratch import clear_abandoned, make_folder, remove_folder, temporary_folder
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 _MAKE = """
 import time
 from stages.system.scratch import make_folder

@@ -17,7 +17,7 @@ from pipeline.commands.bench.suite import Peer, load_suite
 from pipeline.commands.bench.table import case_table
 from pipeline.errors import PipelineError
 from pipeline.terminal.table import markdown, render
-from tests.unit.pipeline.bench_support import SUITE, case, record, suite_file
+from tests.unit.pipeline.commands.bench.bench_support import SUITE, case, record, suite_file
 
 
 def cells(outcome: Outcome) -> dict[str, str]:

@@ -9,7 +9,7 @@ import pytest
 from pipeline.documents.overrides import apply_overrides, check_variables, parse_overrides
 from pipeline.errors import RecipeError
 from tests.unit.pipeline.conftest import FakeProject
-from tests.unit.pipeline.test_loader import load, refused
+from tests.unit.pipeline.recipes.test_loader import load, refused
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.pipeline.conftest import FakeProject
-from tests.unit.pipeline.test_loader import load, refused
+from tests.unit.pipeline.recipes.test_loader import load, refused
 
 
 def options(project: FakeProject, kind: str, name: str = "child") -> dict[str, Any]:

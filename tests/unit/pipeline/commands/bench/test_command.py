@@ -21,7 +21,7 @@ from pipeline.commands.bench.times import measure_times, timed
 from pipeline.errors import PipelineError
 from pipeline.runs.session import ROOT
 from pipeline.terminal.progress import ProgressDisplay
-from tests.unit.pipeline.bench_support import case, report, suite_file
+from tests.unit.pipeline.commands.bench.bench_support import case, report, suite_file
 
 OPTIONS: dict[str, Any] = {option["name"]: option["default"] for option in Bench.cmd_options}
 

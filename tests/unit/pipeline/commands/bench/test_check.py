@@ -11,7 +11,7 @@ from pipeline.commands.bench.check import Verdict, check
 from pipeline.commands.bench.record import Record, read_records, write_records
 from pipeline.commands.bench.run import Outcome
 from pipeline.errors import PipelineError
-from tests.unit.pipeline.bench_support import case, record
+from tests.unit.pipeline.commands.bench.bench_support import case, record
 
 
 def compare(before: Record, now: Record) -> Verdict:

@@ -16,7 +16,6 @@ from stages.models.resolve import resolve
 from stages.models.spec import UrlModel
 from stages.system.asides import aside, clear_asides, write_whole
 from stages.system.loaded_code import RecordingLoader
-from tests.unit.pipeline.conftest import FakeProject
 
 
 def dead() -> int:
@@ -46,22 +45,6 @@ def test_only_those_of_processes_that_are_no_more(tmp_path: Path) -> None:
     clear_asides(tmp_path)
     assert not old.exists()
     clear_asides(tmp_path / "none")
-
-
-def test_runs_clear_the_store_and_the_build_folder(project: FakeProject) -> None:
-    project.run()
-    gone = dead()
-    build = project.root / "build/demo/rv64-rvp"
-    left = [
-        project.store / f".digests.json.{gone}.1",
-        project.store / "runs" / f".demo@host.json.{gone}.1",
-        build / f".firmware.elf.{gone}.1",
-        build / f".src.{gone}.1.old",
-    ]
-    for path in left:
-        path.write_text("half")
-    project.run()
-    assert [path for path in left if path.exists()] == []
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.pipeline.conftest import FakeProject
-from tests.unit.pipeline.test_loader import refused
+from tests.unit.pipeline.recipes.test_loader import refused
 
 CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
 
