@@ -154,7 +154,7 @@ class Accelerator(ABC, Generic[P]):
     def why_not(self, view: LayerView) -> str:
         """The reason the engine cannot compute the layer, '' when it can: types, window, constants, layouts.
 
-        Tensors are as `quantize` left them, int8 or uint8: which sign the engine reads is `reads`.
+        Tensors have types that `reads` and `writes` name.
         """
 
     def reads(self, view: LayerView) -> tuple[str, ...]:

@@ -33,8 +33,8 @@ class OffloadKernel(Kernel):
         return self.machine.accelerator.folder
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        if not all(tensor.dtype in ("int8", "uint8") for tensor in (*view.inputs, *view.outputs)):
-            return "tensors are not of 8 bits"
+        if reason := self._why_not_types(view):
+            return reason
         constant = [tensor.name for tensor in view.inputs if tensor.constant]
         if constant:
             return f"tensor {constant[0]} is a constant, which is read as data"
@@ -49,6 +49,17 @@ class OffloadKernel(Kernel):
         if reason or anywhere in self.options(view):
             return reason
         return f"its smallest tile takes {smallest(view, machine):,} bytes; {machine.memory} has {machine.bytes:,}"
+
+    def _why_not_types(self, view: LayerView) -> str:
+        accelerator = self.machine.accelerator
+        for tensors, able, does in (
+            (view.inputs, accelerator.reads(view), "reads"),
+            (view.outputs, accelerator.writes(view), "writes"),
+        ):
+            for tensor in tensors:
+                if tensor.dtype not in able:
+                    return f"tensor {tensor.name} is {tensor.dtype}; {accelerator.title} {does} {' and '.join(able)}"
+        return ""
 
     def options(self, view: LayerView) -> Mapping[Residence, tuple[Option, ...]]:
         """The ways to cut the layer that are worth considering, by which of its tensors lie in the engine's memory."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Residence = tuple[bool, ...]
 """Whether each input lies in L1, and whether the output does."""
-_SIMULATED = 4  # of each residence, the most promising by an estimate
+_SIMULATED = 8  # of each residence, from the fastest to the smallest by an estimate
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,11 @@ def smallest(view: LayerView, machine: Machine) -> int:
 
 def _options(view: LayerView, able: Sequence[Way], machine: Machine) -> tuple[Option, ...]:
     estimated = sorted(((_estimate(view, way, machine), way.bytes, n) for n, way in enumerate(able)))
-    promising = [able[number] for _, _, number in _best(estimated)[:_SIMULATED]]
-    smallest_one = min(able, key=lambda way: way.bytes)
+    best = _best(estimated)
+    count = min(len(best), _SIMULATED)
+    spread = {position * (len(best) - 1) // max(count - 1, 1) for position in range(count)}
     made = []
-    for way in dict.fromkeys((*promising, smallest_one)):
+    for way in (able[best[position][2]] for position in sorted(spread)):
         made.append(Option(way, alone(program(view, way, machine, sketch=True), machine).cycles, ahead=False))
         if machine.dma is not None and way.ahead_bytes:
             brought = program(view, way, machine, during=-1, sketch=True)

@@ -13,6 +13,7 @@ from stages.offload.machine import ALIGNMENT
 from stages.offload.problem import Problem, Solution, Task
 from stages.offload.residence import buffers_in_l1
 from stages.offload.schedule import constant_blocks, program
+from stages.offload.solver import solved
 from stages.offload.timeline import Step, network
 
 if TYPE_CHECKING:
@@ -94,12 +95,14 @@ def _fitting(problem: Problem, given: Network, kernel: OffloadKernel) -> tuple[S
     """A solution whose buffers can be laid out in L1; the gaps between them may take more than there is."""
     capacity = problem.capacity
     for _ in range(_TIGHTER):
-        solution = greedy(problem)
-        programs = _programs(solution, problem, given, kernel)
-        needed = plan_arena(buffers_in_l1(given.graph, given.overlaid, solution.resident, programs), ALIGNMENT).total
-        if needed <= capacity:
-            return solution, programs
-        problem = replace(problem, capacity=problem.capacity - (needed - capacity))
+        start, missing = greedy(problem), 0
+        for solution in (solved(problem, start), start):
+            programs = _programs(solution, problem, given, kernel)
+            buffers = buffers_in_l1(given.graph, given.overlaid, solution.resident, programs)
+            missing = plan_arena(buffers, ALIGNMENT).total - capacity
+            if missing <= 0:
+                return solution, programs
+        problem = replace(problem, capacity=problem.capacity - missing)
     solution = apart(problem)
     return solution, _programs(solution, problem, given, kernel)
 

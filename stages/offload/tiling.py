@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
 
 _PIECES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-_BOTH = (2, 4, 8, 16, 32, 64)  # where rows and channels are cut
+_BOTH = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # where rows and channels are cut
 _USUAL, _MOST = 96, 2048  # tiles of a layer; the most only where fewer do not fit
 
 Key = tuple[int, ...]

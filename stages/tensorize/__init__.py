@@ -60,7 +60,8 @@ class TensorizeStage(Stage[TensorizeConfig]):
         return (*code_patterns(target.kernels), *code_patterns_of(target))
 
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
-        return (Tool("tvm", package="apache-tvm"), Tool("tvm-ffi", package="apache-tvm-ffi"))
+        tvm = (Tool("tvm", package="apache-tvm"), Tool("tvm-ffi", package="apache-tvm-ffi"))
+        return tvm if target.accelerator is None else (*tvm, Tool("scipy", package="scipy"))
 
     def target_files(self, target: Target, root: Path) -> dict[str, Path]:
         path = cost_table(target.core, root)

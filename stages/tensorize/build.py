@@ -2,6 +2,7 @@
 
 forms       Graph -> Graph         layers that can be computed in two forms, PADs among them
 layouts     Graph -> Graph         in which layout each tensor lies, by what kernels then cost
+signs       Graph -> Graph         which tensors are uint8, for an accelerator that reads unsigned bytes
 choices     Graph -> Chosen        a kernel for each layer
 placement   Chosen -> Chosen       tensors that are parts of others; copies that this saves are gone
 programs    Chosen -> Chosen       what lies in the accelerator's memory; a program for each layer that it computes
@@ -26,6 +27,7 @@ from stages.tensorize.packing import pack_and_lower
 from stages.tensorize.placement import place_parts
 from stages.tensorize.programs import plan_programs
 from stages.tensorize.setting import Setting
+from stages.tensorize.signs import with_cheapest_signs
 
 if TYPE_CHECKING:
     from stages.base import Job
@@ -43,7 +45,8 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
 
     formed = with_cheapest_forms(Graph.load(source), setting)
     laid_out = with_cheapest_layouts(formed, setting)
-    chosen = choose_kernels(laid_out, setting)
+    signed = laid_out if setting.offload is None else with_cheapest_signs(laid_out, setting.cost)
+    chosen = choose_kernels(signed, setting)
     placed = place_parts(chosen, setting)
     planned = plan_programs(placed, setting)
     made = pack_and_lower(planned, setting, job.progress)

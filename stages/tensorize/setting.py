@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from stages.base import StageError
 from stages.offload.attach import machine_of
 from stages.offload.kernel import OffloadKernel, offload_kernel
 from stages.tensorize.costs import CostTable
@@ -54,6 +55,13 @@ class Setting:
     def choose(self, view: LayerView, bound: ArenaBound | None) -> Choice:
         """The layer's kernel. Raises StageError when no kernel, or not the one a rule names, can compute it."""
         return choose(view, self.target, self.kernels, self.config.rules, self.costs, bound)
+
+    def cost(self, view: LayerView) -> float:
+        """Instructions of the layer with its kernel, infinity where nothing can compute it."""
+        try:
+            return self.choose(view, None).cost or 0.0
+        except StageError:
+            return float("inf")
 
     def kernels_for(self, layer: Layer) -> list[Kernel]:
         """The kernels for the layer's operator that the core can run."""
