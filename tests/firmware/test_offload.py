@@ -11,23 +11,24 @@ import numpy as np
 import pytest
 
 from stages.models.spec import ZooModel
-from stages.targets.attached import Engine
+from stages.targets.attached import Dma, Engine
 from stages.targets.memory import Memory
 from stages.targets.spec import Target
 from tests.support.emitted import run_emitted, target_named
 from tests.support.stages_run import run_stages
 
+DMA = Dma(base=0x0020_4000, bytes_per_cycle=8, fixed_cycles=30, run_cycles=1, queue=4)
 L1 = {"origin": 0x20000000, "holds": ("arena",)}
 
 
-def with_toy(l1: int, core: str = "rv32-rvp", **parameters: int) -> Target:
-    """A core with the toy and so many bytes for it."""
+def with_toy(l1: int, core: str = "rv32-rvp", dma: Dma | None = DMA, **parameters: int) -> Target:
+    """A core with the toy and so many bytes for it; without DMA the core copies."""
     target = target_named(core)
     assert target.memory is not None
     regions = {name: region.model_dump() for name, region in target.memory.regions.items()}
     regions["ram"] |= {"speed": 1}
     memory = Memory.model_validate({**regions, "l1": {**L1, "length": l1}, "stack": target.memory.stack})
-    engine = Engine(kind="toy", memory="l1", parameters=parameters, bytes=l1)
+    engine = Engine(kind="toy", memory="l1", parameters=parameters, bytes=l1, dma=dma)
     modules = {"accelerators/toy": "tests.support.toy"}
     return target.model_copy(update={"memory": memory, "accelerator": engine, "modules": modules})
 
@@ -37,11 +38,11 @@ def plan_of(folder: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("l1", [128 << 10, 12 << 10, 5 << 10])
-def test_keyword_spotting_is_exact_however_small_the_memory_is(tmp_path: Path, l1: int) -> None:
+@pytest.mark.parametrize(("l1", "dma"), [(128 << 10, DMA), (12 << 10, DMA), (5 << 10, None)])
+def test_keyword_spotting_is_exact_however_small_the_memory_is(tmp_path: Path, l1: int, dma: Dma | None) -> None:
     if shutil.which("riscv64-unknown-elf-gcc") is None:
         pytest.skip("no compiler for RISC-V")
-    target = with_toy(l1)
+    target = with_toy(l1, dma=dma)
     model = ZooModel(zoo="ds_cnn")
     artifacts = run_stages(model, target, tmp_path)
     kernels = [layer["kernel"] for layer in plan_of(tmp_path)["layers"]]

@@ -28,7 +28,8 @@ def attached_devices(target: Target) -> tuple[list[Path], list[Device]]:
     accelerator, memory = target.accelerator, target.memory
     if accelerator is None or memory is None:
         return [], []
-    library = devices_library(accelerator.kind, device_folder(target, accelerator.kind))
+    folder = None if accelerator.base is None else device_folder(target, accelerator.kind)
+    library = devices_library(accelerator.kind, folder)
     return [library], [Device(name="monitor", base=MONITOR, parameters={"log": LOG}), *_engines(accelerator, memory)]
 
 

@@ -49,11 +49,14 @@ def library_of(place: Path) -> Path:
     return _built(place.stem, {path.name: path.read_bytes() for path in plugin_files(place)}, lambda library: None)
 
 
-def devices_library(name: str, place: Path) -> Path:
+def devices_library(name: str, place: Path | None) -> Path:
     """The library of an accelerator's device, whose C++ is in `place`, with the devices that all share (`devices/`).
 
+    None is the place of one without registers, which has no device of its own.
     Raises StageError as `plugin_path` does.
     """
+    if place is None:
+        return _built(name, read_sources(DEVICES), lambda library: None, ("-O3",))
     if not place.is_dir():
         hint = "its C++ is the folder `device` of the accelerator"
         raise StageError(f"the accelerator {name} has no device for Spike", hint=hint, at=("target",))
