@@ -20,6 +20,7 @@ from stages.accelerators.ne16.job import (
     Mode,
     Padding,
     Refused,
+    split,
 )
 
 WORDS = 24
@@ -84,6 +85,32 @@ def words(job: Job) -> tuple[int, ...]:
         _conf0(job),
     )
     return tuple(word % ADDRESS_SPACE for word in found)
+
+
+def blocks(job: Job) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A job of stride 2 of any size as `ne16_start_blocks` takes it (hwlib/ne16.h): words, and numbers of the blocks.
+
+    Raises Refused.
+    """
+    parts = [*split(job)]
+    first, last = words(parts[0]), words(parts[-1])
+    found = dict(zip(NAMES, first, strict=True))
+    at_end = dict(zip(NAMES, last, strict=True))
+    # A block in the middle has two rows and columns; fields of edges are those of the first and the last.
+    whole = (SUBTILE_PIXELS << 16) + SUBTILE_PIXELS
+    found["rem_ho_wo"], found["rem_hi_wi"] = whole, whole + ((job.kernel - 1) * 0x10001)
+    found["padding"] = first[NAMES.index("padding")] & 0xF00F_FFFF | at_end["padding"] & 0x0FF0_0000
+    numbers = (
+        -(-job.h_out // 2),
+        -(-job.w_out // 2),
+        4 * job.input_row,
+        4 * job.input_pixel,
+        2 * job.output_row,
+        2 * job.output_pixel,
+        at_end["rem_ho_wo"],
+        at_end["rem_hi_wi"],
+    )
+    return tuple(found.values()), numbers
 
 
 def _conf0(job: Job) -> int:
