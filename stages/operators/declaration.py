@@ -98,6 +98,7 @@ class Operator:
     narrow    types of less than a byte that LiteRT takes for constant weights, by the type of the data
     layers    what the integer graph makes of it; empty when there is no integer form
     model     how a recipe builds it alone; None where it cannot
+    limits    what must hold beside all that, for docs/operators.md
     version   the version at which TFLite's converter registers its int8 form; others are version 1
     """
 
@@ -121,6 +122,7 @@ class Operator:
     layout: Layout = "bound"
     layers: tuple[type[LayerOp], ...] = ()
     model: OneOperatorModel | None = None
+    limits: str = ""
     version: int = 2
 
     @property

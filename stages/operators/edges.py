@@ -75,6 +75,7 @@ OPERATORS = (
         layout="following",
         layers=(Dequantize,),
         model=unary_model(),
+        limits="makes float32; constants may be of float16, int4 and int2 too",
     ),
     Operator(
         "QUANTIZE",
@@ -84,5 +85,6 @@ OPERATORS = (
         layout="following",
         layers=(Quantize, Requantize),
         model=OneOperatorModel(_quantize_model, frozenset({"to", "output"})),
+        limits="makes int8 or uint8, of float32 or of either",
     ),
 )

@@ -110,6 +110,7 @@ OPERATORS = (
         layout="following",
         layers=(Concatenation,),
         model=OneOperatorModel(_concatenation_model, _ALONG),
+        limits="int8 inputs have the scale of the output; uint8 ones are brought to it",
     ),
     Operator(
         "SPLIT",
@@ -123,6 +124,7 @@ OPERATORS = (
         layout="following",
         layers=(Move,),
         model=OneOperatorModel(_split_model, _ALONG),
+        limits="equal parts",
     ),
     Operator(
         "SPLIT_V",

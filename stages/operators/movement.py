@@ -32,6 +32,8 @@ _STRIDED_SLICE = Table(
 )
 _SPACE_TO_DEPTH = Table("SpaceToDepthOptions", "block_size:int")
 _DEPTH_TO_SPACE = Table("DepthToSpaceOptions", "block_size:int")
+_BLOCKS = "4 axes"
+_SIZES = f"4 axes, up to {_LARGEST_IMAGE:,} rows and columns; align_corners or half_pixel_centers, not both"
 # What `Move.kind` can be.
 KINDS = frozenset({
     "layout", "pad", "reshape", "resize_nearest_neighbor", "slice", "split", "squeeze", "strided_slice", "transpose",
@@ -225,6 +227,7 @@ def _moves(
     alike: bool = False,
     layout: Layout = "bound",
     model: OneOperatorModel | None = None,
+    limits: str = "",
     version: int = 2,
 ) -> Operator:
     return Operator(
@@ -239,6 +242,7 @@ def _moves(
         layout=layout,
         layers=(Move,),
         model=model,
+        limits=limits,
         version=version,
     )
 
@@ -262,7 +266,7 @@ def _model(build: Callable[[OneOperator, FileTensor], FileTensor], *required: st
 
 
 OPERATORS = (
-    _moves("DEPTH_TO_SPACE", _depth_to_space, 1, (), _DEPTH_TO_SPACE),
+    _moves("DEPTH_TO_SPACE", _depth_to_space, 1, (), _DEPTH_TO_SPACE, limits=_BLOCKS),
     _moves("EXPAND_DIMS", _expand_dims, 2, (1,), alike=True),
     _moves(
         "PAD",
@@ -273,8 +277,18 @@ OPERATORS = (
         alike=True,
         layout="following",
         model=_model(lambda one, x: one.builder.pad(x, one.spec.pads or ()), "pads"),
+        limits="amounts are not negative",
     ),
-    _moves("PADV2", _pad, 3, (1,), scales="optional", alike=True, layout="following"),
+    _moves(
+        "PADV2",
+        _pad,
+        3,
+        (1,),
+        scales="optional",
+        alike=True,
+        layout="following",
+        limits="amounts are not negative; the value is one constant",
+    ),
     Operator(
         "RESHAPE",
         _reshape,
@@ -287,7 +301,7 @@ OPERATORS = (
         model=_model(lambda one, x: one.builder.reshape(x, one.spec.new_shape or ()), "new_shape"),
         version=1,
     ),
-    Operator("RESIZE_BILINEAR", _resize, (2, 2), table=_RESIZE_BILINEAR, indices=(1,)),
+    Operator("RESIZE_BILINEAR", _resize, (2, 2), table=_RESIZE_BILINEAR, indices=(1,), limits=_SIZES),
     Operator(
         "RESIZE_NEAREST_NEIGHBOR",
         _resize,
@@ -298,9 +312,10 @@ OPERATORS = (
         layout="following",
         layers=(Move,),
         model=OneOperatorModel(_resize_model, frozenset({"size", "align_corners", "half_pixel_centers"}), ("size",)),
+        limits=_SIZES,
     ),
     _moves("SLICE", _slice, 3, (1, 2), layout="following", model=_model(_slice_model, "begin", "size")),
-    _moves("SPACE_TO_DEPTH", _space_to_depth, 1, (), _SPACE_TO_DEPTH),
+    _moves("SPACE_TO_DEPTH", _space_to_depth, 1, (), _SPACE_TO_DEPTH, limits=_BLOCKS),
     _moves(
         "SQUEEZE",
         _squeeze,
@@ -318,6 +333,7 @@ OPERATORS = (
         _STRIDED_SLICE,
         layout="following",
         model=OneOperatorModel(_strided_slice_model, frozenset({"begin", "end", "strides"}), ("begin", "end")),
+        limits="strides are positive; no ellipsis and no new axis",
     ),
     _moves(
         "TRANSPOSE",

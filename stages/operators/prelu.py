@@ -77,6 +77,7 @@ OPERATORS = (
         layout="following",
         layers=(Prelu,),
         model=OneOperatorModel(_model, frozenset({"other_shape", "other", "output"})),
+        limits="slopes broadcast to the input",
         version=1,
     ),
 )

@@ -88,6 +88,7 @@ OPERATORS = (
         table=Table("L2NormOptions", "activation:byte"),
         fuses=False,
         layers=(L2Normalization,),
+        limits="over the last axis; in 8 bits the output's scale is 1/128, its zero point 0 (uint8: 128)",
     ),
     Operator("LOG_SOFTMAX", _last_axis, types=FLOAT, quantized=False),
     Operator(
@@ -96,5 +97,6 @@ OPERATORS = (
         table=Table("SoftmaxOptions", "beta:float"),
         layers=(Softmax,),
         model=OneOperatorModel(_softmax_model, frozenset({"beta"})),
+        limits="over the last axis; in 8 bits the output's scale is 1/256, its zero point -128 (uint8: 0)",
     ),
 )

@@ -14,7 +14,7 @@ def _load() -> tuple[dict[str, Operator], tuple[type[LayerOp], ...]]:
     operators: dict[str, Operator] = {}
     layers: list[type[LayerOp]] = []
     for entry in pkgutil.iter_modules(stages.operators.__path__):
-        if entry.name == "table":
+        if entry.name in ("table", "page"):
             continue
         module = import_module(f"{stages.operators.__name__}.{entry.name}")
         operators.update((operator.name, operator) for operator in getattr(module, "OPERATORS", ()))

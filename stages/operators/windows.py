@@ -304,6 +304,7 @@ OPERATORS = (
         model=OneOperatorModel(
             _conv2d_model, _WINDOW | _WEIGHTS | {"dilation", "out_channels", "groups"}, ("out_channels",)
         ),
+        limits="4 axes; it has a bias; groups divide channels and filters",
         version=3,
     ),
     Operator(
@@ -318,6 +319,7 @@ OPERATORS = (
         layout="transposing",
         layers=(DepthwiseConv2D,),
         model=OneOperatorModel(_depthwise_model, _WINDOW | _WEIGHTS | {"dilation", "depth_multiplier"}),
+        limits="4 axes",
         version=3,
     ),
     Operator(
@@ -331,6 +333,7 @@ OPERATORS = (
         macs=lambda weights: prod(weights[1:]),  # units, depth
         layers=(FullyConnected,),
         model=OneOperatorModel(_fully_connected_model, _WEIGHTS | {"out_channels"}, ("out_channels",)),
+        limits="weights in the usual order, not shuffled",
         version=4,
     ),
     *(
@@ -342,6 +345,7 @@ OPERATORS = (
             layout="transposing",
             layers=(Pool2D,),
             model=OneOperatorModel(_pool_model, _WINDOW),
+            limits="4 axes",
         )
         for name in ("AVERAGE_POOL_2D", "MAX_POOL_2D")
     ),

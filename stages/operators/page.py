@@ -1,0 +1,78 @@
+"""docs/operators.md: what each operator is computed in, from the declarations. `python -m stages.operators.page`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from stages.operators.declaration import EIGHT_BITS, MOVED, Operator
+
+_HEAD = """\
+# Operators
+
+Written by `python -m stages.operators.page > docs/operators.md` from the declarations in `stages/operators/`;
+a test holds it to them.
+
+| word | means |
+|---|---|
+| exact | computed in integers, every value as LiteRT's reference kernels have it (`docs/arithmetic.md`) |
+| moved | bytes are copied, whatever they mean |
+| float | computed by TVM in the type itself, within the tolerance of `verify` |
+| – | refused when the model is imported or quantized, with the place in the file |
+
+`name` is the operator's in rules and reports; those with a dot can also stand alone, as `model: {op: name}`. 16-bit
+activations are computed nowhere. All tensors have fixed shapes of at most eight axes. An operator that is not here is
+refused.
+
+| operator | name | int8, uint8 | float32 | other types | what must hold |
+|---|---|---|---|---|---|
+"""
+_REFUSED = "–"
+
+
+def page() -> str:
+    """The page, in Markdown."""
+    from stages.operators.table import OPERATORS
+
+    return _HEAD + "".join(f"| {' | '.join(_row(operator))} |\n" for operator in OPERATORS.values())
+
+
+def _row(operator: Operator) -> tuple[str, ...]:
+    name = f"`{operator.kind}`{' .' if operator.model else ''}"
+    eight = _how(operator) if set(EIGHT_BITS) <= {*operator.types} else _REFUSED
+    float32 = "moved" if operator.moves else "exact" if operator.mixed else "float"
+    return operator.name, name, eight, float32, _others(operator), "; ".join(_limits(operator))
+
+
+def _how(operator: Operator) -> str:
+    if operator.moves:
+        return "moved"
+    return "exact" if operator.layers else _REFUSED
+
+
+def _others(operator: Operator) -> str:
+    """Types beside 8 bits and float32. What edges between types can have beside them is in their limits."""
+    others = [dtype for dtype in MOVED if dtype in operator.types and dtype not in (*EIGHT_BITS, "float32")]
+    if operator.mixed or not others:
+        return ""
+    return f"{', '.join(others)}: {'moved' if operator.moves else 'float'}"
+
+
+def _limits(operator: Operator) -> Iterator[str]:
+    if operator.own:
+        yield "weights and bias are constants where they are quantized"
+    if operator.channels is not None:
+        yield f"one scale for the weights, or one for each channel along axis {operator.channels}"
+    for dtype in dict.fromkeys(dtype for types in operator.narrow.values() for dtype in types):
+        data = " or ".join(kind for kind, types in operator.narrow.items() if dtype in types)
+        yield f"weights may be {dtype} with {data} data"
+    if operator.indices:
+        inputs = ", ".join(map(str, operator.indices))
+        yield f"inputs {inputs} are constants" if len(operator.indices) > 1 else f"input {inputs} is a constant"
+    if operator.alike:
+        yield "the output has the scale of the input"
+    if operator.limits:
+        yield operator.limits
+
+
+if __name__ == "__main__":
+    print(page(), end="")

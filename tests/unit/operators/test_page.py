@@ -1,0 +1,46 @@
+"""docs/operators.md is what the declarations say, and what the stages do."""
+
+from __future__ import annotations
+
+from stages.operators.page import page
+from stages.operators.table import OPERATORS
+from stages.quantize.patterns import FAMILIES, MOVES
+from tests.support.emitted import ROOT
+
+
+def rows() -> dict[str, list[str]]:
+    lines = page().partition("| operator |")[2].splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return {name: rest for name, *rest in cells}
+
+
+def test_page_is_current() -> None:
+    """If not: python -m stages.operators.page > docs/operators.md"""
+    assert (ROOT / "docs/operators.md").read_text() == page()
+
+
+def test_every_operator_has_a_row() -> None:
+    assert list(rows()) == list(OPERATORS)
+    assert all(len(cells) == 5 for cells in rows().values())
+
+
+def test_8_bits_are_computed_where_quantize_has_a_pattern() -> None:
+    for name, (_, eight, *_) in rows().items():
+        able = name in FAMILIES and "int8" in OPERATORS[name].types
+        assert eight == ("moved" if name in MOVES else "exact" if able else "–"), name
+
+
+def test_some_rows_in_full() -> None:
+    table = rows()
+    assert table["MAXIMUM"] == ["`maximum`", "–", "float", "int32, int64: float", ""]
+    assert table["TRANSPOSE"] == [
+        "`transpose` .",
+        "moved",
+        "moved",
+        "int32, int64, int16, bool: moved",
+        "input 1 is a constant",
+    ]
+    assert table["DEPTHWISE_CONV_2D"][4].startswith(
+        "weights and bias are constants where they are quantized; one scale"
+    )
+    assert "weights may be int4 with int8 data" in table["DEPTHWISE_CONV_2D"][4]
