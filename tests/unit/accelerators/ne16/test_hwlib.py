@@ -11,8 +11,8 @@ from stages.accelerators.ne16.cycles import cycles
 from stages.accelerators.ne16.job import Mode, split
 from stages.accelerators.ne16.model import run
 from stages.accelerators.ne16.words import NAMES, blocks, words
-from stages.installation import INSTALLATION
 from stages.simulators.bench import BenchRun, compile_and_run_c
+from stages.system.installation import INSTALLATION
 from tests.support.ne16_jobs import L1, L1_BYTES, LaidOut, laid_out
 from tests.support.ne16_target import ENGINE, log_lines, ne16_target
 
