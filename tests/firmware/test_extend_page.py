@@ -35,7 +35,7 @@ def ran(folder: Path, line: str) -> str:
     root = folder if line.startswith("./bootstrap") else ROOT
     environment = {
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
-        "PYTHONPATH": str(root),
+        "PYTHONPATH": f"{root}:{root}/pipeline/wheel",
         "COLUMNS": "200",
         "HOME": str(folder),
     }

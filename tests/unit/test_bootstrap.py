@@ -202,7 +202,8 @@ def test_moved_project_gets_a_new_environment(machine: Machine) -> None:
     assert machine.bootstrap().returncode == 0
     assert machine.calls() == ENVIRONMENT_MADE
     assert not (machine.project / ".venv/stale").exists()
-    assert (machine.project / ".venv/lib/python3.11/site-packages/firmline.pth").read_text() == f"{machine.project}\n"
+    importable = (machine.project / ".venv/lib/python3.11/site-packages/firmline.pth").read_text().splitlines()
+    assert importable == [str(machine.project), f"{machine.project}/pipeline/wheel"]
 
 
 def test_environment_whose_python_is_gone_is_made_anew(machine: Machine) -> None:

@@ -14,7 +14,7 @@ STAGES = {"import_model", "layout", "quantize", "tensorize", "emit", "compile", 
 # Rooms of pipeline/; each imports only those before it.
 PIPELINE = [
     *("errors", "project", "process", "documents", "artifacts", "matrices", "plugins"),
-    *("recipes", "keys", "runs", "api", "terminal", "commands", "__main__"),
+    *("recipes", "keys", "runs", "api", "terminal", "commands", "wheel", "__main__"),
 ]
 # (what imports, what is imported) where one of them is a stage's package; calibrate, no part of a run, may import all.
 BETWEEN = {("emit", "tensorize"), ("report", "quantize"), ("simulators", "compile")}
