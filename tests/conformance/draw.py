@@ -115,6 +115,12 @@ def with_constants(layer: LayerView, **arrays: np.ndarray) -> LayerView:
     return LayerView(layer.layer, layer.tensors, {**layer.arrays, **changed})
 
 
+def as_converted(layer: LayerView) -> LayerView:
+    """The layer without weights of -128, which TFLite's converter does not write and kernels pack in other ways."""
+    weights = layer.constant("weights")
+    return with_constants(layer, weights=np.maximum(weights, bounds(str(weights.dtype))[0] + 1).astype(weights.dtype))
+
+
 def with_op(layer: LayerView, **fields: Any) -> LayerView:
     """The layer with other fields of its operator."""
     op = layer.op.model_copy(update=fields)

@@ -76,7 +76,7 @@ ROOMS = (
     _family("generic", "tests/unit/kernels/test_generic_kernels.py"),
     _family("rvp", "tests/unit/kernels/test_rvp_packing.py"),
     _family("arm_dsp", "tests/unit/kernels/arm_dsp"),
-    _family("mve", "tests/unit/kernels/test_mve_rounding.py"),
+    _family("mve", "tests/unit/kernels/test_mve_rounding.py", "tests/unit/kernels/test_mve_lines.py"),
     _family("neon"),
     _family("neon_dotprod"),
     _family("include"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from stages.graph import Conv2D, LayerView
 from tests.conformance.case import Case, drawn_inputs
-from tests.conformance.draw import Draw, image, view
+from tests.conformance.draw import Draw, as_converted, image, view
 from tests.conformance.operators.products import Product, product_cases
 from tests.conformance.operators.windows import Window, any_window, around, kinds
 
@@ -102,11 +102,13 @@ def _windows() -> Iterator[Case]:
             draw.choose(8, 16, 24, draw.integer(1, 20)),
             batch=draw.choose(1, 1, 1, 2),
         )
+        layer = as_converted(layer) if number % 2 else layer
         yield Case(f"window {kernel} {stride} {out}", ("windows",), layer, drawn_inputs(draw, layer))
-    for number in range(24):
-        draw = Draw(number, ("int8", "uint8")[number % 2])
+    for number in range(48):
+        draw = Draw(number, ("int8", "int8", "uint8")[number % 3])
         window = any_window(draw)
         layer = conv2d(draw, window, draw.choose(1, 3, 4, 8, 16), draw.choose(3, 8, 16, 17))
+        layer = as_converted(layer) if number % 2 else layer
         yield Case(f"any window {window}", ("windows",), layer, drawn_inputs(draw, layer))
     for number, (rows, columns) in enumerate(((3, 20), (20, 3), (9, 40), (40, 9), (1, 33), (19, 19))):
         for stride in (1, 2):

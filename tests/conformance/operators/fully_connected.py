@@ -12,7 +12,7 @@ from stages.graph import FullyConnected, LayerView
 from stages.quantize.arithmetic import quantize_multiplier
 from stages.quantize.real_products import stepped as stepped_constants
 from tests.conformance.case import Case, drawn_inputs
-from tests.conformance.draw import Draw, image, view, with_constants
+from tests.conformance.draw import Draw, as_converted, image, view, with_constants
 from tests.conformance.operators.products import TIED, Product, plain, product_cases
 from tests.conformance.sums import zero_point_runs
 
@@ -117,9 +117,7 @@ def _long() -> Iterator[Case]:
         draw = Draw(number, ("int8", "uint8")[number % 2])
         depth = 4 * draw.integer(14, 40) - draw.choose(0, 0, 1)
         layer = fully_connected(draw, 1, depth, number % 8 + 1, rounding=draw.choose("single", "double"))
-        weights = layer.constant("weights")
-        lowest = np.maximum(weights, -127 if weights.dtype == np.int8 else 1)  # as the converter writes them
-        layer = LayerView(layer.layer, layer.tensors, {**layer.arrays, layer.layer.constants["weights"]: lowest})
+        layer = as_converted(layer)
         yield Case(f"row of {depth}, {number % 8 + 1} units", ("tails: units",), layer, drawn_inputs(draw, layer))
     for number in range(6):
         draw = Draw(number, ("int8", "uint8")[number % 2])

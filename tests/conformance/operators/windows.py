@@ -45,7 +45,7 @@ def any_window(draw: Draw, *, dilated: bool = True, largest: int = 4) -> Window:
     for _ in range(_DRAWS):
         kernel = (draw.integer(1, largest), draw.integer(1, largest))
         dilation = (draw.integer(1, 2), draw.integer(1, 2)) if dilated and draw.integer(0, 1) else (1, 1)
-        padding = tuple(draw.integer(0, kernel[i % 2] - 1) for i in range(4))
+        padding = tuple(draw.integer(0, (kernel[i % 2] - 1) * dilation[i % 2]) for i in range(4))
         found = Window(
             (draw.integer(1, 11), draw.integer(1, 11)),
             kernel,
