@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from stages.base import StageError, no_progress
 from stages.simulators.program import run_program
 from stages.system.scratch import temporary_folder
+from stages.targets.attached import DEVICES_LOG
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target
@@ -39,6 +40,7 @@ class FirmwareRun:
     counts       per inference the instructions of each layer
     totals       per inference the instructions of model_run
     stack_bytes  most stack in use at any time
+    devices      the log of devices beside the core, empty where there are none
     """
 
     outputs: bytes
@@ -46,6 +48,7 @@ class FirmwareRun:
     counts: list[list[int]]
     totals: list[int]
     stack_bytes: int
+    devices: str = ""
 
 
 def inputs_file(inferences: Sequence[bytes], *, trace: bool, instruction_limit: int) -> bytes:
@@ -98,13 +101,14 @@ def _collect(folder: Path, inferences: int, layers: int, output_bytes: int, most
     outputs = _result(folder / "outputs.bin", inferences * output_bytes)
     counts = _result(folder / "counts.bin", inferences * struct.calcsize(f"<{layers + 1}Q"))
     rows = [list(row) for row in struct.iter_unpack(f"<{layers + 1}Q", counts)]
-    trace = folder / "trace.bin"
+    trace, devices = folder / "trace.bin", folder / DEVICES_LOG
     return FirmwareRun(
         outputs=outputs,
         trace=trace.read_bytes() if trace.exists() else b"",
         counts=[row[:-1] for row in rows],
         totals=[row[-1] for row in rows],
         stack_bytes=int.from_bytes(content[4:], "little"),
+        devices=devices.read_text() if devices.exists() else "",
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
 from stages.simulate.files import Inference
-from stages.simulate.firmware import inputs_file, run_firmware
+from stages.simulate.firmware import FirmwareRun, inputs_file, run_firmware
 from stages.simulate.inputs import make_inputs
 from stages.simulators.process import InstructionLimitReached, ProgramLimitReached
 
@@ -53,14 +53,7 @@ def simulate(job: Job[SimulateConfig]) -> None:
         ) from None
     except ProgramLimitReached as reached:
         raise StageError(f"the firmware was stopped: {reached.message}", hint=_RAISE) from None
-    counted = job.target.counter != "none"
-    counts = {
-        "counter": job.target.counter,
-        "inferences": [
-            {"total": total, "layers": layers} for total, layers in zip(run.totals, run.counts, strict=True)
-        ],
-        "stack_bytes": run.stack_bytes if counted else None,
-    }
+    counts = _counts(run, job.target, len(model["layers"]))
     (job.out / "inputs.bin").write_bytes(inputs_file(data, trace=job.config.trace, instruction_limit=limit))
     (job.out / "outputs.bin").write_bytes(run.outputs)
     (job.out / "trace.bin").write_bytes(run.trace)
@@ -68,6 +61,26 @@ def simulate(job: Job[SimulateConfig]) -> None:
     (job.out / "inputs.json").write_text(json.dumps(describe(inferences), indent=1) + "\n")
     runs = f"{len(inferences)} inference{'s' if len(inferences) > 1 else ''}"
     job.log(f"{runs}, {run.totals[0]:,} instructions in the first")
+
+
+def _counts(run: FirmwareRun, target: Target, layers: int) -> dict[str, Any]:
+    """The content of counts.json."""
+    found: list[dict[str, Any]] = [
+        {"total": total, "layers": each} for total, each in zip(run.totals, run.counts, strict=True)
+    ]
+    counts: dict[str, Any] = {
+        "counter": target.counter,
+        "inferences": found,
+        "stack_bytes": run.stack_bytes if target.counter != "none" else None,
+    }
+    if target.accelerator is not None:
+        from stages.simulate.devices import device_times, entries, timeline
+
+        log = entries(run.devices)
+        for inference, units in zip(found, device_times(log, layers), strict=True):
+            inference["units"] = units
+        counts["timeline"] = timeline(log)
+    return counts
 
 
 def _simulated(compiled: Path, target: Target) -> Path:

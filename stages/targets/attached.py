@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
     from stages.targets.memory import Memory
 
+# Where simulators have the monitor of devices (stages/simulators/spike/devices/monitor.cc), and the log that it writes
+# into the current directory.
+MONITOR = 0x0400_0000
+DEVICES_LOG = "devices.log"
+
 
 class Dma(StrictModel):
     """An engine that moves data between memories while the core and the accelerator work; transfers are done in order.

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from stages.options.strict_model import StrictModel, mistake
-from stages.targets.attached import Attached, engine, mistakes
+from stages.targets.attached import MONITOR, Attached, engine, mistakes
 from stages.targets.like import written_out
 from stages.targets.memory import Memory, Region
 from stages.targets.spec import BoardFacts, Core, Simulator, Target
@@ -39,9 +39,9 @@ Frequency = Annotated[int, BeforeValidator(parse_frequency), Field(gt=0)]
 
 _PAGE = 4096
 # Where Spike has its debug module and boot ROM, the core-local and the platform interrupt controller (riscv/platform.h
-# of Spike), each up to the end of its last page, and the monitor of devices (stages/simulators/spike/attached.py). Its
-# UART gives way to memory.
-_SPIKE = ((0, 0x2000), (0x200_0000, 0x20C_0000), (0xC00_0000, 0xD00_0000), (0x400_0000, 0x400_1000))
+# of Spike), each up to the end of its last page, and the monitor of devices (stages/targets/attached.py). Its UART
+# gives way to memory.
+_SPIKE = ((0, 0x2000), (0x200_0000, 0x20C_0000), (0xC00_0000, 0xD00_0000), (MONITOR, MONITOR + 0x1000))
 
 
 class Board(StrictModel):

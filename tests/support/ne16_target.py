@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from stages.simulators.bench import BenchRun, compile_and_run_c
-from stages.simulators.spike.attached import LOG
-from stages.targets.attached import Attached, engine
+from stages.targets.attached import DEVICES_LOG, Attached, engine
 from stages.targets.load import load_target
 from stages.targets.memory import Memory
 from stages.targets.spec import Target
@@ -102,8 +101,8 @@ def run_batch(target: Target, batch: Sequence[tuple[bytes, Sequence[Sequence[int
     size = len(batch[0][0])
     constants = f"enum {{ L1 = {L1:#x}, L1_BYTES = {size} }};"
     files = {"tasks.bin": tasks, "l1.bin": b"".join(l1 for l1, _ in batch)}
-    left = run_c(target, _BATCH, constants, files=files, outputs=("after.bin", LOG)).files
-    cycles = [line.until - line.since for line in log_lines(left[LOG]) if line.unit == "ne16"]
+    left = run_c(target, _BATCH, constants, files=files, outputs=("after.bin", DEVICES_LOG)).files
+    cycles = [line.until - line.since for line in log_lines(left[DEVICES_LOG]) if line.unit == "ne16"]
     return [left["after.bin"][at : at + size] for at in range(0, size * len(batch), size)], cycles
 
 

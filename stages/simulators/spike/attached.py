@@ -11,16 +11,13 @@ from typing import TYPE_CHECKING
 
 from stages.simulators.spike.build import devices_library
 from stages.system.installation import INSTALLATION
+from stages.targets.attached import DEVICES_LOG, MONITOR
 from stages.targets.spec import Device
 
 if TYPE_CHECKING:
     from stages.targets.attached import Engine
     from stages.targets.memory import Memory, Region
     from stages.targets.spec import Target
-
-# Where the monitor's registers are (devices/monitor.cc), and the log that it writes into the current directory.
-MONITOR = 0x0400_0000
-LOG = "devices.log"
 
 
 def attached_devices(target: Target) -> tuple[list[Path], list[Device]]:
@@ -30,7 +27,8 @@ def attached_devices(target: Target) -> tuple[list[Path], list[Device]]:
         return [], []
     folder = None if accelerator.base is None else device_folder(target, accelerator.kind)
     library = devices_library(accelerator.kind, folder)
-    return [library], [Device(name="monitor", base=MONITOR, parameters={"log": LOG}), *_engines(accelerator, memory)]
+    monitor = Device(name="monitor", base=MONITOR, parameters={"log": DEVICES_LOG})
+    return [library], [monitor, *_engines(accelerator, memory)]
 
 
 def device_folder(target: Target, kind: str) -> Path:

@@ -25,6 +25,16 @@ uint64_t board_instructions(void);
 /* Trap when the program is still busy `instructions` from now; 0 disarms. May fire up to 10,000 instructions late. */
 void board_watchdog(uint64_t instructions);
 
+/* The layer that follows; -1: what follows is not counted, and must not let devices beside the core get ahead of it. */
+#ifdef BOARD_MONITOR
+void board_layer(int layer);
+#else
+static inline void board_layer(int layer)
+{
+    (void)layer;
+}
+#endif
+
 /* Highest use of the stack so far, in bytes; 0 where it is not measured. */
 uint32_t board_stack_used(void);
 

@@ -63,6 +63,7 @@ static void write_traces(unsigned layer)
 void model_layer_done(unsigned layer)
 {
     uint64_t now = board_instructions();
+    board_layer(-1);
     counts[layer] = now - layer_start;
     counts[TOTAL] += now - layer_start;
     if (trace_file >= 0) {
@@ -70,6 +71,7 @@ void model_layer_done(unsigned layer)
         write_traces(layer);
         arm_watchdog(counts[TOTAL]);
     }
+    board_layer((int)layer + 1);
     layer_start = board_instructions();
 }
 
@@ -82,9 +84,11 @@ static void run_inference(void)
         counts[i] = 0;
     next_trace = 0;
     arm_watchdog(0);
+    board_layer(0);
     layer_start = board_instructions();
     model_run(inputs, outputs);
     counts[TOTAL] += board_instructions() - layer_start;
+    board_layer(-1);
     board_watchdog(0);
 }
 
