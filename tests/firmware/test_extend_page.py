@@ -5,6 +5,7 @@ In a project that `doit init` makes; what it says of operators, in a copy of the
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -69,6 +70,17 @@ def test_what_the_page_says_of_projects(tmp_path: Path) -> None:
     written = [name for section in SECTIONS if not section.startswith(IN_TREE) for name in follow(section, folder)]
     kinds = {name.split("/")[1] for name in written if name.startswith("plugins/")}
     assert kinds == {"kernels", "models", "stages", "targets"}
+    assert "FIRMLINE_PROJECT=path/to/my_project ./bootstrap pytest tests/conformance" in PAGE
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance"]
+    suite = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "FIRMLINE_PROJECT": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert suite.returncode == 0, suite.stdout
 
 
 @needs_compilers
@@ -79,4 +91,10 @@ def test_what_the_page_says_of_operators(tmp_path: Path) -> None:
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / name)
     (section,) = (section for section in SECTIONS if section.startswith(IN_TREE))
-    assert list(follow(section, tmp_path)) == ["stages/operators/sign.py", "recipes/sign.yaml"]
+    assert list(follow(section, tmp_path)) == [
+        "stages/operators/sign.py",
+        "recipes/sign.yaml",
+        "stages/operators/relu_0_to_1.py",
+        "stages/quantize/patterns/relu_0_to_1.py",
+        "recipes/relu_0_to_1.yaml",
+    ]
