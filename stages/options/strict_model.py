@@ -23,7 +23,8 @@ def _take_lists(schema: Any) -> None:
 class StrictModel(BaseModel):
     """Frozen; unknown keys, coercions (`"4"` for 4) and NaN are refused. A tuple is written as a YAML list."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    # Built when it is used: a model that is part of another would else be built twice.
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
