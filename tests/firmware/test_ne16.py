@@ -1,0 +1,40 @@
+"""Layers on NE16, as the core requantizes them and as the extended engine does: equal to LiteRT, from file to simulator."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stages.models.spec import OpModel
+from tests.support.emitted import target_named
+from tests.support.stages_run import run_stages
+
+LAYERS: dict[str, dict[str, Any]] = {
+    "3x3": {"op": "conv2d", "shape": [9, 11, 20], "out_channels": 36, "kernel": [3, 3]},
+    "3x3 in steps of two": {"op": "conv2d", "shape": [9, 12, 5], "out_channels": 6, "kernel": [3, 3], "stride": [2, 2]},
+    "depthwise": {"op": "depthwise_conv2d", "shape": [8, 7, 18], "kernel": [3, 3], "stride": [2, 2]},
+    "1x1 in steps of two": {"op": "conv2d", "shape": [7, 6, 33], "out_channels": 9, "kernel": [1, 1], "stride": [2, 2]},
+    "10x4": {"op": "conv2d", "shape": [23, 10, 2], "out_channels": 24, "kernel": [10, 4], "stride": [2, 2]},
+    "units": {"op": "fully_connected", "shape": [70], "out_channels": 41},
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("target", ["rv32-ne16", "rv32-ne16x"])
+def test_a_layer_is_exact(tmp_path: Path, name: str, target: str) -> None:
+    if shutil.which("riscv64-unknown-elf-gcc") is None:
+        pytest.skip("no compiler for RISC-V")
+    configs = {
+        "tensorize": {"rules": [{"match": {"op": LAYERS[name]["op"]}, "kernel": "ne16"}]},
+        "simulate": {"inputs": {"random": 2, "seed": 3, "extremes": True}},
+    }
+    model = OpModel.model_validate(LAYERS[name])
+    artifacts = run_stages(model, target_named(target), tmp_path, until="verify", configs=configs)
+    verified = json.loads((artifacts["verify"] / "verify.json").read_text())
+    assert verified["mismatches"] == 0 and verified["outputs_checked"] > 0, verified["first_mismatch"]
+    plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
+    assert [layer["kernel"] for layer in plan["layers"] if layer["program"]] == ["ne16"]
