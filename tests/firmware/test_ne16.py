@@ -1,4 +1,4 @@
-"""Layers on NE16, as the core requantizes them and as the extended engine does: equal to LiteRT, from file to simulator."""
+"""Layers on NE16, requantized by the core or by the extended engine: equal to LiteRT, from file to simulator."""
 
 from __future__ import annotations
 
