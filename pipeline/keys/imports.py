@@ -25,11 +25,11 @@ _ALL = "*"
 # How many files the cache may have.
 _MOST = 5000
 # Methods of a stage that are called before or after it runs: what they return is in the key, or decides nothing. And
-# `compute` of a layer's operator, its reference, which only tests call.
+# `compute` of a layer's operator, its reference, which only tests call, and what that calls.
 _ASIDE = (
     *("foresee", "render", "tools", "files", "model_entry", "model_code"),
     *("target_files", "target_code", "target_sources"),
-    "compute",
+    *("compute", "requantized", "taps"),
 )
 # What stages, targets and models declare has no behaviour of its own; the values are in the keys.
 DECLARATIONS = frozenset(

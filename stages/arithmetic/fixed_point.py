@@ -56,6 +56,38 @@ def multiply_by_quantized_multiplier(x: Integers, multiplier: Integers, shift: I
     return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(wrap(x << left), multiplier), right)
 
 
+def reciprocal(normal: Integers) -> Array:
+    """2^31 / (normal / 2^31) in Q0.31 for 2^31 <= normal < 2^32: gemmlowp's one_over_one_plus_x_for_x_in_0_1.
+
+    Newton-Raphson on half = normal / 2^32 with 48/17 - 32/17 * half to start from, in Q2.29.
+    """
+    half = np.asarray(normal, dtype=np.int64) >> 1
+    guess = 1515870810 + saturating_rounding_doubling_high_mul(half, -1010580540)
+    for _ in range(3):
+        error = (1 << 29) - saturating_rounding_doubling_high_mul(half, guess)
+        guess = guess + saturate(saturating_rounding_doubling_high_mul(guess, error) << 2)
+    return saturate(guess << 1)
+
+
+def inverse_square_root(n: int) -> tuple[int, int]:
+    """(multiplier, shift) of 1 / sqrt(n): TFLite's GetInvSqrtQuantizedMultiplierExp. n is an int32 from 0 on."""
+    if n <= 1:
+        return 2**31 - 1, 0
+    shift = 11
+    while n >= 1 << 29:
+        n, shift = n // 4, shift + 1
+    pairs = (32 - n.bit_length() - 1) // 2 - 1
+    shift, n = shift - pairs, n << (2 * pairs)
+    multiply = saturating_rounding_doubling_high_mul
+    half = rounding_divide_by_pot(n >> 1, 1)
+    root = np.asarray(1 << 28, dtype=np.int64)
+    for _ in range(5):
+        cube = saturate(multiply(multiply(root, root), root) << 6)
+        root = saturate((multiply(3 << 27, root) - multiply(half, cube)) << 3)
+    multiplier = int(multiply(root, 1518500250))
+    return (multiplier << -shift, 0) if shift < 0 else (multiplier, -shift)
+
+
 def by_steps(x: Array, steps: Array) -> Array:
     """The results of a function that never falls: steps[0], and one more for each of steps[1:] that x is above."""
     return steps[0].astype(np.int64) + np.searchsorted(steps[1:], x, side="left")

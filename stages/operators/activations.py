@@ -52,9 +52,10 @@ class Activation(LayerOp):
         return Shifted(self, {"table": moved.astype(np.uint8 if output > 0 else np.int8)})
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.elementwise import activation
+        import numpy as np
 
-        return activation(view, *inputs)
+        (x,) = inputs
+        return view.constant("table")[x.astype(np.int64) - int(np.iinfo(x.dtype).min)]
 
 
 def _table(name: str, model: OneOperatorModel | None = None, table: Table | None = None, version: int = 2) -> Operator:

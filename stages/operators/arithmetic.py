@@ -55,9 +55,20 @@ class Add(Clamped):
     rounding: Rounding = "double"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.elementwise import add
+        import numpy as np
 
-        return add(view, *inputs)
+        from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
+
+        first, second = (
+            multiply_by_quantized_multiplier(
+                (x.astype(np.int64) - zero) << self.left_shift, multiplier, shift, self.rounding
+            )
+            for x, zero, multiplier, shift in zip(inputs, self.zero_points, self.multipliers, self.shifts, strict=True)
+        )
+        total = first + second if self.op == "add" else first - second
+        return self.clamped(
+            view, multiply_by_quantized_multiplier(total, self.output_multiplier, self.output_shift, self.rounding)
+        )
 
 
 class Mul(Clamped):
@@ -70,9 +81,14 @@ class Mul(Clamped):
     rounding: Rounding = "double"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.elementwise import mul
+        import numpy as np
 
-        return mul(view, *inputs)
+        from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
+
+        a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
+        return self.clamped(
+            view, multiply_by_quantized_multiplier(a * b, self.output_multiplier, self.output_shift, self.rounding)
+        )
 
 
 def _table(name: str) -> Table:

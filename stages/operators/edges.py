@@ -25,9 +25,12 @@ class Requantize(Clamped):
     rounding: Rounding = "double"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.elementwise import requantize
+        import numpy as np
 
-        return requantize(view, *inputs)
+        from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
+
+        value = inputs[0].astype(np.int64) - self.input_zero_point
+        return self.clamped(view, multiply_by_quantized_multiplier(value, self.multiplier, self.shift, self.rounding))
 
 
 class Quantize(Clamped):
@@ -37,9 +40,14 @@ class Quantize(Clamped):
     scale: float
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.elementwise import quantize
+        import numpy as np
 
-        return quantize(view, *inputs)
+        from stages.arithmetic.fixed_point import round_half_away
+
+        ratio = inputs[0].astype(np.float32) / np.float32(self.scale)
+        # Beyond the clamp in any case, and inside int64.
+        within = np.clip(ratio, np.float32(-1e9), np.float32(1e9))
+        return self.clamped(view, round_half_away(within).astype(np.int64))
 
 
 class Dequantize(LayerOp):
@@ -50,9 +58,9 @@ class Dequantize(LayerOp):
     scale: float
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.elementwise import dequantize
+        import numpy as np
 
-        return dequantize(view, *inputs)
+        return (inputs[0].astype(np.int32) - self.input_zero_point).astype(np.float32) * np.float32(self.scale)
 
 
 def _quantize_model(one: OneOperator, x: FileTensor) -> FileTensor:

@@ -99,6 +99,20 @@ class Clamped(LayerOp):
 
         return np.clip(scaled + self.output_zero_point, self.act_min, self.act_max).astype(view.outputs[0].dtype)
 
+    def requantized(self, view: LayerView, total: Array) -> Array:
+        """Sums of products as the output: bias, int32, the channel's multiplier and shift or steps, then `clamped`."""
+        import numpy as np
+
+        from stages.arithmetic.fixed_point import by_steps, multiply_by_quantized_multiplier, wrap
+
+        total = wrap(total + view.constant("bias").astype(np.int64) if view.has("bias") else total)
+        if view.op.rounding == "steps":
+            steps = view.constant("steps")[view.constant("step_rows")]
+            found = [by_steps(total[..., channel], own) for channel, own in enumerate(steps)]
+            return self.clamped(view, np.stack(found, axis=-1))
+        multiplier, shift = view.constant("multiplier"), view.constant("shift")
+        return self.clamped(view, multiply_by_quantized_multiplier(total, multiplier, shift, view.op.rounding))
+
 
 class Window(Clamped):
     """A sliding window. Pairs are (height, width); `padding` is (top, left, bottom, right)."""
@@ -106,3 +120,15 @@ class Window(Clamped):
     kernel: tuple[int, int]
     stride: tuple[int, int]
     padding: tuple[int, int, int, int]
+
+    def taps(self, view: LayerView, image: Array, value: int) -> list[Array]:
+        """For each tap of the window, row by row, what it meets (N, *out, C) of an image padded with `value`, int64."""
+        import numpy as np
+
+        from stages.arithmetic.sliding import tapped
+
+        top, left, bottom, right = self.padding
+        amounts = ((0, 0), (top, bottom), (left, right), (0, 0))
+        padded = np.pad(image.astype(np.int64), amounts, constant_values=value)
+        (_, height, width, _), dilation = view.outputs[0].shape, getattr(self, "dilation", (1, 1))
+        return tapped(padded, self.kernel, self.stride, dilation, (height, width))

@@ -211,9 +211,27 @@ class Move(LayerOp):
         return Shifted(self.model_copy(update={"params": {**self.params, **filled}}))
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.moves import move
+        import numpy as np
 
-        return move(view, *inputs)
+        (x,), kind, params, shape = inputs, self.kind, self.params, view.outputs[0].shape
+        if kind in ("reshape", "squeeze"):
+            return x.reshape(shape)
+        if kind == "layout":
+            return x.copy()  # logical order does not change
+        if kind == "pad":
+            amounts = list(zip(params["before"], params["after"], strict=True))
+            return np.pad(x, amounts, constant_values=params["value"])
+        if kind == "transpose":
+            return x.transpose(params["permutation"])
+        if kind in ("slice", "strided_slice", "split"):
+            picks = [
+                begin + stride * np.arange(size)
+                for begin, stride, size in zip(params["begin"], params["stride"], params["size"], strict=True)
+            ]
+            return x[np.ix_(*picks)].reshape(shape)
+        if kind == "resize_nearest_neighbor":
+            return x[:, params["rows"]][:, :, params["columns"]]
+        raise ValueError(f"layer {view.layer.name}: no reference for data movement {kind!r}")
 
 
 def _moves(

@@ -47,9 +47,23 @@ class Softmax(LayerOp):
         return Shifted(self) if inputs[0] == output else None
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.reductions import softmax
+        import numpy as np
 
-        return softmax(view, *inputs)
+        from stages.arithmetic.fixed_point import (
+            reciprocal,
+            rounding_divide_by_pot,
+            saturating_rounding_doubling_high_mul,
+        )
+
+        (x,) = inputs
+        limits, values = np.iinfo(x.dtype), x.astype(np.int64)
+        powers = view.constant("exp").astype(np.int64)[values.max(axis=-1, keepdims=True) - values]
+        total = rounding_divide_by_pot(powers, 12).sum(axis=-1, keepdims=True)
+        zeros = 32 - np.frexp(total.astype(np.float64))[1]  # leading zeros in 32 bits: total < 2^frexp's exponent
+        shift = 12 - zeros + 23
+        product = saturating_rounding_doubling_high_mul(reciprocal(total << zeros), powers)
+        unit = np.where(shift <= 31, rounding_divide_by_pot(product, np.minimum(shift, 31)), 0)
+        return np.clip(unit + limits.min, limits.min, limits.max).astype(x.dtype)
 
 
 class L2Normalization(LayerOp):
@@ -72,9 +86,21 @@ class L2Normalization(LayerOp):
     input_zero_point: int
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.reductions import l2_normalization
+        import numpy as np
 
-        return l2_normalization(view, *inputs)
+        from stages.arithmetic.fixed_point import inverse_square_root, multiply_by_quantized_multiplier, wrap
+
+        (x,) = inputs
+        limits = np.iinfo(x.dtype)
+        rows = x.astype(np.int64).reshape(-1, x.shape[-1]) - self.input_zero_point
+        out = np.empty_like(rows)
+        for index, row in enumerate(rows):
+            multiplier, shift = inverse_square_root(int(wrap((row * row).sum())))
+            if x.dtype == np.uint8:
+                out[index] = multiply_by_quantized_multiplier(128 * row, multiplier, shift, "double") + 128
+            else:
+                out[index] = multiply_by_quantized_multiplier(row, multiplier, shift + 7, "double")
+        return np.clip(out, limits.min, limits.max).astype(x.dtype).reshape(x.shape)
 
 
 def _softmax_model(one: OneOperator, x: FileTensor) -> FileTensor:

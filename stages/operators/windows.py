@@ -175,9 +175,22 @@ class Conv2D(Window):
         return out.elements * self.kernel[0] * self.kernel[1] * self.in_channels // self.groups
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.windows import conv2d
+        """A matrix product over gathered windows, exact in float64 (|sum| < 2^53)."""
+        import numpy as np
 
-        return conv2d(view, *inputs)
+        kept = view.constant("weights").transpose([self.kernel_layout.index(axis) for axis in "OHWI"])
+        weights = kept.astype(np.int64) - self.weight_zero_point
+        zero_point = self.input_zero_point
+        windows = np.stack([tap - zero_point for tap in self.taps(view, inputs[0], zero_point)], axis=3)
+        n, height, width = windows.shape[:3]
+        depth, units = self.in_channels // self.groups, self.out_channels // self.groups
+        sums = []
+        for group in range(self.groups):
+            columns = windows[..., group * depth : (group + 1) * depth].reshape(n * height * width, -1)
+            rows = weights[group * units : (group + 1) * units].reshape(units, -1)
+            sums.append(columns.astype(np.float64) @ rows.astype(np.float64).T)
+        total = np.concatenate(sums, axis=1).reshape(n, height, width, -1).astype(np.int64)
+        return self.requantized(view, total)
 
 
 class DepthwiseConv2D(Window):
@@ -200,9 +213,16 @@ class DepthwiseConv2D(Window):
         return out.elements * self.kernel[0] * self.kernel[1]
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.windows import depthwise_conv2d
+        import numpy as np
 
-        return depthwise_conv2d(view, *inputs)
+        kept = view.constant("weights")
+        weights = (kept[0] if self.kernel_layout == "HWC" else kept[:, 0].transpose(1, 2, 0)).astype(np.int64)
+        factors = (weights - self.weight_zero_point).reshape(-1, self.out_channels)
+        image = np.repeat(inputs[0], self.depth_multiplier, axis=3)
+        total = np.zeros(view.outputs[0].shape, dtype=np.int64)
+        for tap, factor in zip(self.taps(view, image, self.input_zero_point), factors, strict=True):
+            total += (tap - self.input_zero_point) * factor
+        return self.requantized(view, total)
 
 
 class FullyConnected(Clamped):
@@ -223,9 +243,11 @@ class FullyConnected(Clamped):
         return out.elements * self.depth
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.windows import fully_connected
+        import numpy as np
 
-        return fully_connected(view, *inputs)
+        rows = inputs[0].reshape(self.batch, self.depth).astype(np.float64) - self.input_zero_point
+        weights = view.constant("weights").astype(np.float64) - self.weight_zero_point
+        return self.requantized(view, (rows @ weights.T).astype(np.int64)).reshape(view.outputs[0].shape)
 
 
 class Pool2D(Window):
@@ -250,9 +272,15 @@ class Pool2D(Window):
         return any(count % 2 == 0 for count in inside)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        from stages.reference.integer.windows import avg_pool2d, max_pool2d
+        import numpy as np
 
-        return (avg_pool2d if self.op == "avg_pool2d" else max_pool2d)(view, *inputs)
+        (x,) = inputs
+        if self.op == "max_pool2d":
+            pooled = np.max(self.taps(view, x, int(np.iinfo(x.dtype).min)), axis=0)
+        else:
+            total, count = (np.sum(self.taps(view, part, 0), axis=0) for part in (x, np.ones_like(x)))
+            pooled = np.where(total > 0, (total + count // 2) // count, -((-total + count // 2) // count))
+        return np.clip(pooled, self.act_min, self.act_max).astype(x.dtype)
 
 
 def _conv2d_model(one: OneOperator, x: FileTensor) -> FileTensor:

@@ -71,7 +71,11 @@ ROOMS = (
     ),
     Room("codegen", ("stages/codegen/*.py",), ("tests/unit/codegen", "tests/golden")),
     Room("tensorize", ("stages/tensorize/*.py",), ("tests/unit/tensorize",)),
-    Room("reference", ("stages/reference/integer/*.py",), ("tests/unit/reference", "tests/unit/quantize")),
+    Room(
+        "operators",
+        ("stages/operators/*.py", "stages/arithmetic/*.py"),
+        ("tests/unit/operators", "tests/unit/reference", "tests/unit/quantize", "tests/unit/import_model"),
+    ),
     _family("tir", "tests/unit/kernels/test_tile_blocks.py"),
     _family("generic", "tests/unit/kernels/test_generic_kernels.py"),
     _family("rvp", "tests/unit/kernels/test_rvp_packing.py"),

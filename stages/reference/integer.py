@@ -1,4 +1,9 @@
-"""Runs one layer or a whole graph on numpy arrays."""
+"""Runs one layer or a whole integer graph on numpy arrays: what every kernel is tested against.
+
+The formulas are the operators' own (`compute` in stages.operators), written from the arithmetic, not from the kernels,
+and themselves held against LiteRT's reference kernels by the tests. Arrays are in logical order (NHWC for images)
+whatever the layout of a tensor in memory.
+"""
 
 from __future__ import annotations
 
