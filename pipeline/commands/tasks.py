@@ -29,7 +29,7 @@ from pipeline.plugins.registry import Registry, registry_of
 from pipeline.process.interruption import interrupted
 from pipeline.project import Project, here, project_of
 from pipeline.recipes.loader import LoadedRecipe, called, describe, load_recipes
-from pipeline.recipes.naming import PUBLISH, check_words, recipes_named
+from pipeline.recipes.naming import PUBLISH, check_matrix_words, check_words, recipes_named
 from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
 from pipeline.runs.session import Session, Workspace
 from pipeline.terminal.matrix_run import MatrixRun
@@ -119,6 +119,7 @@ def recipe_tasks(
             if len(members) == 1 and (not members[0].variant or name == members[0].title):
                 yield from _stage_tasks(_session(workspace, members[0], words))
             else:
+                check_matrix_words(words, members[0].recipe.name, workspace.registry)
                 yield from _matrix_tasks(workspace, members, words)
     except PipelineError as error:
         if wants_traceback():

@@ -84,6 +84,18 @@ def no_such_part(recipe: str, part: str, variants: Sequence[str], registry: Regi
     return RecipeError(message, hint=list_known("stages", registry.kinds))
 
 
+def check_matrix_words(words: Sequence[str], matrix: str, registry: Registry) -> None:
+    """Refuse `matrix:stage`, which names no sub-recipe. Raises RecipeError."""
+    for word in words:
+        name, _, part = word.partition(":")
+        if name == matrix and part in _stages(registry):
+            shown = escape.name(matrix)
+            raise RecipeError(
+                f"'{shown}:{part}' is a stage, and '{shown}' a matrix of recipes",
+                hint=f"`doit run '{shown}:*:{part}'` runs it of all of them",
+            )
+
+
 def _matching(name: str, root: Path | Project) -> list[str]:
     """The recipes that a name, a glob or a path means; a glob is not about the built-in ones of a project.
 

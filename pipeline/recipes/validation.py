@@ -17,6 +17,8 @@ from pipeline.recipes.recipe import RECIPE_NAME
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 
+# A limit that pydantic writes with all its digits, 2^-126 and 2^128.
+_DIGITS = re.compile(r"\b0\.0{9}\d+|\b\d{17,}(?:\.\d+)?\b")
 # What the patterns of recipe keys mean, for those who do not read regular expressions.
 _PATTERNS = {
     r"^[0-9a-f]{64}$": "64 hexadecimal digits (0-9, a-f)",
@@ -111,6 +113,8 @@ def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any], used
         return f"{where}: should be {_PATTERNS[detail['ctx']['pattern']]}{_shown_value(detail['input'])}", False, ""
     # pydantic says "Input should be …", "String should match …", "Value error, …".
     text = re.sub(r"^([A-Z]\w+ (?=should)|Value error, )", "", detail["msg"])
+    if kind.startswith(("greater_than", "less_than")):
+        text = _DIGITS.sub(lambda number: f"{float(number[0]):.6g}", text)
     told = kind in ("value_error", "model_source", "stage_mapping", "matrix_empty")
     value = "" if told else _shown_value(detail["input"])
     return f"{where}: {text}{value}", False, ""

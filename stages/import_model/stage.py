@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.base import Job, Stage, StageConfig, StageError, Tool
+from stages.base import Job, Stage, StageConfig, StageError, Tool, blaming
 from stages.messages import escape
 from stages.operators.declaration import NARROW
 
@@ -80,6 +81,13 @@ class ImportStage(Stage[ImportConfig]):
 
     def run(self, job: Job[ImportConfig]) -> None:
         """Writes the artifact. Raises StageError for a missing, corrupt or unsupported model, or one LiteRT refuses."""
+        from stages.models.spec import OpModel
+
+        # What is wrong with a model of one operator is wrong with what the recipe says of it.
+        with blaming("model") if isinstance(job.model, OpModel) else nullcontext():
+            self._import(job)
+
+    def _import(self, job: Job[ImportConfig]) -> None:
         from stages.import_model.build import build_module
         from stages.import_model.describe import describe, dump, operator_options
         from stages.import_model.normalize import normalized

@@ -5,15 +5,19 @@
     Markdown      report.md, matrix.md, tables of `doit bench`: as in the terminal, and nothing is markup
 
 A character that is not printed (control characters, escape sequences, marks that change the direction of writing, of no
-width, halves of surrogate pairs) is shown by its escape as in Python and C: `\\x1b`, `\\n`, `\\u202e`.
+width, halves of surrogate pairs) is shown by its escape as in Python and C: `\\x1b`, `\\n`, `\\u202e`. So are accents
+that have no letter, and piles of them, which would lie over other text.
 JSON is no such place: json.dumps makes any text valid and keeps it whole.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 
+# Marks (accents, vowel signs) that a letter may have; no language needs more.
+_MARKS = 4
 # Characters of a name, in a message or a cell, and of a line of a message.
 NAME_LIMIT = 80
 LINE_LIMIT = 600
@@ -25,8 +29,15 @@ _MARKUP = re.compile(r"[\\`*\[\]<|&~$]|(?<![^\W_])_|_(?![^\W_])|(?<=\bwww)\.|:(?
 
 
 def visible(text: str) -> str:
-    """On one line, with an escape for each character that is not printed."""
-    return text if text.isprintable() else "".join(map(_visible, text))
+    """On one line, with an escape for each character that is not printed, and for marks that belong to none."""
+    if text.isascii():
+        return text if text.isprintable() else "".join(map(_visible, text))
+    shown, marks = [], _MARKS  # as if there were enough of them before the first letter
+    for letter in text:
+        is_mark = unicodedata.category(letter) in ("Mn", "Me")
+        shown.append(_escape(letter) if is_mark and marks >= _MARKS else _visible(letter))
+        marks = marks + 1 if is_mark else 0 if letter.isprintable() else _MARKS
+    return "".join(shown)
 
 
 def shortened(text: str, limit: int = NAME_LIMIT) -> str:
@@ -42,7 +53,7 @@ def name(text: str, limit: int = NAME_LIMIT) -> str:
 
 def quoted(text: str) -> str:
     """A name as `name` shows it, in quotes: where it stands in a sentence."""
-    return repr(shortened(text))
+    return visible(repr(shortened(text)))
 
 
 def line(text: str) -> str:
@@ -88,4 +99,8 @@ def _escaped(text: str, lone_star: bool) -> str:
 
 
 def _visible(letter: str) -> str:
-    return letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii")
+    return letter if letter.isprintable() else _escape(letter)
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")

@@ -43,6 +43,10 @@ def run(
         raise StageError(_sanitizer_message(summary, finished.output))
     if finished.exit_code == -SIGXCPU:
         raise ProgramLimitReached(f"it took {seconds:,} s of processor time: it hangs, or takes more")
+    if "Sanitizer failed to allocate" in finished.output:
+        raise StageError(
+            "AddressSanitizer cannot reserve the addresses that it needs", hint="raise the limit with ulimit -v"
+        )
     if finished.exit_code < 0:
         raise ended_by("the program was", finished.exit_code)
     return finished

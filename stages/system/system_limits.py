@@ -17,6 +17,8 @@ def system_limit(error: BaseException) -> tuple[str, str] | None:
     """What a limit of the system kept from being done, and what to do about it; None for another exception."""
     if isinstance(error, MemoryError):
         return _LIMITS[errno.ENOMEM]
+    if isinstance(error, OSError | ImportError) and "failed to map segment" in str(error):
+        return "memory is short for a library", "raise the limit with ulimit -v"  # the dynamic linker's, without errno
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
         return _LIMITS[errno.EAGAIN]
     return _LIMITS.get(error.errno or 0) if isinstance(error, OSError) else None

@@ -206,6 +206,17 @@ def test_what_only_litert_refuses_is_refused_at_import(model_file: Path, tmp_pat
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_what_is_wrong_with_a_model_of_one_operator_is_wrong_in_the_recipe(tmp_path: Path) -> None:
+    from pipeline.api import run_recipe
+    from pipeline.errors import StageFailed
+
+    path = tmp_path / "pool.yaml"
+    model = "{op: max_pool2d, shape: [8, 8, 3], kernel: [1073741824, 1]}"
+    path.write_text(f"schema: 1\nname: pool\ntarget: host\nmodel: {model}\n")
+    with pytest.raises(StageFailed, match=r"pool\.yaml:4:\d+: import: operator 0 .* has a window of 1073741824x1"):
+        run_recipe(path, store=tmp_path / "store", build=tmp_path / "build")
+
+
 def test_options_that_point_nowhere_are_refused_and_not_described(tmp_path: Path) -> None:
     """Lists of an operator that nobody reads but the description."""
 

@@ -43,6 +43,22 @@ def test_terminal(text: str) -> None:
     assert all(line.isprintable() for line in escape.message(text).split("\n"))
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("cafe\u0301", "cafe\u0301"),
+        ("\u0e01\u0e35\u0e48", "\u0e01\u0e35\u0e48"),  # Thai: a vowel sign and a tone mark
+        ("\u0301x", "\\u0301x"),
+        ("a\n\u0301x", "a\\n\\u0301x"),
+        ("\u202e\u20dd", "\\u202e\\u20dd"),
+        ("a" + 6 * "\u0333" + "b", "a" + 4 * "\u0333" + 2 * "\\u0333" + "b"),
+    ],
+    ids=ascii,
+)
+def test_marks_stay_with_a_letter_and_do_not_pile_up(text: str, shown: str) -> None:
+    assert escape.visible(text) == escape.line(text) == shown
+
+
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
 def test_log_line_is_whole(text: str) -> None:
     shown = escape.log_line(text)

@@ -22,6 +22,10 @@ from stages.system.system_limits import is_disk_full, system_limit
             RuntimeError("can't start new thread"),
             ("there are too many processes or threads", "raise the limit with ulimit -u"),
         ),
+        (
+            OSError("libtvm.so: failed to map segment from shared object"),
+            ("memory is short for a library", "raise the limit with ulimit -v"),
+        ),
         (OSError(errno.EACCES, "x"), None),
         (OSError("x"), None),
         (RuntimeError("x"), None),

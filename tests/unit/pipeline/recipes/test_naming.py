@@ -12,7 +12,7 @@ import pytest
 from pipeline.commands.tasks import recipe_tasks
 from pipeline.errors import RecipeError
 from pipeline.recipes.loader import called
-from pipeline.recipes.naming import check_words, no_such_part, recipes_named
+from pipeline.recipes.naming import check_matrix_words, check_words, no_such_part, recipes_named
 from pipeline.runs.session import ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
@@ -55,6 +55,17 @@ def test_words_that_name_recipes(project: FakeProject) -> None:
 )
 def test_parts_that_are_no_recipe(project: FakeProject, part: str, variants: list[str], message: str) -> None:
     assert str(no_such_part("demo", part, variants, project.registry)) == message
+
+
+def test_a_stage_of_a_whole_matrix_is_refused_with_what_runs_it(project: FakeProject) -> None:
+    check_matrix_words(["demo", "demo:host", "demo:host:emit", "other:emit", "demo:*:emit"], "demo", project.registry)
+    for stage in ("emit", "publish"):
+        with pytest.raises(RecipeError) as caught:
+            check_matrix_words(["demo", f"demo:{stage}"], "demo", project.registry)
+        message = (
+            f"'demo:{stage}' is a stage, and 'demo' a matrix of recipes\n`doit run 'demo:*:{stage}'` runs it of all"
+        )
+        assert str(caught.value) == f"{message} of them"
 
 
 def test_doit_run_refuses_a_glob_that_matches_nothing(tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
         ),
         (f"{{{CONV}, input: {{scale: 1e39}}}}", "model.input.scale: should be less than"),
         (f"{{{CONV}, input: {{scale: .nan}}}}", "model.input.scale: should be a finite number, is nan"),
+        (f"{{{CONV}, input: {{scale: 0}}}}", "model.input.scale: should be greater than or equal to 1.17549e-38, is 0"),
+        (f"{{{CONV}, input: {{scale: 4e38}}}}", "model.input.scale: should be less than 3.40282e+38, is 4e+38"),
         (f"{{{CONV}, groups: 3}}", "model.groups: groups 3 must divide the input's and the output's channels"),
         (f"{{{CONV}, kernel: [99999, 99999]}}", "model.out_channels: makes a tensor of 319,993,600,032 elements"),
         ("{op: add, shape: [99999, 99999]}", "4:25: model.shape: makes a tensor of 9,999,800,001 elements"),
