@@ -165,6 +165,14 @@ class Accelerator(ABC, Generic[P]):
         """The types of output tensors that it can leave."""
         return ("int8", "uint8")
 
+    def reads_windows(self, view: LayerView) -> bool:
+        """Whether tiles of a convolution read its windows side by side, in place of the image.
+
+        A window has the bytes of all taps and channels, (ky, kx, channel); beyond the image that of the zero point.
+        They are in L1 where `input:0` begins, `Strides.inputs` is from window to window; transfers gather them.
+        """
+        return False
+
     def granule(self, view: LayerView) -> Granule:
         """What the sizes of tiles are multiples of."""
         from stages.accelerators.tiles import Granule

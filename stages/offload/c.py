@@ -44,9 +44,7 @@ class _Writer:
 
     def write(self, command: Command) -> None:
         if isinstance(command, Transfer):
-            places = [self._value(command.to), self._value(command.source)]
-            sizes = (command.bytes, command.runs, command.to_stride, command.source_stride)
-            self._call("dma_start", [*places, *(f"{size}u" for size in sizes)])
+            self._transfer(command)
         elif isinstance(command, Settle):
             self._call("dma_wait", [f"{command.left}u"])
         elif isinstance(command, Start):
@@ -55,6 +53,17 @@ class _Writer:
             self._call(self._wait, [f"tile_{command.tile}"])
         else:
             self._call(command.call.name, self._arguments(command.call))
+
+    def _transfer(self, command: Transfer) -> None:
+        places = [self._value(command.to), self._value(command.source)]
+        sizes = [f"{size}u" for size in (command.bytes, command.runs, command.to_stride, command.source_stride)]
+        if command.times == 1:
+            self._call("dma_start", [*places, *sizes])
+            return
+        self.lines.append(f"for (uint32_t i = 0; i < {command.times}u; i++)")
+        steps = (command.to_step, command.source_step)
+        moved = [f"{place} + i * {step}u" if step else place for place, step in zip(places, steps, strict=True)]
+        self.lines.append("    " + call("dma_start", [*moved, *sizes], 8))
 
     def _call(self, function: str, arguments: Iterable[str]) -> None:
         self.lines.append(call(function, list(arguments)))

@@ -11,6 +11,7 @@ from stages.offload.runs import runs
 from stages.offload.schedule import program
 from stages.offload.tiling import ways
 from stages.offload.timeline import alone
+from stages.offload.windows import gather
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -91,6 +92,12 @@ def _estimate(view: LayerView, way: Way, machine: Machine) -> float:
     dma, first = 0.0, 0.0
     for stream in way.streams:
         if stream.name.startswith("scratch"):
+            continue
+        if stream.name == "input:0" and accelerator.reads_windows(view):
+            takes = machine.transfer_instructions if machine.dma is None else machine.dma_cycles
+            each = float(sum(one.times * takes(one) for one in gather(view, way.tiles[0], "")))
+            dma += each * stream.contents
+            first += each
             continue
         per_run = machine.dma.run_cycles if machine.dma else 0
         fixed = machine.dma.fixed_cycles if machine.dma else 0

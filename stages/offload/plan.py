@@ -12,7 +12,7 @@ from stages.offload.greedy import apart, greedy
 from stages.offload.machine import ALIGNMENT
 from stages.offload.problem import Problem, Solution, Task
 from stages.offload.residence import buffers_in_l1
-from stages.offload.schedule import constant_blocks, program
+from stages.offload.schedule import constants_of, program
 from stages.offload.solver import solved
 from stages.offload.timeline import Step, network
 
@@ -33,12 +33,13 @@ class Offload:
     """What the pass decided; all by layer's index.
 
     resident   buffers of tensors that lie in L1, by the names of `stages.arena.liveness`
-    constants  as transfers take them: a block for each tile of channels, one behind the other
+    constants  as transfers take them, by key: `constants` is a block for each tile of channels, one behind the other;
+               `padding` is what windows have beyond an image that transfers gather them from
     times      of all layers, predicted
     """
 
     programs: Mapping[int, Program] = field(default_factory=dict)
-    constants: Mapping[int, np.ndarray] = field(default_factory=dict)
+    constants: Mapping[int, Mapping[str, np.ndarray]] = field(default_factory=dict)
     resident: tuple[str, ...] = ()
     times: Mapping[int, Times] = field(default_factory=dict)
     timeline: tuple[Stretch, ...] = ()
@@ -71,7 +72,7 @@ def plan(given: Network, kernel: OffloadKernel) -> Offload:
     steps = [Step(index, programs.get(index), given.instructions.get(index, 0.0)) for index in running]
     times, timeline = network(steps, machine)
     constants = {
-        task.index: constant_blocks(graph.view(graph.layers[task.index]), solution.chosen[task.index].way, machine)
+        task.index: constants_of(graph.view(graph.layers[task.index]), solution.chosen[task.index].way, machine)
         for task in problem.tasks
     }
     return Offload(programs, constants, tuple(sorted(solution.resident)), times, timeline)
@@ -117,5 +118,5 @@ def _programs(solution: Solution, problem: Problem, given: Network, kernel: Offl
         view = given.graph.view(given.graph.layers[task.index])
         made[task.index] = one = program(view, option.way, kernel.machine, during, ahead.get(task.index, 0))
         if one.during is not None:
-            ahead[one.during] = len(one.ahead)
+            ahead[one.during] = sum(transfer.times for transfer in one.ahead)
     return dict(sorted(made.items()))

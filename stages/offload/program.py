@@ -40,7 +40,10 @@ class Function(_Model):
 
 
 class Transfer(_Model):
-    """Enqueues a copy of `runs` pieces of `bytes`, which begin a stride after each other on both sides."""
+    """Enqueues a copy of `runs` pieces of `bytes`, which begin a stride after each other on both sides.
+
+    So many `times`, each a step further on both sides: these are transfers of their own.
+    """
 
     do: Literal["transfer"] = "transfer"
     to: Place
@@ -49,6 +52,9 @@ class Transfer(_Model):
     runs: int = 1
     to_stride: int = 0
     source_stride: int = 0
+    times: int = 1
+    to_step: int = 0
+    source_step: int = 0
 
 
 class Settle(_Model):

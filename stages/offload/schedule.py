@@ -21,6 +21,7 @@ from stages.accelerators.tiles import Span, reads
 from stages.offload.machine import aligned
 from stages.offload.program import Await, Buffer, Function, Numbers, Place, Program, Settle, Start, Transfer, Work
 from stages.offload.runs import runs, stride
+from stages.offload.windows import PADDING, gather, padding_block, window_bytes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +56,16 @@ def constant_blocks(view: LayerView, way: Way, machine: Machine) -> NDArray[np.u
     for offset, block in zip(offsets.values(), blocks, strict=True):
         whole[offset : offset + block.size] = block
     return whole
+
+
+def constants_of(view: LayerView, way: Way, machine: Machine) -> dict[str, NDArray[np.uint8]]:
+    """By the keys of `constant:` roles, what a program's transfers read."""
+    import numpy as np
+
+    found = {CONSTANTS: constant_blocks(view, way, machine)}
+    if machine.accelerator.reads_windows(view):
+        found[PADDING] = np.frombuffer(padding_block(view), np.uint8)
+    return found
 
 
 def program(
@@ -103,6 +114,7 @@ class _Schedule:
         self._streams = {stream.name: stream for stream in self.way.streams}
         self._offsets = constant_offsets(self.view, self.way, self.machine)
         self._calls: dict[int, Calls] = {}
+        self._windows = self.machine.accelerator.reads_windows(self.view)
         self._parts = [reads(self.view, tile) for tile in self.way.tiles]
         self._issued = 0  # transfers
         self._settled = 0  # of these, known to be done
@@ -122,8 +134,9 @@ class _Schedule:
         first = {ordinal: tile for tile, ordinal in reversed(list(enumerate(stream.ordinals)))}
         found: list[Transfer] = []
         for ordinal in range(stream.used):
-            found += self._transfers(stream, first[ordinal])
-            self._issued += 1
+            transfers = list(self._transfers(stream, first[ordinal]))
+            found += transfers
+            self._issued += sum(transfer.times for transfer in transfers)
             self._brought[CONSTANTS, ordinal] = self._issued
         self._issued += between
         return tuple(found)
@@ -131,7 +144,7 @@ class _Schedule:
     def _bring(self, stream: Stream, tile: int) -> None:
         for transfer in self._transfers(stream, tile):
             self.commands.append(transfer)
-            self._issued += 1
+            self._issued += transfer.times
         self._brought[stream.name, stream.ordinals[tile]] = self._issued
 
     def _transfers(self, stream: Stream, tile: int) -> Iterator[Transfer]:
@@ -141,6 +154,9 @@ class _Schedule:
             count = self.machine.accelerator.constant_bytes(self.view, channels)
             source = Place(role=f"constant:{CONSTANTS}", offset=self._offsets[channels.first, channels.end])
             yield Transfer(to=to, source=source, bytes=count)
+            return
+        if self._windows:
+            yield from gather(self.view, self.way.tiles[tile], to.role)
             return
         number = int(stream.name.partition(":")[2])
         there = runs(self.view.inputs[number], self._parts[tile][number])
@@ -175,16 +191,14 @@ class _Schedule:
         count = len(self.way.tiles)
         for tile in range(count):
             self._bring_all(tile)
-            if tile + 1 < count:
-                self._bring_early(tile + 1)
             self._make_room(tile)
             for name in self._loads:
                 self._settle(self._brought[name, self._streams[name].ordinals[tile]])
             self._start(tile)
             if tile:
                 self._finish(tile - 1)
-                if tile + 1 < count:
-                    self._bring_early(tile + 1)
+            if tile + 1 < count:
+                self._bring_early(tile + 1)
         self._finish(count - 1)
         self._settle(max(self._taken.values(), default=0))
 
@@ -270,11 +284,14 @@ class _Schedule:
 
     def _strides(self, tile: int) -> Strides:
         way = self.way
+        output = stride(self.view.outputs[0], way.tiles[tile], resident=way.resident_output)
+        if self._windows:
+            return Strides((window_bytes(self.view),), output)
         inputs = tuple(
             stride(tensor, part, resident=resident)
             for tensor, part, resident in zip(self.view.inputs, self._parts[tile], way.resident_inputs, strict=True)
         )
-        return Strides(inputs, stride(self.view.outputs[0], way.tiles[tile], resident=way.resident_output))
+        return Strides(inputs, output)
 
     # ---- calls -------------------------------------------------------------------------------------------------
 

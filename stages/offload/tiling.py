@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from stages.accelerators.tiles import Tile, extent, reads, tiles
 from stages.offload.machine import aligned
 from stages.offload.runs import runs
+from stages.offload.windows import window_bytes
 
 if TYPE_CHECKING:
     from stages.accelerators.accelerator import Accelerator
@@ -117,6 +118,7 @@ def _of(view: LayerView, accelerator: Accelerator[Any], order: Sequence[Tile], m
     scratch = [accelerator.scratch(view, tile) for tile in order]
     constants = {tile.channels: accelerator.constant_bytes(view, tile.channels) for tile in order}
     out = view.outputs[0]
+    windows = accelerator.reads_windows(view)
     keys = tuple((number,) for number in range(len(order)))
     sizes = {
         "constants": (tuple(_key(tile.channels) for tile in order), max(constants.values())),
@@ -124,7 +126,9 @@ def _of(view: LayerView, accelerator: Accelerator[Any], order: Sequence[Tile], m
         **{
             f"input:{number}": (
                 tuple((*_key(part[number].rows), *_key(part[number].channels)) for part in parts),
-                max(runs(tensor, part[number]).total for part in parts),
+                max(runs(tensor, part[number]).total for part in parts)
+                if not windows
+                else rows * extent(out).columns * window_bytes(view),
             )
             for number, tensor in enumerate(view.inputs)
         },
@@ -133,6 +137,7 @@ def _of(view: LayerView, accelerator: Accelerator[Any], order: Sequence[Tile], m
     for residence in product((True, False), repeat=len(view.inputs) + 1):
         names = [f"input:{number}" for number in range(len(view.inputs))] + ["output:0"]
         there = {name for name, resident in zip(names, residence, strict=True) if resident}
+        there -= {"input:0"} if windows else set()
         for slots in (2, 1):
             streams = tuple(
                 Stream(name, which, count, slots)

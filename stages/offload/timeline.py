@@ -52,7 +52,8 @@ class Clock:
 
     def _run(self, layer: int, command: Command) -> None:
         if isinstance(command, Transfer):
-            self._transfer(layer, command)
+            for _ in range(command.times):
+                self._transfer(layer, command)
         elif isinstance(command, Settle):
             self._works(layer, SETTLE)
             number = len(self.transfers) - command.left
@@ -99,7 +100,7 @@ def alone(program: Program, machine: Machine, *, before: bool = False) -> Times:
     """A layer by itself; with `before`, what is ahead of it has come."""
     clock = Clock(machine)
     if before:
-        clock.transfers = [0] * len(program.ahead)
+        clock.transfers = [0] * sum(transfer.times for transfer in program.ahead)
     else:
         clock.ahead(0, program.ahead)
     clock.now = 0

@@ -82,7 +82,7 @@ def _kernel_layer(graph: Graph, layer: Layer, choice: Choice, setting: Setting) 
 
 
 def _offloaded_layer(layer: Layer, chosen: Chosen) -> Made:
-    choice, constants = chosen.choices[layer.index], {"constants": chosen.offload.constants[layer.index]}
+    choice, constants = chosen.choices[layer.index], chosen.offload.constants[layer.index]
     plan = _plan(
         layer,
         constants,

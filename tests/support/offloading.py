@@ -31,6 +31,16 @@ class Memory:
         return index
 
 
+def apart(transfer: Transfer) -> list[Transfer]:
+    """Each of its times by itself."""
+    found = []
+    for number in range(transfer.times):
+        to = Place(role=transfer.to.role, offset=transfer.to.offset + number * transfer.to_step)
+        source = Place(role=transfer.source.role, offset=transfer.source.offset + number * transfer.source_step)
+        found.append(transfer.model_copy(update={"to": to, "source": source, "times": 1}))
+    return found
+
+
 class Engine:
     """Computes tiles of a layer from bytes. A test says what: its tile is all that is asked for, from L1 alone."""
 
@@ -51,11 +61,12 @@ def run(program: Program, way: Way, view: LayerView, given: Mapping[str, np.ndar
             one = transfers.pop(0)
             source = memory.at(one.source, one.runs, one.bytes, one.source_stride)
             to = memory.at(one.to, one.runs, one.bytes, one.to_stride)
+            assert one.times == 1
             memory.bytes[one.to.role][to] = memory.bytes[one.source.role][source]
 
     for command in (*program.ahead, *program.commands):
         if isinstance(command, Transfer):
-            transfers.append(command)
+            transfers.extend(each for each in apart(command))
         elif isinstance(command, Settle):
             settle(command.left)
         elif isinstance(command, Start):

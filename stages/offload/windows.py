@@ -1,0 +1,134 @@
+"""Windows laid side by side by transfers: for engines that multiply rows of numbers, and know no windows.
+
+Each pixel of a tile's output has the bytes of its window, row by row: those inside of the image are copied from it,
+the others are copies of a byte, the input's zero point.
+
+    image, window 2x3, steps of 2       side by side, one output pixel after the other
+    a b c d e                           . a b | . f g     b c d | g h i     d e . | i j .
+    f g h i j
+
+A row of windows is a transfer for each row of a window, with a run for each window; or, where there are more rows than
+columns, a column of them is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stages.accelerators.tiles import extent
+from stages.offload.program import Place, Transfer
+
+if TYPE_CHECKING:
+    from stages.accelerators.tiles import Tile
+    from stages.graph import LayerView
+
+PADDING = "padding"
+
+
+def window_bytes(view: LayerView) -> int:
+    """Of one window: all taps and channels of an 8-bit image."""
+    height, width = view.op.kernel
+    return int(height * width * view.op.in_channels)
+
+
+def padding_block(view: LayerView) -> bytes:
+    """What transfers copy where a window reaches beyond the image: as much as a row of one."""
+    count: int = view.op.kernel[1] * view.op.in_channels
+    return bytes([view.op.input_zero_point & 0xFF]) * count
+
+
+def gather(view: LayerView, tile: Tile, to: str) -> Iterator[Transfer]:
+    """Transfers that lay the windows of a tile's rows side by side, into the buffer of that role."""
+    axis = _Columns.of(view)
+    op, image, out = view.op, extent(view.inputs[0]), extent(view.outputs[0])
+    channels, window = image.channels, window_bytes(view)
+    part = op.kernel[1] * channels
+    for tap in range(op.kernel[0]):
+        first = tile.rows.first * op.stride[0] - op.padding[0] + tap  # the image's row for the tile's first one
+        count = len(tile.rows)
+        begin = min(max(-(first // op.stride[0]), 0), count)
+        end = max(min(-(-(image.rows - first) // op.stride[0]), count), begin)
+        line = out.columns * window
+        for rows, after in ((begin, 0), (count - end, end)):
+            yield from _fill(to, tap * part + after * line, rows * out.columns, part, window)
+        place = tap * part + begin * line
+        source = (first + begin * op.stride[0]) * image.columns * channels
+        step = op.stride[0] * image.columns * channels
+        yield from axis.gather(to, place, source, end - begin, line, step)
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Columns of windows along rows of an image: `inside` are those that lie in it, `edges` the others."""
+
+    inside: range
+    edges: tuple[int, ...]
+    stride: int
+    left: int
+    width: int
+    image: int
+    channels: int
+    window: int
+
+    @classmethod
+    def of(cls, view: LayerView) -> _Columns:
+        op, image, out = view.op, extent(view.inputs[0]), extent(view.outputs[0])
+        stride, left, width = op.stride[1], op.padding[1], op.kernel[1]
+        firsts = [(column, column * stride - left) for column in range(out.columns)]
+        able = [column for column, first in firsts if first >= 0 and first + width <= image.columns]
+        inside = range(able[0], able[-1] + 1) if able else range(0)
+        edges = tuple(column for column in range(out.columns) if column not in inside)
+        return cls(inside, edges, stride, left, width, image.columns, image.channels, window_bytes(view))
+
+    def gather(self, to: str, place: int, source: int, rows: int, line: int, step: int) -> Iterator[Transfer]:
+        """One row of windows' taps, for so many rows that lie inside of the image.
+
+        `place` is that of the first row and column; `line` bytes are from row to row of it, `step` in the image.
+        """
+        if not rows:
+            return
+        part, columns = self.width * self.channels, len(self.inside)
+        across, down = (columns, self.window, self.stride * self.channels), (rows, line, step)
+        if columns:
+            (runs, to_stride, from_stride), (times, to_step, from_step) = (
+                (across, down) if rows <= columns else (down, across)
+            )
+            yield Transfer(
+                to=Place(role=to, offset=place + self.inside[0] * self.window),
+                source=Place(role="input:0", offset=source + self._at(self.inside[0]) * self.channels),
+                bytes=part, runs=runs, to_stride=to_stride, source_stride=from_stride,
+                times=times, to_step=to_step, source_step=from_step,
+            )  # fmt: skip
+        for column in self.edges:
+            yield from self._edge(to, place + column * self.window, source, column, rows, line, step)
+
+    def _edge(
+        self, to: str, place: int, source: int, column: int, rows: int, line: int, step: int
+    ) -> Iterator[Transfer]:
+        at = self._at(column)
+        first, end = max(at, 0), min(at + self.width, self.image)
+        end = max(end, first)
+        before, within = min(first - at, self.width), min(end - first, self.width)
+        yield from _fill(to, place, rows, before * self.channels, line)
+        if within:
+            yield Transfer(
+                to=Place(role=to, offset=place + before * self.channels),
+                source=Place(role="input:0", offset=source + first * self.channels),
+                bytes=within * self.channels, runs=rows, to_stride=line, source_stride=step,
+            )  # fmt: skip
+        behind = (before + within) * self.channels
+        yield from _fill(to, place + behind, rows, self.width * self.channels - behind, line)
+
+    def _at(self, column: int) -> int:
+        """The image's column of a window's first tap; beyond the image at the edges."""
+        return column * self.stride - self.left
+
+
+def _fill(to: str, offset: int, runs: int, count: int, stride: int) -> Iterator[Transfer]:
+    if runs and count:
+        yield Transfer(
+            to=Place(role=to, offset=offset), source=Place(role=f"constant:{PADDING}"), bytes=count, runs=runs,
+            to_stride=stride, source_stride=0,
+        )  # fmt: skip

@@ -1,0 +1,68 @@
+"""Windows that transfers lay side by side, against numpy's."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from stages.accelerators.tiles import Span, Tile
+from stages.graph import Conv2D, Graph, Layer, LayerView, Tensor
+from stages.offload.windows import gather, padding_block, window_bytes
+from tests.support.offloading import Memory, apart
+
+ACT = {"output_zero_point": 3, "act_min": -128, "act_max": 127}
+ZERO = -7
+
+
+def convolution(size: tuple[int, int], channels: int, kernel: tuple[int, int], step: int, pad: int) -> LayerView:
+    padding = (min(pad, kernel[0] - 1), min(pad, kernel[1] - 1)) * 2
+    out = tuple(
+        (extent + 2 * before - taps) // step + 1 for extent, before, taps in zip(size, padding[:2], kernel, strict=True)
+    )
+    fields = {"dilation": (1, 1), "in_channels": channels, "out_channels": 4, "input_zero_point": ZERO}
+    op = Conv2D(kernel=kernel, stride=(step, step), padding=padding, **fields, **ACT)
+    tensors = {
+        "x": Tensor(name="x", shape=(1, *size, channels), dtype="int8"),
+        "y": Tensor(name="y", shape=(1, *out, 4), dtype="int8"),
+    }
+    layer = Layer(index=0, name="y", op=op, inputs=("x",), outputs=("y",))
+    return Graph(tensors, [layer], ["x"], ["y"]).view(layer)
+
+
+SIZES = list(itertools.product(((9, 7), (4, 12)), (1, 3), ((3, 3), (5, 2), (4, 6)), (1, 2), (0, 1, 3)))
+
+
+@pytest.mark.parametrize(("size", "channels", "kernel", "step", "pad"), SIZES)
+def test_all_rows(size: tuple[int, int], channels: int, kernel: tuple[int, int], step: int, pad: int) -> None:
+    if size[0] < kernel[0] or size[1] < kernel[1]:
+        return
+    view = convolution(size, channels, kernel, step, pad)
+    op, (_, rows, columns, _) = view.op, view.outputs[0].shape
+    image = np.random.default_rng(2).integers(-128, 128, (*size, channels)).astype(np.int8)
+    (top, left), around = op.padding[:2], [(n, n + step) for n in op.padding[:2]]
+    padded = np.pad(image, [*around, (0, 0)], constant_values=ZERO)
+    assert (top, left) == op.padding[2:]
+    for first, end in itertools.combinations(range(rows + 1), 2):
+        expected = [
+            padded[row * step : row * step + kernel[0], column * step : column * step + kernel[1]].reshape(-1)
+            for row in range(first, end)
+            for column in range(columns)
+        ]
+        memory = Memory(
+            {
+                "input:0": image.view(np.uint8).reshape(-1),
+                "constant:padding": np.frombuffer(padding_block(view), np.uint8),
+                "windows": np.full((end - first) * columns * window_bytes(view), 0x5A, np.uint8),
+            }
+        )
+        written = np.zeros(memory.bytes["windows"].size, int)
+        for transfer in gather(view, Tile(Span(first, end), Span(0, 4)), "windows"):
+            for one in apart(transfer):
+                source = memory.at(one.source, one.runs, one.bytes, one.source_stride)
+                to = memory.at(one.to, one.runs, one.bytes, one.to_stride)
+                memory.bytes["windows"][to] = memory.bytes[one.source.role][source]
+                written[to] += 1
+        assert np.array_equal(memory.bytes["windows"].view(np.int8), np.concatenate(expected))
+        assert (written == 1).all()
