@@ -116,6 +116,7 @@ class Accelerator(ABC, Generic[P]):
     headers       those that declare what the sources define
     init, wait    C functions: void init(void), once; void wait(int), until what returned the number is done
     layouts       of 4-D tensors that it reads and writes
+    assumptions   sentences about its cycles, for reports
     queue         tiles that can be started and not yet done; one is waited for before so many more are started
     """
 
@@ -128,6 +129,7 @@ class Accelerator(ABC, Generic[P]):
     init: ClassVar[str]
     wait: ClassVar[str]
     layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
+    assumptions: ClassVar[tuple[str, ...]] = ()
     queue: ClassVar[int] = 2
 
     def __init__(self, given: P, requantize: str = "") -> None:

@@ -68,4 +68,5 @@ def attachment(machine: Machine, target: Target, resident: Iterable[str]) -> Att
         dma_base=None if machine.dma is None else machine.dma.base,
         sources=(*(normpath(f"{folder}/{file}") for file in accelerator.sources), f"{DMA_FOLDER.name}/{driver}"),
         headers=(*(normpath(f"{folder}/{file}") for file in accelerator.headers), f"{DMA_FOLDER.name}/dma.h"),
+        assumptions=accelerator.assumptions,
     )

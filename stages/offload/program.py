@@ -145,6 +145,7 @@ class Attachment(_Model):
 
     region    the accelerator's memory
     resident  buffers of tensors that lie there; all others do not
+    assumptions  sentences about the engine's cycles, for the report
     init      the C function that prepares the engine, with the address of its registers
     """
 
@@ -155,3 +156,4 @@ class Attachment(_Model):
     dma_base: int | None
     sources: tuple[str, ...]
     headers: tuple[str, ...]
+    assumptions: tuple[str, ...] = ()

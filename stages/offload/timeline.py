@@ -33,10 +33,17 @@ class Clock:
     _dma: int = 0
     _waiting: int = 0
 
-    def layer(self, index: int, commands: Iterable[Command], instructions: float = 0.0) -> Times:
-        """Runs a layer: commands, or so many instructions of the core."""
+    def layer(
+        self,
+        index: int,
+        commands: Iterable[Command],
+        instructions: float = 0.0,
+        ahead: tuple[int, Iterable[Transfer]] = (0, ()),
+    ) -> Times:
+        """Runs a layer: what begins before it, for the layer of that index; commands, or instructions of the core."""
         begin, engine, dma, waiting = self.now, self._engine, self._dma, self._waiting
         self.tiles = {}
+        self.ahead(*ahead)
         self._works(index, instructions)
         for command in commands:
             self._run(index, command)
@@ -122,12 +129,13 @@ def network(steps: Sequence[Step], machine: Machine) -> tuple[dict[int, Times], 
     ahead = {one.program.during: one for one in steps if one.program is not None and one.program.ahead}
     found = {}
     for step in steps:
-        begin = clock.now
-        if step.index in ahead and (program := ahead[step.index].program) is not None:
-            clock.ahead(ahead[step.index].index, program.ahead)
-        times = clock.layer(
-            step.index, step.program.commands if step.program else (), LAYER if step.program else step.instructions
+        own = step.program
+        other = ahead.get(step.index)
+        transfers = other.program.ahead if other is not None and other.program is not None else ()
+        found[step.index] = clock.layer(
+            step.index,
+            own.commands if own is not None else (),
+            LAYER if own is not None else step.instructions,
+            (other.index if other is not None else 0, transfers),
         )
-        issued = clock.now - begin - times.cycles
-        found[step.index] = times.model_copy(update={"cycles": times.cycles + issued, "core": times.core + issued})
     return found, tuple(clock.busy)

@@ -19,7 +19,17 @@ class ReportStage(Stage[ReportConfig]):
     consumes = ("import", "layout", "quantize", "tensorize", "emit")
     may_consume = ("compile", "simulate", "verify")
     sources = ("stages/report/*.py",)
-    target_fields = ("name", "core", "extensions", "counter", "board", "memory", "simulated", "simulator")
+    target_fields = (
+        "name",
+        "core",
+        "extensions",
+        "counter",
+        "board",
+        "memory",
+        "simulated",
+        "simulator",
+        "accelerator",
+    )
 
     def run(self, job: Job[ReportConfig]) -> None:
         from stages.report.build import write_report

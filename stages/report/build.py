@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.report.board import board
+from stages.report.cycles import cycles
 
 if TYPE_CHECKING:
     from stages.base import Job
@@ -71,6 +72,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         "extensions": target_fields["extensions"],
         "verify": verified,
         "legalize": legalize(graph),
+        "cycles": cycles(counts, tensorized, target_fields),
         "instructions": {
             "total": totals[0] if counted and totals else None,
             "minimum": min(totals) if counted and totals else None,

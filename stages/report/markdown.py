@@ -6,6 +6,7 @@ from typing import Any
 
 from stages.messages.escape import markdown as escaped
 from stages.messages.escape import markdown_row, shortened
+from stages.report.cycles import UNITS, drawn
 from stages.report.rows import COLUMNS, layer_rows, summary
 
 ARENA = (
@@ -34,9 +35,22 @@ def markdown(report: dict[str, Any]) -> str:
     lines += [f"- **warning**: {escaped(warning)}" for warning in report["warnings"]]
     lines += ["", "## Layers", "", markdown_row(COLUMNS), markdown_row(["---" for _ in COLUMNS])]
     lines += [markdown_row(cells) for cells in layer_rows(report)]
+    lines += _cycles(report["cycles"]) if report.get("cycles") else []
     lines += _plan("Arena", ARENA, report["arena"])
     lines += _plan("Weights", WEIGHTS, report["weights"])
     return "\n".join(lines) + "\n"
+
+
+def _cycles(found: dict[str, Any]) -> list[str]:
+    """What each unit takes for each layer, as measured and as predicted, and who works when."""
+    columns = ("#", *UNITS, *(f"{unit} predicted" for unit in UNITS))
+    lines = ["", "## Cycles", "", markdown_row(columns), markdown_row(["---:" for _ in columns])]
+    rows = [*found["layers"], {**found, "index": "all"}]
+    for row in rows:
+        predicted = [f"{row['predicted'][unit]:,}" if row["predicted"] else "" for unit in UNITS]
+        lines.append(markdown_row([str(row["index"]), *(f"{row[unit]:,}" for unit in UNITS), *predicted]))
+    lines += ["", *(f"- {escaped(sentence)}" for sentence in found["assumptions"])]
+    return [*lines, "", "```", *drawn(found), "```"]
 
 
 def _plan(title: str, columns: tuple[tuple[str, str], ...], rows: list[dict[str, Any]]) -> list[str]:

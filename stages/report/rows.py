@@ -58,6 +58,9 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         macs = report["model"]["macs"]
         per_mac = f", {instructions['total'] / macs:.3f} per MAC" if macs else ""
         lines.append(("instructions", f"{instructions['total']:,}{per_mac}"))
+    if cycles := report.get("cycles"):
+        shares = ", ".join(f"{unit} {cycles[unit]:,}" for unit in ("engine", "dma", "core", "waiting"))
+        lines.append(("cycles", f"{cycles['total']:,} ({shares}); predicted {cycles['predicted']['total']:,}"))
     lines.append(
         (
             "memory",

@@ -1,0 +1,119 @@
+"""Cycles of a target with an accelerator: measured, by unit, beside what tensorize predicted; who worked when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+UNITS = ("total", "engine", "dma", "core", "waiting")
+_GAP = 64  # cycles between operations of a unit for a layer that are shown as one
+_COLUMNS = 96
+_SHADES = " .:-=+*#"
+
+
+def cycles(counts: dict[str, Any], plan: dict[str, Any], target: dict[str, Any]) -> dict[str, Any] | None:
+    """`cycles` of report.json; None for a target without an accelerator, or where nothing was simulated.
+
+    Of the first inference. `core` and `waiting` are all of the total: what the core works, and what it waits for the
+    others; `engine` and `dma` are what these work beside it.
+    """
+    inferences = counts.get("inferences") or [{}]
+    if "units" not in inferences[0] or target.get("accelerator") is None:
+        return None
+    kind, first = target["accelerator"]["kind"], inferences[0]
+    measured = _measured(first["units"], kind, first["total"], None)
+    predicted = [layer.get("predicted") for layer in plan["layers"]]
+    return {
+        **measured,
+        "predicted": {unit: sum(one[_key(unit)] for one in predicted if one) for unit in UNITS},
+        "layers": [
+            {
+                "index": layer["index"],
+                **_measured(first["units"], kind, first["layers"][position], position),
+                "predicted": {unit: layer["predicted"][_key(unit)] for unit in UNITS} if layer["predicted"] else None,
+            }
+            for position, layer in enumerate(plan["layers"])
+        ],
+        "assumptions": _assumptions(plan, target["accelerator"]),
+        "timeline": _merged(counts.get("timeline", []), kind),
+    }
+
+
+def _key(unit: str) -> str:
+    return "cycles" if unit == "total" else unit
+
+
+def _measured(units: dict[str, Any], kind: str, total: int, layer: int | None) -> dict[str, int]:
+    def busy(name: str) -> int:
+        one = units.get(name)
+        return 0 if one is None else int(one["total"] if layer is None else one["layers"][layer])
+
+    waiting = busy("waiting")
+    return {"total": total, "engine": busy(kind), "dma": busy("dma"), "core": total - waiting, "waiting": waiting}
+
+
+def _assumptions(plan: dict[str, Any], accelerator: dict[str, Any]) -> list[str]:
+    found = ["one clock; the core takes a cycle for each instruction"]
+    dma = accelerator["dma"]
+    if dma is None:
+        found.append("no DMA: the core copies")
+    else:
+        found.append(
+            f"DMA: {dma['bytes_per_cycle']} bytes a cycle, {dma['fixed_cycles']} cycles for a transfer and "
+            f"{dma['run_cycles']} for each of its runs, {dma['queue']} in the queue"
+        )
+    attachment = plan.get("attachment") or {}
+    return [*found, "memories answer without waiting, whoever else reads them", *attachment.get("assumptions", [])]
+
+
+def _merged(timeline: Iterable[Sequence[Any]], kind: str) -> list[dict[str, Any]]:
+    """Stretches of work and of waiting, operations that follow each other closely as one."""
+    found: list[dict[str, Any]] = []
+    last: dict[tuple[str, int], dict[str, Any]] = {}
+    for unit, layer, begin, end, *_ in timeline:
+        name = "engine" if unit == kind else "waiting" if unit.startswith("wait-") else unit
+        before = last.get((name, layer))
+        if before is not None and begin - before["end"] <= _GAP and name != "core":
+            before["end"] = max(before["end"], end)
+            continue
+        found.append({"unit": name, "layer": layer, "begin": begin, "end": end})
+        last[name, layer] = found[-1]
+    return found
+
+
+def drawn(report: dict[str, Any]) -> list[str]:
+    """The timeline in lines of text: how busy each unit is in each of some columns, and which layer the core is in."""
+    total, stretches = report["total"], report["timeline"]
+    if not total or not stretches:
+        return []
+    width = total / _COLUMNS
+    busy = {unit: _shares([s for s in stretches if s["unit"] == unit], width) for unit in ("engine", "dma", "waiting")}
+    busy["core"] = [1 - share for share in busy["waiting"]]
+    lines = [f"{'layer':8}{_layers(stretches, width)}"]
+    for unit in ("core", "engine", "dma"):
+        shades = (_SHADES[min(int(share * len(_SHADES)), len(_SHADES) - 1)] for share in busy[unit])
+        lines.append(f"{unit:8}{''.join(shades)}".rstrip())
+    return [*lines, f"{'':8}{'^ 0':<{_COLUMNS - 12}}{total:>12,} cycles"]
+
+
+def _shares(stretches: Iterable[dict[str, Any]], width: float) -> list[float]:
+    found = [0.0] * _COLUMNS
+    for one in stretches:
+        for column in range(max(int(one["begin"] / width), 0), min(int(one["end"] / width) + 1, _COLUMNS)):
+            inside = min(one["end"], (column + 1) * width) - max(one["begin"], column * width)
+            found[column] += max(inside, 0) / width
+    return [min(share, 1.0) for share in found]
+
+
+def _layers(stretches: Iterable[dict[str, Any]], width: float) -> str:
+    """Where layers begin: their numbers, where there is room."""
+    text = [" "] * _COLUMNS
+    free = 0
+    for one in stretches:
+        column = int(one["begin"] / width)
+        number = f"{one['layer']}"
+        if one["unit"] != "core" or column < free or column + len(number) > _COLUMNS:
+            continue
+        text[column : column + len(number)] = number
+        free = column + len(number) + 1
+    return "".join(text).rstrip()

@@ -1,0 +1,69 @@
+"""Cycles of the units in the report, measured beside predicted, and the drawn timeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stages.report.cycles import cycles, drawn
+
+TIMES = {"cycles": 90, "engine": 60, "dma": 8, "core": 25, "waiting": 65}
+PLAN: dict[str, Any] = {
+    "layers": [{"index": 0, "predicted": TIMES}, {"index": 1, "predicted": None}, {"index": 2, "predicted": TIMES}],
+    "attachment": {"assumptions": ["the engine is quick"]},
+}
+DMA = {"bytes_per_cycle": 8, "fixed_cycles": 10, "run_cycles": 1, "queue": 2}
+TARGET: dict[str, Any] = {"accelerator": {"kind": "toy", "dma": DMA}}
+COUNTS: dict[str, Any] = {
+    "inferences": [
+        {
+            "total": 200,
+            "layers": [96, 4, 100],
+            "units": {
+                "toy": {"total": 120, "layers": [60, 0, 60]},
+                "dma": {"total": 16, "layers": [12, 0, 4]},
+                "waiting": {"total": 130, "layers": [70, 0, 60]},
+            },
+        }
+    ],
+    "timeline": [
+        ["core", 0, 0, 96, 0, "layer 0"],
+        ["dma", 0, 2, 14, 64, "transfer 0"],
+        ["toy", 0, 20, 50, 9, "job 0"],
+        ["wait-toy", 0, 26, 96, 0, "job 1"],
+        ["toy", 0, 50, 80, 9, "job 1"],
+        ["core", 2, 100, 200, 0, "layer 2"],
+        ["toy", 2, 100, 160, 9, "job 2"],
+    ],
+}
+
+
+def test_measured_beside_predicted() -> None:
+    found = cycles(COUNTS, PLAN, TARGET)
+    assert found is not None
+    own = {key: found[key] for key in ("total", "engine", "dma", "core", "waiting")}
+    assert own == {"total": 200, "engine": 120, "dma": 16, "core": 70, "waiting": 130}
+    assert found["predicted"] == {"total": 180, "engine": 120, "dma": 16, "core": 50, "waiting": 130}
+    first, second, _ = found["layers"]
+    assert (first["total"], first["core"], first["predicted"]["total"]) == (96, 26, 90)
+    assert (second["total"], second["core"], second["predicted"]) == (4, 4, None)
+    assert found["assumptions"][-1] == "the engine is quick"
+    assert any("10 cycles for a transfer" in sentence for sentence in found["assumptions"])
+    engine = [stretch for stretch in found["timeline"] if stretch["unit"] == "engine"]
+    assert [(one["layer"], one["begin"], one["end"]) for one in engine] == [(0, 20, 80), (2, 100, 160)]
+
+
+def test_without_an_accelerator_there_are_none() -> None:
+    assert cycles(COUNTS, PLAN, {"accelerator": None}) is None
+    assert cycles({"inferences": []}, PLAN, TARGET) is None
+
+
+def test_the_timeline_shows_who_works_when() -> None:
+    found = cycles(COUNTS, PLAN, TARGET)
+    assert found is not None
+    layers, core, engine, dma, scale = drawn(found)
+    # 96 columns of 200/96 cycles.
+    assert layers.split() == ["layer", "0", "2"] and layers.index("2") == 8 + 100 * 96 // 200
+    assert core[8] == "#" and core[8 + 60 * 96 // 200] == " " and core[8 + 150 * 96 // 200] == "#"
+    assert engine[8] == " " and engine[8 + 40 * 96 // 200] == "#" and engine[8 + 90 * 96 // 200] == " "
+    assert dma[8 + 5 * 96 // 200] == "#" and len(dma) <= 8 + 8
+    assert scale.endswith("200 cycles")
