@@ -52,7 +52,8 @@ class Sources:
         """
         if error.at[:2] == ("stages", kind):
             error.at = ("stages", name, *error.at[2:])
-        places = (error.at, ("memory", *error.at[-1:]), error.at[:-1], error.at[:-2])
+        own = ("stages", name, "memory_rules", *error.at[2:]) if error.at[:2] == ("memory", "rules") else error.at
+        places = (error.at, own, ("memory", *error.at[-1:]), error.at[:-1], error.at[:-2])
         at = next((place for place in places if len(place) > 0 and self._written(place)), None)
         if at is None:
             return StageFailed(name, error)

@@ -38,7 +38,7 @@ from stages.models.spec import FileModel, OpModel, PluginModel, UrlModel, ZooMod
 from stages.models.zoo.names import check
 from stages.options.strict_model import StrictModel
 from stages.targets.memory import Size
-from stages.targets.memory_rules import MemoryRule, StackRule
+from stages.targets.memory_rules import MemoryRule, StackRule, as_stack
 
 MODEL_SOURCES = ("file", "url", "zoo", "op")
 _NO_OPTIONS = (
@@ -106,7 +106,9 @@ class RecipeMemory(StrictModel):
         default=None,
         description="Which regions of the target hold which buffers and weights; the first rule that matches decides.",
     )
-    stack: StackRule | None = Field(default=None, description="Where the stack lies, and its size.")
+    stack: Annotated[StackRule | None, BeforeValidator(as_stack, json_schema_input_type=StackRule | str | int)] = Field(
+        default=None, description="Where the stack lies, and its size."
+    )
 
 
 class Recipe(StrictModel):

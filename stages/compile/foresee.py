@@ -14,7 +14,8 @@ def check_fits(least: LeastMemory, target: Target) -> None:
     if memory is None:
         return
     needs, parts = [], []
-    weights, arena = memory.homes("weights"), memory.homes("arena")
+    arena, weights = memory.homes("arena"), memory.homes("weights")
+    weights = [name for name in weights if memory.loaded_from(name) not in weights]  # a copy is in both
     rom, ram = " and ".join(weights), " and ".join(arena)
     rom_bytes = sum(memory.regions[name].length for name in weights)
     stack = memory.stack if memory.home("stack") in arena else 0
@@ -33,7 +34,8 @@ def check_fits(least: LeastMemory, target: Target) -> None:
         parts.append(f"{whole.region}: {least.tensor_name} bytes")
     if needs:
         told = "\n".join([f"the model does not fit target {target.name}: {'; '.join(needs)}", *parts])
-        raise StageError(told, hint=remedy(target))
+        stack_alone = len(needs) == 1 and least.activations <= ram_bytes < least.activations + stack
+        raise StageError(told, hint=("lower memory.stack, " if stack_alone else "") + remedy(target))
 
 
 def _need(regions: list[str]) -> str:

@@ -218,11 +218,16 @@ class Placer:
                     )
 
     def _sizes(self, arena: Container[str], weights: Container[str]) -> list[tuple[str, int]]:
-        """Names and bytes of buffers and constants."""
-        return [
-            *((b.name, b.bytes) for b in self._contents.lives.buffers if b.name in arena),
-            *((key, array.nbytes) for key, array in self._constants.items() if key in weights),
-        ]
+        """Names and bytes of buffers, and layers with the bytes of their constants."""
+        layers = {layer.index: layer.name for layer in self._contents.graph.layers}
+        constants = {
+            f"weights of layer {index} {layers[index]}": sum(
+                self._constants[k].nbytes for k in set(keys) if k in weights
+            )
+            for index, keys in self._contents.constants.items()
+        }
+        buffers = {b.name: b.bytes for b in self._contents.lives.buffers if b.name in arena}
+        return [*buffers.items(), *((name, size) for name, size in constants.items() if size)]
 
     def _too_small(self, ruled: Ruled) -> StageError:
         lives = self._contents.lives
@@ -234,11 +239,10 @@ class Placer:
         ruled_by = sorted({*ruled.arena.values(), *ruled.weights.values()})
         asked = f", with memory rules {', '.join(str(n + 1) for n in ruled_by)}" if ruled_by else ""
         sizes = {buffer.name: buffer.bytes for buffer in lives.buffers}
-        heavy = {key: self._constants[key].nbytes for key in self._constants}
         return StageError(
             f"the model does not fit the target's memory{asked}: at one layer {bound:,} bytes of the arena are in use, "
             f"weights are {weights:,}\nbytes that may be taken, {'; '.join(rooms)}",
-            hint=f"the largest: {_largest(sizes.items())}; constants {_largest(heavy.items(), 1)}",
+            hint=f"the largest: {_largest(sizes.items())}; {_largest(self._sizes((), self._constants), 1)}",
             at=("memory", "rules") if ruled_by else (),
         )
 

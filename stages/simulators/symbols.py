@@ -38,4 +38,5 @@ def stack_remedy(target: Target) -> str:
     """What to do about a stack overflow, as a last line of its message; '' where the operating system has the stack."""
     if target.memory is None:
         return ""
-    return f"\nthe stack has {target.memory.stack:,} bytes: raise memory.stack of {target.name} in pipeline.yaml"
+    where = f"in the recipe or of {target.name} in pipeline.yaml"
+    return f"\nthe stack has {target.memory.stack:,} bytes: raise memory.stack, {where}"

@@ -32,6 +32,8 @@ _ALIGNMENT = 16
 _SIZE = re.compile(r"^([0-9]{1,20})\s*([KMG]?)B?$", re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"^0x[0-9a-f]{1,20}$", re.IGNORECASE)
 _NAME = re.compile(r"^[a-z][a-z0-9_]{0,30}$")
+# What GNU ld takes for ORIGIN and LENGTH.
+_LINKERS = frozenset({"org", "o", "len", "l"})
 _UNIT = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -157,6 +159,8 @@ class Memory(StrictModel):
         for name, region in self.regions.items():
             if not _NAME.match(name):
                 raise mistake("a region's name has letters, digits and _, in lower case", name, key=True)
+            if name in _LINKERS:
+                raise mistake(f"no region can be called {name}, which means something to the linker", name, key=True)
             if not region.holds:
                 raise mistake(f"what may it hold? holds: [{', '.join((*CONSTANT, *VARIABLE))}]", name)
         for (one, first), (other, second) in combinations(self.regions.items(), 2):

@@ -43,6 +43,13 @@ class StackRule(StrictModel):
     bytes: Size | None = Field(default=None, description="the stack's size (8K)")
 
 
+def as_stack(value: object) -> object:
+    """A size alone, or the name of a region, as a mapping: `8K` is `{bytes: 8K}`, `dtcm` is `{region: dtcm}`."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return value
+    return {"region": value} if isinstance(value, str) and value[:1].isalpha() else {"bytes": value}
+
+
 def with_stack(target: Target, rule: StackRule | None) -> Target:
     """The target with the stack that a recipe asks for. Raises StageError, at the rule, for one that cannot be."""
     if rule is None:

@@ -20,7 +20,7 @@ from stages.base import StageError
 from stages.compile.blocks import own_sections
 from stages.compile.toolchain import Source
 from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel, ZooModel
+from stages.models.spec import FileModel, OpModel, ZooModel
 from stages.simulators.bench import compile_and_run_c
 from stages.targets.memory import Memory, Reserve
 from stages.targets.spec import Target
@@ -236,3 +236,25 @@ def test_readmes_example_is_right(tmp_path: Path) -> None:
     assert {("weights", "rom"), ("weights", "dtcm"), ("weights", "qspi"), ("arena", "dtcm")} == regions
     used = {row["name"]: row["used"] for row in done.report["memory"]["regions"]}
     assert used["axi_sram"] == 8192
+
+
+def test_a_rule_among_the_options_of_emit_is_shown_there(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(
+        "schema: 1\ntarget: nucleo-f746zg\nmodel: {zoo: ds_cnn}\nstages: {emit: {memory_rules: [{region: dtmc}]}}\n"
+    )
+    with pytest.raises(PipelineError) as caught:
+        run_recipe(path, store=tmp_path / "store", build=tmp_path / "build")
+    assert "wrong.yaml:4:41: emit: memory rule 1: nucleo-f746zg has no region 'dtmc'" in str(caught.value)
+
+
+def test_what_rules_put_into_a_region_is_what_to_put_elsewhere(tmp_path: Path) -> None:
+    """More is reserved than the rules leave, which memory.reserve cannot mend."""
+    target = with_memory("rv32-rvp", RISCV, "flash", length="5K")
+    rules = [{"match": {"name": "*"}, "part": "tensors", "region": "dtcm"}]
+    model = OpModel(op="fully_connected", shape=(800,), out_channels=8)
+    with pytest.raises(StageError) as caught:
+        run_stages(model, target, tmp_path, until="compile", configs={"emit": {"memory_rules": rules}})
+    lines = str(caught.value).splitlines()
+    assert "dtcm needs " in lines[0]
+    assert lines[-1].startswith("rule 1 of the recipe's memory.rules put much there (arena ")

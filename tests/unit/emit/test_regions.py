@@ -196,7 +196,7 @@ def test_too_large_for_all_regions(tmp_path: Path) -> None:
         "the model does not fit the target's memory: at one layer 240 bytes of the arena are in use, weights are 164"
     )
     assert rooms == "bytes that may be taken, weights: flash 1,152, qspi 4,096; arena: dtcm 64, sram 80"
-    assert largest.startswith("the largest: x 96, scratch:0:copy 96, dense_0 48; constants ")
+    assert largest.startswith("the largest: x 96, scratch:0:copy 96, dense_0 48; weights of layer 0 dense_0 ")
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_fault_is_reported_with_cause_function_and_line(target, fault):
     line = next(i for i, text in enumerate(source_of(statement).splitlines(), 1) if statement in text)
     assert cause in message
     assert ("deep, main.c:" if fault == "stack overflow" else f"culprit, main.c:{line}") in message
-    assert ("raise memory.stack of" in message) == (fault == "stack overflow" and target != "aarch64")
+    assert ("raise memory.stack, in the recipe" in message) == (fault == "stack overflow" and target != "aarch64")
     assert len(message.splitlines()) <= 5
 
 

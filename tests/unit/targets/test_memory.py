@@ -22,6 +22,10 @@ CAPITALS = {**RAM, "origin": 0x30000000, "holds": ["data"]}
         ({"dtcm": {**RAM, "holds": ["arena"]}}, f"dtcm: {SPAN}, overlaps ram, {SPAN} / ram"),
         ({"DTCM": CAPITALS}, "DTCM: a region's name has letters, digits and _, in lower case"),
         (
+            {"org": {**RAM, "origin": 0x30000000, "holds": ["data"]}},
+            "org: no region can be called org, which means something to the linker",
+        ),
+        (
             {"dtcm": {"origin": "0x30000000", "length": "1K"}},
             "dtcm: what may it hold? holds: [code, constants, weights, data, stack, arena]",
         ),

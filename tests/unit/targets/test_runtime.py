@@ -120,7 +120,7 @@ def test_fault_is_reported_with_cause_function_and_line(target, fault):
     message = str(raised.value)
     assert cause in message
     assert place in message
-    remedy = f"the stack has 16,384 bytes: raise memory.stack of {target} in pipeline.yaml"
+    remedy = f"the stack has 16,384 bytes: raise memory.stack, in the recipe or of {target} in pipeline.yaml"
     assert (remedy in message) == (fault == "stack overflow")
     assert len(message.splitlines()) <= 5
 
