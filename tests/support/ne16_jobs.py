@@ -176,9 +176,13 @@ def laid_out(seed: int, mode: Mode, **given: Any) -> LaidOut:
             shift = np.minimum(shift, 0)
     else:
         extra = Extension(signed_input=True) if signed_input else None
-        top = min(scale_bits or 8, 12)
-        scale = rng.integers(1, 1 << top, ko)
-        shift = rng.integers(0, 24, ko) if per_channel else np.full(ko, choice("shift", [0, 7, 15, 22]))
+        # Up to all bits, so that products wrap, and shifts beyond 31, which only bytes for each channel have.
+        scale = rng.integers(1, 1 << min(scale_bits or 8, choice("scale_width", [12, 32])), ko)
+        shift = (
+            np.where(rng.random(ko) < 0.1, 40, rng.integers(0, 24, ko))
+            if per_channel
+            else np.full(ko, choice("shift", [0, 7, 15, 22]))
+        )
         biases = rng.integers(-(1 << 28), 1 << 28, ko) if bias else np.zeros(ko, np.int64)
     job = Job(
         mode=mode, h_out=h, w_out=w, ki=ki, ko=ko,
