@@ -37,10 +37,10 @@ class Machine::Guard : public memtracer_t {
  public:
   explicit Guard(Machine &machine) : machine(machine) {}
 
-  bool interested_in_range(uint64_t begin, uint64_t end, access_type) override
+  bool interested_in_range(uint64_t begin, uint64_t end, access_type type) override
   {
     for (const Running &one : machine.committed)
-      if (one->reads.common(begin, end) >= 0 || one->writes.common(begin, end) >= 0) return true;
+      if (one->writes.common(begin, end) >= 0 || (type == STORE && one->reads.common(begin, end) >= 0)) return true;
     return false;
   }
 
