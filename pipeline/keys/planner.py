@@ -11,7 +11,7 @@ known before anything runs is an action's identity: all that its key follows fro
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from pipeline.documents.sources import Sources
 from pipeline.errors import PipelineError
 from pipeline.keys.imports import Imports
 from pipeline.keys.tools import Tools
+from pipeline.plugins.discovery import outside
 from pipeline.project import Project, project_of
 from pipeline.recipes.chain import Link
 from pipeline.recipes.loader import LoadedRecipe
@@ -30,8 +31,11 @@ from pipeline.recipes.recipe import Recipe
 from stages.base import Stage, StageConfig, StageError, Tool, ToolIdentity
 from stages.messages import escape
 from stages.models.spec import ModelSource
+from stages.system.loaded_code import package_files
 from stages.system.pathname import located
 from stages.targets.spec import Target
+
+_OPERATORS = "stages/operators/table.py"  # who has it among its code asks plug-ins too
 
 
 @dataclass(frozen=True)
@@ -192,6 +196,7 @@ class Planner:
         tools = {tool.name: self.tools.identify(tool) for tool in wanted}
         code = self._code(stage, patterns)
         theirs = stage.target_code(target) | stage.model_code(recipe.model)
+        theirs |= self.operator_code(code)
         own = self._own_code(stage, code) | self._digested(stage, theirs)
         code |= self._digested(stage, self.imports.followed(path for path, _ in own.values()))
         target_dump = target.model_dump(mode="json", include=set(stage.target_fields))
@@ -220,6 +225,14 @@ class Planner:
     def shown(self, path: Path) -> str:
         """A path as messages call it: relative to the project when it lies inside."""
         return self._project.shown(path)
+
+    def operator_code(self, code: Container[str]) -> dict[str, Path]:
+        """The files of plug-ins that declare operators, for a stage whose `code` has the table of operators."""
+        found: dict[str, Path] = {}
+        if _OPERATORS in code:
+            for one in outside(self._project)["operators"].values():
+                found |= package_files(one.place)
+        return found
 
     def source_names(self, stage: Stage[Any], target: Target) -> set[str]:
         """The names of the files that the stage's sources match now."""

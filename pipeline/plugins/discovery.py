@@ -1,10 +1,11 @@
-"""What a project and installed packages add: stages, kernels, targets, simulators and models. Nothing is imported here.
+"""What a project and installed packages add: stages, kernels, targets, operators and more. Nothing is imported here.
 
     plugins/stages/prune.py           a module with STAGE, or a package
     plugins/kernels/acme/             a package with FOLDER (stages.kernels.folder); the folder's name is its
     plugins/accelerators/acme/        a package with ACCELERATOR and FOLDER (stages.accelerators.accelerator)
     plugins/simulators/renode.py      a module with SIMULATOR (stages.simulators.outside)
     plugins/models/tiny.py            a module with `build(dtype, seed)`, the bytes of a TFLite file
+    plugins/operators/gate.py         a module with OPERATORS (stages.operators.declaration.Operator)
     plugins/targets/acme.yaml         cores and boards, as in pipeline.yaml
 
 A distribution has the same by entry points: the group `firmline.kernels`, an entry's name, the module as its value; for
@@ -14,21 +15,19 @@ A distribution has the same by entry points: the group `firmline.kernels`, an en
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 
 from pipeline.errors import PipelineError
 from pipeline.project import Project
 from stages.messages import escape
-from stages.system.loaded_code import record
+from stages.system.loaded_code import make_package, record
 
-KINDS = ("stages", "kernels", "accelerators", "targets", "simulators", "models")
+KINDS = ("stages", "kernels", "accelerators", "targets", "simulators", "models", "operators")
 PLUGINS = "plugins"
 # The package that a project's plug-ins are modules of, below a name that says which project's.
 _PACKAGE = "firmline_plugins"
@@ -65,29 +64,25 @@ def _of_project(project: Project) -> Iterator[tuple[str, Found]]:
     folder = project.root / PLUGINS
     if not folder.is_dir():
         return
-    package = f"{_PACKAGE}.p{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
+    package = package_of(folder)
     for kind in KINDS:
         for place in sorted((folder / kind).glob("*")):
             if place.name.startswith((".", "_")) or not _is_plugin(kind, place):
                 continue
             module = "" if kind == "targets" else f"{package}.{kind}.{place.stem}"
             yield kind, Found(place.stem, module, place, project.shown(place))
-    _make_packages(package, folder)
+    make_package(package, folder)
+
+
+def package_of(folder: Path) -> str:
+    """The package that the modules in a project's folder of plug-ins are imported from."""
+    return f"{_PACKAGE}.p{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
 
 
 def _is_plugin(kind: str, place: Path) -> bool:
     if kind == "targets":
         return place.suffix in (".yaml", ".yml")
     return place.suffix == ".py" or (place / "__init__.py").is_file()
-
-
-def _make_packages(package: str, folder: Path) -> None:
-    """Let modules of a project's plug-ins be imported by names that no other project's have."""
-    for name, path in ((_PACKAGE, []), (package, [str(folder)])):
-        if name not in sys.modules:
-            sys.modules[name] = ModuleType(name)
-            sys.modules[name].__path__ = path
-    record(_PACKAGE)
 
 
 def _of_environment() -> Iterator[tuple[str, Found]]:

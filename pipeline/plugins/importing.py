@@ -11,9 +11,12 @@ from typing import Any
 
 from pipeline.artifacts.store import Artifact
 from pipeline.errors import PipelineError
-from pipeline.plugins.discovery import Found, Outside
+from pipeline.plugins.discovery import PLUGINS, Found, Outside, outside, package_of
+from pipeline.project import Project
 from stages.base import StageError
 from stages.messages import escape
+from stages.operators.outside import Declaring
+from stages.operators.table import declare
 
 
 def attribute(found: Found, name: str) -> Any:
@@ -78,3 +81,14 @@ def _what(error: Exception) -> str:
     if isinstance(error, SyntaxError):
         return f"SyntaxError: {error.msg}"
     return f"{type(error).__name__}: {escape.line(str(error).partition(chr(10))[0])}"
+
+
+def declare_operators(project: Project) -> None:
+    """Say which operators there are from outside; their modules are imported when one of them is needed."""
+    folder = project.root / PLUGINS
+
+    def declaring(found: Found) -> Declaring:
+        package = (package_of(folder), str(folder)) if found.place.is_relative_to(folder) else None
+        return Declaring(found.shown, found.module, found.place, lambda: attribute(found, "OPERATORS"), package)
+
+    declare([declaring(found) for found in outside(project)["operators"].values()])

@@ -15,6 +15,7 @@ from pipeline.documents.overrides import Misplaced, Override, apply_overrides, p
 from pipeline.documents.sources import Sources
 from pipeline.errors import RecipeError, list_known
 from pipeline.matrices.matrix import Matrix, expand, select
+from pipeline.plugins.importing import declare_operators
 from pipeline.plugins.registry import Registry
 from pipeline.project import RECIPES, Project, project_of
 from pipeline.recipes.chain import Chain, chain_of
@@ -104,6 +105,7 @@ def load_recipes(
     if isinstance(source, str):
         written, _, wanted = source.partition(":")
     project = project_of(root)
+    declare_operators(project)
     read = _read(written, project)
     given = parse_overrides(variables or {})
     data, changes = apply_overrides(read.data, [one for one in given if one.path[0] == "matrix"])

@@ -116,6 +116,7 @@ class Held:
             *self._planner.source_names(stage, target),
             *stage.target_code(target),
             *stage.model_code(self._action.model),
+            *self._planner.operator_code(self._action.code),
         }
         for name in sorted(now - self._action.code.keys()):
             raise InputChanged(self._action.kind, name, during) from cause

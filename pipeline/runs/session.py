@@ -28,7 +28,7 @@ from pipeline.keys.imports import Imports
 from pipeline.keys.planner import Action, Plan, Planner
 from pipeline.keys.tools import Tools
 from pipeline.plugins.discovery import outside as plug_ins_of
-from pipeline.plugins.importing import blamed
+from pipeline.plugins.importing import blamed, declare_operators
 from pipeline.plugins.registry import Registry, registry_of
 from pipeline.project import Project, here, project_of
 from pipeline.recipes.loader import LoadedRecipe, load_recipe, load_recipes
@@ -208,6 +208,7 @@ class Session:
                 self._log.write(action.kind, line)
 
             self._log.write(action.kind, f"runs; key {key}")
+            declare_operators(self.workspace.project)
             alone = _EXCLUSIVE if action.stage.exclusive else contextlib.nullcontext()
             with self._failures(action), alone, held.running(out.with_name(READ)) as files:
                 action.stage.run(

@@ -5,20 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Union
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
 
 from stages.graph.layout import Layout
 from stages.graph.tensor import Tensor
-from stages.operators.table import LAYERS
+from stages.operators.layer import LayerOp
+from stages.operators.table import layer_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.operators.layer import LayerOp as AnyOp
+    AnyOp = LayerOp
 else:
-    AnyOp = Annotated[Union[LAYERS], Field(discriminator="op")]  # noqa: UP007  (found at run time)
+
+    def _layer(value: Any) -> LayerOp:
+        """An operator of the graph as it was written; which one `op` tells."""
+        if isinstance(value, LayerOp):
+            return value
+        found = layer_of(value["op"])
+        if found is None:
+            raise ValueError(f"no operator is called {value['op']!r}; is the plug-in there that declares it?")
+        return found.model_validate(value)
+
+    AnyOp = Annotated[LayerOp, BeforeValidator(_layer), SerializeAsAny()]
 
 FORMAT = 1
 

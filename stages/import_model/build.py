@@ -14,7 +14,8 @@ from stages.import_model.operators import why_not
 from stages.import_model.windows import without_excess
 from stages.messages.operator_error import OperatorError, together
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
-from stages.operators.table import OPERATORS
+from stages.operators.declaration import CUSTOM
+from stages.operators.table import OPERATORS, kind_of
 from stages.relax_module import Step, build_main
 
 
@@ -32,7 +33,7 @@ def build_module(data: bytes, info: ModelInfo) -> IRModule:
         try:
             if converter.fold(operator):
                 continue
-            name = f"op{operator.index:03d}_{operator.op.lower()}"
+            name = f"op{operator.index:03d}_{_identifier(operator.op)}"
             function, parameters = _convert(converter, operator, name)
             if not parameters:
                 raise operator_error(operator, info, "computes a constant", "Fold constants when exporting the model.")
@@ -50,6 +51,10 @@ def build_module(data: bytes, info: ModelInfo) -> IRModule:
     inputs = {f"t{index}": converter.type(index) for index in info.inputs}
     facts = {"firmline.inputs": list(info.inputs), "firmline.outputs": list(info.outputs)}
     return build_main(builder, inputs, steps, _names(info.outputs), facts)
+
+
+def _identifier(op: str) -> str:
+    return kind_of(op) if op.startswith(CUSTOM) else op.lower()
 
 
 def _names(indices: tuple[int, ...]) -> tuple[str, ...]:

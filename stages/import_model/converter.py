@@ -66,6 +66,8 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
     def _made(self, operator: OperatorInfo) -> relax.Expr:
         flat = self.subgraph.Operators(operator.index)
         declared = OPERATORS[operator.op]
+        if operator.op not in self.convert_map and declared.body is None:
+            return self._opaque(operator)
         if declared.body is not None and self.info.tensors[operator.inputs[0]].scale.size:
             return self._quantized_body(operator, declared.body)
         if declared.table is None or not is_hybrid(operator, self.info):
@@ -74,6 +76,13 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
         bias = self.constant(operator.inputs[2]) if operator.inputs[2:] and operator.inputs[2] >= 0 else None
         data, activation = self.get_expr(operator.inputs[0]), self.convert_fused_activation_function
         return convert_hybrid(operator, self.info, data, bias, options, activation)
+
+    def _opaque(self, operator: OperatorInfo) -> relax.Expr:
+        """A call of a function that nobody has: what a plug-in's operator computes is known to its own layer alone."""
+        types = [self.type(index) for index in operator.outputs]
+        made = types[0] if len(types) == 1 else relax.TupleType(types)
+        operands = [self.get_expr(index) for index in operator.inputs if index >= 0]
+        return relax.op.call_pure_packed(f"firmline.{OPERATORS[operator.op].kind}", *operands, ty_args=made)
 
     def _quantized_body(self, operator: OperatorInfo, body: Callable[..., relax.Expr]) -> relax.Expr:
         """quantize(body(dequantize(x), ...)) of what the operator's declaration computes with real numbers."""

@@ -14,7 +14,10 @@ _NAMES = {"fusedActivationFunction": "ActivationFunctionType", "padding": "Paddi
 
 
 def operator_options(data: bytes) -> list[dict[str, Any]]:
-    """The options of each operator of a sound TFLite file, with the schema's field names; enumerations as names."""
+    """The options of each operator of a sound TFLite file, with the schema's field names; enumerations as names.
+
+    Those of a custom operator are `custom_options`, its bytes in hexadecimal digits.
+    """
     from ai_edge_litert import schema_py_generated as schema
 
     graph = schema.Model.GetRootAs(data, 0).Subgraphs(0)
@@ -23,6 +26,8 @@ def operator_options(data: bytes) -> list[dict[str, Any]]:
         options = schema.OperatorT.InitFromObj(graph.Operators(index)).builtinOptions
         fields = vars(options) if options is not None else {}
         found.append({key: _plain(schema, key, value) for key, value in fields.items()})
+        if graph.Operators(index).CustomOptionsLength():
+            found[-1]["custom_options"] = bytes(graph.Operators(index).CustomOptionsAsNumpy()).hex()
     return found
 
 

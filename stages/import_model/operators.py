@@ -7,6 +7,8 @@ them, or are refused unless they are float.
 
 from __future__ import annotations
 
+from stages.operators.declaration import CUSTOM
+
 _CONTROL_FLOW = frozenset({"CALL", "IF", "STABLEHLO_CASE", "STABLEHLO_IF", "STABLEHLO_WHILE", "WHILE"})
 _STATE = frozenset({
     "ASSIGN_VARIABLE", "CALL_ONCE", "HASHTABLE", "HASHTABLE_FIND", "HASHTABLE_IMPORT", "HASHTABLE_SIZE",
@@ -20,6 +22,6 @@ def why_not(op: str) -> str:
         return "is control flow, which is not supported"
     if op in _STATE:
         return "keeps state from one inference to the next, which is not supported"
-    if op.startswith("CUSTOM:"):
-        return "is a custom operator: the file does not say what it computes"
+    if op.startswith(CUSTOM):
+        return "is a custom operator: the file does not say what it computes, a plug-in can (docs/extend.md)"
     return "is not supported"

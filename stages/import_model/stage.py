@@ -92,6 +92,8 @@ class ImportStage(Stage[ImportConfig]):
         from stages.import_model.describe import describe, dump, operator_options
         from stages.import_model.normalize import normalized
         from stages.models.complexity import macs
+        from stages.models.tflite_reader import read
+        from stages.reference.parts import parts
         from stages.reference.probe import check_loads
         from stages.relax_module import save_module
 
@@ -102,7 +104,9 @@ class ImportStage(Stage[ImportConfig]):
         info = made.info
         job.progress(f"import {name}: {len(info.operators)} operators")
         module = build_module(made.data, info)
-        check_loads(made.data, info, source)
+        for part in parts(made.data, info):
+            if part.model:
+                check_loads(part.model, info if part.model is made.data else read(part.model, source), source)
         (job.out / MODEL).write_bytes(made.data)
         save_module(module, job.out)
         (job.out / TENSORS).write_text(dump(describe(info, operator_options(made.data))))

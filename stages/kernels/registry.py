@@ -15,8 +15,8 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.graph.kinds import is_kernel_kind, kernel_kinds
 from stages.messages.wording import did_you_mean
-from stages.operators.table import LAYERS
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -58,10 +58,11 @@ def _checked(name: str, module: ModuleType) -> KernelFolder:
         raise StageError(f"kernel folder {name}: {reason}", hint=f"folder and kernels are called {name} and {name}.*")
     if not found.kernels:
         raise StageError(f"kernel folder {name} has no kernels", hint=f"kernels= of its FOLDER, in {module.__file__}")
-    known = {kind for layer in LAYERS for kind in layer.names()}
     for cls in found.kernels:
-        for kind in sorted(cls.ops - known):
-            raise StageError(f"kernel {cls.name} is for '{kind}', which is no operator{did_you_mean(kind, known)}")
+        for kind in sorted(cls.ops):
+            if not is_kernel_kind(kind):
+                guess = did_you_mean(kind, kernel_kinds())
+                raise StageError(f"kernel {cls.name} is for '{kind}', which is no operator{guess}")
     return found
 
 

@@ -11,7 +11,7 @@ from tvm import IRModule, relax
 from stages.base import StageError
 from stages.layout.assign import Plan, Transform, assign
 from stages.layout.relayout import NotRenumberable, relayout, renumberable, transform_function
-from stages.layout.rules import FOLLOWING, TRANSPOSING, LayoutConfig, Operator, unused, warnings
+from stages.layout.rules import LayoutConfig, Operator, class_of, unused, warnings
 from stages.messages.operator_error import called
 from stages.operators.table import kind_of
 from stages.relax_module import OperatorCall, Step, attributes, build_main, operator_calls
@@ -56,7 +56,8 @@ def _operator(call: OperatorCall) -> Operator:
     kind = kind_of(call.op)
     groups = shape[-1] if kind == "depthwise_conv2d" else _groups(call.function)
     # A convolution with computed weights has them as a second parameter and stays as it was imported.
-    able = len(call.inputs) == 1 if kind in TRANSPOSING else kind in FOLLOWING and renumberable(call.function)
+    layout = class_of(kind)
+    able = len(call.inputs) == 1 if layout == "transposing" else layout == "following" and renumberable(call.function)
     return Operator(call.index, call.op, call.name, shape, groups, call.inputs, call.outputs, able)
 
 

@@ -19,7 +19,7 @@ from math import prod
 
 from stages.graph.layout import NCHW, NHWC
 from stages.layout.cut import Split
-from stages.layout.rules import TRANSPOSING, DataLayout, LayoutConfig, Operator, choose
+from stages.layout.rules import DataLayout, LayoutConfig, Operator, choose, class_of
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class _Assignment:
             source = self.producer.get(tensor)
             if source is None or tensor in self.outputs:
                 sides.append("NHWC")
-            if source is not None and source.kind not in TRANSPOSING:
+            if source is not None and class_of(source.kind) != "transposing":
                 sides.append(self.reads.get(source.index, source.index))
             if any(isinstance(side, int) for side in sides):
                 split.bundle(dict.fromkeys(sides), prod(self.shapes[tensor]) * self.item_bytes.get(tensor, 1))
@@ -151,7 +151,7 @@ class _Assignment:
         if source is None:
             return "NHWC"
         own = self.reads[source.index]
-        if source.kind not in TRANSPOSING:
+        if class_of(source.kind) != "transposing":
             return own
         wanted = self._wanted(tensor)
         if not wanted or len(set(wanted)) == 1:
@@ -178,7 +178,7 @@ class _Assignment:
         producer = self.producer.get(tensor)
         if producer is None:
             writer = f"the model's input is {source}"
-        elif producer.kind in TRANSPOSING:
+        elif class_of(producer.kind) == "transposing":
             writer = f"{producer.label} writes {source} for other readers"
         else:
             writer = f"{producer.label} writes {source}, the layout it reads"

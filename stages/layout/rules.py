@@ -14,17 +14,21 @@ from stages.graph.layout import Layout
 from stages.messages import escape
 from stages.messages.operator_error import called
 from stages.messages.wording import did_you_mean, of_several
-from stages.operators.table import OPERATORS, kind_of
+from stages.operators.table import kind_of, kinds, operator_of
 from stages.options.strict_model import StrictModel, mistake
 
 DataLayout = Literal["NHWC", "NCHW"]  # what Relax computes in; tensorize lays tensors out otherwise
 IN_RELAX: tuple[DataLayout, ...] = ("NHWC", "NCHW")
 
-# By kind, what the operators of stages.operators.table declare.
-TRANSPOSING, FOLLOWING, BOUND = (
-    frozenset(operator.kind for operator in OPERATORS.values() if operator.layout == layout)
-    for layout in ("transposing", "following", "bound")
-)
+
+def class_of(kind: str) -> str:
+    """How an operator treats layouts (`Operator.layout`): transposing, following or bound; '' for an unknown kind."""
+    found = operator_of(kind)
+    return found.layout if found is not None else ""
+
+
+def _known_kinds(schema: dict[str, Any]) -> None:
+    schema["anyOf"] = [{"enum": kinds(), "type": "string"}, {"type": "null"}]
 
 
 @dataclass(frozen=True)
@@ -64,9 +68,7 @@ class Match(StrictModel):
     op: str | None = Field(
         default=None,
         description="operator: conv2d, depthwise_conv2d, avg_pool2d, add, ...",
-        json_schema_extra={
-            "anyOf": [{"enum": [*sorted(TRANSPOSING | FOLLOWING | BOUND)], "type": "string"}, {"type": "null"}]
-        },
+        json_schema_extra=_known_kinds,
     )
     name: str | None = Field(default=None, description="glob on the name of the operator's first output")
     shape: tuple[int | None, ...] | None = Field(
@@ -79,9 +81,8 @@ class Match(StrictModel):
     @field_validator("op")
     @classmethod
     def _known(cls, op: str | None) -> str | None:
-        known = TRANSPOSING | FOLLOWING | BOUND
-        if op is not None and op not in known:
-            guess = did_you_mean(op.lower(), sorted(known)) or f"; known are {', '.join(sorted(known))}"
+        if op is not None and not class_of(op):
+            guess = did_you_mean(op.lower(), kinds()) or f"; known are {', '.join(kinds())}"
             raise ValueError(f"no operator is called {escape.quoted(op)}{guess}")
         return op
 
@@ -133,7 +134,7 @@ class LayoutRule(StrictModel):
     @model_validator(mode="after")
     def _possible(self) -> LayoutRule:
         op = self.match.op
-        if op is not None and self.data != "NHWC" and op in BOUND:
+        if op is not None and self.data != "NHWC" and class_of(op) == "bound":
             raise ValueError(f"{op} works on the logical order of elements and can only read NHWC")
         return self
 
@@ -169,7 +170,7 @@ def choose(operator: Operator, config: LayoutConfig) -> Choice:
     """The layouts of one operator. Raises StageError when a rule asks for what the operator cannot have."""
     number, rule = next(((i, r) for i, r in enumerate(config.rules, 1) if r.match.fits(operator)), (0, None))
     kind = operator.kind
-    flexible = operator.renumberable and kind in TRANSPOSING | FOLLOWING
+    flexible = operator.renumberable and class_of(kind) in ("transposing", "following")
     wanted = "" if rule is None else str(rule.data)
     if wanted not in ("", "NHWC") and not flexible:
         # A rule that names no operator is meant for those that can follow it.
@@ -184,7 +185,7 @@ def choose(operator: Operator, config: LayoutConfig) -> Choice:
     decided = (wanted, number) if wanted else ("", 0)
     data: DataLayout | None = next((each for each in IN_RELAX if each == wanted), "NHWC") if wanted else None
     if data is None:
-        if kind in TRANSPOSING and operator.renumberable:
+        if class_of(kind) == "transposing" and operator.renumberable:
             data, why = config.default or "NHWC", why or "default"
             decided = (config.default or "", 0)
         elif not flexible:

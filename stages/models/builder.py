@@ -29,6 +29,7 @@ import numpy.typing as npt
 from stages.arithmetic.sliding import places
 from stages.models.builder_shapes import ShapeOperators, checked_axis
 from stages.models.tflite_writer import BuildError, Tensor
+from stages.operators.declaration import CUSTOM
 from stages.operators.table import OPERATORS
 
 __all__ = ["BuildError", "ModelBuilder", "Tensor"]
@@ -327,13 +328,15 @@ class ModelBuilder(ShapeOperators):
         name: str,
         table: str = "",
         fields: dict[str, Any] | None = None,
+        *,
+        custom: bytes = b"",
     ) -> Tensor:
-        """Appends an operator with one result of the first input's dtype."""
+        """Appends an operator with one result of the first input's dtype; `custom` as of `TFLiteWriter.operator`."""
         x = inputs[0]
         if out is not None and not x.scale:
             raise BuildError(f"{name}: out={out} on a {x.dtype} input without quantization")
         made = self.tensor(name, shape, x.dtype, *out) if out is not None else self._like(x, name, shape)
-        self.operator(op, inputs, [made], table, fields, version=_version(op, x.dtype))
+        self.operator(op, inputs, [made], table, fields, version=_version(op, x.dtype), custom=custom)
         return made
 
 
@@ -353,4 +356,4 @@ def _unit_range(x: Tensor, steps: int) -> Quant | None:
 
 
 def _version(op: str, dtype: str) -> int:
-    return OPERATORS[op].version if dtype == "int8" else 1
+    return OPERATORS[op].version if dtype == "int8" and not op.startswith(CUSTOM) else 1

@@ -42,19 +42,20 @@ def number_of(table: str, name: str) -> int:
     return [field for field, _ in tables()[table].kinds].index(name)
 
 
-def read_options(operator: Table, what: str) -> Options | None:
-    """The options in the schema's table Operator, None when it has none. Corrupt when they are no table."""
+def read_options(operator: Table, op: str, what: str) -> Options | None:
+    """The options in the schema's table Operator of an `op`, None when it has none. Corrupt when they are no table."""
     number, found = operator.scalar(3, "<B"), operator.table(4, what)
     if not number or found is None:
         return None
     name = _names().get(number, f"table {number}")
-    kinds = tables()[name].kinds if name in tables() else ()
+    declared = tables().get(name) or (OPERATORS[op].table if op in OPERATORS else None)
+    kinds = declared.kinds if declared is not None and declared.name == name else ()
     return Options(name, {key: _READ[kind](found, i) for i, (key, kind) in enumerate(kinds) if key})
 
 
 @cache
 def tables() -> dict[str, declaration.Table]:
-    """The tables that are read, by name."""
+    """The tables of Firmline's own operators, by name."""
     return {operator.table.name: operator.table for operator in OPERATORS.values() if operator.table is not None}
 
 

@@ -19,10 +19,9 @@ from stages.models.builder import BuildError, ModelBuilder
 from stages.models.exact import random_bytes, random_weights
 from stages.models.spec import OpModel, Quantization
 from stages.operators.declaration import NARROW
-from stages.operators.table import OPERATORS
+from stages.operators.table import operator_of
 
 Quant = tuple[float, int]
-_FORMS = {declared.kind: declared for declared in OPERATORS.values()}
 
 # The deviation of results in real units, unless `output` is given; relu6 then clips a few of them.
 _DEVIATION = 2.0
@@ -56,9 +55,9 @@ class OneOperator:
     def build(self) -> bytes:
         spec, b = self.spec, self.builder
         x = b.input("x", self.shape, spec.dtype, *(self.quant or (None,)))
-        form = _FORMS[spec.op].model
-        assert form is not None
-        y = form.build(self, x)
+        declared = operator_of(spec.op)
+        assert declared is not None and declared.model is not None
+        y = declared.model.build(self, x)
         b.output(*(y if isinstance(y, list) else [y]))
         return b.build()
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.models.zoo.names import check
-from stages.operators.table import OPERATORS
+from stages.operators.table import OPERATORS, operator_of, outside
 from stages.options.strict_model import StrictModel, mistake
 from stages.system.pathname import Pathname
 
@@ -92,7 +92,7 @@ class OpModel(StrictModel):
     saturate them.
     """
 
-    op: str = Field(json_schema_extra=lambda schema: schema.update(enum=list(OPTIONS)))
+    op: str = Field(json_schema_extra=lambda schema: schema.update(enum=[*_alone()]))
     shape: Shape
     batch: Size = 1
     dtype: Literal["int8", "uint8", "float32"] = "int8"
@@ -136,10 +136,11 @@ class OpModel(StrictModel):
 
     @model_validator(mode="after")
     def _check(self) -> OpModel:
-        if self.op not in OPTIONS:
-            guess = did_you_mean(self.op, OPTIONS) or "."
-            raise mistake(f"unknown operator {escape.quoted(self.op)}{guess} Known: {', '.join(OPTIONS)}", "op")
-        allowed, required = OPTIONS[self.op]
+        declared = operator_of(self.op)
+        if declared is None or declared.model is None:
+            guess = did_you_mean(self.op, _alone()) or "."
+            raise mistake(f"unknown operator {escape.quoted(self.op)}{guess} Known: {', '.join(_alone())}", "op")
+        allowed, required, narrow = declared.model.options, declared.model.required, declared.narrow.get("int8", ())
         for name in sorted(self.model_fields_set - _COMMON):
             if name not in allowed:
                 has = ", ".join(sorted(allowed)) or "none"
@@ -153,8 +154,8 @@ class OpModel(StrictModel):
             raise mistake(message, given, beside=("dtype",) if "dtype" in self.model_fields_set else ())
         if self.op == "dequantize" and self.dtype == "float32":
             raise mistake("dequantize reads int8 or uint8", "dtype")
-        if self.weights != "int8" and self.weights not in _NARROW_WEIGHTS[self.op]:
-            known = ", ".join(("int8", *_NARROW_WEIGHTS[self.op]))
+        if self.weights != "int8" and self.weights not in narrow:
+            known = ", ".join(("int8", *narrow))
             raise mistake(f"{self.op} of LiteRT has no {self.weights} weights; it has {known}", "weights")
         if self.weights != "int8" and self.dtype != "int8":
             raise mistake(f"{self.weights} weights go with dtype int8, not {self.dtype}", "weights", beside=("dtype",))
@@ -196,7 +197,11 @@ OPTIONS: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
     if operator.model is not None
 }
 
-# Types of less than a byte that its weights may have with int8 data.
-_NARROW_WEIGHTS = {operator.kind: operator.narrow.get("int8", ()) for operator in OPERATORS.values()}
+
+def _alone() -> list[str]:
+    """The operators that a recipe can have as a model of their own, those of plug-ins among them."""
+    theirs = [operator.kind for operator in outside().operators.values() if operator.model is not None]
+    return [*OPTIONS, *theirs]
+
 
 ModelSource = FileModel | UrlModel | ZooModel | PluginModel | OpModel

@@ -24,6 +24,7 @@ from stages.messages.operator_error import called
 from stages.models.dataflow import check_order
 from stages.models.flatbuffer import Corrupt, Table
 from stages.models.operator_options import Options, read_options
+from stages.operators.declaration import CUSTOM
 
 # Bits of one element, by the schema's TensorType; 0 for what has no size of its own.
 _TYPES = {
@@ -103,7 +104,7 @@ class TensorInfo:
 class OperatorInfo:
     """One operator: its name in the schema ("CONV_2D"; a custom one: "CUSTOM:<name>"), tensor numbers, -1 if absent.
 
-    options is None when the file has no table of options for the operator.
+    options is None when the file has no table of options for the operator; `custom` is the bytes of a custom one's.
     """
 
     index: int
@@ -111,6 +112,7 @@ class OperatorInfo:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Options | None = None
+    custom: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -218,7 +220,7 @@ def _operator_name(table: Table) -> str:
     name = _builtin_names().get(code)
     if name is None:
         raise Corrupt(f"{table.what} is {code}, which no operator has")
-    return f"CUSTOM:{escape.name(table.string(1))}" if name == "CUSTOM" else name
+    return f"{CUSTOM}{escape.name(table.string(1))}" if name == "CUSTOM" else name
 
 
 @cache
@@ -284,10 +286,11 @@ def _operator(index: int, table: Table, codes: list[str], tensors: int) -> Opera
     if code >= len(codes):
         raise Corrupt(f"operator {index} refers to operator code {code} of {len(codes)}")
     who = called(index, codes[code])
-    options = read_options(table, f"the options of {who}")
+    options = read_options(table, codes[code], f"the options of {who}")
     inputs = _indices(table.numbers(1, "<i4"), tensors, f"the inputs of {who}", optional=True)
     outputs = _indices(table.numbers(2, "<i4"), tensors, f"the outputs of {who}")
-    return OperatorInfo(index, codes[code], inputs, outputs, options)
+    custom = bytes(table.raw(5)) if codes[code].startswith(CUSTOM) else b""
+    return OperatorInfo(index, codes[code], inputs, outputs, options, custom)
 
 
 def _indices(values: npt.NDArray[Any], count: int, what: str, *, optional: bool = False) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.graph.packed import limits, narrowed
+from stages.operators.declaration import CUSTOM
 
 DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool", "int4", "int2")
 SCHEMA_VERSION = 3
@@ -57,6 +58,7 @@ class _Operator:
     outputs: tuple[int, ...]
     options: str
     fields: Mapping[str, Any]
+    custom: tuple[str, bytes] = ("", b"")
 
 
 class TFLiteWriter:
@@ -156,23 +158,33 @@ class TFLiteWriter:
         fields: Mapping[str, Any] | None = None,
         *,
         version: int = 1,
+        custom: bytes = b"",
     ) -> None:
         """Appends one operator; any of the schema's builtin operators, also ones without a method of their own.
 
-        op       name in the schema's BuiltinOperator, for example "CONV_2D"
+        op       name in the schema's BuiltinOperator, for example "CONV_2D"; "CUSTOM:" and the code of a custom one
+        custom   the options of a custom one, often a flexbuffer
         inputs   None stands for an absent optional input (index -1)
         options  name of the options table, for example "Conv2DOptions"; fields are its members (`strideH`, ...)
         """
         from ai_edge_litert import schema_py_generated as schema
 
-        code = getattr(schema.BuiltinOperator, op, None)
+        code = getattr(schema.BuiltinOperator, "CUSTOM" if op.startswith(CUSTOM) else op, None)
         if code is None:
             raise BuildError(f"{op!r} is not one of TFLite's builtin operators")
         if options and not hasattr(schema, f"{options}T"):
             raise BuildError(f"{options!r} is not one of TFLite's options tables")
         indices = tuple(-1 if tensor is None else tensor.index for tensor in inputs)
         self._operators.append(
-            _Operator(code, version, indices, tuple(t.index for t in outputs), options, dict(fields or {}))
+            _Operator(
+                code,
+                version,
+                indices,
+                tuple(tensor.index for tensor in outputs),
+                options,
+                dict(fields or {}),
+                (op.removeprefix(CUSTOM) if op.startswith(CUSTOM) else "", custom),
+            )
         )
 
     def build(self) -> bytes:
@@ -184,7 +196,7 @@ class TFLiteWriter:
         known: dict[bytes, int] = {}
         tensors = [_tensor_table(schema, tensor, known) for tensor in self._tensors]
 
-        codes = sorted({(op.code, op.version) for op in self._operators})
+        codes = sorted({(op.code, op.version, op.custom[0]) for op in self._operators})
         graph = schema.SubGraphT(
             name=self.name,
             tensors=tensors,
@@ -194,8 +206,10 @@ class TFLiteWriter:
         )
         operator_codes = [
             # Codes above 127 do not fit the field that old readers look at; they find this placeholder.
-            schema.OperatorCodeT(builtinCode=code, deprecatedBuiltinCode=min(code, 127), version=version)
-            for code, version in codes
+            schema.OperatorCodeT(
+                builtinCode=code, deprecatedBuiltinCode=min(code, 127), version=version, customCode=custom or None
+            )
+            for code, version, custom in codes
         ]
         return finished(operator_codes, graph, list(known))
 
@@ -251,10 +265,13 @@ def _tensor_table(schema: Any, tensor: Tensor, known: dict[bytes, int]) -> Any:
     return table
 
 
-def _operator_table(schema: Any, op: _Operator, codes: list[tuple[int, int]]) -> Any:
+def _operator_table(schema: Any, op: _Operator, codes: list[tuple[int, int, str]]) -> Any:
+    name, custom = op.custom
     table = schema.OperatorT(
-        opcodeIndex=codes.index((op.code, op.version)), inputs=_int32(op.inputs), outputs=_int32(op.outputs)
+        opcodeIndex=codes.index((op.code, op.version, name)), inputs=_int32(op.inputs), outputs=_int32(op.outputs)
     )
+    if custom:
+        table.customOptions = np.frombuffer(custom, np.uint8)
     if op.options:
         options = getattr(schema, f"{op.options}T")()
         for name, value in op.fields.items():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from stages.models.tflite_writer import Tensor
     from stages.operators.layer import LayerOp
     from stages.operators.operation import Operation, Shape
+    from stages.quantize.operator import Operator as Imported
+    from stages.quantize.writer import GraphWriter
 
 EIGHT_BITS = ("int8", "uint8")
 NARROW = ("int4", "int2")
@@ -19,6 +22,8 @@ NUMBERS = (*COMPUTED, "int32", "int64")
 MOVED = (*NUMBERS, "int16", "bool")
 FLOAT = ("float32",)
 MANY = 1 << 31
+# Before the code of a custom operator, which the file gives as a text.
+CUSTOM = "CUSTOM:"
 
 Scales = Literal["one", "optional", "any"]
 Layout = Literal["transposing", "following", "bound"]
@@ -75,7 +80,7 @@ class OneOperatorModel:
 class Operator:
     """One operator.
 
-    name      in the schema
+    name      in the schema; of a custom operator CUSTOM: and its code
     shapes    the shapes of the outputs, from inputs, options and constants; raises Refused
     inputs    the least and the most it takes; absent ones at the end do not count
     outputs   the least and the most it gives
@@ -99,6 +104,9 @@ class Operator:
     layers    what the integer graph makes of it; empty when there is no integer form
     model     how a recipe builds it alone; None where it cannot
     limits    what must hold beside all that, for docs/operators.md
+    legalize  of a plug-in's operator: appends its layers to the integer graph
+    reference of a plug-in's operator that LiteRT does not know: its outputs, from an Operation and arrays in the order
+              of its inputs (constants too, None for absent ones). What `verify` compares with
     version   the version at which TFLite's converter registers its int8 form; others are version 1
     """
 
@@ -123,11 +131,15 @@ class Operator:
     layers: tuple[type[LayerOp], ...] = ()
     model: OneOperatorModel | None = None
     limits: str = ""
+    legalize: Callable[[Imported, GraphWriter], None] | None = None
+    reference: Callable[..., Sequence[Any]] | None = None
     version: int = 2
 
     @property
     def kind(self) -> str:
         """The operator's name in rules and reports: that of the integer graph, where it has one."""
+        if self.name.startswith(CUSTOM):
+            return re.sub(r"\W+", "_", self.name.removeprefix(CUSTOM)).lower()
         return _KINDS.get(self.name, self.name.lower())
 
     @property

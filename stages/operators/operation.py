@@ -56,6 +56,11 @@ class Operation:
             return {}
         return found.fields if found is not None and found.table == table.name else table.defaults
 
+    @property
+    def flexbuffer(self) -> Any:
+        """The options of a custom operator that are a flexbuffer, mostly a dictionary. Refused for other bytes."""
+        return flexbuffer(self.operator.custom)
+
     def input(self, position: int) -> TensorInfo:
         """An input that must be there."""
         found = self.inputs[position] if position < len(self.inputs) else None
@@ -83,6 +88,16 @@ class Operation:
         if count is not None and len(values) != count:
             raise Refused(f"has {what} {listed(values)}: {len(values)} numbers where {count} are needed")
         return values
+
+
+def flexbuffer(data: bytes) -> Any:
+    """What a flexbuffer says. Refused for bytes that are none."""
+    from flatbuffers import flexbuffers
+
+    try:
+        return flexbuffers.Loads(data)
+    except Exception as error:  # it trusts the bytes, and raises anything
+        raise Refused(f"has custom options of {len(data)} bytes that are no flexbuffer") from error
 
 
 def listed(values: Any) -> str:

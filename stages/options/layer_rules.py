@@ -39,10 +39,10 @@ class LayerMatch(StrictModel):
     def _known(cls, op: str | None) -> str | None:
         if op is None:
             return op
-        from stages.graph.kinds import kernel_kinds
+        from stages.graph.kinds import is_kernel_kind, kernel_kinds
 
-        known = kernel_kinds()
-        if op not in known:
+        if not is_kernel_kind(op):
+            known = kernel_kinds()
             guess = did_you_mean(op.lower(), sorted(known)) or f"; known are {', '.join(sorted(known))}"
             raise ValueError(f"kernels are for no operator called {escape.quoted(op)}{guess}")
         return op

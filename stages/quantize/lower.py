@@ -10,10 +10,11 @@ from tvm import IRModule, ir, relax
 from stages.base import StageError
 from stages.graph import Float, Graph, Layout, Quant, Tensor
 from stages.messages.operator_error import OperatorError, together
+from stages.operators.declaration import CUSTOM
 from stages.operators.table import OPERATORS, kind_of
 from stages.quantize.arithmetic import NoMultiplier
 from stages.quantize.operator import Operator
-from stages.quantize.patterns import FAMILIES, MOVES
+from stages.quantize.patterns import FAMILIES, MOVES, family_of
 from stages.quantize.writer import GraphWriter
 from stages.relax_module import OperatorCall, attributes, operator_calls
 
@@ -103,14 +104,15 @@ class _Lowering:
         return [self.lowered.graph.tensors[tensor.name] for tensor in outputs]
 
     def _layers(self, operator: Operator) -> None:
-        call = operator.call
-        if call.op not in MOVES and all(
-            tensor.dtype in _FLOAT_TYPES for tensor in (*operator.inputs, *operator.outputs)
-        ):
+        call, family = operator.call, family_of(operator.call.op)
+        floats = all(tensor.dtype in _FLOAT_TYPES for tensor in (*operator.inputs, *operator.outputs))
+        if family is not None and call.op not in FAMILIES and (not floats or call.op.startswith(CUSTOM)):
+            family(operator, self.writer)  # a plug-in's: the import has checked what it declares
+        elif call.op not in MOVES and floats:
             self._float(operator)
-        elif call.op in FAMILIES:
+        elif family is not None:
             self._check_quantization(operator)
-            FAMILIES[call.op](operator, self.writer)
+            family(operator, self.writer)
         else:
             supported = ", ".join(sorted(set(FAMILIES) - {"LAYOUT"}))
             raise operator.error("has no integer form", f"In integers there are {supported}.")

@@ -17,6 +17,7 @@ from stages.arithmetic.fixed_point import quantized_bound
 from stages.graph import Tensor
 from stages.messages import escape
 from stages.messages.operator_error import OperatorError
+from stages.operators.operation import flexbuffer
 from stages.quantize.arithmetic import LIMITS
 from stages.quantize.tables import Quantized
 from stages.relax_module import OperatorCall
@@ -148,6 +149,33 @@ class Operator:
     def in_physical_order(self, values: Sequence[int], tensor: Tensor) -> list[int]:
         """One value for each logical axis of `tensor`, sorted by physical axis."""
         return [values[axis] for axis in tensor.permutation]
+
+    # ---- operators of plug-ins ---------------------------------------------------------------------------------
+
+    @property
+    def operands(self) -> list[Tensor | Array]:
+        """Of an operator that TVM does not know, in the file's order: tensors of the graph, and constants as arrays.
+
+        Absent inputs are left out.
+        """
+        call = self.resolve(self.result)
+        if not _is_call(call, "relax.call_pure_packed"):
+            raise self.error("is computed by TVM's front end: its operands are in the body")
+        found: list[Tensor | Array] = []
+        for expr in call.args[1:]:
+            tensor = self.tensor(expr)
+            found.append(tensor if tensor is not None else self.parameters(expr).values)
+        return found
+
+    @property
+    def custom(self) -> bytes:
+        """The options of a custom operator, as the file has them."""
+        return bytes.fromhex(self.options.get("custom_options", ""))
+
+    @property
+    def flexbuffer(self) -> Any:
+        """As `stages.operators.operation.Operation.flexbuffer`."""
+        return flexbuffer(self.custom)
 
     @cached_property
     def clamp(self) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,11 @@ from stages.models.tflite_reader import ModelInfo, TensorInfo, read
 from stages.reference.refusal import RunError, refusal
 
 Array = npt.NDArray[Any]
+
+
+def litert() -> str:
+    """`LiteRT 2.3.0 BUILTIN_REF`: the reference's name, with the installed version."""
+    return f"LiteRT {version('ai-edge-litert')} BUILTIN_REF"
 
 
 class Reference:
@@ -43,6 +49,11 @@ class Reference:
         self._preserve_all = preserve_all
         self.inputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.inputs)
         self.outputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.outputs)
+
+    @property
+    def described(self) -> str:
+        """What reports call the reference."""
+        return litert()
 
     def run(self, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
         """Runs once and returns copies of the outputs.

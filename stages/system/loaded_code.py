@@ -96,6 +96,15 @@ def record(package: str) -> None:
     _recorded.add(package)
 
 
+def make_package(name: str, folder: Path) -> None:
+    """Let the modules below a folder be imported as those of a package, `outer.name`, which no file makes."""
+    for part, path in ((name.partition(".")[0], []), (name, [str(folder)])):
+        if part not in sys.modules:
+            sys.modules[part] = ModuleType(part)
+            sys.modules[part].__path__ = path
+    record(name.partition(".")[0])
+
+
 class _Finder:
     """Finds modules of `stages` and of plug-ins as Python does, and has them loaded by RecordingLoader."""
 

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from stages.base import StageError
+from stages.operators.outside import by_name
+from stages.operators.table import declare, declaring
 from stages.system.installation import with_modules
 
 _SOFTMAX = "The reference SOFTMAX cannot sum the exponentials of 512 or more nearly equal values."
@@ -34,9 +36,13 @@ def judge_in_child(
     """
     names = json.loads((simulated / "inputs.json").read_text())["names"]
     job = {"model": str(model), "emitted": str(emitted), "simulated": str(simulated), "tolerance": tolerance}
+    operators = [(one.shown, one.module, str(one.place), one.package) for one in declaring()]
     without: list[int] = []
     while True:
-        last = _run_child({**job, "without": without}, lambda at: progress(f"LiteRT on {names[at]}", at / len(names)))
+        last = _run_child(
+            {**job, "without": without, "operators": operators},
+            lambda at: progress(f"LiteRT on {names[at]}", at / len(names)),
+        )
         if "result" in last:
             found: dict[str, Any] = last["result"]
             return found
@@ -103,7 +109,7 @@ def _run_child(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str
 
 
 def _main() -> int:
-    from stages.reference.interpreter import Reference
+    from stages.reference.parts import reference_of
     from stages.verify.judge import judge
     from stages.verify.records import Records
 
@@ -111,9 +117,10 @@ def _main() -> int:
         print(json.dumps(message), flush=True)
 
     job = json.load(sys.stdin)
+    declare([by_name(*one) for one in job["operators"]])
     try:
         records = Records.read(Path(job["emitted"]), Path(job["simulated"]))
-        reference = Reference(Path(job["model"]).read_bytes(), name=records.name)
+        reference = reference_of(Path(job["model"]).read_bytes(), name=records.name)
         say(
             result=judge(
                 reference, records, job["tolerance"], lambda index: say(inference=index), without=job["without"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version as package_version
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,9 @@ import numpy as np
 from stages.base import StageError
 from stages.messages import escape
 from stages.reference.interpreter import Reference
+from stages.reference.parts import PartedReference
 from stages.verify.compare import Difference, difference
 from stages.verify.records import Port, Records
-
-
-def version() -> str:
-    """The installed LiteRT's version."""
-    return package_version("ai-edge-litert")
 
 
 @dataclass(frozen=True)
@@ -31,7 +26,7 @@ class _Mismatch:
 
 
 class _Judge:
-    def __init__(self, reference: Reference, records: Records, tolerance: float) -> None:
+    def __init__(self, reference: Reference | PartedReference, records: Records, tolerance: float) -> None:
         self.reference, self.records, self.tolerance = reference, records, tolerance
         self.wrong_values = 0
         self.first_output: _Mismatch | None = None
@@ -102,7 +97,7 @@ class _Judge:
         return layer or self.first_output
 
 
-def overflowing(reference: Reference) -> str:
+def overflowing(reference: Reference | PartedReference) -> str:
     """The first tensor, in the order of the operators, in which LiteRT's last run left float32's range; '' if none.
 
     It has a NaN, an infinity, or the largest float32, to which LiteRT clamps where no activation is fused. What
@@ -115,7 +110,7 @@ def overflowing(reference: Reference) -> str:
 
 
 def judge(
-    reference: Reference,
+    reference: Reference | PartedReference,
     records: Records,
     tolerance: float,
     begins: Callable[[int], None],
@@ -148,7 +143,7 @@ def judge(
         shares = {name: round(hits / work.labelled, 6) for name, hits in work.hits.items()}
         accuracy = {"images": work.labelled, **shares}
     return {
-        "reference": f"LiteRT {version()} BUILTIN_REF",
+        "reference": reference.described,
         "inputs": len(judged),
         "without_reference": [records.names[index] for index in sorted(without)],
         "overflowed": {records.names[index]: tensor for index, tensor in sorted(work.overflowed.items())},
@@ -191,9 +186,9 @@ def _error(work: _Judge, checked: int) -> StageError:
         layer = next((entry for entry in records.layers if entry["index"] == wrong.port.layer), {})
     called = escape.quoted(wrong.port.name)
     where = f"layer {wrong.port.layer} ({layer['op']}) {called}" if layer else f"output {called}"
-    total = f"{work.wrong_values} of {checked} output values differ from LiteRT {version()} BUILTIN_REF"
+    total = f"{work.wrong_values} of {checked} output values differ from {work.reference.described}"
     if not work.wrong_values:
-        total = f"outputs equal LiteRT {version()} BUILTIN_REF, but a layer does not"
+        total = f"outputs equal {work.reference.described}, but a layer does not"
     average = _number(found.mean_abs)
     far = f"{found.elements} of {found.of} elements, by {_number(found.max_abs)} at most, {average} on average"
     if wrong.port.dtype == "float32":

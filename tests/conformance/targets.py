@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from pipeline.plugins.importing import declare_operators
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
 from stages.kernels.kernel import Kernel
 from stages.kernels.registry import kernels_of
+from stages.operators.table import LAYERS, layer_of
 from stages.targets.load import load_targets as load_built_in
 from stages.targets.spec import Target
 
@@ -22,7 +24,11 @@ PROJECT = os.environ.get("FIRMLINE_PROJECT", "")
 
 @cache
 def _all_targets() -> Mapping[str, Target]:
-    return load_targets(Project(Path(PROJECT).resolve())) if PROJECT else load_built_in()
+    if not PROJECT:
+        return load_built_in()
+    project = Project(Path(PROJECT).resolve())
+    declare_operators(project)
+    return load_targets(project)
 
 
 def load_target(name: str) -> Target:
@@ -31,9 +37,13 @@ def load_target(name: str) -> Target:
 
 
 def kernels(target: Target) -> dict[str, Kernel]:
-    """The target's kernels that are held to the suite, by name."""
-    found = kernels_of(target)
+    """The target's kernels that are held to the suite, by name: not those for operators of plug-ins alone."""
+    found = {name: one for name, one in kernels_of(target).items() if not all(map(_is_outside, one.ops))}
     return {name: one for name, one in found.items() if not PROJECT or f"kernels/{one.folder.name}" in target.modules}
+
+
+def _is_outside(kind: str) -> bool:
+    return layer_of(kind) not in LAYERS
 
 
 @cache

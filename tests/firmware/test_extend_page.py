@@ -69,7 +69,7 @@ def test_what_the_page_says_of_projects(tmp_path: Path) -> None:
     new_project(folder)
     written = [name for section in SECTIONS if not section.startswith(IN_TREE) for name in follow(section, folder)]
     kinds = {name.split("/")[1] for name in written if name.startswith("plugins/")}
-    assert kinds == {"kernels", "models", "stages", "targets"}
+    assert kinds == {"kernels", "models", "operators", "stages", "targets"}
     assert "FIRMLINE_PROJECT=path/to/my_project ./bootstrap pytest tests/conformance" in PAGE
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance"]
     suite = subprocess.run(

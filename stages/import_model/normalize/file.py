@@ -11,6 +11,7 @@ from stages.messages.wording import several
 from stages.models.graphs import Graphs, Signature, choose, composites, graphs
 from stages.models.tflite_reader import ModelInfo, TensorInfo, read
 from stages.operators.table import OPERATORS
+from stages.reference.parts import is_known
 from stages.reference.probe import tensor_shapes
 
 
@@ -56,7 +57,7 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
                 f"{_listed(misplaced)}: quantized_dimension is an axis that the tensor does not have; "
                 "it is taken as 0, and LiteRT is given the file so changed"
             )
-    if all(operator.op in OPERATORS for operator in info.operators):
+    if all(operator.op in OPERATORS and is_known(operator) for operator in info.operators):
         shapes = _left_out(info, data, name)
         if shapes:
             graph = one_graph(data, name, 0)

@@ -25,5 +25,13 @@ def _families() -> Iterator[tuple[str, Family]]:
 
 FAMILIES: dict[str, Family] = dict(_families())
 
+
+def family_of(op: str) -> Family | None:
+    """What lowers the operator: Firmline's own, or what a plug-in declares; None where nothing does."""
+    if op in FAMILIES:
+        return FAMILIES[op]
+    return OPERATORS[op].legalize if op in OPERATORS else None
+
+
 # Operators that only move data, the same for every type; a change of layout is one that no file has.
 MOVES = frozenset({"LAYOUT", *(name for name, operator in OPERATORS.items() if operator.moves)})

@@ -1,0 +1,131 @@
+"""Operators of plug-ins: which modules declare them, and what they have to say.
+
+The pipeline finds the modules and tells of them with `stages.operators.table.declare`; they are imported when an
+operator, a kind or a layer is asked for that Firmline itself does not have.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from stages.base import StageError
+from stages.messages import escape
+from stages.operators.declaration import CUSTOM, Operator
+from stages.operators.layer import LayerOp
+from stages.system.loaded_code import make_package
+
+
+@dataclass(frozen=True)
+class Declaring:
+    """A plug-in's module: `shown` in messages, where it lies, and what gives its OPERATORS.
+
+    `package` is the name and the folder of the package that the module is imported from where Python does not find it.
+    """
+
+    shown: str
+    module: str
+    place: Path
+    load: Callable[[], Any] = field(compare=False)
+    package: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What the modules declare: operators by name in the schema, and who declares them; layers by their `op`."""
+
+    operators: Mapping[str, Operator]
+    layers: Mapping[str, type[LayerOp]]
+    by: Mapping[str, Declaring]
+
+
+def by_name(shown: str, module: str, place: str, package: tuple[str, str] | None) -> Declaring:
+    """The same module in another process, which is imported by its name."""
+
+    def load() -> Any:
+        if package is not None:
+            make_package(package[0], Path(package[1]))
+        return import_module(module).OPERATORS
+
+    return Declaring(shown, module, Path(place), load, package)
+
+
+def declared(modules: Iterable[Declaring], ours: Mapping[str, Operator], layers: Iterable[str]) -> Declared:
+    """Imports the modules. Raises StageError for declarations that contradict themselves, one another or `ours`."""
+    operators: dict[str, Operator] = {}
+    by: dict[str, Declaring] = {}
+    classes: dict[str, type[LayerOp]] = {}
+    known = {operator.kind: "Firmline" for operator in ours.values()}
+    taken = dict.fromkeys(layers, "Firmline")
+    for module in modules:
+        for operator in _operators(module):
+            other = "Firmline" if operator.name in ours else by[operator.name].shown if operator.name in by else ""
+            other = other or known.get(operator.kind, "")
+            if other:
+                raise _wrong(module, f"declares {operator.name}, '{operator.kind}' in rules, as {other} does")
+            _check(module, operator)
+            operators[operator.name], by[operator.name], known[operator.kind] = operator, module, module.shown
+            for layer, name in _names(operator):
+                if taken.get(name, module.shown) != module.shown:
+                    raise _wrong(module, f"has a layer '{name}', as {taken[name]} has")
+                taken[name], classes[name] = module.shown, layer
+    return Declared(operators, classes, by)
+
+
+def _operators(module: Declaring) -> tuple[Operator, ...]:
+    found = module.load()
+    if not isinstance(found, tuple) or not found or not all(isinstance(one, Operator) for one in found):
+        raise _wrong(module, "has OPERATORS that are no tuple of stages.operators.declaration.Operator")
+    return found
+
+
+def _names(operator: Operator) -> Iterator[tuple[type[LayerOp], str]]:
+    yield from ((layer, name) for layer in operator.layers for name in sorted(layer.names()))
+
+
+def _check(module: Declaring, operator: Operator) -> None:
+    custom = operator.name.startswith(CUSTOM)
+    if not custom and operator.name not in _schema():
+        raise _wrong(
+            module, f"declares {operator.name}, which is no operator of TFLite's schema; custom ones are {CUSTOM}<code>"
+        )
+    if custom and operator.reference is None:
+        raise _wrong(module, f"declares {operator.name} without a `reference`: LiteRT cannot say what it computes")
+    if custom and operator.legalize is None:
+        raise _wrong(module, f"declares {operator.name} without `legalize`: TVM cannot compute it, so a layer has to")
+    if bool(operator.layers) != (operator.legalize is not None):
+        lacks, has = ("layers", "`legalize`") if operator.legalize is not None else ("`legalize`", "layers")
+        raise _wrong(module, f"declares {operator.name} with {has} and without {lacks}")
+    for layer in operator.layers:
+        if not (isinstance(layer, type) and issubclass(layer, LayerOp) and layer.names()):
+            raise _wrong(module, f"declares {operator.name} with the layer {layer!r}: no LayerOp with a literal `op`")
+
+
+@cache
+def _schema() -> frozenset[str]:
+    from ai_edge_litert.schema_py_generated import BuiltinOperator
+
+    return frozenset(name for name, code in vars(BuiltinOperator).items() if isinstance(code, int))
+
+
+def _wrong(module: Declaring, what: str) -> StageError:
+    return StageError(f"plug-in {module.shown}{_line(module.place)}: {escape.line(what)}")
+
+
+def _line(place: Path) -> str:
+    """`:12` where the module assigns OPERATORS, '' when that is not to be seen."""
+    file = place / "__init__.py" if place.is_dir() else place
+    try:
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return ""
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == "OPERATORS" for target in targets):
+            return f":{node.lineno}"
+    return ""

@@ -1,0 +1,150 @@
+"""The oracle of networks with operators that LiteRT does not know: LiteRT before and after, their own reference there.
+
+The file is cut, in the order of its operators, into parts that LiteRT runs, each a file of its own with the tensors of
+the whole, and operators that a plug-in declares with a `reference`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from stages.base import StageError
+from stages.messages.operator_error import called
+from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, read
+from stages.operators.declaration import CUSTOM
+from stages.operators.operation import Operation, listed
+from stages.operators.table import OPERATORS, outside
+from stages.reference.interpreter import Array, Reference, litert
+from stages.reference.refusal import RunError
+
+
+@dataclass(frozen=True)
+class Part:
+    """Neighbouring operators; `model` is their file, b'' for one that LiteRT does not know.
+
+    inputs and outputs are the tensors, by number, that they read from before and that somebody reads afterwards.
+    """
+
+    operators: tuple[OperatorInfo, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    model: bytes = b""
+
+
+def is_known(operator: OperatorInfo) -> bool:
+    """Whether LiteRT computes the operator."""
+    return not operator.op.startswith(CUSTOM)
+
+
+def parts(model: bytes, info: ModelInfo) -> list[Part]:
+    """The parts of a file, in order. A file that LiteRT knows whole is one part, the file itself."""
+    if all(map(is_known, info.operators)):
+        return [Part(info.operators, info.inputs, info.outputs, model)]
+    found: list[Part] = []
+    for known, group in groupby(info.operators, is_known):
+        operators = tuple(group)
+        for some in (operators,) if known else ((operator,) for operator in operators):
+            inputs, outputs = _ends(some, info)
+            data = _file(model, some, inputs, outputs) if known else b""
+            found.append(Part(some, inputs, outputs, data))
+    return found
+
+
+def _ends(operators: Sequence[OperatorInfo], info: ModelInfo) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    written = {index for operator in operators for index in operator.outputs}
+    read_here = {index for operator in operators for index in operator.inputs if index >= 0}
+    later = {index for operator in info.operators if operator not in operators for index in operator.inputs}
+    inputs = sorted(index for index in read_here - written if info.tensors[index].data is None)
+    return tuple(inputs), tuple(sorted(written & (later | set(info.outputs)))) or tuple(sorted(written))
+
+
+def _file(model: bytes, operators: Sequence[OperatorInfo], inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+    """The operators as a file: LiteRT looks up every code that a file lists, so it lists theirs only."""
+    import flatbuffers
+    from ai_edge_litert import schema_py_generated as schema
+
+    made = schema.ModelT.InitFromObj(schema.Model.GetRootAs(model, 0))
+    graph = made.subgraphs[0]
+    graph.operators = [graph.operators[operator.index] for operator in operators]
+    codes = sorted({operator.opcodeIndex for operator in graph.operators})
+    made.operatorCodes = [made.operatorCodes[code] for code in codes]
+    for operator in graph.operators:
+        operator.opcodeIndex = codes.index(operator.opcodeIndex)
+    graph.inputs, graph.outputs = (np.asarray(ends, dtype=np.int32) for ends in (inputs, outputs))
+    made.subgraphs, made.signatureDefs, made.metadata = [graph], None, None
+    builder = flatbuffers.Builder(len(model) + 65536)
+    builder.Finish(made.Pack(builder), file_identifier=b"TFL3")
+    return bytes(builder.Output())
+
+
+class PartedReference:
+    """As `Reference`, part by part; `described` says who judges what."""
+
+    def __init__(self, model: bytes, *, name: str = "model") -> None:
+        self.info: ModelInfo = read(model, name)
+        self.name = name
+        self._parts = [
+            (part, Reference(part.model, name=name) if part.model else None) for part in parts(model, self.info)
+        ]
+        self._values: dict[int, Array] = {}
+        self.inputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.inputs)
+        self.outputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.outputs)
+
+    @property
+    def described(self) -> str:
+        """`LiteRT 2.3.0 BUILTIN_REF for 4 of 5 operators, plugins/operators/gate.py for 1 x CUSTOM:Gate`."""
+        total = len(self.info.operators)
+        names = [operator.op for operator in self.info.operators if not is_known(operator)]
+        theirs = [f"{outside().by[name].shown} for {names.count(name)} x {name}" for name in dict.fromkeys(names)]
+        ours = [f"{litert()} for {total - len(names)} of {total} operators"] if len(names) < total else []
+        return ", ".join([*ours, *theirs])
+
+    def run(self, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
+        """Runs once and returns the outputs; `inputs` as for `Reference.run`."""
+        given = [inputs[tensor.name] for tensor in self.inputs] if isinstance(inputs, Mapping) else list(inputs)
+        self._values = dict(zip(self.info.inputs, given, strict=True))
+        for part, reference in self._parts:
+            if reference is None:
+                self._compute(part.operators[0])
+                continue
+            order = [self._values[tensor.index] for tensor in reference.inputs]
+            reference.run(order)
+            written = (index for operator in part.operators for index in operator.outputs)
+            self._values |= {index: reference.tensor(index) for index in written}
+        return [self.tensor(index) for index in self.info.outputs]
+
+    def _compute(self, operator: OperatorInfo) -> None:
+        operation, declared = Operation.of(operator, self.info), OPERATORS[operator.op]
+        assert declared.reference is not None
+        arrays = [None if tensor is None else self.tensor(tensor.index) for tensor in operation.inputs]
+        made = declared.reference(operation, *arrays)
+        for tensor, array in zip(operation.outputs, made, strict=True):
+            if array.shape != tensor.shape or str(array.dtype) != tensor.dtype:
+                what, wanted = f"{array.dtype}{listed(array.shape)}", f"{tensor.dtype}{listed(tensor.shape)}"
+                raise StageError(
+                    f"the reference of {called(operator.index, operator.op)} in {outside().by[operator.op].shown} "
+                    f"gives {what}; its output is {wanted}"
+                )
+            self._values[tensor.index] = array
+
+    def tensor(self, index: int) -> Array:
+        """A tensor of the last run, or a constant."""
+        if index in self._values:
+            return self._values[index]
+        if self.info.tensors[index].data is None:
+            raise RunError(f"tensor {index} of {self.name} has no value")
+        return self.info.tensors[index].values()
+
+    def computed(self) -> dict[int, Array]:
+        """As `Reference.computed`."""
+        return {index: self.tensor(index) for operator in self.info.operators for index in operator.outputs}
+
+
+def reference_of(model: bytes, *, name: str = "model") -> Reference | PartedReference:
+    """The oracle of a file: LiteRT alone where it knows every operator."""
+    info = read(model, name)
+    return Reference(model, name=name) if all(map(is_known, info.operators)) else PartedReference(model, name=name)

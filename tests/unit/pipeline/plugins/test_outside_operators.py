@@ -1,0 +1,224 @@
+"""Operators that plug-ins declare, those of docs/extend.md: found by every closed place, judged by whom they name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from pipeline.api import run_recipe
+from pipeline.errors import PipelineError
+from pipeline.plugins.discovery import outside
+from pipeline.plugins.importing import declare_operators
+from pipeline.plugins.registry import default_registry, registry_of
+from pipeline.project import Project
+from pipeline.recipes.loader import load_recipe
+from pipeline.runs.session import Workspace
+from stages.base import StageError
+from stages.layout.rules import Match
+from stages.models.builder import ModelBuilder
+from stages.models.spec import OpModel
+from stages.operators.outside import Declaring
+from stages.operators.table import OPERATORS, declare, declaring, kind_of, operator_of
+from stages.options.layer_rules import LayerMatch
+from tests.firmware.test_extend_page import BLOCK, NAMED, SECTIONS
+
+CORE = "schema: 1\ncores:\n  gated: {like: host, kernels: [gate, generic]}\n"
+
+
+def page() -> dict[str, str]:
+    """The files of the page's section on custom operators, and SIGN, which may be a plug-in as well."""
+    found = {}
+    for section in SECTIONS:
+        for language, text in BLOCK.findall(section):
+            name = NAMED.match(text)
+            if language in ("sh", "text") or name is None:
+                continue
+            if section.startswith("A custom operator") or name[1].endswith("/sign.py"):
+                found[name[1].replace("stages/", "plugins/")] = text.partition("\n")[2]
+    return found
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    for name, text in page().items():
+        write(tmp_path, name, CORE if name.endswith("gated.yaml") else text)
+    write(tmp_path, "pipeline.yaml", "schema: 1\n")
+    yield again(Project(tmp_path))
+    declare(())
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def again(project: Project) -> Project:
+    """The project as another process sees it."""
+    outside.cache_clear()
+    registry_of.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("firmline_plugins")]:
+        del sys.modules[name]
+    declare(())
+    declare_operators(project)
+    return project
+
+
+def network(threshold: float = 0.4) -> bytes:
+    """A convolution, the gate twice, a fully connected layer; what is between them are traced tensors."""
+    from flatbuffers import flexbuffers
+
+    b, rng = ModelBuilder(), np.random.default_rng(4)
+    y = b.input("x", (1, 5, 5, 3), "int8", 0.05, 3)
+    y = b.conv2d(y, rng.integers(-127, 128, (4, 3, 3, 3)).astype(np.int8), weight_scale=0.01, out=(0.05, -7))
+    for threshold_here in (threshold, 2 * threshold):
+        options = bytes(flexbuffers.Dumps({"threshold": threshold_here}))
+        y = b.emit("CUSTOM:Gate", [y], y.shape, None, "gate", custom=options)
+    b.output(b.fully_connected(y, rng.integers(-127, 128, (6, 100)).astype(np.int8), weight_scale=0.01, out=(0.1, 2)))
+    return b.build()
+
+
+def run(project: Project, **model: Any) -> dict[str, Any]:
+    recipe = {"schema": 1, "name": "x", "target": "gated", "model": model}
+    report = run_recipe(recipe, root=project, build=project.root / "build", store=project.root / "store").report
+    assert report is not None
+    return report
+
+
+def test_litert_judges_what_it_knows_and_the_plug_in_its_own(project: Project) -> None:
+    (project.root / "net.tflite").write_bytes(network())
+    report = run(project, file="net.tflite")
+    assert [layer["kernel"] for layer in report["layers"]][1:3] == ["gate.row", "gate.row"]
+    verified = report["verify"]
+    assert verified["mismatches"] == 0 and verified["layers_checked"] == 4
+    ours, theirs = verified["reference"].split(", ")
+    assert ours.startswith("LiteRT ") and ours.endswith(" BUILTIN_REF for 2 of 4 operators")
+    assert theirs == "plugins/operators/gate.py for 2 x CUSTOM:Gate"
+
+
+def test_a_kernel_that_computes_something_else_is_found(project: Project) -> None:
+    path = project.root / "plugins/kernels/gate/gate.c"
+    path.write_text(path.read_text().replace("x[i] > threshold", "x[i] >= threshold"))
+    (project.root / "net.tflite").write_bytes(network())
+    with pytest.raises(PipelineError, match=r"plugins/operators/gate\.py for 2 x CUSTOM:Gate") as error:
+        run(project, file="net.tflite")
+    assert "the first that differs is layer 1 (gate) 'gate'" in str(error.value)
+
+
+def test_a_reference_that_gives_another_shape_is_named(project: Project) -> None:
+    path = project.root / "plugins/operators/gate.py"
+    path.write_text(path.read_text().replace("zero_point).astype(x.dtype)]", "zero_point).astype(x.dtype)[0]]"))
+    again(project)
+    with pytest.raises(
+        PipelineError, match=r"the reference of operator 0 \(CUSTOM:Gate\) in plugins/operators/gate\.py"
+    ):
+        run(project, op="gate", shape=[4])
+
+
+def test_rules_and_models_know_the_operator_by_its_kind(project: Project) -> None:
+    assert kind_of("CUSTOM:Gate") == "gate" and operator_of("gate") is OPERATORS["CUSTOM:Gate"]
+    assert (Match(op="gate").op, LayerMatch(op="gate").op, OpModel(op="gate", shape=(4,)).op) == ("gate",) * 3
+    for rule in (Match, LayerMatch):
+        with pytest.raises(ValidationError, match="did you mean 'gate'"):
+            rule(op="gat")
+    with pytest.raises(ValidationError, match="gate has no option 'beta'; it has alpha"):
+        OpModel(op="gate", shape=(4,), beta=2.0)
+    declare(())
+    with pytest.raises(ValidationError, match="no operator is called 'gate'"):
+        Match(op="gate")
+
+
+def test_without_the_plug_in_the_file_is_refused(project: Project) -> None:
+    (project.root / "net.tflite").write_bytes(network())
+    (project.root / "plugins/operators/gate.py").unlink()
+    write(project.root, "plugins/targets/gated.yaml", "schema: 1\ncores: {gated: {like: host}}\n")
+    again(project)
+    with pytest.raises(PipelineError, match=r"operators 1 \(CUSTOM:Gate\)|a plug-in can \(docs/extend\.md\)"):
+        run(project, file="net.tflite")
+
+
+def test_planning_imports_no_operator_and_has_their_bytes_in_the_keys(project: Project) -> None:
+    recipe = {"schema": 1, "name": "x", "target": "host", "model": {"op": "relu", "shape": [8]}}
+    keys = []
+    for text in ("raise ValueError('imported')", "raise ValueError('other')"):
+        (project.root / "plugins/operators/gate.py").write_text(text)
+        with Workspace(root=again(project)) as workspace:
+            plan = workspace.planner.plan(load_recipe(recipe, root=project, registry=default_registry()))
+        keys.append({action.kind: action.ingredients.get("plug-in", {}).get("gate.py") for action in plan})
+    assert not [name for name in sys.modules if name.endswith("operators.gate")]
+    changed = {kind for kind, digest in keys[0].items() if digest != keys[1][kind]}
+    assert {"import", "layout", "quantize", "tensorize", "emit", "verify"} <= changed
+    assert "compile" not in changed
+    with pytest.raises(PipelineError, match=r"plug-in plugins/operators/gate\.py:1: ValueError: other"):
+        OPERATORS["CUSTOM:Gate"]
+
+
+GATE = '    Operator(\n        "CUSTOM:Gate",'
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            '"CUSTOM:Gate",\n        same',
+            '"CONV_2D",\n        same',
+            "declares CONV_2D, 'conv2d' in rules, as Firmline does",
+        ),
+        (
+            '"CUSTOM:Gate",\n        same',
+            '"SIGN",\n        same',
+            "declares SIGN, 'sign' in rules, as plugins/operators/",
+        ),
+        (
+            '"CUSTOM:Gate",\n        same',
+            '"GATE",\n        same',
+            "GATE, which is no operator of TFLite's schema; custom",
+        ),
+        (
+            '"CUSTOM:Gate",\n        same',
+            '"CUSTOM:Relu",\n        same',
+            "CUSTOM:Relu, 'relu' in rules, as Firmline does",
+        ),
+        ("        reference=_reference,\n", "", "declares CUSTOM:Gate without a `reference`: LiteRT cannot say"),
+        ("        legalize=_legalize,\n", "", "declares CUSTOM:Gate without `legalize`: TVM cannot compute it"),
+        ("        layers=(Gate,),\n", "", "declares CUSTOM:Gate with `legalize` and without layers"),
+        ("layers=(Gate,)", "layers=(LayerOp,)", "no LayerOp with a literal `op`"),
+        ('op: Literal["gate"] = "gate"', 'op: Literal["conv2d"] = "conv2d"', "has a layer 'conv2d', as Firmline has"),
+        ("OPERATORS = (\n", "OPERATORS = 1, (\n", "has OPERATORS that are no tuple of stages.operators.declaration"),
+    ],
+)
+def test_wrong_declarations_are_named_with_file_and_line(project: Project, old: str, new: str, told: str) -> None:
+    path = project.root / "plugins/operators/gate.py"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    again(project)
+    with pytest.raises(StageError) as error:
+        OPERATORS["CUSTOM:Nobody"]
+    line = text.splitlines().index("OPERATORS = (") + 1
+    place = "sign.py:19" if '"SIGN"' in new else f"gate.py:{line}"
+    assert told in str(error.value) and f"plug-in plugins/operators/{place}: " in str(error.value)
+
+
+def test_a_mistake_in_a_call_has_its_line(project: Project) -> None:
+    path = project.root / "plugins/operators/gate.py"
+    path.write_text(path.read_text().replace("alike=True", "alikee=True"))
+    again(project)
+    with pytest.raises(PipelineError, match=r"plugins/operators/gate\.py:\d+: TypeError: .*alikee"):
+        OPERATORS["CUSTOM:Nobody"]
+
+
+def test_an_operator_of_firmlines_own_asks_nobody() -> None:
+    def load() -> Any:
+        raise AssertionError("imported")
+
+    declare([Declaring("x", "x", Path("x"), load)])
+    try:
+        assert kind_of("CONV_2D") == "conv2d" and Match(op="add").op == "add" and len(declaring()) == 1
+    finally:
+        declare(())
