@@ -22,6 +22,8 @@ _DIGITS = re.compile(r"\b0\.0{9}\d+|\b\d{17,}(?:\.\d+)?\b")
 # What the patterns of recipe keys mean, for those who do not read regular expressions.
 _PATTERNS = {
     r"^[0-9a-f]{64}$": "64 hexadecimal digits (0-9, a-f)",
+    r"^[a-z][a-z0-9_]*$": "lower-case letters, digits and _, a letter first",
+    r"^[A-Za-z_][A-Za-z0-9_.-]*$": "letters, digits, and _ . - after the first",
     RECIPE_NAME: "letters, digits, and _ . + - after the first; a / between folder and file",
 }
 
@@ -100,10 +102,11 @@ def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any], used
     if kind == "literal_error":
         expected = detail.get("ctx", {}).get("expected", "")
         choices = [choice.strip("'") for choice in expected.replace(" or ", ", ").split(", ")]
-        if detail["input"] == expected:
+        if detail["input"] in choices:
             # `schema: "1"`
-            return f"{where}: should be the number {expected}, is the text '{detail['input']}'", False, ""
-        guess = did_you_mean(str(detail["input"]), choices)
+            return f"{where}: should be the number {detail['input']}, is the text '{detail['input']}'", False, ""
+        # Of numbers none is another's misspelling.
+        guess = did_you_mean(detail["input"], choices) if isinstance(detail["input"], str) else ""
         return f"{where}: should be {expected}{_shown_value(detail['input'])}{guess}", False, ""
     if kind in ("tuple_type", "list_type"):
         value = detail["input"]

@@ -384,3 +384,19 @@ def test_stack_of_a_recipe_may_be_a_size_alone(tmp_path: Path, stack: str) -> No
     path.write_text(f"schema: 1\ntarget: nucleo-f746zg\nmodel: {{zoo: ds_cnn}}\nmemory: {{stack: {stack}}}\n")
     memory = load_recipe(str(path), root=ROOT, registry=default_registry()).target.memory
     assert memory is not None and (memory.stack, memory.home("stack")) == (8192, "dtcm")
+
+
+@pytest.mark.parametrize(
+    ("emit", "told"),
+    [
+        ("prefix: Kws", "stages.emit.prefix: should be lower-case letters, digits and _, a letter first, is 'Kws'"),
+        ("alignment: 4", "stages.emit.alignment: should be 8, 16, 32 or 64, is 4"),
+        ('alignment: "16"', "stages.emit.alignment: should be the number 16, is the text '16'"),
+    ],
+)
+def test_options_of_another_form(tmp_path: Path, emit: str, told: str) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(f"schema: 1\ntarget: host\nmodel: {{zoo: ds_cnn}}\nstages: {{emit: {{{emit}}}}}\n")
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(str(path), root=ROOT, registry=default_registry())
+    assert str(caught.value).splitlines()[0].endswith(told)
