@@ -192,8 +192,7 @@ class Session:
         One that is `shared` with another recipe is made even where a later stage of this recipe is sure to refuse.
         Raises StageFailed, StageCrashed (its traceback is in the log), StoreError.
         """
-        done = self.results.get(action.kind)
-        if done is not None and not force:
+        if not force and (done := self.results.get(action.kind)) is not None:
             return done
         artifacts = {kind: self._artifact(action, self.plan[name]) for kind, name in action.link.inputs.items()}
         if not shared:

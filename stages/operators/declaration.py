@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from stages.models.tflite_writer import Tensor
     from stages.operators.layer import LayerOp
     from stages.operators.operation import Operation, Shape
-    from stages.quantize.operator import Operator as Imported
-    from stages.quantize.writer import GraphWriter
 
 EIGHT_BITS = ("int8", "uint8")
 NARROW = ("int4", "int2")
@@ -104,7 +102,8 @@ class Operator:
     layers    what the integer graph makes of it; empty when there is no integer form
     model     how a recipe builds it alone; None where it cannot
     limits    what must hold beside all that, for docs/operators.md
-    legalize  of a plug-in's operator: appends its layers to the integer graph
+    legalize  of a plug-in's operator: appends its layers to the integer graph, from a stages.quantize.operator.Operator
+              and with a stages.quantize.writer.GraphWriter
     reference of a plug-in's operator that LiteRT does not know: its outputs, from an Operation and arrays in the order
               of its inputs (constants too, None for absent ones). What `verify` compares with
     version   the version at which TFLite's converter registers its int8 form; others are version 1
@@ -131,7 +130,7 @@ class Operator:
     layers: tuple[type[LayerOp], ...] = ()
     model: OneOperatorModel | None = None
     limits: str = ""
-    legalize: Callable[[Imported, GraphWriter], None] | None = None
+    legalize: Callable[[Any, Any], None] | None = None
     reference: Callable[..., Sequence[Any]] | None = None
     version: int = 2
 
