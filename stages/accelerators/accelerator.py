@@ -175,6 +175,10 @@ class Accelerator(ABC, Generic[P]):
         """
         return False
 
+    def start_waits(self, view: LayerView) -> bool:
+        """Whether starting a tile of the layer keeps the core until the engine is nearly done with it."""
+        return False
+
     def granule(self, view: LayerView) -> Granule:
         """What the sizes of tiles are multiples of."""
         from stages.accelerators.tiles import Granule

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from stages.accelerators.accelerator import Accelerator, Call, Calls, CoreWork, Parameters, Pointer, Strides, Table
-from stages.accelerators.tiles import Granule, Span, Tile, extent, reads
+from stages.accelerators.tiles import Granule, Span, Tile, extent
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _ALIGNMENT = 16
 # Instructions of the driver: for a job, for each block of stride 2, and of the core for each value (hwlib/).
 _JOB, _BLOCK = 190, 75
-_REQUANTIZED, _GATHERED_ROW, _GATHERED_BYTE = 22, 14, 2
+_REQUANTIZED = 22
 
 
 class Ne16Parameters(Parameters):
@@ -34,8 +34,8 @@ class Ne16(Accelerator[Ne16Parameters]):
     title = "NE16"
     parameters = Ne16Parameters
     ops = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
-    sources = ("hwlib/ne16.c", "hwlib/gather.c", "hwlib/sums.c")
-    headers = ("hwlib/ne16.h", "hwlib/gather.h", "hwlib/sums.h")
+    sources = ("hwlib/ne16.c", "hwlib/sums.c")
+    headers = ("hwlib/ne16.h", "hwlib/sums.h")
     init = "ne16_init"
     wait = "ne16_wait"
 
@@ -64,6 +64,16 @@ class Ne16(Accelerator[Ne16Parameters]):
         if self._extended and layers.geometry(view).step == 2 and out.channels % 2:
             return f"stride 2 with {out.channels} channels: NE16 writes outputs at even distances"
         return ""
+
+    def reads_windows(self, view: LayerView) -> bool:
+        from stages.accelerators.ne16 import layers
+
+        return layers.geometry(view).gathers
+
+    def start_waits(self, view: LayerView) -> bool:
+        from stages.accelerators.ne16 import layers
+
+        return layers.geometry(view).step == 2
 
     def granule(self, view: LayerView) -> Granule:
         from stages.accelerators.ne16 import layers
@@ -99,15 +109,8 @@ class Ne16(Accelerator[Ne16Parameters]):
         return self._offsets(view, channels)[-1] + 12
 
     def scratch(self, view: LayerView, tile: Tile) -> Mapping[str, int]:
-        from stages.accelerators.ne16 import layers
-
         pixels = len(tile.rows) * extent(view.outputs[0]).columns
-        shape, found = layers.geometry(view), {}
-        if shape.gathers:
-            found["windows"] = pixels * shape.depth
-        if not self._extended:
-            found["sums"] = 4 * pixels * len(tile.channels)
-        return found
+        return {} if self._extended else {"sums": 4 * pixels * len(tile.channels)}
 
     def cycles(self, view: LayerView, tile: Tile) -> int:
         from stages.accelerators.ne16 import layers
@@ -116,30 +119,22 @@ class Ne16(Accelerator[Ne16Parameters]):
         return max(layers.cycles(job), _BLOCK * _blocks(job))
 
     def core(self, view: LayerView, tile: Tile) -> CoreWork:
-        from stages.accelerators.ne16 import layers
-
         pixels = len(tile.rows) * extent(view.outputs[0]).columns
-        shape = layers.geometry(view)
-        window = shape.window[0] * _GATHERED_ROW + shape.depth * _GATHERED_BYTE
         after = 0 if self._extended else 60 + pixels * (20 + len(tile.channels) * _REQUANTIZED)
-        return CoreWork(start=_JOB, before=pixels * window if shape.gathers else 0, after=after)
+        return CoreWork(start=_JOB, after=after)
 
     def calls(self, view: LayerView, tile: Tile, strides: Strides) -> Calls:
-        from stages.accelerators.ne16 import layers
         from stages.accelerators.ne16.words import blocks, words
 
-        shape = layers.geometry(view)
         job = self._job(view, tile, strides.output, strides.inputs[0])
-        source = Pointer("scratch:windows") if shape.gathers else Pointer("input:0")
         target = Pointer("output:0") if self._extended else Pointer("scratch:sums")
-        pointers = (source, target, Pointer("constants"))
+        pointers = (Pointer("input:0"), target, Pointer("constants"))
         if job.stride == 2:
             first, numbers = blocks(job)
             start = Call("ne16_start_blocks", (Table(first), Table(numbers), *pointers))
         else:
             start = Call("ne16_start", (Table(words(job)), *pointers))
-        before = (self._gather(view, tile, strides),) if shape.gathers else ()
-        return Calls(start, before, () if self._extended else (self._requantize(view, tile, strides),))
+        return Calls(start, (), () if self._extended else (self._requantize(view, tile, strides),))
 
     def _job(self, view: LayerView, tile: Tile, output_pixel: int, pixel: int = 0) -> Job:
         """Addresses count from where input, output and constants begin."""
@@ -179,15 +174,6 @@ class Ne16(Accelerator[Ne16Parameters]):
         weights = -(-packed // _ALIGNMENT) * _ALIGNMENT
         shifts = weights + 8 * count
         return 0, weights, weights + 4 * count, shifts, shifts + -(-count // 4) * 4
-
-    def _gather(self, view: LayerView, tile: Tile, strides: Strides) -> Call:
-        op, x, out = view.op, extent(view.inputs[0]), extent(view.outputs[0])
-        (part,) = reads(view, tile)
-        numbers = (
-            len(part.rows), x.columns, x.channels, len(tile.rows), out.columns, *op.kernel, *op.stride, part.above,
-            op.padding[1], op.input_zero_point,
-        )  # fmt: skip
-        return Call("ne16_gather", (Pointer("input:0"), Pointer("scratch:windows"), Table(numbers, "int32_t")))
 
     def _requantize(self, view: LayerView, tile: Tile, strides: Strides) -> Call:
         op = view.op

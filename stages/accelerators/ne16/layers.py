@@ -2,7 +2,7 @@
 
     3x3, 3x3 depthwise          as they are; stride 2 goes in blocks of 2x2 outputs
     1x1, fully connected        as they are, with any stride: pixels in between are stepped over
-    other windows               1x1 over windows that the core gathers
+    few channels, other windows  1x1 over windows that transfers lay side by side
 
 The engine multiplies activations as they are stored. What their zero point adds is the same for all pixels, since
 padding has that value too, and goes into the bias.
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 _LARGEST = 1 << 31
+_FEW = 32  # numbers of a window that are multiplied as one pixel's
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,8 @@ def geometry(view: LayerView) -> Geometry:
         return Geometry("depthwise3x3", False, op.kernel, op.stride, op.in_channels)
     if op.kernel == (1, 1) and not any(op.padding):
         return Geometry("conv1x1", False, op.kernel, op.stride, op.in_channels)
-    if op.kernel == (3, 3) and op.stride in ((1, 1), (2, 2)) and max(op.padding) <= 1:
+    few = 9 * op.in_channels <= _FEW
+    if op.kernel == (3, 3) and op.stride in ((1, 1), (2, 2)) and max(op.padding) <= 1 and not few:
         return Geometry("conv3x3", False, op.kernel, op.stride, op.in_channels)
     return Geometry("conv1x1", True, op.kernel, op.stride, op.in_channels * op.kernel[0] * op.kernel[1])
 
