@@ -18,7 +18,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from stages.options.strict_model import StrictModel
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from stages.accelerators.tiles import Granule, Span, Tile
     from stages.graph import LayerView
     from stages.kernels.folder import KernelFolder
+    from stages.operators.layer import LayerOp
 
 
 class Parameters(StrictModel):
@@ -101,6 +102,20 @@ class CoreWork:
     after: float = 0.0
 
 
+@dataclass(frozen=True)
+class OwnArithmetic:
+    """A layer as the engine computes it, where that is not what the model says: its operator and changed constants.
+
+    Of `reachable` sums (or pairs of inputs) `differing` have another result, by `largest` at most.
+    """
+
+    op: LayerOp
+    constants: Mapping[str, NDArray[Any]]
+    reachable: int
+    differing: int
+    largest: int
+
+
 P = TypeVar("P", bound=Parameters)
 
 
@@ -112,7 +127,7 @@ class Accelerator(ABC, Generic[P]):
     parameters    the model of what a target may say of it
     ops           the values of `Layer.op.op` it is for
     requantizers  what `tensorize: {requantize: …}` may say, the default first
-    sources       files of the folder, or below, that firmware using it is compiled with
+    sources       files of the folder, or below, that firmware using it is compiled with; they may depend on the core
     headers       those that declare what the sources define
     init, wait    C functions: void init(void), once; void wait(int), until what returned the number is done
     layouts       of 4-D tensors that it reads and writes
@@ -124,7 +139,7 @@ class Accelerator(ABC, Generic[P]):
     title: ClassVar[str]
     parameters: ClassVar[type[Parameters]] = Parameters
     ops: ClassVar[frozenset[str]]
-    sources: ClassVar[tuple[str, ...]]
+    sources: tuple[str, ...]
     headers: ClassVar[tuple[str, ...]]
     init: ClassVar[str]
     wait: ClassVar[str]
@@ -132,13 +147,17 @@ class Accelerator(ABC, Generic[P]):
     assumptions: ClassVar[tuple[str, ...]] = ()
     queue: ClassVar[int] = 2
 
-    def __init__(self, given: P, requantize: str = "") -> None:
-        """`requantize` is one of `requantizers`, '' for the default. Raises ValueError for another."""
+    def __init__(self, given: P, requantize: str = "", features: frozenset[str] = frozenset()) -> None:
+        """`requantize` is one of `requantizers`, '' for the default; `features` are those of the core (Core.features).
+
+        Raises ValueError for another requantizer.
+        """
         allowed = self.requantizers(given)
         if requantize and requantize not in allowed:
             raise ValueError(f"{self.name} requantizes as {' or '.join(allowed)}, not as {requantize}")
         self.given = given
         self.requantize = requantize or allowed[0]
+        self.features = features
 
     @classmethod
     @abstractmethod
@@ -175,9 +194,9 @@ class Accelerator(ABC, Generic[P]):
         """
         return False
 
-    def start_waits(self, view: LayerView) -> bool:
-        """Whether starting a tile of the layer keeps the core until the engine is nearly done with it."""
-        return False
+    def own(self, view: LayerView) -> OwnArithmetic | None:
+        """The layer, which the engine is to compute, with the engine's own arithmetic; None where that is exact."""
+        return None
 
     def granule(self, view: LayerView) -> Granule:
         """What the sizes of tiles are multiples of."""

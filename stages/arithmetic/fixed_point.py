@@ -88,6 +88,12 @@ def inverse_square_root(n: int) -> tuple[int, int]:
     return (multiplier << -shift, 0) if shift < 0 else (multiplier, -shift)
 
 
+def scale_and_floor(x: Integers, multiplier: Integers, offset: Integers, shift: Integers) -> Array:
+    """(x * multiplier + offset) >> shift as int64: the rounding `floor` of stages.operators.layer."""
+    x, multiplier, offset, shift = (np.asarray(value, dtype=np.int64) for value in (x, multiplier, offset, shift))
+    return (x * multiplier + offset) >> shift
+
+
 def by_steps(x: Array, steps: Array) -> Array:
     """The results of a function that never falls: steps[0], and one more for each of steps[1:] that x is above."""
     return steps[0].astype(np.int64) + np.searchsorted(steps[1:], x, side="left")

@@ -117,6 +117,8 @@ class Kernel(ABC):
         rounding = getattr(view.op, "rounding", "")
         if not rounding or rounding in self.roundings:
             return ""
+        if rounding == "floor":
+            return "its sums are rounded as an engine does, which this kernel does not"
         return "no multiplier of 32 bits rounds its sums as LiteRT does; this kernel multiplies"
 
     @abstractmethod

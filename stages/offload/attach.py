@@ -41,7 +41,7 @@ def machine_of(target: Target, requantize: str | None = None) -> Machine | None:
             f"accelerator {engine.kind} of target {target.name}: {where}: {first['msg'].lower()}"
         ) from None
     try:
-        accelerator = declared(given, requantize or "")
+        accelerator = declared(given, requantize or "", target.features)
     except ValueError as error:
         raise StageError(str(error), at=("stages", "tensorize", "requantize")) from None
     return Machine(accelerator, engine.memory, engine.bytes, engine.dma)

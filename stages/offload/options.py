@@ -56,10 +56,8 @@ def options(view: LayerView, machine: Machine) -> Mapping[Residence, tuple[Optio
 
 
 def smallest(view: LayerView, machine: Machine) -> int:
-    """Bytes of L1 that the smallest tile needs, with nothing of the layer there and one buffer of a kind."""
-    anywhere = ways(view, machine.accelerator, 1 << 62)
-    nowhere = [way for way in anywhere if not any((*way.resident_inputs, way.resident_output))]
-    return min(sum(aligned(stream.bytes) for stream in way.streams) for way in nowhere)
+    """Bytes of L1 that the smallest tile needs, whatever there is."""
+    return min(way.bytes for way in ways(view, machine.accelerator, 1 << 62))
 
 
 def _options(view: LayerView, able: Sequence[Way], machine: Machine) -> tuple[Option, ...]:

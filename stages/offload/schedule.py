@@ -114,7 +114,6 @@ class _Schedule:
         self._streams = {stream.name: stream for stream in self.way.streams}
         self._offsets = constant_offsets(self.view, self.way, self.machine)
         self._calls: dict[int, Calls] = {}
-        self._waits = self.machine.accelerator.start_waits(self.view)
         self._windows = self.machine.accelerator.reads_windows(self.view)
         self._parts = [reads(self.view, tile) for tile in self.way.tiles]
         self._issued = 0  # transfers
@@ -193,8 +192,6 @@ class _Schedule:
         for tile in range(count):
             self._bring_all(tile)
             self._make_room(tile)
-            if self._waits and tile + 1 < count:
-                self._bring_early(tile + 1)
             for name in self._loads:
                 self._settle(self._brought[name, self._streams[name].ordinals[tile]])
             self._start(tile)
@@ -227,7 +224,7 @@ class _Schedule:
     def _make_room(self, tile: int) -> None:
         """Finishes tiles whose scratch and output the tile takes over, and those that the engine has no place for."""
         slots = [stream.slots for name, stream in self._streams.items() if name not in self._loads]
-        before = tile - min([*slots, 1 if self._waits else self.machine.accelerator.queue])
+        before = tile - min([*slots, self.machine.accelerator.queue])
         if before >= 0:
             self._finish(before)
         output = self._streams.get("output:0")
@@ -239,7 +236,7 @@ class _Schedule:
         core, calls = accelerator.core(self.view, shape), self._calls_of(tile)
         self._work(calls.before, tile, core.before)
         cycles, start = accelerator.cycles(self.view, shape), self._function(calls.start, tile)
-        self.commands.append(Start(tile=tile, call=start, cycles=cycles, instructions=core.start, waits=self._waits))
+        self.commands.append(Start(tile=tile, call=start, cycles=cycles, instructions=core.start))
 
     def _finish(self, tile: int) -> None:
         for each in range(tile + 1):

@@ -43,6 +43,9 @@ class Add(Clamped):
 
     t_i = M((x_i - zero_point_i) << left_shift, multiplier_i, shift_i)
     y = M(t_0 +- t_1, output_multiplier, output_shift) + output_zero_point
+
+    Where `rounding` is `floor`, t_i = (x_i - zero_point_i) * multiplier_i and
+    y = ((t_0 +- t_1) * output_multiplier + output_offset >> output_shift) + output_zero_point.
     """
 
     op: Literal["add", "sub"]
@@ -52,22 +55,33 @@ class Add(Clamped):
     shifts: tuple[int, int]
     output_multiplier: int
     output_shift: int
+    output_offset: int = 0
     rounding: Rounding = "double"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np
 
-        from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
+        from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_and_floor
 
+        sign = 1 if self.op == "add" else -1
+        if self.rounding == "floor":
+            first, second = (
+                (x.astype(np.int64) - zero) * multiplier
+                for x, zero, multiplier in zip(inputs, self.zero_points, self.multipliers, strict=True)
+            )
+            scaling = (self.output_multiplier, self.output_offset, self.output_shift)
+            return self.clamped(view, scale_and_floor(first + sign * second, *scaling))
         first, second = (
             multiply_by_quantized_multiplier(
                 (x.astype(np.int64) - zero) << self.left_shift, multiplier, shift, self.rounding
             )
             for x, zero, multiplier, shift in zip(inputs, self.zero_points, self.multipliers, self.shifts, strict=True)
         )
-        total = first + second if self.op == "add" else first - second
         return self.clamped(
-            view, multiply_by_quantized_multiplier(total, self.output_multiplier, self.output_shift, self.rounding)
+            view,
+            multiply_by_quantized_multiplier(
+                first + sign * second, self.output_multiplier, self.output_shift, self.rounding
+            ),
         )
 
 

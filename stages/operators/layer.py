@@ -10,6 +10,9 @@ x * m is rounded; the operators' formulas write it M(x, multiplier, shift):
   steps   no product: the constant `steps`, int32[rows, 256], has for each row the lowest result and for each of the 255
           above it the largest x below; `step_rows`, int32[O], tells the row of each output channel. For the products in
           float64 that no multiplier gives (stages/quantize/real_products.py)
+  floor   one product, one sum, no rounding: (x * multiplier + offset) >> shift, where `shift`, from 0 on, goes to the
+          right, as does no other's, and `offset` is a constant, int32[O]. No reference kernel computes so, but engines
+          do; tensorize gives it to layers that one of them computes where a recipe asks for it
 
 All zero points are those of the tensors: the kernel computes sum((x - input_zero_point) * (w - weight_zero_point)).
 Constants (weights, bias, per-channel multiplier and shift, tables) are named in `Layer.constants` by role.
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-Rounding = Literal["double", "single", "steps"]
+Rounding = Literal["double", "single", "steps", "floor"]
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ class Clamped(LayerOp):
         """Sums of products as the output: bias, int32, the channel's multiplier and shift or steps, then `clamped`."""
         import numpy as np
 
-        from stages.arithmetic.fixed_point import by_steps, multiply_by_quantized_multiplier, wrap
+        from stages.arithmetic.fixed_point import by_steps, multiply_by_quantized_multiplier, scale_and_floor, wrap
 
         total = wrap(total + view.constant("bias").astype(np.int64) if view.has("bias") else total)
         if view.op.rounding == "steps":
@@ -111,6 +114,8 @@ class Clamped(LayerOp):
             found = [by_steps(total[..., channel], own) for channel, own in enumerate(steps)]
             return self.clamped(view, np.stack(found, axis=-1))
         multiplier, shift = view.constant("multiplier"), view.constant("shift")
+        if view.op.rounding == "floor":
+            return self.clamped(view, scale_and_floor(total, multiplier, view.constant("offset"), shift))
         return self.clamped(view, multiply_by_quantized_multiplier(total, multiplier, shift, view.op.rounding))
 
 

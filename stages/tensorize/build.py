@@ -5,6 +5,7 @@ layouts     Graph -> Graph         in which layout each tensor lies, by what ker
 signs       Graph -> Graph         which tensors are uint8, for an accelerator that reads unsigned bytes
 choices     Graph -> Chosen        a kernel for each layer
 placement   Chosen -> Chosen       tensors that are parts of others; copies that this saves are gone
+own         Chosen -> Chosen       layers with the arithmetic of the engine that computes them, if a recipe asks for it
 programs    Chosen -> Chosen       what lies in the accelerator's memory; a program for each layer that it computes
 packing     Chosen -> Tensorized   constants, functions and the plan
 """
@@ -23,6 +24,7 @@ from stages.tensorize.choices import choose_kernels
 from stages.tensorize.costs import CostTable
 from stages.tensorize.forms import with_cheapest_forms
 from stages.tensorize.layouts import with_cheapest_layouts
+from stages.tensorize.own_arithmetic import with_own_arithmetic
 from stages.tensorize.packing import pack_and_lower
 from stages.tensorize.placement import place_parts
 from stages.tensorize.programs import plan_programs
@@ -48,7 +50,7 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     signed = laid_out if setting.offload is None else with_cheapest_signs(laid_out, setting.cost)
     chosen = choose_kernels(signed, setting)
     placed = place_parts(chosen, setting)
-    planned = plan_programs(placed, setting)
+    planned = plan_programs(with_own_arithmetic(placed, setting), setting)
     made = pack_and_lower(planned, setting, job.progress)
 
     for warning in made.plan.warnings:

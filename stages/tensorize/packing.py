@@ -92,6 +92,7 @@ def _offloaded_layer(layer: Layer, chosen: Chosen) -> Made:
         cost_source="modelled",
         alternatives=choice.alternatives,
         program=chosen.offload.programs[layer.index],
+        distance=choice.distance,
     )
     return plan, {}, constants
 

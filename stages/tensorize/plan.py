@@ -33,6 +33,17 @@ class Step(_Model):
     roles: tuple[str, ...]
 
 
+class Distance(_Model):
+    """How far an engine's arithmetic is from LiteRT's: of `reachable` sums `differing` differ, by `largest` at most.
+
+    Of a layer with weights the sums that weights, bias and inputs allow; of an ADD or SUB the pairs of inputs.
+    """
+
+    reachable: int
+    differing: int
+    largest: int
+
+
 class LayerPlan(_Model):
     """A layer's kernel and its functions, called one after the other.
 
@@ -45,6 +56,7 @@ class LayerPlan(_Model):
     constants    keys of weights.npz by constant key
     program      of a layer that an accelerator computes, instead of steps
     predicted    cycles, on a target with an accelerator
+    distance     of a layer that has the engine's own arithmetic
     """
 
     index: int
@@ -63,6 +75,7 @@ class LayerPlan(_Model):
     constants: dict[str, str] = Field(default_factory=dict)
     program: Program | None = None
     predicted: Times | None = None
+    distance: Distance | None = None
 
 
 class TensorizePlan(_Model):

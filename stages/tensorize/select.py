@@ -13,7 +13,7 @@ from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.options.layer_rules import about_unused
 from stages.tensorize.costs import variant
-from stages.tensorize.plan import Alternative
+from stages.tensorize.plan import Alternative, Distance
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class Choice:
     """A kernel with its parameters, the reason for it, and what was not taken.
 
-    `instead` names it and the one that the arena's limit excluded, '' when the limit decided nothing.
+    `instead` names it and the one that the arena's limit excluded, '' when the limit decided nothing. `distance` is
+    that of an engine's own arithmetic, None of exact ones.
     """
 
     kernel: Kernel
@@ -38,6 +39,7 @@ class Choice:
     cost_source: str
     alternatives: tuple[Alternative, ...]
     instead: str = ""
+    distance: Distance | None = None
 
 
 @dataclass(frozen=True)

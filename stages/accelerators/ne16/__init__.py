@@ -3,5 +3,5 @@
 from stages.accelerators.ne16.descriptor import Ne16
 from stages.kernels.folder import KernelFolder
 
-FOLDER = KernelFolder(__file__, kernels=())
+FOLDER = KernelFolder(__file__, kernels=(), include=("../rvp",))
 ACCELERATOR = Ne16

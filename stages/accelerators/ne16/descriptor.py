@@ -1,199 +1,334 @@
-"""NE16's descriptor: tiles as jobs, constants as the engine reads them, and who requantizes its sums."""
+"""NE16 as an accelerator: which layers it computes, tile by tile, and what the emitted sources call."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from stages.accelerators.accelerator import Accelerator, Call, Calls, CoreWork, Parameters, Pointer, Strides, Table
-from stages.accelerators.tiles import Granule, Span, Tile, extent
+from stages.accelerators.accelerator import (
+    Accelerator,
+    Call,
+    Calls,
+    CoreWork,
+    OwnArithmetic,
+    Parameters,
+    Pointer,
+    Strides,
+    Table,
+)
+from stages.accelerators.floor_rounding import why_not_near
+from stages.accelerators.ne16 import cycles as engine
+from stages.accelerators.ne16.job import Extension, Job
+from stages.accelerators.ne16.mapping import (
+    Gather,
+    gather_instructions,
+    mapping,
+    pair_pieces,
+    pair_rows,
+    side_by_side,
+    why_not_mapped,
+)
+from stages.accelerators.ne16.words import blocks, words
+from stages.accelerators.tiles import Granule, Span, Tile, extent, reads
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from stages.accelerators.ne16.job import Job
-    from stages.accelerators.ne16.layers import Stored
+    from stages.accelerators.ne16.arithmetic import Block, How
     from stages.graph import LayerView
 
-_ALIGNMENT = 16
-# Instructions of the driver: for a job, for each block of stride 2, and of the core for each value (hwlib/).
-_JOB, _BLOCK = 190, 75
-_REQUANTIZED = 22
+_WEIGHTED = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
+_LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
+_DEPTHWISE_CHANNELS = 16
+# Instructions of the core, measured with the driver in hwlib/.
+_START, _START_BLOCKS, _BLOCK = 105, 170, 26
+_P = "rvp 0.9.11"
+_INTERLEAVE, _CALL = 19 / 16, 40
+_REQUANTIZE, _REQUANTIZE_RVP = 34.0, 6.5
 
 
 class Ne16Parameters(Parameters):
-    """`extension: tflite` is an engine that rounds as TFLite does (extension.py)."""
+    """`extension`: `tflite` has a requantizer that rounds as TFLite does, reads int8 too and adds residuals."""
 
     extension: Literal["none", "tflite"] = "none"
 
 
 class Ne16(Accelerator[Ne16Parameters]):
     name = "ne16"
-    title = "NE16"
+    title = "NE16 (GAP9, PULP)"
     parameters = Ne16Parameters
-    ops = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
-    sources = ("hwlib/ne16.c", "hwlib/sums.c")
-    headers = ("hwlib/ne16.h", "hwlib/sums.h")
+    ops = _WEIGHTED | {"add", "sub"}
+    sources: tuple[str, ...] = ("hwlib/ne16.c", "hwlib/ne16_core.c")
+    headers = ("hwlib/ne16.h", "hwlib/ne16_core.h")
     init = "ne16_init"
     wait = "ne16_wait"
+    queue: ClassVar[int] = 2
 
-    def __init__(self, given: Ne16Parameters, requantize: str = "") -> None:
-        super().__init__(given, requantize)
-        self._found: dict[int, tuple[object, Stored]] = {}  # with the array, whose identity is the key
+    def __init__(self, given: Ne16Parameters, requantize: str = "", features: frozenset[str] = frozenset()) -> None:
+        super().__init__(given, requantize, features)
+        if _P in features:
+            self.sources = (*type(self).sources, "hwlib/ne16_requantize_rvp.c")
 
     @classmethod
     def requantizers(cls, given: Ne16Parameters) -> tuple[str, ...]:
-        return ("engine", "core") if given.extension == "tflite" else ("core",)
+        return ("engine", "core") if given.extension == "tflite" else ("core", "engine")
 
     @property
     def _extended(self) -> bool:
         """Whether the engine requantizes as TFLite does."""
         return self.given.extension == "tflite" and self.requantize == "engine"
 
+    def why_not(self, view: LayerView) -> str:
+        return self._why_not_rounded(view) or why_not_mapped(view)
+
     def reads(self, view: LayerView) -> tuple[str, ...]:
         return ("int8", "uint8") if self._extended else ("uint8",)
 
-    def why_not(self, view: LayerView) -> str:
-        from stages.accelerators.ne16 import layers
+    def own(self, view: LayerView) -> OwnArithmetic | None:
+        if self._extended or self.requantize != "engine":
+            return None
+        from stages.accelerators.ne16.arithmetic import own
 
-        if reason := layers.why_not(view):
-            return reason
-        out = extent(view.outputs[0])
-        if self._extended and layers.geometry(view).step == 2 and out.channels % 2:
-            return f"stride 2 with {out.channels} channels: NE16 writes outputs at even distances"
-        return ""
-
-    def reads_windows(self, view: LayerView) -> bool:
-        from stages.accelerators.ne16 import layers
-
-        return layers.geometry(view).gathers
-
-    def start_waits(self, view: LayerView) -> bool:
-        from stages.accelerators.ne16 import layers
-
-        return layers.geometry(view).step == 2
+        op, constants, found = own(view)
+        counts = (int(_total(found.reachable)), int(_total(found.differing)), int(_largest(found.largest)))
+        return OwnArithmetic(op, constants, *counts)
 
     def granule(self, view: LayerView) -> Granule:
-        from stages.accelerators.ne16 import layers
-
-        shape = layers.geometry(view)
-        channels = 16 if shape.mode == "depthwise3x3" else 32
-        return Granule(2 if shape.step == 2 else 3, channels)
+        channels = extent(view.outputs[0]).channels
+        if view.op.op in ("add", "sub"):
+            return Granule(pair_rows(view), channels)
+        # Depthwise weights lie in sixteens of channels. Blocks of 2x2 outputs begin at even distances.
+        return Granule(1, _DEPTHWISE_CHANNELS if view.op.op == "depthwise_conv2d" else min(32, channels))
 
     def constants(self, view: LayerView, channels: Span) -> NDArray[np.uint8]:
-        """Packed weights; then of each channel bias and multiplier, int32, and shift, int8; the parameter block."""
-        import numpy as np
+        from stages.accelerators.ne16.arithmetic import contents, pair_contents
 
-        from stages.accelerators.ne16 import layers, packing
-        from stages.accelerators.ne16.extension import Parameters as Block
-        from stages.kernels.eight_bit import sums
-
-        stored, made = self._stored(view), sums(view, 0)
-        some = slice(channels.first, channels.end)
-        packed = packing.pack(layers.weights_of(view, channels), layers.geometry(view).mode, stored.bits, stored.offset)
-        parts = [
-            packed,
-            made.bias[some].astype("<i4").tobytes(),
-            np.ascontiguousarray(made.multiplier[some]).astype("<i4").tobytes(),
-            np.ascontiguousarray(made.shift[some]).astype(np.int8).tobytes(),
-            Block(view.op.output_zero_point, view.op.act_min, view.op.act_max).block(),
-        ]
-        found = np.zeros(self.constant_bytes(view, channels), np.uint8)
-        for offset, part in zip(self._offsets(view, channels), parts, strict=True):
-            found[offset : offset + len(part)] = np.frombuffer(part, np.uint8)
-        return found
+        if view.op.op in ("add", "sub"):
+            return pair_contents(view, self._how(view))
+        return contents(view, self._how(view), self._mode(view), channels)
 
     def constant_bytes(self, view: LayerView, channels: Span) -> int:
-        return self._offsets(view, channels)[-1] + 12
+        return self._block(view, Tile(Span(0, 1), channels)).bytes
 
     def scratch(self, view: LayerView, tile: Tile) -> Mapping[str, int]:
-        pixels = len(tile.rows) * extent(view.outputs[0]).columns
-        return {} if self._extended else {"sums": 4 * pixels * len(tile.channels)}
+        found = {}
+        made = mapping(view, tile, _compact(view, tile))
+        if made.gather is not None:
+            found["windows"] = made.gather.bytes
+        if self._interleaves(view):
+            found["windows"] = 2 * 16 * pair_pieces(view, tile)
+        if self._how(view) == "core":
+            found["sums"] = 4 * len(tile.rows) * extent(view.outputs[0]).columns * len(tile.channels)
+        return found
 
     def cycles(self, view: LayerView, tile: Tile) -> int:
-        from stages.accelerators.ne16 import layers
-
-        job = self._job(view, tile, len(tile.channels) + len(tile.channels) % 2)
-        return max(layers.cycles(job), _BLOCK * _blocks(job))
+        return _cycles(self._job(view, tile, _compact(view, tile)))
 
     def core(self, view: LayerView, tile: Tile) -> CoreWork:
-        pixels = len(tile.rows) * extent(view.outputs[0]).columns
-        after = 0 if self._extended else 60 + pixels * (20 + len(tile.channels) * _REQUANTIZED)
-        return CoreWork(start=_JOB, after=after)
+        job = self._job(view, tile, _compact(view, tile))
+        blocks = -(-job.h_out // 2) * -(-job.w_out // 2)
+        start = float(_START if job.stride == 1 else _START_BLOCKS + _BLOCK * blocks)
+        gather = mapping(view, tile, _compact(view, tile)).gather
+        before = 0.0
+        if gather is not None:
+            before = _CALL + gather_instructions(gather)
+        elif self._interleaves(view):
+            before = _CALL + _INTERLEAVE * 16 * pair_pieces(view, tile)
+        after = 0.0
+        if self._how(view) == "core":
+            values = len(tile.rows) * extent(view.outputs[0]).columns * len(tile.channels)
+            fast = self._is_fast(view) and len(tile.channels) % 4 == 0
+            after = _CALL + (_REQUANTIZE_RVP if fast else _REQUANTIZE) * values
+        return CoreWork(start, before, after)
 
     def calls(self, view: LayerView, tile: Tile, strides: Strides) -> Calls:
-        from stages.accelerators.ne16.words import blocks, words
+        job = self._job(view, tile, strides)
+        before, source = self._before(view, tile, strides)
+        sums = self._how(view) == "core"
+        target = Pointer("scratch:sums" if sums else "output:0")
+        pointers = [source, target, Pointer("constants")]
+        function = "ne16_start"
+        tables = [Table(words(job))] if job.is_whole else [Table(numbers) for numbers in blocks(job)]
+        if not job.is_whole:
+            function += "_blocks"
+        if job.extension is not None and job.extension.residual is not None:
+            function += "_residual"
+            pointers.append(Pointer("input:1"))
+        after = (self._requantize(view, tile, strides),) if sums else ()
+        return Calls(Call(function, (*tables, *pointers)), before, after)
 
-        job = self._job(view, tile, strides.output, strides.inputs[0])
-        target = Pointer("output:0") if self._extended else Pointer("scratch:sums")
-        pointers = (Pointer("input:0"), target, Pointer("constants"))
-        if job.stride == 2:
-            first, numbers = blocks(job)
-            start = Call("ne16_start_blocks", (Table(first), Table(numbers), *pointers))
-        else:
-            start = Call("ne16_start", (Table(words(job)), *pointers))
-        return Calls(start, (), () if self._extended else (self._requantize(view, tile, strides),))
-
-    def _job(self, view: LayerView, tile: Tile, output_pixel: int, pixel: int = 0) -> Job:
-        """Addresses count from where input, output and constants begin."""
-        from stages.accelerators.ne16 import layers
-        from stages.accelerators.ne16.job import Extension
-
-        stored = self._stored(view)
-        _, bias, multiplier, shift, block = self._offsets(view, tile.channels)
-        more: dict[str, Any] = {"weight_bits": stored.bits, "weight_offset": stored.added}
-        pixel = pixel or extent(view.inputs[0]).channels
-        if not self._extended:
-            return layers.job(view, tile, pixel, 4 * len(tile.channels), output_bits=32, **more)
-        out = view.outputs[0].dtype
-        signed = view.inputs[0].dtype == "int8"
-        made = layers.job(
-            view, tile, pixel, output_pixel, scale=multiplier, scale_bits=32, shifts=shift, bias=bias,
-            signed=out == "int8", **more,
-        )  # fmt: skip
-        return replace(made, extension=Extension(block, view.op.rounding == "single", None, signed))
-
-    def _stored(self, view: LayerView) -> Stored:
-        """As `layers.stored`, found once for an array of weights."""
-        from stages.accelerators.ne16 import layers
-
-        weights = view.constant("weights")
-        if id(weights) not in self._found:
-            self._found[id(weights)] = weights, layers.stored(view)
-        return self._found[id(weights)][1]
-
-    def _offsets(self, view: LayerView, channels: Span) -> tuple[int, int, int, int, int]:
-        """Of weights, biases, multipliers, shifts and the parameter block in the constants."""
-        from stages.accelerators.ne16 import layers, packing
-
-        shape, count = layers.geometry(view), len(channels)
-        ki = count if shape.mode == "depthwise3x3" else shape.depth
-        packed = packing.packed_bytes(shape.mode, ki, count, self._stored(view).bits)
-        weights = -(-packed // _ALIGNMENT) * _ALIGNMENT
-        shifts = weights + 8 * count
-        return 0, weights, weights + 4 * count, shifts, shifts + -(-count // 4) * 4
-
-    def _requantize(self, view: LayerView, tile: Tile, strides: Strides) -> Call:
+    def _why_not_rounded(self, view: LayerView) -> str:
         op = view.op
-        _, bias, _, shift, block = self._offsets(view, tile.channels)
-        pixels = len(tile.rows) * extent(view.outputs[0]).columns
-        return Call(
-            f"ne16_requantize_{op.rounding}",
-            (
-                Pointer("scratch:sums"),
-                Pointer("output:0"),
-                Pointer("constants", bias),
-                Pointer("constants", shift),
-                Pointer("constants", block),
-                pixels,
-                len(tile.channels),
-                strides.output,
-            ),
+        if op.op in ("add", "sub"):
+            if self.requantize == "core":
+                return "the core adds as fast as it requantizes"
+            if self._extended:
+                return self._why_not_residual(view)
+        elif not view.has("weights"):
+            return "the weights are not constant"
+        exact = self.requantize == "core" or self._extended
+        if exact and op.rounding not in ("double", "single"):
+            return f"its rounding is {op.rounding}, which is neither double nor single"
+        if not exact:
+            out = view.outputs[0]
+            if (op.act_min, op.act_max) != _LIMITS.get(out.dtype):
+                return f"results are clamped to {op.act_min} to {op.act_max}; the engine saturates {out.dtype} alone"
+            if op.op in _WEIGHTED and op.rounding != "floor":
+                return why_not_near(view)
+        return ""
+
+    def _why_not_residual(self, view: LayerView) -> str:
+        op = view.op
+        if op.op == "sub":
+            return "the extension adds residuals, and subtracts none"
+        if op.rounding != "double" or op.left_shift != 20:
+            return "the extension adds as TFLite does, with 20 bits and two roundings"
+        types = {tensor.dtype for tensor in (*view.inputs, *view.outputs)}
+        return "" if len(types) == 1 else "int8 and uint8 tensors in one layer"
+
+    def _is_fast(self, view: LayerView) -> bool:
+        """Whether the core requantizes with its P extension."""
+        from stages.accelerators.ne16.arithmetic import has_core_rounders
+
+        return _P in self.features and has_core_rounders(view)
+
+    def _how(self, view: LayerView) -> How:
+        if self._extended:
+            return "tflite"
+        return "core" if self.requantize == "core" else "floor"
+
+    def _interleaves(self, view: LayerView) -> bool:
+        return view.op.op in ("add", "sub") and not self._extended
+
+    def _mode(self, view: LayerView) -> Any:
+        one = Tile(Span(0, 1), Span(0, 1))
+        return mapping(view, one, _compact(view, one)).mode
+
+    def _block(self, view: LayerView, tile: Tile) -> Block:
+        from stages.accelerators.ne16.arithmetic import block, pair_bits
+        from stages.accelerators.ne16.weights import weights_of
+
+        made = mapping(view, tile, _compact(view, tile))
+        if self._interleaves(view):
+            made = side_by_side(made)
+        pair = view.op.op in ("add", "sub")
+        bits = pair_bits(view)[0] if pair else weights_of(view).bits
+        residual = pair and self._extended
+        return block(self._how(view), made.mode, made.ki, made.ko, bits, residual=residual)
+
+    def _job(self, view: LayerView, tile: Tile, strides: Strides) -> Job:
+        """The tile's job with addresses from where its tensors and constants begin."""
+        from stages.accelerators.ne16.arithmetic import SCALE_BITS, pair_bits
+        from stages.accelerators.ne16.weights import weights_of
+
+        how, block = self._how(view), self._block(view, tile)
+        if how == "core":  # sums lie without anything between them
+            strides = Strides(strides.inputs, len(tile.channels))
+        made = mapping(view, tile, strides)
+        if self._interleaves(view):
+            made = side_by_side(made)
+        image, pair = made.image, view.op.op in ("add", "sub")
+        stored = pair_bits(view) if pair else (weights_of(view).bits, weights_of(view).offset)
+        width = 4 if how == "core" else 1
+        job = Job(
+            mode=made.mode,
+            h_out=image.rows,
+            w_out=image.columns,
+            ki=made.ki,
+            ko=made.ko,
+            input=0,
+            input_pixel=image.input_pixel,
+            input_row=image.input_row,
+            output=0,
+            output_pixel=image.output_pixel * width,
+            output_row=image.output_row * width,
+            weights=block.weights,
+            stride=made.stride,
+            padding=made.padding,
+            pad_value=0 if pair else view.op.input_zero_point,
+            weight_bits=stored[0],
+            weight_offset=stored[1],
+            output_bits=8 * width,
+            signed=how == "core" or view.outputs[0].dtype == "int8",
+        )
+        if how == "core":  # sums with what is added to them: scaled by 1, not shifted
+            return replace(job, scale=block.scale, scale_bits=SCALE_BITS[how], bias=block.bias)
+        extension = None
+        if how == "tflite":
+            extension = Extension(
+                parameters=block.parameters,
+                rounds_once=view.op.rounding == "single",
+                residual=0 if pair else None,
+                signed_input=view.inputs[0].dtype == "int8",
+            )
+        return replace(
+            job,
+            scale=block.scale,
+            scale_bits=SCALE_BITS[how],
+            shifts=block.shift,
+            bias=block.bias,
+            extension=extension,
         )
 
+    def _before(self, view: LayerView, tile: Tile, strides: Strides) -> tuple[tuple[Call, ...], Pointer]:
+        """What the core does before, and where the engine's input is then."""
+        gather, windows = mapping(view, tile, strides).gather, Pointer("scratch:windows")
+        if self._interleaves(view):
+            pieces = pair_pieces(view, tile)
+            call = Call("ne16_interleave", (Pointer("input:0"), Pointer("input:1"), windows, pieces))
+            return (call,), windows
+        if gather is None:
+            return (), Pointer("input:0")
+        numbers = Table(_gathered(view, tile, strides, gather), "int32_t")
+        return (Call("ne16_gather", (Pointer("input:0"), windows, numbers)),), windows
 
-def _blocks(job: Job) -> int:
-    """Blocks of 2x2 outputs that the driver starts one by one."""
-    return -(-job.h_out // 2) * -(-job.w_out // 2) if job.stride == 2 else 0
+    def _requantize(self, view: LayerView, tile: Tile, strides: Strides) -> Call:
+        op, out, block = view.op, view.outputs[0], self._block(view, tile)
+        fast = self._is_fast(view) and len(tile.channels) % 4 == 0 and strides.output % 4 == 0
+        numbers = (
+            len(tile.rows) * extent(out).columns,
+            len(tile.channels),
+            strides.output,
+            op.output_zero_point,
+            op.act_min,
+            op.act_max,
+            int(out.dtype == "uint8"),
+            int(op.rounding == "single"),
+            block.multiplier,
+            block.rounder,
+            block.shift,
+        )
+        pointers = (Pointer("scratch:sums"), Pointer("output:0"), Pointer("constants"))
+        return Call("ne16_requantize_rvp" if fast else "ne16_requantize", (*pointers, Table(numbers, "int32_t")))
+
+
+def _compact(view: LayerView, tile: Tile) -> Strides:
+    """Pixels one after the other."""
+    return Strides(tuple(extent(tensor).channels for tensor in view.inputs), len(tile.channels))
+
+
+@lru_cache(maxsize=65536)
+def _cycles(job: Job) -> int:
+    return engine.cycles(job)
+
+
+def _gathered(view: LayerView, tile: Tile, strides: Strides, gather: Gather) -> tuple[int, ...]:
+    """The numbers of `struct ne16_windows`."""
+    op, x = view.op, extent(view.inputs[0])
+    (part,) = reads(view, tile)
+    return (
+        gather.rows, gather.columns, gather.width, gather.step, gather.taps, gather.channels,
+        op.stride[0], op.stride[1], len(part.rows), x.columns, strides.inputs[0],
+        part.above, op.padding[1], op.input_zero_point,
+    )  # fmt: skip
+
+
+def _total(counts: Any) -> int:
+    return int(counts.sum()) if hasattr(counts, "sum") else int(counts)
+
+
+def _largest(values: Any) -> int:
+    return int(values.max()) if hasattr(values, "max") else int(values)

@@ -82,7 +82,7 @@ CASES = list(itertools.product((False, True), ((9, 5), (8, 3)), (1, 2)))
 @pytest.mark.parametrize(("depthwise", "size", "step"), CASES)
 def test_every_way_gives_the_bytes_of_the_reference(depthwise: bool, size: tuple[int, int], step: int) -> None:
     view = convolution(depthwise, size, (12, 12) if depthwise else (6, 12), step)
-    machine = Machine(Toy(ToyParameters(waits=step == 2)), "l1", 4 << 10, DMA)
+    machine = Machine(Toy(ToyParameters()), "l1", 4 << 10, DMA)
     x = np.random.default_rng(1).integers(-128, 128, view.inputs[0].shape).astype(np.int8)
     expected = view.op.compute(view, x).astype(np.int8)
     tried = set()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 namespace ne16 {
 
@@ -112,7 +113,13 @@ std::string Job::claim(const L1 &l1, Operation &operation)
   if (task.normalizes && task.has_shifts) claim(reads, SCALE_SHIFT, task.word(SCALE_SHIFT), channels);
   if (task.normalizes && task.has_bias) claim(reads, SCALE_BIAS, task.word(SCALE_BIAS), channels * 4);
   if (task.tflite) claim(reads, PARAMETERS, task.word(PARAMETERS), block_words() * 4);
-  each_output([&](int, int, int, int, uint32_t pixel) {
+  // Rows may overlap where the same input pixel gives the same output pixel once more.
+  std::map<uint32_t, uint32_t> input_of;
+  each_output([&](int i, int j, int y, int x, uint32_t pixel) {
+    if (task.kernel == 1 && !task.streams_in) {
+      const auto known = input_of.emplace(pixel, input_at(i, j, y, x));
+      if (!known.second && known.first->second == input_at(i, j, y, x)) return;
+    }
     claim(writes, OUTFEAT, task.word(OUTFEAT) + pixel, channels * task.output_bits / 8);
     if (task.has_residual) claim(reads, RESIDUAL, task.word(RESIDUAL) + pixel, channels);
     for (int c = 0; task.streams_in && c < channels; c += task.ko_tile)
