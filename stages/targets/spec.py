@@ -24,6 +24,12 @@ class Compiler(StrictModel):
     flags: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
 
+    @model_validator(mode="after")
+    def _one_program(self) -> Compiler:
+        if not self.command or " -" in self.command:
+            raise mistake(f"'{self.command}' is no program's name; what it is given goes to `flags`", "command")
+        return self
+
 
 class Device(StrictModel):
     """A device of the simulated machine, by the name that the simulator or one of its plug-ins gives it.
@@ -105,6 +111,12 @@ class Core(StrictModel):
         """
         versions = (f"{name} {version}" for name, version in self.extensions.items())
         return frozenset((self.family, *self.isa.split("+"), *self.extensions, *versions))
+
+    @model_validator(mode="after")
+    def _computes(self) -> Core:
+        if not self.kernels:
+            raise mistake("no folder of kernels: nothing could be computed; [generic] runs everywhere", "kernels")
+        return self
 
     @model_validator(mode="after")
     def _reachable(self) -> Core:

@@ -42,6 +42,20 @@ def test_the_target_is_good(tmp_path: Path) -> None:
     assert memory is not None and (memory.ram.origin, memory.ram.length) == (0x90000000, 64 << 20)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "at", "message"),
+    [
+        ("{command: gcc}", "{command: gcc -O3}", "7:25", "'gcc -O3' is no program's name; what it is given goes to"),
+        ("{command: gcc}", "{command: ''}", "7:25", "'' is no program's name"),
+        ("counter: minstret", "counter: minstret\n    kernels: []", "14:14", "kernels: no folder of kernels"),
+    ],
+)
+def test_a_core_has_a_compiler_and_kernels(tmp_path: Path, old: str, new: str, at: str, message: str) -> None:
+    told = read(tmp_path, old, new)
+    assert told.startswith(f"pipeline.yaml:{at}: ") and message in told
+    assert len(told.splitlines()) <= 5
+
+
 ROM, LENGTH = "rom is at pipeline.yaml:9:12", "length is at pipeline.yaml:10:43"
 HIGH, BITS = "goes beyond what 32 bits can address", "word_bits is at pipeline.yaml:6:16"
 
