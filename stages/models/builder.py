@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages.arithmetic.sliding import places
-from stages.models.builder_shapes import ShapeOperators, checked_axis
+from stages.models.builder_shapes import ShapeOperators
+from stages.models.stated_shapes import stated_shapes
 from stages.models.tflite_writer import BuildError, Tensor
 from stages.operators.declaration import CUSTOM
 from stages.operators.table import OPERATORS
@@ -70,13 +70,10 @@ class ModelBuilder(ShapeOperators):
 
         Fewer input channels in `weights` than in `x` is a grouped convolution: x.C = groups * weights.I.
         """
-        if weights.ndim != 4 or len(x.shape) != 4 or x.shape[3] % weights.shape[3]:
-            raise BuildError(f"{name}: weights {weights.shape} (OHWI) do not fit the input {x.shape} (NHWC)")
-        options = self._window(name, x, weights.shape[1:3], stride, padding, activation, dilation)
+        options = _window(name, stride, padding, activation, dilation)
         bias = bias if bias is not None else _no_bias(x, weights.shape[0])
         parameters = self._parameters(name, x, weights, bias, (weight_scale, weight_zero_point), 0, weight_dtype)
-        shape = (*options.pop("shape"), weights.shape[0])
-        return self.emit("CONV_2D", [x, *parameters], shape, out, name, "Conv2DOptions", options)
+        return self.emit("CONV_2D", [x, *parameters], None, out, name, "Conv2DOptions", options)
 
     def depthwise_conv2d(
         self,
@@ -98,14 +95,13 @@ class ModelBuilder(ShapeOperators):
 
         weight_scale: one value, or one per last axis.
         """
-        if weights.ndim != 4 or len(x.shape) != 4 or weights.shape[0] != 1 or weights.shape[3] % x.shape[3]:
+        options = _window(name, stride, padding, activation, dilation)
+        if weights.ndim != 4 or len(x.shape) != 4:
             raise BuildError(f"{name}: weights {weights.shape} (1HWC) do not fit the input {x.shape} (NHWC)")
-        options = self._window(name, x, weights.shape[1:3], stride, padding, activation, dilation)
         options["depthMultiplier"] = weights.shape[3] // x.shape[3]
         bias = bias if bias is not None else _no_bias(x, weights.shape[3])
         parameters = self._parameters(name, x, weights, bias, (weight_scale, weight_zero_point), 3, weight_dtype)
-        shape = (*options.pop("shape"), weights.shape[3])
-        return self.emit("DEPTHWISE_CONV_2D", [x, *parameters], shape, out, name, "DepthwiseConv2DOptions", options)
+        return self.emit("DEPTHWISE_CONV_2D", [x, *parameters], None, out, name, "DepthwiseConv2DOptions", options)
 
     def fully_connected(
         self,
@@ -122,14 +118,9 @@ class ModelBuilder(ShapeOperators):
         name: str = "fully_connected",
     ) -> Tensor:
         """FULLY_CONNECTED. weights [units, depth]; x is flattened to rows of `depth` unless keep_num_dims."""
-        size = int(np.prod(x.shape))
-        if weights.ndim != 2 or size % weights.shape[1] or (keep_num_dims and x.shape[-1] != weights.shape[1]):
-            raise BuildError(f"{name}: weights {weights.shape} [units, depth] do not fit the input {x.shape}")
         parameters = self._parameters(name, x, weights, bias, (weight_scale, weight_zero_point), 0, weight_dtype)
-        rows = x.shape[:-1] if keep_num_dims else (size // weights.shape[1],)
         fields = {"fusedActivationFunction": _activation(name, activation), "keepNumDims": keep_num_dims}
-        shape = (*rows, weights.shape[0])
-        return self.emit("FULLY_CONNECTED", [x, *parameters], shape, out, name, "FullyConnectedOptions", fields)
+        return self.emit("FULLY_CONNECTED", [x, *parameters], None, out, name, "FullyConnectedOptions", fields)
 
     # ---- element by element ------------------------------------------------------------------------------------
 
@@ -153,33 +144,33 @@ class ModelBuilder(ShapeOperators):
 
     def relu(self, x: Tensor, *, out: Quant | None = None, name: str = "relu") -> Tensor:
         """RELU as an operator of its own; `out` may requantize."""
-        return self.emit("RELU", [x], x.shape, out, name)
+        return self.emit("RELU", [x], None, out, name)
 
     def relu6(self, x: Tensor, *, out: Quant | None = None, name: str = "relu6") -> Tensor:
         """RELU6 as an operator of its own; `out` may requantize."""
-        return self.emit("RELU6", [x], x.shape, out, name)
+        return self.emit("RELU6", [x], None, out, name)
 
     def leaky_relu(self, x: Tensor, alpha: float = 0.2, *, out: Quant | None = None, name: str = "leaky") -> Tensor:
         """LEAKY_RELU: x where x >= 0, else alpha * x."""
-        return self.emit("LEAKY_RELU", [x], x.shape, out, name, "LeakyReluOptions", {"alpha": float(alpha)})
+        return self.emit("LEAKY_RELU", [x], None, out, name, "LeakyReluOptions", {"alpha": float(alpha)})
 
     def hard_swish(self, x: Tensor, *, out: Quant | None = None, name: str = "hard_swish") -> Tensor:
         """HARD_SWISH: x * relu6(x + 3) / 6."""
-        return self.emit("HARD_SWISH", [x], x.shape, out, name, "HardSwishOptions")
+        return self.emit("HARD_SWISH", [x], None, out, name, "HardSwishOptions")
 
     def logistic(self, x: Tensor, *, name: str = "logistic") -> Tensor:
         """LOGISTIC; 8-bit outputs have the scale 1/256 and the lowest zero point, which the kernels demand."""
-        return self.emit("LOGISTIC", [x], x.shape, _unit_range(x, 256), name)
+        return self.emit("LOGISTIC", [x], None, _unit_range(x, 256), name)
 
     def tanh(self, x: Tensor, *, name: str = "tanh") -> Tensor:
         """TANH; 8-bit outputs have the scale 1/128 and the middle zero point, which the kernels demand."""
         middle = (1.0 / 128, 128 if x.dtype == "uint8" else 0)
-        return self.emit("TANH", [x], x.shape, middle if x.scale else None, name)
+        return self.emit("TANH", [x], None, middle if x.scale else None, name)
 
     def softmax(self, x: Tensor, beta: float = 1.0, *, name: str = "softmax") -> Tensor:
         """SOFTMAX over the last axis; 8-bit outputs have the scale 1/256 and the lowest zero point."""
         fields = {"beta": float(beta)}
-        return self.emit("SOFTMAX", [x], x.shape, _unit_range(x, 256), name, "SoftmaxOptions", fields)
+        return self.emit("SOFTMAX", [x], None, _unit_range(x, 256), name, "SoftmaxOptions", fields)
 
     def quantize(self, x: Tensor, dtype: str, out: Quant, *, name: str = "quantize") -> Tensor:
         """QUANTIZE: float32 to 8 bits, or from one 8-bit quantization (or type) to another."""
@@ -207,9 +198,8 @@ class ModelBuilder(ShapeOperators):
         name: str = "avg_pool2d",
     ) -> Tensor:
         """AVERAGE_POOL_2D; padding is left out of the mean. 8-bit kernels demand the input's quantization."""
-        options = self._pool(name, x, kernel, stride or kernel, padding, activation)
-        shape = (*options.pop("shape"), x.shape[3])
-        return self.emit("AVERAGE_POOL_2D", [x], shape, out, name, "Pool2DOptions", options)
+        options = _pool(name, kernel, stride or kernel, padding, activation)
+        return self.emit("AVERAGE_POOL_2D", [x], None, out, name, "Pool2DOptions", options)
 
     def max_pool2d(
         self,
@@ -223,9 +213,8 @@ class ModelBuilder(ShapeOperators):
         name: str = "max_pool2d",
     ) -> Tensor:
         """MAX_POOL_2D; as `avg_pool2d`."""
-        options = self._pool(name, x, kernel, stride or kernel, padding, activation)
-        shape = (*options.pop("shape"), x.shape[3])
-        return self.emit("MAX_POOL_2D", [x], shape, out, name, "Pool2DOptions", options)
+        options = _pool(name, kernel, stride or kernel, padding, activation)
+        return self.emit("MAX_POOL_2D", [x], None, out, name, "Pool2DOptions", options)
 
     def mean(
         self,
@@ -237,12 +226,8 @@ class ModelBuilder(ShapeOperators):
         name: str = "mean",
     ) -> Tensor:
         """MEAN over `axes`; `out` may requantize."""
-        reduced = {checked_axis(name, axis, x) for axis in axes}
-        shape = [
-            1 if axis in reduced else size for axis, size in enumerate(x.shape) if keep_dims or axis not in reduced
-        ]
         constant = self.constant(f"{name}/axes", np.asarray(list(axes), dtype=np.int32))
-        return self.emit("MEAN", [x, constant], shape, out, name, "ReducerOptions", {"keepDims": keep_dims})
+        return self.emit("MEAN", [x, constant], None, out, name, "ReducerOptions", {"keepDims": keep_dims})
 
     # ---- shared ------------------------------------------------------------------------------------------------
 
@@ -251,48 +236,8 @@ class ModelBuilder(ShapeOperators):
     ) -> Tensor:
         if a.dtype != b.dtype:
             raise BuildError(f"{name}: {op} of {a.dtype} and {b.dtype}")
-        try:
-            shape = np.broadcast_shapes(a.shape, b.shape)
-        except ValueError:
-            raise BuildError(f"{name}: shapes {a.shape} and {b.shape} do not broadcast") from None
         fields = {"fusedActivationFunction": _activation(name, activation)}
-        return self.emit(op, [a, b], shape, out, name, table, fields)
-
-    def _window(
-        self, name: str, x: Tensor, kernel: Sequence[int], stride: Pair, padding: str, activation: str, dilation: Pair
-    ) -> dict[str, Any]:
-        """Option fields shared by the convolutions, plus "shape": the output's (N, H, W)."""
-        fields = self._pool(name, x, kernel, stride, padding, activation, dilation)
-        del fields["filterHeight"], fields["filterWidth"]
-        return fields | {"dilationHFactor": dilation[0], "dilationWFactor": dilation[1]}
-
-    def _pool(
-        self,
-        name: str,
-        x: Tensor,
-        kernel: Sequence[int],
-        stride: Pair,
-        padding: str,
-        activation: str,
-        dilation: Pair = (1, 1),
-    ) -> dict[str, Any]:
-        if padding not in PADDINGS:
-            raise BuildError(f"{name}: padding {padding!r} is neither 'same' nor 'valid'")
-        if len(x.shape) != 4 or min(*kernel, *stride, *dilation) < 1:
-            raise BuildError(f"{name}: kernel {kernel}, stride {stride}, dilation {dilation} on an input {x.shape}")
-        same = padding == "same"
-        height, width = (places(x.shape[1 + i], kernel[i], stride[i], dilation[i], same=same) for i in (0, 1))
-        if min(height, width) < 1:
-            raise BuildError(f"{name}: a {tuple(kernel)} window does not fit into {x.shape} without padding")
-        return {
-            "shape": (x.shape[0], height, width),
-            "padding": PADDINGS[padding],
-            "strideH": stride[0],
-            "strideW": stride[1],
-            "filterHeight": kernel[0],
-            "filterWidth": kernel[1],
-            "fusedActivationFunction": _activation(name, activation),
-        }
+        return self.emit(op, [a, b], None, out, name, table, fields)
 
     def _parameters(
         self,
@@ -308,7 +253,7 @@ class ModelBuilder(ShapeOperators):
 
         axis: the output channel's in `weights`; dtype: of the weights in the file, '' for their own.
         """
-        channels, (scale, zero_point) = weights.shape[axis], quant
+        channels, (scale, zero_point) = (weights.shape or (1,))[axis], quant
         if bias is not None and bias.shape != (channels,):
             raise BuildError(f"{name}: bias {bias.shape} for {channels} output channels")
         if x.scale and scale is None:
@@ -323,7 +268,7 @@ class ModelBuilder(ShapeOperators):
         self,
         op: str,
         inputs: Sequence[Tensor],
-        shape: Sequence[int],
+        shape: Sequence[int] | None,
         out: Quant | None,
         name: str,
         table: str = "",
@@ -331,13 +276,38 @@ class ModelBuilder(ShapeOperators):
         *,
         custom: bytes = b"",
     ) -> Tensor:
-        """Appends an operator with one result of the first input's dtype; `custom` as of `TFLiteWriter.operator`."""
+        """Appends an operator with one result of the first input's dtype; shape None: the one that it states.
+
+        `custom` as of `TFLiteWriter.operator`.
+        """
         x = inputs[0]
+        if shape is None:
+            (shape,) = stated_shapes(op, name, inputs, fields or {})
         if out is not None and not x.scale:
             raise BuildError(f"{name}: out={out} on a {x.dtype} input without quantization")
         made = self.tensor(name, shape, x.dtype, *out) if out is not None else self._like(x, name, shape)
         self.operator(op, inputs, [made], table, fields, version=_version(op, x.dtype), custom=custom)
         return made
+
+
+def _window(name: str, stride: Pair, padding: str, activation: str, dilation: Pair) -> dict[str, Any]:
+    """Fields of options that the convolutions share."""
+    return _steps(name, stride, padding, activation) | {"dilationHFactor": dilation[0], "dilationWFactor": dilation[1]}
+
+
+def _pool(name: str, kernel: Pair, stride: Pair, padding: str, activation: str) -> dict[str, Any]:
+    return _steps(name, stride, padding, activation) | {"filterHeight": kernel[0], "filterWidth": kernel[1]}
+
+
+def _steps(name: str, stride: Pair, padding: str, activation: str) -> dict[str, Any]:
+    if padding not in PADDINGS:
+        raise BuildError(f"{name}: padding {padding!r} is neither 'same' nor 'valid'")
+    return {
+        "padding": PADDINGS[padding],
+        "strideH": stride[0],
+        "strideW": stride[1],
+        "fusedActivationFunction": _activation(name, activation),
+    }
 
 
 def _no_bias(x: Tensor, channels: int) -> Array:

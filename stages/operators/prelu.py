@@ -65,7 +65,7 @@ def _model(one: OneOperator, x: FileTensor) -> FileTensor:
         (low, high), ends = one.range(one.quant), one.range(quant)
         out = one.output(min(low * end for end in ends), max(high, *(low * end for end in ends)))
     alpha = one.builder.constant("slopes", slopes, *(quant or (None,)))
-    return one.builder.emit("PRELU", [x, alpha], x.shape, out, spec.op)
+    return one.builder.emit("PRELU", [x, alpha], None, out, spec.op)
 
 
 OPERATORS = (
