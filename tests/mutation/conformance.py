@@ -14,6 +14,7 @@ from tests.conformance.targets import load_target, target_names
 from tests.support.emitted import ROOT
 
 _TESTS = "tests/conformance/test_conformance.py"
+_TAKEN = "tests/conformance/test_coverage.py::test_a_kernel_takes_some_cases_on_every_target"
 _KERNELS = ROOT / "stages" / "kernels"
 
 
@@ -41,9 +42,11 @@ def arguments(paths: Sequence[Path]) -> tuple[str, ...]:
     names = {name for path in paths for name in users(path)}
     first, second = list(_groups(names, 0)), list(_groups(names, 1))
     cases = [f"test_kernels[{place}]" for place in (*first, *second)]
+    taken: list[str] = []
     if any(path.suffix == ".py" for path in paths):
         cases = [f"test_meanings[{place}]" for place in (*first, *second)] + cases
-    return (*(f"{_TESTS}::{case}" for case in cases), "--conformance-kernels", ",".join(sorted(names)))
+        taken = [f"{_TAKEN}[{name}]" for name in target_names() if any(place.startswith(f"{name}-") for place in first)]
+    return (*taken, *(f"{_TESTS}::{case}" for case in cases), "--conformance-kernels", ",".join(sorted(names)))
 
 
 def _groups(names: set[str], wanted: int) -> Iterator[str]:
