@@ -91,6 +91,10 @@ def emit(
     folders = {**registry.folders_of(target), **folders_of(target)} if folders is None else folders
     kernels = copy_kernels(files, src / "kernels", folders) if files else []
     described = render(model, src, config, target, name, KernelFiles(kernels, folders))
+    if any(layer.distance for layer in made.plan.layers):
+        # What the network means is not in the model's file any more.
+        (out / "reference").mkdir()
+        graph.save(out / "reference")
     (out / "model.json").write_text(json.dumps(described, indent=1) + "\n")
     return described
 

@@ -56,6 +56,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             "instructions": inferences[0]["layers"][position] if counted and inferences else None,
             "why": plan.get(layer["index"], {}).get("why"),
             "alternatives": plan.get(layer["index"], {}).get("alternatives", []),
+            "distance": plan.get(layer["index"], {}).get("distance"),
         }
         for position, layer in enumerate(model["layers"])
     ]

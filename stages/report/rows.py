@@ -50,6 +50,8 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         name, tensor = next(iter(verify["overflowed"].items()))
         which = ", ".join(verify["overflowed"])
         lines.append(("not verified", f"{which}: LiteRT's results leave float32's range, on {name} in {tensor}"))
+    if verify.get("distance"):
+        lines.append(("distance", _distance(verify["distance"], report["layers"])))
     lines.append(("legalize", _widths(report["legalize"])))
     accuracy = verify.get("accuracy")
     if accuracy:
@@ -96,6 +98,18 @@ def _divided(blocks: list[dict[str, Any]], part: str) -> str:
     copied = [f" copied from {block['loaded_from']} at start" if block["loaded_from"] else "" for block in mine]
     sizes = [f"{block['region']} {block['bytes']:,}{how}" for block, how in zip(mine, copied, strict=True)]
     return f" ({', '.join(sizes)})" if len(sizes) > 1 or any(copied) else ""
+
+
+def _distance(measured: dict[str, Any], layers: list[dict[str, Any]]) -> str:
+    """How far an engine's own arithmetic is from LiteRT's: of outputs, of layers, and of all sums that can be."""
+    parts = [
+        f"{100 * measured[which]['share']:.2g} % of {which} by {measured[which]['largest']:g} at most"
+        for which in ("outputs", "layers")
+        if measured[which]["values"]
+    ]
+    own = [layer["distance"] for layer in layers if layer["distance"]]
+    share = sum(one["differing"] for one in own) / max(sum(one["reachable"] for one in own), 1)
+    return f"from LiteRT, {'; '.join(parts)}; predicted {100 * share:.2g} % of reachable sums"
 
 
 def _widths(legalize: dict[str, Any]) -> str:

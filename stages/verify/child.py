@@ -23,6 +23,9 @@ from stages.operators.outside import by_name
 from stages.operators.table import declare, declaring
 from stages.system.installation import with_modules
 
+OWN_REFERENCE = "reference"
+"""Folder of the emit artifact: the integer graph, where an engine's arithmetic is its meaning."""
+
 _SOFTMAX = "The reference SOFTMAX cannot sum the exponentials of 512 or more nearly equal values."
 
 
@@ -111,6 +114,7 @@ def _run_child(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str
 def _main() -> int:
     from stages.reference.parts import reference_of
     from stages.verify.judge import judge
+    from stages.verify.own import GraphReference
     from stages.verify.records import Records
 
     def say(**message: Any) -> None:
@@ -120,12 +124,18 @@ def _main() -> int:
     declare([by_name(*one) for one in job["operators"]])
     try:
         records = Records.read(Path(job["emitted"]), Path(job["simulated"]))
-        reference = reference_of(Path(job["model"]).read_bytes(), name=records.name)
-        say(
-            result=judge(
-                reference, records, job["tolerance"], lambda index: say(inference=index), without=job["without"]
-            )
+        litert = reference_of(Path(job["model"]).read_bytes(), name=records.name)
+        own = Path(job["emitted"]) / OWN_REFERENCE
+        others = (GraphReference(own), litert) if own.is_dir() else (litert, None)
+        found = judge(
+            others[0],
+            records,
+            job["tolerance"],
+            lambda index: say(inference=index),
+            without=job["without"],
+            litert=others[1],
         )
+        say(result=found)
     except StageError as error:
         say(error=error.message, hint=error.hint)
     return 0

@@ -13,7 +13,11 @@ from stages.messages import escape
 from stages.reference.interpreter import Reference
 from stages.reference.parts import PartedReference
 from stages.verify.compare import Difference, difference
+from stages.verify.own import Distance, GraphReference
 from stages.verify.records import Port, Records
+
+LiteRT = Reference | PartedReference
+AnyReference = LiteRT | GraphReference
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,10 @@ class _Mismatch:
 
 
 class _Judge:
-    def __init__(self, reference: Reference | PartedReference, records: Records, tolerance: float) -> None:
+    def __init__(self, reference: AnyReference, records: Records, tolerance: float, litert: LiteRT | None) -> None:
         self.reference, self.records, self.tolerance = reference, records, tolerance
+        self.litert = litert
+        self.distance = {"outputs": Distance(), "layers": Distance()}
         self.wrong_values = 0
         self.first_output: _Mismatch | None = None
         self.first_layer: _Mismatch | None = None
@@ -55,6 +61,8 @@ class _Judge:
             self._output(index, port, found)
         for port, found in layers:
             self._layer(index, port, found)
+        if self.litert is not None:
+            expected = self._compare_with_litert(self.litert, index, got)
         label = records.labels[index] if records.labels is not None else None
         if label is not None:
             our_class, their_class = (int(np.argmax(outputs[0])) for outputs in (got, expected))
@@ -62,6 +70,17 @@ class _Judge:
             self.hits["ours"] += our_class == label
             self.hits["litert"] += their_class == label
             self.hits["agree"] += our_class == their_class
+
+    def _compare_with_litert(self, litert: LiteRT, index: int, got: list[Any]) -> list[Any]:
+        """LiteRT's outputs, from which those of an engine's own arithmetic may differ."""
+        expected = list(litert.run(self.records.inputs.row(index)))
+        for ours, theirs in zip(got, expected, strict=True):
+            self.distance["outputs"].add(ours, theirs)
+        if self.records.traces.count:
+            for port, ours in zip(self.records.traces.ports, self.records.traces.row(index), strict=True):
+                if port.tflite_index >= 0:
+                    self.distance["layers"].add(ours, litert.tensor(port.tflite_index))
+        return expected
 
     def _layers(self, index: int) -> Iterator[tuple[Port, Difference | None]]:
         for port, ours in zip(self.records.traces.ports, self.records.traces.row(index), strict=True):
@@ -97,12 +116,14 @@ class _Judge:
         return layer or self.first_output
 
 
-def overflowing(reference: Reference | PartedReference) -> str:
+def overflowing(reference: AnyReference) -> str:
     """The first tensor, in the order of the operators, in which LiteRT's last run left float32's range; '' if none.
 
     It has a NaN, an infinity, or the largest float32, to which LiteRT clamps where no activation is fused. What
     becomes of these depends on the order of sums and on how a maximum compares.
     """
+    if isinstance(reference, GraphReference):
+        return ""
     for index, array in reference.computed().items():
         if array.dtype == np.float32 and not (np.abs(array) < np.finfo(np.float32).max).all():
             return reference.info.tensors[index].name
@@ -110,11 +131,12 @@ def overflowing(reference: Reference | PartedReference) -> str:
 
 
 def judge(
-    reference: Reference | PartedReference,
+    reference: AnyReference,
     records: Records,
     tolerance: float,
     begins: Callable[[int], None],
     without: Collection[int] = (),
+    litert: LiteRT | None = None,
 ) -> dict[str, Any]:
     """What verify.json holds. Raises StageError when an integer differs, or a float32 output too far.
 
@@ -122,12 +144,13 @@ def judge(
     LiteRT itself left float32's range is not judged: `overflowed` has its name and the `overflowing` tensor. `accuracy`
     holds shares of the labelled inferences: `ours` and `litert` that are classified rightly, `agree` that both put into
     the same class (the index of the first output's largest value). `begins` is told each inference; those in `without`
-    are left out, and named in `without_reference`.
+    are left out, and named in `without_reference`. `litert` is given where the reference is another: `distance` says
+    how far outputs, and all that was traced, are from it.
     """
     count = records.inputs.count
     if not count:
         raise StageError("there is nothing to verify: the firmware was fed no inputs")
-    work = _Judge(reference, records, tolerance)
+    work = _Judge(reference, records, tolerance, litert)
     for index in range(count):
         if index not in without:
             begins(index)
@@ -152,6 +175,7 @@ def judge(
         "layers_checked": len(work.layers_checked),
         "first_mismatch": None,
         "accuracy": accuracy,
+        "distance": None if litert is None else {name: one.as_dict() for name, one in work.distance.items()},
         "float": _float(work),
     }
 

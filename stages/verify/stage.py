@@ -13,12 +13,22 @@ from stages.targets.spec import Target
 
 
 class VerifyConfig(StageConfig):
-    """Integer tensors are compared byte for byte, always; `tolerance` is for float32 outputs only."""
+    """Integer tensors are compared byte for byte, always; `tolerance` is for float32 outputs only.
+
+    Where an engine's own arithmetic is what the network means (`requantize: engine` of tensorize), they are compared
+    with that, and `max_difference` and `max_share` say how far outputs may be from LiteRT's.
+    """
 
     tolerance: float = Field(
         default=1e-4,
         ge=0,
         description="largest difference of a float32 output, relative to the largest magnitude in that output",
+    )
+    max_difference: float | None = Field(
+        default=None, ge=0, description="largest difference of an output from LiteRT's, with an engine's own arithmetic"
+    )
+    max_share: float | None = Field(
+        default=None, ge=0, le=1, description="share of output values that may differ from LiteRT's then"
     )
 
 
@@ -37,14 +47,24 @@ class Verify(Stage[VerifyConfig]):
     def run(self, job: Job[VerifyConfig]) -> None:
         """Writes verify.json. Raises StageError, naming the first layer that differs, when anything does."""
         from stages.verify.child import judge_in_child
+        from stages.verify.own import check_bounds
 
         model = job.inputs["import"] / "model.tflite"
         result = judge_in_child(model, job.inputs["emit"], job.inputs["simulate"], job.config.tolerance, job.progress)
+        distance = result["distance"]
+        if distance is not None:
+            check_bounds(distance, job.config.max_difference, job.config.max_share)
         (job.out / "verify.json").write_text(json.dumps(result, indent=1) + "\n")
         job.log(
             f"{result['inputs']} inferences, {result['outputs_checked']} output values and {result['layers_checked']} "
             f"layers equal {result['reference']}"
         )
+        if distance is not None:
+            job.log(
+                "outputs: {differing} of {values} differ from LiteRT's, by {largest:g} at most".format(
+                    **distance["outputs"]
+                )
+            )
         for name, tensor in result["overflowed"].items():
             where = f"first in {escape.quoted(tensor)}"
             job.log(f"warning: {name} is not verified: LiteRT's own results leave float32's range, {where}")

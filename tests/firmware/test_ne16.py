@@ -38,3 +38,30 @@ def test_a_layer_is_exact(tmp_path: Path, name: str, target: str) -> None:
     assert verified["mismatches"] == 0 and verified["outputs_checked"] > 0, verified["first_mismatch"]
     plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
     assert [layer["kernel"] for layer in plan["layers"] if layer["program"]] == ["ne16"]
+
+
+ENGINE: dict[str, dict[str, Any]] = {
+    **{name: LAYERS[name] for name in ("3x3", "10x4", "depthwise")},
+    "sum": {"op": "add", "shape": [6, 4, 24]},
+}
+
+
+@pytest.mark.parametrize("name", ENGINE)
+def test_the_engines_own_arithmetic_is_held_to_the_bit_and_its_distance_told(tmp_path: Path, name: str) -> None:
+    if shutil.which("riscv64-unknown-elf-gcc") is None:
+        pytest.skip("no compiler for RISC-V")
+    configs = {
+        "tensorize": {"rules": [{"match": {"op": ENGINE[name]["op"]}, "kernel": "ne16"}], "requantize": "engine"},
+        "simulate": {"inputs": {"random": 2, "seed": 3, "extremes": True}},
+        "verify": {"max_difference": 1, "max_share": 0.05},
+    }
+    model = OpModel.model_validate(ENGINE[name])
+    artifacts = run_stages(model, target_named("rv32-ne16"), tmp_path, until="verify", configs=configs)
+    verified = json.loads((artifacts["verify"] / "verify.json").read_text())
+    assert verified["mismatches"] == 0 and "engine's own arithmetic" in verified["reference"]
+    assert verified["distance"]["outputs"]["largest"] <= 1
+    plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
+    (layer,) = (one for one in plan["layers"] if one["distance"])
+    assert layer["kernel"] == "ne16"
+    assert 0 <= layer["distance"]["differing"] < layer["distance"]["reachable"] / 50
+    assert layer["distance"]["largest"] <= 1
