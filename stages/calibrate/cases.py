@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
+from stages.graph import LayerView, Layout
+from stages.graph.layout import NCHW, NHWC
 from stages.kernels import registry
 from stages.tensorize.costs import estimated, signature, variant
 from stages.tensorize.forms import with_other_forms
 from stages.tensorize.sharing import renames_only
+from stages.tensorize.transforms import transform
 
 if TYPE_CHECKING:
-    from stages.graph import Graph, LayerView
+    from stages.graph import Graph, Tensor
     from stages.kernels.kernel import Kernel, KernelParams
     from stages.targets.spec import Target
 
@@ -75,9 +79,39 @@ def cases(graphs: Iterable[Graph], target: Target) -> list[Case]:
             if layer.op.op == "float" or renames_only(graph, layer):
                 continue
             view = graph.view(layer)
-            for case in _of_layer(view, kernels, target) if room_for(view) <= room else ():
-                found.setdefault((case.signature, case.variant), case)
+            for laid_out in (view, *in_layouts(view, kernels)):
+                for case in _of_layer(laid_out, kernels, target) if room_for(laid_out) <= room else ():
+                    found.setdefault((case.signature, case.variant), case)
     return list(found.values())
+
+
+def in_layouts(view: LayerView, kernels: Iterable[Kernel]) -> Iterator[LayerView]:
+    """The layer in the layouts that kernels state beside NHWC and NCHW, which graphs have by themselves.
+
+    And the transforms of its images, to such a layout and back.
+    """
+    images = [name for name in (*view.layer.inputs, *view.layer.outputs) if _is_image(view.tensors[name])]
+    own = [Layout(text) for kernel in kernels if kernel.is_for(view.op) for text in kernel.layouts]
+    special = [layout for layout in dict.fromkeys(own) if layout not in (NHWC, NCHW)]
+    for read, written in product(dict.fromkeys(own), repeat=2) if special and images else ():
+        if read in special or written in special:
+            laid = {name: written if name in view.layer.outputs else read for name in images}
+            yield replace(
+                view, tensors={**view.tensors, **{name: _in(view.tensors[name], laid[name]) for name in laid}}
+            )
+    for name, layout in product(dict.fromkeys(images), special):
+        for source, wanted in ((NHWC, layout), (layout, NHWC)):
+            layer, copy = transform(_in(view.tensors[name], source), wanted, f"{name}/{wanted}")
+            if copy.alias_of is None:
+                yield LayerView(layer, {name: _in(view.tensors[name], source), copy.name: copy}, {})
+
+
+def _is_image(tensor: Tensor) -> bool:
+    return len(tensor.shape) == 4 and not tensor.constant
+
+
+def _in(tensor: Tensor, layout: Layout) -> Tensor:
+    return tensor.model_copy(update={"layout": layout, "alias_of": None, "offset": 0})
 
 
 def _of_layer(view: LayerView, kernels: Iterable[Kernel], target: Target) -> Iterator[Case]:

@@ -20,6 +20,7 @@ from stages.compile.firmware import compile_firmware
 from stages.emit import EmitConfig
 from stages.emit.build import emit
 from stages.graph import Graph, place
+from stages.graph.packed import limits
 from stages.kernels import registry
 from stages.options.layer_rules import LayerMatch
 from stages.reference.integer import run_layer, to_logical, to_physical
@@ -129,7 +130,8 @@ def joined(cases: Sequence[Case]) -> Graph:
                 update={"name": new, "alias_of": None, "offset": 0, "tflite_index": None, "constant": root.constant}
             )
             if root.constant:
-                graph.constants[new] = case.view.arrays[root.name].reshape(tensor.physical_shape)
+                values = case.view.arrays[root.name]
+                graph.constants[new] = values if tensor.layout.bits else values.reshape(tensor.physical_shape)
             elif old in layer.inputs:
                 graph.inputs.append(new)
             else:
@@ -159,8 +161,8 @@ def _inputs(graph: Graph) -> dict[str, NDArray[np.generic]]:
         if tensor.dtype == "float32":
             made[name] = random.uniform(-1, 1, tensor.shape).astype(np.float32)
         else:
-            bounds = np.iinfo(tensor.dtype)
-            made[name] = random.integers(bounds.min, bounds.max, tensor.shape, tensor.dtype, endpoint=True)
+            bits, signed = tensor.layout.bits or 8 * np.dtype(tensor.dtype).itemsize, tensor.dtype.startswith("int")
+            made[name] = random.integers(*limits(bits, signed=signed), tensor.shape, tensor.dtype, endpoint=True)
     return made
 
 
@@ -170,7 +172,8 @@ def _compare(graph: Graph, cases: Sequence[Case], inputs: dict[str, NDArray[np.g
     for layer, case in zip(graph.layers, cases, strict=True):
         view = graph.view(layer)
         out = view.outputs[0]
-        got = to_logical(np.frombuffer(outputs, out.dtype, out.elements, position), out)
+        raw = np.frombuffer(outputs, np.uint8, out.bytes, position)
+        got = to_logical(raw if out.layout.bits else raw.view(out.dtype), out)
         position += out.bytes
         values = [to_logical(graph.constants[t.name], t) if t.constant else inputs[t.name] for t in view.inputs]
         wrong = int((got != run_layer(view, values)).sum())

@@ -189,3 +189,25 @@ def test_entries_of_another_version_are_stale_and_missing(mini: Case, tmp_path: 
     path.write_text(json.dumps(content))
     read = Table.read(path, RV32)
     assert (read.stale, read.entries(), read.missing([mini])) == (("mini.gemm",), 0, [mini])
+
+
+def test_kernels_on_other_layouts_are_measured_on_them_and_so_are_the_transforms() -> None:
+    """BlockedConv2d reads and writes NCHW16c alone; with weights of 4 bits it keeps them so."""
+    host = target_named("host")
+    blocked = host.model_copy(
+        update={"kernels": ("blocked", "generic"), "modules": {"kernels/blocked": "tests.support.kernels.blocked"}}
+    )
+    # Bytes of the C kernels at 8 and at 4 bits; 20 channels do not fill their blocks.
+    graphs = [
+        operator(op="conv2d", shape=(4, 4, 20), out_channels=20, kernel=(3, 3), weights=weights)
+        for weights in ("int8", "int4")
+    ]
+    own = [case for case in cases(graphs[:1], blocked) if "NCHW16c" in case.signature]
+    found = {(case.variant.partition(" ")[0], case.signature) for case in own}
+    assert {name for name, _ in found} == {"blocked.conv2d", "generic.move"}
+    assert sum(name == "generic.move" for name, _ in found) == 2  # to blocks and back: input and output are alike
+    measured = list(
+        measure([*own, *[c for c in cases(graphs[1:], blocked) if c.kernel.name == "blocked.conv2d"]], blocked)
+    )
+    assert len(measured) == len(own) + 1
+    assert all(case.signature.count("NCHW16c") >= 1 for case, _ in measured)
