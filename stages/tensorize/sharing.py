@@ -65,6 +65,8 @@ def renames_only(graph: Graph, layer: Layer) -> bool:
 def _parts_of(graph: Graph, layer: Layer) -> Iterator[Part]:
     """Each tensor of the layer that is one run of bytes of a larger one."""
     view, out = graph.view(layer), layer.outputs[0]
+    if any(tensor.layout.bits for tensor in (*view.inputs, *view.outputs)):
+        return  # a part may start in the middle of a byte
     item_bytes = ITEM_BYTES[graph.tensors[out].dtype]
     if layer.op.op == "move" and layer.kind in SLICES:
         copy, whole = copy_of(view), layer.inputs[0]

@@ -78,6 +78,7 @@ class _Reader:
 
     def take(self, dtype: str, shape: Sequence[int], layout: str = "") -> np.ndarray:
         order = Layout(layout)
-        found = np.frombuffer(self.data, dtype, order.elements(shape), self.position)
-        self.position += found.nbytes
-        return unpack(found, order, shape)
+        size = order.bytes(shape, 8 * np.dtype(dtype).itemsize)
+        found = np.frombuffer(self.data, np.uint8, size, self.position)
+        self.position += size
+        return unpack(found if order.bits else found.view(dtype), order, shape, dtype=dtype)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from stages.arena import liveness, plan
-from stages.graph import Activation, Concatenation, Graph, Layer, Move, Tensor
+from stages.graph import Activation, Concatenation, Graph, Layer, Layout, Move, Tensor
 from stages.tensorize.sharing import renames_only, share
 
 RELU, ROWS = Activation(function="relu"), Concatenation(axis=1)
@@ -71,6 +71,17 @@ def test_slices_are_read_where_they_lie() -> None:
     found = shared(graph(steps, shapes, "x", "a y"))
     assert placed(found) == {"a": ("x", 0), "b": ("x", 32)}
     assert [renames_only(found, layer) for layer in found.layers] == [True, True, False]
+
+
+def test_what_is_in_less_than_bytes_is_copied() -> None:
+    """Element 64 of a tensor of 4 bits is byte 32."""
+    shapes = {"x": (1, 1, 1, 8), "whole": (4, 1, 1, 64), "a": (1, 1, 1, 64), "y": (1, 1, 1, 64)}
+    cutting = Move(kind="slice", params={"begin": [1, 0, 0, 0], "stride": [1] * 4, "size": [1, 1, 1, 64]})
+    one = graph([(RELU, "x", "whole"), (cutting, "whole", "a"), (RELU, "a", "y")], shapes, "x", "y whole")
+    assert placed(shared(one)) == {"a": ("whole", 64)}
+    for name in ("whole", "a"):
+        one.tensors[name] = one.tensors[name].model_copy(update={"layout": Layout("NHWC:4")})
+    assert placed(shared(one)) == {}
 
 
 def test_an_output_of_the_model_keeps_the_largest_alignment() -> None:
