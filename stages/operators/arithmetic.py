@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal
 
-from stages.models.naming import named
+from stages.messages.naming import named
 from stages.operators.declaration import NUMBERS, OneOperatorModel, Operator, Table
 from stages.operators.layer import Clamped, LayerOp, Rounding
 from stages.operators.operation import Operation, Refused, Shape, listed

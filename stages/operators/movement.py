@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from stages.models.naming import named
+from stages.messages.naming import named
 from stages.operators.axes import axis_of, distinct_axes
 from stages.operators.declaration import MOVED, Layout, OneOperatorModel, Operator, Scales, Table
 from stages.operators.layer import LayerOp, Shifted

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stages.models.naming import named
+from stages.messages.naming import named
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from stages.models.naming import named
+from stages.messages.naming import named
 from stages.operators.arithmetic import binary_shape
 from stages.operators.declaration import OneOperatorModel, Operator
 from stages.operators.layer import Clamped, Rounding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from stages.models.naming import named
+from stages.messages.naming import named
 from stages.operators.declaration import FLOAT, OneOperatorModel, Operator, Table
 from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Refused, Shape

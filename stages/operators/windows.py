@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 from stages.arithmetic.sliding import extent, places
-from stages.models.naming import named
+from stages.messages.naming import named
 from stages.operators.declaration import OneOperatorModel, Operator, Table
 from stages.operators.layer import Clamped, Rounding, Shifted, Window
 from stages.operators.operation import Operation, Refused, Shape, listed

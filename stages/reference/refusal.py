@@ -9,8 +9,8 @@ from signal import Signals
 import numpy as np
 
 from stages.base import StageError
+from stages.messages.naming import sides
 from stages.messages.operator_error import called
-from stages.models.naming import sides
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
 
 _NODE = re.compile(r"Node number (\d+) \(\w+\) failed to (?:prepare|invoke)\.?")

@@ -63,8 +63,8 @@ def _ended(
     signal_name: str, when: str, model: Path, emitted: Path, simulated: Path, inference: int | None
 ) -> StageError:
     """The error for a LiteRT that ended, with the operator in which it does (`inference` None: while it is loaded)."""
+    from stages.messages.naming import sides
     from stages.messages.operator_error import called
-    from stages.models.naming import sides
     from stages.models.tflite_reader import read
     from stages.reference.probe import operator_that_ends
     from stages.verify.records import Records

@@ -17,7 +17,7 @@ from stages.import_model.checks.graph import check_ends, check_graph
 from stages.import_model.checks.quantization import check_quantization
 from stages.import_model.checks.types import check_sizes, check_types
 from stages.import_model.checks.values import check_constants, check_values
-from stages.models.naming import named
+from stages.messages.naming import named
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
 from stages.operators.operation import Operation, Refused, listed
 from stages.operators.table import OPERATORS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from stages.messages.naming import sides
 from stages.messages.operator_error import OperatorError
-from stages.models.naming import sides
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
 
 

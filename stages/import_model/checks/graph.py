@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stages.base import StageError
-from stages.models.naming import named
+from stages.messages.naming import named
 from stages.models.tflite_reader import ModelInfo
 from stages.operators.operation import listed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stages.models.naming import named
+from stages.messages.naming import named
 from stages.models.tflite_reader import TensorInfo
 from stages.operators.declaration import EIGHT_BITS, NARROW
 from stages.operators.operation import Operation, Refused, listed

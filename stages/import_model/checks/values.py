@@ -6,7 +6,7 @@ from math import isfinite
 
 import numpy as np
 
-from stages.models.naming import named
+from stages.messages.naming import named
 from stages.operators.operation import Operation, Refused
 from stages.operators.table import OPERATORS
 
