@@ -9,7 +9,8 @@ from typing import Any
 
 from pipeline.plugins.registry import Registry
 from pipeline.project import Project
-from pipeline.runs.session import Display, Session, StageResult, Workspace
+from pipeline.runs.session import Display, Session, StageResult
+from pipeline.runs.workspace import Workspace
 
 
 @dataclass(frozen=True)

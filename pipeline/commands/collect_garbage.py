@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.commands.command import Command
 from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError
-from pipeline.runs.session import Workspace
+from pipeline.runs.workspace import Workspace
 from stages.targets.memory import parse_size
 
 

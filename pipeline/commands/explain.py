@@ -15,7 +15,7 @@ from pipeline.project import here
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.recipes.naming import PUBLISH, check_words, no_such_part, recipes_named
 from pipeline.recipes.recipe_files import recipe_names
-from pipeline.runs.session import Workspace
+from pipeline.runs.workspace import Workspace
 from stages.messages import escape
 
 

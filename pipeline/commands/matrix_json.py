@@ -11,7 +11,7 @@ from pipeline.commands.tasks import given_variables, recipes_given
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.project import here
 from pipeline.recipes.recipe_files import recipe_names
-from pipeline.runs.session import Workspace
+from pipeline.runs.workspace import Workspace
 
 
 class MatrixJson(Command):

@@ -31,7 +31,8 @@ from pipeline.project import Project, here, project_of
 from pipeline.recipes.loader import LoadedRecipe, called, describe, load_recipes
 from pipeline.recipes.naming import PUBLISH, check_matrix_words, check_words, recipes_named
 from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
-from pipeline.runs.session import Session, Workspace
+from pipeline.runs.session import Session
+from pipeline.runs.workspace import Workspace
 from pipeline.terminal.matrix_run import MatrixRun
 from pipeline.terminal.reporter import Shown, StageReporter
 from stages.messages import escape

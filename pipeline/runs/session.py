@@ -9,14 +9,13 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from pipeline.artifacts.digest import digest_of
-from pipeline.artifacts.store import READ, Artifact, Store, content_of
+from pipeline.artifacts.store import READ, Artifact, content_of
 from pipeline.errors import (
     DiskFullError,
     PipelineError,
@@ -24,25 +23,17 @@ from pipeline.errors import (
     StageFailed,
     surroundings,
 )
-from pipeline.keys.imports import Imports
-from pipeline.keys.planner import Action, Plan, Planner
-from pipeline.keys.tools import Tools
+from pipeline.keys.planner import Action, Plan
 from pipeline.plugins.discovery import outside as plug_ins_of
 from pipeline.plugins.importing import blamed, declare_operators
-from pipeline.plugins.registry import Registry, registry_of
-from pipeline.project import Project, here, project_of
-from pipeline.recipes.loader import LoadedRecipe, load_recipe, load_recipes
 from pipeline.runs.foresight import Foresight
 from pipeline.runs.held import Held
 from pipeline.runs.publish import publish
+from pipeline.runs.workspace import Workspace
 from stages.base import Job, StageError
 from stages.messages import escape
-from stages.system.installation import INSTALLATION
 from stages.system.pathname import what_lies_at
-from stages.system.scratch import clear_abandoned
 from stages.system.system_limits import is_disk_full, system_limit
-
-ROOT = INSTALLATION
 
 # Held by a running stage that is `exclusive`.
 _EXCLUSIVE = threading.Lock()
@@ -68,61 +59,6 @@ class StageResult:
     key: str
     cached: bool
     seconds: float
-
-
-class Workspace:
-    """The project, its stages and its store, as one run uses them. A context manager.
-
-    `root`: the project (None: that of the current directory), or a folder that stands alone.
-    """
-
-    def __init__(
-        self,
-        *,
-        root: Path | Project | None = None,
-        registry: Registry | None = None,
-        store: Path | None = None,
-        build: Path | None = None,
-    ) -> None:
-        self.project = here() if root is None else project_of(root)
-        self.root = root = self.project.root
-        self.registry = registry or registry_of(self.project)
-        self.store = Store(store or root / (os.environ.get("FIRMLINE_STORE") or ".firmline/store"))
-        self.build = build or root / "build"
-        folder, digests = self.store.folder, self.store.digests
-        imports = Imports(self.project.installation, digests, folder / "imports.json")
-        self.planner = Planner(self.project, digests, Tools(folder / "tools.json"), imports)
-        # Keys of the artifacts that this process has made.
-        self.made: set[str] = set()
-        self._open = ExitStack()
-
-    def __enter__(self) -> Workspace:
-        clear_abandoned()
-        self._open.enter_context(self.store.in_use())
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Write the caches and let the store be trimmed again. May be called twice."""
-        self.planner.imports.save()
-        self._open.close()
-
-    def shown(self, path: Path) -> str:
-        """A path as messages call it: relative to the project when it lies inside."""
-        return self.project.shown(path)
-
-    def plan(
-        self, source: str | Path | Mapping[str, Any], variables: Mapping[str, str] | None = None, until: str = ""
-    ) -> Plan:
-        """The plan of a recipe, as far as the stage `until`. Raises RecipeError, ToolError, StageFailed."""
-        loaded = load_recipe(source, root=self.project, registry=self.registry, variables=variables)
-        return self.planner.plan(loaded, until)
-
-    def load(self, source: str, variables: Mapping[str, str] | None = None) -> tuple[LoadedRecipe, ...]:
-        """A recipe, or the sub-recipes of a matrix. Raises RecipeError."""
-        return load_recipes(source, root=self.project, registry=self.registry, variables=variables)
 
 
 class Session:

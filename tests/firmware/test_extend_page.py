@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.commands.new_project import new_project
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 
 PAGE = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
 SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]

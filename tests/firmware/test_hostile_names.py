@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.api import run_recipe
-from pipeline.runs.session import Workspace
+from pipeline.runs.workspace import Workspace
 from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.reporter import show_end
 from pipeline.terminal.table import Table, markdown, render

@@ -13,8 +13,8 @@ import pytest
 
 from pipeline.api import RunResult, run_recipe
 from pipeline.errors import PipelineError, ToolError
-from pipeline.runs.session import ROOT
 from stages.reference import Reference
+from stages.system.installation import INSTALLATION as ROOT
 
 DIGITS = ROOT / "recipes/digits"
 

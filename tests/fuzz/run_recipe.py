@@ -8,7 +8,7 @@ from random import Random
 
 from pipeline.errors import PipelineError
 from pipeline.recipes.loader import LoadedRecipe
-from pipeline.runs.session import Workspace
+from pipeline.runs.workspace import Workspace
 from stages.messages import escape
 from stages.models.spec import FileModel, OpModel
 from tests.fuzz.mutate_recipe import recipe_mutant

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 
 # stdin has a JSON list of command lines; stdout gets a JSON list of [exit code, stdout, stderr].
 _SERVER = r"""

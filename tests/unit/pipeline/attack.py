@@ -24,7 +24,7 @@ from pathlib import Path
 
 from pipeline.artifacts.folders import remove
 from pipeline.keys.explain import explain
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 from tests.unit.pipeline.fake_stages import fake_registry
 

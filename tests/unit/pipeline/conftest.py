@@ -20,7 +20,8 @@ from pipeline.api import RunResult, run_recipe
 from pipeline.commands.tasks import doit_config, recipe_tasks
 from pipeline.plugins.registry import Registry
 from pipeline.project import project_of
-from pipeline.runs.session import ROOT, Workspace
+from pipeline.runs.workspace import Workspace
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.fake_stages import fake_registry
 
 RECIPE = """\

@@ -15,7 +15,8 @@ from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.naming import recipes_named
 from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
 from pipeline.recipes.targets import load_targets
-from pipeline.runs.session import ROOT, Workspace
+from pipeline.runs.workspace import Workspace
+from stages.system.installation import INSTALLATION as ROOT
 from stages.tensorize import cost_table
 from tests.unit.pipeline.conftest import FakeProject
 

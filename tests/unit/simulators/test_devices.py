@@ -13,7 +13,7 @@ from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets
-from pipeline.runs.session import Workspace
+from pipeline.runs.workspace import Workspace
 from stages.base import StageError
 from stages.simulators.bench import compile_and_run_c
 from stages.simulators.qemu.run import qemu_command

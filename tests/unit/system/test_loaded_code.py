@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 from stages.system.loaded_code import loaded_digest, plug_in_files
 
 _IMPORT = """

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from pipeline.errors import StageError, StageFailed, surroundings
-from pipeline.runs.session import ROOT
 from stages.base import Job
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeEmit
 

@@ -13,7 +13,7 @@ import pytest
 from pipeline.commands.calibrate import calibrate
 from pipeline.errors import PipelineError
 from pipeline.project import Project
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 
 needs_arm = pytest.mark.skipif(
     not all(map(shutil.which, ("qemu-system-arm", "arm-none-eabi-gcc"))), reason="QEMU or the compiler is not installed"

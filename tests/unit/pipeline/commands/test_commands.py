@@ -19,7 +19,7 @@ from pipeline.commands.collect_garbage import CollectGarbage
 from pipeline.commands.explain import Explain
 from pipeline.commands.schema import Schema
 from pipeline.project import Project
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 

@@ -13,7 +13,7 @@ from pipeline.commands import declared as plugins
 from pipeline.commands.command import Command
 from pipeline.commands.list_recipes import List
 from pipeline.commands.run import Run
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 
 COMMANDS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["doit"]["plugins"]["command"]
 

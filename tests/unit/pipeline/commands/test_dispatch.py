@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.commands.command import MOST_JOBS
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 from tests.support.command_lines import run_all
 
 VERBS = ("run", "list", "explain", "gc", "matrix-json", "schema", "calibrate", "bench")

@@ -18,7 +18,7 @@ from pipeline.project import Project, find_project
 from pipeline.recipes.loader import load_recipe, load_recipes
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.recipes.targets import load_targets
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 
 WRITTEN = ("pipeline.yaml", "recipes/net.yaml", "dodo.py", ".gitignore", ".github/workflows/firmware.yml")
 MODEL = ROOT / "recipes/digits/digits_int8.tflite"

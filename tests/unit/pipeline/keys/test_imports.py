@@ -10,9 +10,11 @@ import pytest
 from pipeline.artifacts.digest import DigestCache
 from pipeline.errors import PipelineError
 from pipeline.keys.imports import Imports
-from pipeline.runs.session import ROOT, Session, Workspace
+from pipeline.runs.session import Session
+from pipeline.runs.workspace import Workspace
 from stages.base import Job
 from stages.layout.stage import LayoutStage
+from stages.system.installation import INSTALLATION as ROOT
 
 
 @pytest.fixture

@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 from pipeline.keys.tools import Tools
-from pipeline.runs.session import ROOT, Workspace
+from pipeline.runs.workspace import Workspace
 from stages.base import ToolIdentity
+from stages.system.installation import INSTALLATION as ROOT
 
 _RUN = """
 import json, sys
 from pathlib import Path
-from pipeline.runs.session import Session, Workspace
+from pipeline.runs.workspace import Workspace
+from pipeline.runs.session import Session
 
 opened, running = {}, []
 

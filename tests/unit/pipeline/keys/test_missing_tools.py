@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import ToolError
-from pipeline.runs.session import ROOT, Workspace
+from pipeline.runs.workspace import Workspace
+from stages.system.installation import INSTALLATION as ROOT
 
 RISCV = "riscv64-unknown-elf-gcc"
 ARM = "arm-none-eabi-gcc"

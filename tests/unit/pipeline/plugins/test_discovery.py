@@ -16,12 +16,13 @@ from pipeline.plugins.registry import default_registry, registry_of
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from pipeline.recipes.targets import load_targets
-from pipeline.runs.session import ROOT, Workspace
+from pipeline.runs.workspace import Workspace
 from stages.base import StageError
 from stages.kernels import registry as kernels
 from stages.models import zoo
 from stages.models.resolve import resolve
 from stages.simulators.program import run_program
+from stages.system.installation import INSTALLATION as ROOT
 
 STAGE = """\
 from stages.base import Stage, StageConfig

@@ -18,7 +18,7 @@ from pipeline.plugins.importing import declare_operators
 from pipeline.plugins.registry import default_registry, registry_of
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
-from pipeline.runs.session import Workspace
+from pipeline.runs.workspace import Workspace
 from stages.base import StageError
 from stages.layout.rules import Match
 from stages.models.builder import ModelBuilder

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.plugins.registry import Registry, default_registry
 from pipeline.recipes.targets import load_targets
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.fake_stages import FakeCompile, FakeEmit, FakeImport
 
 
@@ -47,7 +47,7 @@ def test_planning_imports_nothing_heavy() -> None:
 import sys, tempfile
 from pathlib import Path
 from pipeline.errors import ToolError
-from pipeline.runs.session import Workspace
+from pipeline.runs.workspace import Workspace
 with tempfile.TemporaryDirectory() as folder, Workspace(store=Path(folder)) as workspace:
     try:
         assert len(workspace.plan("mobilenet_rvp").actions) == 9

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.commands.bench.run import _interrupts_held
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 # A shell starts what runs in the background, these tests perhaps, with SIGINT ignored; Python then leaves it so.

@@ -13,7 +13,7 @@ from pipeline.commands.tasks import recipe_tasks
 from pipeline.errors import RecipeError
 from pipeline.recipes.loader import called
 from pipeline.recipes.naming import check_matrix_words, check_words, no_such_part, recipes_named
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
 STAGES = "known stages: import, emit, compile, report"

@@ -10,7 +10,7 @@ from pipeline.errors import RecipeError
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.recipe_files import first_sentence, recipe_names
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
 
 BASE = RECIPE.replace("name: demo", "name: base\nabstract: true")

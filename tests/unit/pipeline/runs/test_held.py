@@ -18,8 +18,9 @@ import pytest
 from pipeline.artifacts import digest
 from pipeline.errors import InputChanged, PipelineError
 from pipeline.plugins.registry import Registry
-from pipeline.runs.session import ROOT, Session
+from pipeline.runs.session import Session
 from stages.base import Job, StageError
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeCompile, FakeEmit, FakeImport, FakeReport
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 
 # Stage, file that has another content while it runs, and is then put back with its times.
 CHANGES = [
@@ -29,7 +29,9 @@ _RUN = """
 import json, shutil, sys
 from pathlib import Path
 from pipeline.errors import InputChanged
-from pipeline.runs.session import ROOT, Session, Workspace
+from stages.system.installation import INSTALLATION as ROOT
+from pipeline.runs.workspace import Workspace
+from pipeline.runs.session import Session
 
 changes, said = json.loads(sys.argv[1]), []
 with Workspace() as workspace:

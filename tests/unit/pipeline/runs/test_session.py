@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 
 from pipeline.errors import DiskFullError, PipelineError, StageCrashed, StageFailed
-from pipeline.runs.session import ROOT, Session
+from pipeline.runs.session import Session
 from stages.base import Job, StageError
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import FakeProject
 from tests.unit.pipeline.fake_stages import FakeImport
 

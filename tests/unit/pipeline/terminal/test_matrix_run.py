@@ -10,7 +10,7 @@ import pytest
 from pipeline.commands import explain, matrix_json
 from pipeline.commands.explain import Explain
 from pipeline.commands.matrix_json import MatrixJson
-from pipeline.runs.session import ROOT
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import Doit, FakeProject
 
 MATRIX = """\

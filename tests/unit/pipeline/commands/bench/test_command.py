@@ -19,8 +19,8 @@ from pipeline.commands.bench.run import Outcome, recipe_runner, run_cases
 from pipeline.commands.bench.suite import Times
 from pipeline.commands.bench.times import measure_times, timed
 from pipeline.errors import PipelineError
-from pipeline.runs.session import ROOT
 from pipeline.terminal.progress import ProgressDisplay
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.commands.bench.bench_support import case, report, suite_file
 
 OPTIONS: dict[str, Any] = {option["name"]: option["default"] for option in Bench.cmd_options}
