@@ -68,3 +68,13 @@ def value(tree: str | tuple) -> int:
 def test_the_value_stays_the_same(tree: str | tuple) -> None:
     """Where Python's precedence differs from C's, the parentheses must have been kept."""
     assert int(eval(printed(tree).text, {}, dict(NAMES))) == value(tree)
+
+
+def test_precedence_is_c_s() -> None:
+    """C11, 6.5.5 to 6.5.14: from the operators that bind tightest."""
+    rows = ["* / %", "+ -", "<< >>", "< <= > >=", "== !=", "&", "^", "|", "&&", "||"]
+    levels = [{c.binary(C("a"), operator, C("b")).level for operator in row.split()} for row in rows]
+    assert all(len(level) == 1 for level in levels)
+    found = [level.pop() for level in levels]
+    assert found == sorted(set(found), reverse=True)
+    assert c.negated(C("a")).level > found[0] and found[-1] > c.choice(C("a"), C("b"), C("d")).level
