@@ -54,7 +54,8 @@ def _tile(engine: Ne16, view: LayerView, inputs: tuple[np.ndarray, ...], tile: T
     for number, (values, part) in enumerate(zip(inputs, parts, strict=True)):
         shape = extent(view.inputs[number])
         image = values.reshape(shape.rows, shape.columns, shape.channels)
-        l1.put(f"input:{number}", _cut(image, part))
+        windows = engine.reads_windows(view)
+        l1.put(f"input:{number}", _windows(view, image, tile) if windows else _cut(image, part))
         steps.append(len(part.channels))
     constants = engine.constants(view, tile.channels)
     assert len(constants) == engine.constant_bytes(view, tile.channels)
@@ -79,6 +80,21 @@ def _check_untouched(l1: L1, before: np.ndarray, engine: Ne16, view: LayerView, 
     for name, size in engine.scratch(view, tile).items():
         mine[l1.places[f"scratch:{name}"] :][:size] = True
     assert not ((l1.bytes != before) & ~mine).any()
+
+
+def _windows(view: LayerView, image: np.ndarray, tile: Tile) -> np.ndarray:
+    """The windows of a tile's outputs, one after the other."""
+    op, out = view.op, extent(view.outputs[0])
+    (top, left), (down, right), (height, width) = op.padding[:2], op.stride, op.kernel
+    below, behind = (out.rows - 1) * down + height, (out.columns - 1) * right + width
+    padded = np.pad(image, [(top, below), (left, behind), (0, 0)], constant_values=op.input_zero_point)
+    return np.stack(
+        [
+            padded[row * down : row * down + height, column * right : column * right + width]
+            for row in range(tile.rows.first, tile.rows.end)
+            for column in range(out.columns)
+        ]
+    )
 
 
 def _cut(image: np.ndarray, part: Part) -> np.ndarray:

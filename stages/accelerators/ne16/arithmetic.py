@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from stages.accelerators.floor_rounding import Nearest, Room, Sum, sum_of_two, weighted
 from stages.accelerators.ne16 import extension
+from stages.accelerators.ne16.mapping import by_transfers
 from stages.accelerators.ne16.packing import pack, packed_bytes
 from stages.accelerators.ne16.weights import LEAST_BITS, folded_bias, weights_of
 from stages.kernels.eight_bit import INT8_OFFSET
@@ -141,7 +142,7 @@ def _planes(view: LayerView, mode: Mode, rows: Array) -> Array:
         return np.ascontiguousarray(rows.T).reshape(3, 3, len(rows))
     if mode == "conv3x3":
         return rows.reshape(len(rows), 3, 3, op.in_channels)
-    if op.op == "conv2d":  # windows are gathered column by column
+    if op.op == "conv2d" and not by_transfers(view):  # the core gathers windows column by column
         rows = rows.reshape(len(rows), *op.kernel, op.in_channels).transpose(0, 2, 1, 3)
     return rows.reshape(len(rows), 1, 1, -1)
 

@@ -23,6 +23,7 @@ from stages.accelerators.ne16 import cycles as engine
 from stages.accelerators.ne16.job import Extension, Job
 from stages.accelerators.ne16.mapping import (
     Gather,
+    by_transfers,
     gather_instructions,
     mapping,
     pair_pieces,
@@ -95,6 +96,13 @@ class Ne16(Accelerator[Ne16Parameters]):
         op, constants, found = own(view)
         counts = (int(_total(found.reachable)), int(_total(found.differing)), int(_largest(found.largest)))
         return OwnArithmetic(op, constants, *counts)
+
+    def reads_windows(self, view: LayerView) -> bool:
+        return by_transfers(view)
+
+    def start_waits(self, view: LayerView) -> bool:
+        one = Tile(Span(0, 1), Span(0, 1))
+        return mapping(view, one, _compact(view, one)).stride == 2
 
     def granule(self, view: LayerView) -> Granule:
         channels = extent(view.outputs[0]).channels

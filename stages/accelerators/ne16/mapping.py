@@ -2,11 +2,12 @@
 
     pixels      1x1 convolutions of any stride, fully connected layers: a product for each pixel
     conv3x3     and depthwise3x3: the engine's own windows of stride 1; of stride 2 a job for each 2x2 outputs
-    windows     other convolutions: the core gathers windows, and the engine takes each as one pixel
+    few         convolutions with small windows: transfers gather these, and the engine takes each as one pixel
+    windows     other convolutions: the core gathers windows, likewise
     pair        the sum of two tensors: the core lays their channels side by side, 16 by 16 (exact: not even that)
 
-Windows are gathered column by column, so that neighbours share columns where they overlap. For a 3x3 window of stride 1
-over rows a, b, c an output row's strip is
+The core gathers windows column by column, so that neighbours share columns where they overlap. For a 3x3 window of
+stride 1 over rows a, b, c an output row's strip is
 
     a0 b0 c0 a1 b1 c1 a2 b2 c2 a3 b3 c3 …     a window is 9 of them, the next begins 3 later
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
 
 PAIR_CHANNELS = 16
+_FEW = 48  # bytes of a window that transfers gather
 _NATIVE = (3, 3)
 
 
@@ -116,9 +118,30 @@ def mapping(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
         return _pair(view, tile)
     if op.op == "fully_connected" or (op.kernel == (1, 1) and not any(op.padding)):
         return _pixels(view, tile, strides)
+    if by_transfers(view):
+        count, ki = len(tile.rows) * extent(view.outputs[0]).columns, window_bytes(view)
+        return Mapping("conv1x1", _spread(count, ki, strides.output), ki, len(tile.channels))
     if op.op == "depthwise_conv2d" or _is_native(view):
         return _native(view, tile, strides)
     return _windows(view, tile, strides)
+
+
+def by_transfers(view: LayerView) -> bool:
+    """Whether transfers gather the layer's windows: small ones, where that takes the engine less than its own."""
+    op = view.op
+    if op.op != "conv2d" or (op.kernel == (1, 1) and not any(op.padding)) or window_bytes(view) > _FEW:
+        return False
+    if op.kernel != _NATIVE or op.stride not in ((1, 1), (2, 2)) or not _is_padded_by_one(view):
+        return True
+    out, ko = extent(view.outputs[0]), min(SUBTILE_KO, extent(view.outputs[0]).channels)
+    own = _subtiles(out.rows, out.columns) if op.stride == (1, 1) else -(-out.rows // 2) * -(-out.columns // 2)
+    gathered = -(-out.rows * out.columns // SUBTILE_PIXELS**2) * (input_tiles(window_bytes(view)) * (33 + ko) + 60)
+    return gathered < own * (input_tiles(op.in_channels) * (45 + 8 * ko) + 60)
+
+
+def window_bytes(view: LayerView) -> int:
+    """Of one window."""
+    return int(view.op.kernel[0] * view.op.kernel[1] * view.op.in_channels)
 
 
 def _pixels(view: LayerView, tile: Tile, strides: Strides) -> Mapping:
