@@ -18,8 +18,6 @@ from stages.accelerators.accelerator import (
     Strides,
     Table,
 )
-from stages.accelerators.floor_rounding import why_not_near
-from stages.accelerators.ne16 import cycles as engine
 from stages.accelerators.ne16.job import Extension, Job
 from stages.accelerators.ne16.mapping import (
     Gather,
@@ -185,6 +183,8 @@ class Ne16(Accelerator[Ne16Parameters]):
             if (op.act_min, op.act_max) != _LIMITS.get(out.dtype):
                 return f"results are clamped to {op.act_min} to {op.act_max}; the engine saturates {out.dtype} alone"
             if op.op in _WEIGHTED and op.rounding != "floor":
+                from stages.accelerators.floor_rounding import why_not_near
+
                 return why_not_near(view)
         return ""
 
@@ -320,7 +320,9 @@ def _compact(view: LayerView, tile: Tile) -> Strides:
 
 @lru_cache(maxsize=65536)
 def _cycles(job: Job) -> int:
-    return engine.cycles(job)
+    from stages.accelerators.ne16.cycles import cycles  # numpy, which reading targets does without
+
+    return cycles(job)
 
 
 def _gathered(view: LayerView, tile: Tile, strides: Strides, gather: Gather) -> tuple[int, ...]:
