@@ -101,7 +101,7 @@ def staircase(
         middle = (above + below) >> 1
         reached = exact(np.clip(middle, least, most)) >= wanted
         above, below = np.where(gap & reached, middle, above), np.where(gap & ~reached, middle, below)
-    return Staircase(above.T, results - zero_point, least, most, real)
+    return Staircase(np.maximum(above, least).T, results - zero_point, least, most, real)
 
 
 def nearest(steps: Staircase, magnitude: Array, room: Room) -> Nearest:
@@ -132,7 +132,7 @@ def _nearest(steps: Staircase, magnitude: Array, room: Room) -> Nearest:
         multiplier,
         offset,
         shift,
-        paid[channels, at].astype(np.int64),
+        np.where(multiplier == 0, 0, paid[channels, at]).astype(np.int64),
         steps.most - steps.least + 1,
         _largest(steps, multiplier, offset, shift),
     )

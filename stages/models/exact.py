@@ -30,10 +30,13 @@ def random_bytes(seed: int, name: str, count: int) -> npt.NDArray[np.uint8]:
     return np.frombuffer(np.asarray(words, dtype="<u8").tobytes(), dtype=np.uint8)[:count]
 
 
-def random_weights(seed: int, name: str, shape: tuple[int, ...], axis: int | None) -> npt.NDArray[np.int8]:
+def random_weights(
+    seed: int, name: str, shape: tuple[int, ...], axis: int | None, bits: int = 8
+) -> npt.NDArray[np.int8]:
     """Bell-shaped int8 weights, as symmetric quantization leaves them: the largest of each channel is +-127.
 
-    axis: the output channel's axis; None scales all weights together. The bell is the sum of three uniform bytes.
+    axis: the output channel's axis; None scales all weights together. The bell is the sum of three uniform bytes. Of
+    fewer `bits` the largest is 2^(bits - 1) - 1.
     """
     count = int(np.prod(shape))
     parts = random_bytes(seed, name, 3 * count).reshape(3, *shape).astype(np.int16)
@@ -41,7 +44,9 @@ def random_weights(seed: int, name: str, shape: tuple[int, ...], axis: int | Non
     others = None if axis is None else tuple(i for i in range(len(shape)) if i != axis)
     largest = np.abs(bell).max(axis=others, keepdims=True)
     quantized: npt.NDArray[np.int8] = np.rint(bell * np.float32(127) / largest).astype(np.int8)
-    return quantized
+    if bits == 8:
+        return quantized
+    return np.asarray(np.rint(quantized * np.float32(((1 << bits - 1) - 1) / 127)), np.int8)
 
 
 def windows(x: Array, kernel: Pair, stride: Pair, padding: str, fill: float = 0.0) -> list[Array]:

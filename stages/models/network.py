@@ -9,7 +9,7 @@ arithmetic (`stages.models.exact`); from each layer's accumulators come, as batc
 with beta and gamma drawn near 0.25 and 1. So every channel's result has about the same spread at any depth: no layer
 dies, and the ranges found hold for other images. This int8 network is the master. The uint8 file has the same
 activations' ranges and one weight scale per tensor, as the networks hosted since 2018 do; the float32 file has the
-dequantized weights. The bytes depend on topology, dtype and seed, not on the machine.
+dequantized weights. The bytes depend on topology, dtype, seed and bits of weights, not on the machine.
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ class Network:
     have equal quantization because they are concatenated.
     """
 
-    def __init__(self, dtype: str, seed: int, *, images: int = 4) -> None:
+    def __init__(self, dtype: str, seed: int, bits: int = 8, *, images: int = 4) -> None:
         """images: how many the ranges are observed on; more for networks that have few values per layer."""
         self.dtype = dtype
         self.seed = seed
+        self.bits = bits
         self.images = images
         self.builder = ModelBuilder()
 
@@ -89,7 +90,7 @@ class Network:
         name: str,
     ) -> Value:
         """CONV_2D with bias and a fused activation."""
-        weights = exact.random_weights(self.seed, name, (channels, *kernel, x.tensor.shape[3]), 0)
+        weights = exact.random_weights(self.seed, name, (channels, *kernel, x.tensor.shape[3]), 0, self.bits)
         sums = exact.conv2d(x.centred, weights, (stride, stride), padding)
         options = {"stride": (stride, stride), "padding": padding}
         return self._weighted(self.builder.conv2d, x, weights, 0, sums, activation, out_range, name, options)
@@ -98,14 +99,14 @@ class Network:
         self, x: Value, kernel: Pair = (3, 3), stride: int = 1, *, activation: str = "relu", name: str
     ) -> Value:
         """DEPTHWISE_CONV_2D, SAME, multiplier 1, with bias and a fused activation."""
-        weights = exact.random_weights(self.seed, name, (1, *kernel, x.tensor.shape[3]), 3)
+        weights = exact.random_weights(self.seed, name, (1, *kernel, x.tensor.shape[3]), 3, self.bits)
         sums = exact.depthwise_conv2d(x.centred, weights, (stride, stride), "same")
         options = {"stride": (stride, stride), "padding": "same"}
         return self._weighted(self.builder.depthwise_conv2d, x, weights, 3, sums, activation, None, name, options)
 
     def fully_connected(self, x: Value, units: int, *, activation: str = "none", name: str) -> Value:
         """FULLY_CONNECTED with bias; one weight scale for the whole tensor, as TFLite's converter leaves it."""
-        weights = exact.random_weights(self.seed, name, (units, x.tensor.shape[-1]), None)
+        weights = exact.random_weights(self.seed, name, (units, x.tensor.shape[-1]), None, self.bits)
         sums = exact.matmul(x.centred, weights)
         return self._weighted(self.builder.fully_connected, x, weights, None, sums, activation, None, name, {})
 

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from stages.base import StageError
-from stages.graph.packed import limits
 from stages.models.builder import BuildError, ModelBuilder
 from stages.models.exact import random_bytes, random_weights
 from stages.models.spec import OpModel, Quantization
@@ -125,10 +124,7 @@ class OneOperator:
         """
         spec = self.spec
         per_channel = per_channel and spec.dtype != "uint8"
-        weights = random_weights(spec.seed, "weights", shape, axis if per_channel else None)
-        if spec.weights in NARROW:
-            _, largest = limits(int(spec.weights.removeprefix("int")))
-            weights = np.rint(weights * np.float32(largest / 127)).astype(np.int8)
+        weights = random_weights(spec.seed, "weights", shape, axis if per_channel else None, spec.weight_bits)
         low, high = self.range(self.quant) if self.quant else (-1.0, 1.0)
         # Of a uniform distribution: variance plus squared mean.
         rms = math.sqrt((high - low) ** 2 / 12 + ((high + low) / 2) ** 2)

@@ -58,7 +58,7 @@ def resolve(source: ModelSource, root: Path | None = None, cache_dir: Path | Non
     if isinstance(source, ZooModel):
         from stages.models import zoo
 
-        return zoo.build(source.zoo, source.dtype, source.seed)
+        return zoo.build(source.zoo, source.dtype, source.seed, source.weights.bits if source.weights else 8)
     if isinstance(source, PluginModel):
         return _built(source)
     assert isinstance(source, OpModel)

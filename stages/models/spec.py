@@ -43,12 +43,26 @@ class UrlModel(StrictModel):
     signature: str | None = None
 
 
+class WeightBits(StrictModel):
+    """`weights: {bits: 4}`: weights drawn within so many bits; the file has them as int8."""
+
+    bits: int = Field(ge=2, le=8)
+
+
 class ZooModel(StrictModel):
     """A topology built by this project with seeded weights: `mobilenet_v1_1.0_224`, `ds_cnn`, ..."""
 
     zoo: Annotated[str, AfterValidator(check)]
     dtype: Literal["int8", "uint8", "float32"] = "int8"
     seed: int = 0
+    weights: WeightBits | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> ZooModel:
+        if self.weights is not None and self.dtype != "int8":
+            message = f"{self.weights.bits}-bit weights go with dtype int8, not {self.dtype}"
+            raise mistake(message, "weights", beside=("dtype",))
+        return self
 
 
 class PluginModel(StrictModel):
@@ -109,7 +123,7 @@ class OpModel(StrictModel):
     groups: Size = 1
     depth_multiplier: Size = 1
     bias: bool = True
-    weights: Literal["int8", "int4", "int2"] = "int8"
+    weights: Literal["int8", "int4", "int2"] | WeightBits = "int8"  # a type in the file, or int8 of fewer bits
     per_channel: bool = True
     # The second operand of add, sub and mul; `constant` stores it in the model instead of making it an input
     other_shape: Shape | None = None
@@ -134,6 +148,11 @@ class OpModel(StrictModel):
     half_pixel_centers: bool = False
     to: Literal["int8", "uint8"] | None = None
 
+    @property
+    def weight_bits(self) -> int:
+        """Bits that all weights fit."""
+        return int(self.weights.removeprefix("int")) if isinstance(self.weights, str) else self.weights.bits
+
     @model_validator(mode="after")
     def _check(self) -> OpModel:
         declared = operator_of(self.op)
@@ -154,11 +173,12 @@ class OpModel(StrictModel):
             raise mistake(message, given, beside=("dtype",) if "dtype" in self.model_fields_set else ())
         if self.op == "dequantize" and self.dtype == "float32":
             raise mistake("dequantize reads int8 or uint8", "dtype")
-        if self.weights != "int8" and self.weights not in narrow:
+        if isinstance(self.weights, str) and self.weights not in ("int8", *narrow):
             known = ", ".join(("int8", *narrow))
             raise mistake(f"{self.op} of LiteRT has no {self.weights} weights; it has {known}", "weights")
         if self.weights != "int8" and self.dtype != "int8":
-            raise mistake(f"{self.weights} weights go with dtype int8, not {self.dtype}", "weights", beside=("dtype",))
+            narrow_ones = self.weights if isinstance(self.weights, str) else f"{self.weight_bits}-bit"
+            raise mistake(f"{narrow_ones} weights go with dtype int8, not {self.dtype}", "weights", beside=("dtype",))
         if self.op in ("conv2d", "depthwise_conv2d") and len(self.shape) != 3:
             raise mistake(f"{self.op} needs shape [height, width, channels], got {list(self.shape)}", "shape")
         if self.shape[-1] % self.groups or (self.out_channels or self.groups) % self.groups:

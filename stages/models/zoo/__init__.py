@@ -13,11 +13,11 @@ from functools import partial
 from stages.base import StageError
 from stages.models.zoo.names import SIZES, V1_WIDTHS, V2_WIDTHS, check
 
-Topology = Callable[[str, int], bytes]
+Topology = Callable[[str, int, int], bytes]
 
 
 def topologies() -> dict[str, Topology]:
-    """The function that builds each network from its type and its seed, by name."""
+    """The function that builds each network from its type, its seed and the bits of its weights, by name."""
     # Here, as names are asked for without them.
     from stages.models.zoo import inception, mobilenet, tiny
 
@@ -37,10 +37,13 @@ def topologies() -> dict[str, Topology]:
     return table
 
 
-def build(name: str, dtype: str = "int8", seed: int = 0) -> bytes:
-    """The TFLite file of a zoo network. StageError, with the nearest name, if there is none of that name."""
+def build(name: str, dtype: str = "int8", seed: int = 0, bits: int = 8) -> bytes:
+    """The TFLite file of a zoo network. StageError, with the nearest name, if there is none of that name.
+
+    Weights are int8 in the file, also where they fit fewer `bits`.
+    """
     try:
         check(name)
     except ValueError as error:
         raise StageError(str(error), at=("model", "zoo")) from None
-    return topologies()[name](dtype, seed)
+    return topologies()[name](dtype, seed, bits)

@@ -27,9 +27,9 @@ _IMAGES = 2
 Branch = Sequence[Any]
 
 
-def inception_v3(dtype: str, seed: int) -> bytes:
+def inception_v3(dtype: str, seed: int, bits: int = 8) -> bytes:
     """Table 1 of the v3 paper with the module sizes of TensorFlow-Slim: 5.7 G multiply-accumulates."""
-    net = Network(dtype, seed, images=_IMAGES)
+    net = Network(dtype, seed, bits, images=_IMAGES)
     x = net.input("input", (SIZE, SIZE, 3), IMAGE_RANGE)
     x = net.conv(x, 32, (3, 3), 2, padding="valid", name="Conv2d_1a_3x3")
     x = net.conv(x, 32, (3, 3), padding="valid", name="Conv2d_2a_3x3")
@@ -57,9 +57,9 @@ def inception_v3(dtype: str, seed: int) -> bytes:
     return net.build(net.softmax(net.flatten(x, name="Logits/SpatialSqueeze"), name="Predictions"))
 
 
-def inception_v4(dtype: str, seed: int) -> bytes:
+def inception_v4(dtype: str, seed: int, bits: int = 8) -> bytes:
     """Figures 3 to 9 of the v4 paper: 12.3 G multiply-accumulates."""
-    net = Network(dtype, seed, images=_IMAGES)
+    net = Network(dtype, seed, bits, images=_IMAGES)
     x = net.input("input", (SIZE, SIZE, 3), IMAGE_RANGE)
     x = net.conv(x, 32, (3, 3), 2, padding="valid", name="Conv2d_1a_3x3")
     x = net.conv(x, 32, (3, 3), padding="valid", name="Conv2d_2a_3x3")

@@ -16,16 +16,16 @@ _V1_BLOCKS = [(1, 64), (2, 128), (1, 128), (2, 256), (1, 256), (2, 512), *[(1, 5
 _V2_BLOCKS = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
 
 
-def mobilenet_v1(width: float, size: int, dtype: str, seed: int) -> bytes:
+def mobilenet_v1(width: float, size: int, dtype: str, seed: int, bits: int = 8) -> bytes:
     """MobileNet v1 for ImageNet: `width` multiplies all channels (not below 8), the input is size x size x 3."""
-    net = Network(dtype, seed)
+    net = Network(dtype, seed, bits)
     x = _v1_features(net, net.input("input", (size, size, 3), IMAGE_RANGE), width, "relu6")
     return net.build(net.softmax(_classifier(net, x), name="predictions"))
 
 
-def vww(dtype: str, seed: int) -> bytes:
+def vww(dtype: str, seed: int, bits: int = 8) -> bytes:
     """MLPerf Tiny's visual wake words: MobileNet v1 0.25 on 96 x 96 x 3 with ReLU, and a dense layer of two classes."""
-    net = Network(dtype, seed, images=16)
+    net = Network(dtype, seed, bits, images=16)
     x = _v1_features(net, net.input("input", (96, 96, 3), (0.0, 1.0)), 0.25, "relu")
     x = net.global_avg_pool(x, name="average_pooling2d")
     x = net.fully_connected(net.flatten(x, name="flatten"), 2, name="dense")
@@ -40,9 +40,9 @@ def _v1_features(net: Network, x: Value, width: float, activation: str) -> Value
     return x
 
 
-def mobilenet_v2(width: float, size: int, dtype: str, seed: int) -> bytes:
+def mobilenet_v2(width: float, size: int, dtype: str, seed: int, bits: int = 8) -> bytes:
     """MobileNet v2 for ImageNet. The last convolution keeps 1280 channels for widths below 1."""
-    net = Network(dtype, seed)
+    net = Network(dtype, seed, bits)
     x = net.input("input", (size, size, 3), IMAGE_RANGE)
     x = net.conv(x, _divisible(32 * width), (3, 3), 2, activation="relu6", name="Conv")
     index = 0

@@ -11,9 +11,9 @@ _LOG_MEL_RANGE = (-84.9, 14.9)
 _IMAGES = 32  # small layers: more images give more values to observe
 
 
-def ds_cnn(dtype: str, seed: int) -> bytes:
+def ds_cnn(dtype: str, seed: int, bits: int = 8) -> bytes:
     """Keyword spotting: 49 x 10 MFCC -> 10x4 convolution, stride 2, four depthwise-separable blocks -> 12 words."""
-    net = Network(dtype, seed, images=_IMAGES)
+    net = Network(dtype, seed, bits, images=_IMAGES)
     x = net.input("input", (49, 10, 1), _MFCC_RANGE)
     x = net.conv(x, 64, (10, 4), 2, name="conv2d")
     for index in range(1, 5):
@@ -24,9 +24,9 @@ def ds_cnn(dtype: str, seed: int) -> bytes:
     return net.build(net.softmax(x, name="softmax"))
 
 
-def resnet_8(dtype: str, seed: int) -> bytes:
+def resnet_8(dtype: str, seed: int, bits: int = 8) -> bytes:
     """Image classification: 32 x 32 x 3 -> three residual stacks of 16, 32 and 64 channels -> 10 classes."""
-    net = Network(dtype, seed, images=_IMAGES)
+    net = Network(dtype, seed, bits, images=_IMAGES)
     x = net.input("input", (32, 32, 3), (0.0, 255.0))
     x = net.conv(x, 16, (3, 3), name="conv2d")
     for index, channels in enumerate((16, 32, 64)):
@@ -46,9 +46,9 @@ def _residual(net: Network, x: Value, channels: int, name: str) -> Value:
     return net.add(x, inner, activation="relu", name=f"{name}/add")
 
 
-def autoencoder(dtype: str, seed: int) -> bytes:
+def autoencoder(dtype: str, seed: int, bits: int = 8) -> bytes:
     """Anomaly detection: 640 log-mel energies -> 128 x 4 -> 8 -> 128 x 4 -> 640, all fully connected."""
-    net = Network(dtype, seed, images=_IMAGES)
+    net = Network(dtype, seed, bits, images=_IMAGES)
     x = net.input("input", (640,), _LOG_MEL_RANGE)
     for index, units in enumerate((128, 128, 128, 128, 8, 128, 128, 128, 128)):
         x = net.fully_connected(x, units, activation="relu", name=f"dense_{index}")

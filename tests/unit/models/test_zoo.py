@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from stages.base import StageError
 from stages.models import exact, zoo
 from stages.models.complexity import macs, operator_macs, parameters
+from stages.models.spec import ZooModel
 from stages.models.tflite_reader import ModelInfo, read
 from stages.models.zoo.names import NAMES
 from stages.reference import Reference, random_inputs
@@ -208,3 +210,25 @@ def test_inception_joins_without_requantizing() -> None:
 
 def test_names_are_those_that_are_built() -> None:
     assert zoo.topologies().keys() == NAMES
+
+
+@pytest.mark.parametrize("bits", [2, 4, 7])
+def test_weights_of_fewer_bits_fit_them_and_say_it_in_no_other_way(bits: int) -> None:
+    """int8 in the file, so that LiteRT computes them as ever; every layer still computes something."""
+    narrow, wide = (read(zoo.build("ds_cnn", bits=count)) for count in (bits, 8))
+    for one, other in zip(narrow.operators, wide.operators, strict=True):
+        assert one.op == other.op
+        if one.op in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
+            weights = narrow.tensors[one.inputs[1]]
+            assert weights.dtype == "int8"
+            assert np.abs(weights.values().astype(int)).max() == (1 << bits - 1) - 1
+    reference = Reference(zoo.build("ds_cnn", bits=bits))
+    outputs = {reference.run(random_inputs(reference.info, seed))[0].tobytes() for seed in range(4)}
+    assert len(outputs) > 1
+
+
+def test_narrow_weights_are_int8() -> None:
+    with pytest.raises(ValidationError, match="4-bit weights go with dtype int8, not uint8"):
+        ZooModel.model_validate({"zoo": "ds_cnn", "dtype": "uint8", "weights": {"bits": 4}})
+    with pytest.raises(ValidationError, match="bits"):
+        ZooModel.model_validate({"zoo": "ds_cnn", "weights": {"bits": 9}})

@@ -1,0 +1,161 @@
+"""The nearest floor to exact roundings: counted right, within the engine's bits, and as good as trying everything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from stages.accelerators.floor_rounding import Room, Staircase, nearest, staircase, sum_of_two, weighted
+from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier, scale_and_floor
+from stages.graph import LayerView
+from stages.operators.arithmetic import Add
+from tests.conformance.draw import Draw, image, view, with_op
+from tests.conformance.operators import add
+from tests.conformance.operators.conv2d import conv2d
+from tests.conformance.operators.windows import Window
+
+
+def exact(multiplier: int, shift: int, zero_point: int, sums: np.ndarray) -> np.ndarray:
+    return np.clip(multiply_by_quantized_multiplier(sums, multiplier, shift, "double") + zero_point, 0, 255)
+
+
+def one_channel(multiplier: int, shift: int, zero_point: int, least: int, most: int) -> Staircase:
+    real = np.array([multiplier * 2.0 ** (shift - 31)])
+    ends = (np.array([least]), np.array([most]))
+    return staircase(lambda sums: exact(multiplier, shift, zero_point, sums), 0, 255, zero_point, *ends, real)
+
+
+CHANNELS = [
+    (1518500250, -5, 20, -3000, 5000),
+    (1 << 30, -4, 128, -2000, 2000),  # a power of two
+    (1999999999, -1, 0, -300, 400),
+    (1300000000, -7, 255, -20000, 1000),
+    (1300000000, -12, 100, -200, 300),  # one result, whatever the sum
+    (1700000001, 0, 5, -40, 60),  # nearly one sum for each result
+    (1200000000, -9, 128, 100, 30000),  # no sum near zero
+]
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_steps_are_where_results_rise(channel: tuple[int, ...]) -> None:
+    multiplier, shift, zero_point, least, most = channel
+    sums = np.arange(least, most + 1)
+    results = exact(multiplier, shift, zero_point, sums)
+    steps = one_channel(*channel)
+    for k, first in zip(steps.results + zero_point, steps.first[0], strict=True):
+        reached = sums[results >= k]
+        assert first == (reached[0] if len(reached) else most + 1)
+
+
+@pytest.mark.parametrize("bits", [16, 20, 32])
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_differences_are_counted_over_all_sums(channel: tuple[int, ...], bits: int) -> None:
+    multiplier, shift, zero_point, least, most = channel
+    room, sums = Room(multiplier=0xFFFF, bits=bits), np.arange(least, most + 1)
+    magnitude = np.array([max(abs(least), abs(most))])
+    if (bits, magnitude[0]) == (16, 30000):
+        with pytest.raises(ValueError, match="no bits for a multiplier"):
+            nearest(one_channel(*channel), magnitude, room)
+        return
+    found = nearest(one_channel(*channel), magnitude, room)
+    made = scale_and_floor(sums, found.multiplier[0], found.offset[0], found.shift[0]) + zero_point
+    apart = np.abs(np.clip(made, 0, 255) - exact(multiplier, shift, zero_point, sums))
+    assert (int(apart.sum()), int(apart.max())) == (found.differing[0], found.largest[0])
+    assert found.reachable[0] == len(sums)
+    totals = sums * found.multiplier[0] + found.offset[0] + (zero_point << found.shift[0])
+    assert np.abs(totals).max() < 1 << bits - 1
+    assert found.multiplier[0] * magnitude[0] < 1 << bits - 1
+
+
+def test_single_results_are_exact() -> None:
+    found = nearest(one_channel(*CHANNELS[4]), np.array([4000]), Room())
+    assert (found.multiplier[0], found.differing[0], found.largest[0]) == (0, 0, 0)
+
+
+def test_of_a_power_of_two_only_negative_halves_differ() -> None:
+    """TFLite rounds them away from zero."""
+    found = nearest(one_channel(*CHANNELS[1]), np.array([2000]), Room())
+    assert found.differing[0] == len(range(-2000, 0, 32))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_other_constants_are_better(seed: int) -> None:
+    """All multipliers, shifts and offsets of an engine with few bits, on some thousand sums."""
+    rng = np.random.default_rng(seed)
+    least, most = -int(rng.integers(100, 900)), int(rng.integers(100, 900))
+    channel = (int(rng.integers(1 << 30, 1 << 31)), int(rng.integers(-4, -1)), int(rng.integers(0, 256)), least, most)
+    room, magnitude = Room(bits=15), np.array([max(-least, most)])
+    steps = one_channel(*channel)
+    found = nearest(steps, magnitude, room)
+    best = min(
+        _differing(steps, multiplier, shift)
+        for shift in range(8)
+        for multiplier in range(1, 64)
+        if multiplier * magnitude[0] + (260 << shift) < 1 << 14
+    )
+    assert found.differing[0] <= best * 1.02 + 1
+
+
+def _differing(steps: Staircase, multiplier: int, shift: int) -> int:
+    """With the best of all offsets."""
+    inside = (steps.first[0] > steps.least[0]) & (steps.first[0] <= steps.most[0])
+    ideal = (steps.results << shift) - multiplier * steps.first[0]
+    offsets = np.unique(ideal[inside][:, np.newaxis] - np.arange(-1, 3) * multiplier)
+    own = -((offsets[:, np.newaxis] - (steps.results << shift)) // multiplier)
+    own = np.clip(own, steps.least[0], steps.most[0] + 1)
+    return int(np.abs(own - steps.first[0]).sum(axis=1).min(initial=1 << 60))
+
+
+def layer(seed: int) -> LayerView:
+    draw = Draw(seed, "uint8")
+    made = conv2d(draw, Window((4, 4), (3, 3)), 6, 5, weight_type=("int8", 0))
+    return with_op(made, act_min=0, act_max=255)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_layers_constants_are_near_on_all_reachable_sums(seed: int) -> None:
+    made = layer(seed)
+    found = weighted(made, Room(multiplier=0xFFFF))
+    weights = made.constant("weights").astype(np.int64).reshape(5, -1)
+    zero_point, bias = made.op.input_zero_point, made.constant("bias").astype(np.int64)
+    low = np.minimum(weights * -zero_point, weights * (255 - zero_point)).sum(axis=1) + bias
+    high = np.maximum(weights * -zero_point, weights * (255 - zero_point)).sum(axis=1) + bias
+    for channel in range(5):
+        sums = np.arange(low[channel], high[channel] + 1)
+        assert len(sums) == found.reachable[channel]
+        scales = (made.constant(role)[channel] for role in ("multiplier", "shift"))
+        theirs = multiply_by_quantized_multiplier(sums, *scales, "double") + made.op.output_zero_point
+        scale = (getattr(found, role)[channel] for role in ("multiplier", "offset", "shift"))
+        ours = scale_and_floor(sums, *scale) + made.op.output_zero_point
+        apart = np.abs(np.clip(ours, 0, 255) - np.clip(theirs, 0, 255))
+        assert int(apart.sum()) == found.differing[channel]
+        assert found.differing[channel] < len(sums) / 100
+
+
+def test_sums_beyond_32_bits_have_no_constants() -> None:
+    made = layer(1)
+    arrays = dict(made.arrays) | {made.layer.constants["bias"]: np.full(5, 2**31 - 1, np.int32)}
+    with pytest.raises(ValueError, match="beyond 32 bits"):
+        weighted(replace(made, arrays=arrays), Room())
+
+
+@pytest.mark.parametrize("op", ["add", "sub"])
+@pytest.mark.parametrize("seed", range(4))
+def test_sums_of_two_are_counted_over_all_pairs(op: str, seed: int) -> None:
+    draw = Draw(seed, ("int8", "uint8")[seed % 2])
+    made = add.add(draw, [(1 << 16,)] * 2, op=op)
+    found = sum_of_two(made, Room(multiplier=0xFFFF))
+    first, second = found.weights
+    assert min(first, second) > 0 and (first + second if op == "sub" else max(first, second)) <= 255
+    fields = {
+        "rounding": "floor", "left_shift": 0, "multipliers": found.weights, "shifts": (0, 0),
+        "output_multiplier": found.multiplier, "output_offset": found.offset, "output_shift": found.shift,
+    }  # fmt: skip
+    pairs = [x.reshape(-1) for x in np.meshgrid(*[np.arange(256, dtype=np.uint8).view(draw.dtype)] * 2)]
+    own = view(Add.model_validate(made.op.model_dump() | fields), list(made.inputs), image("y", (1 << 16,), draw.dtype))
+    ours, theirs = own.op.compute(own, *pairs), made.op.compute(made, *pairs)
+    apart = np.abs(ours.astype(int) - theirs.astype(int))
+    assert (int((apart > 0).sum()), int(apart.max())) == (found.differing, found.largest)
+    assert found.reachable == 1 << 16 and found.differing < 1 << 11
