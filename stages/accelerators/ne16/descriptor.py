@@ -131,12 +131,13 @@ class Ne16(Accelerator[Ne16Parameters]):
         return found
 
     def cycles(self, view: LayerView, tile: Tile) -> int:
-        return _cycles(self._job(view, tile, _compact(view, tile)))
+        job = self._job(view, tile, _compact(view, tile))
+        return max(_cycles(job), _BLOCK * _blocks(job))
 
     def core(self, view: LayerView, tile: Tile) -> CoreWork:
         job = self._job(view, tile, _compact(view, tile))
-        blocks = -(-job.h_out // 2) * -(-job.w_out // 2)
-        start = float(_START if job.stride == 1 else _START_BLOCKS + _BLOCK * blocks)
+        # Of blocks of stride 2 the first; the engine works while the core starts the others.
+        start = float(_START if job.stride == 1 else _START_BLOCKS + _BLOCK)
         gather = mapping(view, tile, _compact(view, tile)).gather
         before = 0.0
         if gather is not None:
@@ -311,6 +312,11 @@ class Ne16(Accelerator[Ne16Parameters]):
         )
         pointers = (Pointer("scratch:sums"), Pointer("output:0"), Pointer("constants"))
         return Call("ne16_requantize_rvp" if fast else "ne16_requantize", (*pointers, Table(numbers, "int32_t")))
+
+
+def _blocks(job: Job) -> int:
+    """Jobs that the core starts one by one."""
+    return -(-job.h_out // 2) * -(-job.w_out // 2) if job.stride == 2 else 0
 
 
 def _compact(view: LayerView, tile: Tile) -> Strides:
