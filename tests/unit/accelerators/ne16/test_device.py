@@ -227,3 +227,17 @@ def test_time_that_is_held_does_not_pass_for_the_engine() -> None:
     assert left.stdout == "1 "
     (job,) = [line for line in log_lines(left.files["devices.log"]) if line.unit == "ne16"]
     assert job.until - job.since == CYCLES and job.amount == SMALL.job.macs and job.name == "job 0"
+
+
+def test_a_queued_job_begins_one_cycle_after_the_one_before_it() -> None:
+    load = '  board_read(board_open_read("l1.bin"), (void *)0x10000000, 131072);\n'
+    body = load + "start(words); start(words); wait();"
+    left = run_c(ne16_target(), body, table(), files={"l1.bin": SMALL.l1}, outputs=["devices.log"])
+    first, second = [line for line in log_lines(left.files["devices.log"]) if line.unit == "ne16"]
+    assert (second.since, second.until) == (first.until + 1, first.until + 1 + CYCLES)
+
+
+def test_unshifted_values_of_32_bits_wrap() -> None:
+    """Without a bias the product has 48 bits; where nothing shifts it, its low 32 are written."""
+    common: dict[str, Any] = {"scale_bits": 32, "scale_width": 32, "output_bits": 32, "signed": True, "bias": False}
+    check([laid_out(seed, "conv1x1", per_channel=False, shift=shift, **common) for seed in (1, 2) for shift in (0, 7)])
