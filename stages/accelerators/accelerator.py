@@ -198,6 +198,10 @@ class Accelerator(ABC, Generic[P]):
         """The layer, which the engine is to compute, with the engine's own arithmetic; None where that is exact."""
         return None
 
+    def start_waits(self, view: LayerView) -> bool:
+        """Whether starting a tile of the layer keeps the core until the engine is nearly done with it."""
+        return False
+
     def granule(self, view: LayerView) -> Granule:
         """What the sizes of tiles are multiples of."""
         from stages.accelerators.tiles import Granule
@@ -218,7 +222,11 @@ class Accelerator(ABC, Generic[P]):
 
     @abstractmethod
     def cycles(self, view: LayerView, tile: Tile) -> int:
-        """What the engine takes for a tile."""
+        """What the engine takes for a tile.
+
+        This, `core` and `scratch` are the same for tiles that are alike: as many rows and channels, which read as many,
+        with as much padding.
+        """
 
     @abstractmethod
     def core(self, view: LayerView, tile: Tile) -> CoreWork:

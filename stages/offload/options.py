@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stages.offload.alike import Alike
 from stages.offload.machine import aligned
 from stages.offload.runs import runs
 from stages.offload.schedule import program
@@ -45,31 +46,34 @@ class Option:
 def options(view: LayerView, machine: Machine) -> Mapping[Residence, tuple[Option, ...]]:
     """By residence, the fastest first. Empty where no tile fits."""
     found: dict[Residence, list[Way]] = {}
-    for way in ways(view, machine.accelerator, machine.bytes):
+    tiles = Alike(view, machine.accelerator)
+    for way in ways(view, machine.accelerator, machine.bytes, tiles):
         found.setdefault((*way.resident_inputs, way.resident_output), []).append(way)
     made = {}
     for residence, those in found.items():
         able = [way for way in those if way.bytes + _resident_bytes(view, residence) <= machine.bytes]
         if able:
-            made[residence] = _options(view, able, machine)
+            made[residence] = _options(view, able, machine, tiles)
     return made
 
 
 def smallest(view: LayerView, machine: Machine) -> int:
-    """Bytes of L1 that the smallest tile needs, whatever there is."""
-    return min(way.bytes for way in ways(view, machine.accelerator, 1 << 62))
+    """Bytes of L1 that the smallest tile needs, with nothing of the layer there and one buffer of a kind."""
+    anywhere = ways(view, machine.accelerator, 1 << 62, Alike(view, machine.accelerator))
+    nowhere = [way for way in anywhere if not any((*way.resident_inputs, way.resident_output))]
+    return min(sum(aligned(stream.bytes) for stream in way.streams) for way in nowhere)
 
 
-def _options(view: LayerView, able: Sequence[Way], machine: Machine) -> tuple[Option, ...]:
-    estimated = sorted(((_estimate(view, way, machine), way.bytes, n) for n, way in enumerate(able)))
+def _options(view: LayerView, able: Sequence[Way], machine: Machine, tiles: Alike) -> tuple[Option, ...]:
+    estimated = sorted(((_estimate(view, way, machine, tiles), way.bytes, n) for n, way in enumerate(able)))
     best = _best(estimated)
     count = min(len(best), _SIMULATED)
     spread = {position * (len(best) - 1) // max(count - 1, 1) for position in range(count)}
     made = []
     for way in (able[best[position][2]] for position in sorted(spread)):
-        made.append(Option(way, alone(program(view, way, machine, sketch=True), machine).cycles, ahead=False))
+        made.append(Option(way, alone(program(view, way, machine, sketch=tiles), machine).cycles, ahead=False))
         if machine.dma is not None and way.ahead_bytes:
-            brought = program(view, way, machine, during=-1, sketch=True)
+            brought = program(view, way, machine, during=-1, sketch=tiles)
             made.append(Option(way, alone(brought, machine, before=True).cycles, ahead=True))
     return tuple(sorted(made, key=lambda option: (option.cycles, option.bytes, option.ahead_bytes)))
 
@@ -83,12 +87,12 @@ def _best(estimated: Iterable[tuple[float, int, int]]) -> list[tuple[float, int,
     return found
 
 
-def _estimate(view: LayerView, way: Way, machine: Machine) -> float:
+def _estimate(view: LayerView, way: Way, machine: Machine, tiles: Alike) -> float:
     """Cycles: the busiest unit hides the others, but for the first content of each stream and the last tile."""
     accelerator = machine.accelerator
-    core = [accelerator.core(view, tile) for tile in way.tiles]
+    core = [tiles.core(tile) for tile in way.tiles]
     works = sum(one.before + one.start + one.after + 60 for one in core)
-    engine = sum(accelerator.cycles(view, tile) for tile in way.tiles)
+    engine = sum(tiles.cycles(tile) for tile in way.tiles)
     dma, first = 0.0, 0.0
     for stream in way.streams:
         if stream.name.startswith("scratch"):

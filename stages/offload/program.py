@@ -65,13 +65,14 @@ class Settle(_Model):
 
 
 class Start(_Model):
-    """Starts tile `tile` on the engine."""
+    """Starts tile `tile` on the engine; the core `waits` until that is nearly done, or goes on."""
 
     do: Literal["start"] = "start"
     tile: int
     call: Function
     cycles: int
     instructions: float
+    waits: bool = False
 
 
 class Await(_Model):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from stages.accelerators.accelerator import Call, Calls, Pointer, Strides, Table
 from stages.accelerators.tiles import Span, reads
+from stages.offload.alike import Alike
 from stages.offload.machine import aligned
 from stages.offload.program import Await, Buffer, Function, Numbers, Place, Program, Settle, Start, Transfer, Work
 from stages.offload.runs import runs, stride
@@ -69,14 +70,20 @@ def constants_of(view: LayerView, way: Way, machine: Machine) -> dict[str, NDArr
 
 
 def program(
-    view: LayerView, way: Way, machine: Machine, during: int | None = None, between: int = 0, *, sketch: bool = False
+    view: LayerView,
+    way: Way,
+    machine: Machine,
+    during: int | None = None,
+    between: int = 0,
+    *,
+    sketch: Alike | None = None,
 ) -> Program:
     """The commands; with `during`, constants are brought ahead, while the layer of that index runs.
 
     `between` are transfers for the layer behind that begin before this one runs, after those that are ahead of it. A
     sketch has no arguments of calls: enough to tell what it takes.
     """
-    made = _Schedule(view, way, machine, sketch)
+    made = _Schedule(view, way, machine, sketch is not None, sketch or Alike(view, machine.accelerator))
     ahead = made.bring_ahead(between) if during is not None else ()
     made.run()
     is_ahead = {stream.name for stream in way.streams if stream.name == CONSTANTS and during is not None}
@@ -108,12 +115,14 @@ class _Schedule:
     way: Way
     machine: Machine
     sketch: bool
+    alike: Alike
     commands: list[Command] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._streams = {stream.name: stream for stream in self.way.streams}
         self._offsets = constant_offsets(self.view, self.way, self.machine)
         self._calls: dict[int, Calls] = {}
+        self._waits = self.machine.accelerator.start_waits(self.view)
         self._windows = self.machine.accelerator.reads_windows(self.view)
         self._parts = [reads(self.view, tile) for tile in self.way.tiles]
         self._issued = 0  # transfers
@@ -192,6 +201,8 @@ class _Schedule:
         for tile in range(count):
             self._bring_all(tile)
             self._make_room(tile)
+            if self._waits and tile + 1 < count:
+                self._bring_early(tile + 1)
             for name in self._loads:
                 self._settle(self._brought[name, self._streams[name].ordinals[tile]])
             self._start(tile)
@@ -224,7 +235,7 @@ class _Schedule:
     def _make_room(self, tile: int) -> None:
         """Finishes tiles whose scratch and output the tile takes over, and those that the engine has no place for."""
         slots = [stream.slots for name, stream in self._streams.items() if name not in self._loads]
-        before = tile - min([*slots, self.machine.accelerator.queue])
+        before = tile - min([*slots, 1 if self._waits else self.machine.accelerator.queue])
         if before >= 0:
             self._finish(before)
         output = self._streams.get("output:0")
@@ -232,11 +243,11 @@ class _Schedule:
             self._settle(self._taken[tile - output.slots])
 
     def _start(self, tile: int) -> None:
-        accelerator, shape = self.machine.accelerator, self.way.tiles[tile]
-        core, calls = accelerator.core(self.view, shape), self._calls_of(tile)
+        shape, calls = self.way.tiles[tile], self._calls_of(tile)
+        core = self.alike.core(shape)
         self._work(calls.before, tile, core.before)
-        cycles, start = accelerator.cycles(self.view, shape), self._function(calls.start, tile)
-        self.commands.append(Start(tile=tile, call=start, cycles=cycles, instructions=core.start))
+        cycles, start = self.alike.cycles(shape), self._function(calls.start, tile)
+        self.commands.append(Start(tile=tile, call=start, cycles=cycles, instructions=core.start, waits=self._waits))
 
     def _finish(self, tile: int) -> None:
         for each in range(tile + 1):
@@ -248,7 +259,7 @@ class _Schedule:
         self._awaited.add(tile)
         self.commands.append(Await(tile=tile))
         shape = self.way.tiles[tile]
-        self._work(self._calls_of(tile).after, tile, self.machine.accelerator.core(self.view, shape).after)
+        self._work(self._calls_of(tile).after, tile, self.alike.core(shape).after)
         stream = self._streams.get("output:0")
         if stream is not None:
             there = runs(self.view.outputs[0], shape)

@@ -25,6 +25,7 @@ from stages.offload.windows import window_bytes
 if TYPE_CHECKING:
     from stages.accelerators.accelerator import Accelerator
     from stages.graph import LayerView
+    from stages.offload.alike import Alike
 
 _PIECES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 _BOTH = (2, 3, 4, 6, 8, 12, 16, 24, 32)  # where rows and channels are cut
@@ -87,15 +88,15 @@ class Way:
         return sum(stream.used * aligned(stream.bytes) for stream in self.streams if stream.name == "constants")
 
 
-def ways(view: LayerView, accelerator: Accelerator[Any], most: int) -> list[Way]:
+def ways(view: LayerView, accelerator: Accelerator[Any], most: int, alike: Alike) -> list[Way]:
     """Those that take at most so many bytes of L1 beside the tensors that lie there; of any residence, if one fits."""
-    usual = list(_ways(view, accelerator, most, range(_USUAL + 1)))
+    usual = list(_ways(view, accelerator, most, range(_USUAL + 1), alike))
     if any(not any((*way.resident_inputs, way.resident_output)) for way in usual):
         return usual
-    return usual + list(_ways(view, accelerator, most, range(_USUAL + 1, _MOST + 1)))
+    return usual + list(_ways(view, accelerator, most, range(_USUAL + 1, _MOST + 1), alike))
 
 
-def _ways(view: LayerView, accelerator: Accelerator[Any], most: int, counts: range) -> Iterator[Way]:
+def _ways(view: LayerView, accelerator: Accelerator[Any], most: int, counts: range, alike: Alike) -> Iterator[Way]:
     shape, granule = extent(view.outputs[0]), accelerator.granule(view)
     sizes = dict.fromkeys(
         (_size(shape.rows, in_rows, granule.rows), _size(shape.channels, in_channels, granule.channels))
@@ -108,15 +109,17 @@ def _ways(view: LayerView, accelerator: Accelerator[Any], most: int, counts: ran
         cut = tiles(view, rows, channels)
         for turned in (False, True) if rows < shape.rows and channels < shape.channels else (False,):
             order = sorted(cut, key=lambda tile: (tile.rows, tile.channels)) if turned else cut
-            yield from _of(view, accelerator, order, most)
+            yield from _of(view, accelerator, order, most, alike)
 
 
-def _of(view: LayerView, accelerator: Accelerator[Any], order: Sequence[Tile], most: int) -> Iterator[Way]:
+def _of(
+    view: LayerView, accelerator: Accelerator[Any], order: Sequence[Tile], most: int, alike: Alike
+) -> Iterator[Way]:
     rows = max(len(tile.rows) for tile in order)
     channels = max(len(tile.channels) for tile in order)
     parts = [reads(view, tile) for tile in order]
-    scratch = [accelerator.scratch(view, tile) for tile in order]
-    constants = {tile.channels: accelerator.constant_bytes(view, tile.channels) for tile in order}
+    scratch = [alike.scratch(tile) for tile in order]
+    constants = {span: accelerator.constant_bytes(view, span) for span in dict.fromkeys(t.channels for t in order)}
     out = view.outputs[0]
     windows = accelerator.reads_windows(view)
     keys = tuple((number,) for number in range(len(order)))

@@ -72,6 +72,8 @@ class Clock:
             self.engine_free = self.tiles[command.tile] = begin + command.cycles
             self._engine += command.cycles
             self.busy.append(Stretch(unit="engine", layer=layer, begin=begin, end=self.engine_free))
+            if command.waits:
+                self._wait(self.engine_free)
         elif isinstance(command, Await):
             self._works(layer, AWAIT)
             self._wait(self.tiles[command.tile])

@@ -25,9 +25,10 @@ FOLDER = KernelFolder(__file__, kernels=())
 
 
 class ToyParameters(Parameters):
-    """`macs_per_cycle` of the engine, `rows` and `channels` that tiles have multiples of."""
+    """`macs_per_cycle` of the engine, `rows` and `channels` that tiles have multiples of; whether a start `waits`."""
 
     macs_per_cycle: int = Field(default=64, gt=0)
+    waits: bool = False
     rows: int = 1
     channels: int = 4
 
@@ -54,6 +55,9 @@ class Toy(Accelerator[ToyParameters]):
         if getattr(op, "groups", 1) != 1 or getattr(op, "depth_multiplier", 1) != 1 or op.rounding == "steps":
             return "it has no groups and no multipliers of channels"
         return ""
+
+    def start_waits(self, view: LayerView) -> bool:
+        return self.given.waits
 
     def granule(self, view: LayerView) -> Granule:
         return Granule(self.given.rows, self.given.channels)

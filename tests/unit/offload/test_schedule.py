@@ -10,6 +10,7 @@ import pytest
 
 from stages.accelerators.tiles import Tile, reads
 from stages.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerView, Tensor
+from stages.offload.alike import Alike
 from stages.offload.machine import Machine
 from stages.offload.program import Place, Start
 from stages.offload.runs import runs, stride
@@ -82,11 +83,11 @@ CASES = list(itertools.product((False, True), ((9, 5), (8, 3)), (1, 2)))
 @pytest.mark.parametrize(("depthwise", "size", "step"), CASES)
 def test_every_way_gives_the_bytes_of_the_reference(depthwise: bool, size: tuple[int, int], step: int) -> None:
     view = convolution(depthwise, size, (12, 12) if depthwise else (6, 12), step)
-    machine = Machine(Toy(ToyParameters()), "l1", 4 << 10, DMA)
+    machine = Machine(Toy(ToyParameters(waits=step == 2)), "l1", 4 << 10, DMA)
     x = np.random.default_rng(1).integers(-128, 128, view.inputs[0].shape).astype(np.int8)
     expected = view.op.compute(view, x).astype(np.int8)
-    tried = set()
-    for way, ahead in itertools.product(ways(view, machine.accelerator, 2000), (False, True)):
+    tried, alike = set(), Alike(view, machine.accelerator)
+    for way, ahead in itertools.product(ways(view, machine.accelerator, 2000, alike), (False, True)):
         given = {
             "input:0": x.view(np.uint8).reshape(-1),
             "output:0": np.full(expected.size, 0xA5, np.uint8),
@@ -96,7 +97,7 @@ def test_every_way_gives_the_bytes_of_the_reference(depthwise: bool, size: tuple
         memory = run(made, way, view, given, Exact(x.view(np.uint8), expected.view(np.uint8), way, view, machine))
         assert np.array_equal(memory.bytes["output:0"].view(np.int8), expected.reshape(-1)), (way, ahead)
         assert sum(-(-buffer.bytes // 16) * 16 for buffer in made.buffers) == way.bytes <= 2000
-        sketched = program(view, way, machine, during=-1 if ahead else None, sketch=True)
+        sketched = program(view, way, machine, during=-1 if ahead else None, sketch=alike)
         assert alone(sketched, machine) == alone(made, machine)
         tried.add((way.resident_inputs, way.resident_output, len(way.tiles) > 1, max(s.slots for s in way.streams)))
     assert len(tried) >= 8
