@@ -46,7 +46,7 @@ _DEPTHWISE_CHANNELS = 16
 _START, _START_BLOCKS, _BLOCK = 105, 170, 26
 _P = "rvp 0.9.11"
 _INTERLEAVE, _CALL = 19 / 16, 40
-_REQUANTIZE, _REQUANTIZE_RVP = 34.0, 6.5
+_REQUANTIZE, _REQUANTIZE_RVP, _CHANNELS_RVP = 34.0, 6.9, 6.0
 
 
 class Ne16Parameters(Parameters):
@@ -148,7 +148,8 @@ class Ne16(Accelerator[Ne16Parameters]):
         if self._how(view) == "core":
             values = len(tile.rows) * extent(view.outputs[0]).columns * len(tile.channels)
             fast = self._is_fast(view) and len(tile.channels) % 4 == 0
-            after = _CALL + (_REQUANTIZE_RVP if fast else _REQUANTIZE) * values
+            per_channel = _CHANNELS_RVP * len(tile.channels) if fast else 0
+            after = _CALL + per_channel + (_REQUANTIZE_RVP if fast else _REQUANTIZE) * values
         return CoreWork(start, before, after)
 
     def calls(self, view: LayerView, tile: Tile, strides: Strides) -> Calls:

@@ -183,5 +183,8 @@ def test_int8_is_for_the_extension_alone() -> None:
 
 
 def test_an_engine_requantizes_as_it_can() -> None:
-    with pytest.raises(ValueError, match="ne16 requantizes as engine, not as core"):
-        Ne16(Ne16Parameters(extension="tflite"), "core")
+    extended = Ne16Parameters(extension="tflite")
+    assert [Ne16(given).requantize for given in (Ne16Parameters(), extended)] == ["core", "engine"]
+    assert Ne16(extended, "core").reads(conv2d.conv2d(Draw(1), Window((4, 4)), 4, 4)) == ("uint8",)
+    with pytest.raises(ValueError, match="ne16 requantizes as core or engine, not as host"):
+        Ne16(Ne16Parameters(), "host")
