@@ -47,6 +47,7 @@ def test_keyword_spotting_is_exact_however_small_the_memory_is(tmp_path: Path, l
     artifacts = run_stages(model, target, tmp_path)
     kernels = [layer["kernel"] for layer in plan_of(tmp_path)["layers"]]
     assert kernels.count("toy") >= 9, kernels
+    assert not [layer["op"] for layer in plan_of(tmp_path)["layers"] if layer["op"] in ("layout", "pad")]
     inputs = [np.random.default_rng(seed).integers(-128, 128, (1, 49, 10, 1)).astype(np.int8) for seed in range(2)]
     found = run_emitted(artifacts["emit"], target, [[x] for x in inputs])
     plain = run_stages(model, target_named("rv32-rvp"), tmp_path / "plain")
