@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 
 from stages.accelerators.ne16.descriptor import Ne16, Ne16Parameters
+from stages.accelerators.ne16.weights import weights_of
 from stages.accelerators.tiles import Span, extent, why_not_tiled
 from stages.graph import LayerView
+from stages.models.operators import build
+from stages.models.spec import OpModel
 from stages.reference.integer import run_layer
 from stages.tensorize.signs import in_types
 from tests.conformance.draw import Draw, bounds, with_constants, with_op
 from tests.conformance.operators import add, conv2d, depthwise_conv2d, fully_connected
 from tests.conformance.operators.windows import Window
+from tests.support.integer import integer_graph
 from tests.support.ne16_layers import computed, with_own
 
 ENGINES = {
@@ -188,3 +192,15 @@ def test_an_engine_requantizes_as_it_can() -> None:
     assert Ne16(extended, "core").reads(conv2d.conv2d(Draw(1), Window((4, 4)), 4, 4)) == ("uint8",)
     with pytest.raises(ValueError, match="ne16 requantizes as core or engine, not as host"):
         Ne16(Ne16Parameters(), "host")
+
+
+@pytest.mark.parametrize(("weights", "bits"), [("int8", 8), ("int4", 4), ({"bits": 5}, 5), ({"bits": 2}, 2)])
+def test_weights_of_the_models_bits_are_stored_in_them(weights: str | dict[str, int], bits: int) -> None:
+    options = {"op": "conv2d", "shape": (6, 6, 20), "out_channels": 24, "kernel": (3, 3), "weights": weights}
+    graph = integer_graph(build(OpModel.model_validate(options)))
+    given = graph.view(graph.layers[0])
+    assert weights_of(given).bits == bits
+    for name, engine in ENGINES.items():
+        view = typed(engine, given, Draw(bits))
+        assert view is not None, name
+        check(engine, view, bits)
