@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.artifacts.digest import identity_of, read_cache, write_cache
+from pipeline.artifacts.digest import read_cache, write_cache
 from pipeline.errors import ToolError
 from stages.base import Tool, ToolIdentity
 from stages.system.programs import ended_by
@@ -156,11 +156,16 @@ def _package_state(package: str) -> list[Any]:
 
 
 def _state(path: str) -> list[Any]:
-    """A file's path, and what tells it from a changed one; the path alone where there is none."""
+    """A file's path, and what tells it from a changed one; the path alone where there is none.
+
+    Installers link the files of an environment to those of a cache: each environment that is made or removed elsewhere
+    changes the time of the last change of the entry. So it counts for files with one name alone.
+    """
     try:
-        return [path, *identity_of(Path(path))]
+        info = Path(path).stat()
     except OSError:
         return [path]
+    return [path, info.st_mtime_ns, info.st_ctime_ns if info.st_nlink == 1 else 0, info.st_size, info.st_ino]
 
 
 def _ask_c_library(compiler: str, flags: Sequence[str]) -> tuple[str, str]:

@@ -32,6 +32,17 @@ def test_changed_program_is_asked_again(project: FakeProject) -> None:
     assert tools(project).identify(FAKECC).version == "14.0.1"
 
 
+def test_program_of_several_environments_is_not_changed_by_another(project: FakeProject) -> None:
+    """As installers link them to their cache."""
+    program, look = project.root / "bin/fakecc", tools(project)
+    os.link(program, project.root / "cache")
+    look.identify(FAKECC)
+    os.link(program, project.root / "another")
+    assert look.replaced(FAKECC) == ""
+    project.tool("14.0.1")
+    assert look.replaced(FAKECC) == str(program)
+
+
 def test_too_old(project: FakeProject) -> None:
     project.tool("9.3.0")
     with pytest.raises(ToolError) as caught:
