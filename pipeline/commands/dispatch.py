@@ -22,6 +22,7 @@ from doit.version import VERSION as DOIT_VERSION
 from pipeline.commands.overview import overview
 from pipeline.errors import PipelineError, first_line, list_known
 from pipeline.project import here
+from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.system.installation import INSTALLATION
@@ -62,7 +63,7 @@ def run(words: Sequence[str]) -> int:
     """Run a command line, without the program's name. Returns the exit code; errors are on stderr."""
     try:
         return _run(list(words))
-    except PipelineError as error:
+    except (PipelineError, StageError) as error:
         code, text = 1, str(error)
     except (CmdParseError, InvalidDodoFile, InvalidCommand, InvalidTask) as error:
         code, text = USAGE, str(error)

@@ -35,6 +35,7 @@ from pipeline.runs.session import Session
 from pipeline.runs.workspace import Workspace
 from pipeline.terminal.matrix_run import MatrixRun
 from pipeline.terminal.reporter import Shown, StageReporter
+from stages.base import StageError
 from stages.messages import escape
 
 _ASK = "_which_recipe"
@@ -122,7 +123,7 @@ def recipe_tasks(
             else:
                 check_matrix_words(words, members[0].recipe.name, workspace.registry)
                 yield from _matrix_tasks(workspace, members, words)
-    except PipelineError as error:
+    except (PipelineError, StageError) as error:
         if wants_traceback():
             raise
         raise InvalidCommand(str(error)) from None
@@ -266,6 +267,8 @@ def _mistake(name: str, project: Project, registry: Registry) -> str:
         load_recipes(name, root=project, registry=registry)
     except RecipeError as error:
         return error.message.splitlines()[0]
+    except (PipelineError, StageError) as error:
+        return str(error).splitlines()[0]  # of a plug-in that it needs
     return ""
 
 

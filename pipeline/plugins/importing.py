@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from pipeline.artifacts.store import Artifact
 from pipeline.errors import PipelineError
 from pipeline.plugins.discovery import PLUGINS, Found, Outside, outside, package_of
@@ -80,6 +82,9 @@ def _where(found: Found, error: Exception) -> str:
 def _what(error: Exception) -> str:
     if isinstance(error, SyntaxError):
         return f"SyntaxError: {error.msg}"
+    if isinstance(error, ValidationError):
+        fields = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:2])
+        return f"{error.title}: {escape.line(fields)}"
     return f"{type(error).__name__}: {escape.line(str(error).partition(chr(10))[0])}"
 
 

@@ -20,6 +20,7 @@ from stages.base import StageError
 from stages.kernels.registry import folder_names
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
+from stages.options.wrong_option import first_wrong
 from stages.targets.catalogue import Catalogue
 from stages.targets.like import KINDS, LIKE
 from stages.targets.places import with_places
@@ -148,13 +149,14 @@ def _placed(target: Target, project: Project, sources: Sources) -> Target:
 
 
 def _check_parameters(name: str, given: Mapping[str, Any], sources: Sources, at: tuple[str | int, ...]) -> None:
+    options = accelerator_class(name).parameters
     try:
-        accelerator_class(name).parameters.model_validate(given)
+        options.model_validate(given)
     except ValidationError as error:
-        first = error.errors()[0]
-        known = ", ".join(accelerator_class(name).parameters.model_fields) or "none"
-        message = f"accelerator {name}: {first['msg'].lower()}"
-        raise sources.error(message, (*at, *first["loc"]), hint=f"Parameters of {name}: {known}") from None
+        wrong = first_wrong(error, options)
+        hint = f"Parameters of {name}: {', '.join(options.model_fields) or 'none'}"
+        message = f"accelerator {name}: {wrong.message}"
+        raise sources.error(message, (*at, *wrong.at), key=wrong.key, hint=hint) from None
 
 
 def _plugin(kind: str, name: str, project: Project, sources: Sources, at: tuple[str | int, ...]) -> Found | None:

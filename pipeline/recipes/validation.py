@@ -92,6 +92,9 @@ def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any], used
     if kind == "extra_forbidden":
         known = known_keys(schema, used[:-1])
         return f"unknown key '{name}'{did_you_mean(name, known)}", True, list_known("keys", known)
+    if kind == "missing" and isinstance(path[-1], int):
+        items = f"{path[-1]} {'item' if path[-1] == 1 else 'items'}"
+        return f"{where.rpartition('.')[0]}: should have more than {items}", False, ""
     if kind == "missing":
         inside = f" in {where.rpartition('.')[0]}" if "." in where else ""
         return f"missing key '{name}'{inside}", False, ""
@@ -114,6 +117,12 @@ def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any], used
         return f"{where}: should be a list{example}{_shown_value(value)}", False, ""
     if kind == "string_pattern_mismatch" and detail["ctx"]["pattern"] in _PATTERNS:
         return f"{where}: should be {_PATTERNS[detail['ctx']['pattern']]}{_shown_value(detail['input'])}", False, ""
+    if kind in ("too_long", "too_short"):
+        least, limits = kind == "too_short", detail["ctx"]
+        bound = limits["min_length" if least else "max_length"]
+        items = f"{bound} {'item' if bound == 1 else 'items'}"
+        has = limits["actual_length"]
+        return f"{where}: should have at {'least' if least else 'most'} {items}, has {has}", False, ""
     # pydantic says "Input should be …", "String should match …", "Value error, …".
     text = re.sub(r"^([A-Z]\w+ (?=should)|Value error, )", "", detail["msg"])
     if kind.startswith(("greater_than", "less_than")):

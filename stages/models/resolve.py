@@ -73,7 +73,7 @@ def _built(source: PluginModel) -> bytes:
 
     data = import_module(source.module).build(source.dtype, source.seed)
     if not isinstance(data, bytes):
-        message = f"{source.module}.build gives {type(data).__name__}, not the bytes of a TFLite file"
+        message = f"build of the plug-in '{source.zoo}' gives {type(data).__name__}, not the bytes of a TFLite file"
         raise StageError(message, at=("model", "zoo"))
     return data
 

@@ -12,6 +12,7 @@ from stages.base import StageError
 from stages.offload.dma import FOLDER as DMA_FOLDER
 from stages.offload.machine import Machine
 from stages.offload.program import Attachment
+from stages.options.wrong_option import first_wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,11 +36,8 @@ def machine_of(target: Target, requantize: str | None = None) -> Machine | None:
     try:
         given = declared.parameters.model_validate(engine.parameters)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in ("parameters", *first["loc"]))
-        raise StageError(
-            f"accelerator {engine.kind} of target {target.name}: {where}: {first['msg'].lower()}"
-        ) from None
+        wrong = first_wrong(error, declared.parameters).message
+        raise StageError(f"accelerator {engine.kind} of target {target.name}: parameters: {wrong}") from None
     try:
         accelerator = declared(given, requantize or "", target.features)
     except ValueError as error:

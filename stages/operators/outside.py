@@ -16,9 +16,13 @@ from typing import Any
 
 from stages.base import StageError
 from stages.messages import escape
-from stages.operators.declaration import CUSTOM, Operator
+from stages.messages.wording import did_you_mean
+from stages.operators.declaration import CUSTOM, MOVED, NARROW, Operator
 from stages.operators.layer import LayerOp
 from stages.system.loaded_code import make_package
+
+# What tensors of a file may be, those included that no operator of Firmline's computes.
+_TYPES = frozenset((*MOVED, *NARROW, "float16", "float64", "uint16", "uint32", "uint64"))
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,11 @@ def _check(module: Declaring, operator: Operator) -> None:
     if bool(operator.layers) != (operator.legalize is not None):
         lacks, has = ("layers", "`legalize`") if operator.legalize is not None else ("`legalize`", "layers")
         raise _wrong(module, f"declares {operator.name} with {has} and without {lacks}")
+    if isinstance(operator.types, str):
+        raise _wrong(module, f"declares {operator.name} with the text '{operator.types}' as types, which are a tuple")
+    for name in operator.types:
+        if name not in _TYPES:
+            raise _wrong(module, f"declares {operator.name} for the type {name!r}{did_you_mean(str(name), _TYPES)}")
     for layer in operator.layers:
         if not (isinstance(layer, type) and issubclass(layer, LayerOp) and layer.names()):
             raise _wrong(module, f"declares {operator.name} with the layer {layer!r}: no LayerOp with a literal `op`")

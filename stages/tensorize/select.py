@@ -12,8 +12,10 @@ from stages.base import StageError, blaming
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.options.layer_rules import about_unused
+from stages.options.wrong_option import first_wrong
 from stages.tensorize.costs import variant
 from stages.tensorize.plan import Alternative, Distance
+from stages.tensorize.signs import why_not_as_uint8
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -90,8 +92,9 @@ def choose(
     if rule is not None:
         number = list(rules).index(rule)
         with blaming("stages", "tensorize", "rules", number, "kernel"):
-            kernel = known[_forced(rule, view, target, known, reasons)]
+            kernel = _named(rule, target, known)
             params = _params(kernel, rule, ("stages", "tensorize", "rules", number, "params"))
+            _check_able(kernel, view, target, reasons)
         allowed = (
             [Offer(kernel, params, costs.price(kernel, view, params, target))]
             if rule.params
@@ -170,34 +173,39 @@ def _reason(able: int, price: Price, *, limited: bool) -> str:
     return f"cheapest of {able}{keeps} ({price.source})"
 
 
-def _forced(
-    rule: TensorizeRule, view: LayerView, target: Target, known: dict[str, Kernel], reasons: dict[str, str]
-) -> str:
-    name = rule.kernel
-    if name not in known:
-        message = f"a tensorize rule names kernel {escape.name(name)}, which target {target.core} does not have"
-        guess = did_you_mean(name, sorted(known))
-        raise StageError(message + guess, hint="" if guess else f"Known: {', '.join(sorted(known))}")
+def _named(rule: TensorizeRule, target: Target, known: dict[str, Kernel]) -> Kernel:
+    if rule.kernel in known:
+        return known[rule.kernel]
+    # An accelerator is one kernel: `ne16`, no `ne16.conv2d`.
+    folder = rule.kernel.partition(".")[0]
+    guess = did_you_mean(folder if folder in known else rule.kernel, sorted(known))
+    has = f"target {target.core}" if target.accelerator is None else f"{target.core} with {target.accelerator.kind}"
+    raise StageError(
+        f"a tensorize rule names kernel {escape.name(rule.kernel)}, which {has} does not have{guess}",
+        hint="" if guess else f"Known: {', '.join(sorted(known))}",
+    )
+
+
+def _check_able(kernel: Kernel, view: LayerView, target: Target, reasons: dict[str, str]) -> None:
+    name = kernel.name
     if name not in reasons:
-        can = ", ".join(sorted(known[name].ops))
-        can += " that no multiplier of 32 bits rounds as LiteRT does" if view.op.op in known[name].ops else ""
+        can = ", ".join(sorted(kernel.ops))
+        can += " that no multiplier of 32 bits rounds as LiteRT does" if view.op.op in kernel.ops else ""
         raise StageError(f"kernel {name} of a tensorize rule is for {can}, not for layer {_describe(view)}")
     if reasons[name]:
-        raise StageError(f"kernel {name} of a tensorize rule cannot compute layer {_describe(view)}: {reasons[name]}")
-    return name
+        reason = why_not_as_uint8(kernel, view, target) or reasons[name]
+        raise StageError(f"kernel {name} of a tensorize rule cannot compute layer {_describe(view)}: {reason}")
 
 
 def _params(kernel: Kernel, rule: TensorizeRule, place: tuple[str | int, ...]) -> Any:
     try:
         return kernel.params.model_validate(rule.params)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        allowed = ", ".join(kernel.params.model_fields) or "none"
+        wrong = first_wrong(error, kernel.params)
         raise StageError(
-            f"params of a tensorize rule for {kernel.name}: {where}: {first['msg'].lower()}",
-            hint=f"Parameters of {kernel.name}: {allowed}",
-            at=(*place, *first["loc"]),
+            f"params of a tensorize rule for {kernel.name}: {wrong.message}",
+            hint=f"Parameters of {kernel.name}: {', '.join(kernel.params.model_fields) or 'none'}",
+            at=(*place, *wrong.at),
         ) from None
 
 

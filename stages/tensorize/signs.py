@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,10 @@ from stages.graph.tensor import DType
 from stages.operators.layer import Shifted
 from stages.tensorize.elimination import Costs, cheapest
 from stages.tensorize.sharing import renames_only
+
+if TYPE_CHECKING:
+    from stages.kernels.kernel import Kernel
+    from stages.targets.spec import Target
 
 Price = Callable[[LayerView], float]
 """Instructions of a layer with its tensors in some types, infinity where nothing can compute it."""
@@ -98,6 +103,20 @@ def in_types(view: LayerView, inputs: Sequence[DType], output: DType) -> LayerVi
     for role, array in found.constants.items():
         arrays[view.layer.constants[role]] = array
     return LayerView(view.layer.model_copy(update={"op": found.op}), tensors, arrays)
+
+
+def why_not_as_uint8(kernel: Kernel, view: LayerView, target: Target) -> str:
+    """Why an engine that reads uint8 cannot compute a layer on int8 with its data as uint8 either, else ''."""
+    types = [tensor.dtype for tensor in (*view.inputs, *view.outputs)]
+    if kernel.lowers or "int8" not in types or not set(types) <= set(TYPES):
+        return ""
+    reason = ""
+    for output in TYPES:
+        flipped = in_types(view, ["uint8"] * len(view.inputs), output)
+        reason = "" if flipped is None else kernel.why_not(flipped, target)
+        if not reason:
+            break
+    return reason
 
 
 def _shifted(view: LayerView, inputs: Sequence[DType], output: DType) -> Shifted | None:

@@ -7,15 +7,21 @@ from stages.base import StageError
 from stages.graph import LayerView
 from stages.kernels import registry
 from stages.kernels.digest import kernel_digest
+from stages.models.resolve import resolve
+from stages.models.spec import OpModel
 from stages.options.layer_rules import LayerMatch
 from stages.targets.spec import Target
-from stages.tensorize import TensorizeRule
+from stages.tensorize import TensorizeConfig, TensorizeRule
+from stages.tensorize.choices import choose_kernels
 from stages.tensorize.costs import CostTable, signature
 from stages.tensorize.select import choose
+from stages.tensorize.setting import Setting
 from tests.conformance.draw import Draw
 from tests.conformance.operators import fully_connected
 from tests.support.emitted import target_named
+from tests.support.integer import integer_graph
 from tests.support.kernels.mini import MiniGemm, MiniParams, PlainGemm, mini_graph
+from tests.support.ne16_target import ne16_target
 
 KERNELS = [PlainGemm(), MiniGemm()]
 
@@ -183,3 +189,29 @@ def test_a_rule_with_the_kernel_for_layers_that_no_multiplier_rounds() -> None:
     looked_up = choose(fully_connected.stepped(layer), target_named("host"), kernels, [], CostTable())
     assert looked_up.kernel.name == "generic.stepped_fully_connected"
     assert [other.kernel for other in looked_up.alternatives] == ["generic.fully_connected"]
+
+
+ENGINE = ne16_target()
+
+
+def engine_says(layer: LayerView, *rules: TensorizeRule) -> str:
+    setting = Setting.of(ENGINE, TensorizeConfig(rules=rules), registry.kernels_of(ENGINE).values())
+    return failure(layer, ENGINE, setting.kernels, list(rules), CostTable())
+
+
+def test_an_engine_that_reads_uint8_says_what_else_keeps_it_from_a_layer_on_int8() -> None:
+    graph = integer_graph(
+        resolve(OpModel(op="conv2d", shape=(8, 8, 4), out_channels=4, kernel=(3, 3), dilation=(2, 2)))
+    )
+    layer = graph.view(graph.layers[0])
+    assert "dilat" in engine_says(layer, rule("ne16"))
+    chosen = choose_kernels(graph, Setting.of(ENGINE, TensorizeConfig(), registry.kernels_of(ENGINE).values()))
+    (refused,) = [one for one in chosen.choices[0].alternatives if one.kernel == "ne16"]
+    assert "dilat" in refused.reason
+
+
+def test_a_rule_for_an_engine_with_a_parameter_or_a_kernel_that_it_does_not_have() -> None:
+    layer = fully_connected.fully_connected(Draw(1), 1, 16, 4)
+    assert "unknown key 'mr'" in engine_says(layer, rule("ne16", mr=4))
+    told = engine_says(layer, rule("ne16.conv2d"))
+    assert "which rv32-rvp with ne16 does not have; did you mean 'ne16'?" in told

@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from pipeline.api import run_recipe
+from pipeline.commands import dispatch
 from pipeline.errors import PipelineError
 from pipeline.plugins.discovery import outside
 from pipeline.plugins.importing import declare_operators
@@ -187,6 +188,8 @@ GATE = '    Operator(\n        "CUSTOM:Gate",'
         ("        reference=_reference,\n", "", "declares CUSTOM:Gate without a `reference`: LiteRT cannot say"),
         ("        legalize=_legalize,\n", "", "declares CUSTOM:Gate without `legalize`: TVM cannot compute it"),
         ("        layers=(Gate,),\n", "", "declares CUSTOM:Gate with `legalize` and without layers"),
+        ('types=("int8",)', 'types=("in8",)', "declares CUSTOM:Gate for the type 'in8'; did you mean 'int8'?"),
+        ('types=("int8",)', 'types=("int8")', "declares CUSTOM:Gate with the text 'int8' as types, which are a tuple"),
         ("layers=(Gate,)", "layers=(LayerOp,)", "no LayerOp with a literal `op`"),
         ('op: Literal["gate"] = "gate"', 'op: Literal["conv2d"] = "conv2d"', "has a layer 'conv2d', as Firmline has"),
         ("OPERATORS = (\n", "OPERATORS = 1, (\n", "has OPERATORS that are no tuple of stages.operators.declaration"),
@@ -222,3 +225,20 @@ def test_an_operator_of_firmlines_own_asks_nobody() -> None:
         assert kind_of("CONV_2D") == "conv2d" and Match(op="add").op == "add" and len(declaring()) == 1
     finally:
         declare(())
+
+
+def test_commands_say_it_as_it_is(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = project.root / "plugins/operators/gate.py"
+    path.write_text(path.read_text().replace('types=("int8",)', 'types=("in8",)'))
+    write(
+        project.root, "recipes/gate.yaml", "schema: 1\ntarget: gated\nmodel: {op: gate, shape: [6, 6, 4], alpha: 0.5}\n"
+    )
+    again(project)
+    monkeypatch.chdir(project.root)
+    assert dispatch.run(["run", "gate"]) != 0
+    assert capsys.readouterr().err.startswith("ERROR: plug-in plugins/operators/gate.py:")
+    dispatch.run(["list"])
+    listed = capsys.readouterr().out
+    assert "kws_rvp" in listed and "cannot be read: plug-in plugins/operators/gate.py:" in listed

@@ -20,6 +20,8 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
         ("", "4:7: model: should be a mapping with one of file, url, zoo, op"),
         ("{zoo: dscnn}", "4:14: model.zoo: unknown zoo model 'dscnn'; did you mean 'ds_cnn'? Known: autoencoder, "),
         ("{op: conv3d, shape: [1]}", "4:13: model.op: unknown operator 'conv3d'; did you mean 'conv2d'?"),
+        (f"{{{CONV}, kernel: [3, 3, 3]}}", "4:64: model.kernel: should have at most 2 items, has 3"),
+        (f"{{{CONV}, kernel: [3]}}", "4:64: model.kernel: should have more than 1 item"),
         (f"{{{CONV}, beta: 2}}", "4:56: model.beta: conv2d has no option 'beta'"),
         (f"{{{CONV}, input: {{scale: 1, zero_point: 300}}}}", "4:86: model.input.zero_point: a zero point of int8 is"),
         (

@@ -1,0 +1,35 @@
+"""What a pydantic model says of the options of a kernel or an accelerator, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+
+
+class WrongOption(NamedTuple):
+    """What is wrong, at which option of the model, and whether it is the option's name that is wrong."""
+
+    message: str
+    at: tuple[str | int, ...]
+    key: bool
+
+
+def first_wrong(error: ValidationError, model: type[BaseModel]) -> WrongOption:
+    """The first of what is wrong: `unknown key 'x'`, or `x: should be …, is …`."""
+    first = error.errors()[0]
+    at = first["loc"]
+    where, value = ".".join(escape.name(str(part)) for part in at), first["input"]
+    if first["type"] == "extra_forbidden":
+        known = model.model_fields if len(at) == 1 else ()
+        return WrongOption(f"unknown key '{where}'{did_you_mean(str(at[-1]), known)}", at, key=True)
+    text = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    if not isinstance(value, str | int | float):
+        return WrongOption(f"{where}: {text}", at, key=False)
+    choices = first.get("ctx", {}).get("expected", "").replace(" or ", ", ").split(", ")
+    guess = did_you_mean(value, [choice.strip("'") for choice in choices]) if isinstance(value, str) else ""
+    return WrongOption(f"{where}: {text}, is {escape.name(repr(value))}{guess}", at, key=False)
