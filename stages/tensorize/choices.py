@@ -44,7 +44,9 @@ def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
         choices[layer.index] = choice = _explained(setting.choose(view, bound), view, setting)
         if bound is not None:
             bound.taken(view, choice.kernel, choice.instead)
-    unused, about_rules = unused_rules(setting.config.rules, [graph.view(graph.layers[index]) for index in choices])
+    floats = [graph.view(layer) for layer in graph.layers if layer.op.op == "float"]
+    ruled = [graph.view(graph.layers[index]) for index in choices]
+    unused, about_rules = unused_rules(setting.config.rules, ruled, floats)
     limited = () if bound is None else bound.warnings()
     return Chosen(graph, choices, unused, (*about_rules, *limited, *_outdated(choices, setting)))
 

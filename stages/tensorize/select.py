@@ -57,14 +57,22 @@ class Offer:
         return variant(self.kernel, self.params)
 
 
-def unused_rules(rules: Sequence[TensorizeRule], views: Sequence[LayerView]) -> tuple[tuple[int, ...], list[str]]:
-    """Numbers, from 1, of the rules that decide for none of the layers, and a sentence for all of the same reason."""
+def unused_rules(
+    rules: Sequence[TensorizeRule], views: Sequence[LayerView], floats: Sequence[LayerView] = ()
+) -> tuple[tuple[int, ...], list[str]]:
+    """Numbers, from 1, of the rules that decide for none of the layers, and a sentence for all of the same reason.
+
+    `floats` are the layers for which there is nothing to decide.
+    """
     numbered = list(enumerate(rules, 1))
     deciding = {next((number for number, rule in numbered if rule.match.fits(view)), 0) for view in views}
     fitting = {number for number, rule in numbered if any(rule.match.fits(view) for view in views)}
     shown = [f"{rule.match.described()} -> {rule.kernel}" for rule in rules]
     unused = tuple(number for number, _ in numbered if number not in deciding)
-    return unused, about_unused("tensorize rule", shown, deciding, fitting)
+    told = about_unused("tensorize rule", shown, deciding, fitting)
+    if any(rule.match.fits(view) for number, rule in numbered if number not in fitting for view in floats):
+        told[-1] += " on integers; TVM's own code computes layers on float32"
+    return unused, told
 
 
 def choose(

@@ -14,7 +14,7 @@ from stages.targets.spec import Target
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.choices import choose_kernels
 from stages.tensorize.costs import CostTable, signature
-from stages.tensorize.select import choose
+from stages.tensorize.select import choose, unused_rules
 from stages.tensorize.setting import Setting
 from tests.conformance.draw import Draw
 from tests.conformance.operators import fully_connected
@@ -215,3 +215,13 @@ def test_a_rule_for_an_engine_with_a_parameter_or_a_kernel_that_it_does_not_have
     assert "unknown key 'mr'" in engine_says(layer, rule("ne16", mr=4))
     told = engine_says(layer, rule("ne16.conv2d"))
     assert "which rv32-rvp with ne16 does not have; did you mean 'ne16'?" in told
+
+
+def test_a_rule_for_a_float_layer_is_told_that_it_decides_nothing_there() -> None:
+    of_bytes, of_floats = rule("mini.gemm", LayerMatch(op="fully_connected")), rule("ne16", LayerMatch(op="conv2d"))
+    graph = integer_graph(resolve(OpModel(op="conv2d", shape=(8, 8, 4), out_channels=4, kernel=(3, 3))))
+    convolution = graph.view(graph.layers[0])
+    idle = "tensorize rule 2 ({op: conv2d} -> ne16) matches no layer"
+    assert unused_rules([of_bytes, of_floats], [view()]) == ((2,), [idle])
+    unused, (told,) = unused_rules([of_bytes, of_floats], [view()], [convolution])
+    assert (unused, told) == ((2,), f"{idle} on integers; TVM's own code computes layers on float32")
