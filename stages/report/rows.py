@@ -103,13 +103,19 @@ def _divided(blocks: list[dict[str, Any]], part: str) -> str:
 def _distance(measured: dict[str, Any], layers: list[dict[str, Any]]) -> str:
     """How far an engine's own arithmetic is from LiteRT's: of outputs, of layers, and of all sums that can be."""
     parts = [
-        f"{100 * measured[which]['share']:.2g} % of {which} by {measured[which]['largest']:g} at most"
+        f"{_percent(measured[which]['share'])} of {which} by {measured[which]['largest']:g} at most"
         for which in ("outputs", "layers")
         if measured[which]["values"]
     ]
     own = [layer["distance"] for layer in layers if layer["distance"]]
     share = sum(one["differing"] for one in own) / max(sum(one["reachable"] for one in own), 1)
-    return f"from LiteRT, {'; '.join(parts)}; predicted {100 * share:.2g} % of reachable sums"
+    return f"from LiteRT, {'; '.join(parts)}; predicted {_percent(share)} of reachable sums"
+
+
+def _percent(share: float) -> str:
+    """`0.052 %`, `100 %`."""
+    percent = 100 * share
+    return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.2g} %"
 
 
 def _widths(legalize: dict[str, Any]) -> str:

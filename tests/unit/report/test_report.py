@@ -10,6 +10,7 @@ from stages.graph import Activation, Graph, Layer, Tensor
 from stages.report.build import build_report
 from stages.report.kept import kept_from_better
 from stages.report.markdown import markdown
+from stages.report.rows import summary
 from stages.report.terminal import render
 
 TARGET = {
@@ -258,6 +259,16 @@ def test_a_float_verdict_says_what_was_allowed_and_what_was_worst(artifacts):
     text = shown(build_report(artifacts, "rv64-rvp", TARGET))
     assert "10 output values of 1 inference within 0.0001 of LiteRT, relative; the worst differs by 3.1e-06" in text
     assert "mismatches" not in text
+
+
+def test_distance_from_litert_in_percent_however_large(artifacts):
+    report = build_report(artifacts, "rv64-rvp", TARGET)
+    far = {"values": 2, "differing": 2, "share": 1.0, "largest": 32}
+    report["verify"]["distance"] = {"outputs": far, "layers": far | {"values": 900, "share": 0.0526}}
+    report["layers"][0]["distance"] = {"differing": 52, "reachable": 100_000}
+    said = dict(summary(report))["distance"]
+    assert said.startswith("from LiteRT, 100 % of outputs by 32 at most; 5.3 % of layers by 32 at most; ")
+    assert said.endswith("predicted 0.052 % of reachable sums")
 
 
 def test_a_fused_name_is_shown_by_its_first_part(artifacts):
