@@ -18,7 +18,7 @@ TRANSFER = 32
 SETTLE = 10
 AWAIT = 14
 LAYER = 12
-_COPIED_BYTES = 4  # by one instruction of a memcpy, about
+_COPY_RUN, _COPY_WORD, _COPY_BYTE = 20, 3, 3
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,9 @@ class Machine:
         """What the core takes to begin it, or to do it itself."""
         if self.dma is not None:
             return TRANSFER
-        return TRANSFER + transfer.runs * (10 + transfer.bytes // _COPIED_BYTES)
+        strides = transfer.to_stride | transfer.source_stride if transfer.runs > 1 else 0
+        words = transfer.bytes // 4 if strides % 4 == 0 else 0
+        return TRANSFER + transfer.runs * (_COPY_RUN + _COPY_WORD * words + _COPY_BYTE * (transfer.bytes - 4 * words))
 
 
 def aligned(count: int) -> int:
