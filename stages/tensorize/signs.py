@@ -21,6 +21,7 @@ import numpy as np
 
 from stages.graph import Graph, Layer, LayerView, Quant, Requantize, Tensor, place
 from stages.graph.tensor import DType
+from stages.offload.kernel import OffloadKernel
 from stages.operators.layer import Shifted
 from stages.tensorize.elimination import Costs, cheapest
 from stages.tensorize.sharing import renames_only
@@ -108,7 +109,9 @@ def in_types(view: LayerView, inputs: Sequence[DType], output: DType) -> LayerVi
 def why_not_as_uint8(kernel: Kernel, view: LayerView, target: Target) -> str:
     """Why an engine that reads uint8 cannot compute a layer on int8 with its data as uint8 either, else ''."""
     types = [tensor.dtype for tensor in (*view.inputs, *view.outputs)]
-    if kernel.lowers or "int8" not in types or not set(types) <= set(TYPES):
+    if not isinstance(kernel, OffloadKernel) or "int8" not in types or not set(types) <= set(TYPES):
+        return ""
+    if "int8" in kernel.machine.accelerator.reads(view):
         return ""
     reason = ""
     for output in TYPES:
