@@ -194,6 +194,14 @@ class Accelerator(ABC, Generic[P]):
         """
         return False
 
+    def reads_pieces(self, view: LayerView) -> int:
+        """The bytes of pieces in which tiles of an elementwise layer read all inputs side by side; 0: apart.
+
+        They are in L1 where `input:0` begins: a piece of each input in turn. `Strides.inputs` is from one piece of an
+        input to its next; transfers lay them so. What a tile reads of an input is whole pieces.
+        """
+        return 0
+
     def own(self, view: LayerView) -> OwnArithmetic | None:
         """The layer, which the engine is to compute, with the engine's own arithmetic; None where that is exact."""
         return None

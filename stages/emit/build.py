@@ -28,6 +28,7 @@ from stages.tensorize.lowering import function_name
 if TYPE_CHECKING:
     import numpy as np
 
+    from stages.codegen.layers import LayerFunction
     from stages.emit import EmitConfig
     from stages.graph import Graph
     from stages.kernels.folder import KernelFolder
@@ -67,11 +68,10 @@ def emit(
     programs = {layer.index: layer.program for layer in made.plan.layers if layer.program is not None}
     names = {index: config.layer_prefix + function_name(graph.layers[index]) for index in programs}
     functions |= {index: program_function(names[index], program) for index, program in programs.items()}
-    ahead = {
-        program.during: (index, function)
-        for index, program in programs.items()
-        if program.during is not None and (function := ahead_function(names[index], program)) is not None
-    }
+    ahead: dict[int, list[tuple[int, LayerFunction]]] = {}
+    for index, program in sorted(programs.items()):
+        if program.during is not None and (function := ahead_function(names[index], program)) is not None:
+            ahead.setdefault(program.during, []).append((index, function))
     progress("planning the arena", 0.8)
     constants, of_layers = _constants(graph, made)
     scratch = {index: function.scratch for index, function in functions.items()}

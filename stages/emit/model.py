@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -70,9 +70,9 @@ class Model:
         made: Tensorized,
         functions: dict[int, LayerFunction],
         placed: Placement,
-        ahead: Mapping[int, tuple[int, LayerFunction]] | None = None,
+        ahead: Mapping[int, Sequence[tuple[int, LayerFunction]]] | None = None,
     ) -> None:
-        """`ahead` has what is called before a layer for one behind it, whose index it tells."""
+        """`ahead` has what is called before a layer for those behind it, whose indices it tells."""
         self.graph = contents.graph
         self.constants_of = contents.constants
         self.ahead = ahead or {}

@@ -204,11 +204,10 @@ def _places(places: Iterable[Place]) -> list[str]:
 
 def _layer(model: Model, layer: Layer) -> dict[str, Any]:
     function = model.functions.get(layer.index)
-    _, ahead = model.ahead.get(layer.index, (0, None))
     return {
         "index": layer.index,
         "comment": _layer_comment(model, layer),
-        "ahead": _call(model, *model.ahead[layer.index]) if ahead else "",
+        "ahead": [_call(model, *one) for one in model.ahead.get(layer.index, ())],
         "call": _call(model, layer.index, function) if function else "",
     }
 
@@ -231,10 +230,11 @@ def _functions(model: Model, index: int) -> list[dict[str, Any]]:
     """The layer's function, after what begins before it for another layer."""
     comment = [line.strip() for line in _layer_comment(model, model.graph.layers[index])]
     found = [_function(model.functions[index], comment)]
-    if index in model.ahead:
-        other, ahead = model.ahead[index]
-        found.insert(0, _function(ahead, [f"What layer {other} needs first, brought while layer {index} runs."]))
-    return found
+    ahead = [
+        _function(function, [f"What layer {other} needs first, brought from layer {index} on."])
+        for other, function in model.ahead.get(index, ())
+    ]
+    return [*ahead, *found]
 
 
 def _function(function: LayerFunction, comment: Sequence[str]) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stages.offload.alike import Alike
 from stages.offload.machine import aligned
+from stages.offload.pieces import lay
 from stages.offload.runs import runs
 from stages.offload.schedule import program
 from stages.offload.tiling import ways
@@ -15,8 +16,11 @@ from stages.offload.timeline import alone
 from stages.offload.windows import gather
 
 if TYPE_CHECKING:
+    from stages.accelerators.accelerator import Accelerator
+    from stages.accelerators.tiles import Tile
     from stages.graph import LayerView
     from stages.offload.machine import Machine
+    from stages.offload.program import Transfer
     from stages.offload.tiling import Way
 
 Residence = tuple[bool, ...]
@@ -97,9 +101,10 @@ def _estimate(view: LayerView, way: Way, machine: Machine, tiles: Alike) -> floa
     for stream in way.streams:
         if stream.name.startswith("scratch"):
             continue
-        if stream.name == "input:0" and accelerator.reads_windows(view):
+        gathered = _gathered(view, way.tiles[0], accelerator) if stream.name == "input:0" else ()
+        if gathered:
             takes = machine.transfer_instructions if machine.dma is None else machine.dma_cycles
-            each = float(sum(one.times * takes(one) for one in gather(view, way.tiles[0], "")))
+            each = float(sum(one.times * takes(one) for one in gathered))
             dma += each * stream.contents
             first += each
             continue
@@ -113,6 +118,14 @@ def _estimate(view: LayerView, way: Way, machine: Machine, tiles: Alike) -> floa
     if machine.dma is None or (len(way.tiles) > 1 and all(stream.slots == 1 for stream in way.streams)):
         return engine + dma + works
     return max(engine, dma, works) + first + core[0].before + core[-1].after
+
+
+def _gathered(view: LayerView, tile: Tile, accelerator: Accelerator[Any]) -> tuple[Transfer, ...]:
+    """Transfers that lay what the tile reads side by side, of a layer that reads so."""
+    if accelerator.reads_windows(view):
+        return tuple(gather(view, tile, ""))
+    pieces = accelerator.reads_pieces(view)
+    return tuple(lay(view, tile, "", pieces)) if pieces else ()
 
 
 def _run_count(view: LayerView, way: Way, stream: str) -> int:

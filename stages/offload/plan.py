@@ -12,7 +12,7 @@ from stages.offload.greedy import apart, greedy
 from stages.offload.machine import ALIGNMENT
 from stages.offload.problem import Problem, Solution, Task
 from stages.offload.residence import buffers_in_l1
-from stages.offload.schedule import constants_of, program
+from stages.offload.schedule import constants_of, gathers, program
 from stages.offload.solver import solved
 from stages.offload.timeline import Step, network
 
@@ -87,9 +87,19 @@ def _problem(given: Network, kernel: OffloadKernel, lives: Liveness, running: Se
         homes = tuple(lives.home[name] for name in (*layer.inputs, *layer.outputs))
         used |= set(homes)
         options = kernel.options(given.graph.view(layer))
-        tasks.append(Task(layer.index, homes, before.get(layer.index), options))
+        tasks.append(Task(layer.index, homes, _during(given, before, layer.index, kernel), options))
     tensors = tuple(buffer for buffer in lives.buffers if buffer.name in used)
     return Problem(tuple(tasks), tensors, kernel.machine.bytes)
+
+
+def _during(given: Network, before: Mapping[int, int], index: int, kernel: OffloadKernel) -> int | None:
+    """The layer that runs before, while which constants can come; not one that itself waits for transfers of inputs."""
+    found = before.get(index)
+    while found is not None and found in given.offloaded and found in before:
+        if not gathers(given.graph.view(given.graph.layers[found]), kernel.machine.accelerator):
+            break
+        found = before[found]
+    return found
 
 
 def _fitting(problem: Problem, given: Network, kernel: OffloadKernel) -> tuple[Solution, dict[int, Program]]:
@@ -109,14 +119,22 @@ def _fitting(problem: Problem, given: Network, kernel: OffloadKernel) -> tuple[S
 
 
 def _programs(solution: Solution, problem: Problem, given: Network, kernel: OffloadKernel) -> dict[int, Program]:
-    """From the last to the first: each is told what of the next one begins before it."""
+    """From the last to the first: each is told what of those behind begins before it."""
     made: dict[int, Program] = {}
-    ahead: dict[int, int] = {}
     for task in reversed(problem.tasks):
         option = solution.chosen[task.index]
         during = task.during if option.ahead else None
         view = given.graph.view(given.graph.layers[task.index])
-        made[task.index] = one = program(view, option.way, kernel.machine, during, ahead.get(task.index, 0))
-        if one.during is not None:
-            ahead[one.during] = sum(transfer.times for transfer in one.ahead)
+        between = 0 if during is None else _between(task.index, during, made)
+        made[task.index] = program(view, option.way, kernel.machine, during, between)
     return dict(sorted(made.items()))
+
+
+def _between(index: int, during: int, behind: Mapping[int, Program]) -> int:
+    """Transfers for layers behind that begin after those for this one, and before it runs."""
+    return sum(
+        transfer.times
+        for one in behind.values()
+        if one.during is not None and during <= one.during <= index
+        for transfer in one.ahead
+    )

@@ -23,7 +23,7 @@ class Task:
     """An offloaded layer.
 
     homes   names of the buffers of its inputs and of its output
-    during  the layer that runs before it, None for the first
+    during  the layer before it while which its constants may come, None for the first
     """
 
     index: int

@@ -126,7 +126,7 @@ class Stretch(_Model):
 class Program(_Model):
     """An offloaded layer.
 
-    ahead   transfers that begin before the layer `during` runs, the one that runs before this one
+    ahead   transfers that begin before the layer `during` runs, which runs before this one
     tiles   how many, of at most so many rows and channels
     wait    the C function that waits for the engine; it takes what a started tile returned
     """

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stages.accelerators.accelerator import Call, Calls, Pointer, Strides, Table
 from stages.accelerators.tiles import Span, reads
 from stages.offload.alike import Alike
 from stages.offload.machine import aligned
+from stages.offload.pieces import lay
 from stages.offload.program import Await, Buffer, Function, Numbers, Place, Program, Settle, Start, Transfer, Work
 from stages.offload.runs import runs, stride
 from stages.offload.windows import PADDING, gather, padding_block, window_bytes
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from stages.accelerators.accelerator import Accelerator
     from stages.graph import LayerView
     from stages.offload.machine import Machine
     from stages.offload.program import Command, Value
@@ -69,6 +71,11 @@ def constants_of(view: LayerView, way: Way, machine: Machine) -> dict[str, NDArr
     return found
 
 
+def gathers(view: LayerView, accelerator: Accelerator[Any]) -> bool:
+    """Whether transfers lay side by side what tiles read, wherever the layer's inputs lie."""
+    return accelerator.reads_windows(view) or accelerator.reads_pieces(view) > 0
+
+
 def program(
     view: LayerView,
     way: Way,
@@ -80,7 +87,7 @@ def program(
 ) -> Program:
     """The commands; with `during`, constants are brought ahead, while the layer of that index runs.
 
-    `between` are transfers for the layer behind that begin before this one runs, after those that are ahead of it. A
+    `between` are transfers for layers behind that begin before this one runs, after those that are ahead of it. A
     sketch has no arguments of calls: enough to tell what it takes.
     """
     made = _Schedule(view, way, machine, sketch is not None, sketch or Alike(view, machine.accelerator))
@@ -124,6 +131,7 @@ class _Schedule:
         self._calls: dict[int, Calls] = {}
         self._waits = self.machine.accelerator.start_waits(self.view)
         self._windows = self.machine.accelerator.reads_windows(self.view)
+        self._pieces = self.machine.accelerator.reads_pieces(self.view)
         self._parts = [reads(self.view, tile) for tile in self.way.tiles]
         self._issued = 0  # transfers
         self._settled = 0  # of these, known to be done
@@ -166,6 +174,9 @@ class _Schedule:
             return
         if self._windows:
             yield from gather(self.view, self.way.tiles[tile], to.role)
+            return
+        if self._pieces:
+            yield from lay(self.view, self.way.tiles[tile], to.role, self._pieces)
             return
         number = int(stream.name.partition(":")[2])
         there = runs(self.view.inputs[number], self._parts[tile][number])
@@ -298,6 +309,9 @@ class _Schedule:
         output = stride(self.view.outputs[0], way.tiles[tile], resident=way.resident_output)
         if self._windows:
             return Strides((window_bytes(self.view),), output)
+        if self._pieces:
+            count = len(self.view.inputs)
+            return Strides((count * self._pieces,) * count, output)
         inputs = tuple(
             stride(tensor, part, resident=resident)
             for tensor, part, resident in zip(self.view.inputs, self._parts[tile], way.resident_inputs, strict=True)

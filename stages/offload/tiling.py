@@ -121,7 +121,7 @@ def _of(
     scratch = [alike.scratch(tile) for tile in order]
     constants = {span: accelerator.constant_bytes(view, span) for span in dict.fromkeys(t.channels for t in order)}
     out = view.outputs[0]
-    windows = accelerator.reads_windows(view)
+    windows, pieces = accelerator.reads_windows(view), accelerator.reads_pieces(view)
     keys = tuple((number,) for number in range(len(order)))
     sizes = {
         "constants": (tuple(_key(tile.channels) for tile in order), max(constants.values())),
@@ -137,10 +137,13 @@ def _of(
         },
         "output:0": (keys, max(runs(out, tile).total for tile in order)),
     }
+    if pieces:
+        apart = [sizes.pop(f"input:{number}") for number in range(len(view.inputs))]
+        sizes["input:0"] = (apart[0][0], sum(count for _, count in apart))
     for residence in product((True, False), repeat=len(view.inputs) + 1):
         names = [f"input:{number}" for number in range(len(view.inputs))] + ["output:0"]
         there = {name for name, resident in zip(names, residence, strict=True) if resident}
-        there -= {"input:0"} if windows else set()
+        there -= {"input:0"} if windows or pieces else set()
         for slots in (2, 1):
             streams = tuple(
                 Stream(name, which, count, slots)

@@ -38,12 +38,13 @@ class Clock:
         index: int,
         commands: Iterable[Command],
         instructions: float = 0.0,
-        ahead: tuple[int, Iterable[Transfer]] = (0, ()),
+        ahead: Iterable[tuple[int, Iterable[Transfer]]] = (),
     ) -> Times:
-        """Runs a layer: what begins before it, for the layer of that index; commands, or instructions of the core."""
+        """Runs a layer: what begins before it, for layers of those indices; commands, or instructions of the core."""
         begin, engine, dma, waiting = self.now, self._engine, self._dma, self._waiting
         self.tiles = {}
-        self.ahead(*ahead)
+        for other, transfers in ahead:
+            self.ahead(other, transfers)
         self._works(index, instructions)
         for command in commands:
             self._run(index, command)
@@ -128,16 +129,17 @@ class Step:
 def network(steps: Sequence[Step], machine: Machine) -> tuple[dict[int, Times], tuple[Stretch, ...]]:
     """Times of each layer by index, and what each unit does when."""
     clock = Clock(machine)
-    ahead = {one.program.during: one for one in steps if one.program is not None and one.program.ahead}
+    ahead: dict[int | None, list[tuple[int, Iterable[Transfer]]]] = {}
+    for step in steps:
+        if step.program is not None:
+            ahead.setdefault(step.program.during, []).append((step.index, step.program.ahead))
     found = {}
     for step in steps:
         own = step.program
-        other = ahead.get(step.index)
-        transfers = other.program.ahead if other is not None and other.program is not None else ()
         found[step.index] = clock.layer(
             step.index,
             own.commands if own is not None else (),
             LAYER if own is not None else step.instructions,
-            (other.index if other is not None else 0, transfers),
+            ahead.get(step.index, ()),
         )
     return found, tuple(clock.busy)

@@ -51,11 +51,15 @@ class L1:
 def _tile(engine: Ne16, view: LayerView, inputs: tuple[np.ndarray, ...], tile: Tile) -> np.ndarray:
     l1, parts = L1(), reads(view, tile)
     steps = []
+    pieces = engine.reads_pieces(view)
+    if pieces:
+        l1.put("input:0", _side_by_side(view, inputs, tile, pieces))
     for number, (values, part) in enumerate(zip(inputs, parts, strict=True)):
         shape = extent(view.inputs[number])
         image = values.reshape(shape.rows, shape.columns, shape.channels)
         windows = engine.reads_windows(view)
-        l1.put(f"input:{number}", _windows(view, image, tile) if windows else _cut(image, part))
+        if not pieces:
+            l1.put(f"input:{number}", _windows(view, image, tile) if windows else _cut(image, part))
         steps.append(len(part.channels))
     constants = engine.constants(view, tile.channels)
     assert len(constants) == engine.constant_bytes(view, tile.channels)
@@ -95,6 +99,16 @@ def _windows(view: LayerView, image: np.ndarray, tile: Tile) -> np.ndarray:
             for column in range(out.columns)
         ]
     )
+
+
+def _side_by_side(view: LayerView, inputs: tuple[np.ndarray, ...], tile: Tile, piece: int) -> np.ndarray:
+    """A piece of each input in turn."""
+    shape = extent(view.outputs[0])
+    apart = [
+        _cut(values.reshape(shape.rows, shape.columns, shape.channels), part).reshape(-1, 1, piece)
+        for values, part in zip(inputs, reads(view, tile), strict=True)
+    ]
+    return np.concatenate(apart, axis=1)
 
 
 def _cut(image: np.ndarray, part: Part) -> np.ndarray:
@@ -159,13 +173,6 @@ def _gather(l1: L1, image: int, strips: int, numbers: tuple[int, ...]) -> None:
                 l1.bytes[to : to + channels] = l1.bytes[at : at + channels] if inside else pad % 256
 
 
-def _interleave(l1: L1, a: int, b: int, both: int, pieces: int) -> None:
-    for piece in range(pieces):
-        for number, start in enumerate((a, b)):
-            to = both + 32 * piece + 16 * number
-            l1.bytes[to : to + 16] = l1.bytes[start + 16 * piece : start + 16 * piece + 16]
-
-
 def _requantize(l1: L1, sums: int, to: int, constants: int, numbers: tuple[int, ...]) -> None:
     pixels, channels, to_pixel, zero_point, low, high, _, single, multipliers, _, exponents = numbers
 
@@ -200,7 +207,6 @@ CALLS: dict[str, Any] = {
     "ne16_start_residual": _start,
     "ne16_start_blocks": _start_blocks,
     "ne16_gather": _gather,
-    "ne16_interleave": _interleave,
     "ne16_requantize": _requantize,
     "ne16_requantize_rvp": _requantize_rvp,
 }

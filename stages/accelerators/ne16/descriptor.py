@@ -20,11 +20,11 @@ from stages.accelerators.accelerator import (
 )
 from stages.accelerators.ne16.job import Extension, Job
 from stages.accelerators.ne16.mapping import (
+    PAIR_CHANNELS,
     Gather,
     by_transfers,
     gather_instructions,
     mapping,
-    pair_pieces,
     pair_rows,
     side_by_side,
     why_not_mapped,
@@ -45,7 +45,7 @@ _DEPTHWISE_CHANNELS = 16
 # Instructions of the core, measured with the driver in hwlib/.
 _START, _START_BLOCKS, _BLOCK = 105, 170, 26
 _P = "rvp 0.9.11"
-_INTERLEAVE, _CALL = 19 / 16, 40
+_CALL = 40
 _REQUANTIZE, _REQUANTIZE_RVP, _CHANNELS_RVP = 34.0, 6.9, 6.0
 
 
@@ -98,6 +98,9 @@ class Ne16(Accelerator[Ne16Parameters]):
     def reads_windows(self, view: LayerView) -> bool:
         return by_transfers(view)
 
+    def reads_pieces(self, view: LayerView) -> int:
+        return PAIR_CHANNELS if self._is_side_by_side(view) else 0
+
     def start_waits(self, view: LayerView) -> bool:
         one = Tile(Span(0, 1), Span(0, 1))
         return mapping(view, one, _compact(view, one)).stride == 2
@@ -124,8 +127,6 @@ class Ne16(Accelerator[Ne16Parameters]):
         made = mapping(view, tile, _compact(view, tile))
         if made.gather is not None:
             found["windows"] = made.gather.bytes
-        if self._interleaves(view):
-            found["windows"] = 2 * 16 * pair_pieces(view, tile)
         if self._how(view) == "core":
             found["sums"] = 4 * len(tile.rows) * extent(view.outputs[0]).columns * len(tile.channels)
         return found
@@ -142,8 +143,6 @@ class Ne16(Accelerator[Ne16Parameters]):
         before = 0.0
         if gather is not None:
             before = _CALL + gather_instructions(gather)
-        elif self._interleaves(view):
-            before = _CALL + _INTERLEAVE * 16 * pair_pieces(view, tile)
         after = 0.0
         if self._how(view) == "core":
             values = len(tile.rows) * extent(view.outputs[0]).columns * len(tile.channels)
@@ -210,7 +209,7 @@ class Ne16(Accelerator[Ne16Parameters]):
             return "tflite"
         return "core" if self.requantize == "core" else "floor"
 
-    def _interleaves(self, view: LayerView) -> bool:
+    def _is_side_by_side(self, view: LayerView) -> bool:
         return view.op.op in ("add", "sub") and not self._extended
 
     def _mode(self, view: LayerView) -> Any:
@@ -222,7 +221,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         from stages.accelerators.ne16.weights import weights_of
 
         made = mapping(view, tile, _compact(view, tile))
-        if self._interleaves(view):
+        if self._is_side_by_side(view):
             made = side_by_side(made)
         pair = view.op.op in ("add", "sub")
         bits = pair_bits(view)[0] if pair else weights_of(view).bits
@@ -238,7 +237,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         if how == "core":  # sums lie without anything between them
             strides = Strides(strides.inputs, len(tile.channels))
         made = mapping(view, tile, strides)
-        if self._interleaves(view):
+        if self._is_side_by_side(view):
             made = side_by_side(made)
         image, pair = made.image, view.op.op in ("add", "sub")
         stored = pair_bits(view) if pair else (weights_of(view).bits, weights_of(view).offset)
@@ -286,10 +285,6 @@ class Ne16(Accelerator[Ne16Parameters]):
     def _before(self, view: LayerView, tile: Tile, strides: Strides) -> tuple[tuple[Call, ...], Pointer]:
         """What the core does before, and where the engine's input is then."""
         gather, windows = mapping(view, tile, strides).gather, Pointer("scratch:windows")
-        if self._interleaves(view):
-            pieces = pair_pieces(view, tile)
-            call = Call("ne16_interleave", (Pointer("input:0"), Pointer("input:1"), windows, pieces))
-            return (call,), windows
         if gather is None:
             return (), Pointer("input:0")
         numbers = Table(_gathered(view, tile, strides, gather), "int32_t")

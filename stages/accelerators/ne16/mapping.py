@@ -4,7 +4,7 @@
     conv3x3     and depthwise3x3: the engine's own windows of stride 1; of stride 2 a job for each 2x2 outputs
     few         convolutions with small windows: transfers gather these, and the engine takes each as one pixel
     windows     other convolutions: the core gathers windows, likewise
-    pair        the sum of two tensors: the core lays their channels side by side, 16 by 16 (exact: not even that)
+    pair        the sum of two tensors: transfers lay 16 bytes of each in turn side by side (exact: not even that)
 
 The core gathers windows column by column, so that neighbours share columns where they overlap. For a 3x3 window of
 stride 1 over rows a, b, c an output row's strip is
@@ -206,12 +206,6 @@ def side_by_side(found: Mapping) -> Mapping:
     row = image.input_row * 2
     made = Image(image.rows, image.columns, twice, row, image.output_pixel, image.output_row)
     return Mapping(found.mode, made, 2 * found.ki, found.ko)
-
-
-def pair_pieces(view: LayerView, tile: Tile) -> int:
-    """Pieces of 16 bytes of each tensor."""
-    out = extent(view.outputs[0])
-    return len(tile.rows) * out.columns * out.channels // PAIR_CHANNELS
 
 
 def pair_rows(view: LayerView) -> int:

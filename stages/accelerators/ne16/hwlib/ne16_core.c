@@ -138,19 +138,6 @@ void ne16_gather(const void *image, void *strips, const int32_t *windows)
     }
 }
 
-void ne16_interleave(const void *a, const void *b, void *both, int32_t pieces)
-{
-    const word *s = a, *t = b;
-    word *to = both;
-
-    for (; pieces > 0; pieces--, s += 4, t += 4, to += 8) {
-        const word s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3];
-        const word t0 = t[0], t1 = t[1], t2 = t[2], t3 = t[3];
-        to[0] = s0, to[1] = s1, to[2] = s2, to[3] = s3;
-        to[4] = t0, to[5] = t1, to[6] = t2, to[7] = t3;
-    }
-}
-
 void ne16_requantize(const void *sums, void *to, const void *constants, const int32_t *requantizer)
 {
     const struct ne16_requantizer *v = (const struct ne16_requantizer *)requantizer;

@@ -21,9 +21,6 @@ struct ne16_windows {
  * (step < width); a strip then has columns stride_x * x - left on, else only those of windows. */
 void ne16_gather(const void *image, void *strips, const int32_t *windows);
 
-/* 16 bytes of a, 16 bytes of b, and so on. All addresses are multiples of 4. */
-void ne16_interleave(const void *a, const void *b, void *both, int32_t pieces);
-
 /* Sums, `channels` of each pixel one after the other, to 8 bits: clamp(M(sum) + zero_point, low, high), TFLite's
  * MultiplyByQuantizedMultiplier. Multipliers (int32), rounders (int32) and exponents (int8) lie at offsets in `constants`.
  */

@@ -53,12 +53,6 @@ def test_windows_are_gathered(library: ctypes.CDLL, channels: int) -> None:
         np.testing.assert_array_equal(ours, theirs, str(numbers))
 
 
-@pytest.mark.parametrize("pieces", [1, 2, 9])
-def test_two_tensors_are_laid_side_by_side(library: ctypes.CDLL, pieces: int) -> None:
-    ours, theirs = both(library, "ne16_interleave", L1(), 1024, 4096, 8192, pieces)
-    np.testing.assert_array_equal(ours, theirs)
-
-
 @pytest.mark.parametrize("single", [0, 1])
 def test_sums_are_requantized(library: ctypes.CDLL, single: int) -> None:
     for seed in range(20):
