@@ -34,7 +34,8 @@ def build(spec: OpModel) -> bytes:
     try:
         return OneOperator(spec).build()
     except BuildError as error:
-        raise StageError(f"model op {spec.op!r}: {error}", at=("model",)) from None
+        what = str(error).removeprefix(f"{spec.op}: ")  # the only layer's name
+        raise StageError(f"model op {spec.op!r}: {what}", at=("model",)) from None
 
 
 class OneOperator:
