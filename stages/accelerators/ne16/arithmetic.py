@@ -111,15 +111,16 @@ def core_rounders(view: LayerView) -> Array | None:
     return None if (short < 0).any() else short
 
 
-_has_rounders: dict[int, tuple[Array, bool]] = {}
+_has_rounders: dict[tuple[str, tuple[int, ...]], tuple[bool, tuple[Array, ...]]] = {}
 
 
 def has_core_rounders(view: LayerView) -> bool:
-    """Whether `core_rounders` finds some; by the identity of the layer's multipliers, which are kept for that."""
-    known = view.constant("multiplier")
-    if id(known) not in _has_rounders:
-        _has_rounders[id(known)] = (known, core_rounders(view) is not None)
-    return _has_rounders[id(known)][1]
+    """Whether `core_rounders` finds some. Known by the operator and the identity of its constants, which are kept."""
+    constants = tuple(view.constant(role) for role in sorted(view.layer.constants))
+    key = view.op.model_dump_json(), tuple(map(id, constants))
+    if key not in _has_rounders:
+        _has_rounders[key] = (core_rounders(view) is not None, constants)
+    return _has_rounders[key][0]
 
 
 def _joined(numbers: bytes, planes: bytes) -> Array:
