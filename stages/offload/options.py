@@ -11,7 +11,7 @@ from stages.offload.machine import aligned
 from stages.offload.pieces import lay
 from stages.offload.runs import runs
 from stages.offload.schedule import program
-from stages.offload.tiling import ways
+from stages.offload.tiling import ways, with_more_constants
 from stages.offload.timeline import alone
 from stages.offload.windows import gather
 
@@ -55,9 +55,10 @@ def options(view: LayerView, machine: Machine) -> Mapping[Residence, tuple[Optio
         found.setdefault((*way.resident_inputs, way.resident_output), []).append(way)
     made = {}
     for residence, those in found.items():
-        able = [way for way in those if way.bytes + _resident_bytes(view, residence) <= machine.bytes]
+        room = machine.bytes - _resident_bytes(view, residence)
+        able = [way for way in those if way.bytes <= room]
         if able:
-            made[residence] = _options(view, able, machine, tiles)
+            made[residence] = _options(view, able, machine, room, tiles)
     return made
 
 
@@ -68,13 +69,23 @@ def smallest(view: LayerView, machine: Machine) -> int:
     return min(sum(aligned(stream.bytes) for stream in way.streams) for way in nowhere)
 
 
-def _options(view: LayerView, able: Sequence[Way], machine: Machine, tiles: Alike) -> tuple[Option, ...]:
+def _more_constants(way: Way, room: int, tiles: Alike) -> list[Way]:
+    """The way with more buffers of constants, where the core reads them behind the engine and there is room."""
+    if not any(tiles.core(tile).after for tile in way.tiles):
+        return []
+    return [more for more in with_more_constants(way) if more.bytes <= room]
+
+
+def _options(view: LayerView, able: Sequence[Way], machine: Machine, room: int, tiles: Alike) -> tuple[Option, ...]:
     estimated = sorted(((_estimate(view, way, machine, tiles), way.bytes, n) for n, way in enumerate(able)))
     best = _best(estimated)
     count = min(len(best), _SIMULATED)
     spread = {position * (len(best) - 1) // max(count - 1, 1) for position in range(count)}
+    chosen = [able[best[position][2]] for position in sorted(spread)]
+    if machine.dma is not None:
+        chosen += [more for way in chosen for more in _more_constants(way, room, tiles)]
     made = []
-    for way in (able[best[position][2]] for position in sorted(spread)):
+    for way in chosen:
         made.append(Option(way, alone(program(view, way, machine, sketch=tiles), machine).cycles, ahead=False))
         if machine.dma is not None and way.ahead_bytes:
             brought = program(view, way, machine, during=-1, sketch=tiles)

@@ -209,6 +209,7 @@ class _Schedule:
 
     def run(self) -> None:
         count = len(self.way.tiles)
+        most = max([2, *(self._streams[name].slots for name in self._loads)])
         for tile in range(count):
             self._bring_all(tile)
             self._make_room(tile)
@@ -219,8 +220,8 @@ class _Schedule:
             self._start(tile)
             if tile:
                 self._finish(tile - 1)
-            if tile + 1 < count:
-                self._bring_early(tile + 1)
+            for later in range(tile + 1, min(tile + most, count)):
+                self._bring_early(later)
         self._finish(count - 1)
         self._settle(max(self._taken.values(), default=0))
 

@@ -12,7 +12,7 @@ reads the one before:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -94,6 +94,20 @@ def ways(view: LayerView, accelerator: Accelerator[Any], most: int, alike: Alike
     if any(not any((*way.resident_inputs, way.resident_output)) for way in usual):
         return usual
     return usual + list(_ways(view, accelerator, most, range(_USUAL + 1, _MOST + 1), alike))
+
+
+def with_more_constants(way: Way) -> Iterator[Way]:
+    """The way with three and four buffers of constants, if there are so many contents.
+
+    Two are read, by the engine and by the core that finishes the tile before; into the others the next may come.
+    """
+    for slots in (3, 4):
+        streams = [
+            replace(one, slots=slots) if one.name == "constants" and one.contents >= slots else one
+            for one in way.streams
+        ]
+        if any(one.slots == slots for one in streams):
+            yield replace(way, streams=tuple(streams))
 
 
 def _ways(view: LayerView, accelerator: Accelerator[Any], most: int, counts: range, alike: Alike) -> Iterator[Way]:

@@ -15,7 +15,7 @@ from stages.offload.machine import Machine
 from stages.offload.program import Place, Start
 from stages.offload.runs import runs, stride
 from stages.offload.schedule import constant_blocks, program
-from stages.offload.tiling import Way, ways
+from stages.offload.tiling import Way, ways, with_more_constants
 from stages.offload.timeline import alone
 from stages.targets.attached import Dma
 from tests.support.offloading import Engine, Memory, run
@@ -87,7 +87,10 @@ def test_every_way_gives_the_bytes_of_the_reference(depthwise: bool, size: tuple
     x = np.random.default_rng(1).integers(-128, 128, view.inputs[0].shape).astype(np.int8)
     expected = view.op.compute(view, x).astype(np.int8)
     tried, alike = set(), Alike(view, machine.accelerator)
-    for way, ahead in itertools.product(ways(view, machine.accelerator, 2000, alike), (False, True)):
+    cut = ways(view, machine.accelerator, 2000, alike)
+    cut += [more for way in cut for more in with_more_constants(way) if more.bytes <= 2000]
+    assert {stream.used for way in cut for stream in way.streams} >= {1, 2, 3}
+    for way, ahead in itertools.product(cut, (False, True)):
         given = {
             "input:0": x.view(np.uint8).reshape(-1),
             "output:0": np.full(expected.size, 0xA5, np.uint8),
