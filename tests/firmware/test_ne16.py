@@ -27,7 +27,7 @@ LAYERS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("target", ["rv32-ne16", "rv32-ne16x"])
 def test_a_layer_is_exact(tmp_path: Path, name: str, target: str) -> None:
     if shutil.which("riscv64-unknown-elf-gcc") is None:
-        pytest.skip("no compiler for RISC-V")
+        pytest.skip("riscv64-unknown-elf-gcc is not installed")
     configs = {
         "tensorize": {"rules": [{"match": {"op": LAYERS[name]["op"]}, "kernel": "ne16"}]},
         "simulate": {"inputs": {"random": 2, "seed": 3, "extremes": True}},
@@ -49,7 +49,7 @@ ENGINE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", ENGINE)
 def test_the_engines_own_arithmetic_is_held_to_the_bit_and_its_distance_told(tmp_path: Path, name: str) -> None:
     if shutil.which("riscv64-unknown-elf-gcc") is None:
-        pytest.skip("no compiler for RISC-V")
+        pytest.skip("riscv64-unknown-elf-gcc is not installed")
     configs = {
         "tensorize": {"rules": [{"match": {"op": ENGINE[name]["op"]}, "kernel": "ne16"}], "requantize": "engine"},
         "simulate": {"inputs": {"random": 2, "seed": 3, "extremes": True}},

@@ -41,7 +41,7 @@ def plan_of(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(("l1", "dma"), [(128 << 10, DMA), (12 << 10, DMA), (5 << 10, None)])
 def test_keyword_spotting_is_exact_however_small_the_memory_is(tmp_path: Path, l1: int, dma: Dma | None) -> None:
     if shutil.which("riscv64-unknown-elf-gcc") is None:
-        pytest.skip("no compiler for RISC-V")
+        pytest.skip("riscv64-unknown-elf-gcc is not installed")
     target = with_toy(l1, dma=dma)
     model = ZooModel(zoo="ds_cnn")
     artifacts = run_stages(model, target, tmp_path)

@@ -6,6 +6,7 @@ that forgets to wait, or fills a buffer too early, computes wrong bytes.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -41,11 +42,11 @@ def apart(transfer: Transfer) -> list[Transfer]:
     return found
 
 
-class Engine:
+class Engine(ABC):
     """Computes tiles of a layer from bytes. A test says what: its tile is all that is asked for, from L1 alone."""
 
-    def compute(self, view: LayerView, tile: Tile, start: Start, memory: Memory) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def compute(self, view: LayerView, tile: Tile, start: Start, memory: Memory) -> None: ...
 
 
 def run(program: Program, way: Way, view: LayerView, given: Mapping[str, np.ndarray], engine: Engine) -> Memory:

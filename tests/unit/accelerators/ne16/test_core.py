@@ -18,7 +18,7 @@ from tests.support.ne16_layers import CALLS, L1
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     if shutil.which("gcc") is None:
-        pytest.skip("no compiler")
+        pytest.skip("gcc is not installed")
     made = tmp_path_factory.mktemp("core") / "core.so"
     flags = ["-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fsanitize=undefined", f"-I{INCLUDE}"]
     subprocess.run(["gcc", *flags, FOLDER.path / "hwlib" / "ne16_core.c", "-o", made], check=True)

@@ -23,6 +23,7 @@ from stages.models import zoo
 from stages.models.resolve import resolve
 from stages.simulators.program import run_program
 from stages.system.installation import INSTALLATION as ROOT
+from tests.support.plugged import again, write
 
 STAGE = """\
 from stages.base import Stage, StageConfig
@@ -67,20 +68,6 @@ def project(tmp_path: Path) -> Project:
     write(tmp_path, "pipeline.yaml", "schema: 1\n")
     write(tmp_path, "plugins/stages/_ignored.py", "broken(")
     return Project(tmp_path)
-
-
-def write(folder: Path, name: str, text: str) -> None:
-    (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(text)
-
-
-def again(project: Project) -> Project:
-    """The project as another process sees it."""
-    outside.cache_clear()
-    registry_of.cache_clear()
-    for name in [name for name in sys.modules if name.startswith("firmline_plugins")]:
-        del sys.modules[name]
-    return project
 
 
 def plan(project: Project, **more: object) -> Plan:

@@ -14,9 +14,8 @@ from pydantic import ValidationError
 from pipeline.api import run_recipe
 from pipeline.commands import dispatch
 from pipeline.errors import PipelineError
-from pipeline.plugins.discovery import outside
 from pipeline.plugins.importing import declare_operators
-from pipeline.plugins.registry import default_registry, registry_of
+from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from pipeline.runs.workspace import Workspace
@@ -28,6 +27,8 @@ from stages.operators.outside import Declaring
 from stages.operators.table import OPERATORS, declare, declaring, kind_of, operator_of
 from stages.options.layer_rules import LayerMatch
 from tests.firmware.test_extend_page import BLOCK, NAMED, SECTIONS
+from tests.support import plugged
+from tests.support.plugged import write
 
 CORE = "schema: 1\ncores:\n  gated: {like: host, kernels: [gate, generic]}\n"
 
@@ -54,17 +55,9 @@ def project(tmp_path: Path) -> Iterator[Project]:
     declare(())
 
 
-def write(folder: Path, name: str, text: str) -> None:
-    (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(text)
-
-
 def again(project: Project) -> Project:
-    """The project as another process sees it."""
-    outside.cache_clear()
-    registry_of.cache_clear()
-    for name in [name for name in sys.modules if name.startswith("firmline_plugins")]:
-        del sys.modules[name]
+    """The project, with its operators declared, as another process sees it."""
+    plugged.again(project)
     declare(())
     declare_operators(project)
     return project

@@ -1,0 +1,25 @@
+"""Plug-ins of a project in a temporary folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pipeline.plugins.discovery import outside
+from pipeline.plugins.registry import registry_of
+from pipeline.project import Project
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    """A file below `folder`, with the folders that it lies in."""
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text)
+
+
+def again(project: Project) -> Project:
+    """The project as another process sees it."""
+    outside.cache_clear()
+    registry_of.cache_clear()
+    for name in [name for name in sys.modules if name.startswith("firmline_plugins")]:
+        del sys.modules[name]
+    return project
