@@ -190,7 +190,7 @@ class _Choices:
             paid = self._flip(tensor)
             sizes = [len(domains[variable]) for variable in own]
             differ = [len(set(types)) > 1 for types in product(*(domains[variable] for variable in own))]
-            yield Costs(tuple(own), np.array(differ).reshape(sizes) * np.float64(paid))
+            yield Costs(tuple(own), np.where(np.array(differ).reshape(sizes), np.float64(paid), 0.0))
 
     def _is_free(self, layer: Layer) -> bool:
         """Whether types of its data may change."""

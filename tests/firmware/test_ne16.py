@@ -7,9 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from stages.models.spec import OpModel
+from stages.graph import Graph
+from stages.models.builder import ModelBuilder
+from stages.models.spec import FileModel, OpModel
 from tests.support.emitted import target_named
 from tests.support.stages_run import run_stages
 
@@ -38,6 +41,31 @@ def test_a_layer_is_exact(tmp_path: Path, name: str, target: str) -> None:
     assert verified["mismatches"] == 0 and verified["outputs_checked"] > 0, verified["first_mismatch"]
     plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
     assert [layer["kernel"] for layer in plan["layers"] if layer["program"]] == ["ne16"]
+
+
+@pytest.mark.parametrize("pixels", [1, 6])
+def test_channels_of_very_different_scales_are_exact(tmp_path: Path, pixels: int) -> None:
+    """Each has a multiplier and a shift of its own; a single pixel is requantized in another way than several."""
+    if shutil.which("riscv64-unknown-elf-gcc") is None:
+        pytest.skip("riscv64-unknown-elf-gcc is not installed")
+    random, builder = np.random.default_rng(5), ModelBuilder()
+    x = builder.input("x", (1, 1, pixels, 24), "int8", 0.05, -3)
+    weights = random.integers(-127, 128, (20, 1, 1, 24), dtype=np.int8)
+    scales = tuple(0.02 * 2.0 ** -float(channel % 5) for channel in range(20))
+    builder.output(builder.conv2d(x, weights, weight_scale=scales, out=(0.3, 4)))
+    file = tmp_path / "net.tflite"
+    file.write_bytes(builder.build())
+    configs = {
+        "tensorize": {"rules": [{"match": {"op": "conv2d"}, "kernel": "ne16"}]},
+        "simulate": {"inputs": {"random": 3, "seed": 4, "extremes": True}},
+    }
+    model = FileModel(file=str(file))
+    artifacts = run_stages(model, target_named("rv32-ne16"), tmp_path / "run", until="verify", configs=configs)
+    verified = json.loads((artifacts["verify"] / "verify.json").read_text())
+    assert verified["mismatches"] == 0, verified["first_mismatch"]
+    graph = Graph.load(artifacts["tensorize"])
+    (layer,) = (layer for layer in graph.layers if layer.kind == "conv2d")
+    assert len(set(graph.view(layer).constant("shift").tolist())) > 2
 
 
 ENGINE: dict[str, dict[str, Any]] = {
