@@ -31,6 +31,7 @@ _BUILT_IN = {
     "simulators": ("spike", "qemu", "native"),
     "accelerators": tuple(accelerator_names()),
 }
+_DRIVERS = ("dma", "include")  # beside kernels in emitted sources
 _CALLED = {"kernels": "kernel folder", "simulators": "simulator", "accelerators": "accelerator"}
 
 
@@ -134,6 +135,9 @@ def _placed(target: Target, project: Project, sources: Sources) -> Target:
     if target.accelerator is not None:
         name, at = target.accelerator.kind, ("boards", target.name, "accelerator")
         own[f"accelerators/{name}"] = plugin = _plugin("accelerators", name, project, sources, (*at, "kind"))
+        if name in (*_BUILT_IN["kernels"], *target.kernels, *_DRIVERS):  # all are folders of the emitted sources
+            message = f"accelerator '{escape.name(name)}' has the name of a folder of kernels or drivers"
+            raise sources.error(message, (*at, "kind"), hint="its C would lie among theirs in the emitted sources")
         if plugin is None:  # a plug-in's are looked at when it is used: nothing imports it before
             _check_parameters(name, target.accelerator.parameters, sources, (*at, "parameters"))
     found = outside(project)

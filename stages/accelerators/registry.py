@@ -15,6 +15,9 @@ from stages.messages.wording import did_you_mean
 if TYPE_CHECKING:
     from stages.targets.spec import Target
 
+DEVICE = "device"
+"""The folder, in an accelerator's, of the C++ that simulates it."""
+
 
 def names() -> list[str]:
     """Names of Firmline's accelerators, sorted."""
@@ -26,8 +29,11 @@ def accelerator_class(name: str, modules: Mapping[str, str] = MappingProxyType({
     """The class of an accelerator; `modules` are those of plug-ins (`Target.modules`). Raises StageError."""
     key = f"accelerators/{name}"
     if key not in modules and name not in names():
-        hint = f"Known: {', '.join(names()) or 'none'}"
-        raise StageError(f"there is no accelerator {name!r}{did_you_mean(name, names())}", hint=hint)
+        outside = [one.partition("/")[2] for one in modules if one.startswith("accelerators/")]
+        known = sorted({*names(), *outside})
+        raise StageError(
+            f"there is no accelerator {name!r}{did_you_mean(name, known)}", hint=f"Known: {', '.join(known)}"
+        )
     module = import_module(modules.get(key, f"stages.accelerators.{name}"))
     found = getattr(module, "ACCELERATOR", None)
     if not isinstance(found, type) or not issubclass(found, Accelerator) or found.name != name:
@@ -36,9 +42,15 @@ def accelerator_class(name: str, modules: Mapping[str, str] = MappingProxyType({
 
 
 def code_patterns_of(target: Target) -> tuple[str, ...]:
-    """Globs, relative to Firmline's folder, of the code of the target's accelerator and of the drivers it goes with."""
+    """Globs, relative to Firmline's folder, of the code of the target's accelerator and of the drivers it goes with.
+
+    The device is not among them: only simulators read it.
+    """
     if target.accelerator is None:
         return ()
-    drivers = ("stages/offload/dma/*.[ch]",)
-    name = target.accelerator.kind
-    return drivers if name not in names() else (*drivers, f"stages/accelerators/{name}/**/*.*")
+    drivers, name = ("stages/offload/dma/*.[ch]",), target.accelerator.kind
+    if name not in names():
+        return drivers
+    folder = Path(__file__).parent / name
+    below = sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name != DEVICE)
+    return (*drivers, *(f"stages/accelerators/{name}/{part}*.*" for part in ("", *(f"{one}/**/" for one in below))))

@@ -128,7 +128,10 @@ def _read(view: LayerView, tile: Tile, tensor: Tensor) -> Part:
     if not isinstance(op, Window):
         return Part(tile.rows, tile.channels)
     rows, above, below = _window_rows(op, tile.rows, x.rows)
-    return Part(rows, _window_channels(view.op, tile.channels, x.channels), above, below)
+    outputs, inputs = channel_group(view)
+    written = tile.channels
+    channels = Span(written.first // outputs * inputs, -(-written.end // outputs) * inputs)
+    return Part(rows, channels if inputs else Span(0, x.channels), above, below)
 
 
 def _window_rows(op: Window, written: Span, height: int) -> tuple[Span, int, int]:
@@ -140,10 +143,11 @@ def _window_rows(op: Window, written: Span, height: int) -> tuple[Span, int, int
     return Span(start, max(min(end, height), start)), max(-first, 0), max(end - height, 0)
 
 
-def _window_channels(op: Any, written: Span, channels: int) -> Span:
+def channel_group(view: LayerView) -> tuple[int, int]:
+    """The output channels that read the same channels of each input, and how many those are; 0: they read all."""
+    op: Any = view.op
     if op.op == "depthwise_conv2d":
-        return Span(written.first // op.depth_multiplier, -(-written.end // op.depth_multiplier))
-    if op.op != "conv2d":
-        return written
-    outputs, inputs = op.out_channels // op.groups, channels // op.groups
-    return Span(written.first // outputs * inputs, -(-written.end // outputs) * inputs)
+        return op.depth_multiplier, 1
+    if op.op == "conv2d":
+        return (op.out_channels, 0) if op.groups == 1 else (op.out_channels // op.groups, op.in_channels // op.groups)
+    return (1, 0) if op.op == "fully_connected" else (1, 1)

@@ -8,6 +8,7 @@ from stages.accelerators.tiles import why_not_tiled
 from stages.kernels.kernel import Kernel, Lowering
 from stages.offload.options import options, smallest
 from stages.offload.runs import why_not_cut
+from stages.offload.windows import why_not_gathered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,6 +46,8 @@ class OffloadKernel(Kernel):
             *map(why_not_cut, (*view.inputs, *view.outputs)),
         )
         reason = next((one for one in reasons if one), "")
+        if not reason and machine.accelerator.reads_windows(view):
+            reason = why_not_gathered(view)
         anywhere = (False,) * (len(view.inputs) + 1)
         if reason or anywhere in self.options(view):
             return reason

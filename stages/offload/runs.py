@@ -75,6 +75,11 @@ def stride(tensor: Tensor, part: Part | Tile, *, resident: bool) -> int:
     return (shape.channels if resident else len(part.channels)) * item
 
 
+def block_of(tensor: Tensor) -> int:
+    """Channels of a block of a tensor that lies in planes: 16 in NCHW16c, 1 of others."""
+    return (_block(tensor.layout) if len(tensor.shape) == 4 else 0) or 1
+
+
 def _block(layout: str) -> int:
     """Channels of a block of a layout of planes: 16 of NCHW16c, 1 of NCHW, 0 of others."""
     parts = Layout(layout).parts

@@ -15,11 +15,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from math import gcd, lcm
 from typing import TYPE_CHECKING, Any
 
-from stages.accelerators.tiles import Tile, extent, reads, tiles
+from stages.accelerators.tiles import Granule, Tile, channel_group, extent, reads, tiles
 from stages.offload.machine import aligned
-from stages.offload.runs import runs
+from stages.offload.runs import block_of, runs
 from stages.offload.windows import window_bytes
 
 if TYPE_CHECKING:
@@ -110,8 +111,18 @@ def with_more_constants(way: Way) -> Iterator[Way]:
             yield replace(way, streams=tuple(streams))
 
 
+def whole_blocks(view: LayerView, granule: Granule) -> Granule:
+    """The granule, or the next multiple by which tiles write and read whole blocks of channels."""
+    outputs, inputs = channel_group(view)
+    channels = lcm(granule.channels, block_of(view.outputs[0]))
+    for block in map(block_of, view.inputs):
+        if inputs % block:
+            channels = lcm(channels, outputs * (block // gcd(inputs, block)))
+    return Granule(granule.rows, channels)
+
+
 def _ways(view: LayerView, accelerator: Accelerator[Any], most: int, counts: range, alike: Alike) -> Iterator[Way]:
-    shape, granule = extent(view.outputs[0]), accelerator.granule(view)
+    shape, granule = extent(view.outputs[0]), whole_blocks(view, accelerator.granule(view))
     sizes = dict.fromkeys(
         (_size(shape.rows, in_rows, granule.rows), _size(shape.channels, in_channels, granule.channels))
         for in_rows, in_channels in product(_PIECES, _PIECES)

@@ -27,8 +27,20 @@ if TYPE_CHECKING:
 PADDING = "padding"
 
 
+def why_not_gathered(view: LayerView) -> str:
+    """Why the windows of a convolution cannot be gathered so, '' if they can."""
+    op, image = view.op, view.inputs[0]
+    if op.dilation != (1, 1):
+        return f"its windows have taps {op.dilation[0]}x{op.dilation[1]} apart; windows are gathered whole"
+    if op.groups != 1:
+        return f"it has {op.groups} groups; windows are gathered of all channels"
+    if not image.lies_as("NHWC"):
+        return f"tensor {image.name} is {image.layout}; windows are gathered of NHWC"
+    return ""
+
+
 def window_bytes(view: LayerView) -> int:
-    """Of one window: all taps and channels of an 8-bit image."""
+    """Of one window: all taps and channels of an 8-bit image (`why_not_gathered`)."""
     height, width = view.op.kernel
     return int(height * width * view.op.in_channels)
 

@@ -45,10 +45,13 @@ def kernel_code(target: Target) -> dict[str, Path]:
 
 
 def accelerator_code(target: Target) -> dict[str, Path]:
-    """The files of the target's accelerator, where it is not one of Firmline's."""
+    """The files of the target's accelerator, where it is not one of Firmline's; without its device (`device_code`)."""
     name = "" if target.accelerator is None else f"accelerators/{target.accelerator.kind}"
     place = target.places.get(name)
-    return {} if place is None else {f"accelerators/{file}": path for file, path in package_files(place).items()}
+    if place is None:
+        return {}
+    found = package_files(place).items()
+    return {f"accelerators/{file}": path for file, path in found if place / "device" not in path.parents}
 
 
 def simulator_code(target: Target) -> dict[str, Path]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from stages.graph import Graph, LayerView
+from stages.accelerators.tiles import Granule
+from stages.graph import Graph, LayerView, Layout
 from stages.kernels import registry
 from stages.messages.stage_error import StageError
+from stages.offload.tiling import whole_blocks
 from stages.options.layer_rules import LayerMatch
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.setting import Setting
 from tests.firmware.test_offload import with_toy
+from tests.support.toy import Toy
 from tests.unit.offload.test_schedule import convolution
 
 
@@ -56,3 +61,41 @@ def test_a_constant_that_is_data_is_refused(layer: LayerView) -> None:
     assert kernel is not None
     view = Graph(tensors, [layer.layer], constants=dict(layer.arrays)).view(layer.layer)
     assert kernel.why_not(view, with_toy(64 << 10)) == "tensor x is a constant, which is read as data"
+
+
+def windowed(layer: LayerView, layout: str = "", **changed: Any) -> LayerView:
+    op = layer.op.model_copy(update=changed)
+    tensors = {name: one.model_copy(update={"layout": Layout(layout)}) for name, one in layer.tensors.items()}
+    return LayerView(layer.layer.model_copy(update={"op": op}), tensors, layer.arrays)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"dilation": (2, 1)}, "its windows have taps 2x1 apart; windows are gathered whole"),
+        ({"groups": 2}, "it has 2 groups; windows are gathered of all channels"),
+        ({"layout": "NCHW4c"}, "tensor x is NCHW4c; windows are gathered of NHWC"),
+    ],
+)
+def test_windows_that_transfers_do_not_gather_are_refused(
+    layer: LayerView, changed: dict[str, Any], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Toy, "reads_windows", lambda *_: True)
+    monkeypatch.setattr(Toy, "why_not", lambda *_: "")
+    target = with_toy(64 << 10)
+    kernel = setting(64 << 10).offload
+    assert kernel is not None
+    assert kernel.why_not_layer(windowed(layer), target) == ""
+    assert kernel.why_not_layer(windowed(layer, **changed), target) == reason
+
+
+@pytest.mark.parametrize(
+    ("layout", "own", "groups", "expected"),
+    [("NHWC", 6, 1, 6), ("NCHW", 6, 8, 6), ("NCHW4c", 6, 1, 12), ("NCHW4c", 8, 1, 8), ("NCHW4c", 1, 8, 8)],
+)
+def test_tiles_have_whole_blocks_of_channels(
+    layer: LayerView, layout: str, own: int, groups: int, expected: int
+) -> None:
+    """8 to 16 channels; in 8 groups two outputs read one input, so a block of four inputs is eight outputs."""
+    view = windowed(layer, layout, groups=groups)
+    assert whole_blocks(view, Granule(3, own)) == Granule(3, expected)

@@ -77,6 +77,9 @@ USED = [
     ("stages/simulators/spike/fault.py", "rv64-rvp", ["simulate"]),
     ("stages/simulators/spike/plugin/dot.cc", "cortex-m4", []),
     ("stages/arena/planner.py", "rv64-rvp", ["tensorize", "emit"]),
+    ("stages/accelerators/ne16/cycles.py", "rv32-ne16", ["tensorize", "emit"]),
+    ("stages/accelerators/ne16/hwlib/ne16.c", "rv32-ne16", ["tensorize", "emit"]),
+    ("stages/accelerators/ne16/device/job.cc", "rv32-ne16", ["simulate"]),
 ]
 
 
