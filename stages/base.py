@@ -35,7 +35,8 @@ class Tool:
 
     `command` is looked up on PATH (or is an absolute path); `package` is a Python distribution. With `c_flags`,
     `command` is a compiler and the tool is the C library whose headers it finds with these flags. `minimum` is the
-    lowest version that works; `install` is the command that installs it, shown when it is missing or too old.
+    lowest version that works; `install` is the command that installs it, shown when it is missing or too old. A package
+    that only some recipes need is in a `group` of pyproject.toml's optional dependencies, which `doit run` installs.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Tool:
     c_flags: tuple[str, ...] | None = None
     minimum: str = ""
     install: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from typing import Any
 
 from pipeline.artifacts.digest import read_cache, write_cache
 from pipeline.errors import ToolError
+from pipeline.keys.groups import how_to_install
 from stages.base import Tool, ToolIdentity
 from stages.system.programs import ended_by
 from stages.system.system_limits import system_limit
@@ -39,10 +40,14 @@ _HEADER = re.compile(r'^# 1 "(/[^"]*/stdlib\.h)"', re.MULTILINE)
 
 
 class Tools:
-    """Looks tools up; `cache` is the file in which the versions of programs are remembered."""
+    """Looks tools up; `cache` is the file in which the versions of programs are remembered.
 
-    def __init__(self, cache: Path) -> None:
+    `install` is asked to install the group of a missing Python package, and says whether it did.
+    """
+
+    def __init__(self, cache: Path, install: Callable[[str], bool] | None = None) -> None:
         self._cache = cache
+        self._install = install
         self._lock = threading.Lock()
         self._found: dict[Tool, ToolIdentity] = {}
         self._states: dict[Tool, list[Any]] = {}
@@ -80,15 +85,14 @@ class Tools:
         return next((state[0] for state in before[1:] if state != _state(state[0])), "")
 
     def _package(self, tool: Tool) -> ToolIdentity:
-        from importlib import metadata
-
-        try:
-            identity = ToolIdentity(tool.name, "", metadata.version(tool.package))
-        except metadata.PackageNotFoundError:
+        version = _package_version(tool.package)
+        if not version and tool.group and self._install is not None and self._install(tool.group):
+            version = _package_version(tool.package)
+        if not version:
             message = f"Python package {tool.package} is not installed{_needed(tool)}"
-            raise ToolError(message, hint=_install(tool)) from None
+            raise ToolError(message, hint=_install(tool))
         self._states[tool] = [_package_state(tool.package)]
-        return identity
+        return ToolIdentity(tool.name, "", version)
 
     def _program(self, tool: Tool) -> ToolIdentity:
         path = _which(tool)
@@ -141,6 +145,16 @@ def _asked(ask: Callable[[], tuple[str, list[str]]], program: str) -> tuple[list
     else:
         raise ToolError(f"{program} is being replaced", hint="try again when it is installed")
     return [*states, version], bool(files)
+
+
+def _package_version(package: str) -> str:
+    """'' for one that is not installed."""
+    from importlib import metadata
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _package_state(package: str) -> list[Any]:
@@ -228,4 +242,5 @@ def _needed(tool: Tool) -> str:
 
 
 def _install(tool: Tool) -> str:
-    return f"install it: {tool.install}" if tool.install else ""
+    command = how_to_install(tool.group) if tool.group else tool.install
+    return f"install it: {command}" if command else ""

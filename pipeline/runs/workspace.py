@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from stages.system.scratch import clear_abandoned
 class Workspace:
     """The project, its stages and its store, as one run uses them. A context manager.
 
-    `root`: the project (None: that of the current directory), or a folder that stands alone.
+    `root`: the project (None: that of the current directory), or a folder that stands alone. `install` as of Tools.
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class Workspace:
         registry: Registry | None = None,
         store: Path | None = None,
         build: Path | None = None,
+        install: Callable[[str], bool] | None = None,
     ) -> None:
         self.project = here() if root is None else project_of(root)
         self.root = root = self.project.root
@@ -39,7 +40,7 @@ class Workspace:
         self.build = build or root / "build"
         folder, digests = self.store.folder, self.store.digests
         imports = Imports(self.project.installation, digests, folder / "imports.json")
-        self.planner = Planner(self.project, digests, Tools(folder / "tools.json"), imports)
+        self.planner = Planner(self.project, digests, Tools(folder / "tools.json", install), imports)
         # Keys of the artifacts that this process has made.
         self.made: set[str] = set()
         self._open = ExitStack()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -47,7 +49,8 @@ case "$*" in
         /bin/cp "$0" "$3/bin/python" ;;
     *sysconfig*) echo "${0%/bin/python}/lib/python3.11/site-packages" ;;
     '-m pip install '*)
-        note "pip install"
+        group=${!#} group=${group##*/requirements-} group=${group%lock.txt}
+        note "pip install${group:+ ${group%-}}"
         if [ -e "$here/broken-pip" ]; then echo 'ERROR: no network' >&2; exit 1; fi ;;
     *) note "python $*" ;;
 esac
@@ -389,3 +392,90 @@ def test_newer_python_beside_an_old_one_is_taken(machine: Machine) -> None:
     machine.flag("without-venv")
     assert machine.bootstrap().returncode == 0
     assert machine.calls() == [f"{INSTALL} python3.12-venv", *ENVIRONMENT_MADE]
+
+
+@pytest.fixture
+def groups(machine: Machine) -> Machine:
+    """With two groups of packages."""
+    for name in ("ptq", "onnx"):
+        (machine.project / f"requirements-{name}-lock.txt").write_text(f"{name}==1\n")
+    return machine
+
+
+def test_a_group_is_installed_when_it_is_named_and_then_kept_as_its_lock_file(groups: Machine) -> None:
+    assert groups.bootstrap("--with", "ptq", "env").returncode == 0
+    assert groups.calls() == [*ENVIRONMENT_MADE, "pip install ptq"]
+    done = groups.bootstrap("--with", "ptq", "env")
+    assert (done.returncode, done.stderr, groups.calls()) == (0, "", [])
+    (groups.project / "requirements-ptq-lock.txt").write_text("ptq==2\n")
+    (groups.project / "requirements-onnx-lock.txt").write_text("onnx==2\n")
+    assert groups.bootstrap("env").returncode == 0
+    assert groups.calls() == ["pip install ptq"]
+    assert groups.bootstrap("--with", "onnx,ptq", "env").returncode == 0
+    assert groups.calls() == ["pip install onnx"]
+    assert (groups.bootstrap("env").returncode, groups.calls()) == (0, [])
+
+
+def test_a_new_environment_has_no_groups(groups: Machine) -> None:
+    groups.bootstrap("--with", "ptq,onnx")
+    shutil.rmtree(groups.project / ".venv")
+    groups.calls()
+    assert groups.bootstrap("env").returncode == 0
+    assert groups.calls() == ENVIRONMENT_MADE
+
+
+def test_a_group_that_cannot_be_installed_is_an_error_and_tried_again(groups: Machine) -> None:
+    groups.bootstrap()
+    groups.flag("broken-pip")
+    done = groups.bootstrap("--with", "ptq", "env")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1] == (
+        "bootstrap: pip could not install the packages of requirements-ptq-lock.txt, see above"
+    )
+    groups.without("broken-pip")
+    groups.calls()
+    assert groups.bootstrap("--with", "ptq", "env").returncode == 0
+    assert groups.calls() == ["pip install ptq"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--with", "pqt", "env"], "there is no group 'pqt'; groups: onnx, ptq"),
+        (["--with", "ptq,../x", "env"], "there is no group '../x'; groups: onnx, ptq"),
+        (["--with"], "--with needs groups of packages: onnx, ptq"),
+    ],
+)
+def test_an_unknown_group_installs_nothing(groups: Machine, words: list[str], said: str) -> None:
+    done = groups.bootstrap(*words)
+    assert (done.returncode, done.stderr, groups.calls()) == (1, f"bootstrap: {said}\n", [])
+
+
+def pinned(name: str) -> dict[str, str]:
+    """The versions of a lock file of this repository, by package."""
+    lines = (line.split(" ")[0] for line in (ROOT / name).read_text().splitlines() if "==" in line)
+    return dict(line.split("==", 1) for line in lines)
+
+
+def test_lock_files_of_groups_add_to_the_others() -> None:
+    """So what is installed later takes nothing from what is there."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    base, groups = pinned("requirements-lock.txt"), project["optional-dependencies"]
+    assert groups and base
+    found: dict[str, str] = {}
+    for group, wanted in groups.items():
+        added = pinned(f"requirements-{group}-lock.txt")
+        assert {re.split("[=><]", one)[0] for one in wanted} <= added.keys()
+        assert not added.keys() & base.keys()
+        assert all(found.get(name, version) == version for name, version in added.items())
+        found |= added
+    assert {path.name for path in ROOT.glob("requirements-*-lock.txt")} == {
+        f"requirements-{group}-lock.txt" for group in groups
+    }
+
+
+def test_no_module_needs_a_group_to_be_imported() -> None:
+    """They are imported inside of functions: most recipes do without."""
+    top = re.compile(r"^(?:import|from) (?:ai_edge_quantizer|onnx|onnxruntime)\b", re.MULTILINE)
+    modules = [path for folder in ("stages", "pipeline") for path in (ROOT / folder).rglob("*.py")]
+    assert [path for path in modules if top.search(path.read_text())] == []

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import ToolError
+from pipeline.keys import groups
 from pipeline.keys.tools import Tools
 from stages.base import Tool
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import FakeProject
 
 FAKECC = Tool("fakecc", command="fakecc", minimum="12", install="apt-get install fakecc")
@@ -160,3 +164,37 @@ def test_package(tmp_path: Path) -> None:
     assert (
         str(caught.value) == "Python package no-such-package is not installed; x is needed\ninstall it: pip install x"
     )
+
+
+def test_package_of_a_group_is_installed_when_somebody_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there, asked = tmp_path / "site", list[str]()
+    monkeypatch.syspath_prepend(there)
+    tool = Tool("helper", package="no-such-helper", group="ptq")
+
+    def install(group: str) -> bool:
+        asked.append(group)
+        (there / "no_such_helper-1.2.dist-info").mkdir(parents=True)
+        (there / "no_such_helper-1.2.dist-info/METADATA").write_text("Name: no-such-helper\nVersion: 1.2\n")
+        importlib.invalidate_caches()
+        return True
+
+    look = Tools(tmp_path / "tools.json", install)
+    assert [look.identify(tool).version for _ in range(2)] == ["1.2", "1.2"]
+    assert (asked, look.replaced(tool)) == (["ptq"], "")
+    # It is there now.
+    assert Tools(tmp_path / "tools.json", install).identify(tool).version == "1.2"
+    assert asked == ["ptq"]
+
+
+@pytest.mark.parametrize(("clone", "said"), [(True, "./bootstrap --with ptq"), (False, "pip install 'firmline[ptq]'")])
+def test_package_of_a_group_that_nobody_installs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clone: bool, said: str
+) -> None:
+    monkeypatch.setattr(groups, "is_clone", lambda: clone)
+    monkeypatch.setattr(sys, "prefix", str(ROOT / ".venv"))
+    for install in (None, lambda group: False):
+        with pytest.raises(ToolError) as caught:
+            Tools(tmp_path / "tools.json", install).identify(Tool("helper", package="no-such-helper", group="ptq"))
+        assert str(caught.value) == (
+            f"Python package no-such-helper is not installed; helper is needed\ninstall it: {said}"
+        )
