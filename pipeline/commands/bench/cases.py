@@ -21,7 +21,7 @@ _MODELS = "../shared/models"
 @dataclass(frozen=True)
 class Case:
     """One row on one target. `recipe` is a recipe as pipeline.api.run_recipe takes it; None when the case is `skipped`,
-    which says why."""
+    which says why. `at_most` bounds its instructions, None where nothing does."""
 
     row: str
     target: str
@@ -29,6 +29,7 @@ class Case:
     base: str
     peers: tuple[Peer, ...] = ()
     skipped: str = ""
+    at_most: int | None = None
 
     @property
     def id(self) -> tuple[str, str]:
@@ -96,7 +97,7 @@ def _row_cases(row: Row, root: Path, models: Path) -> Iterator[Case]:
     for target in row.targets:
         peers = tuple(peer for peer in row.peers if target in peer.targets)
         recipe = None if skipped else _recipe(row.name, row.recipe, target, model, row.stages)
-        yield Case(row.name, target, recipe, row.recipe, peers, skipped)
+        yield Case(row.name, target, recipe, row.recipe, peers, skipped, row.at_most.get(target))
 
 
 def _recipe(

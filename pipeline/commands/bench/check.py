@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipeline.commands.bench.record import Record
+from pipeline.commands.bench.cases import Case
+from pipeline.commands.bench.record import Record, unit_of
 from pipeline.commands.bench.run import Outcome
 
 TOLERANCE = 0.01
@@ -56,12 +57,27 @@ def check(outcomes: Iterable[Outcome], stored: Mapping[tuple[str, str], Record])
             verdict.notes.append(f"{title}: skipped, {outcome.first_line}")
         elif before is None:
             verdict.notes.append(f"{title}: not stored yet; `doit bench --update` stores it")
+            _limit(outcome.case, now, verdict)
         elif before.sha256 != now.sha256:
             verdict.worse.append(f"{title}: the model is not the one whose figures are stored; `doit bench --update`")
         else:
             _compare(title, before, now, verdict)
+            _limit(outcome.case, now, verdict)
             verdict.notes += [line for line in _other_tools(before, now) if line not in verdict.notes]
     return verdict
+
+
+def over_limit(case: Case, record: Record) -> str:
+    """A line where a case takes more instructions (or cycles) than the suite lets it, else ''."""
+    count, limit = record.instructions, case.at_most
+    if limit is None or count is None or count <= limit:
+        return ""
+    return f"{case.title}: {count:,} {unit_of(record)}, of which {limit:,} are allowed"
+
+
+def _limit(case: Case, now: Record, verdict: Verdict) -> None:
+    if line := over_limit(case, now):
+        verdict.worse.append(line)
 
 
 def _other_tools(before: Record, now: Record) -> Iterator[str]:
@@ -91,7 +107,7 @@ def _compare_instructions(title: str, before: Record, now: Record, verdict: Verd
             verdict.worse.append(f"{title}: instructions were {old}, are {new}")
         return
     moves = _moves(before.layers, now.layers)
-    line = f"{title}: instructions {_change(old, new)}"
+    line = f"{title}: {unit_of(now)} {_change(old, new)}"
     if _rose(old, new):
         rising = sorted((move for move in moves if move.now > move.before), key=lambda move: move.before - move.now)
         verdict.worse.append("\n  ".join([line, *map(str, rising[:_LAYERS_NAMED])]))

@@ -36,14 +36,19 @@ class Bench(Command):
     doc_usage = "[--only GLOBS] [--targets NAMES] [--models DIR] [--check | --update | --times]"
     doc_description = (
         "Artifacts are cached as in any run. Exit code 1 when a row fails, or when --check finds figures worse than "
-        "those of docs/bench.json or a ratio below its `at_least`."
+        "those of docs/bench.json, a figure above its `at_most` or a ratio below its `at_least`."
     )
     cmd_options = (
         _option("only", str, "", "names of rows, with * and ?, separated by commas"),
         _option("targets", str, "", "targets to measure on, separated by commas"),
         _option("models", str, "", "measure every *.tflite file under this folder instead of the suite"),
         _option("recipe", str, "", "with --models: the recipe whose options hold"),
-        _option("check", bool, False, "fail when instructions, RAM or ROM rose by over a percent, or a ratio is low"),
+        _option(
+            "check",
+            bool,
+            False,
+            "fail when instructions, RAM or ROM rose by over a percent, or leave a limit of the suite",
+        ),
         _option("update", bool, False, "write docs/bench.json and the table in README.md"),
         _option("times", bool, False, "print how long cold, unchanged and changed runs take"),
         _option("json", str, "", "write the figures to this file"),
@@ -130,6 +135,7 @@ def _cases(options: dict[str, Any], suite: Suite, project: Project) -> tuple[lis
 
 
 def _run(cases: list[Case], run: Runner, display: ProgressDisplay, jobs: int) -> list[Outcome]:
+    from pipeline.commands.bench.record import unit_of
     from pipeline.commands.bench.run import run_cases
 
     width = max(len(escape.name(case.title)) for case in cases)
@@ -142,7 +148,7 @@ def _run(cases: list[Case], run: Runner, display: ProgressDisplay, jobs: int) ->
         elif record is None:
             text = f"skipped: {outcome.first_line}"
         else:
-            text = "no counter" if record.instructions is None else f"{record.instructions:>15,} instructions"
+            text = "no counter" if record.instructions is None else f"{record.instructions:>15,} {unit_of(record)}"
         # The lines of an error stay together, below their case.
         display.line(f"  {escape.name(outcome.case.title):{width}}  {text}".replace("\n", "\n      "))
 
@@ -161,10 +167,12 @@ def _finish(
     from pipeline.commands.bench.page import page
     from pipeline.commands.bench.ratio import ratio_tables, short_ratios
     from pipeline.commands.bench.record import write_records
-    from pipeline.commands.bench.table import case_table
+    from pipeline.commands.bench.table import case_table, cycles_table
 
     records = [outcome.record for outcome in outcomes if outcome.record is not None and not outcome.failed]
     display.show(partial(_drawn, case_table(outcomes), "one inference; bytes for arena, RAM and ROM"))
+    if cycles := cycles_table(outcomes):
+        display.show(partial(_drawn, cycles, "cycles of one inference on boards with an accelerator"))
     measured = {record.id: record for record in records}
     for title, table in ratio_tables(suite, measured):
         display.show(partial(_drawn, table, f"{title}, instructions"))

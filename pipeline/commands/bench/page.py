@@ -10,7 +10,7 @@ from pipeline.commands.bench.ratio import ratio_tables
 from pipeline.commands.bench.record import Record
 from pipeline.commands.bench.run import Outcome
 from pipeline.commands.bench.suite import Suite
-from pipeline.commands.bench.table import case_table, sources
+from pipeline.commands.bench.table import case_table, cycles_table, sources
 from pipeline.errors import PipelineError
 from pipeline.terminal.table import markdown
 from stages.messages.escape import markdown as escaped
@@ -24,6 +24,8 @@ def page(outcomes: Iterable[Outcome], suite: Suite) -> str:
     outcomes = list(outcomes)
     records = {outcome.case.id: outcome.record for outcome in outcomes if outcome.record and not outcome.failed}
     parts = [markdown(case_table(outcomes))]
+    if cycles := cycles_table(outcomes):
+        parts += ["Boards with an accelerator, cycles of one inference:\n", markdown(cycles)]
     for title, table in ratio_tables(suite, records):
         parts += [f"{escaped(title)}, instructions of one inference:\n", markdown(table)]
     others = sources(outcome.case for outcome in outcomes)
@@ -41,9 +43,10 @@ def readme_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[s
         if case.id not in records:
             missing.setdefault(case.row, []).append(case.target)
     intro = (
-        "Written by `doit bench --update`, checked by `doit bench --check`. Instructions of one inference; arena, RAM\n"
-        "and ROM in bytes, RAM with the arena and the stack really used. Verdict: output values that differ from\n"
-        "LiteRT's, and the layers that were compared as well. Ratio: what others need, by what this needs.\n"
+        "Written by `doit bench --update`, checked by `doit bench --check`. Instructions of one inference, cycles on\n"
+        "boards with an accelerator; arena, RAM and ROM in bytes, RAM with the arena and the stack really used.\n"
+        "Verdict: output values that differ from LiteRT's (`engine`: from the integer reference of the accelerator's\n"
+        "own arithmetic), and the layers that were compared as well. Ratio: what others need, by what this needs.\n"
     )
     text = f"{intro}\n{page(measured, suite)}"
     names = ", ".join(f"{row} ({', '.join(targets)})" for row, targets in missing.items())

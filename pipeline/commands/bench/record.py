@@ -14,6 +14,7 @@ from stages.system.asides import write_whole
 
 FORMAT = 1
 MEMORY = ("arena_bytes", "ram_bytes", "rom_bytes", "stack_bytes", "weights_bytes")
+CYCLES = ("core", "waiting", "engine", "dma")
 _VERIFY = ("inputs", "outputs_checked", "mismatches", "layers_checked")
 
 
@@ -23,7 +24,9 @@ class Record:
 
     `instructions` are those of the first inference, None on a target without a counter. `memory` holds bytes.
     `layers` are {name, op, kernel, macs, instructions} in running order. `max_relative` is the largest relative error
-    of a float32 output, None for integer networks.
+    of a float32 output, None for integer networks. `cycles` are the report's by unit and what was predicted, None on a
+    target without an accelerator; `distance` is that of the outputs from LiteRT's: None where they are its own, and
+    where the firmware is held to an accelerator's arithmetic the share that differs and by how much at most.
     """
 
     row: str
@@ -36,6 +39,8 @@ class Record:
     memory: Mapping[str, int | None]
     verify: Mapping[str, int]
     max_relative: float | None
+    cycles: Mapping[str, int] | None
+    distance: Mapping[str, float] | None
     tools: Mapping[str, str]
     layers: tuple[Mapping[str, Any], ...]
 
@@ -61,12 +66,31 @@ def record_of(case: Case, report: Mapping[str, Any]) -> Record:
         verify={name: verify[name] for name in _VERIFY},
         # Two digits tell all; the last ones depend on the machine's mathematical library.
         max_relative=None if relative is None else float(f"{relative:.1e}"),
+        cycles=_cycles(report["cycles"]),
+        distance=_distance(verify["distance"]),
         tools=dict(sorted(report["tools"].items())),
         layers=tuple(
             {name: layer[name] for name in ("name", "op", "kernel", "macs", "instructions")}
             for layer in report["layers"]
         ),
     )
+
+
+def unit_of(record: Record) -> str:
+    """What `instructions` of a record are called: on a board with an accelerator they are cycles of its one clock."""
+    return "instructions" if record.cycles is None else "cycles"
+
+
+def _cycles(cycles: Mapping[str, Any] | None) -> dict[str, int] | None:
+    if cycles is None:
+        return None
+    return {unit: cycles[unit] for unit in CYCLES} | {"predicted": cycles["predicted"]["total"]}
+
+
+def _distance(distance: Mapping[str, Any] | None) -> dict[str, float] | None:
+    if distance is None:
+        return None
+    return {"share": round(distance["outputs"]["share"], 4), "largest": distance["outputs"]["largest"]}
 
 
 def read_records(path: Path) -> dict[tuple[str, str], Record]:

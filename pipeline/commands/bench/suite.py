@@ -45,7 +45,8 @@ class Row(StrictModel):
     """A network, measured on each of `targets` through `recipe`.
 
     `model` replaces the recipe's model entry. `file` does so too: a file inside the folder of real models, which is no
-    part of the project; where it is absent the row is skipped. `stages` goes over the recipe's stage options.
+    part of the project; where it is absent the row is skipped. `stages` goes over the recipe's stage options. `at_most`
+    bounds the instructions on a target (cycles, on a board with an accelerator): more fail `doit bench --check`.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
@@ -55,6 +56,7 @@ class Row(StrictModel):
     file: str | None = None
     stages: dict[str, Any] = Field(default_factory=dict)
     peers: tuple[Peer, ...] = ()
+    at_most: dict[str, Count] = Field(default_factory=dict)
 
 
 class RowOn(StrictModel):
@@ -126,6 +128,9 @@ def load_suite(path: Path = SUITE) -> Suite:
             for target in peer.targets:
                 message = f"row '{row.name}' is not measured on {target}"
                 check(target not in row.targets, message, "rows", index, "peers", number, "targets")
+        for target in row.at_most:
+            message = f"row '{row.name}' is not measured on {target}"
+            check(target not in row.targets, message, "rows", index, "at_most", target)
         rows[row.name] = row
     for index, ratio in enumerate(suite.ratios):
         for key, side in (("numerator", ratio.numerator), ("denominator", ratio.denominator)):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pipeline.commands.bench.cases import Case
-from pipeline.commands.bench.record import Record
+from pipeline.commands.bench.record import CYCLES, Record
 from pipeline.commands.bench.run import Outcome
 from pipeline.commands.bench.suite import Peer
 from pipeline.terminal.table import Table
 
+_CYCLES = ("cycles", "at most", "MACs per cycle", *CYCLES, "predicted", "outputs unlike LiteRT's")
 _COLUMNS = ("model", "target", "verdict", "instructions", "per MAC", "arena", "RAM", "ROM", "others", "ratio")
 
 
@@ -21,6 +22,29 @@ def case_table(outcomes: Iterable[Outcome]) -> Table:
     # Without figures of others, as with --models, their columns say nothing.
     kept = [n for n, name in enumerate(_COLUMNS) if name not in ("others", "ratio") or any(row[n] for row in rows)]
     return Table(tuple(_COLUMNS[n] for n in kept), tuple(tuple(row[n] for n in kept) for row in rows), good)
+
+
+def cycles_table(outcomes: Iterable[Outcome]) -> Table | None:
+    """One row per case on a board with an accelerator: its cycles, by unit; None where there is no such case.
+
+    `core` and `waiting` (of the core, for the others) are all of the cycles; `engine` and `dma` work meanwhile.
+    """
+    rows = []
+    for outcome in outcomes:
+        case, record = outcome.case, outcome.record
+        if record is None or record.cycles is None or record.instructions is None or outcome.failed:
+            continue
+        rate = f"{record.macs / record.instructions:.1f}"
+        units = (number(record.cycles[unit]) for unit in (*CYCLES, "predicted"))
+        figures = (number(record.instructions), number(case.at_most), rate, *units, _distance(record))
+        rows.append((case.row, case.target, *figures))
+    return Table(("model", "target", *_CYCLES), tuple(rows), (True,) * len(rows)) if rows else None
+
+
+def _distance(record: Record) -> str:
+    if record.distance is None:
+        return "none"
+    return f"{100 * record.distance['share']:.3g} %, by {record.distance['largest']:.3g} at most"
 
 
 def sources(cases: Iterable[Case]) -> list[str]:
@@ -50,10 +74,13 @@ def _case_row(outcome: Outcome) -> tuple[str, ...]:
 def verdict_of(record: Record) -> str:
     """`0 of 4,004, 31 layers`: mismatches in the output values, and how many layers were compared as well.
 
-    Float32 outputs match when they are near enough; how near they are is added.
+    Float32 outputs match when they are near enough; how near they are is added. `engine`: they are compared with the
+    accelerator's own arithmetic.
     """
     verify = record.verify
     text = f"{verify['mismatches']:,} of {verify['outputs_checked']:,}, {verify['layers_checked']} layers"
+    if record.distance is not None:
+        return f"{text}, engine"
     if record.max_relative is None:
         return text
     return f"{text}, float within {record.max_relative:.1g}" if record.max_relative else f"{text}, float equal"

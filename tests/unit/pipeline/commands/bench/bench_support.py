@@ -27,6 +27,7 @@ rows:
     recipe: demo
     file: folder/real.tflite
     targets: [rv64-rvp]
+    at_most: {rv64-rvp: 1000}
 ratios:
   - name: Net
     sides: [FP32, int8]
@@ -56,8 +57,13 @@ def report(
     mismatches: int = 0,
     sha256: str = "ab" * 32,
     relative: float | None = None,
+    cycles: bool = False,
+    share: float | None = None,
 ) -> dict[str, Any]:
-    """A report.json with layers of these names and instructions, and 500 MACs in all."""
+    """A report.json with layers of these names and instructions, and 500 MACs in all.
+
+    With `cycles` it is one of a board with an accelerator, whose outputs differ from LiteRT's by `share`.
+    """
     counts = [count for _, count in layers]
     return {
         "model": {"name": "net", "sha256": sha256, "macs": 500},
@@ -66,9 +72,13 @@ def report(
             "outputs_checked": 20,
             "mismatches": mismatches,
             "layers_checked": len(layers),
+            "distance": None if share is None else {"outputs": {"share": share, "largest": 3.0}},
             "float": None if relative is None else {"max_relative": relative, "tolerance": 1e-4},
         },
         "instructions": {"total": None if None in counts else sum(count or 0 for count in counts)},
+        "cycles": {"core": 300, "waiting": 700, "engine": 650, "dma": 90, "predicted": {"total": 990}}
+        if cycles
+        else None,
         "memory": {
             "arena_bytes": 1_500,
             "ram_bytes": ram,

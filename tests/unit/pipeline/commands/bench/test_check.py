@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.commands.bench.cases import Case
 from pipeline.commands.bench.check import Verdict, check
 from pipeline.commands.bench.record import Record, read_records, write_records
 from pipeline.commands.bench.run import Outcome
@@ -114,11 +115,27 @@ def test_lost_counter_fails() -> None:
     assert compare(record(), record((("conv", None),))).worse == ["net on rv64-rvp: instructions were 1000, are None"]
 
 
+@pytest.mark.parametrize(("count", "stored"), [(1000, True), (1001, True), (1001, False)])
+def test_limit_of_the_suite_holds_whatever_is_stored(count: int, stored: bool) -> None:
+    """A rise of a thousandth passes where nothing limits it."""
+    now = record((("conv", count),), row="real")
+    before = {now.id: record((("conv", 1000),), row="real")} if stored else {}
+    worse = check([Outcome(Case("real", "rv64-rvp", {}, "demo", at_most=1000), now)], before).worse
+    expected = "real on rv64-rvp: 1,001 instructions, of which 1,000 are allowed"
+    assert worse == ([expected] if count > 1000 else [])
+
+
+def test_cycles_are_called_cycles() -> None:
+    before, now = record(cycles=True), record((("conv", 2000),), cycles=True)
+    assert compare(before, now).worse[0].startswith("net on rv64-rvp: cycles 1,000 -> 2,000 (+100.0 %)")
+
+
 def test_records_survive_the_file_and_the_same_records_give_the_same_bytes(tmp_path: Path) -> None:
     records = [
         record(),
         record(row="net_fp32", target="rv64-scalar", relative=3.14159e-6),
         record((("a", None),), row="h"),
+        record(row="ne", cycles=True, share=0.123456),
     ]
     for name in ("one.json", "two.json"):
         write_records(tmp_path / name, records)
@@ -126,8 +143,9 @@ def test_records_survive_the_file_and_the_same_records_give_the_same_bytes(tmp_p
     read = read_records(tmp_path / "one.json")
     assert list(read.values()) == records
     assert read["net_fp32", "rv64-scalar"].max_relative == 3.1e-6
+    assert read["ne", "rv64-rvp"].distance == {"share": 0.1235, "largest": 3.0}
     # One line per layer, so that a diff shows the layer.
-    assert sum('"op"' in line for line in (tmp_path / "one.json").read_text().splitlines()) == 5
+    assert sum('"op"' in line for line in (tmp_path / "one.json").read_text().splitlines()) == 7
 
 
 def test_absent_file_has_no_records_and_a_broken_one_is_an_error(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pipeline.commands.bench.page import BEGIN, END, page, readme_section, repla
 from pipeline.commands.bench.ratio import ratio_tables, short_ratios
 from pipeline.commands.bench.run import Outcome
 from pipeline.commands.bench.suite import Peer, load_suite
-from pipeline.commands.bench.table import case_table
+from pipeline.commands.bench.table import case_table, cycles_table
 from pipeline.errors import PipelineError
 from pipeline.terminal.table import markdown, render
 from tests.unit.pipeline.commands.bench.bench_support import SUITE, case, record, suite_file
@@ -81,6 +81,26 @@ def test_case_that_is_not_exact_shows_no_figures() -> None:
     row = cells(Outcome(case(), record(mismatches=3), "not exact: 3 of 20 output values differ"))
     assert row["verdict"] == "failed: not exact: 3 of 20 output values differ"
     assert row["instructions"] == ""
+
+
+def test_cycles_have_a_table_of_their_own_with_what_is_allowed() -> None:
+    exact, own = record(cycles=True), record(cycles=True, share=0.25, target="rv32-ne16")
+    outcomes = [
+        Outcome(case(), record()),
+        Outcome(Case("net", "rv64-rvp", {}, "demo", at_most=1200), exact),
+        Outcome(case(target="rv32-ne16"), own),
+        Outcome(case(), exact, "not exact"),
+    ]
+    table = cycles_table(outcomes)
+    assert table is not None
+    figures = ("0.5", "300", "700", "650", "90", "990")
+    assert table.rows == (
+        ("net", "rv64-rvp", "1,000", "1,200", *figures, "none"),
+        ("net", "rv32-ne16", "1,000", "", *figures, "25 %, by 3 at most"),
+    )
+    assert cells(outcomes[1])["verdict"] == "0 of 20, 2 layers"
+    assert cells(outcomes[2])["verdict"] == "0 of 20, 2 layers, engine"
+    assert cycles_table(outcomes[:1]) is None
 
 
 def test_rich_table_has_every_cell(tmp_path: Path) -> None:

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.commands.bench.cases import file_cases, models_folder, select, suite_cases
+from pipeline.commands.bench.check import over_limit
+from pipeline.commands.bench.ratio import short_ratios
+from pipeline.commands.bench.record import read_records
 from pipeline.commands.bench.suite import RowOn, load_suite, peer_of
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.plugins.registry import default_registry
@@ -26,6 +29,14 @@ def test_the_projects_own_suite_holds_recipes_that_load() -> None:
         if case.recipe is not None:
             loaded = load_recipe(case.recipe, root=ROOT, registry=registry)
             assert (loaded.recipe.name, loaded.target.name) == case.id
+
+
+def test_stored_figures_are_within_the_limits_of_the_suite() -> None:
+    suite, records = load_suite(), read_records(ROOT / "docs" / "bench.json")
+    bounded = [case for case in suite_cases(suite.rows, ROOT, models_folder(ROOT)) if case.at_most]
+    assert [case.title for case in bounded if case.id not in records] == []
+    assert [line for case in bounded if (line := over_limit(case, records[case.id]))] == []
+    assert short_ratios(suite, records) == []
 
 
 def test_changed_parameter_of_times_is_one_that_the_recipe_takes() -> None:
@@ -135,9 +146,11 @@ def test_selection_of_nothing_is_an_error(tmp_path: Path, only: str, targets: st
         ("value: 3000, unit", "value: 3000, per_mac: 2.0, unit", "give a value, or per_mac"),
         ("name: net_fp32", "nam: net_fp32", "suite.yaml:9:5: unknown key 'nam'"),
         ("name: net_fp32", "name: net", "suite.yaml:9:11: row 'net' is there twice"),
-        ("row: net_fp32", "row: net_fp23", "suite.yaml:21:22: unknown row 'net_fp23'; did you mean 'net_fp32'?"),
+        ("row: net_fp32", "row: net_fp23", "suite.yaml:22:22: unknown row 'net_fp23'; did you mean 'net_fp32'?"),
         ("[FP32, int8]", "[FP32]", "ratios.0.sides"),
         ("targets: [rv64-scalar], value", "targets: [host], value", "suite.yaml:13:34: row 'net_fp32' is not measured"),
+        ("at_most: {rv64-rvp", "at_most: {host", "suite.yaml:18:21: row 'real' is not measured on host"),
+        ("at_most: {rv64-rvp: 1000", "at_most: {rv64-rvp: 0", "suite.yaml:18:25: rows.2.at_most.rv64-rvp: should be"),
         ("recipe: demo\n    file", "model: {zoo: a}\n    recipe: demo\n    file", "row 'real' has a model and a file"),
     ],
 )
