@@ -74,7 +74,8 @@ class Kernel(ABC):
               "steps" alone is for no other layers
     lowers    whether `lower` tells what computes a layer; other kernels leave programs (`stages.offload`)
     in_place  element i of the output depends on element i of each input alone, and is written after they are read: the
-              output may take the memory of an input of the same size that nothing reads afterwards
+              output may take the memory of an input of the same size that nothing reads afterwards. Tensors of one
+              shape may lie in any blocks then, all in the same (`seen`)
     """
 
     name: ClassVar[str]
@@ -94,12 +95,23 @@ class Kernel(ABC):
         folder: KernelFolder = next(vars(package)["FOLDER"] for package in packages if "FOLDER" in vars(package))
         return folder
 
+    def seen(self, view: LayerView) -> LayerView:
+        """The layer as this kernel is asked about it: in memory's order, where that is all that counts.
+
+        An `in_place` kernel sees tensors of one shape in the same blocks as rows of all bytes that they have, those
+        that fill up blocks among them.
+        """
+        from stages.graph.flat import flat
+
+        return flat(view) if self.in_place else view
+
     def is_for(self, op: LayerOp) -> bool:
         """Whether it computes layers of this kind; `why_not` says why it may not compute one."""
         return op.op in self.ops and ("steps" not in self.roundings or getattr(op, "rounding", "") == "steps")
 
     def why_not(self, view: LayerView, target: Target) -> str:
         """The reason this kernel cannot compute the layer on the target, '' when it can."""
+        view = self.seen(view)
         reason = self.folder.why_not(target) or self.why_not_layouts(view) or self.why_not_rounding(view)
         return reason or self.why_not_layer(view, target)
 

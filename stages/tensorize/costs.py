@@ -78,6 +78,7 @@ class CostTable:
 
     def price(self, kernel: Kernel, view: LayerView, params: Any, target: Target) -> Price:
         """The best that is known about a call of the kernel for this layer."""
+        view = kernel.seen(view)
         name = variant(kernel, params)
         estimate = estimated(kernel, view, params, target)
         if self.knows(kernel):

@@ -9,8 +9,9 @@ over the whole graph is taken (`stages.tensorize.elimination`):
 Given are the layouts of the model's inputs and outputs, of constants, of float layers, of what shares memory with a
 reshape, and those that the recipe's layout rules say. With a limit on the arena all others stay too, since transforms
 may need memory. What the layout stage decided is one of the choices, so nothing gets dearer than that, and it stays
-where less than a hundredth of the instructions would be saved; a layer whose costs are not measured must promise a
-twentieth more.
+where less than a hundredth of the instructions would be saved. A layer whose costs in another layout are a guess must
+promise a twentieth more: what is measured is known, so is what an engine's model says, and what computes element by
+element takes the same in any order.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from stages.tensorize.transforms import (
 )
 
 if TYPE_CHECKING:
+    from stages.kernels.kernel import Kernel
     from stages.tensorize.setting import Setting
 
 # An image as it is written (reader None), or as a layer reads it.
@@ -145,8 +147,13 @@ class _Choices:
             return (now if layer.wanted.layout in ("NHWC", "NCHW") else layer.wanted.layout,)
         if self.setting.config.arena_limit is not None:
             return (now,)
-        known = [Layout(text) for kernel in self.setting.kernels_for(layer) for text in kernel.layouts]
+        known = [layout for kernel in self.setting.kernels_for(layer) for layout in self._layouts(kernel)]
         return tuple(dict.fromkeys((now, *known)))
+
+    def _layouts(self, kernel: Kernel) -> tuple[Layout, ...]:
+        """Those a kernel may take; of one that computes element by element those that any kernel of the target has."""
+        kernels = self.setting.kernels if kernel.in_place else (kernel,)
+        return tuple(dict.fromkeys(Layout(text) for one in kernels for text in one.layouts))
 
     def _instructions(self, layer: Layer, layouts: Mapping[Variable, Layout]) -> float:
         """Infinity where no kernel can compute it."""
@@ -158,8 +165,9 @@ class _Choices:
             choice = self.setting.choose(LayerView(layer, tensors, graph.constants), None)
         except StageError:
             return float("inf")
-        is_guess = choice.cost_source != "measured" and any(self.now(v) != layout for v, layout in layouts.items())
-        return (choice.cost or 0.0) * (_GUESS if is_guess else 1)
+        is_known = choice.cost_source in ("measured", "modelled") or choice.kernel.in_place
+        is_other = any(self.now(variable) != layout for variable, layout in layouts.items())
+        return (choice.cost or 0.0) * (_GUESS if is_other and not is_known else 1)
 
     def _transform(self, name: str, home: Layout, layout: Layout) -> float:
         tensor = self.given.graph.tensors[name].model_copy(update={"layout": home})
@@ -189,7 +197,7 @@ class _Choices:
         found: dict[str, list[str]] = {}
         graph, images = self.given.graph, self._of_layer(layer)
         for kernel in self.setting.kernels_for(layer):
-            for data, out in product(kernel.layouts, kernel.layouts):
+            for data, out in product(self._layouts(kernel), repeat=2):
                 tensors = dict(graph.tensors)
                 for reader, name in images:
                     if len(tensors[name].shape) == 4 and not tensors[name].constant:

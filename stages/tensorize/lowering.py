@@ -44,6 +44,7 @@ class Lowerings:
         """The layer computed by a kernel that can; nothing of one that leaves a program."""
         if not kernel.lowers:
             return Lowered({}, ())
+        view = kernel.seen(view)
         key = _key(view, kernel, params)
         if key not in self._made:
             self._made[key] = self._with_kernel(view, kernel, params)

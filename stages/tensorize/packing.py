@@ -59,7 +59,8 @@ Made = tuple[LayerPlan, Mapping[str, Any], Mapping[str, "np.ndarray"]]  # with f
 
 
 def _kernel_layer(graph: Graph, layer: Layer, choice: Choice, setting: Setting) -> Made:
-    kernel, view = choice.kernel, graph.view(layer)
+    kernel = choice.kernel
+    view = kernel.seen(graph.view(layer))
     packed = dict(kernel.pack_for(view, choice.params, setting.target))
     lowered = setting.lowerings.of_kernel(view, kernel, choice.params)
     if lowered.lowering is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -53,18 +54,28 @@ def chain(channels: tuple[int, ...], *, size: int = 6, limit: int = 127) -> Grap
     return integer_graph(b.build())
 
 
-def residual() -> Graph:
-    """Two convolutions, the sum of both, a convolution: the sum is generic and reads rows or planes."""
+def residual(join: Callable[[ModelBuilder, Any, Any], Any], channels: int) -> Graph:
+    """Two convolutions, the second and what `join` makes of both, a convolution; blocks of 16 are filled up."""
     rng, b = np.random.default_rng(7), ModelBuilder()
-    x = b.input("x", (1, 5, 5, 32), "int8", *QUANT)
+    x = b.input("x", (1, 5, 5, channels), "int8", *QUANT)
 
     def conv(y: Any, name: str) -> Any:
-        weights = rng.integers(-127, 128, (32, 3, 3, 32)).astype(np.int8)
-        return b.conv2d(y, weights, np.zeros(32, np.int32), weight_scale=0.004, out=QUANT, name=name)
+        weights = rng.integers(-127, 128, (channels, 3, 3, y.shape[-1])).astype(np.int8)
+        return b.conv2d(y, weights, np.zeros(channels, np.int32), weight_scale=0.004, out=QUANT, name=name)
 
     first = conv(x, "first")
-    b.output(conv(b.add(first, conv(first, "second"), out=QUANT, name="sum"), "last"))
+    b.output(conv(join(b, first, conv(first, "second")), "last"))
     return integer_graph(b.build())
+
+
+def pooled(b: ModelBuilder, first: Any, second: Any) -> Any:
+    """Generic, and reads rows or planes."""
+    return b.avg_pool2d(b.add(first, second, out=QUANT), (3, 3), (1, 1), padding="same")
+
+
+def summed(b: ModelBuilder, first: Any, second: Any) -> Any:
+    """Generic, element by element."""
+    return b.logistic(b.add(first, second, out=QUANT))
 
 
 def decided(graph: Graph, **options: Any) -> Chosen:
@@ -129,13 +140,28 @@ def test_a_saving_has_to_pay_for_the_transforms(saved: float, kernel: str, monke
     assert kernel in kernels(decided(graph))
 
 
-def test_layouts_are_decided_over_the_whole_graph(tmp_path: Path) -> None:
-    """The sum is generic: what it reads and writes is transformed, each tensor once for all of its readers."""
-    chosen = decided(residual())
+@pytest.mark.parametrize(("join", "channels", "transforms"), [(pooled, 32, 4), (summed, 32, 2), (summed, 31, 2)])
+def test_layouts_are_decided_over_the_whole_graph(tmp_path: Path, join: Any, channels: int, transforms: int) -> None:
+    """A pool reads rows or planes: what it reads and writes is transformed. A sum takes blocks as they come."""
+    chosen = decided(residual(join, channels))
     assert kernels(chosen).count("blocked.conv2d") == 3
     made = [layer.name for layer in chosen.graph.layers if layer.kind == "layout"]
-    assert len(made) == len(set(made)) == 5  # in, both inputs of the sum, its output, out
+    assert len(made) == len(set(made)) == transforms
+    (total,) = (layer for layer in chosen.graph.layers if layer.kind == "add")
+    assert {str(one.layout) for one in chosen.graph.view(total).inputs} == {"NCHW16c"}
     check(chosen, tmp_path)
+
+
+def test_a_sum_that_repeats_one_of_its_inputs_does_not_take_blocks() -> None:
+    """The pixel that is repeated has other bytes than the image."""
+    rng, b = np.random.default_rng(7), ModelBuilder()
+    x, pixel = (b.input(name, shape, "int8", *QUANT) for name, shape in (("x", (1, 5, 5, 20)), ("p", (1, 1, 1, 20))))
+    weights = rng.integers(-127, 128, (20, 3, 3, 20)).astype(np.int8)
+    y = b.conv2d(x, weights, np.zeros(20, np.int32), weight_scale=0.004, out=QUANT, name="conv")
+    b.output(b.add(y, pixel, out=QUANT, name="sum"))
+    chosen = decided(integer_graph(b.build()))
+    (total,) = (layer for layer in chosen.graph.layers if layer.kind == "add")
+    assert {str(one.layout) for one in chosen.graph.view(total).inputs} <= {"NHWC", "NCHW", ""}
 
 
 def test_with_a_limit_on_the_arena_layouts_stay() -> None:
