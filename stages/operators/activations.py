@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf
-from typing import TYPE_CHECKING, Literal
+from math import exp, expm1, inf
+from typing import TYPE_CHECKING, Any, Literal
 
-from stages.operators.declaration import FLOAT, OneOperatorModel, Operator, Table
+from stages.operators.declaration import COMPUTED, FLOAT, OneOperatorModel, Operator, Table
 from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Shape
 
@@ -25,7 +25,7 @@ def same_shape(operation: Operation) -> list[Shape]:
 class Activation(LayerOp):
     """An element-wise function of one 8-bit tensor: constant `table`, 256 outputs, index q (uint8) or q + 128 (int8).
 
-    `function` is logistic, tanh, hard_swish, relu, relu6, leaky_relu, or requantize (an input of a concatenation with
+    `function` is the operator's kind (logistic, exp, relu, ...), or requantize (an input of a concatenation with
     another scale); the table, of the output's type, is exact by construction, since it is computed with the
     reference's own arithmetic for each of the 256 inputs.
     """
@@ -58,13 +58,34 @@ class Activation(LayerOp):
         return view.constant("table")[x.astype(np.int64) - int(np.iinfo(x.dtype).min)]
 
 
-def _table(name: str, model: OneOperatorModel | None = None, table: Table | None = None, version: int = 2) -> Operator:
-    layers = (Activation,)
-    return Operator(name, same_shape, table=table, layout="following", layers=layers, model=model, version=version)
+def _table(
+    name: str,
+    model: OneOperatorModel | None = None,
+    table: Table | None = None,
+    version: int = 2,
+    types: tuple[str, ...] = COMPUTED,
+    body: Callable[[Any], Any] | None = None,
+    limits: str = "",
+    *,
+    optimized: bool = False,
+) -> Operator:
+    return Operator(
+        name,
+        same_shape,
+        table=table,
+        types=types,
+        body=body,
+        optimized=optimized,
+        layout="following",
+        layers=(Activation,),
+        model=model,
+        limits=limits,
+        version=version,
+    )
 
 
-def _float(name: str, *more: str) -> Operator:
-    return Operator(name, same_shape, types=(*FLOAT, *more), quantized=False, layout="following")
+def _float(name: str, *, optimized: bool = False) -> Operator:
+    return Operator(name, same_shape, types=FLOAT, quantized=False, layout="following", optimized=optimized)
 
 
 def _clamped_model(low: Callable[[float, float], float], most: float = inf, *options: str) -> OneOperatorModel:
@@ -92,6 +113,48 @@ def unary_model() -> OneOperatorModel:
     return OneOperatorModel(build)
 
 
+def _called(name: str) -> Callable[[Any], Any]:
+    """The body that is one Relax operator."""
+
+    def body(x: Any) -> Any:
+        from tvm import relax
+
+        return getattr(relax.op, name)(x)
+
+    return body
+
+
+def _elu(x: Any) -> Any:
+    """max(x, 0) + min(exp(x) - 1, 0)."""
+    from tvm import relax
+
+    zero, one = relax.const(0.0, "float32"), relax.const(1.0, "float32")
+    below = relax.op.minimum(relax.op.subtract(relax.op.exp(x), one), zero)
+    return relax.op.add(relax.op.maximum(x, zero), below)
+
+
+def _gelu(x: Any) -> Any:
+    """Either form: the options tell which of them the table is of."""
+    from tvm import relax
+
+    return relax.op.nn.gelu(x)
+
+
+def _ranged_model(function: Callable[[float], float], table: str = "") -> OneOperatorModel:
+    """The output's range is the function's at both ends of the input's; options, of `table`, are the schema's zeros."""
+
+    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+        ends = sorted(map(function, one.range(one.quant))) if one.quant else []
+        out = one.output(ends[0], ends[1]) if ends else None
+        return one.builder.emit(one.spec.op.upper(), [x], x.shape, out, one.spec.op, table)
+
+    return OneOperatorModel(build, frozenset({"output"}))
+
+
+_INT8 = ("int8", "float32")
+_NOT_NEGATIVE = "LiteRT stops at int8 values below 0"
+
+
 OPERATORS = (
     _table("HARD_SWISH", _clamped_model(lambda low, alpha: -0.375), version=1),  # at x = -1.5; never above its input
     _table(
@@ -104,15 +167,36 @@ OPERATORS = (
     _table("RELU6", _clamped_model(lambda low, alpha: 0.0, 6.0)),
     _table("RELU_N1_TO_1"),
     _table("TANH", unary_model()),
-    _float("ABS", "int32"),
+    _table("ABS", _ranged_model(abs), types=(*_INT8, "int32"), body=_called("abs"), version=1),
+    _table(
+        "ELU", _ranged_model(lambda x: max(x, expm1(min(x, 0.0)))), types=_INT8, body=_elu, version=1, optimized=True
+    ),
+    _table("EXP", _ranged_model(exp), types=_INT8, body=_called("exp")),
+    _table(
+        "GELU",
+        _ranged_model(lambda x: max(x, -0.17), "GeluOptions"),
+        Table("GeluOptions", "approximate:bool"),
+        body=_gelu,
+    ),
+    _table(
+        "LOG",
+        types=_INT8,
+        body=_called("log"),
+        limits="what is not above 0 gives the lowest value",
+    ),
+    _table(
+        "NEG",
+        types=(*_INT8, "int32", "int64"),
+        version=1,
+        body=_called("negative"),
+        limits="of int8 the integers themselves, whatever the zero points",
+    ),
+    _table("RSQRT", types=_INT8, body=_called("rsqrt"), limits=_NOT_NEGATIVE),
+    _table("SQRT", types=_INT8, body=_called("sqrt"), limits=_NOT_NEGATIVE),
+    _float("CEIL", optimized=True),
     _float("COS"),
-    _float("ELU"),
-    _float("EXP"),
     _float("FLOOR"),
-    _float("LOG"),
-    _float("NEG", "int32", "int64"),
-    _float("RSQRT"),
+    _float("ROUND", optimized=True),
     _float("SIN"),
-    _float("SQRT"),
     _float("SQUARE"),
 )

@@ -104,6 +104,7 @@ class Operator:
     limits    what must hold beside all that, for docs/operators.md
     legalize  of a plug-in's operator: appends its layers to the integer graph, from a stages.quantize.operator.Operator
               and with a stages.quantize.writer.GraphWriter
+    optimized whether LiteRT has it among its usual kernels alone, not among the reference ones
     reference of a plug-in's operator that LiteRT does not know: its outputs, from an Operation and arrays in the order
               of its inputs (constants too, None for absent ones). What `verify` compares with
     version   the version at which TFLite's converter registers its int8 form; others are version 1
@@ -131,6 +132,7 @@ class Operator:
     model: OneOperatorModel | None = None
     limits: str = ""
     legalize: Callable[[Any, Any], None] | None = None
+    optimized: bool = False
     reference: Callable[..., Sequence[Any]] | None = None
     version: int = 2
 

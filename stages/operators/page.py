@@ -38,9 +38,17 @@ def page() -> str:
 
 def _row(operator: Operator) -> tuple[str, ...]:
     name = f"`{operator.kind}`{' .' if operator.model else ''}"
-    eight = _how(operator) if set(EIGHT_BITS) <= {*operator.types} else _REFUSED
+    eight = _eight_bits(operator)
     float32 = "moved" if operator.moves else "exact" if operator.mixed else "float"
     return operator.name, name, eight, float32, _others(operator), "; ".join(_limits(operator))
+
+
+def _eight_bits(operator: Operator) -> str:
+    """`exact` of both types, `int8: exact` of one."""
+    some, how = [dtype for dtype in EIGHT_BITS if dtype in operator.types], _how(operator)
+    if not some or how == _REFUSED:
+        return _REFUSED
+    return how if len(some) == len(EIGHT_BITS) else f"{some[0]}: {how}"
 
 
 def _how(operator: Operator) -> str:
@@ -70,6 +78,8 @@ def _limits(operator: Operator) -> Iterator[str]:
         yield f"inputs {inputs} are constants" if len(operator.indices) > 1 else f"input {inputs} is a constant"
     if operator.alike:
         yield "the output has the scale of the input"
+    if operator.optimized:
+        yield "LiteRT's usual kernels are the reference: the reference ones lack it"
     if operator.limits:
         yield operator.limits
 

@@ -1,8 +1,9 @@
 """Tables of 256 outputs for element-wise functions of one 8-bit tensor, equal to LiteRT's reference kernels.
 
 Entry 0 belongs to the lowest value of the input's type. The reference has three kinds of arithmetic: fixed point with a
-requantizing multiplier (RELU and its like), float32 look-up tables (LOGISTIC, TANH), and 16-bit fixed point
-(HARD_SWISH). All multipliers here come from float32 quotients of scales.
+requantizing multiplier (RELU and its like), float32 look-up tables (LOGISTIC, TANH, and those of
+stages.quantize.function_tables), and 16-bit fixed point (HARD_SWISH). All multipliers here come from float32 quotients
+of scales.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from stages.arithmetic.fixed_point import (
     rounding_divide_by_pot,
 )
 from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
+
+_FAR = np.float32(1e9)  # beyond every value of 8 bits, and inside int64
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Quantized:
         return (self.values - self.zero_point).astype(np.float32) * np.float32(self.scale)
 
 
-def _finish(values: Array, out: Quantized, low: int | None = None, high: int | None = None) -> Array:
+def finish(values: Array, out: Quantized, low: int | None = None, high: int | None = None) -> Array:
     """Adds the zero point and clamps to the type and the given bounds."""
     limits = LIMITS[out.dtype]
     bounds = max(limits[0], limits[0] if low is None else low), min(limits[1], limits[1] if high is None else high)
@@ -54,7 +57,7 @@ def clamp_table(x: Quantized, out: Quantized, low: float | None, high: float | N
     multiplier, shift = quantize_multiplier(float32_ratio(x.scale, out.scale))
     scaled = multiply_by_quantized_multiplier(x.values - x.zero_point, multiplier, shift, "double")
     bounds = (None if bound is None else quantized_bound(bound, out.scale, out.zero_point) for bound in (low, high))
-    return _finish(scaled, out, *bounds)
+    return finish(scaled, out, *bounds)
 
 
 def leaky_relu_table(x: Quantized, out: Quantized, alpha: float) -> Array:
@@ -66,17 +69,17 @@ def leaky_relu_table(x: Quantized, out: Quantized, alpha: float) -> Array:
     identity = quantize_multiplier(float32_ratio(x.scale, out.scale))
     slope = quantize_multiplier(abs(float32_ratio(float32_product(x.scale, alpha), out.scale)))
     above, below = (multiply_by_quantized_multiplier(values, *fixed, "double") for fixed in (identity, slope))
-    return _finish(np.where(values >= 0, above, -below if alpha < 0 else below), out)
+    return finish(np.where(values >= 0, above, -below if alpha < 0 else below), out)
 
 
 def logistic_table(x: Quantized, out: Quantized) -> Array:
     """LOGISTIC: 1 / (1 + exp(-x)) in float32."""
-    return _float_table(x, out, lambda real: np.float32(1) / (np.float32(1) + _correctly_rounded(np.exp, -real)))
+    return float_table(x, out, lambda real: np.float32(1) / (np.float32(1) + correctly_rounded(np.exp, -real)))
 
 
 def tanh_table(x: Quantized, out: Quantized) -> Array:
     """TANH in float32."""
-    return _float_table(x, out, lambda real: _correctly_rounded(np.tanh, real))
+    return float_table(x, out, lambda real: correctly_rounded(np.tanh, real))
 
 
 def requantize_table(x: Quantized, out: Quantized) -> Array:
@@ -85,16 +88,17 @@ def requantize_table(x: Quantized, out: Quantized) -> Array:
         return x.values.astype(out.dtype)
     scale = np.float32(x.scale) * (np.float32(1) / np.float32(out.scale))
     bias = np.float32(-x.zero_point) * scale
-    return _finish(round_half_away(x.values.astype(np.float32) * scale + bias), out)
+    return finish(round_half_away(x.values.astype(np.float32) * scale + bias), out)
 
 
-def _float_table(x: Quantized, out: Quantized, function: Callable[[Array], Array]) -> Array:
+def float_table(x: Quantized, out: Quantized, function: Callable[[Array], Array]) -> Array:
     """LUTPopulate: the function of the real number, times the inverse scale, halves away from zero."""
-    steps = function(x.real).astype(np.float32) * (np.float32(1) / np.float32(out.scale))
-    return _finish(round_half_away(steps), out)
+    with np.errstate(over="ignore"):
+        steps = function(x.real).astype(np.float32) * (np.float32(1) / np.float32(out.scale))
+    return finish(round_half_away(np.clip(steps, -_FAR, _FAR)), out)
 
 
-def _correctly_rounded(function: Callable[[Array], Array], x: Array) -> Array:
+def correctly_rounded(function: Callable[[Array], Array], x: Array) -> Array:
     """The function in double, rounded to float32: what a good float32 library gives, on every machine."""
     with np.errstate(over="ignore"):
         return function(x.astype(np.float64)).astype(np.float32)
@@ -125,7 +129,7 @@ def hard_swish_table(x: Quantized, out: Quantized) -> Array:
     gate = (gate + (1 << 15)) >> 1
     product = gate * on_output_scale
     truncated = np.sign(product) * (np.abs(product) >> 15)
-    return _finish(rounding_divide_by_pot(truncated, -output_shift), out)
+    return finish(rounding_divide_by_pot(truncated, -output_shift), out)
 
 
 def _to_int16(multiplier: int) -> int:

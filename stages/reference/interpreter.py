@@ -9,15 +9,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stages.models.tflite_reader import ModelInfo, TensorInfo, read
+from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, read
+from stages.operators.table import OPERATORS
 from stages.reference.refusal import RunError, refusal
 
 Array = npt.NDArray[Any]
 
 
-def litert() -> str:
+def litert(kernels: str = "BUILTIN_REF") -> str:
     """`LiteRT 2.3.0 BUILTIN_REF`: the reference's name, with the installed version."""
-    return f"LiteRT {version('ai-edge-litert')} BUILTIN_REF"
+    return f"LiteRT {version('ai-edge-litert')} {kernels}"
+
+
+def is_optimized(operator: OperatorInfo) -> bool:
+    """Whether LiteRT has the operator among its usual kernels alone, not among the reference ones."""
+    return operator.op in OPERATORS and OPERATORS[operator.op].optimized
+
+
+def resolver(operators: Sequence[OperatorInfo]) -> str:
+    """LiteRT's set of kernels for a file of these: the reference ones, or the usual ones where those lack one."""
+    return "BUILTIN_WITHOUT_DEFAULT_DELEGATES" if any(map(is_optimized, operators)) else "BUILTIN_REF"
 
 
 class Reference:
@@ -40,7 +51,7 @@ class Reference:
         try:
             self._interpreter = Interpreter(
                 model_content=model,
-                experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
+                experimental_op_resolver_type=OpResolverType[resolver(self.info.operators)],
                 experimental_preserve_all_tensors=preserve_all,
             )
             self._interpreter.allocate_tensors()
@@ -53,7 +64,7 @@ class Reference:
     @property
     def described(self) -> str:
         """What reports call the reference."""
-        return litert()
+        return litert("BUILTIN_REF" if resolver(self.info.operators) == "BUILTIN_REF" else "BUILTIN")
 
     def run(self, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
         """Runs once and returns copies of the outputs.

@@ -1,7 +1,8 @@
-"""The oracle of networks with operators that LiteRT does not know: LiteRT before and after, their own reference there.
+"""The oracle of networks with operators that LiteRT's reference kernels lack: those before and after, another there.
 
 The file is cut, in the order of its operators, into parts that LiteRT runs, each a file of its own with the tensors of
-the whole, and operators that a plug-in declares with a `reference`.
+the whole, and operators that a plug-in declares with a `reference`. What LiteRT has among its usual kernels alone is a
+part of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, rea
 from stages.operators.declaration import CUSTOM
 from stages.operators.operation import Operation, listed
 from stages.operators.table import OPERATORS, outside
-from stages.reference.interpreter import Array, Reference, litert
+from stages.reference.interpreter import Array, Reference, is_optimized, litert
 from stages.reference.refusal import RunError
 
 
@@ -42,16 +43,21 @@ def is_known(operator: OperatorInfo) -> bool:
 
 def parts(model: bytes, info: ModelInfo) -> list[Part]:
     """The parts of a file, in order. A file that LiteRT knows whole is one part, the file itself."""
-    if all(map(is_known, info.operators)):
+    if _is_whole(info):
         return [Part(info.operators, info.inputs, info.outputs, model)]
     found: list[Part] = []
-    for known, group in groupby(info.operators, is_known):
+    for (known, _), group in groupby(info.operators, lambda operator: (is_known(operator), is_optimized(operator))):
         operators = tuple(group)
         for some in (operators,) if known else ((operator,) for operator in operators):
             inputs, outputs = _ends(some, info)
             data = _file(model, some, inputs, outputs) if known else b""
             found.append(Part(some, inputs, outputs, data))
     return found
+
+
+def _is_whole(info: ModelInfo) -> bool:
+    """Whether LiteRT runs the file as it is, with one set of kernels."""
+    return all(map(is_known, info.operators)) and len(set(map(is_optimized, info.operators))) < 2
 
 
 def _ends(operators: Sequence[OperatorInfo], info: ModelInfo) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -98,8 +104,8 @@ class PartedReference:
     def described(self) -> str:
         """`LiteRT 2.3.0 BUILTIN_REF for 4 of 5 operators, plugins/operators/gate.py for 1 x CUSTOM:Gate`."""
         total = len(self.info.operators)
-        names = [operator.op for operator in self.info.operators if not is_known(operator)]
-        theirs = [f"{outside().by[name].shown} for {names.count(name)} x {name}" for name in dict.fromkeys(names)]
+        names = [op.op for op in self.info.operators if not is_known(op) or is_optimized(op)]
+        theirs = [f"{_judge(name)} for {names.count(name)} x {name}" for name in dict.fromkeys(names)]
         ours = [f"{litert()} for {total - len(names)} of {total} operators"] if len(names) < total else []
         return ", ".join([*ours, *theirs])
 
@@ -147,4 +153,9 @@ class PartedReference:
 def reference_of(model: bytes, *, name: str = "model") -> Reference | PartedReference:
     """The oracle of a file: LiteRT alone where it knows every operator."""
     info = read(model, name)
-    return Reference(model, name=name) if all(map(is_known, info.operators)) else PartedReference(model, name=name)
+    return Reference(model, name=name) if _is_whole(info) else PartedReference(model, name=name)
+
+
+def _judge(op: str) -> str:
+    """Who says what an operator gives that the reference kernels lack."""
+    return litert("BUILTIN") if OPERATORS[op].optimized else outside().by[op].shown

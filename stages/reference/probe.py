@@ -2,7 +2,7 @@
 
 `tflite_reader.read` checks the file's structure and the import its operators; what is left is what only LiteRT knows:
 versions of operators, limits of its kernels, constants that they check. The child reads a line of JSON {model: bytes,
-inputs: [[tensor, type, shape], ...]} from stdin, then the model and the inputs.
+resolver: LiteRT's set of kernels, inputs: [[tensor, type, shape], ...]} from stdin, then the model and the inputs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def operator_that_ends(model: bytes, info: ModelInfo, inputs: Sequence[Any] | No
 
     given = list(zip(info.inputs, inputs, strict=True)) if inputs is not None else []
     what = "load" if inputs is None else "run"
-    return deadly_operator(model, info, lambda part: _run_child(part, what, given).returncode < 0)
+    return deadly_operator(model, info, lambda part: _run_child(part, info, what, given).returncode < 0)
 
 
 def _ask(model: bytes, info: ModelInfo, name: str, what: str) -> bytes:
@@ -54,7 +54,7 @@ def _ask(model: bytes, info: ModelInfo, name: str, what: str) -> bytes:
     from stages.reference.refusal import RunError, death, refusal
 
     try:
-        child = _run_child(model, what)
+        child = _run_child(model, info, what)
     except subprocess.TimeoutExpired:
         raise RunError(f"LiteRT did not finish loading {name} in {TIMEOUT:.0f} s") from None
     if child.returncode < 0:
@@ -64,9 +64,14 @@ def _ask(model: bytes, info: ModelInfo, name: str, what: str) -> bytes:
     return child.stdout
 
 
-def _run_child(model: bytes, what: str, inputs: Sequence[tuple[int, Any]] = ()) -> subprocess.CompletedProcess[bytes]:
+def _run_child(
+    model: bytes, info: ModelInfo, what: str, inputs: Sequence[tuple[int, Any]] = ()
+) -> subprocess.CompletedProcess[bytes]:
+    from stages.reference.interpreter import resolver
+
     described = [[index, str(array.dtype), list(array.shape)] for index, array in inputs]
-    header = json.dumps({"model": len(model), "inputs": described}).encode() + b"\n"
+    about = {"model": len(model), "resolver": resolver(info.operators), "inputs": described}
+    header = json.dumps(about).encode() + b"\n"
     fed = b"".join([header, model, *(array.tobytes() for _, array in inputs)])
     command = [sys.executable, str(Path(__file__).resolve()), what]
     return subprocess.run(command, input=fed, capture_output=True, timeout=TIMEOUT)
@@ -83,7 +88,8 @@ def _main() -> int:
     header = json.loads(sys.stdin.buffer.readline())
     model = sys.stdin.buffer.read(header["model"])
     try:
-        interpreter = Interpreter(model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+        kernels = OpResolverType[header["resolver"]]
+        interpreter = Interpreter(model_content=model, experimental_op_resolver_type=kernels)
         interpreter.allocate_tensors()
         if sys.argv[1] == "shapes":
             print(json.dumps({one["index"]: one["shape"].tolist() for one in interpreter.get_tensor_details()}))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
 from stages.graph import Activation
-from stages.quantize import tables
+from stages.quantize import function_tables, tables
 from stages.quantize.operator import Array, Operator, dequantized, quantized
 from stages.quantize.tables import Quantized
 from stages.quantize.writer import GraphWriter
 
-Table = Callable[[Quantized, Quantized], Array]
+Table = Callable[[Quantized, Quantized, Mapping[str, Any]], Array]  # by input, output and the file's options
 
 
 def _unary(name: str, x: DFPattern) -> DFPattern:
@@ -23,41 +24,63 @@ def _clip(x: DFPattern) -> DFPattern:
     return is_op("relax.clip")(x, wildcard(), wildcard())
 
 
+def _elu(x: DFPattern) -> DFPattern:
+    below = is_op("relax.minimum")(is_op("relax.subtract")(is_op("relax.exp")(x), is_const()), is_const())
+    return is_op("relax.add")(is_op("relax.maximum")(x, is_const()), below)
+
+
 def _hard_swish(x: DFPattern) -> DFPattern:
     gate = _clip(is_op("relax.add")(x, is_const()))
     return is_op("relax.divide")(is_op("relax.multiply")(x, gate), is_const())
 
 
 def activation(operator: Operator, writer: GraphWriter) -> None:
-    """RELU, RELU6, RELU_N1_TO_1, LEAKY_RELU, LOGISTIC, TANH, HARD_SWISH."""
+    """quantize(f(dequantize(x))) of any function in the table below."""
     shape, table = _FUNCTIONS[operator.call.op]
     x = wildcard()
     core = shape(dequantized(x))
     match = operator.expect(quantized(core), f"quantize({operator.call.op.lower()}(dequantize(x)))")
     source, out = operator.data(match[x]), operator.outputs[0]
     quantizations = operator.quantized(source), operator.quantized(out)
-    if operator.call.op == "LEAKY_RELU":
-        values = tables.leaky_relu_table(*quantizations, float(match[core].attrs.alpha))
-    else:
-        try:
-            values = table(*quantizations)
-        except ValueError as error:
-            raise operator.error(f"cannot be computed as the reference does: {error}") from None
+    try:
+        values = table(*quantizations, operator.options)
+    except ValueError as error:
+        raise operator.error(f"cannot be computed as the reference does: {error}") from None
     writer.layer(Activation(function=operator.call.op.lower()), [source], out, {"table": values})
 
 
 def _clamp(low: float | None, high: float | None) -> Table:
-    return lambda x, out: tables.clamp_table(x, out, low, high)
+    return lambda x, out, options: tables.clamp_table(x, out, low, high)
+
+
+def _plain(table: Callable[[Quantized, Quantized], Array]) -> Table:
+    return lambda x, out, options: table(x, out)
+
+
+def _leaky_relu(x: Quantized, out: Quantized, options: Mapping[str, Any]) -> Array:
+    return tables.leaky_relu_table(x, out, float(options.get("alpha", 0.0)))
+
+
+def _gelu(x: Quantized, out: Quantized, options: Mapping[str, Any]) -> Array:
+    return function_tables.gelu_table(x, out, approximate=bool(options.get("approximate", False)))
 
 
 _FUNCTIONS: dict[str, tuple[Callable[[DFPattern], DFPattern], Table]] = {
     "RELU": (lambda x: _unary("relax.nn.relu", x), _clamp(0, None)),
     "RELU6": (_clip, _clamp(0, 6)),
     "RELU_N1_TO_1": (_clip, _clamp(-1, 1)),
-    "LEAKY_RELU": (lambda x: _unary("relax.nn.leakyrelu", x), _clamp(None, None)),
-    "LOGISTIC": (lambda x: _unary("relax.sigmoid", x), tables.logistic_table),
-    "TANH": (lambda x: _unary("relax.tanh", x), tables.tanh_table),
-    "HARD_SWISH": (_hard_swish, tables.hard_swish_table),
+    "LEAKY_RELU": (lambda x: _unary("relax.nn.leakyrelu", x), _leaky_relu),
+    "LOGISTIC": (lambda x: _unary("relax.sigmoid", x), _plain(tables.logistic_table)),
+    "TANH": (lambda x: _unary("relax.tanh", x), _plain(tables.tanh_table)),
+    "HARD_SWISH": (_hard_swish, _plain(tables.hard_swish_table)),
+    "ABS": (lambda x: _unary("relax.abs", x), _plain(function_tables.abs_table)),
+    "ELU": (_elu, _plain(function_tables.elu_table)),
+    "EXP": (lambda x: _unary("relax.exp", x), _plain(function_tables.exp_table)),
+    "GELU": (lambda x: _unary("relax.nn.gelu", x), _gelu),
+    "LOG": (lambda x: _unary("relax.log", x), _plain(function_tables.log_table)),
+    "NEG": (lambda x: _unary("relax.negative", x), _plain(function_tables.neg_table)),
+    "RSQRT": (lambda x: _unary("relax.rsqrt", x), _plain(function_tables.rsqrt_table)),
+    "SQRT": (lambda x: _unary("relax.sqrt", x), _plain(function_tables.sqrt_table)),
 }
 
 FAMILY = dict.fromkeys(_FUNCTIONS, activation)

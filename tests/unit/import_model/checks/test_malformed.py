@@ -276,7 +276,7 @@ TYPES: list[tuple[bytes, Alteration, str]] = [
         tensor("x", type="INT16"),
         "has the type int16 in 'x'; known are int8, uint8, float32\n  'x' -> 'y'\n16-bit activations are not supported",
     ),
-    (unary("EXP"), tensor("x", type="FLOAT16"), "has the type float16 in 'x'; known are float32"),
+    (unary("SIN"), tensor("x", type="FLOAT16"), "has the type float16 in 'x'; known are float32"),
     (binary("ADD", "AddOptions"), tensor("z", type="UINT8"), "mixes int8 in 'x' and uint8 in 'z'"),
     (unary("RELU"), tensor("y", type="INT8"), "mixes float32 in 'x' and int8 in 'y'"),
     (conv(), tensor("w", type="INT4"), "tensor 1 (w) of int4[8, 3, 3, 4] needs 144 bytes and has 288"),

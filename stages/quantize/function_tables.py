@@ -1,0 +1,86 @@
+"""Tables of 256 outputs of further functions of one 8-bit tensor, equal to LiteRT's reference kernels.
+
+ELU, EXP, GELU and LOG are float32 look-up tables there as well (LUTPopulate); ABS and RSQRT are computed in fixed
+point, SQRT in float32 without rounding, NEG on the bare integers (elementwise.cc, neg.cc).
+"""
+
+from __future__ import annotations
+
+from math import erfc, pi, sqrt
+
+import numpy as np
+
+from stages.arithmetic.fixed_point import Array, inverse_square_root, multiply_by_quantized_multiplier
+from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
+from stages.quantize.tables import Quantized, correctly_rounded, finish, float_table
+
+_RSQRT_BITS = 20  # of the inverse root behind the binary point
+
+
+def abs_table(x: Quantized, out: Quantized) -> Array:
+    """ABS: the magnitude, requantized."""
+    fixed = quantize_multiplier(float32_ratio(x.scale, out.scale))
+    return finish(multiply_by_quantized_multiplier(np.abs(x.values - x.zero_point), *fixed, "double"), out)
+
+
+def elu_table(x: Quantized, out: Quantized) -> Array:
+    """ELU: exp(x) - 1 below 0, else x."""
+    return float_table(x, out, lambda real: np.where(real < 0, correctly_rounded(np.expm1, real), real))
+
+
+def exp_table(x: Quantized, out: Quantized) -> Array:
+    """EXP."""
+    return float_table(x, out, lambda real: correctly_rounded(np.exp, real))
+
+
+def gelu_table(x: Quantized, out: Quantized, *, approximate: bool) -> Array:
+    """GELU: x * erfc(-x / sqrt(2)) / 2, or with a tanh of a polynomial; every step a float32."""
+    return float_table(x, out, _gelu_by_tanh if approximate else _gelu)
+
+
+def _gelu(x: Array) -> Array:
+    tail = correctly_rounded(np.vectorize(erfc), x * np.float32(-sqrt(0.5)))
+    return np.float32(0.5) * x * tail
+
+
+def _gelu_by_tanh(x: Array) -> Array:
+    inner = np.float32(sqrt(2 / pi)) * (x + np.float32(0.044715) * x * x * x)
+    return np.float32(0.5) * x * (np.float32(1) + correctly_rounded(np.tanh, inner))
+
+
+def log_table(x: Quantized, out: Quantized) -> Array:
+    """LOG: the output's lowest value where x is not above 0."""
+    lowest = np.float32(LIMITS[out.dtype][0] - out.zero_point) * np.float32(out.scale)
+
+    def log(real: Array) -> Array:
+        return np.where(real > 0, correctly_rounded(np.log, np.where(real > 0, real, 1)), lowest)
+
+    return float_table(x, out, log)
+
+
+def neg_table(x: Quantized, out: Quantized) -> Array:
+    """NEG: the integer's negative, that of the lowest value itself; scales and zero points do not matter."""
+    return (-x.values).astype(out.dtype)
+
+
+def rsqrt_table(x: Quantized, out: Quantized) -> Array:
+    """RSQRT: the inverse root of the integer with 20 bits behind the point, requantized.
+
+    The highest value for 0, and for what is below 0, where the reference stops.
+    """
+    root = float(np.sqrt(np.float32(x.scale)))
+    multiplier, shift = quantize_multiplier(1.0 / float32_product(root, out.scale))
+    found = []
+    for value in (x.values - x.zero_point).tolist():
+        if value <= 0:
+            found.append(LIMITS[out.dtype][1] - out.zero_point)
+            continue
+        inverse, exponent = inverse_square_root(value)
+        scaled = multiply_by_quantized_multiplier(1, inverse, exponent + _RSQRT_BITS, "double")
+        found.append(int(multiply_by_quantized_multiplier(scaled, multiplier, shift - _RSQRT_BITS, "double")))
+    return finish(np.array(found), out)
+
+
+def sqrt_table(x: Quantized, out: Quantized) -> Array:
+    """SQRT: cut off, not rounded. As of 0 for what is below 0, where the reference stops."""
+    return finish(np.trunc(np.sqrt(np.maximum(x.real, 0)) / np.float32(out.scale)), out)
