@@ -328,7 +328,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
                 first, last, step = (int(values[axis]) for values in given)
                 whole = slice(None if options.BeginMask() & bit else first, None if options.EndMask() & bit else last)
                 if options.ShrinkAxisMask() & bit:
-                    first, step = first % size, 1
+                    first, step = 0 if options.BeginMask() & bit else first % size, 1
                     last = first + 1
                     shrunk.append(axis)
                 else:
@@ -340,7 +340,9 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
         return relax.op.squeeze(made, axis=shrunk) if shrunk else made
 
     def _slice(self, source: TensorWrapper, starts: list[int], ends: list[int], steps: list[int]) -> relax.Expr:
-        axes = list(range(len(starts)))
+        """`ends` may be -1, before the first element; Relax counts such a number from behind."""
+        axes, shape = list(range(len(starts))), self.info.tensors[int(source.tensor_idx)].shape
+        ends = [end if end >= 0 else end - size for end, size in zip(ends, shape, strict=True)]
         return relax.op.strided_slice(self.get_expr(source.tensor_idx), axes, starts, ends, steps)
 
     def _rank(self, tensor: TensorWrapper) -> int:

@@ -122,10 +122,12 @@ def _strided_slice(operation: Operation) -> list[Shape]:
     found = []
     for axis, (begin, end, step) in enumerate(zip(begins, ends, strides, strict=True)):
         size, bit = source.shape[axis], 1 << axis
-        if step < 1:
-            raise Refused(f"has the stride {step} along axis {axis}; strides must be positive")
+        if not step:
+            raise Refused(f"has the stride 0 along axis {axis}")
         if options["shrink_axis_mask"] & bit:
-            if not -size <= begin < size:
+            if step < 0:
+                raise Refused(f"drops axis {axis} with the stride {step}; it must be positive there")
+            if not (options["begin_mask"] & bit or -size <= begin < size):
                 raise Refused(f"takes element {begin} along axis {axis} of {named(source)} {listed(source.shape)}")
             continue
         first, last = None if options["begin_mask"] & bit else begin, None if options["end_mask"] & bit else end
@@ -351,7 +353,7 @@ OPERATORS = (
         _STRIDED_SLICE,
         layout="following",
         model=OneOperatorModel(_strided_slice_model, frozenset({"begin", "end", "strides"}), ("begin", "end")),
-        limits="strides are positive; no ellipsis and no new axis",
+        limits="no ellipsis and no new axis",
     ),
     _moves(
         "TRANSPOSE",

@@ -76,7 +76,7 @@ def strided_slice(operator: Operator, writer: GraphWriter) -> None:
     rank = len(source.shape)
     begin, end, stride = [0] * rank, list(operator.in_physical_order(source.shape, source)), [1] * rank
     for position, axis in enumerate(axes):
-        begin[axis], end[axis], stride[axis] = begins[position], ends[position], strides[position]
+        begin[axis], end[axis], stride[axis] = begins[position], max(ends[position], -1), strides[position]
     size = [len(range(*bounds)) for bounds in zip(begin, end, stride, strict=True)]
     _slice(operator, writer, source, operator.outputs[0], begin, stride, size)
 

@@ -200,7 +200,7 @@ SHAPES: list[tuple[bytes, Alteration, str]] = [
         constant("n1", [1, BIG, 4, 4]),
         f"takes {BIG} from 0 on along axis 1",
     ),
-    (strided(), constant("n2", [1, 1, -1, 1]), "has the stride -1 along axis 2; strides must be positive"),
+    (strided(), constant("n2", [1, 1, 0, 1]), "has the stride 0 along axis 2"),
     (strided(), constant("n0", [0, 4, 0, 0]), "takes nothing from 4 to 4 along axis 1"),
     (strided(shrinkAxisMask=2), constant("n0", [0, 4, 0, 0]), "takes element 4 along axis 1 of 'x' [1, 4, 4, 4]"),
     (strided(), option("ellipsisMask", 1), "has an ellipsis or a new axis in its masks"),
