@@ -7,9 +7,11 @@ what kernels find awkward: few channels, channels that are no multiple of a regi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
-from stages.graph import Graph
+from stages.graph import Graph, Layout, Tensor
+from stages.graph.layout import NHWC
 from stages.import_model.build import build_module
 from stages.import_model.describe import describe, operator_options
 from stages.layout.apply import lay_out
@@ -18,6 +20,9 @@ from stages.models.operators import build
 from stages.models.spec import OpModel
 from stages.models.tflite_reader import read
 from stages.quantize.lower import lower_module
+from stages.tensorize.transforms import transform
+
+BLOCKS = Layout("NCHW16c")
 
 # height, width, channels in, channels out, window, stride
 _CONVOLUTIONS = (
@@ -87,13 +92,21 @@ _UNARY = ("logistic", "hard_swish", "relu", "softmax", "quantize", "dequantize")
 
 
 def grid() -> Iterator[Graph]:
-    """The layers, each as a graph; depthwise convolutions and pooling in both layouts."""
+    """The layers, each as a graph; depthwise convolutions and pooling in both layouts; transforms into blocks and back.
+
+    An engine beside the core may work in blocks, which no kernel of the core states.
+    """
     for spec, layouts in _specs():
         data = build(spec)
         for layout in layouts:
             info = read(data, spec.op)
             module, _ = lay_out(build_module(data, info), LayoutConfig(default=layout))
             yield lower_module(module, describe(info, operator_options(data))).graph
+    for shape, (before, after) in product(_IMAGES, ((NHWC, BLOCKS), (BLOCKS, NHWC))):
+        x = Tensor(name="x", shape=(1, *shape), dtype="int8", layout=before)
+        layer, y = transform(x, after, "y")
+        if y.alias_of is None:
+            yield Graph({"x": x, "y": y}, [layer], ["x"], ["y"])
 
 
 def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stages.calibrate.fit import ENOUGH, Measurement, fit
 from stages.kernels import registry
 from stages.kernels.digest import kernel_digest
-from stages.tensorize.costs import FORMAT, of_kind, quantities, read_file
+from stages.tensorize.costs import FORMAT, kind_of, of_kind, quantities, read_file
 
 if TYPE_CHECKING:
     from stages.calibrate.cases import Case
@@ -83,20 +83,21 @@ class Table:
         return "{\n" + ",\n".join(lines) + "\n}\n"
 
     def _fits(self, variant: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The variant's model, and one for each kind of layer where it computes several and has measured enough."""
+        """The variant's model, and one for each kind of layer where it computes several and has measured enough.
+
+        Transforms into blocks tell nothing of other layers.
+        """
         rows = {signature: row for signature, row in sorted(self.layers.items()) if variant in row}
-        kinds = sorted({_kind(signature) for signature in rows})
-        groups = {variant: list(rows.values())}
+        kinds = sorted({kind_of(signature) for signature in rows})
+        groups = {
+            variant: [row for signature, row in rows.items() if " " not in kind_of(signature)] or [*rows.values()]
+        }
         for kind in kinds if len(kinds) > 1 else ():
-            groups[of_kind(variant, kind)] = [row for signature, row in rows.items() if _kind(signature) == kind]
+            groups[of_kind(variant, kind)] = [row for signature, row in rows.items() if kind_of(signature) == kind]
         for key, group in groups.items():
             made = fit([Measurement(row[variant][0], _quantities(row, variant)) for row in group])
             if made is not None and (key == variant or len(group) >= ENOUGH):
                 yield key, {"layers": made.layers, "error": made.error, "factors": dict(sorted(made.factors.items()))}
-
-
-def _kind(signature: str) -> str:
-    return signature.split(" ")[0]
 
 
 def _work(case: Case) -> dict[str, int]:

@@ -30,6 +30,8 @@ PADDING = "padding"
 def why_not_gathered(view: LayerView) -> str:
     """Why the windows of a convolution cannot be gathered so, '' if they can."""
     op, image = view.op, view.inputs[0]
+    if op.op != "conv2d":
+        return f"windows of {op.op} are of each channel by itself; they are gathered of all channels"
     if op.dilation != (1, 1):
         return f"its windows have taps {op.dilation[0]}x{op.dilation[1]} apart; windows are gathered whole"
     if op.groups != 1:

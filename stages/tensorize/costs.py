@@ -14,6 +14,7 @@ a layer, but not its data. What was measured with another version of a kernel do
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _WINDOW = ("kernel", "stride", "padding", "dilation", "groups", "axis", "axes", "rounding")
+_BLOCKS = re.compile(r"\][A-Z]+[0-9]+[a-z]")  # of a tensor's layout
 _USUAL = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding": "double"}  # not written
 
 
@@ -85,7 +87,7 @@ class CostTable:
             measured = self.measured.get(signature(view), {}).get(name)
             if measured is not None:
                 return Price(measured, "measured")
-            factors = self.factors.get(of_kind(name, view.layer.kind), self.factors.get(name))
+            factors = self.factors.get(of_kind(name, kind_of(signature(view))), self.factors.get(name))
             known = quantities(view, estimate)
             if factors and all(quantity in known for quantity in factors):
                 return Price(round(sum(factors[quantity] * known[quantity] for quantity in factors)), "fitted")
@@ -108,6 +110,15 @@ def variant(kernel: Kernel, params: Any) -> str:
     """A kernel with its parameters: `rvp.gemm_s8 mr=5`."""
     tuned = [f"{key}={value}" for key, value in sorted(params.model_dump(mode="json").items())]
     return " ".join([kernel.name, *tuned])
+
+
+def kind_of(text: str) -> str:
+    """The kind of layers that a signature belongs to, of which one model holds: its operator.
+
+    Transforms into blocks and out of them copy runs of channels, others one element after the other: two kinds.
+    """
+    kind = text.partition(" ")[0]
+    return f"{kind} in blocks" if kind == "layout" and _BLOCKS.search(text) else kind
 
 
 def of_kind(name: str, kind: str) -> str:

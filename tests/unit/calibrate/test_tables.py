@@ -19,7 +19,7 @@ from stages.models.operators import build
 from stages.models.spec import OpModel
 from stages.targets.spec import Target
 from stages.tensorize import cost_table
-from stages.tensorize.costs import CostTable, of_kind, signature, variant
+from stages.tensorize.costs import CostTable, kind_of, of_kind, signature, variant
 from stages.tensorize.select import choose
 from tests.support.emitted import ROOT
 from tests.support.integer import integer_graph
@@ -131,7 +131,7 @@ def _ratios(table: dict[str, Any]) -> Iterator[float]:
             continue
         predicted = {}
         for key in counts:
-            fit = table["fits"].get(of_kind(key, name.split(" ")[0]), table["fits"][key])
+            fit = table["fits"].get(of_kind(key, kind_of(name)), table["fits"][key])
             known = {**row["work"], "call": 1, "estimate": row[key][1]}
             predicted[key] = sum(factor * known[quantity] for quantity, factor in fit["factors"].items())
         yield counts[min(predicted, key=predicted.__getitem__)] / min(counts.values())

@@ -11,7 +11,7 @@ from stages.graph import LayerView
 from stages.kernels.digest import kernel_digest
 from stages.models.operators import build
 from stages.models.spec import OpModel
-from stages.tensorize.costs import CostTable, Price, of_kind, quantities, signature, variant
+from stages.tensorize.costs import CostTable, Price, kind_of, of_kind, quantities, signature, variant
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
 from tests.support.kernels.mini import MiniGemm, MiniParams, PlainGemm, mini_graph
@@ -116,3 +116,14 @@ def test_a_fit_to_layers_of_one_kind_goes_before_one_to_all_that_the_kernel_comp
     assert both.price(KERNEL, view(), MiniParams(), HOST) == Price(10, "fitted")
     fits[of_kind(name, "fully_connected")] = {"factors": {"call": 30.0}}
     assert written(tmp_path, table(fits=fits, layers={})).price(KERNEL, view(), MiniParams(), HOST).cost == 30
+
+
+def test_transforms_into_blocks_are_a_kind_of_their_own() -> None:
+    """They copy runs of channels: the model of those that copy one element after the other says nothing of them."""
+    kinds = {
+        kind_of(f"layout int8[1x8x8x32]{before} -> int8[1x8x8x32]{after}")
+        for before, after in (("", "NCHW16c"), ("NCHW4c", ""))
+    }
+    assert kinds == {"layout in blocks"}
+    assert kind_of("layout int8[1x8x8x32] -> int8[1x8x8x32]NCHW") == "layout"
+    assert kind_of("pad int8[1x8x8x32]NCHW16c -> int8[1x9x9x32]NCHW16c before=0x1x1x0") == "pad"
