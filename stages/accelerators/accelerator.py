@@ -131,7 +131,6 @@ class Accelerator(ABC, Generic[P]):
     headers       those that declare what the sources define
     init, wait    C functions: void init(void), once; void wait(int), until what returned the number is done
     layouts       of 4-D tensors that it reads and writes
-    assumptions   sentences about its cycles, for reports
     queue         tiles that can be started and not yet done; one is waited for before so many more are started
     """
 
@@ -144,7 +143,6 @@ class Accelerator(ABC, Generic[P]):
     init: ClassVar[str]
     wait: ClassVar[str]
     layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
-    assumptions: ClassVar[tuple[str, ...]] = ()
     queue: ClassVar[int] = 2
 
     def __init__(self, given: P, requantize: str = "", features: frozenset[str] = frozenset()) -> None:
@@ -163,6 +161,11 @@ class Accelerator(ABC, Generic[P]):
     @abstractmethod
     def requantizers(cls, given: P) -> tuple[str, ...]:
         """Who may make 8-bit outputs of sums, the default first: `core`, exact by the core, `engine`, by the engine."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Sentences about its cycles, for reports."""
+        return ()
 
     @property
     def folder(self) -> KernelFolder:

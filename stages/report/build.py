@@ -98,6 +98,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             *read["layout"]("layouts.json")["warnings"],
             *tensorized.get("warnings", []),
             *model.get("warnings", []),
+            *counts.get("warnings", []),
             *kept_from_better(layers, Graph.load(Path(artifacts["tensorize"]), constants=False)),
         ],
         "symbols": sizes.get("symbols", []),

@@ -59,8 +59,8 @@ def _assumptions(plan: dict[str, Any], accelerator: dict[str, Any]) -> list[str]
         found.append("no DMA: the core copies")
     else:
         found.append(
-            f"DMA: {dma['bytes_per_cycle']} bytes a cycle, {dma['fixed_cycles']} cycles for a transfer and "
-            f"{dma['run_cycles']} for each of its runs, {dma['queue']} in the queue"
+            f"DMA, as the target declares it: {dma['bytes_per_cycle']} bytes a cycle, {dma['fixed_cycles']} cycles for "
+            f"a transfer and {dma['run_cycles']} for each of its runs, {dma['queue']} in the queue"
         )
     attachment = plan.get("attachment") or {}
     return [*found, "memories answer without waiting, whoever else reads them", *attachment.get("assumptions", [])]

@@ -1,16 +1,19 @@
 """What devices beside the core did, from the log that the simulator's monitor writes (docs/contracts.md).
 
 A line is `unit layer begin end amount name`, in cycles of the core's clock; it is written when something is done.
+One of `warn-<unit>` has no length: `amount` times silicon accepted what nobody means, which `name` says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-_CORE, _WAIT = "core", "wait-"
+from stages.messages import escape
+
+_CORE, _WAIT, _WARN = "core", "wait-", "warn-"
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ def device_times(log: Sequence[Entry], layers: int) -> list[dict[str, Any]]:
     `waiting` is one of the units: the core, polling the others. What a unit does ahead of a layer counts in the layer
     during which it happens.
     """
-    work = [entry for entry in log if entry.unit != _CORE]
+    work = [entry for entry in log if entry.unit != _CORE and not entry.unit.startswith(_WARN)]
     names = sorted({_unit(entry) for entry in work})
     return [
         {name: _busy([entry for entry in work if _unit(entry) == name], starts, layers) for name in names}
@@ -58,10 +61,27 @@ def timeline(log: Sequence[Entry]) -> list[list[Any]]:
         return []
     first, last = starts[0][1], starts[-1][1]
     during = [e for e in log if e.begin <= last and first <= e.end and (e.unit != _CORE or e.layer >= 0)]
+    during = [entry for entry in during if not entry.unit.startswith(_WARN)]
     return [
         [entry.unit, entry.layer, entry.begin - first, entry.end - first, entry.amount, entry.name]
         for entry in sorted(during, key=lambda entry: (entry.begin, entry.end))
     ]
+
+
+def warnings(log: Sequence[Entry], layers: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each thing in each layer that a device counted, over all inferences; `layers` are model.json's."""
+    counts: dict[tuple[str, int, str], int] = {}
+    for entry in log:
+        if entry.unit.startswith(_WARN):
+            key = (entry.unit.removeprefix(_WARN), entry.layer, entry.name)
+            counts[key] = counts.get(key, 0) + entry.amount
+    return [f"{unit}{_of(layer, layers)}: {what}: {count:,}" for (unit, layer, what), count in counts.items()]
+
+
+def _of(layer: int, layers: Sequence[Mapping[str, Any]]) -> str:
+    if not 0 <= layer < len(layers):
+        return ""
+    return f", layer {layer} ({layers[layer]['op']}) {escape.quoted(layers[layer]['name'])}"
 
 
 def _unit(entry: Entry) -> str:

@@ -53,7 +53,9 @@ def simulate(job: Job[SimulateConfig]) -> None:
         ) from None
     except ProgramLimitReached as reached:
         raise StageError(f"the firmware was stopped: {reached.message}", hint=_RAISE) from None
-    counts = _counts(run, job.target, len(model["layers"]))
+    counts = _counts(run, job.target, model["layers"])
+    for warning in counts["warnings"]:
+        job.log(f"warning: {warning}")
     (job.out / "inputs.bin").write_bytes(inputs_file(data, trace=job.config.trace, instruction_limit=limit))
     (job.out / "outputs.bin").write_bytes(run.outputs)
     (job.out / "trace.bin").write_bytes(run.trace)
@@ -63,7 +65,7 @@ def simulate(job: Job[SimulateConfig]) -> None:
     job.log(f"{runs}, {run.totals[0]:,} instructions in the first")
 
 
-def _counts(run: FirmwareRun, target: Target, layers: int) -> dict[str, Any]:
+def _counts(run: FirmwareRun, target: Target, layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The content of counts.json."""
     found: list[dict[str, Any]] = [
         {"total": total, "layers": each} for total, each in zip(run.totals, run.counts, strict=True)
@@ -72,14 +74,16 @@ def _counts(run: FirmwareRun, target: Target, layers: int) -> dict[str, Any]:
         "counter": target.counter,
         "inferences": found,
         "stack_bytes": run.stack_bytes if target.counter != "none" else None,
+        "warnings": [],
     }
     if target.accelerator is not None:
-        from stages.simulate.devices import device_times, entries, timeline
+        from stages.simulate.devices import device_times, entries, timeline, warnings
 
         log = entries(run.devices)
-        for inference, units in zip(found, device_times(log, layers), strict=True):
+        for inference, units in zip(found, device_times(log, len(layers)), strict=True):
             inference["units"] = units
         counts["timeline"] = timeline(log)
+        counts["warnings"] = warnings(log, layers)
     return counts
 
 

@@ -93,3 +93,66 @@ def test_the_engines_own_arithmetic_is_held_to_the_bit_and_its_distance_told(tmp
     assert layer["kernel"] == "ne16"
     assert 0 <= layer["distance"]["differing"] < layer["distance"]["reachable"] / 50
     assert layer["distance"]["largest"] <= 1
+
+
+def misbehaving(emitted: Path) -> None:
+    """A driver that starts jobs which it has not acquired, of constants that are all ones."""
+    (driver,) = emitted.rglob("ne16.c")
+    text = driver.read_text()
+    assert text.count("(int32_t)engine[ACQUIRE] < 0") == 1
+    driver.write_text(text.replace("(int32_t)engine[ACQUIRE] < 0", "engine[3] == 0x101"))
+    (weights,) = emitted.rglob("weights*.bin")
+    weights.write_bytes(b"\x7f" * weights.stat().st_size)
+
+
+def test_what_silicon_accepts_is_warned_of_with_its_layer(tmp_path: Path) -> None:
+    if shutil.which("riscv64-unknown-elf-gcc") is None:
+        pytest.skip("riscv64-unknown-elf-gcc is not installed")
+    configs = {
+        "tensorize": {"rules": [{"match": {"op": "conv2d"}, "kernel": "ne16"}], "requantize": "engine"},
+        "simulate": {"inputs": {"random": 2, "seed": 3, "extremes": False}},
+    }
+    model = OpModel.model_validate({"op": "conv2d", "shape": [6, 6, 16], "out_channels": 16, "kernel": [3, 3]})
+    target = target_named("rv32-ne16")
+    good, bad = (
+        run_stages(model, target, tmp_path / name, until="report", configs=configs, without=("verify",), edit=edit)
+        for name, edit in (("good", None), ("bad", {"emit": misbehaving}))
+    )
+    assert json.loads((good["report"] / "report.json").read_text())["warnings"] == []
+    report = json.loads((bad["report"] / "report.json").read_text())
+    index, name = next((layer["index"], layer["name"]) for layer in report["layers"] if layer["op"] == "conv2d")
+    layer = f"ne16, layer {index} (conv2d) '{name}'"
+    # Two inferences of one job.
+    assert f"{layer}: task words without ACQUIRE: 2" in report["warnings"]
+    (wrapped,) = (line for line in report["warnings"] if "wrapped" in line)
+    assert wrapped.startswith(f"{layer}: outputs whose sum or product wrapped: ")
+    assert 0 < int(wrapped.rpartition(" ")[2].replace(",", "")) <= 2 * 6 * 6 * 16
+    assert f"- **warning**: {wrapped}" in (bad["report"] / "report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("target", "requantize", "assumed"),
+    [
+        ("rv32-ne16", "core", ["closed form"]),
+        ("rv32-ne16x", "engine", ["closed form", "no silicon rounds as the extension does"]),
+        ("rv32-ne16x", "core", ["closed form"]),
+    ],
+)
+def test_the_report_has_what_is_assumed_of_the_engines_cycles(
+    tmp_path: Path, target: str, requantize: str, assumed: list[str]
+) -> None:
+    """The extension's only where it was used."""
+    if shutil.which("riscv64-unknown-elf-gcc") is None:
+        pytest.skip("riscv64-unknown-elf-gcc is not installed")
+    model = OpModel.model_validate({"op": "fully_connected", "shape": [16], "out_channels": 8})
+    configs = {
+        "tensorize": {"rules": [{"match": {"op": "fully_connected"}, "kernel": "ne16"}], "requantize": requantize},
+        "simulate": {"inputs": {"random": 1, "extremes": False}},
+    }
+    artifacts = run_stages(model, target_named(target), tmp_path, until="report", configs=configs)
+    sentences = json.loads((artifacts["report"] / "report.json").read_text())["cycles"]["assumptions"]
+    about = [sentence for sentence in sentences if "NE16" in sentence or "extension" in sentence]
+    assert len(about) == len(assumed) and all(map(str.__contains__, about, assumed)), sentences
+    assert any("8 bytes a cycle, 100 cycles for a transfer" in sentence for sentence in sentences)
+    page = (artifacts["report"] / "report.md").read_text()
+    assert all(f"- {sentence}" in page for sentence in sentences)

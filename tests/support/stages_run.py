@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,17 @@ def run_stages(
     *,
     until: str = "emit",
     configs: Mapping[str, Mapping[str, Any]] | None = None,
+    without: Container[str] = (),
+    edit: Mapping[str, Callable[[Path], object]] | None = None,
 ) -> dict[str, Path]:
-    """Artifact folders by stage kind, made under `folder`. `configs` are the stages' options as recipes write them."""
+    """Artifact folders by stage kind, made under `folder`. `configs` are the stages' options as recipes write them.
+
+    Stages `without` are left out; `edit` changes the artifacts of stages for those that follow.
+    """
     done: dict[str, Path] = {}
     for stage in default_registry():
+        if stage.kind in without:
+            continue
         config = stage.config.model_validate((configs or {}).get(stage.kind, {}))
         out = folder / stage.kind
         out.mkdir(parents=True)
@@ -34,11 +41,13 @@ def run_stages(
                 config=config,
                 model=model,
                 target=target,
-                inputs={kind: done[kind] for kind in (*stage.consumes, *stage.may_consume)},
+                inputs={kind: done[kind] for kind in (*stage.consumes, *stage.may_consume) if kind in done},
                 out=out,
                 files=stage.files(config, model, ROOT) | stage.target_files(target, ROOT),
             )
         )
+        if edit and stage.kind in edit:
+            edit[stage.kind](out)
         done[stage.kind] = out
         if stage.kind == until:
             break

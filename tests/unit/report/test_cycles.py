@@ -47,7 +47,7 @@ def test_measured_beside_predicted() -> None:
     assert (first["total"], first["core"], first["predicted"]["total"]) == (96, 26, 90)
     assert (second["total"], second["core"], second["predicted"]) == (4, 4, None)
     assert found["assumptions"][-1] == "the engine is quick"
-    assert any("10 cycles for a transfer" in sentence for sentence in found["assumptions"])
+    assert any("10 cycles for a transfer and 1" in sentence for sentence in found["assumptions"])
     engine = [stretch for stretch in found["timeline"] if stretch["unit"] == "engine"]
     assert [(one["layer"], one["begin"], one["end"]) for one in engine] == [(0, 20, 80), (2, 100, 160)]
 

@@ -64,7 +64,7 @@ class ne16_t : public Registers {
       case ACQUIRE: case STATUS: case RUNNING_JOB: case SWSYNC: break;
       default:
         if (at < TASK || at >= TASK + 4 * WORDS) return false;
-        if (!acquired && !warned) unacquired++, warned = true;
+        if (!acquired && !warned) without_acquire("task words"), warned = true;
         contexts[context][(at - TASK) / 4] = value;
     }
     return true;
@@ -103,11 +103,17 @@ class ne16_t : public Registers {
     return found;
   }
 
+  void without_acquire(const std::string &what)
+  {
+    unacquired++;
+    machine.warn(unit, machine.layer, 1, what + " without ACQUIRE");
+  }
+
   void trigger(uint32_t value)
   {
     if (!(cluster & CLOCK)) machine.fault("ne16 TRIGGER: the clock is off (bit 11 of the cluster control at 0x18)");
     if (queue.size() == 2) machine.fault("ne16 TRIGGER: both contexts have a job");
-    if (!acquired && !warned) unacquired++;
+    if (!acquired && !warned) without_acquire("triggers");
     acquired = warned = false;
     queue.push_back(committed());
     context ^= 1;
@@ -143,10 +149,12 @@ class ne16_t : public Registers {
     machine.begin(first.operation, time);
     l1.content.resize(l1.bytes);
     machine.read(l1.base, l1.content.data(), l1.bytes);
-    const uint64_t macs = counts.macs;
+    const uint64_t macs = counts.macs, wrapped = counts.wrapped;
     if (std::string wrong = Job(first.task).compute(l1, *first.operation, counts); !wrong.empty())
       machine.fault("ne16 " + wrong, first.operation->layer);
     first.operation->amount = counts.macs - macs;
+    if (counts.wrapped > wrapped)
+      machine.warn(unit, first.operation->layer, counts.wrapped - wrapped, "outputs whose sum or product wrapped");
     const uint64_t took = cycles(first.task);
     busy += took;
     machine.at(time + took, Order::END, [this, era = era](uint64_t end) { if (era == this->era) done(end); });

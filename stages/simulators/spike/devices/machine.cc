@@ -193,6 +193,11 @@ void Machine::log(const std::string &unit, int64_t of, uint64_t from, uint64_t t
                  (unsigned long long)to, (unsigned long long)amount, name.c_str());
 }
 
+void Machine::warn(const std::string &unit, int64_t of, uint64_t count, const std::string &what)
+{
+  log("warn-" + unit, of, now(), now(), count, what);
+}
+
 void Machine::fault(const std::string &what, int64_t of)
 {
   const uint64_t pc = simulator && !simulator->get_harts().empty()

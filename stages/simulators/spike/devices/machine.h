@@ -80,6 +80,9 @@ class Machine {
   // A line of the log: `unit layer begin end amount name`.
   void log(const std::string &unit, int64_t layer, uint64_t from, uint64_t to, uint64_t amount, const std::string &name);
 
+  // `count` more of what silicon accepts and nobody means: a line of the log, of which the run warns.
+  void warn(const std::string &unit, int64_t layer, uint64_t count, const std::string &what);
+
   [[noreturn]] void fault(const std::string &what, int64_t layer);
   [[noreturn]] void fault(const std::string &what) { fault(what, layer); }
 
