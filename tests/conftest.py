@@ -39,6 +39,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--ne16-jobs", type=int, default=12, help="drawn jobs for each mode of NE16's simulated device (12)"
     )
+    parser.addoption(
+        "--pulp-nnx",
+        default="",
+        metavar="FOLDER",
+        help="a checkout of NE16's open driver, to run on the simulated engine",
+    )
     parser.addoption("--conformance-seed", type=int, default=0, help="seed of the first of these; the others follow it")
 
 
