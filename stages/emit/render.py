@@ -372,6 +372,7 @@ def _described_trace(tensor: Tensor, trace: dict[str, Any]) -> dict[str, Any]:
         "tflite_index": tensor.tflite_index,
         "dtype": tensor.dtype,
         "added": tensor.added,
+        "channels": tensor.channels,
         "shape": list(tensor.shape),
         "layout": tensor.layout,
         "bytes": tensor.bytes,

@@ -15,9 +15,10 @@ from stages.operators.floats import Float
 from stages.operators.joints import Concatenation
 from stages.operators.layer import LayerOp
 from stages.operators.movement import Move
+from stages.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 from stages.operators.reductions import Mean
 from stages.operators.rows import L2Normalization, Softmax
-from stages.operators.windows import Conv2D, DepthwiseConv2D, FullyConnected, Pool2D
+from stages.operators.windows import Pool2D
 
 __all__ = [
     "Activation",

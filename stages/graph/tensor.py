@@ -28,6 +28,7 @@ class Tensor(BaseModel):
 
     layout        '' or 'NHWC': as `shape`; 'NCHW': planar, physical shape is (N, C, H, W); or any other of 4-D tensors
     tflite_index  index of the equal tensor in the imported file, or None for one that exists only here
+    channels      which of that tensor's, along the last axis, it has; None: all of them
     added         what its integers are larger by than those of that tensor: 128 for an int8 tensor kept as uint8
     constant      the data is in the graph's constants under `name` (physical order)
     alias_of      the tensor this one shares memory with: what a reshape reads, what a slice is cut from, what a joined
@@ -42,6 +43,7 @@ class Tensor(BaseModel):
     layout: Layout = LOGICAL
     quant: Quant | None = None
     tflite_index: int | None = None
+    channels: tuple[int, ...] | None = None
     added: int = 0
     constant: bool = False
     alias_of: str | None = None

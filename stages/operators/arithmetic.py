@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal
 
 from stages.messages.naming import named
+from stages.operators.channels import Reach, every_channel
 from stages.operators.declaration import NUMBERS, OneOperatorModel, Operator, Table
 from stages.operators.layer import Clamped, LayerOp, Rounding
 from stages.operators.operation import Operation, Refused, Shape, listed
@@ -38,6 +39,12 @@ def binary_shape(operation: Operation) -> list[Shape]:
     return [found]
 
 
+def _between(ends: Sequence[Array]) -> Reach:
+    import numpy as np
+
+    return Reach(np.min(ends, axis=0).astype(np.int64), np.max(ends, axis=0).astype(np.int64))
+
+
 class Add(Clamped):
     """ADD and SUB with broadcasting: both inputs are rescaled to a common scale, added (or subtracted), requantized.
 
@@ -57,6 +64,15 @@ class Add(Clamped):
     output_shift: int
     output_offset: int = 0
     rounding: Rounding = "double"
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        """It rises with the first operand and, as ADD, with the second."""
+        a, b = inputs
+        low, high = (b.least, b.most) if self.op == "add" else (b.most, b.least)
+        return _between([self.compute(view, a.least, low), self.compute(view, a.most, high)])
+
+    def carries(self, view: LayerView) -> tuple[Array, ...]:
+        return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np
@@ -93,6 +109,13 @@ class Mul(Clamped):
     output_multiplier: int
     output_shift: int
     rounding: Rounding = "double"
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        a, b = ((x.least, x.most) for x in inputs)
+        return _between([self.compute(view, x, y) for x in a for y in b])
+
+    def carries(self, view: LayerView) -> tuple[Array, ...]:
+        return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np

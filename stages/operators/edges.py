@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from stages.operators.activations import same_shape, unary_model
+from stages.operators.channels import Reach, every_channel
 from stages.operators.declaration import COMPUTED, NARROW, OneOperatorModel, Operator
 from stages.operators.layer import Clamped, LayerOp, Rounding
 
@@ -23,6 +25,13 @@ class Requantize(Clamped):
     multiplier: int
     shift: int
     rounding: Rounding = "double"
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        least, most = (self.compute(view, bound).astype("int64") for bound in (inputs[0].least, inputs[0].most))
+        return Reach(least, most)
+
+    def carries(self, view: LayerView) -> tuple[Array, ...]:
+        return every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np

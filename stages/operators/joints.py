@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
 from stages.messages.naming import named
 from stages.operators.axes import axis_of
+from stages.operators.channels import NEW, Reach, channels_of, every_channel
 from stages.operators.declaration import MANY, MOVED, OneOperatorModel, Operator, Table
 from stages.operators.layer import LayerOp, Shifted
 from stages.operators.movement import Move
@@ -78,6 +80,26 @@ class Concatenation(LayerOp):
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
         return Shifted(self) if set(inputs) == {output} else None
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        import numpy as np
+
+        if self.axis % len(view.outputs[0].shape) == len(view.outputs[0].shape) - 1:
+            return Reach(np.concatenate([x.least for x in inputs]), np.concatenate([x.most for x in inputs]))
+        return reduce(Reach.joined, inputs)
+
+    def carries(self, view: LayerView) -> tuple[Array, ...]:
+        import numpy as np
+
+        if self.axis % len(view.outputs[0].shape) != len(view.outputs[0].shape) - 1:
+            return every_channel(view)
+        sizes = [channels_of(tensor) for tensor in view.inputs]
+        first = np.cumsum([0, *sizes])
+        own = np.arange(first[-1])
+        return tuple(
+            np.where((own >= start) & (own < start + size), own - start, NEW)
+            for start, size in zip(first, sizes, strict=False)
+        )
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np

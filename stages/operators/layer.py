@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from stages.graph import LayerView, Tensor
+    from stages.operators.channels import Kept, Reach
 
     Array = npt.NDArray[Any]
 
@@ -39,6 +40,14 @@ Rounding = Literal["double", "single", "steps", "floor"]
 @dataclass(frozen=True)
 class Shifted:
     """An operator on integers that stand for the same numbers, larger by so much; `constants` are those that differ."""
+
+    op: LayerOp
+    constants: Mapping[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Narrowed:
+    """An operator on tensors of fewer channels; `constants` are those that differ, new ones among them."""
 
     op: LayerOp
     constants: Mapping[str, Array] = field(default_factory=dict)
@@ -73,6 +82,26 @@ class LayerOp(BaseModel):
         """
         return None if any((*inputs, output)) else Shifted(self)
 
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach | None:
+        """What the output's channels can be for inputs that are in `inputs`; None where nobody has worked it out."""
+        return None
+
+    def carries(self, view: LayerView) -> tuple[Array, ...] | None:
+        """For each input the channel that each output channel is made of, alone or with such of others, int[C]; or NEW.
+
+        Without a channel of the input there is none of the output, and the other way round. Nothing, (), where sums
+        over channels make new ones: then any may be left out. None where all must stay.
+        """
+        return None
+
+    def absorbs(self, view: LayerView, reach: Reach) -> Array:
+        """Which channels of an input that is in `reach` its sums can do without, bool[C]. Where `carries` is ()."""
+        raise NotImplementedError
+
+    def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
+        """The operator on the channels that are kept. `view` is the layer as it is."""
+        return Narrowed(self)
+
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         """The layer's output by numpy, the reference of its kernels. Arrays are in logical order."""
         raise ValueError(f"layer {view.layer.name}: the integer reference has no {view.layer.kind}")
@@ -102,6 +131,23 @@ class Clamped(LayerOp):
 
         return np.clip(scaled + self.output_zero_point, self.act_min, self.act_max).astype(view.outputs[0].dtype)
 
+    def reach_of_sums(self, view: LayerView, least: Array, most: Array) -> Reach:
+        """Of sums of products from `least` to `most`, int64[O]: what `requantized` makes of them never falls.
+
+        But where an int32 wraps on the way; then all that the clamp leaves.
+        """
+        import numpy as np
+
+        from stages.arithmetic.fixed_point import INT32_MAX, INT32_MIN
+        from stages.operators.channels import Reach
+
+        bias: Array | int = view.constant("bias").astype(np.int64) if view.has("bias") else 0
+        left = np.maximum(view.constant("shift").astype(np.int64), 0) if view.has("shift") else 0
+        ends = (np.left_shift(sums + bias, left) for sums in (least, most))
+        fits = np.all([(end >= INT32_MIN) & (end <= INT32_MAX) for end in ends], axis=0)
+        low, high = (self.requantized(view, np.where(fits, sums, 0)).astype(np.int64) for sums in (least, most))
+        return Reach(np.where(fits, low, self.act_min), np.where(fits, high, self.act_max))
+
     def requantized(self, view: LayerView, total: Array) -> Array:
         """Sums of products as the output: bias, int32, the channel's multiplier and shift or steps, then `clamped`."""
         import numpy as np
@@ -117,6 +163,12 @@ class Clamped(LayerOp):
         if view.op.rounding == "floor":
             return self.clamped(view, scale_and_floor(total, multiplier, view.constant("offset"), shift))
         return self.clamped(view, multiply_by_quantized_multiplier(total, multiplier, shift, view.op.rounding))
+
+
+def per_channel(view: LayerView, output: Kept) -> dict[str, Array]:
+    """The constants that have a number for each output channel, for those that are kept."""
+    roles = ("bias", "multiplier", "shift", "step_rows")
+    return {role: view.constant(role)[output.channels] for role in roles if view.has(role)}
 
 
 class Window(Clamped):

@@ -10,8 +10,9 @@ from pydantic import Field
 
 from stages.messages.naming import named
 from stages.operators.axes import axis_of, distinct_axes
+from stages.operators.channels import Reach, channels_of
 from stages.operators.declaration import MOVED, Layout, OneOperatorModel, Operator, Scales, Table
-from stages.operators.layer import LayerOp, Shifted
+from stages.operators.layer import LayerOp, Narrowed, Shifted
 from stages.operators.operation import Operation, Refused, Shape, listed
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from stages.models.operators import OneOperator
     from stages.models.tflite_reader import TensorInfo
     from stages.models.tflite_writer import Tensor as FileTensor
+    from stages.operators.channels import Kept
     from stages.operators.layer import Array
 
 _LARGEST_IMAGE = 2**16  # rows or columns: each has its place in a table
@@ -211,6 +213,38 @@ class Move(LayerOp):
             return None
         filled = {"value": self.params["value"] + output} if "value" in self.params else {}
         return Shifted(self.model_copy(update={"params": {**self.params, **filled}}))
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        import numpy as np
+
+        (x,), carried = inputs, self.carries(view)
+        found = x.spread(channels_of(view.outputs[0])) if carried is None else x.of(carried[0])
+        if "value" in self.params:
+            found = found.joined(Reach.of_values(np.full(len(found.least), self.params["value"])))
+        return found
+
+    def carries(self, view: LayerView) -> tuple[Array, ...] | None:
+        """None where the last axis becomes another one, or parts of it."""
+        import numpy as np
+
+        params, own, made = self.params, channels_of(view.inputs[0]), channels_of(view.outputs[0])
+        if self.kind in ("reshape", "squeeze"):
+            return (np.arange(made) % own,) if made % own == 0 else None
+        if self.kind == "transpose":
+            whole = params["permutation"][-1] == len(params["permutation"]) - 1
+        elif self.kind == "pad":
+            whole = params["before"][-1] == params["after"][-1] == 0
+        elif self.kind in ("slice", "strided_slice", "split"):
+            whole = made == own and (params["begin"][-1], params["stride"][-1], params["size"][-1]) == (0, 1, own)
+        else:
+            whole = self.kind in ("layout", "resize_nearest_neighbor")
+        return (np.arange(made),) if whole else None
+
+    def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
+        if "size" not in self.params:
+            return Narrowed(self)
+        params = {**self.params, "size": [*self.params["size"][:-1], len(inputs[0].channels)]}
+        return Narrowed(self.model_copy(update={"params": params}))
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np

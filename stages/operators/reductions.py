@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from stages.operators.axes import distinct_axes
+from stages.operators.channels import Reach, every_channel
 from stages.operators.declaration import NUMBERS, Layout, OneOperatorModel, Operator, Table
 from stages.operators.layer import Clamped, LayerOp, Rounding
 from stages.operators.operation import Operation, Refused, Shape
@@ -40,6 +42,19 @@ class Mean(Clamped):
     shift: int
     count: int
     rounding: Rounding = "double"
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        """It rises with every element."""
+        import numpy as np
+
+        shape = view.inputs[0].shape
+        ends = (np.broadcast_to(bound, shape) for bound in (inputs[0].least, inputs[0].most))
+        least, most = (Reach.of_values(self.compute(view, end)) for end in ends)
+        return Reach(least.least, most.most)
+
+    def carries(self, view: LayerView) -> tuple[Array, ...] | None:
+        rank = len(view.inputs[0].shape)
+        return None if rank - 1 in [axis % rank for axis in self.axes] else every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from stages.arithmetic.sliding import extent, places
 from stages.messages.naming import named
+from stages.operators.channels import Reach, every_channel
 from stages.operators.declaration import OneOperatorModel, Operator, Table
-from stages.operators.layer import Clamped, Rounding, Shifted, Window
+from stages.operators.layer import Shifted, Window
 from stages.operators.operation import Operation, Refused, Shape, listed
+from stages.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 
 if TYPE_CHECKING:
-    from stages.graph import LayerView, Tensor
+    from stages.graph import LayerView
     from stages.models.operators import OneOperator
     from stages.models.tflite_reader import TensorInfo
     from stages.models.tflite_writer import Tensor as FileTensor
@@ -28,8 +30,6 @@ _CONNECTED = Table(
     "FullyConnectedOptions", "activation:byte weights_format:byte keep_num_dims:bool asymmetric_quantize_inputs:bool"
 )
 _POOL = Table("Pool2DOptions", "padding:byte stride_w:int stride_h:int filter_w:int filter_h:int activation:byte")
-ConvLayout = Literal["OHWI", "HWIO", "OIHW"]
-DepthwiseLayout = Literal["HWC", "OIHW"]
 
 _SAME, _VALID = 0, 1
 # What LiteRT's kernels take.
@@ -158,98 +158,6 @@ def _of(tensor: TensorInfo) -> str:
     return f"{named(tensor)} {listed(tensor.shape)}"
 
 
-class Conv2D(Window):
-    """Constants: weights int8/uint8 in `kernel_layout`, bias int32[O] (absent: zero), multiplier and shift int32[O]."""
-
-    op: Literal["conv2d"] = "conv2d"
-    dilation: tuple[int, int]
-    groups: int = 1
-    in_channels: int
-    out_channels: int
-    input_zero_point: int
-    weight_zero_point: int = 0
-    kernel_layout: ConvLayout = "OHWI"
-    rounding: Rounding = "double"
-
-    def products(self, out: Tensor) -> int:
-        return out.elements * self.kernel[0] * self.kernel[1] * self.in_channels // self.groups
-
-    def compute(self, view: LayerView, *inputs: Array) -> Array:
-        """A matrix product over gathered windows, exact in float64 (|sum| < 2^53)."""
-        import numpy as np
-
-        kept = view.constant("weights").transpose([self.kernel_layout.index(axis) for axis in "OHWI"])
-        weights = kept.astype(np.int64) - self.weight_zero_point
-        zero_point = self.input_zero_point
-        windows = np.stack([tap - zero_point for tap in self.taps(view, inputs[0], zero_point)], axis=3)
-        n, height, width = windows.shape[:3]
-        depth, units = self.in_channels // self.groups, self.out_channels // self.groups
-        sums = []
-        for group in range(self.groups):
-            columns = windows[..., group * depth : (group + 1) * depth].reshape(n * height * width, -1)
-            rows = weights[group * units : (group + 1) * units].reshape(units, -1)
-            sums.append(columns.astype(np.float64) @ rows.astype(np.float64).T)
-        total = np.concatenate(sums, axis=1).reshape(n, height, width, -1).astype(np.int64)
-        return self.requantized(view, total)
-
-
-class DepthwiseConv2D(Window):
-    """Output channel c * depth_multiplier + m reads input channel c. Constants as Conv2D, weights in `kernel_layout`.
-
-    HWC is the reference's own order (1, kh, kw, channels_out); OIHW is planar: (channels_out, 1, kh, kw).
-    """
-
-    op: Literal["depthwise_conv2d"] = "depthwise_conv2d"
-    dilation: tuple[int, int]
-    depth_multiplier: int
-    in_channels: int
-    out_channels: int
-    input_zero_point: int
-    weight_zero_point: int = 0
-    kernel_layout: DepthwiseLayout = "HWC"
-    rounding: Rounding = "double"
-
-    def products(self, out: Tensor) -> int:
-        return out.elements * self.kernel[0] * self.kernel[1]
-
-    def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
-        kept = view.constant("weights")
-        weights = (kept[0] if self.kernel_layout == "HWC" else kept[:, 0].transpose(1, 2, 0)).astype(np.int64)
-        factors = (weights - self.weight_zero_point).reshape(-1, self.out_channels)
-        image = np.repeat(inputs[0], self.depth_multiplier, axis=3)
-        total = np.zeros(view.outputs[0].shape, dtype=np.int64)
-        for tap, factor in zip(self.taps(view, image, self.input_zero_point), factors, strict=True):
-            total += (tap - self.input_zero_point) * factor
-        return self.requantized(view, total)
-
-
-class FullyConnected(Clamped):
-    """y[batch, units] from x[batch, depth]. Constants: weights (units, depth), bias, multiplier, shift as Conv2D.
-
-    Where `rounding` is "steps": steps and step_rows instead of multiplier and shift.
-    """
-
-    op: Literal["fully_connected"] = "fully_connected"
-    batch: int
-    depth: int
-    units: int
-    input_zero_point: int
-    weight_zero_point: int = 0
-    rounding: Rounding = "single"
-
-    def products(self, out: Tensor) -> int:
-        return out.elements * self.depth
-
-    def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
-        rows = inputs[0].reshape(self.batch, self.depth).astype(np.float64) - self.input_zero_point
-        weights = view.constant("weights").astype(np.float64) - self.weight_zero_point
-        return self.requantized(view, (rows @ weights.T).astype(np.int64)).reshape(view.outputs[0].shape)
-
-
 class Pool2D(Window):
     """Padding never counts: averages divide by the number of elements inside the image, halves away from zero."""
 
@@ -260,6 +168,15 @@ class Pool2D(Window):
         if output != inputs[0] or (output and self.op == "avg_pool2d" and self._has_halves(view)):
             return None
         return super().shifted(view, inputs, output)
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        import numpy as np
+
+        (x,) = inputs
+        return Reach(np.clip(x.least, self.act_min, self.act_max), np.clip(x.most, self.act_min, self.act_max))
+
+    def carries(self, view: LayerView) -> tuple[Array, ...]:
+        return every_channel(view)
 
     def _has_halves(self, view: LayerView) -> bool:
         """Whether a window has an even number of elements inside the image."""

@@ -73,6 +73,10 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         "extensions": target_fields["extensions"],
         "verify": verified,
         "legalize": legalize(graph),
+        "simplify": {
+            "macs": sum(graph.macs(layer) for layer in graph.layers),
+            "rewrites": tensorized.get("rewrites", []),
+        },
         "cycles": cycles(counts, tensorized, target_fields),
         "instructions": {
             "total": totals[0] if counted and totals else None,

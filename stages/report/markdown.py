@@ -35,6 +35,7 @@ def markdown(report: dict[str, Any]) -> str:
     lines += [f"- **warning**: {escaped(warning)}" for warning in report["warnings"]]
     lines += ["", "## Layers", "", markdown_row(COLUMNS), markdown_row(["---" for _ in COLUMNS])]
     lines += [markdown_row(cells) for cells in layer_rows(report)]
+    lines += _rewrites(report["simplify"]["rewrites"])
     lines += _cycles(report["cycles"]) if report.get("cycles") else []
     lines += _plan("Arena", ARENA, report["arena"])
     lines += _plan("Weights", WEIGHTS, report["weights"])
@@ -57,6 +58,14 @@ def _plan(title: str, columns: tuple[tuple[str, str], ...], rows: list[dict[str,
     """A part of the memory plan: where each buffer or constant lies."""
     lines = ["", f"## {title}", "", markdown_row([name for name, _ in columns]), markdown_row(["---" for _ in columns])]
     return [*lines, *(markdown_row([_cell(row[key]) for _, key in columns]) for row in rows)]
+
+
+def _rewrites(rewrites: list[dict[str, Any]]) -> list[str]:
+    """What was taken out of the graph; nothing for nothing."""
+    if not rewrites:
+        return []
+    rows = [markdown_row([_cell(one["what"]), _cell([shortened(name) for name in one["layers"]])]) for one in rewrites]
+    return ["", "## Simplified", "", markdown_row(("left out", "of layers")), markdown_row(("---", "---")), *rows]
 
 
 def _cell(value: Any) -> str:

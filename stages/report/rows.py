@@ -53,6 +53,8 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
     if verify.get("distance"):
         lines.append(("distance", _distance(verify["distance"], report["layers"])))
     lines.append(("legalize", _widths(report["legalize"])))
+    if rewrites := report["simplify"]["rewrites"]:
+        lines.append(("simplify", _simplified(rewrites, report["simplify"]["macs"], report["model"]["macs"])))
     accuracy = verify.get("accuracy")
     if accuracy:
         lines.append(("accuracy", ", ".join(f"{name} {value}" for name, value in accuracy.items())))
@@ -123,6 +125,12 @@ def _widths(legalize: dict[str, Any]) -> str:
     counts = ", ".join(f"{count} {dtype}" for dtype, count in legalize["tensors"].items())
     wide = legalize["widened"]
     return f"tensors: {counts}; {'widened: ' + ', '.join(wide) if wide else 'none widened'}"
+
+
+def _simplified(rewrites: list[dict[str, Any]], before: int, after: int) -> str:
+    """`7,489,664 MACs are 3,916,997; channels left out of 19 layers`."""
+    layers = len({name for rewrite in rewrites for name in rewrite["layers"]})
+    return f"{before:,} MACs are {after:,}; channels left out of {layers} layers"
 
 
 def _short(name: str, limit: int = 36) -> str:

@@ -38,6 +38,7 @@ class TensorizeConfig(StageConfig):
     rules: tuple[TensorizeRule, ...] = ()
     arena_limit: Size | None = None
     requantize: Literal["core", "engine"] | None = None
+    simplify: bool = Field(default=True, description="leave out channels that are constant; `off`: compute all of them")
 
 
 class TensorizeStage(Stage[TensorizeConfig]):

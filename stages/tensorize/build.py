@@ -1,5 +1,6 @@
 """Runs the stage: graph in; plan.json, tir.json and weights.npz out. Its passes, each of what the one before it made:
 
+channels    Graph -> Graph         channels that are constant or unused are left out
 forms       Graph -> Graph         layers that can be computed in two forms, PADs among them
 layouts     Graph -> Graph         in which layout each tensor lies, by what kernels then cost
 signs       Graph -> Graph         which tensors are uint8, for an accelerator that reads unsigned bytes
@@ -13,6 +14,7 @@ packing     Chosen -> Tensorized   constants, functions and the plan
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +22,7 @@ from stages.base import no_progress
 from stages.graph import Graph
 from stages.kernels import registry
 from stages.tensorize.artifact import Tensorized, save
+from stages.tensorize.channels import without_channels
 from stages.tensorize.choices import choose_kernels
 from stages.tensorize.costs import CostTable
 from stages.tensorize.forms import with_cheapest_forms
@@ -45,13 +48,16 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     costs = CostTable.read(job.files["costs"]) if "costs" in job.files else None
     setting = Setting.of(job.target, job.config, kernels, costs, _float_module(source))
 
-    formed = with_cheapest_forms(Graph.load(source), setting)
+    graph = Graph.load(source)
+    simplified, rewrites = without_channels(graph, setting) if job.config.simplify else (graph, [])
+    formed = with_cheapest_forms(simplified, setting)
     laid_out = with_cheapest_layouts(formed, setting)
     signed = laid_out if setting.offload is None else with_cheapest_signs(laid_out, setting.cost)
     chosen = choose_kernels(signed, setting)
     placed = place_parts(chosen, setting)
     planned = plan_programs(with_own_arithmetic(placed, setting), setting)
     made = pack_and_lower(planned, setting, job.progress)
+    made = replace(made, plan=made.plan.model_copy(update={"rewrites": tuple(rewrites)}))
 
     for warning in made.plan.warnings:
         job.log(f"warning: {warning}")

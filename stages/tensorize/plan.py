@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -78,10 +78,19 @@ class LayerPlan(_Model):
     distance: Distance | None = None
 
 
+class Rewrite(_Model):
+    """What was taken out of the graph: by which `rule`, of the outputs of which `layers`, and `what` in words."""
+
+    rule: Literal["channels"]
+    layers: tuple[str, ...]
+    what: str
+
+
 class TensorizePlan(_Model):
     """One entry for each layer of the graph, in order.
 
     `unused_rules` are numbers, from 1, of the recipe's rules that decided for no layer; `warnings` say what they match.
+    `rewrites` are what the graph of the quantize stage has more.
     `attachment` is there where an accelerator computes a layer, with a predicted `timeline`.
     """
 
@@ -90,6 +99,7 @@ class TensorizePlan(_Model):
     layers: tuple[LayerPlan, ...]
     unused_rules: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
+    rewrites: tuple[Rewrite, ...] = ()
     attachment: Attachment | None = None
     timeline: tuple[Stretch, ...] = ()
 

@@ -79,13 +79,13 @@ class _Judge:
         if self.records.traces.count:
             for port, ours in zip(self.records.traces.ports, self.records.traces.row(index), strict=True):
                 if port.tflite_index >= 0:
-                    self.distance["layers"].add(ours, litert.tensor(port.tflite_index))
+                    self.distance["layers"].add(ours, port.of_file(litert.tensor(port.tflite_index)))
         return expected
 
     def _layers(self, index: int) -> Iterator[tuple[Port, Difference | None]]:
         for port, ours in zip(self.records.traces.ports, self.records.traces.row(index), strict=True):
             if port.tflite_index >= 0:
-                yield port, difference(ours, self.reference.tensor(port.tflite_index).reshape(port.shape))
+                yield port, difference(ours, port.of_file(self.reference.tensor(port.tflite_index)))
 
     def _output(self, index: int, port: Port, found: Difference | None) -> None:
         if port.dtype == "float32":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ class Port:
     """An input, an output or a trace. `shape` is logical, `layout` says how it lies in memory.
 
     layer and tflite_index are -1 for inputs and outputs, and for tensors that the imported file does not have. The
-    integers in memory are larger than those of the file by `added`.
+    integers in memory are larger than those of the file by `added`. `channels` are those of the file's last axis that
+    it has, None: all.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Port:
     layer: int = -1
     tflite_index: int = -1
     added: int = 0
+    channels: tuple[int, ...] | None = None
 
     @property
     def bytes(self) -> int:
@@ -44,6 +47,11 @@ class Port:
         """These bytes as an array in logical order, with the integers of the imported file."""
         values = raw if self.layout.bits else raw.view(np.dtype(self.dtype))
         return as_in_file(unpack(values, self.layout, self.shape, dtype=self.dtype), self.added)
+
+    def of_file(self, values: Array) -> Array:
+        """What it should be, of the file's tensor, or of one that has its channels only."""
+        is_whole = self.channels is not None and values.size != prod(self.shape)
+        return (values[..., self.channels] if is_whole else values).reshape(self.shape)
 
 
 class _Table:
@@ -111,6 +119,7 @@ def _port(entry: dict[str, Any], name: str = "") -> Port:
         layer=-1 if layer is None else layer,
         tflite_index=-1 if index is None else index,
         added=entry.get("added", 0),
+        channels=tuple(entry["channels"]) if entry.get("channels") else None,
     )
 
 

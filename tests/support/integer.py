@@ -58,10 +58,12 @@ def compare(
     reference.run(given)
     result = Comparison(graph)
     for name, ours in run_graph(graph, given).items():
-        index = graph.tensors[name].tflite_index
+        index, channels = graph.tensors[name].tflite_index, graph.tensors[name].channels
         if index is None:
             continue
         theirs = reference.tensor(index)
+        if channels is not None:
+            theirs = theirs[..., channels]
         result.checked += 1
         if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
             result.wrong[name] = f"{ours.dtype}{ours.shape} is not {theirs.dtype}{theirs.shape}"

@@ -1,0 +1,226 @@
+"""Layers that sum products: convolutions and fully connected ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+from stages.operators.channels import Reach, channels_of
+from stages.operators.layer import Clamped, Narrowed, Rounding, Window, per_channel
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView, Tensor
+    from stages.operators.channels import Kept
+    from stages.operators.layer import Array
+
+ConvLayout = Literal["OHWI", "HWIO", "OIHW"]
+DepthwiseLayout = Literal["HWC", "OIHW"]
+
+
+def _from_zero_point(reach: Reach, op: Conv2D | DepthwiseConv2D) -> tuple[Array, Array]:
+    """The bounds less the zero point, which is what windows that reach over the border meet there."""
+    import numpy as np
+
+    low, high = reach.least - op.input_zero_point, reach.most - op.input_zero_point
+    return (np.minimum(low, 0), np.maximum(high, 0)) if any(op.padding) else (low, high)
+
+
+def _with_added(view: LayerView, added: Array, output: Kept) -> dict[str, Array]:
+    """The bias of the kept channels with what is added to each sum, int64[O]; modulo 2^32, as the sums themselves."""
+    import numpy as np
+
+    if not added.any():
+        return {}
+    bias = view.constant("bias").astype(np.int64) if view.has("bias") else 0
+    return {"bias": (bias + added).astype(np.int32)[output.channels]}
+
+
+class Conv2D(Window):
+    """Constants: weights int8/uint8 in `kernel_layout`, bias int32[O] (absent: zero), multiplier and shift int32[O]."""
+
+    op: Literal["conv2d"] = "conv2d"
+    dilation: tuple[int, int]
+    groups: int = 1
+    in_channels: int
+    out_channels: int
+    input_zero_point: int
+    weight_zero_point: int = 0
+    kernel_layout: ConvLayout = "OHWI"
+    rounding: Rounding = "double"
+
+    def products(self, out: Tensor) -> int:
+        return out.elements * self.kernel[0] * self.kernel[1] * self.in_channels // self.groups
+
+    def _ohwi(self, view: LayerView) -> Array:
+        """The weights less their zero point, int64."""
+        import numpy as np
+
+        kept = view.constant("weights").transpose([self.kernel_layout.index(axis) for axis in "OHWI"])
+        return np.asarray(kept.astype(np.int64) - self.weight_zero_point)
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        import numpy as np
+
+        low, high = _from_zero_point(inputs[0], self)
+        positive, negative = (bound(self._ohwi(view), 0).sum(axis=(1, 2)) for bound in (np.maximum, np.minimum))
+        depth = self.in_channels // self.groups
+        group = np.arange(self.out_channels) // (self.out_channels // self.groups)
+        low, high = (bound.reshape(self.groups, depth)[group] for bound in (low, high))
+        least, most = ((positive * a + negative * b).sum(axis=1) for a, b in ((low, high), (high, low)))
+        return self.reach_of_sums(view, least, most)
+
+    def carries(self, view: LayerView) -> tuple[Array, ...] | None:
+        return () if self.groups == 1 else None
+
+    def absorbs(self, view: LayerView, reach: Reach) -> Array:
+        """In padding there is the zero point instead."""
+        known = reach.is_constant
+        if any(self.padding):
+            known = known & (reach.least == self.input_zero_point)
+        return known | ~self._ohwi(view).any(axis=(0, 1, 2))
+
+    def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
+        """What the other input channels add to every sum goes into the bias."""
+
+        kept, dropped = inputs[0].channels, inputs[0].dropped
+        added = self._ohwi(view).sum(axis=(1, 2))[:, dropped] @ (inputs[0].values[dropped] - self.input_zero_point)
+        weights = view.constant("weights")
+        for axis, channels in (("O", output.channels), ("I", kept)):
+            weights = weights.take(channels, axis=self.kernel_layout.index(axis))
+        op = self.model_copy(update={"in_channels": len(kept), "out_channels": len(output.channels)})
+        return Narrowed(op, {**per_channel(view, output), **_with_added(view, added, output), "weights": weights})
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        """A matrix product over gathered windows, exact in float64 (|sum| < 2^53)."""
+        import numpy as np
+
+        weights = self._ohwi(view)
+        zero_point = self.input_zero_point
+        windows = np.stack([tap - zero_point for tap in self.taps(view, inputs[0], zero_point)], axis=3)
+        n, height, width = windows.shape[:3]
+        depth, units = self.in_channels // self.groups, self.out_channels // self.groups
+        sums = []
+        for group in range(self.groups):
+            columns = windows[..., group * depth : (group + 1) * depth].reshape(n * height * width, -1)
+            rows = weights[group * units : (group + 1) * units].reshape(units, -1)
+            sums.append(columns.astype(np.float64) @ rows.astype(np.float64).T)
+        total = np.concatenate(sums, axis=1).reshape(n, height, width, -1).astype(np.int64)
+        return self.requantized(view, total)
+
+
+class DepthwiseConv2D(Window):
+    """Output channel c * depth_multiplier + m reads input channel c. Constants as Conv2D, weights in `kernel_layout`.
+
+    HWC is the reference's own order (1, kh, kw, channels_out); OIHW is planar: (channels_out, 1, kh, kw).
+    """
+
+    op: Literal["depthwise_conv2d"] = "depthwise_conv2d"
+    dilation: tuple[int, int]
+    depth_multiplier: int
+    in_channels: int
+    out_channels: int
+    input_zero_point: int
+    weight_zero_point: int = 0
+    kernel_layout: DepthwiseLayout = "HWC"
+    rounding: Rounding = "double"
+
+    def products(self, out: Tensor) -> int:
+        return out.elements * self.kernel[0] * self.kernel[1]
+
+    def _factors(self, view: LayerView) -> Array:
+        """The weights of each tap less their zero point, int64[kh * kw, O]."""
+        import numpy as np
+
+        kept = view.constant("weights")
+        weights = (kept[0] if self.kernel_layout == "HWC" else kept[:, 0].transpose(1, 2, 0)).astype(np.int64)
+        return np.asarray(weights - self.weight_zero_point).reshape(-1, self.out_channels)
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
+        import numpy as np
+
+        low, high = (np.repeat(bound, self.depth_multiplier) for bound in _from_zero_point(inputs[0], self))
+        positive, negative = (bound(self._factors(view), 0).sum(axis=0) for bound in (np.maximum, np.minimum))
+        return self.reach_of_sums(view, positive * low + negative * high, positive * high + negative * low)
+
+    def carries(self, view: LayerView) -> tuple[Array, ...]:
+        import numpy as np
+
+        return (np.arange(self.out_channels) // self.depth_multiplier,)
+
+    def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
+        weights = view.constant("weights").take(output.channels, axis=3 if self.kernel_layout == "HWC" else 0)
+        sizes = {"in_channels": len(inputs[0].channels), "out_channels": len(output.channels)}
+        return Narrowed(self.model_copy(update=sizes), {**per_channel(view, output), "weights": weights})
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        factors = self._factors(view)
+        image = np.repeat(inputs[0], self.depth_multiplier, axis=3)
+        total = np.zeros(view.outputs[0].shape, dtype=np.int64)
+        for tap, factor in zip(self.taps(view, image, self.input_zero_point), factors, strict=True):
+            total += (tap - self.input_zero_point) * factor
+        return self.requantized(view, total)
+
+
+class FullyConnected(Clamped):
+    """y[batch, units] from x[batch, depth]. Constants: weights (units, depth), bias, multiplier, shift as Conv2D.
+
+    Where `rounding` is "steps": steps and step_rows instead of multiplier and shift.
+    """
+
+    op: Literal["fully_connected"] = "fully_connected"
+    batch: int
+    depth: int
+    units: int
+    input_zero_point: int
+    weight_zero_point: int = 0
+    rounding: Rounding = "single"
+
+    def products(self, out: Tensor) -> int:
+        return out.elements * self.depth
+
+    def _by_channel(self, view: LayerView) -> Array | None:
+        """The weights less their zero point, int64[units, n, C], for the C channels of the input."""
+        import numpy as np
+
+        channels = channels_of(view.inputs[0])
+        if self.depth % channels:
+            return None
+        weights = view.constant("weights").astype(np.int64) - self.weight_zero_point
+        return np.asarray(weights).reshape(self.units, -1, channels)
+
+    def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach | None:
+        import numpy as np
+
+        weights = self._by_channel(view)
+        if weights is None:
+            return None
+        positive, negative = (bound(weights, 0).sum(axis=1) for bound in (np.maximum, np.minimum))
+        low, high = inputs[0].least - self.input_zero_point, inputs[0].most - self.input_zero_point
+        return self.reach_of_sums(view, positive @ low + negative @ high, positive @ high + negative @ low)
+
+    def carries(self, view: LayerView) -> tuple[Array, ...] | None:
+        return None if self._by_channel(view) is None else ()
+
+    def absorbs(self, view: LayerView, reach: Reach) -> Array:
+        weights = self._by_channel(view)
+        assert weights is not None
+        return reach.is_constant | ~weights.any(axis=(0, 1))
+
+    def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
+        """As of CONV_2D."""
+        by_channel, kept, dropped = self._by_channel(view), inputs[0].channels, inputs[0].dropped
+        assert by_channel is not None
+        added = by_channel.sum(axis=1)[:, dropped] @ (inputs[0].values[dropped] - self.input_zero_point)
+        weights = view.constant("weights").reshape(by_channel.shape)[output.channels][:, :, kept]
+        weights = weights.reshape(len(output.channels), -1)
+        op = self.model_copy(update={"depth": weights.shape[1], "units": len(output.channels)})
+        return Narrowed(op, {**per_channel(view, output), **_with_added(view, added, output), "weights": weights})
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        rows = inputs[0].reshape(self.batch, self.depth).astype(np.float64) - self.input_zero_point
+        weights = view.constant("weights").astype(np.float64) - self.weight_zero_point
+        return self.requantized(view, (rows @ weights.T).astype(np.int64)).reshape(view.outputs[0].shape)

@@ -1,0 +1,102 @@
+"""Channels that can only go together: those of a tensor and those that operators make of them, one by one.
+
+    conv2d -> x -> depthwise_conv2d -> y -> conv2d       channel 3 of x and channel 3 of y are one bundle
+
+A bundle can go when each layer that sums over one of its channels can do without it: because the channel is constant,
+or because its weights are zero. The others are read by layers whose own channels are of the bundle. Tensors with a
+bundle in common are a family.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from stages.arithmetic.fixed_point import Array
+from stages.graph import Graph
+from stages.operators.channels import NEW, Kept, Reach, channels_of
+
+Edges = list[tuple[Array, Array]]
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """For each of its tensors the bundle, from 0, of each channel, int[C]; which bundles can go, bool[bundles].
+
+    `values` are what the channels of each tensor are where they are constant, int64[C].
+    """
+
+    bundles: Mapping[str, Array]
+    removable: Array
+    values: Mapping[str, Array]
+
+    def kept(self, name: str, staying: Array) -> Kept:
+        """What is left of a tensor with the bundles that stay, bool[bundles]."""
+        return Kept(np.flatnonzero(staying[self.bundles[name]]), self.values[name])
+
+
+def families(graph: Graph, reach: Mapping[str, Reach]) -> list[Family]:
+    """All families of which a bundle can go, in the order of the graph's tensors."""
+    sizes = [channels_of(tensor) for tensor in graph.tensors.values()]
+    ends = list(accumulate(sizes, initial=0))
+    spans = zip(graph.tensors, pairwise(ends), strict=True)
+    place = {name: np.arange(*span) for name, span in spans}
+    stays = np.zeros(ends[-1], bool)
+    for name, tensor in graph.tensors.items():
+        if name not in reach or name in (*graph.inputs, *graph.outputs) or (tensor.constant and tensor.layout):
+            stays[place[name]] = True
+    number = {name: np.array([index]) for index, name in enumerate(graph.tensors)}
+    channels: Edges = []
+    tensors: Edges = []
+    for layer in graph.layers:
+        carried = layer.op.carries(graph.view(layer)) if len(layer.outputs) == 1 else None
+        if carried is None:
+            for name in (*layer.inputs, *layer.outputs):
+                stays[place[name]] = True
+        elif not carried:
+            name = layer.inputs[0]
+            stays[place[name]] |= ~layer.op.absorbs(graph.view(layer), reach[name]) if name in reach else True
+        for name, sources in zip(layer.inputs, carried or (), strict=False):
+            made = sources != NEW
+            if made.any():
+                channels.append((place[layer.outputs[0]][made], place[name][sources[made]]))
+                tensors.append((number[layer.outputs[0]], number[name]))
+    return _found(graph, place, _components(channels, len(stays)), stays, _components(tensors, len(sizes)), reach)
+
+
+def _components(edges: Edges, count: int) -> Array:
+    """The number of the component of each of `count` nodes."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    rows, columns = (np.concatenate([np.zeros(0, int), *(edge[side] for edge in edges)]) for side in (0, 1))
+    graph = coo_array((np.ones(len(rows), bool), (rows, columns)), shape=(count, count))
+    labels: Array = connected_components(graph, directed=False)[1]
+    return labels
+
+
+def _found(
+    graph: Graph,
+    place: Mapping[str, Array],
+    bundle: Array,
+    stays: Array,
+    family: Array,
+    reach: Mapping[str, Reach],
+) -> list[Family]:
+    staying = np.zeros(bundle.max(initial=-1) + 1, bool)
+    staying[bundle[stays]] = True
+    members: dict[int, list[str]] = {}
+    for name, label in zip(graph.tensors, family, strict=True):
+        members.setdefault(int(label), []).append(name)
+    found = []
+    for names in members.values():
+        own, numbers = np.unique(np.concatenate([bundle[place[name]] for name in names]), return_inverse=True)
+        if staying[own].all():
+            continue
+        parts = np.split(numbers, list(accumulate(len(place[name]) for name in names))[:-1])
+        values = {name: reach[name].least for name in names if name in reach}
+        found.append(Family(dict(zip(names, parts, strict=True)), ~staying[own], values))
+    return found

@@ -1,0 +1,89 @@
+"""Channels that the graph can do without (stages.simplify) are left out as far as that costs fewer instructions.
+
+Kernels work on 4, 8 or 16 channels at once, and 17 can cost more than 24: of each family of tensors so many channels
+stay that their number is a multiple that pays best, over the whole graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stages.graph import Graph, Layer
+from stages.operators.channels import channels_of
+from stages.simplify.bundles import Family, families
+from stages.simplify.narrow import Narrowing
+from stages.simplify.reach import reaches
+from stages.tensorize.elimination import Costs, cheapest
+from stages.tensorize.plan import Rewrite
+from stages.tensorize.sharing import renames_only
+
+if TYPE_CHECKING:
+    from stages.arithmetic.fixed_point import Array
+    from stages.tensorize.setting import Setting
+
+_MULTIPLES = (1, 2, 4, 8, 16)
+
+
+def without_channels(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrite]]:
+    """The pass: the graph with the channels that are worth computing, and what was left out of each family.
+
+    The graph itself where that is nothing.
+    """
+    found = families(graph, reaches(graph))
+    if not found:
+        return graph, []
+    choices = [_choices(family) for family in found]
+    costs = [
+        cost
+        for layer in graph.layers
+        if not renames_only(graph, layer) and (cost := _cost(graph, layer, found, choices, setting))
+    ]
+    numbers = cheapest({index: len(own) for index, own in enumerate(choices)}, costs)
+    staying = [own[numbers[index]] for index, own in enumerate(choices)]
+    made = Narrowing(graph, found, staying).graph_without()
+    written = (_written(graph, made, family, own) for family, own in zip(found, staying, strict=True))
+    return made, [rewrite for rewrite in written if rewrite is not None]
+
+
+def _written(graph: Graph, made: Graph, family: Family, staying: Array) -> Rewrite | None:
+    """What was left out of a family, if anything was."""
+    names = [layer.outputs[0] for layer in graph.layers if layer.outputs[0] in family.bundles]
+    counts = [(channels_of(graph.tensors[name]), channels_of(made.tensors[name])) for name in names]
+    if staying.all():
+        return None
+    numbers = ", ".join(dict.fromkeys(f"{before - after} of {before}" for before, after in counts if after < before))
+    return Rewrite(rule="channels", layers=tuple(names), what=f"{numbers} channels are constant or of no weight")
+
+
+def _choices(family: Family) -> list[Array]:
+    """The bundles that may stay: all, and the needed ones filled up to each multiple. bool[bundles], rising."""
+    needed, count = ~family.removable, len(family.removable)
+    spare = np.flatnonzero(family.removable)
+    numbers = sorted({min(-(-max(int(needed.sum()), 1) // multiple) * multiple, count) for multiple in _MULTIPLES})
+    found = []
+    for number in [count, *(number for number in numbers if number < count)]:
+        staying = needed.copy()
+        staying[spare[: number - int(needed.sum())]] = True
+        found.append(staying)
+    return found
+
+
+def _cost(
+    graph: Graph, layer: Layer, found: Sequence[Family], choices: Sequence[list[Array]], setting: Setting
+) -> Costs[int] | None:
+    """The layer's instructions for each choice of the families that its tensors are of; None where they are of none."""
+    names = {*layer.inputs, *layer.outputs}
+    own = [index for index, family in enumerate(found) if names & family.bundles.keys()]
+    if not own:
+        return None
+    prices = []
+    for numbers in product(*(range(len(choices[index])) for index in own)):
+        staying = [choices[index][number] for index, number in zip(own, numbers, strict=True)]
+        narrowing = Narrowing(graph, [found[index] for index in own], staying)
+        prices.append(setting.cost(narrowing.view(layer)))
+    table = np.array(prices).reshape([len(choices[index]) for index in own])
+    return Costs(tuple(own), table)

@@ -1,0 +1,207 @@
+"""Channels that are constant or of no weight: which can go, and that nothing else changes. All against LiteRT."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stages.graph import Graph
+from stages.models.builder import ModelBuilder, Tensor
+from stages.reference.integer import run_graph
+from stages.simplify.bundles import families
+from stages.simplify.narrow import Narrowing
+from stages.simplify.reach import reaches
+from tests.support.integer import LAYOUTS, compare, integer_graph
+
+QUANT = (0.05, 3)
+STEPS = 10
+
+
+def narrowest(graph: Graph) -> Graph:
+    """All channels left out that can be; one stays of each family."""
+    found = families(graph, reaches(graph))
+    staying = []
+    for family in found:
+        own = ~family.removable
+        own[0] |= not own.any()
+        staying.append(own)
+    return Narrowing(graph, found, staying).graph_without()
+
+
+class Drawn:
+    """A network in which about half of the filters are zero, so that their outputs are constant, and some unread."""
+
+    def __init__(self, seed: int, dtype: str = "int8") -> None:
+        self.rng, self.b, self.dtype = np.random.default_rng(seed), ModelBuilder(), dtype
+        self.zero = 0 if dtype == "int8" else 128
+        channels = int(self.rng.choice([3, 4, 8]))
+        self.pool = [self.b.input("x", (1, *self.rng.integers(3, 8, 2).tolist(), channels), dtype, *QUANT)]
+
+    def build(self) -> bytes:
+        """`STEPS` operators on images, then flat features and two classes."""
+        steps = [
+            self.convolution, self.convolution, self.depthwise, self.depthwise, self.relu, self.tanh, self.add,
+            self.mul, self.pool2d, self.join, self.pad, self.slice, self.requantize,
+        ]  # fmt: skip
+        x = self.convolution(self.pool[0], "t0")
+        for count in range(STEPS):
+            self.pool.append(x)
+            x = steps[int(self.rng.integers(len(steps)))](x, f"t{count + 1}")
+        ends = [self.connected(self.flat(x, "flat"), "y")]
+        if self.rng.integers(3) == 0:
+            ends.append(self.pool[int(self.rng.integers(1, len(self.pool)))])
+        self.b.output(*ends)
+        return self.b.build()
+
+    def _filters(self, shape: tuple[int, ...], axis: int) -> tuple[np.ndarray, np.ndarray]:
+        values = self.rng.integers(-127, 128, shape)
+        dead = self.rng.random(shape[axis]) < 0.5
+        np.moveaxis(values, axis, 0)[dead] = 0
+        if axis == 0 and len(shape) > 1:
+            values[..., self.rng.random(shape[-1]) < 0.2] = 0  # channels that nobody reads
+        bias = self.rng.integers(-900, 900, shape[axis]) * (self.rng.random(shape[axis]) < 0.7)
+        return (values + self.zero).clip(0 if self.zero else -128, 255 if self.zero else 127), bias.astype(np.int32)
+
+    def _window(self) -> dict[str, object]:
+        return {
+            "padding": str(self.rng.choice(["same", "valid"])),
+            "stride": (int(self.rng.integers(1, 3)),) * 2,
+            "out": (0.05, int(self.rng.integers(-3, 4)) + self.zero),
+            "activation": str(self.rng.choice(["none", "relu"])),
+        }
+
+    def convolution(self, x: Tensor, name: str) -> Tensor:
+        size = int(self.rng.choice([1, min(3, x.shape[1], x.shape[2])]))
+        values, bias = self._filters((int(self.rng.integers(2, 9)), size, size, x.shape[3]), 0)
+        scale = {"weight_scale": 0.01, "weight_zero_point": self.zero}
+        return self.b.conv2d(x, values.astype(self.dtype), bias, **scale, **self._window(), name=name)  # type: ignore[arg-type]
+
+    def depthwise(self, x: Tensor, name: str) -> Tensor:
+        size = min(3, x.shape[1], x.shape[2])
+        values, bias = self._filters((1, size, size, x.shape[3] * int(self.rng.integers(1, 3))), 3)
+        scale = {"weight_scale": 0.02, "weight_zero_point": self.zero}
+        return self.b.depthwise_conv2d(x, values.astype(self.dtype), bias, **scale, **self._window(), name=name)  # type: ignore[arg-type]
+
+    def relu(self, x: Tensor, name: str) -> Tensor:
+        return self.b.relu(x, name=name)
+
+    def tanh(self, x: Tensor, name: str) -> Tensor:
+        return self.b.tanh(x, name=name)
+
+    def _other(self, x: Tensor) -> Tensor:
+        return next((y for y in self.pool[1:] if y.shape == x.shape), x)
+
+    def add(self, x: Tensor, name: str) -> Tensor:
+        made = self.b.add if self.rng.integers(2) else self.b.sub
+        return made(x, self._other(x), out=(0.1, self.zero - 4), name=name)
+
+    def mul(self, x: Tensor, name: str) -> Tensor:
+        return self.b.mul(x, self._other(x), out=(0.03, self.zero + 4), name=name)
+
+    def pool2d(self, x: Tensor, name: str) -> Tensor:
+        made = self.b.avg_pool2d if self.rng.integers(2) else self.b.max_pool2d
+        return made(x, (min(2, x.shape[1]), min(3, x.shape[2])), (1, 1), padding="same", name=name)
+
+    def join(self, x: Tensor, name: str) -> Tensor:
+        like = [y for y in self.pool if y.shape[:3] == x.shape[:3] and y.zero_point == x.zero_point]
+        return self.b.concatenation([x, *like[:1], x], 3, name=name)
+
+    def pad(self, x: Tensor, name: str) -> Tensor:
+        return self.b.pad(x, [(0, 0), (1, 0), (0, 1), (0, 0)], name=name)
+
+    def slice(self, x: Tensor, name: str) -> Tensor:
+        return self.b.slice(x, (0, 0, 0, 0), (1, x.shape[1], 1, x.shape[3]), name=name)
+
+    def requantize(self, x: Tensor, name: str) -> Tensor:
+        return self.b.quantize(x, self.dtype, (0.04, self.zero + 1), name=name)
+
+    def flat(self, x: Tensor, name: str) -> Tensor:
+        if self.rng.integers(2):
+            x = self.b.mean(x, (1, 2), keep_dims=True, out=(0.05, self.zero), name=f"{name}/mean")
+        return self.b.reshape(x, (1, x.shape[1] * x.shape[2] * x.shape[3]), name=name)
+
+    def connected(self, x: Tensor, name: str) -> Tensor:
+        values, bias = self._filters((2, x.shape[1]), 0)
+        scale = {"weight_scale": 0.01, "weight_zero_point": self.zero}
+        return self.b.fully_connected(x, values.astype(self.dtype), bias, **scale, out=(0.2, self.zero), name=name)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_what_is_left_is_litert_s(layout: str, dtype: str) -> None:
+    fewer = 0
+    for seed in range(12):
+        found = compare(Drawn(seed, dtype).build(), seed=seed, layout=layout, change=narrowest)
+        assert found.wrong == {}, seed
+        ports = (*found.graph.inputs, *found.graph.outputs)
+        assert all(found.graph.tensors[name].channels is None for name in ports), seed
+        fewer += sum(tensor.channels is not None for tensor in found.graph.tensors.values())
+    assert fewer > 40
+
+
+def test_no_value_is_outside_of_its_reach() -> None:
+    for seed in range(12):
+        graph = integer_graph(Drawn(seed).build())
+        reach = reaches(graph)
+        rng = np.random.default_rng(seed)
+        for low, high in ((-128, 128), (-128, -127), (127, 128), (-20, 20)):
+            shape = graph.tensors["x"].shape
+            values = run_graph(graph, [rng.integers(low, high, shape).astype(np.int8)])
+            for name, own in reach.items():
+                flat = values[name].reshape(-1, values[name].shape[-1])
+                assert (flat >= own.least).all() and (flat <= own.most).all(), (seed, name)
+
+
+def chain(values: np.ndarray, bias: list[int], *, padding: str = "valid", weight_scale: float = 0.01) -> bytes:
+    """x -> conv2d of these (O, kh, kw, 4) -> slice of its rows -> max_pool2d -> conv2d with weights of one -> y."""
+    b = ModelBuilder()
+    x = b.input("x", (1, 6, 6, 4), "int8", *QUANT)
+    y = b.conv2d(x, values, np.array(bias, np.int32), weight_scale=weight_scale, out=QUANT, name="first")
+    y = b.slice(y, (0, 1, 0, 0), (1, 4, 6, len(values)))
+    y = b.max_pool2d(y, (2, 2), (1, 1))
+    ones = np.ones((3, 3, 3, len(values)), np.int8)
+    b.output(b.conv2d(y, ones, np.zeros(3, np.int32), weight_scale=0.01, padding=padding, out=QUANT, name="y"))
+    return b.build()
+
+
+def filters(*alive: bool) -> np.ndarray:
+    """(O, 1, 1, 4), all zero where not alive."""
+    rng = np.random.default_rng(5)
+    return np.array([rng.integers(1, 128, (1, 1, 4)) * one for one in alive], np.int8)
+
+
+@pytest.mark.parametrize(
+    ("bias", "padding", "left"),
+    [
+        ([0, 0, 0, 0], "same", (1, 3)),  # both are the zero point, as the padding is
+        ([0, 50, 900, 0], "valid", (1, 3)),
+        ([0, 50, 900, 0], "same", (1, 2, 3)),  # the third is not the zero point, which windows meet at the border
+    ],
+)
+def test_which_channels_go(bias: list[int], padding: str, left: tuple[int, ...]) -> None:
+    found = compare(chain(filters(False, True, False, True), bias, padding=padding), change=narrowest)
+    assert found.wrong == {}
+    channels = [tensor.channels for tensor in found.graph.tensors.values() if tensor.channels is not None]
+    assert channels == [left] * 3  # of the convolution, of the slice, of the pool
+
+
+def test_sums_that_leave_int32_on_the_way_are_not_believed() -> None:
+    """A multiplier of 2^12 shifts sums to the left, where int32 wraps: no channel is what its bounds would be."""
+    graph = integer_graph(chain(filters(True, True), [1 << 18, -(1 << 18)], weight_scale=4096.0))
+    own = reaches(graph)["first"]
+    assert (own.least == -128).all() and (own.most == 127).all()
+
+
+@pytest.mark.parametrize("op", ["add", "sub", "mul"])
+def test_two_operands_reach_what_their_ends_make(op: str) -> None:
+    """A relu and a convolution's output, each over a part of its type."""
+    b = ModelBuilder()
+    x, y = (b.input(name, (1, 2, 2, 1), "int8", 0.05, zero) for name, zero in (("x", 3), ("y", -40)))
+    b.output(getattr(b, op)(b.relu(x, name="a"), b.relu(y, name="b"), out=(0.06, -2), name="c"))
+    graph = integer_graph(b.build())
+    own = reaches(graph)["c"]
+    ends = [
+        run_graph(graph, [np.full((1, 2, 2, 1), one, np.int8) for one in pair])["c"].flat[0]
+        for pair in ((-128, -128), (-128, 127), (127, -128), (127, 127))
+    ]
+    assert (own.least[0], own.most[0]) == (min(ends), max(ends))
