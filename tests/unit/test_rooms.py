@@ -75,7 +75,7 @@ def test_passes_of_tensorize_go_one_way() -> None:
         if name.startswith("stages.tensorize.") and not module.endswith("__init__"):
             uses.setdefault(module.split(".")[2], set()).add(name.split(".")[2])
     order = list(graphlib.TopologicalSorter(uses).static_order())
-    passes = ["forms", "layouts", "choices", "placement", "packing"]
+    passes = ["channels", "forms", "layouts", "choices", "placement", "packing"]
     assert uses["build"] >= set(passes)
     for number, name in enumerate(passes):
         assert uses[name].isdisjoint(passes[number + 1 :]) and name in order

@@ -1,0 +1,73 @@
+"""How many of the channels that can go do go, and that firmware without them is right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stages.graph import LayerView
+from stages.models.builder import ModelBuilder
+from stages.models.spec import FileModel
+from stages.reference.interpreter import Reference, random_inputs
+from stages.tensorize import TensorizeConfig
+from stages.tensorize.channels import without_channels
+from stages.tensorize.setting import Setting
+from tests.support.constant_channels import Drawn
+from tests.support.emitted import run_emitted, target_named
+from tests.support.integer import integer_graph
+from tests.support.stages_run import run_stages
+
+
+def two_convolutions(units: int, alive: int) -> bytes:
+    """x -> 1x1 to `units` channels, of which `alive` are no constant -> 1x1 -> y."""
+    rng, b = np.random.default_rng(1), ModelBuilder()
+    values = rng.integers(1, 128, (units, 1, 1, 8)).astype(np.int8)
+    values[alive:] = 0
+    x = b.input("x", (1, 4, 4, 8), "int8", 0.05, 0)
+    y = b.conv2d(x, values, np.zeros(units, np.int32), weight_scale=0.01, out=(0.05, 0), name="first")
+    last = rng.integers(-127, 128, (3, 1, 1, units)).astype(np.int8)
+    b.output(b.conv2d(y, last, np.zeros(3, np.int32), weight_scale=0.01, out=(0.2, 0), name="last"))
+    return b.build()
+
+
+@pytest.mark.parametrize(("alive", "step", "left"), [(5, 1, 5), (5, 8, 8), (9, 8, 16), (17, 16, 30), (0, 4, 4)])
+def test_as_many_stay_as_cost_least(alive: int, step: int, left: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With kernels that take as long for one channel as for `step` of them, and a little less for more."""
+
+    def cost(_self: Setting, view: LayerView) -> float:
+        channels = view.tensors["first"].shape[-1]
+        return 1000.0 * -(-channels // step) - channels
+
+    monkeypatch.setattr(Setting, "cost", cost)
+    setting = Setting.of(target_named("host"), TensorizeConfig(), ())
+    graph, rewrites = without_channels(integer_graph(two_convolutions(30, alive)), setting)
+    assert graph.tensors["first"].shape[-1] == left
+    assert [rewrite.layers for rewrite in rewrites] == ([("first",)] if left < 30 else [])
+
+
+def test_firmware_is_litert_s(tmp_path: Path) -> None:
+    target, fewer = target_named("host"), 0
+    for seed in range(4):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        data = Drawn(100 + seed).build()
+        (folder / "model.tflite").write_bytes(data)
+        made = run_stages(FileModel(file=str(folder / "model.tflite")), target, folder / "artifacts")
+        reference = Reference(data)
+        inputs = random_inputs(reference.info, seed)
+        (found,) = run_emitted(made["emit"], target, [inputs])
+        for ours, theirs in zip(found.outputs, reference.run(inputs), strict=True):
+            np.testing.assert_array_equal(ours.reshape(theirs.shape), theirs)
+        fewer += len(json.loads((made["tensorize"] / "plan.json").read_text())["rewrites"])
+    assert fewer > 4
+
+
+def test_a_recipe_can_have_all_of_them_computed(tmp_path: Path) -> None:
+    (tmp_path / "model.tflite").write_bytes(two_convolutions(24, 8))
+    model, options = FileModel(file=str(tmp_path / "model.tflite")), {"tensorize": {"simplify": False}}
+    for number, configs in enumerate(({}, options)):
+        made = run_stages(model, target_named("host"), tmp_path / str(number), until="tensorize", configs=configs)
+        assert len(json.loads((made["tensorize"] / "plan.json").read_text())["rewrites"]) == 1 - number
