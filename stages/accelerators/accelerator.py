@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -120,7 +120,7 @@ P = TypeVar("P", bound=Parameters)
 
 
 class Accelerator(ABC, Generic[P]):
-    """An engine with the parameters of a target. Stateless: everything about a layer comes in through its view.
+    """An engine with the parameters of a target. Everything about a layer comes in through its view.
 
     name          the folder's, which recipes and reports write
     title         what its makers call it
@@ -212,6 +212,21 @@ class Accelerator(ABC, Generic[P]):
     def start_waits(self, view: LayerView) -> bool:
         """Whether starting a tile of the layer keeps the core until the engine is nearly done with it."""
         return False
+
+    def tiling_key(self, view: LayerView) -> Hashable:
+        """What tiles of a layer depend on beside its window and shapes: their granule, bytes, cycles, scratch, core.
+
+        Layers that agree in this are cut alike, which is then sought once. By default numbers, types and the content of
+        constants; an engine that looks at less of these should say so.
+        """
+        from hashlib import sha256
+
+        content = sha256()
+        for role in sorted(view.layer.constants):
+            array = view.constant(role)
+            content.update(f"{role} {array.dtype} {array.shape}".encode() + array.tobytes())
+        types = tuple(tensor.model_dump_json(exclude={"name"}) for tensor in (*view.inputs, *view.outputs))
+        return view.op, types, content.hexdigest()
 
     def granule(self, view: LayerView) -> Granule:
         """What the sizes of tiles are multiples of."""

@@ -182,13 +182,17 @@ def _offsets(steps: Staircase, multiplier: Array, shift: Array, count: int) -> A
 def _differing(steps: Staircase, multiplier: Array, shift: Array, offsets: Array) -> Array:
     """float64[C, n]: how many sums differ with each offset. Numbers stay below 2^53."""
     wanted = np.ldexp(steps.results.astype(np.float64), shift[:, np.newaxis].astype(np.int32))
-    first = (wanted[:, np.newaxis] - offsets[:, :, np.newaxis]) / multiplier[:, np.newaxis, np.newaxis]
-    np.ceil(first, out=first)
-    low, high = steps.least[:, np.newaxis, np.newaxis], steps.most[:, np.newaxis, np.newaxis] + 1
-    np.clip(first, low, high, out=first)
-    first -= steps.first[:, np.newaxis]
-    np.abs(first, out=first)
-    return np.asarray(first.sum(axis=2))
+    exact = steps.first.astype(np.float64)
+    found, first = np.empty(offsets.shape), np.empty((offsets.shape[1], exact.shape[1]))
+    for channel, apart in enumerate(offsets[:, :, np.newaxis]):  # one at a time stays in the cache
+        np.subtract(wanted[channel], apart, out=first)
+        first /= multiplier[channel]
+        np.ceil(first, out=first)
+        np.clip(first, steps.least[channel], steps.most[channel] + 1, out=first)
+        first -= exact[channel]
+        np.abs(first, out=first)
+        first.sum(axis=1, out=found[channel])
+    return found
 
 
 def _settled(steps: Staircase, multiplier: Array, offset: Array, shift: Array) -> tuple[Array, Array, Array]:
@@ -222,14 +226,14 @@ def weighted(view: LayerView, room: Room) -> Nearest:
     """What is nearest for a layer with weights: its constants `multiplier`, `offset`, `shift` for the rounding `floor`.
 
     The engine multiplies sums of bytes times weights, to which zero points and bias are added as constants. Raises
-    ValueError for sums beyond 32 bits.
+    ValueError for sums beyond 32 bits, and for scales that leave no bits for a multiplier.
     """
     from stages.kernels.eight_bit import accumulator_range, centred_weights
 
     op, weights = view.op, centred_weights(view).astype(np.int64)
-    if reason := why_not_near(view):
-        raise ValueError(reason)
     bias, sums = _bias(view, len(weights)), reachable(view)
+    if (largest := int(sums.size.max())) > INT32_MAX:
+        raise ValueError(f"sums reach {largest:,}, beyond 32 bits")
     raw = accumulator_range(weights, np.zeros_like(bias), 0, 255).size
 
     def exact(totals: Array) -> Array:
@@ -238,12 +242,6 @@ def weighted(view: LayerView, room: Room) -> Nearest:
     real = _real(view, len(weights))
     steps = staircase(exact, op.act_min, op.act_max, op.output_zero_point, sums.low, sums.high, real)
     return nearest(steps, raw, room)
-
-
-def why_not_near(view: LayerView) -> str:
-    """Why a layer with weights has sums for which there are no constants, '' if there are some."""
-    largest = int(reachable(view).size.max())
-    return f"sums reach {largest:,}, beyond 32 bits" if largest > INT32_MAX else ""
 
 
 def reachable(view: LayerView) -> Range:
@@ -294,7 +292,10 @@ class Sum:
 
 
 def sum_of_two(view: LayerView, room: Room, span: int = 255) -> Sum:
-    """What is nearest to an ADD or SUB; weights, and 0 beside them, are at most `span` apart."""
+    """What is nearest to an ADD or SUB; weights, and 0 beside them, are at most `span` apart.
+
+    Raises ValueError for scales so far apart that totals leave the engine's bits.
+    """
     op = view.op
     values = [np.arange(256) + int(np.iinfo(tensor.dtype).min) for tensor in view.inputs]
     grid = np.meshgrid(*values, indexing="ij")
@@ -331,7 +332,9 @@ def _products(total: Array, real: float, room: Room) -> list[tuple[int, int]]:
     """Multipliers and shifts worth trying."""
     bound = 2 * float(np.abs(total).max()) + 514 / real
     most = min((2.0 ** (room.bits - 1) - 1) // bound, room.multiplier)
-    shift = min(int(np.floor(np.log2((most + 0.5) / real))), room.shift)
+    shift = min(int(np.floor(np.log2((most + 0.5) / real))), room.shift) if most > 0 else -1
+    if shift < 0:
+        raise ValueError(f"sums up to {int(np.abs(total).max()):,} times {real:g} leave {room.bits} bits")
     middle = round(real * 2**shift)
     return [(min(max(middle + more, 1), int(most)), shift) for more in range(-_AROUND, _AROUND + 1)]
 

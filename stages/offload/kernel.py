@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stages.accelerators.tiles import why_not_tiled
+from stages.graph.tensor import ITEM_BYTES
 from stages.kernels.kernel import Kernel, Lowering
 from stages.offload.options import options, smallest
 from stages.offload.runs import why_not_cut
 from stages.offload.windows import why_not_gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Hashable, Mapping
 
     from stages.graph import LayerView
     from stages.kernels.folder import KernelFolder
     from stages.offload.machine import Machine
     from stages.offload.options import Option, Residence
     from stages.targets.spec import Target
+
+_WINDOW = (
+    "kernel", "stride", "padding", "dilation", "groups", "in_channels", "out_channels", "depth_multiplier", "depth"
+)  # fmt: skip
 
 
 class OffloadKernel(Kernel):
@@ -27,7 +32,7 @@ class OffloadKernel(Kernel):
     lowers = False
 
     def __init__(self) -> None:
-        self._options: dict[str, Mapping[Residence, tuple[Option, ...]]] = {}
+        self._options: dict[Hashable, Mapping[Residence, tuple[Option, ...]]] = {}
 
     @property
     def folder(self) -> KernelFolder:
@@ -66,7 +71,7 @@ class OffloadKernel(Kernel):
 
     def options(self, view: LayerView) -> Mapping[Residence, tuple[Option, ...]]:
         """The ways to cut the layer that are worth considering, by which of its tensors lie in the engine's memory."""
-        key = _key(view)
+        key = (_window_and_shapes(view), self.machine.accelerator.tiling_key(view))
         if key not in self._options:
             self._options[key] = options(view, self.machine)
         return self._options[key]
@@ -94,7 +99,9 @@ def offload_kernel(machine: Machine) -> OffloadKernel:
     return made
 
 
-def _key(view: LayerView) -> str:
-    """All that an accelerator may look at."""
-    tensors = (*view.inputs, *view.outputs)
-    return "\n".join([view.layer.model_dump_json(), *(tensor.model_dump_json() for tensor in tensors)])
+def _window_and_shapes(view: LayerView) -> Hashable:
+    """What tiles read and write, and where that lies (stages.accelerators.tiles, runs, windows)."""
+    names = (*view.layer.inputs, *view.layer.outputs)
+    tensors = tuple((tensor.shape, ITEM_BYTES[tensor.dtype], tensor.layout) for tensor in (*view.inputs, *view.outputs))
+    window = tuple(getattr(view.op, name, None) for name in _WINDOW)
+    return view.op.op, window, tensors, tuple(map(names.index, names))

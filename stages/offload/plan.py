@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from stages.arena.liveness import liveness
 from stages.arena.planner import plan as plan_arena
-from stages.offload.greedy import apart, greedy
 from stages.offload.machine import ALIGNMENT
-from stages.offload.problem import Problem, Solution, Task
+from stages.offload.problem import Problem, Task
 from stages.offload.residence import buffers_in_l1
 from stages.offload.schedule import constants_of, gathers, program
-from stages.offload.solver import solved
+from stages.offload.search import Made, search
 from stages.offload.timeline import Step, network
 
 if TYPE_CHECKING:
@@ -22,10 +21,8 @@ if TYPE_CHECKING:
     from stages.arena import Liveness
     from stages.graph import Graph
     from stages.offload.kernel import OffloadKernel
-    from stages.offload.program import Program, Stretch, Times
-
-_TIGHTER = 4
-"""How often less of L1 is planned with, where what was planned leaves gaps; then nothing stays there."""
+    from stages.offload.problem import Solution
+    from stages.offload.program import Program, Search, Stretch, Times
 
 
 @dataclass(frozen=True)
@@ -36,6 +33,7 @@ class Offload:
     constants  as transfers take them, by key: `constants` is a block for each tile of channels, one behind the other;
                `padding` is what windows have beyond an image that transfers gather them from
     times      of all layers, predicted
+    search     how this was found, None where nothing is offloaded
     """
 
     programs: Mapping[int, Program] = field(default_factory=dict)
@@ -43,6 +41,7 @@ class Offload:
     resident: tuple[str, ...] = ()
     times: Mapping[int, Times] = field(default_factory=dict)
     timeline: tuple[Stretch, ...] = ()
+    search: Search | None = None
 
 
 @dataclass(frozen=True)
@@ -68,14 +67,25 @@ def plan(given: Network, kernel: OffloadKernel) -> Offload:
         layer.index for layer in graph.layers if layer.index in given.offloaded or layer.index in given.instructions
     ]
     problem = _problem(given, kernel, lives, running)
-    solution, programs = _fitting(problem, given, kernel)
-    steps = [Step(index, programs.get(index), given.instructions.get(index, 0.0)) for index in running]
-    times, timeline = network(steps, machine)
+
+    def timed(programs: Mapping[int, Program]) -> tuple[dict[int, Times], tuple[Stretch, ...]]:
+        steps = [Step(index, programs.get(index), given.instructions.get(index, 0.0)) for index in running]
+        return network(steps, machine)
+
+    def make(solution: Solution) -> Made:
+        programs = _programs(solution, problem, given, kernel)
+        buffers = buffers_in_l1(graph, given.overlaid, solution.resident, programs)
+        times, _ = timed(programs)
+        return Made(solution, programs, plan_arena(buffers, ALIGNMENT).total, sum(one.cycles for one in times.values()))
+
+    made, told = search(problem, make)
+    times, timeline = timed(made.programs)
     constants = {
-        task.index: constants_of(graph.view(graph.layers[task.index]), solution.chosen[task.index].way, machine)
+        task.index: constants_of(graph.view(graph.layers[task.index]), made.solution.chosen[task.index].way, machine)
         for task in problem.tasks
     }
-    return Offload(programs, constants, tuple(sorted(solution.resident)), times, timeline)
+    resident = tuple(sorted(made.solution.resident))
+    return Offload(made.programs, constants, resident, times, timeline, told if problem.tasks else None)
 
 
 def _problem(given: Network, kernel: OffloadKernel, lives: Liveness, running: Sequence[int]) -> Problem:
@@ -100,22 +110,6 @@ def _during(given: Network, before: Mapping[int, int], index: int, kernel: Offlo
             break
         found = before[found]
     return found
-
-
-def _fitting(problem: Problem, given: Network, kernel: OffloadKernel) -> tuple[Solution, dict[int, Program]]:
-    """A solution whose buffers can be laid out in L1; the gaps between them may take more than there is."""
-    capacity = problem.capacity
-    for _ in range(_TIGHTER):
-        start, missing = greedy(problem), 0
-        for solution in (solved(problem, start), start):
-            programs = _programs(solution, problem, given, kernel)
-            buffers = buffers_in_l1(given.graph, given.overlaid, solution.resident, programs)
-            missing = plan_arena(buffers, ALIGNMENT).total - capacity
-            if missing <= 0:
-                return solution, programs
-        problem = replace(problem, capacity=problem.capacity - missing)
-    solution = apart(problem)
-    return solution, _programs(solution, problem, given, kernel)
 
 
 def _programs(solution: Solution, problem: Problem, given: Network, kernel: OffloadKernel) -> dict[int, Program]:

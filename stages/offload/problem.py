@@ -45,6 +45,12 @@ class Problem:
     tensors: tuple[Buffer, ...]
     capacity: int
 
+    @property
+    def moments(self) -> list[int]:
+        """The layers at which something may come into L1: nowhere does more lie there than at one of them."""
+        found = {task.index for task in self.tasks} | {tensor.first for tensor in self.tensors}
+        return sorted(found | {task.during for task in self.tasks if task.during is not None})
+
     def load(self, solution: Solution) -> dict[int, int]:
         """Bytes of L1 in use by layer, wherever something is."""
         found: dict[int, int] = {}

@@ -141,6 +141,29 @@ class Program(_Model):
     wait: str
 
 
+class Search(_Model):
+    """How tiles and places were found. `cycles` are of the offloaded layers, each by itself, which are minimized.
+
+    status      of the integer program: `optimum`, proven; `gap`: proven to be within `gap` of it; `limit`: `node_limit`
+                nodes of the search tree were done before; `none`: they were done before there was any solution
+    bound       cycles that no solution takes less than, where the solver knows some
+    taken       `solver`, its solution; `greedy`, one that takes the network no longer, or fits where the solver's does
+                not; `apart`: neither fits, so that nothing stays in the engine's memory between layers
+    memory      bytes that were planned with: less than there are where gaps between buffers took the others
+    candidates  by name, the cycles of the whole network with each that fits
+    """
+
+    status: Literal["optimum", "gap", "limit", "none"]
+    taken: Literal["solver", "greedy", "apart"]
+    cycles: int
+    bound: int | None
+    gap: float
+    nodes: int
+    node_limit: int
+    memory: int
+    candidates: dict[str, int]
+
+
 class Attachment(_Model):
     """What the emitted sources need of the accelerator, and where its plan wants the network's memory.
 

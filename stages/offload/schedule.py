@@ -137,8 +137,11 @@ class _Schedule:
         self._settled = 0  # of these, known to be done
         self._brought: dict[tuple[str, int], int] = {}  # number of the transfer that brings a stream's content
         self._taken: dict[int, int] = {}  # and of the one that takes a tile's output away
-        self._awaited: set[int] = set()
-        self._finished: set[int] = set()
+        self._finished = 0  # all tiles before it are
+        self._readers = {
+            name: {ordinal: tile for tile, ordinal in enumerate(stream.ordinals)}
+            for name, stream in self._streams.items()
+        }
         self._loads = [name for name in self._streams if name == CONSTANTS or name.startswith("input:")]
 
     # ---- transfers ---------------------------------------------------------------------------------------------
@@ -198,12 +201,10 @@ class _Schedule:
     def _is_free(self, stream: Stream, ordinal: int) -> bool:
         """Whether all tiles are done that read what was in the content's buffer."""
         last = self._last_reader(stream, ordinal - stream.slots)
-        return last is None or last in self._awaited
+        return last is None or last < self._finished
 
     def _last_reader(self, stream: Stream, ordinal: int) -> int | None:
-        if ordinal < 0:
-            return None
-        return max(tile for tile, other in enumerate(stream.ordinals) if other == ordinal)
+        return self._readers[stream.name].get(ordinal)
 
     # ---- tiles -------------------------------------------------------------------------------------------------
 
@@ -262,13 +263,11 @@ class _Schedule:
         self.commands.append(Start(tile=tile, call=start, cycles=cycles, instructions=core.start, waits=self._waits))
 
     def _finish(self, tile: int) -> None:
-        for each in range(tile + 1):
-            if each not in self._finished:
-                self._finish_one(each)
+        while self._finished <= tile:
+            self._finished += 1
+            self._finish_one(self._finished - 1)
 
     def _finish_one(self, tile: int) -> None:
-        self._finished.add(tile)
-        self._awaited.add(tile)
         self.commands.append(Await(tile=tile))
         shape = self.way.tiles[tile]
         self._work(self._calls_of(tile).after, tile, self.alike.core(shape).after)

@@ -9,7 +9,9 @@ so that   each layer takes one option
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from math import ceil
+from typing import TYPE_CHECKING, Literal
 
 from stages.offload.machine import aligned
 from stages.offload.problem import Solution
@@ -18,23 +20,39 @@ if TYPE_CHECKING:
     from stages.offload.options import Option
     from stages.offload.problem import Problem, Task
 
-_NODES = 4000
+NODES = 4000
 """Of the search tree, at most: a bound that is the same on every machine, as seconds are not."""
-_GAP = 1e-3
+GAP = 1e-3
+"""A solution that is proven to be within it of the optimum is good enough."""
+
+_ROUNDING = 1e-3  # of the solver's bound, which is a float; cycles are whole
 
 Row = tuple[dict[int, float], float, float]
 """Coefficients by variable, and the bounds of their sum."""
 
 
-def solved(problem: Problem, start: Solution) -> Solution:
-    """The best that was found within the limits, or `start` where nothing better was."""
+@dataclass(frozen=True)
+class Solved:
+    """The solution, None where there was none within the limit; `bound` in cycles: no solution takes less.
+
+    `status` and `nodes` as in stages.offload.program.Search.
+    """
+
+    solution: Solution | None
+    status: Literal["optimum", "gap", "limit", "none"]
+    bound: int | None = None
+    nodes: int = 0
+
+
+def solved(problem: Problem, nodes: int = NODES, gap: float = GAP) -> Solved:
+    """The best that is found within so many nodes, or until it is proven to be within `gap`; the same every time."""
     import numpy as np
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array
 
     model = _Model(problem)
     if not model.taken:
-        return start
+        return Solved(Solution(), "optimum", 0)
     rows = list(model.rows())
     entries = [(number, variable, value) for number, (row, _, _) in enumerate(rows) for variable, value in row.items()]
     lines, columns, values = (list(one) for one in zip(*entries, strict=True))
@@ -45,12 +63,19 @@ def solved(problem: Problem, start: Solution) -> Solution:
         integrality=np.ones(model.count),
         bounds=Bounds(0, 1),
         constraints=constraint,
-        options={"node_limit": _NODES, "mip_rel_gap": _GAP},
+        options={"node_limit": nodes, "mip_rel_gap": gap},
     )
     if found.x is None:
-        return start
+        return Solved(None, "none")
     solution = model.solution([value > 0.5 for value in found.x])
-    return solution if solution.cycles < start.cycles and problem.holds(solution) else start
+    if not problem.holds(solution):
+        raise RuntimeError("internal error: a solution of the integer program takes more of L1 than there is")
+    bound = ceil(found.mip_dual_bound - _ROUNDING)
+    if solution.cycles <= bound:
+        status: Literal["optimum", "gap", "limit"] = "optimum"
+    else:
+        status = "gap" if found.success else "limit"
+    return Solved(solution, status, min(bound, solution.cycles), int(found.mip_node_count))
 
 
 class _Model:
@@ -88,7 +113,7 @@ class _Model:
 
     def _capacities(self) -> Iterator[Row]:
         first = len(self._tensors)
-        for now in sorted({task.index for task in self._problem.tasks} | {b.first for b in self._problem.tensors}):
+        for now in self._problem.moments:
             row: dict[int, float] = {}
             for tensor in self._problem.tensors:
                 if tensor.first <= now <= tensor.last:

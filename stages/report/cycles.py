@@ -34,9 +34,28 @@ def cycles(counts: dict[str, Any], plan: dict[str, Any], target: dict[str, Any])
             }
             for position, layer in enumerate(plan["layers"])
         ],
+        "search": plan.get("search"),
         "assumptions": _assumptions(plan, target["accelerator"]),
         "timeline": _merged(counts.get("timeline", []), kind),
     }
+
+
+def searched(search: dict[str, Any]) -> str:
+    """How good the plan of tiles and places is, and how that is known."""
+    cycles, bound = search["cycles"], search["bound"]
+    status = {
+        "optimum": "the optimum",
+        "gap": f"proven to be within {search['gap']:.1%} of the optimum",
+        "limit": "as good as the limit allowed" + (f", {1 - bound / cycles:.1%} above the bound" if bound else ""),
+        "none": "no solution",
+    }[search["status"]]
+    found = f"{status} of single layers, {search['nodes']:,} of at most {search['node_limit']:,} nodes"
+    if search["taken"] == "greedy":
+        fits = "is shorter over the network" if "solver" in search["candidates"] else "fits, as that does not"
+        found += f"; taken: the greedy plan, which {fits}"
+    elif search["taken"] == "apart":
+        found += "; taken: no tensor stays in the engine's memory, where no other plan fits"
+    return found
 
 
 def _key(unit: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stages.report.board import board_line
+from stages.report.cycles import searched
 
 COLUMNS = ("#", "layer", "op", "output", "kernel", "layout", "MACs", "instructions", "per MAC", "share")
 
@@ -65,6 +66,8 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
     if cycles := report.get("cycles"):
         shares = ", ".join(f"{unit} {cycles[unit]:,}" for unit in ("engine", "dma", "core", "waiting"))
         lines.append(("cycles", f"{cycles['total']:,} ({shares}); predicted {cycles['predicted']['total']:,}"))
+        if cycles["search"]:
+            lines.append(("tiles", searched(cycles["search"])))
     lines.append(
         (
             "memory",

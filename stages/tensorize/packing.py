@@ -51,6 +51,7 @@ def pack_and_lower(chosen: Chosen, setting: Setting, progress: Callable[..., Non
         warnings=warnings,
         attachment=None if machine is None else attachment(machine, setting.target, chosen.offload.resident),
         timeline=chosen.offload.timeline,
+        search=chosen.offload.search,
     )
     return Tensorized(plan_of_all, graph, functions, weights)
 

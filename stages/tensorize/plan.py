@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from stages.offload.program import Attachment, Program, Stretch, Times
+from stages.offload.program import Attachment, Program, Search, Stretch, Times
 
 FORMAT = 1
 
@@ -91,7 +91,8 @@ class TensorizePlan(_Model):
 
     `unused_rules` are numbers, from 1, of the recipe's rules that decided for no layer; `warnings` say what they match.
     `rewrites` are what the graph of the quantize stage has more.
-    `attachment` is there where an accelerator computes a layer, with a predicted `timeline`.
+    `attachment` is there where an accelerator computes a layer, with a predicted `timeline` and `search`,
+    which tells how tiles and places were found.
     """
 
     format: int = FORMAT
@@ -102,6 +103,7 @@ class TensorizePlan(_Model):
     rewrites: tuple[Rewrite, ...] = ()
     attachment: Attachment | None = None
     timeline: tuple[Stretch, ...] = ()
+    search: Search | None = None
 
     def save(self, folder: Path) -> None:
         (folder / "plan.json").write_text(self.model_dump_json(indent=1) + "\n")

@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from stages.accelerators.floor_rounding import Nearest, Room, Sum, sum_of_two, weighted
+from stages.accelerators.floor_rounding import Nearest, Room, Sum
 from stages.accelerators.ne16 import extension
 from stages.accelerators.ne16.mapping import by_transfers
 from stages.accelerators.ne16.packing import pack, packed_bytes
-from stages.accelerators.ne16.weights import LEAST_BITS, folded_bias, weights_of
+from stages.accelerators.ne16.weights import LEAST_BITS, Weights, folded_bias
 from stages.kernels.eight_bit import INT8_OFFSET
 
 if TYPE_CHECKING:
@@ -76,51 +76,25 @@ def block(how: How, mode: Mode, ki: int, channels: int, bits: int, *, residual: 
     return Block(**offsets, weights=weights, bytes=weights + packed_bytes(mode, ki, ko, bits))
 
 
-def contents(view: LayerView, how: How, mode: Mode, channels: Span) -> Array:
-    """The block of a layer with weights, uint8."""
-    some, weights = slice(channels.first, channels.end), weights_of(view)
+def contents(
+    view: LayerView, how: How, mode: Mode, channels: Span, weights: Weights, rounders: Array | None = None
+) -> Array:
+    """The block of a layer with weights, uint8. `rounders` by output channel, where the core requantizes by them."""
+    some, count = slice(channels.first, channels.end), len(weights.rows)
     rows = weights.rows[some]
     planes = pack(_planes(view, mode, rows), mode, weights.bits, weights.offset)
-    multiplier, shift = (_of_channels(view, role)[some] for role in ("multiplier", "shift"))
-    bias = folded_bias(view)[some]
+    multiplier, shift = (_of_channels(view, role, count)[some] for role in ("multiplier", "shift"))
+    bias = folded_bias(view, weights)[some]
     if how == "core":
-        rounder = core_rounders(view)
-        numbers = np.stack([bias, multiplier, np.zeros_like(bias) if rounder is None else rounder[some]])
+        numbers = np.stack([bias, multiplier, np.zeros_like(bias) if rounders is None else rounders[some]])
         return _joined(_int32(numbers) + bytes([1] * len(bias)) + _int8(shift), planes)
     if how == "floor":
         zero_point = np.int64(view.op.output_zero_point)
-        bias = bias * multiplier + _of_channels(view, "offset")[some] + (zero_point << shift)
+        bias = bias * multiplier + _of_channels(view, "offset", count)[some] + (zero_point << shift)
         return _joined(_int32(bias) + multiplier.astype("<u2").tobytes() + _int8(shift), planes)
     op = view.op
     head = extension.Parameters(op.output_zero_point, op.act_min, op.act_max).block()
     return _joined(head + _int32(bias) + _int32(multiplier) + _int8(shift), planes)
-
-
-def core_rounders(view: LayerView) -> Array | None:
-    """int64[output channels] for the core's P extension, None where a channel has none."""
-    from stages.kernels.eight_bit import sums
-    from stages.kernels.rvp.rounding import rounders, rounders_once
-
-    found = sums(view, 0)
-    try:
-        short = (rounders_once if view.op.rounding == "single" else rounders)(
-            found.multiplier, found.shift, found.range
-        ).short
-    except ValueError:
-        return None
-    return None if (short < 0).any() else short
-
-
-_has_rounders: dict[tuple[str, tuple[int, ...]], tuple[bool, tuple[Array, ...]]] = {}
-
-
-def has_core_rounders(view: LayerView) -> bool:
-    """Whether `core_rounders` finds some. Known by the operator and the identity of its constants, which are kept."""
-    constants = tuple(view.constant(role) for role in sorted(view.layer.constants))
-    key = view.op.model_dump_json(), tuple(map(id, constants))
-    if key not in _has_rounders:
-        _has_rounders[key] = (core_rounders(view) is not None, constants)
-    return _has_rounders[key][0]
 
 
 def _joined(numbers: bytes, planes: bytes) -> Array:
@@ -148,23 +122,19 @@ def _planes(view: LayerView, mode: Mode, rows: Array) -> Array:
     return rows.reshape(len(rows), 1, 1, -1)
 
 
-def _of_channels(view: LayerView, role: str) -> Array:
+def _of_channels(view: LayerView, role: str, count: int) -> Array:
     """int64[output channels]; one number may be for all."""
     found = view.constant(role).astype(np.int64).reshape(-1)
-    return np.asarray(np.broadcast_to(found, (len(weights_of(view).rows),)))
+    return np.asarray(np.broadcast_to(found, (count,)))
 
 
 def _words(count: int) -> int:
     return -(-count // 4) * 4
 
 
-def own(view: LayerView) -> tuple[Any, dict[str, Array], Nearest | Sum]:
-    """The layer's operator and constants with the rounding `floor`, and how far they are from the exact ones.
-
-    Raises ValueError for sums of more than 32 bits.
-    """
-    if view.op.op in ("add", "sub"):
-        found = sum_of_two(view, ROOM)
+def with_floor(view: LayerView, found: Nearest | Sum) -> tuple[Any, dict[str, Array]]:
+    """The layer's operator and constants with the rounding `floor`."""
+    if isinstance(found, Sum):
         fields = {
             "rounding": "floor",
             "left_shift": 0,
@@ -174,10 +144,9 @@ def own(view: LayerView) -> tuple[Any, dict[str, Array], Nearest | Sum]:
             "output_offset": found.offset,
             "output_shift": found.shift,
         }
-        return view.op.model_copy(update=fields), {}, found
-    nearest = weighted(view, ROOM)
-    made = {role: getattr(nearest, role).astype(np.int32) for role in ("multiplier", "offset", "shift")}
-    return view.op.model_copy(update={"rounding": "floor"}), made, nearest
+        return view.op.model_copy(update=fields), {}
+    made = {role: getattr(found, role).astype(np.int32) for role in ("multiplier", "offset", "shift")}
+    return view.op.model_copy(update={"rounding": "floor"}), made
 
 
 def pair_contents(view: LayerView, how: How) -> Array:

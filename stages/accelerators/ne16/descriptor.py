@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from stages.accelerators.floor_rounding import Nearest, Sum
     from stages.accelerators.ne16.arithmetic import Block, How
+    from stages.accelerators.ne16.weights import Found
     from stages.graph import LayerView
 
 _WEIGHTED = frozenset({"conv2d", "depthwise_conv2d", "fully_connected"})
@@ -72,6 +74,7 @@ class Ne16(Accelerator[Ne16Parameters]):
 
     def __init__(self, given: Ne16Parameters, requantize: str = "", features: frozenset[str] = frozenset()) -> None:
         super().__init__(given, requantize, features)
+        self._known: Found | None = None
         if _P in features:
             self.sources = (*type(self).sources, "hwlib/ne16_requantize_rvp.c")
 
@@ -104,9 +107,12 @@ class Ne16(Accelerator[Ne16Parameters]):
     def own(self, view: LayerView) -> OwnArithmetic | None:
         if self._extended or self.requantize != "engine":
             return None
-        from stages.accelerators.ne16.arithmetic import own
+        from stages.accelerators.ne16.arithmetic import with_floor
 
-        op, constants, found = own(view)
+        found = self._nearest(view)
+        if isinstance(found, str):
+            raise RuntimeError(f"internal error: layer {view.layer.name} has no constants: {found}")
+        op, constants = with_floor(view, found)
         counts = (int(_total(found.reachable)), int(_total(found.differing)), int(_largest(found.largest)))
         return OwnArithmetic(op, constants, *counts)
 
@@ -120,6 +126,9 @@ class Ne16(Accelerator[Ne16Parameters]):
         one = Tile(Span(0, 1), Span(0, 1))
         return mapping(view, one, _compact(view, one)).stride == 2
 
+    def tiling_key(self, view: LayerView) -> Hashable:
+        return self._stored(view)[0], self._is_fast(view)
+
     def granule(self, view: LayerView) -> Granule:
         channels = extent(view.outputs[0]).channels
         if view.op.op in ("add", "sub"):
@@ -132,7 +141,8 @@ class Ne16(Accelerator[Ne16Parameters]):
 
         if view.op.op in ("add", "sub"):
             return pair_contents(view, self._how(view))
-        return contents(view, self._how(view), self._mode(view), channels)
+        rounders = self._found.rounders(view) if self._is_fast(view) else None
+        return contents(view, self._how(view), self._mode(view), channels, self._found.weights(view), rounders)
 
     def constant_bytes(self, view: LayerView, channels: Span) -> int:
         return self._block(view, Tile(Span(0, 1), channels)).bytes
@@ -198,10 +208,9 @@ class Ne16(Accelerator[Ne16Parameters]):
             out = view.outputs[0]
             if (op.act_min, op.act_max) != _LIMITS.get(out.dtype):
                 return f"results are clamped to {op.act_min} to {op.act_max}; the engine saturates {out.dtype} alone"
-            if op.op in _WEIGHTED and op.rounding != "floor":
-                from stages.accelerators.floor_rounding import why_not_near
-
-                return why_not_near(view)
+            if op.rounding != "floor":
+                found = self._nearest(view)
+                return found if isinstance(found, str) else ""
         return ""
 
     def _why_not_residual(self, view: LayerView) -> str:
@@ -213,11 +222,34 @@ class Ne16(Accelerator[Ne16Parameters]):
         types = {tensor.dtype for tensor in (*view.inputs, *view.outputs)}
         return "" if len(types) == 1 else "int8 and uint8 tensors in one layer"
 
+    def _nearest(self, view: LayerView) -> Nearest | Sum | str:
+        """What the engine's own arithmetic computes instead of the layer, or why there is none."""
+        from stages.accelerators.ne16.arithmetic import ROOM
+
+        found = self._found.nearest if view.op.op in _WEIGHTED else self._found.sum
+        return found(view, ROOM)
+
     def _is_fast(self, view: LayerView) -> bool:
         """Whether the core requantizes with its P extension."""
-        from stages.accelerators.ne16.arithmetic import has_core_rounders
+        return self._how(view) == "core" and _P in self.features and self._found.rounders(view) is not None
 
-        return _P in self.features and has_core_rounders(view)
+    @property
+    def _found(self) -> Found:
+        """Made when it is needed: numpy, which reading targets does without."""
+        if self._known is None:
+            from stages.accelerators.ne16.weights import Found
+
+            self._known = Found()
+        return self._known
+
+    def _stored(self, view: LayerView) -> tuple[int, int]:
+        """Bits and offset of stored weights."""
+        from stages.accelerators.ne16.arithmetic import pair_bits
+
+        if view.op.op in ("add", "sub"):
+            return pair_bits(view)
+        weights = self._found.weights(view)
+        return weights.bits, weights.offset
 
     def _how(self, view: LayerView) -> How:
         if self._extended:
@@ -232,21 +264,19 @@ class Ne16(Accelerator[Ne16Parameters]):
         return mapping(view, one, _compact(view, one)).mode
 
     def _block(self, view: LayerView, tile: Tile) -> Block:
-        from stages.accelerators.ne16.arithmetic import block, pair_bits
-        from stages.accelerators.ne16.weights import weights_of
+        from stages.accelerators.ne16.arithmetic import block
 
         made = mapping(view, tile, _compact(view, tile))
         if self._is_side_by_side(view):
             made = side_by_side(made)
         pair = view.op.op in ("add", "sub")
-        bits = pair_bits(view)[0] if pair else weights_of(view).bits
+        bits, _ = self._stored(view)
         residual = pair and self._extended
         return block(self._how(view), made.mode, made.ki, made.ko, bits, residual=residual)
 
     def _job(self, view: LayerView, tile: Tile, strides: Strides) -> Job:
         """The tile's job with addresses from where its tensors and constants begin."""
-        from stages.accelerators.ne16.arithmetic import SCALE_BITS, pair_bits
-        from stages.accelerators.ne16.weights import weights_of
+        from stages.accelerators.ne16.arithmetic import SCALE_BITS
 
         how, block = self._how(view), self._block(view, tile)
         if how == "core":  # sums lie without anything between them
@@ -255,7 +285,7 @@ class Ne16(Accelerator[Ne16Parameters]):
         if self._is_side_by_side(view):
             made = side_by_side(made)
         image, pair = made.image, view.op.op in ("add", "sub")
-        stored = pair_bits(view) if pair else (weights_of(view).bits, weights_of(view).offset)
+        bits, offset = self._stored(view)
         width = 4 if how == "core" else 1
         job = Job(
             mode=made.mode,
@@ -273,8 +303,8 @@ class Ne16(Accelerator[Ne16Parameters]):
             stride=made.stride,
             padding=made.padding,
             pad_value=0 if pair else view.op.input_zero_point,
-            weight_bits=stored[0],
-            weight_offset=stored[1],
+            weight_bits=bits,
+            weight_offset=offset,
             output_bits=8 * width,
             signed=how == "core" or view.outputs[0].dtype == "int8",
         )

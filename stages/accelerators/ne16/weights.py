@@ -9,19 +9,22 @@ and what is in the second bracket is one number for each output channel.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from stages.accelerators.floor_rounding import Nearest, Room, Sum, sum_of_two, weighted
 from stages.kernels.eight_bit import centred_weights
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
 
 Array = npt.NDArray[Any]
+T = TypeVar("T")
 LEAST_BITS = 2
 
 
@@ -47,24 +50,67 @@ class Weights:
         return np.asarray(self.rows.sum(axis=1, dtype=np.int64))
 
 
-class _Known:
-    """Weights of arrays that were asked for. An array is kept, so that no other one has its identity."""
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[int, int], tuple[Array, Weights]] = {}
-
-    def of(self, view: LayerView) -> Weights:
-        array = view.constant("weights")
-        key = (id(array), view.op.weight_zero_point)
-        if key not in self._found:
-            self._found[key] = (array, Weights(centred_weights(view)))
-        return self._found[key][1]
-
-
-weights_of = _Known().of
-
-
-def folded_bias(view: LayerView) -> Array:
+def folded_bias(view: LayerView, weights: Weights) -> Array:
     """int64[output channels]: what is added to sums of bytes times weights."""
     bias = view.constant("bias").astype(np.int64).reshape(-1) if view.has("bias") else np.int64(0)
-    return np.asarray(bias - view.op.input_zero_point * weights_of(view).sums)
+    return np.asarray(bias - view.op.input_zero_point * weights.sums)
+
+
+class Found:
+    """What was found of layers' constants, each once. Arrays are kept, so that no other one has their identity."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[tuple[Array, ...], Any]] = {}
+
+    def weights(self, view: LayerView) -> Weights:
+        """Of a layer that has some."""
+        key = (view.op.weight_zero_point,)
+        return self._once("weights", key, [view.constant("weights")], lambda: Weights(centred_weights(view)))
+
+    def rounders(self, view: LayerView) -> Array | None:
+        """int64[output channels] for the core's P extension, None where a channel has none."""
+        return self._once("rounders", view.op, _constants(view), lambda: _rounders(view))
+
+    def nearest(self, view: LayerView, room: Room) -> Nearest | str:
+        """The constants of the rounding `floor` of a layer with weights, or why there are none."""
+        op, bounds = view.op, np.iinfo(view.inputs[0].dtype)
+        # The same in whichever type the data are: all differences to zero points are.
+        limits = [limit - op.output_zero_point for limit in (op.act_min, op.act_max)]
+        key = (op.rounding, op.weight_zero_point, int(bounds.min) - op.input_zero_point, *limits, room)
+        return self._once("nearest", key, _constants(view), lambda: _or_reason(lambda: weighted(view, room)))
+
+    def sum(self, view: LayerView, room: Room) -> Sum | str:
+        """The constants of the rounding `floor` of an ADD or SUB, or why there are none."""
+        types = tuple(tensor.dtype for tensor in (*view.inputs, *view.outputs))
+        return self._once("sum", (view.op, types, room), [], lambda: _or_reason(lambda: sum_of_two(view, room)))
+
+    def _once(self, what: str, key: Hashable, arrays: Sequence[Array], find: Callable[[], T]) -> T:
+        whole = (what, key, *map(id, arrays))
+        if whole not in self._known:
+            self._known[whole] = (tuple(arrays), find())
+        found: T = self._known[whole][1]
+        return found
+
+
+def _constants(view: LayerView) -> list[Array]:
+    return [view.constant(role) for role in sorted(view.layer.constants)]
+
+
+def _or_reason(find: Callable[[], T]) -> T | str:
+    try:
+        return find()
+    except ValueError as error:
+        return str(error)
+
+
+def _rounders(view: LayerView) -> Array | None:
+    from stages.kernels.eight_bit import sums
+    from stages.kernels.rvp.rounding import rounders, rounders_once
+
+    found = sums(view, 0)
+    made = rounders_once if view.op.rounding == "single" else rounders
+    try:
+        short = made(found.multiplier, found.shift, found.range).short
+    except ValueError:
+        return None
+    return None if (short < 0).any() else short

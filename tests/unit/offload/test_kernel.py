@@ -44,6 +44,20 @@ def test_a_rule_names_it_or_another(layer: LayerView) -> None:
     assert setting(64 << 10, "rvp.gemm_s8").choose(layer, None).kernel.name == "rvp.gemm_s8"
 
 
+def test_tiles_are_sought_once_for_layers_that_an_accelerator_cannot_tell_apart(layer: LayerView) -> None:
+    kernel = setting(64 << 10).offload
+    assert kernel is not None
+    tensors = {name: tensor.model_copy(update={"name": name}) for name, tensor in layer.tensors.items()}
+    other = LayerView(layer.layer.model_copy(update={"index": 3, "name": "other"}), tensors, layer.arrays)
+    assert kernel.options(other) is kernel.options(layer)
+    for role in layer.layer.constants:  # the toy does not say what it looks at, so all counts
+        changed = {**layer.arrays, layer.layer.constants[role]: layer.constant(role) // 2}
+        assert kernel.options(LayerView(layer.layer, layer.tensors, changed)) is not kernel.options(layer)
+    op = layer.op.model_copy(update={"input_zero_point": 9})
+    moved = LayerView(layer.layer.model_copy(update={"op": op}), layer.tensors, layer.arrays)
+    assert kernel.options(moved) is not kernel.options(layer)
+
+
 def test_memory_that_no_tile_fits_is_told_with_sizes(layer: LayerView) -> None:
     chosen = setting(256).choose(layer, None)
     (refused,) = (other for other in chosen.alternatives if other.kernel == "toy")

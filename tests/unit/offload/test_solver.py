@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -12,6 +15,7 @@ from stages.arena.planner import Buffer
 from stages.offload.greedy import apart, greedy
 from stages.offload.options import Option
 from stages.offload.problem import Problem, Solution, Task
+from stages.offload.search import Made, search
 from stages.offload.solver import solved
 
 
@@ -68,12 +72,92 @@ def test_the_best_is_found_and_the_greedy_one_holds(seed: int) -> None:
     start = greedy(problem)
     assert problem.holds(start)
     assert start.cycles <= apart(problem).cycles
-    best = solved(problem, start)
-    assert problem.holds(best)
-    assert best.cycles == every(problem)
-    assert solved(problem, start) == best
+    found = solved(problem, gap=0)
+    assert found.solution is not None and problem.holds(found.solution)
+    assert found.status == "optimum" and found.bound == found.solution.cycles == every(problem)
+    assert solved(problem, gap=0) == found
 
 
 def test_a_network_without_offloaded_layers_has_nothing_to_decide() -> None:
     nothing = Problem((), (), 100)
-    assert solved(nothing, greedy(nothing)) == Solution()
+    assert solved(nothing).solution == Solution() == greedy(nothing)
+
+
+def test_what_stopped_the_search_is_told() -> None:
+    many = hard()
+    best = solved(many, gap=0)
+    assert best.solution is not None and best.status == "optimum" and best.nodes > 1
+    stopped, near = solved(many, nodes=1, gap=0), solved(many, gap=0.5)
+    for found, status in ((stopped, "limit"), (near, "gap")):
+        assert found.status == status and found.solution is not None and found.bound is not None
+        assert found.bound <= best.solution.cycles <= found.solution.cycles
+    assert solved(many, nodes=0).status == "none"
+
+
+def test_another_process_finds_the_same() -> None:
+    script = (
+        "from tests.unit.offload.test_solver import hard; from stages.offload.solver import solved\n"
+        "found = solved(hard(), gap=0); print(sorted(found.solution.resident), found.bound, found.nodes)"
+    )
+    told = {
+        subprocess.run([sys.executable, "-c", script], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True,
+                       text=True, check=True).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(told) == 1
+
+
+def hard() -> Problem:
+    """Sixty layers, and tensors that live at the same time as many others."""
+    chance, count = random.Random(0), 60
+    lives = [sorted((chance.randrange(count), chance.randrange(count))) for _ in range(count)]
+    tensors = tuple(Buffer(f"t{n}", chance.randrange(10, 99) * 16, *lives[n]) for n in range(count))
+    way: object = Sized(0, 0)
+    tasks = []
+    for number, tensor in enumerate(tensors):
+        cycles = {(True,): 100, (False,): 100 + chance.randrange(50, 99)}
+        options = {there: (Option(way, each, ahead=False),) for there, each in cycles.items()}  # type: ignore[arg-type]
+        tasks.append(Task(number, (tensor.name,), None, options))
+    return Problem(tuple(tasks), tensors, 6000)
+
+
+def test_bytes_that_come_ahead_count_where_nothing_else_begins() -> None:
+    """Layers 1 and 2 begin theirs before layer 0, which is none of the engine's."""
+
+    def ways(size: int) -> tuple[Option, ...]:
+        way: object = Sized(0, size)
+        made = (Option(way, 100, ahead=False), Option(way, 10, ahead=True))  # type: ignore[arg-type]
+        return tuple(reversed(made))
+
+    options = {residence: ways(400) for residence in itertools.product((True, False), repeat=2)}
+    tensors = tuple(Buffer(name, 16, first, first + 1) for first, name in enumerate("abc", 1))
+    tasks = (Task(1, ("a", "b"), 0, options), Task(2, ("b", "c"), 0, options))
+    problem = Problem(tasks, tensors, 640)
+    found = solved(problem).solution
+    assert found is not None and found.cycles == 110 and problem.holds(found)
+
+
+def timed(problem: Problem, cycles: dict[str, int], sizes: dict[str, int]) -> tuple[str, dict[str, int], int]:
+    """Which solution is taken where the network takes so many cycles with each, and so many bytes."""
+    of_solver = solved(problem).solution
+    nowhere = apart(problem)
+
+    def make(solution: Solution) -> Made:
+        name = "solver" if solution == of_solver else "apart" if solution == nowhere else "greedy"
+        return Made(solution, {}, sizes[name], cycles[name])
+
+    made, told = search(problem, make)
+    assert told.cycles == made.solution.cycles
+    return told.taken, told.candidates, told.memory
+
+
+def test_the_solution_with_which_the_network_is_shorter_is_taken_if_it_fits() -> None:
+    seed = next(seed for seed in range(99) if greedy(drawn(seed)).cycles > every(drawn(seed)))
+    problem, sizes = drawn(seed), {"solver": 640, "greedy": 640, "apart": 640}
+    cycles = {"solver": 700, "greedy": 690, "apart": 999}
+    assert timed(problem, cycles, sizes) == ("greedy", {"solver": 700, "greedy": 690}, 640)
+    assert timed(problem, cycles | {"greedy": 700}, sizes)[0] == "solver"
+    assert timed(problem, cycles, sizes | {"greedy": 641}) == ("solver", {"solver": 700}, 640)
+    assert timed(problem, cycles | {"greedy": 800}, sizes | {"solver": 641}) == ("greedy", {"greedy": 800}, 640)
+    taken, candidates, memory = timed(problem, cycles, {"solver": 650, "greedy": 650, "apart": 99})
+    assert (taken, candidates, memory < 640) == ("apart", {"apart": 999}, True)

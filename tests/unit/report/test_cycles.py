@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.report.cycles import cycles, drawn
+import pytest
 
+from stages.report.cycles import cycles, drawn, searched
+
+SEARCH: dict[str, Any] = {
+    "status": "optimum", "taken": "solver", "cycles": 2000, "bound": 2000, "gap": 0.001, "nodes": 1,
+    "node_limit": 4000, "memory": 640, "candidates": {"solver": 2100, "greedy": 2100},
+}  # fmt: skip
 TIMES = {"cycles": 90, "engine": 60, "dma": 8, "core": 25, "waiting": 65}
 PLAN: dict[str, Any] = {
     "layers": [{"index": 0, "predicted": TIMES}, {"index": 1, "predicted": None}, {"index": 2, "predicted": TIMES}],
     "attachment": {"assumptions": ["the engine is quick"]},
+    "search": SEARCH,
 }
 DMA = {"bytes_per_cycle": 8, "fixed_cycles": 10, "run_cycles": 1, "queue": 2}
 TARGET: dict[str, Any] = {"accelerator": {"kind": "toy", "dma": DMA}}
@@ -46,10 +53,29 @@ def test_measured_beside_predicted() -> None:
     first, second, _ = found["layers"]
     assert (first["total"], first["core"], first["predicted"]["total"]) == (96, 26, 90)
     assert (second["total"], second["core"], second["predicted"]) == (4, 4, None)
+    assert found["search"] == SEARCH
     assert found["assumptions"][-1] == "the engine is quick"
     assert any("10 cycles for a transfer and 1" in sentence for sentence in found["assumptions"])
     engine = [stretch for stretch in found["timeline"] if stretch["unit"] == "engine"]
     assert [(one["layer"], one["begin"], one["end"]) for one in engine] == [(0, 20, 80), (2, 100, 160)]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({}, "the optimum of single layers, 1 of at most 4,000 nodes"),
+        ({"status": "gap", "bound": 1999}, "proven to be within 0.1% of the optimum of single layers, 1 of"),
+        ({"status": "limit", "bound": 1900, "nodes": 4000}, "as good as the limit allowed, 5.0% above the bound of"),
+        (
+            {"status": "none", "taken": "greedy", "bound": None, "candidates": {"greedy": 9}},
+            "the greedy plan, which fits",
+        ),
+        ({"taken": "greedy"}, "taken: the greedy plan, which is shorter over the network"),
+        ({"taken": "apart", "candidates": {"apart": 9}}, "taken: no tensor stays in the engine's memory"),
+    ],
+)
+def test_how_the_plan_was_found_is_told(more: dict[str, Any], told: str) -> None:
+    assert told in searched(SEARCH | more)
 
 
 def test_without_an_accelerator_there_are_none() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stages.accelerators.ne16.descriptor import Ne16, Ne16Parameters
-from stages.accelerators.ne16.weights import weights_of
+from stages.accelerators.ne16.weights import Found
 from stages.accelerators.tiles import Span, extent, why_not_tiled
 from stages.graph import LayerView
 from stages.models.operators import build
@@ -199,7 +199,7 @@ def test_weights_of_the_models_bits_are_stored_in_them(weights: str | dict[str, 
     options = {"op": "conv2d", "shape": (6, 6, 20), "out_channels": 24, "kernel": (3, 3), "weights": weights}
     graph = integer_graph(build(OpModel.model_validate(options)))
     given = graph.view(graph.layers[0])
-    assert weights_of(given).bits == bits
+    assert Found().weights(given).bits == bits
     for name, engine in ENGINES.items():
         view = typed(engine, given, Draw(bits))
         assert view is not None, name
