@@ -98,8 +98,8 @@ class Kernel(ABC):
     def seen(self, view: LayerView) -> LayerView:
         """The layer as this kernel is asked about it: in memory's order, where that is all that counts.
 
-        An `in_place` kernel sees tensors of one shape in the same blocks as rows of all bytes that they have, those
-        that fill up blocks among them.
+        An `in_place` kernel sees tensors of one shape in the same blocks as tensors without any, larger by what fills
+        up blocks.
         """
         from stages.graph.flat import flat
 

@@ -48,6 +48,7 @@ Domains = Mapping[Variable, Sequence[Layout]]
 
 _MOST = 64  # combinations of a layer's layouts, or of a tensor's; where there are more, they stay
 _GUESS = 1.05
+_VIEW = 1.0  # a transform that moves no byte: of what costs the same the choice with fewer is taken
 _WORTH = 0.99  # what other layouts may take of the graph's instructions: so exactly costs are known
 
 
@@ -173,7 +174,7 @@ class _Choices:
         tensor = self.given.graph.tensors[name].model_copy(update={"layout": home})
         layer, copy = transform(tensor, layout, f"{name}/{layout}")
         if copy.alias_of is not None:
-            return 0.0
+            return _VIEW
         try:
             choice = self.setting.choose(LayerView(layer, {tensor.name: tensor, copy.name: copy}, {}), None)
         except StageError:
