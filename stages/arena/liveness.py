@@ -17,7 +17,7 @@ from stages.graph import Graph, Layer, Tensor, place
 
 @dataclass(frozen=True)
 class Liveness:
-    """`buffers` to plan; `home` maps each tensor in the arena to its buffer's name (a constant tensor has none).
+    """`buffers` to plan; `home` maps each tensor in the arena to its buffer's name (constants and state have none).
 
     `offset` is where each of these tensors begins in its buffer, in bytes. `in_place` are the indices of layers whose
     output overlays an input: layer index -> input number.
@@ -47,7 +47,8 @@ def liveness(
     ahead        the layer, before its own, from which on scratch is in use, by the name of its buffer
     """
     places = {name: place(graph.tensors, name) for name, tensor in graph.tensors.items() if not tensor.constant}
-    home = {name: root for name, (root, _) in places.items() if not graph.tensors[root].constant}
+    elsewhere = {name for name, tensor in graph.tensors.items() if tensor.constant or tensor.state}
+    home = {name: root for name, (root, _) in places.items() if root not in elsewhere}
     first, last = _spans(graph, home)
     in_place: dict[int, int] = {}
     for layer in graph.layers:

@@ -122,7 +122,7 @@ def joined(cases: Sequence[Case]) -> Graph:
     graph = Graph()
     for index, case in enumerate(cases):
         layer = case.view.layer
-        names = {name: f"case{index}.{name}" for name in (*layer.inputs, *layer.outputs)}
+        names = {name: f"case{index}.{name}" for name in (*layer.inputs, *layer.outputs, *layer.state)}
         for old, new in names.items():
             tensor = case.view.tensors[old]
             root = case.view.tensors[place(case.view.tensors, old)[0]]
@@ -134,7 +134,7 @@ def joined(cases: Sequence[Case]) -> Graph:
                 graph.constants[new] = values if tensor.layout.bits else values.reshape(tensor.physical_shape)
             elif old in layer.inputs:
                 graph.inputs.append(new)
-            else:
+            elif old in layer.outputs:
                 graph.outputs.append(new)
         constants = {role: f"case{index}.{name}" for role, name in layer.constants.items()}
         graph.constants.update({constants[role]: case.view.constant(role) for role in constants})
@@ -145,6 +145,7 @@ def joined(cases: Sequence[Case]) -> Graph:
                     "name": f"case{index}",
                     "inputs": tuple(names[n] for n in layer.inputs),
                     "outputs": tuple(names[n] for n in layer.outputs),
+                    "state": tuple(names[n] for n in layer.state),
                     "constants": constants,
                 }
             )

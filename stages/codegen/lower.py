@@ -25,7 +25,7 @@ SCALARS_AT_MOST = 64
 class Param:
     """A pointer parameter. `dtype` is that of the elements, `bytes` the size of what it points to.
 
-    `role` is `input:0`, `output:0`, `constant:<key>` or `scratch:<name>`.
+    `role` is `input:0`, `output:0`, `state:0`, `constant:<key>` or `scratch:<name>`.
     """
 
     name: str

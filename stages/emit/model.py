@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from stages.arena.liveness import scratch_name
+from stages.arena.planner import round_up
 from stages.graph import place
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Place:
 
 
 class Block:
-    """An arena, or the weights, of one region: a variable of the sources, and the places that were asked for in it.
+    """An arena, or the weights, of one region, or the state: a variable of the sources, and the places asked for in it.
 
     `suffix` ends its names, `_dtcm`; it is '' where there is but one of its part. `pointer` is the function of model.c
     that makes an address of an offset. `loaded_from` is the region that weights are copied from at start, or '';
@@ -37,7 +38,7 @@ class Block:
     """
 
     def __init__(
-        self, part: Literal["arena", "weights"], region: str, size: int, placed: Placement, *, only: bool
+        self, part: Literal["arena", "weights", "state"], region: str, size: int, placed: Placement, *, only: bool
     ) -> None:
         self.part = part
         self.loaded_from = placed.kept.get(region, "") if part == "weights" else ""
@@ -48,6 +49,7 @@ class Block:
         self.pointer = {
             "arena": "at" if only else f"in_{region}",
             "weights": f"weight{'' if only else f'_in_{region}'}",
+            "state": "kept",
         }[part]
         self.places: dict[str, Place] = {}
 
@@ -92,9 +94,15 @@ class Model:
         for weights, block in zip(placed.weights, self.weights, strict=True):
             self._constants |= {key: (offset, block) for key, offset in weights.offsets.items()}
         self._names = _tensor_names(self.graph)
+        self.kept = _state_offsets(self.graph, placed.arenas[0].plan.alignment)
+        size = max((offset + self.graph.tensors[name].bytes for name, offset in self.kept.items()), default=0)
+        self.state = Block("state", "", size, placed, only=True)
 
     def where(self, tensor: str) -> tuple[Block, int]:
-        """The arena, and the bytes from its start. Raises KeyError for a constant tensor."""
+        """The arena or the state, and the bytes from its start. Raises KeyError for a constant tensor."""
+        root, start = place(self.graph.tensors, tensor)
+        if root in self.kept:
+            return self.state, self.kept[root] + start
         _, offset, block = self._buffers[self.lives.home[tensor]]
         return block, offset + self.lives.offset[tensor]
 
@@ -114,13 +122,20 @@ class Model:
             constant, name = entry.constants[key], f"LAYER_{layer:03d}_{_word(key)}"
             offset, block = self._constants[constant]
             return block.at(constant, Place(name, offset))
-        names = self.graph.layers[layer].inputs if kind == "input" else self.graph.layers[layer].outputs
-        tensor = names[int(key)]
+        one = self.graph.layers[layer]
+        tensor = {"input": one.inputs, "output": one.outputs, "state": one.state}[kind][int(key)]
+        root, start = place(self.graph.tensors, tensor)
+        if root in self.kept:
+            return self.state_at(tensor)
         if tensor in self.lives.home:
             return self._at(tensor)
-        root, start = place(self.graph.tensors, tensor)
         offset, block = self._constants[root]
         return block.at(tensor, Place(self._names[tensor], offset + start, tensor))
+
+    def state_at(self, tensor: str) -> str:
+        """The place of a tensor of state: `kept(STATE_0)`."""
+        block, offset = self.where(tensor)
+        return block.at(tensor, Place(self._names[tensor], offset, tensor))
 
     def _at(self, tensor: str) -> str:
         buffer, _, _ = self._buffers[self.lives.home[tensor]]
@@ -134,9 +149,20 @@ def _life(buffer: Buffer) -> str:
     return f", layer{'s' if last else ''} {buffer.first}{last}"
 
 
+def _state_offsets(graph: Graph, alignment: int) -> dict[str, int]:
+    """Where each tensor of state lies in the block of them, one after the other."""
+    found, end = {}, 0
+    for name, tensor in graph.tensors.items():
+        if tensor.state:
+            found[name] = end
+            end = round_up(end + tensor.bytes, alignment)
+    return found
+
+
 def _tensor_names(graph: Graph) -> dict[str, str]:
-    """INPUT_0, LAYER_003_OUTPUT, LAYER_003_OUTPUT_1 for the second of several; CONSTANT_0 for what no layer writes."""
+    """INPUT_0, LAYER_003_OUTPUT, LAYER_003_OUTPUT_1 for the second of several, STATE_0, and CONSTANT_0 for the rest."""
     names = {tensor: f"INPUT_{number}" for number, tensor in enumerate(graph.inputs)}
+    names |= {t.name: f"STATE_{number}" for number, t in enumerate(t for t in graph.tensors.values() if t.state)}
     for layer in graph.layers:
         for number, tensor in enumerate(layer.outputs):
             names[tensor] = f"LAYER_{layer.index:03d}_OUTPUT{f'_{number}' if number else ''}"

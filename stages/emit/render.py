@@ -119,6 +119,8 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         for block, placed in zip(model.weights, model.placed.weights, strict=True)
         if placed.data
     ]
+    resets = [_reset(model, name) for name in model.kept]
+    state = [{**_block(model.state, config.prefix), "resets": resets}] if resets else []
     return {
         "prefix": config.prefix,
         "macro": macro,
@@ -130,9 +132,11 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "alignment": config.alignment,
         "arena_bytes": model.placed.arena_bytes,
         "arenas": arenas,
-        "arena_parameters": ", ".join(f"void *{one['memory']}, size_t {one['count']}" for one in arenas),
-        "arena_arguments": ", ".join(f"{one['symbol']}, {one['macro']}_BYTES" for one in arenas),
-        "arena_example": ", ".join(f"{one['name']}, sizeof {one['name']}" for one in arenas),
+        "state": state,
+        "memories": [*arenas, *state],
+        "arena_parameters": ", ".join(f"void *{one['memory']}, size_t {one['count']}" for one in [*arenas, *state]),
+        "arena_arguments": ", ".join(f"{one['symbol']}, {one['macro']}_BYTES" for one in [*arenas, *state]),
+        "arena_example": ", ".join(f"{one['name']}, sizeof {one['name']}" for one in [*arenas, *state]),
         "caller": config.arena == "caller",
         "weights_bytes": model.placed.weights_bytes,
         "weights": weights,
@@ -177,6 +181,7 @@ def _block(block: Block, prefix: str) -> dict[str, Any]:
     offset. `memory` and `count` are the parameters of init that give an arena, `file` has the weights.
     """
     name = f"{block.part}{block.suffix}"
+    lead = "state_" if block.part == "state" else f"{block.region}_" if block.suffix else ""
     return {
         "region": block.region,
         "loaded_from": block.loaded_from,
@@ -186,11 +191,17 @@ def _block(block: Block, prefix: str) -> dict[str, Any]:
         "macro": f"{prefix}_{name}".upper(),
         "pointer": block.pointer,
         "bytes": block.bytes,
-        "memory": f"{block.region}_memory" if block.suffix else "memory",
-        "count": f"{block.region}_bytes" if block.suffix else "bytes",
+        "memory": f"{lead}memory",
+        "count": f"{lead}bytes",
         "file": f"{name}.bin",
         "places": _places(block.places.values()),
     }
+
+
+def _reset(model: Model, name: str) -> dict[str, Any]:
+    """How a tensor of state is set to its beginning."""
+    tensor = model.graph.tensors[name]
+    return {"place": model.state_at(name), "value": tensor.initial, "bytes": tensor.bytes}
 
 
 def _places(places: Iterable[Place]) -> list[str]:
@@ -248,7 +259,7 @@ def _function(function: LayerFunction, comment: Sequence[str]) -> dict[str, Any]
 
 
 def _traces(model: Model, prefix: str) -> list[dict[str, Any]]:
-    """Outputs of every layer that the imported file has too."""
+    """Outputs and state of every layer that the imported file has too."""
     return [
         {
             "layer": layer.index,
@@ -258,8 +269,8 @@ def _traces(model: Model, prefix: str) -> list[dict[str, Any]]:
             "comment": comment(name),
         }
         for layer in model.graph.layers
-        for name in layer.outputs
-        if model.graph.tensors[name].tflite_index is not None and name in model.lives.home
+        for name in (*layer.outputs, *layer.state)
+        if model.graph.tensors[name].tflite_index is not None and (name in model.lives.home or name in model.kept)
     ]
 
 
@@ -278,6 +289,7 @@ def _described(model: Model, context: dict[str, Any], name: str, kernels: Kernel
     def entry(path: str) -> Any:
         return {"path": path, "flags": list(kernels.flags(path))} if kernels.flags(path) else path
 
+    state = {"state": _described_state(model, context)} if model.kept else {}
     return {
         "name": name,
         "prefix": context["prefix"],
@@ -293,6 +305,7 @@ def _described(model: Model, context: dict[str, Any], name: str, kernels: Kernel
         "arena": [row | {"region": arena.region} for arena in model.placed.arenas for row in arena.plan.rows()],
         "constants": _described_constants(model),
         "warnings": list(model.placed.warnings),
+        **state,
         "sources": {
             "c": [entry(path) for path in context["c"]],
             "assembly": [entry(path) for path in context["assembly"]],
@@ -324,6 +337,11 @@ def _described_constants(model: Model) -> list[dict[str, Any]]:
         for weights in model.placed.weights
         for key, offset in sorted(weights.offsets.items(), key=lambda item: item[1])
     ]
+
+
+def _described_state(model: Model, context: dict[str, Any]) -> dict[str, Any]:
+    tensors = [_described_port(model.graph.tensors[name]) | {"offset": offset} for name, offset in model.kept.items()]
+    return {"symbol": context["state"][0]["symbol"], "bytes": model.state.bytes, "tensors": tensors}
 
 
 def _described_port(tensor: Tensor) -> dict[str, Any]:

@@ -48,6 +48,7 @@ class Layer(BaseModel):
     index      position in execution order, from 0; the number in reports and in the emitted function names
     name       name of the imported operator's (first) output tensor: what layout and tensorize rules match
     inputs     names of data tensors
+    state      names of tensors of state that it reads and writes
     constants  the name of the constant for each role (weights, bias, multiplier, shift, table, exp)
     tflite_op  index and name of the operator in the imported file
     wanted     what the recipe says of the layout it reads; without it tensorize decides
@@ -59,6 +60,7 @@ class Layer(BaseModel):
     op: AnyOp
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+    state: tuple[str, ...] = ()
     constants: dict[str, str] = Field(default_factory=dict)
     tflite_op: tuple[int, str] | None = None
     wanted: Wanted | None = None
@@ -138,6 +140,10 @@ class LayerView:
     @property
     def outputs(self) -> tuple[Tensor, ...]:
         return tuple(self.tensors[name] for name in self.layer.outputs)
+
+    @property
+    def states(self) -> tuple[Tensor, ...]:
+        return tuple(self.tensors[name] for name in self.layer.state)
 
     def constant(self, role: str) -> np.ndarray:
         """The constant with this role. KeyError when the layer has none."""

@@ -31,6 +31,7 @@ class Tensor(BaseModel):
     channels      which of that tensor's, along the last axis, it has; None: all of them
     added         what its integers are larger by than those of that tensor: 128 for an int8 tensor kept as uint8
     constant      the data is in the graph's constants under `name` (physical order)
+    state         it is kept from one inference to the next, outside of the arena
     alias_of      the tensor this one shares memory with: what a reshape reads, what a slice is cut from, what a joined
                   tensor is a piece of
     offset        bytes from that tensor's start to this one's
@@ -46,6 +47,7 @@ class Tensor(BaseModel):
     channels: tuple[int, ...] | None = None
     added: int = 0
     constant: bool = False
+    state: bool = False
     alias_of: str | None = None
     offset: int = Field(default=0, ge=0)
 
@@ -85,6 +87,11 @@ class Tensor(BaseModel):
     def zero_point(self) -> int:
         """The per-tensor zero point, 0 for a tensor without quantization."""
         return self.quant.zero_point[0] if self.quant is not None else 0
+
+    @property
+    def initial(self) -> int:
+        """What each of its elements is after a reset, where it is state: as LiteRT resets variables."""
+        return self.zero_point if self.dtype == "int8" else 0
 
 
 def place(tensors: Mapping[str, Tensor], name: str) -> tuple[str, int]:

@@ -22,8 +22,9 @@ from stages.relax_module import Step, build_main
 def build_module(data: bytes, info: ModelInfo) -> IRModule:
     """The module for the TFLite file `data` whose checked contents are `info`.
 
-    `main` has the attributes firmline.inputs and firmline.outputs, tensor indices in the file. Raises StageError naming
-    all operators that cannot be imported.
+    `main` has the attributes firmline.inputs and firmline.outputs, tensor indices in the file: the model's inputs, then
+    what operators keep from one inference to the next, which firmline.states lists where there is any. Raises
+    StageError naming all operators that cannot be imported.
     """
     _check_all(info)
     converter = Converter(tflite.Model.GetRootAs(without_excess(data, info), 0), info)
@@ -48,9 +49,19 @@ def build_module(data: bytes, info: ModelInfo) -> IRModule:
     for index in info.outputs:
         if f"t{index}" not in computed:
             raise StageError(f"output {info.tensors[index].name!r} of the model is a constant: there is nothing to run")
-    inputs = {f"t{index}": converter.type(index) for index in info.inputs}
-    facts = {"firmline.inputs": list(info.inputs), "firmline.outputs": list(info.outputs)}
+    states = states_of(info)
+    given = [*info.inputs, *states]
+    inputs = {f"t{index}": converter.type(index) for index in given}
+    facts = {"firmline.inputs": given, "firmline.outputs": list(info.outputs)}
+    if states:
+        facts["firmline.states"] = list(states)
     return build_main(builder, inputs, steps, _names(info.outputs), facts)
+
+
+def states_of(info: ModelInfo) -> tuple[int, ...]:
+    """The variable tensors that operators keep their state in, in the order in which they are met."""
+    read = (index for operator in info.operators for index in operator.inputs if index >= 0)
+    return tuple(dict.fromkeys(index for index in read if info.tensors[index].variable))
 
 
 def _identifier(op: str) -> str:

@@ -49,8 +49,9 @@ class Intrinsic:
 class Lowering:
     """A layer as TIR.
 
-    Every buffer parameter of `workload` has a role in `roles`, same order: `input:0`, `output:0`, `constant:<key>` (a
-    key of `pack_for`), `scratch:<name>`. Buffers allocated inside the function become scratch when it is emitted.
+    Every buffer parameter of `workload` has a role in `roles`, same order: `input:0`, `output:0`, `state:0`,
+    `constant:<key>` (a key of `pack_for`), `scratch:<name>`. Buffers allocated inside the function become scratch when
+    it is emitted.
     """
 
     workload: PrimFunc

@@ -122,6 +122,35 @@ class ModelBuilder(ShapeOperators):
         fields = {"fusedActivationFunction": _activation(name, activation), "keepNumDims": keep_num_dims}
         return self.emit("FULLY_CONNECTED", [x, *parameters], None, out, name, "FullyConnectedOptions", fields)
 
+    def svdf(
+        self,
+        x: Tensor,
+        feature: Array,
+        time: Array,
+        bias: Array | None = None,
+        *,
+        rank: int = 1,
+        scales: tuple[float, float, float] | None = None,
+        activation: str = "relu",
+        out: Quant | None = None,
+        name: str = "svdf",
+    ) -> Tensor:
+        """SVDF. feature [units * rank, depth] and time [units * rank, memory], int8 and int16 or float32; bias [units].
+
+        scales: of the features' weights, the weights of time and the state. On integers LiteRT takes relu, and leaves
+        it out.
+        """
+        of_feature, of_time, of_state = scales or (None, None, None)
+        weights = [self.constant(f"{name}/feature", feature, of_feature), self.constant(f"{name}/time", time, of_time)]
+        given = None
+        if bias is not None:
+            product = float(np.float32(of_state) * np.float32(of_time)) if of_state and of_time else None
+            given = self.constant(f"{name}/bias", bias, product)
+        shape, dtype = (x.shape[0], time.size), "int16" if x.scale else x.dtype
+        state = self.variable(f"{name}/state", shape, dtype, of_state)
+        fields = {"rank": rank, "fusedActivationFunction": _activation(name, activation)}
+        return self.emit("SVDF", [x, *weights, given, state], None, out, name, "SVDFOptions", fields)
+
     # ---- element by element ------------------------------------------------------------------------------------
 
     def add(
@@ -267,7 +296,7 @@ class ModelBuilder(ShapeOperators):
     def emit(
         self,
         op: str,
-        inputs: Sequence[Tensor],
+        inputs: Sequence[Tensor | None],
         shape: Sequence[int] | None,
         out: Quant | None,
         name: str,
@@ -281,6 +310,7 @@ class ModelBuilder(ShapeOperators):
         `custom` as of `TFLiteWriter.operator`.
         """
         x = inputs[0]
+        assert x is not None
         if shape is None:
             (shape,) = stated_shapes(op, name, inputs, fields or {})
         if out is not None and not x.scale:

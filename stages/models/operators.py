@@ -109,7 +109,7 @@ class OneOperator:
         """
         spec = self.spec
         weights, scale, zero_point, units, out = self._weights(shape, axis, depth, per_channel)
-        bias = self._bias(shape[axis], units) if spec.bias else None
+        bias = self.bias(shape[axis], units) if spec.bias else None
         options: dict[str, Any] = {"activation": spec.activation, "out": out, "name": spec.op}
         if self.quantized:
             options |= {"weight_scale": scale, "weight_zero_point": zero_point}
@@ -148,8 +148,8 @@ class OneOperator:
             return stored, scale, zero_point, units, out
         return weights, scale, 0, units, out
 
-    def _bias(self, channels: int, units: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Biases within half a deviation of the results."""
+    def bias(self, channels: int, units: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Biases within half a deviation of the results; `units` is the real value of one, for each channel."""
         real = (random_bytes(self.spec.seed, "bias", channels) / 128.0 - 1.0) * _DEVIATION / 2
         if not self.quantized:
             return real.astype(np.float32)

@@ -125,6 +125,9 @@ class OpModel(StrictModel):
     bias: bool = True
     weights: Literal["int8", "int4", "int2"] | WeightBits = "int8"  # a type in the file, or int8 of fewer bits
     per_channel: bool = True
+    # SVDF: features for each unit, and how many of their values are remembered
+    rank: Annotated[int, Field(ge=1, le=1000)] = 1
+    memory: Annotated[int, Field(ge=1, le=100_000)] = 8
     # The second operand of add, sub and mul; `constant` stores it in the model instead of making it an input
     other_shape: Shape | None = None
     other: Quantization | None = None

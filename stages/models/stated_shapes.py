@@ -19,7 +19,7 @@ _NO_SCALE = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
 
 
 def stated_shapes(
-    op: str, name: str, inputs: Sequence[Tensor], fields: Mapping[str, Any], results: int = 1
+    op: str, name: str, inputs: Sequence[Tensor | None], fields: Mapping[str, Any], results: int = 1
 ) -> list[Shape]:
     """fields: of the operator's table of options, as the schema calls them; those that are missing are LiteRT's zeros.
 
@@ -33,9 +33,9 @@ def stated_shapes(
         names = _names(operator.table)
         given = {names[field]: value for field, value in fields.items() if field in names}
         options = Options(operator.table.name, {**operator.table.defaults, **given})
-    tensors = tuple(map(_described, inputs))
+    tensors = tuple(None if tensor is None else _described(tensor) for tensor in inputs)
     nothing = TensorInfo(-1, name, (), "float32", *_NO_SCALE, 0, None, variable=False, dynamic=False)
-    info = OperatorInfo(0, op, tuple(t.index for t in tensors), (-1,) * results, options)
+    info = OperatorInfo(0, op, tuple(-1 if t is None else t.index for t in tensors), (-1,) * results, options)
     try:
         return operator.shapes(Operation(info, tensors, (nothing,) * results))
     except Refused as refused:

@@ -38,6 +38,7 @@ class Tensor:
     scale       one value, or one per channel along `axis`, as float32 will store it; empty when not quantized
     zero_point  as many values as `scale`
     constant    the values, when the tensor is a constant; those of narrow types as int8
+    variable    it keeps its values from one inference to the next
     """
 
     index: int
@@ -48,6 +49,7 @@ class Tensor:
     zero_point: tuple[int, ...] = ()
     axis: int = 0
     constant: npt.NDArray[Any] | None = None
+    variable: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class TFLiteWriter:
         *,
         axis: int = 0,
         constant: npt.NDArray[Any] | None = None,
+        variable: bool = False,
     ) -> Tensor:
         """Declares a tensor. A name already taken gets a number appended (`conv`, `conv_1`, ...)."""
         if dtype not in DTYPES:
@@ -109,7 +112,7 @@ class TFLiteWriter:
             unique = f"{name}_{count}"
         self._names.add(unique)
         axis = axis if len(scales) > 1 else 0  # readers refuse an axis on per-tensor quantization
-        made = Tensor(len(self._tensors), unique, shape, dtype, scales, zero_points, axis, constant)
+        made = Tensor(len(self._tensors), unique, shape, dtype, scales, zero_points, axis, constant, variable)
         self._tensors.append(made)
         return made
 
@@ -144,6 +147,12 @@ class TFLiteWriter:
         made = self.tensor(name, shape, dtype, scale, zero_point)
         self._inputs.append(made.index)
         return made
+
+    def variable(
+        self, name: str, shape: Sequence[int], dtype: str, scale: float | None = None, zero_point: int = 0
+    ) -> Tensor:
+        """Declares a tensor that an operator keeps its state in."""
+        return self.tensor(name, shape, dtype, scale, zero_point, variable=True)
 
     def output(self, *tensors: Tensor) -> None:
         """Marks graph outputs, in this order."""
@@ -249,6 +258,7 @@ def _tensor_table(schema: Any, tensor: Tensor, known: dict[bytes, int]) -> Any:
         shape=_int32(tensor.shape),
         type=getattr(schema.TensorType, tensor.dtype.upper()),
         hasRank=True,
+        isVariable=tensor.variable,
     )
     if tensor.constant is not None:
         if tensor.dtype in _NARROW:

@@ -87,6 +87,8 @@ class Operator:
     types     of its data, that is of all tensors that are neither `indices` nor `own`
     indices   inputs that are shapes, axes and the like
     own       inputs whose type goes by rules of their own: weights and bias
+    state     inputs that it reads and writes: variable tensors, kept from one inference to the next
+    optional  of the least number of inputs those that may be absent
     mixed     whether the output may have another type than the input
     quantized whether it is imported with scales, as quantize(op(dequantize(x))) or by moving integers; else in float32
     scales    of tensors of bytes: `one` each; `optional`: one each, or none anywhere; `any`: it moves bytes, whatever
@@ -102,6 +104,7 @@ class Operator:
     layers    what the integer graph makes of it; empty when there is no integer form
     model     how a recipe builds it alone; None where it cannot
     limits    what must hold beside all that, for docs/operators.md
+    check     what must hold of types and scales beyond the other fields; raises Refused
     legalize  of a plug-in's operator: appends its layers to the integer graph, from a stages.quantize.operator.Operator
               and with a stages.quantize.writer.GraphWriter
     optimized whether LiteRT has it among its usual kernels alone, not among the reference ones
@@ -119,6 +122,8 @@ class Operator:
     types: tuple[str, ...] = COMPUTED
     indices: tuple[int, ...] = ()
     own: tuple[int, ...] = ()
+    state: tuple[int, ...] = ()
+    optional: tuple[int, ...] = ()
     mixed: bool = False
     quantized: bool = True
     scales: Scales = "one"
@@ -131,6 +136,7 @@ class Operator:
     layers: tuple[type[LayerOp], ...] = ()
     model: OneOperatorModel | None = None
     limits: str = ""
+    check: Callable[[Operation], None] | None = None
     legalize: Callable[[Any, Any], None] | None = None
     optimized: bool = False
     reference: Callable[..., Sequence[Any]] | None = None

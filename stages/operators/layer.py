@@ -106,6 +106,10 @@ class LayerOp(BaseModel):
         """The layer's output by numpy, the reference of its kernels. Arrays are in logical order."""
         raise ValueError(f"layer {view.layer.name}: the integer reference has no {view.layer.kind}")
 
+    def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
+        """The output, and what the layer's state is afterwards; `states` is what it was before."""
+        return self.compute(view, *inputs), list(states)
+
 
 class Clamped(LayerOp):
     """Output zero point and the clamp of the fused activation, in the output's integers."""

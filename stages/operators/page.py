@@ -82,6 +82,8 @@ def _limits(operator: Operator) -> Iterator[str]:
         yield "LiteRT's usual kernels are the reference: the reference ones lack it"
     if operator.limits:
         yield operator.limits
+    if operator.state:
+        yield "keeps state"
 
 
 if __name__ == "__main__":

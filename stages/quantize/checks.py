@@ -8,7 +8,7 @@ _COMPUTING = {"int8", "uint8", "float32"}
 
 
 def widened(graph: Graph) -> list[str]:
-    """Layers with an activation or weights wider than the 8 bits of the imported model; empty when all is well.
+    """Layers with an activation or weights wider than those of the imported model; empty when all is well.
 
     int8 stays int8 and uint8 stays uint8: 16 bits would be as exact, but cost twice the memory and half the lanes.
     """
@@ -16,7 +16,8 @@ def widened(graph: Graph) -> list[str]:
     for layer in graph.layers:
         if layer.op.op in ("float", "move"):
             continue
-        types: set[str] = {graph.tensors[name].dtype for name in (*layer.inputs, *layer.outputs)}
+        tensors = [graph.tensors[name] for name in (*layer.inputs, *layer.outputs)]
+        types: set[str] = {tensor.dtype for tensor in tensors if tensor.tflite_index is None}
         if "weights" in layer.constants:
             types.add(str(graph.constants[layer.constants["weights"]].dtype))
         if not types <= _COMPUTING:

@@ -52,9 +52,11 @@ class _Lowering:
         main, graph = self.module["main"], self.lowered.graph
         facts = attributes(main)
         for parameter, index in zip(main.params, facts["inputs"], strict=True):
-            tensor = self.writer.tensor(self._file_tensor(index, ""))
+            kept = index in facts.get("states", ())
+            tensor = self.writer.tensor(self._file_tensor(index, "").model_copy(update={"state": kept}))
             self.values[parameter] = tensor
-            graph.inputs.append(tensor.name)
+            if not kept:
+                graph.inputs.append(tensor.name)
         calls = {call.variable: call for call in operator_calls(self.module)}
         for block in main.body.blocks:
             for binding in block.bindings:
@@ -91,7 +93,8 @@ class _Lowering:
         if call.op == "LAYOUT":
             made = [made[0].model_copy(update={"name": f"{inputs[0].name}/{layout}"})]
         outputs = [self.writer.tensor(tensor) for tensor in made]
-        operator = Operator(call, inputs, outputs, self.options.get(call.index, {}))
+        given = [self.file_tensors[i] if i >= 0 else None for i in self.file_inputs.get(call.index, ())]
+        operator = Operator(call, inputs, outputs, self.options.get(call.index, {}), given)
         self.writer.operator = operator
         try:
             self._layers(operator)
@@ -108,6 +111,8 @@ class _Lowering:
         floats = all(tensor.dtype in _FLOAT_TYPES for tensor in (*operator.inputs, *operator.outputs))
         if family is not None and call.op not in FAMILIES and (not floats or call.op.startswith(CUSTOM)):
             family(operator, self.writer)  # a plug-in's: the import has checked what it declares
+        elif family is not None and call.op in OPERATORS and OPERATORS[call.op].state:
+            family(operator, self.writer)  # in float32 too: the import has checked types and scales
         elif call.op not in MOVES and floats:
             self._float(operator)
         elif family is not None:

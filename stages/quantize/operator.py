@@ -83,12 +83,19 @@ class Operator:
     inputs   graph tensors of the parameters, in order
     outputs  graph tensors to be written, in order
     options  the operator's options in the imported file, by the schema's field names
+    file_inputs  all inputs that the file gives it, as tensors.json has them, constants too; None for absent ones
     """
 
     def __init__(
-        self, call: OperatorCall, inputs: Sequence[Tensor], outputs: Sequence[Tensor], options: dict[str, Any]
+        self,
+        call: OperatorCall,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        options: dict[str, Any],
+        file_inputs: Sequence[dict[str, Any] | None] = (),
     ) -> None:
         self.call, self.inputs, self.outputs, self.options = call, tuple(inputs), tuple(outputs), options
+        self.file_inputs = tuple(file_inputs)
         self.bindings = relax.analysis.get_var2val(call.function)
         self.result: relax.Expr = call.function.body.body
         self._tensors = dict(zip(call.function.params, self.inputs, strict=True))
@@ -150,7 +157,7 @@ class Operator:
         """One value for each logical axis of `tensor`, sorted by physical axis."""
         return [values[axis] for axis in tensor.permutation]
 
-    # ---- operators of plug-ins ---------------------------------------------------------------------------------
+    # ---- operators that TVM does not know ----------------------------------------------------------------------
 
     @property
     def operands(self) -> list[Tensor | Array]:
@@ -166,6 +173,31 @@ class Operator:
             tensor = self.tensor(expr)
             found.append(tensor if tensor is not None else self.parameters(expr).values)
         return found
+
+    def operand(self, position: int) -> Tensor | Array | None:
+        """Of such an operator the input at a position in the file; None for an absent one."""
+        if position >= len(self.file_inputs) or self.file_inputs[position] is None:
+            return None
+        return self.operands[sum(given is not None for given in self.file_inputs[:position])]
+
+    def tensor_at(self, position: int) -> Tensor:
+        """An operand that is computed, or kept."""
+        found = self.operand(position)
+        assert isinstance(found, Tensor), f"{self.call.op} has no tensor as its input {position}"
+        return found
+
+    def constant_at(self, position: int) -> Array | None:
+        """An operand that is a constant, or absent."""
+        found = self.operand(position)
+        if isinstance(found, Tensor):
+            raise self.error(f"reads {found.name!r}, which is computed; it must be a constant")
+        return found
+
+    def scale_at(self, position: int) -> float:
+        """The scale of an operand that has one."""
+        found = self.file_inputs[position]
+        assert found is not None
+        return float(found["scales"][0])
 
     @property
     def custom(self) -> bytes:

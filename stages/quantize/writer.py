@@ -59,8 +59,12 @@ class GraphWriter:
         constants: Mapping[str, Array] | None = None,
         *,
         alias: bool = False,
+        state: Sequence[Tensor] = (),
     ) -> Tensor:
-        """Appends a layer that computes `output`; with `alias`, the output shares the memory of the first input."""
+        """Appends a layer that computes `output`; with `alias`, the output shares the memory of the first input.
+
+        `state` are the tensors of state that it reads and writes.
+        """
         assert self.operator is not None
         if alias:
             output = output.model_copy(update={"alias_of": inputs[0].name})
@@ -77,6 +81,7 @@ class GraphWriter:
                 op=op,
                 inputs=tuple(tensor.name for tensor in inputs),
                 outputs=(output.name,),
+                state=tuple(tensor.name for tensor in state),
                 constants=names,
                 tflite_op=None if call.op == "LAYOUT" else (call.index, call.op),
                 wanted=_wanted(call),

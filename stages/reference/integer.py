@@ -24,6 +24,13 @@ def run_layer(view: LayerView, inputs: Sequence[Array], float_function: FloatFun
     inputs: one array per data input, in logical order. A Float layer is computed by `float_function`; without one
     it is a ValueError, as is an input of another shape or dtype than its tensor's.
     """
+    return advance_layer(view, inputs, [initial(tensor) for tensor in view.states], float_function)[0]
+
+
+def advance_layer(
+    view: LayerView, inputs: Sequence[Array], states: Sequence[Array], float_function: FloatFunction | None = None
+) -> tuple[Array, list[Array]]:
+    """As `run_layer`, from `states` on; with what the layer's state is afterwards."""
     layer, out = view.layer, view.outputs[0]
     for tensor, array in zip(view.inputs, inputs, strict=True):
         if array.shape != tensor.shape or str(array.dtype) != tensor.dtype:
@@ -34,29 +41,41 @@ def run_layer(view: LayerView, inputs: Sequence[Array], float_function: FloatFun
     if layer.op.op == "float":
         if float_function is None:
             raise ValueError(f"layer {layer.name}: the integer reference has no float operators ({layer.kind})")
-        result = float_function(view, inputs)
+        result, kept = float_function(view, inputs), list(states)
     else:
-        result = layer.op.compute(view, *inputs)
+        result, kept = layer.op.advance(view, inputs, states)
     if result.shape != out.shape or str(result.dtype) != out.dtype:
         raise ValueError(f"layer {layer.name}: computed {result.dtype}{list(result.shape)}, expected {out}")
-    return result
+    return result, kept
+
+
+def initial(tensor: Tensor) -> Array:
+    """A tensor of state after a reset."""
+    return np.full(tensor.shape, tensor.initial, tensor.dtype)
 
 
 def run_graph(
-    graph: Graph, inputs: Sequence[Array] | Mapping[str, Array], float_function: FloatFunction | None = None
+    graph: Graph,
+    inputs: Sequence[Array] | Mapping[str, Array],
+    float_function: FloatFunction | None = None,
+    states: Mapping[str, Array] | None = None,
 ) -> dict[str, Array]:
-    """All tensors of the graph by name, in logical order: inputs, constants and the output of every layer.
+    """All tensors of the graph by name, in logical order: inputs, constants, state and the output of every layer.
 
-    inputs: arrays in logical order, in the order of `graph.inputs` or by name.
+    inputs: arrays in logical order, in the order of `graph.inputs` or by name; states: what an earlier run returned,
+    None after a reset.
     """
     given = inputs if isinstance(inputs, Mapping) else dict(zip(graph.inputs, inputs, strict=True))
     values = {name: np.asarray(given[name]) for name in graph.inputs}
     for tensor in graph.tensors.values():
         if tensor.constant:
             values[tensor.name] = to_logical(graph.constants[tensor.name], tensor)
+        if tensor.state:
+            values[tensor.name] = initial(tensor) if states is None else states[tensor.name]
     for layer in graph.layers:
-        view = graph.view(layer)
-        values[layer.outputs[0]] = run_layer(view, [values[name] for name in layer.inputs], float_function)
+        given_to = [values[name] for name in layer.inputs]
+        made, kept = advance_layer(graph.view(layer), given_to, [values[n] for n in layer.state], float_function)
+        values |= {layer.outputs[0]: made, **dict(zip(layer.state, kept, strict=True))}
     return values
 
 

@@ -86,6 +86,10 @@ class Reference:
             raise refusal(self.info, self.name, str(error)) from None
         return [self._interpreter.get_tensor(index) for index in self.info.outputs]
 
+    def reset(self) -> None:
+        """Sets the variable tensors to their beginning; `run` keeps them from one run to the next."""
+        self._interpreter.reset_all_variables()
+
     def tensor(self, index: int) -> Array:
         """A copy of any tensor as the last run left it; a constant's value at any time."""
         kept = self._preserve_all or self.info.tensors[index].data is not None

@@ -64,7 +64,8 @@ def _ends(operators: Sequence[OperatorInfo], info: ModelInfo) -> tuple[tuple[int
     written = {index for operator in operators for index in operator.outputs}
     read_here = {index for operator in operators for index in operator.inputs if index >= 0}
     later = {index for operator in info.operators if operator not in operators for index in operator.inputs}
-    inputs = sorted(index for index in read_here - written if info.tensors[index].data is None)
+    given = read_here - written
+    inputs = sorted(i for i in given if info.tensors[i].data is None and not info.tensors[i].variable)
     return tuple(inputs), tuple(sorted(written & (later | set(info.outputs)))) or tuple(sorted(written))
 
 
@@ -122,6 +123,12 @@ class PartedReference:
             written = (index for operator in part.operators for index in operator.outputs)
             self._values |= {index: reference.tensor(index) for index in written}
         return [self.tensor(index) for index in self.info.outputs]
+
+    def reset(self) -> None:
+        """As `Reference.reset`."""
+        for _, reference in self._parts:
+            if reference is not None:
+                reference.reset()
 
     def _compute(self, operator: OperatorInfo) -> None:
         operation, declared = Operation.of(operator, self.info), OPERATORS[operator.op]

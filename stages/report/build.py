@@ -85,6 +85,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         },
         "memory": {
             "arena_bytes": model["arena_bytes"],
+            **({"state_bytes": model["state"]["bytes"]} if "state" in model else {}),
             # Without a counter the program is the host's, whose sizes are those of the sanitizers.
             "rom_bytes": sizes.get("rom_bytes") if counted else None,
             "ram_bytes": ram_bytes(sizes, counts) if counted else None,

@@ -75,6 +75,7 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
                 f"{label} {memory[key]:,} B{_divided(memory.get('blocks', []), label)}"
                 for label, key in (
                     ("arena", "arena_bytes"),
+                    ("state", "state_bytes"),
                     ("RAM", "ram_bytes"),
                     ("stack", "stack_bytes"),
                     ("ROM", "rom_bytes"),

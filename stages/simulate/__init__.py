@@ -21,12 +21,15 @@ class InputsConfig(StageConfig):
     one of all minimum and one of all maximum; then `files`, as paths or globs relative to the project's root (`**`: in
     any folder below; names that begin with a dot are left out): a .bin is the bytes of exactly one inference (all
     inputs one after the other), a .npy has a leading axis of inferences.
+    For a network that keeps state from one inference to the next, each of `random` and `extremes` is a sequence of
+    `steps` inferences, and so is a file, as long as it is; the state is reset before each sequence.
     `labels` is a .npy with the class of each inference from `files`.
     """
 
     random: int = Field(default=4, ge=0, le=10_000)
     seed: int = Field(default=1, ge=0)
     extremes: bool = True
+    steps: int = Field(default=8, ge=1, le=10_000)
     files: tuple[Pathname, ...] = ()
     labels: Pathname | None = None
 

@@ -18,11 +18,20 @@ Port = Mapping[str, Any]  # an entry of `inputs` in model.json: name, dtype, sha
 
 @dataclass(frozen=True)
 class Inference:
-    """All inputs of one inference as bytes, one after the other; what they are, for people; the class if known."""
+    """All inputs of one inference as bytes, one after the other; what they are, for people; the class if known.
+
+    `first`: it begins a sequence; what a network keeps from one inference to the next is reset before it.
+    """
 
     data: bytes
     name: str
     label: int | None = None
+    first: bool = True
+
+    @property
+    def fed(self) -> bytes:
+        """As a network with state is fed it: a uint32, 1 for the first of a sequence, then the inputs."""
+        return int(self.first).to_bytes(4, "little") + self.data
 
 
 def inferences_in(name: str, path: Path, ports: Sequence[Port] | None) -> int:
@@ -56,7 +65,7 @@ def read_inferences(name: str, path: Path, ports: Sequence[Port]) -> list[Infere
     count, size = inferences_in(name, path, ports), _bytes(ports)
     data = path.read_bytes() if path.suffix == ".bin" else load_npy(name, path).tobytes()
     parts = [data[at * size : (at + 1) * size] for at in range(count)]
-    made = [Inference(part, name if count == 1 else f"{name}[{at}]") for at, part in enumerate(parts)]
+    made = [Inference(part, name if count == 1 else f"{name}[{at}]", first=at == 0) for at, part in enumerate(parts)]
     for inference in made:
         _check_finite(inference, ports)
     return made

@@ -67,25 +67,35 @@ def _blamed(config: InputsConfig, name: str) -> tuple[str | int, ...]:
 
 
 def make_inputs(
-    config: InputsConfig, ports: Sequence[Port], files: Mapping[str, Path], classes: int | None = None
+    config: InputsConfig,
+    ports: Sequence[Port],
+    files: Mapping[str, Path],
+    classes: int | None = None,
+    *,
+    stateful: bool = False,
 ) -> list[Inference]:
     """All inferences of a run, in the order that InputsConfig describes.
 
     `ports` are the `inputs` of model.json; `files` as external_files gives them; `classes` are the elements of the
-    first output, the bound of labels. Raises StageError when there is none at all, or a file does not fit the network's
-    inputs.
+    first output, the bound of labels. Of a `stateful` network random inputs and extremes are sequences. Raises
+    StageError when there is none at all, or a file does not fit the network's inputs.
     """
     import numpy as np
 
     inferences: list[Inference] = []
+    steps = range(config.steps if stateful else 1)
     for index in range(config.random):
         generator = np.random.default_rng((config.seed, index))
-        data = b"".join(_random(port, generator).tobytes() for port in ports)
-        inferences.append(Inference(data, f"random input {index} of seed {config.seed}"))
+        for step in steps:
+            data = b"".join(_random(port, generator).tobytes() for port in ports)
+            name = f"random input {index} of seed {config.seed}"
+            inferences.append(Inference(data, name + (f", step {step}" if stateful else ""), first=step == 0))
     if config.extremes:
         for position, kind in enumerate(("minimum", "maximum")):
             data = b"".join(np.full(port["shape"], _range(port)[position], port["dtype"]).tobytes() for port in ports)
-            inferences.append(Inference(data, f"all {kind}"))
+            for step in steps:
+                name = f"all {kind}" + (f", step {step}" if stateful else "")
+                inferences.append(Inference(data, name, first=step == 0))
     from_files: list[Inference] = []
     for name, path in files.items():
         with blaming(*_blamed(config, name)):

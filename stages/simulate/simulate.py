@@ -30,8 +30,10 @@ _RAISE = "`set=stages.simulate.instruction_limit=N` raises the limit, 0 turns it
 def simulate(job: Job[SimulateConfig]) -> None:
     """Writes inputs.bin (as the firmware read it), outputs.bin, trace.bin, counts.json and inputs.json."""
     model = json.loads((job.inputs["emit"] / "model.json").read_text())
-    inferences = make_inputs(job.config.inputs, model["inputs"], job.files, prod(model["outputs"][0]["shape"]))
-    data = [inference.data for inference in inferences]
+    inferences = make_inputs(
+        job.config.inputs, model["inputs"], job.files, prod(model["outputs"][0]["shape"]), stateful="state" in model
+    )
+    data = [inference.fed if "state" in model else inference.data for inference in inferences]
     limit = instruction_limit(job.config.instruction_limit, model)
     try:
         run = run_firmware(

@@ -72,7 +72,7 @@ def _ended(
     data = model.read_bytes()
     info, inputs = read(data), None
     if inference is not None:
-        inputs = Records.read(emitted, simulated).inputs.row(inference)
+        inputs = Records.read(emitted, simulated).given(inference)
     operator = operator_that_ends(data, info, inputs)
     if operator is None:
         return StageError(f"LiteRT ended with {signal_name} {when}")

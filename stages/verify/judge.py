@@ -46,7 +46,11 @@ class _Judge:
 
     def inference(self, index: int) -> None:
         records = self.records
-        expected = self.reference.run(records.inputs.row(index))
+        if records.is_first(index):
+            self.reference.reset()
+            if self.litert is not None:
+                self.litert.reset()
+        expected = self.reference.run(records.given(index))
         got = records.outputs.row(index)
         outputs = [
             (port, difference(ours, theirs.reshape(port.shape)))
@@ -73,7 +77,7 @@ class _Judge:
 
     def _compare_with_litert(self, litert: LiteRT, index: int, got: list[Any]) -> list[Any]:
         """LiteRT's outputs, from which those of an engine's own arithmetic may differ."""
-        expected = list(litert.run(self.records.inputs.row(index)))
+        expected = list(litert.run(self.records.given(index)))
         for ours, theirs in zip(got, expected, strict=True):
             self.distance["outputs"].add(ours, theirs)
         if self.records.traces.count:
@@ -150,6 +154,7 @@ def judge(
     count = records.inputs.count
     if not count:
         raise StageError("there is nothing to verify: the firmware was fed no inputs")
+    without = _cut_short(records, without)
     work = _Judge(reference, records, tolerance, litert)
     for index in range(count):
         if index not in without:
@@ -178,6 +183,17 @@ def judge(
         "distance": None if litert is None else {name: one.as_dict() for name, one in work.distance.items()},
         "float": _float(work),
     }
+
+
+def _cut_short(records: Records, without: Collection[int]) -> Collection[int]:
+    """With the rest of each sequence from an inference on that LiteRT did not survive: it kept no state for them."""
+    if not records.kept:
+        return without
+    found: set[int] = set()
+    for index in range(records.inputs.count):
+        if index in without or (index - 1 in found and not records.is_first(index)):
+            found.add(index)
+    return found
 
 
 def _float(work: _Judge) -> dict[str, float] | None:

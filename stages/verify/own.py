@@ -27,6 +27,7 @@ class GraphReference:
             tensor.tflite_index: tensor for tensor in self.graph.tensors.values() if tensor.tflite_index is not None
         }
         self._values: dict[str, Array] = {}
+        self._kept: dict[str, Array] | None = None
         floats = [layer.name for layer in self.graph.layers if layer.op.op == "float"]
         if floats:
             raise StageError(
@@ -37,8 +38,13 @@ class GraphReference:
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """The outputs in the model's order."""
-        self._values = run_graph(self.graph, inputs)
+        self._values = run_graph(self.graph, inputs, states=self._kept)
+        self._kept = {name: self._values[name] for name, tensor in self.graph.tensors.items() if tensor.state}
         return [self._in_file(name) for name in self.graph.outputs]
+
+    def reset(self) -> None:
+        """Forgets what earlier runs have left."""
+        self._kept = None
 
     def tensor(self, index: int) -> Array:
         """A tensor of the last run by its index in the imported file."""

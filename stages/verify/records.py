@@ -54,6 +54,9 @@ class Port:
         return (values[..., self.channels] if is_whole else values).reshape(self.shape)
 
 
+_FIRST = Port("first of a sequence", "uint32", (1,))
+
+
 class _Table:
     """A file of records, each of all ports one after the other."""
 
@@ -79,7 +82,8 @@ class _Table:
 class Records:
     """The model's name and layers (of model.json), and tables of inputs, outputs and traces.
 
-    names and labels are those of inputs.json: what each inference was fed, and its class, when known.
+    names and labels are those of inputs.json: what each inference was fed, and its class, when known. `kept` tells that
+    the network keeps state: `inputs` has, before the inputs of each inference, whether it is the first of a sequence.
     """
 
     name: str
@@ -89,6 +93,7 @@ class Records:
     traces: _Table
     names: list[str]
     labels: list[int | None] | None
+    kept: bool = False
 
     @classmethod
     def read(cls, emitted: Path, simulated: Path) -> Records:
@@ -97,7 +102,8 @@ class Records:
         facts = json.loads((simulated / "inputs.json").read_text())
         inputs, outputs = ([_port(entry) for entry in model[key]] for key in ("inputs", "outputs"))
         traces = [_port(entry, entry["tensor"]) for entry in model["traces"]]
-        fed = _Table(_bytes(simulated / "inputs.bin")[HEADER_BYTES:], inputs, "inputs.bin")
+        kept = "state" in model
+        fed = _Table(_bytes(simulated / "inputs.bin")[HEADER_BYTES:], [_FIRST] * kept + inputs, "inputs.bin")
         wrote = _Table(_bytes(simulated / "outputs.bin"), outputs, "outputs.bin")
         traced = _Table(_bytes(simulated / "trace.bin"), traces, "trace.bin")
         count = fed.count
@@ -106,7 +112,15 @@ class Records:
                 f"the firmware was fed {count} inferences and wrote {wrote.count} outputs, {traced.count} traces"
             )
         names = list(facts.get("names") or [f"inference {i}" for i in range(count)])
-        return cls(model["name"], model["layers"], fed, wrote, traced, names, facts.get("labels"))
+        return cls(model["name"], model["layers"], fed, wrote, traced, names, facts.get("labels"), kept)
+
+    def given(self, index: int) -> list[Array]:
+        """The inputs of an inference."""
+        return self.inputs.row(index)[self.kept :]
+
+    def is_first(self, index: int) -> bool:
+        """Whether the network's state is reset before this inference."""
+        return self.kept and bool(self.inputs.row(index)[0])
 
 
 def _port(entry: dict[str, Any], name: str = "") -> Port:

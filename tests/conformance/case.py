@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from stages.graph import LayerView, Tensor
-from stages.reference.integer import run_layer
+from stages.reference.integer import advance_layer
 from tests.conformance.draw import Draw, bounds
 
 Inputs = tuple[np.ndarray, ...]
@@ -25,15 +25,27 @@ class Case:
     inputs: tuple[Inputs, ...]
 
     @cached_property
-    def expected(self) -> list[np.ndarray]:
-        """The reference's output of each run, in logical order."""
+    def states(self) -> list[Inputs]:
+        """What the layer's state is before each run: any values, for whatever runs came before; of floats halves."""
+        draw = Draw(len(self.inputs))
+        return [tuple(whole(values(draw, tensor)) for tensor in self.view.states) for _ in self.inputs]
+
+    @cached_property
+    def expected(self) -> list[Inputs]:
+        """The reference's output of each run, then the state behind it, in logical order."""
         with np.errstate(over="ignore"):  # quotients beyond float32
-            return [run_layer(self.view, list(inputs)) for inputs in self.inputs]
+            made = [advance_layer(self.view, *run) for run in zip(self.inputs, self.states, strict=True)]
+        return [(output, *states) for output, states in made]
 
 
 def values(draw: Draw, tensor: Tensor) -> np.ndarray:
     """Any values of the tensor's type."""
     return draw.array(tensor.shape, tensor.dtype)
+
+
+def whole(array: np.ndarray) -> np.ndarray:
+    """Floats as multiples of a quarter, of which sums of products are exact in any order; integers as they are."""
+    return (np.round(array * 4) / 4).astype(array.dtype) if array.dtype == np.float32 else array
 
 
 def extremes(tensors: Sequence[Tensor]) -> list[Inputs]:

@@ -98,15 +98,25 @@ def image(name: str, shape: tuple[int, ...], dtype: str, layout: str = "") -> Te
 
 
 def view(
-    op: LayerOp, inputs: list[Tensor], output: Tensor, constants: Mapping[str, np.ndarray] | None = None
+    op: LayerOp,
+    inputs: list[Tensor],
+    output: Tensor,
+    constants: Mapping[str, np.ndarray] | None = None,
+    state: tuple[Tensor, ...] = (),
 ) -> LayerView:
     """A layer on its own; `constants` by role."""
     names = {role: f"layer.{role}" for role in constants or {}}
     layer = Layer(
-        index=0, name="layer", op=op, inputs=tuple(t.name for t in inputs), outputs=(output.name,), constants=names
+        index=0,
+        name="layer",
+        op=op,
+        inputs=tuple(t.name for t in inputs),
+        outputs=(output.name,),
+        state=tuple(t.name for t in state),
+        constants=names,
     )
     arrays = {names[role]: array for role, array in (constants or {}).items()}
-    return LayerView(layer, {t.name: t for t in [*inputs, output]}, arrays)
+    return LayerView(layer, {t.name: t for t in [*inputs, output, *state]}, arrays)
 
 
 def with_constants(layer: LayerView, **arrays: np.ndarray) -> LayerView:

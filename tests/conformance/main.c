@@ -1,8 +1,9 @@
 /* Runs the layers of trials.bin and writes results.bin; all numbers are int32 in the machine's order.
  *
  *   trials.bin    count, then for each trial: function, buffers, sets; for each buffer bytes, kind, the buffer whose memory it
- *                 takes (or -1); the constants; for each set the inputs
+ *                 takes (or -1); the constants; for each set the inputs and the state
  *   results.bin   for each set of each trial: status (1: a byte between buffers changed, 2: an input or constant did), the output
+ *                 and the state
  *
  * Buffers lie in a pool, 16 bytes aligned and no more, GUARD bytes apart. With AddressSanitizer they are blocks of the heap.
  */
@@ -16,7 +17,7 @@
 #include LAYERS
 
 enum { GUARD = 64, MOST_BUFFERS = 24 };
-enum { CONSTANT, INPUT, OUTPUT, SCRATCH };
+enum { CONSTANT, INPUT, OUTPUT, SCRATCH, STATE };
 
 struct buffer {
     int32_t bytes, kind, place;
@@ -155,7 +156,7 @@ static void trial(int trials, int results, uint8_t garbage)
         garbage = (uint8_t)(garbage * 5 + 91);
         fill_guards(garbage);
         for (int32_t i = 0; i < count; i++) {
-            if (buffers[i].kind == INPUT)
+            if (buffers[i].kind == INPUT || buffers[i].kind == STATE)
                 need(board_read(trials, at[i], (size_t)buffers[i].bytes));
             else if (buffers[i].kind != CONSTANT && buffers[i].place < 0)
                 memset(at[i], garbage, (size_t)buffers[i].bytes);
@@ -169,7 +170,7 @@ static void trial(int trials, int results, uint8_t garbage)
                 status |= 2;
         need(board_write(results, &status, sizeof status));
         for (int32_t i = 0; i < count; i++)
-            if (buffers[i].kind == OUTPUT)
+            if (buffers[i].kind == OUTPUT || buffers[i].kind == STATE)
                 need(board_write(results, at[i], (size_t)buffers[i].bytes));
     }
     release(count);

@@ -20,6 +20,7 @@ from stages.base import StageError
 from stages.codegen.lower import CFunction, Param, to_c
 from stages.codegen.printer import ctype
 from stages.compile.toolchain import WARNINGS, Source, compile_sources, link
+from stages.graph import Tensor
 from stages.kernels import registry
 from stages.kernels.folder import INCLUDE, KernelFolder
 from stages.kernels.kernel import Kernel, KernelParams
@@ -33,7 +34,7 @@ from tests.conformance.case import Case
 
 MAIN = Path(__file__).resolve().parent / "main.c"
 TIMEOUT = 300
-_KINDS = {"constant": 0, "input": 1, "output": 2, "scratch": 3}
+_KINDS = {"constant": 0, "input": 1, "output": 2, "scratch": 3, "state": 4}
 _DAMAGE = {1: "wrote outside of its buffers", 2: "changed an input or a constant"}
 
 
@@ -243,11 +244,13 @@ def _image(layers: Sequence[_Lowered], functions: Sequence[CFunction]) -> bytes:
         for param in params:
             if param.role.startswith("constant:"):
                 parts.append(_bytes(layer.constants[param.role.partition(":")[2]], param, layer.trial))
-        for inputs in case.inputs:
+        for run in zip(case.inputs, case.states, strict=True):
+            given = dict(zip(("input", "state"), run, strict=True))
+            tensors = {"input": case.view.inputs, "state": case.view.states}
             for param in params:
-                if param.role.startswith("input:"):
-                    number = int(param.role.partition(":")[2])
-                    physical = to_physical(inputs[number], case.view.inputs[number])
+                kind, _, number = param.role.partition(":")
+                if kind in given:
+                    physical = to_physical(given[kind][int(number)], tensors[kind][int(number)])
                     parts.append(_bytes(physical, param, layer.trial))
     return b"".join(parts)
 
@@ -261,14 +264,29 @@ def _outcomes(layers: Sequence[_Lowered], functions: Sequence[CFunction], result
     found, position = [], 0
     for layer in layers:
         case, wrong = layer.trial.case, ""
-        out = case.view.outputs[0]
+        written = _written(case, functions[layer.function].params)
         for number, expected in enumerate(case.expected):
             status = int.from_bytes(results[position : position + 4], "little")
-            got = to_logical(np.frombuffer(results, out.dtype, out.elements, position + 4), out)
-            position += 4 + out.bytes
-            wrong = wrong or _difference(got, expected, status, f"run {number}")
+            position += 4
+            for at, tensor in written:
+                got = to_logical(np.frombuffer(results, tensor.dtype, tensor.elements, position), tensor)
+                position += tensor.bytes
+                what = f"run {number}{f', state {at - 1}' if at else ''}"
+                wrong = wrong or _difference(got, expected[at], status, what)
         found.append(Outcome(layer.trial, wrong, functions[layer.function].body))
     assert position == len(results)
+    return found
+
+
+def _written(case: Case, params: Sequence[Param]) -> list[tuple[int, Tensor]]:
+    """What results.bin has of each run: the tensors, with their places in `Case.expected`."""
+    found = []
+    for param in params:
+        kind, _, number = param.role.partition(":")
+        if kind == "output":
+            found.append((0, case.view.outputs[0]))
+        elif kind == "state":
+            found.append((1 + int(number), case.view.states[int(number)]))
     return found
 
 

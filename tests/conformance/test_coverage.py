@@ -22,6 +22,7 @@ ALWAYS = {
     "movement": ("tails",),
     "pool2d": ("extremes", "zero points"),
     "reductions": ("extremes",),
+    "svdf": ("tails", "extremes"),
 }
 FIRST = [
     (kernel.name, name, operator)

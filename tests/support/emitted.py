@@ -37,9 +37,17 @@ def target_named(name: str) -> Target:
 
 
 def run_emitted(
-    artifact: Path, target: Target, inferences: Sequence[Sequence[np.ndarray]], *, flags: Sequence[str] = ("-O1",)
+    artifact: Path,
+    target: Target,
+    inferences: Sequence[Sequence[np.ndarray]],
+    *,
+    flags: Sequence[str] = ("-O1",),
+    resets: Sequence[int] = (),
 ) -> list[Inference]:
-    """Runs the emit artifact (a folder with src/ and model.json) on `target`, once for each list of inputs."""
+    """Runs the emit artifact (a folder with src/ and model.json) on `target`, once for each list of inputs.
+
+    `resets` are numbers of inferences before which a network with state is reset.
+    """
     model = json.loads((artifact / "model.json").read_text())
     src = artifact / "src"
     files = [f for kind in ("c", "assembly", "trace") for f in model["sources"][kind]]
@@ -47,7 +55,10 @@ def run_emitted(
         kind: ",".join(str(port["bytes"]) for port in model[f"{kind.lower()}s"]) for kind in ("INPUT", "OUTPUT")
     }
     header = struct.pack("<4IQ", _INPUTS_MAGIC, len(inferences), _TRACE, 0, 0)
-    data = b"".join(np.ascontiguousarray(x).tobytes() for inputs in inferences for x in inputs)
+    data = b""
+    for number, inputs in enumerate(inferences):
+        data += int(number in resets).to_bytes(4, "little") if "state" in model else b""
+        data += b"".join(np.ascontiguousarray(x).tobytes() for x in inputs)
     run = compile_and_run_c(
         target,
         [Source(src / f, ("-std=c11",) if f.endswith(".c") else ()) for f in files],

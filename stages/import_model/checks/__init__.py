@@ -33,6 +33,8 @@ def check_operator(operator: OperatorInfo, info: ModelInfo) -> None:
         operation = Operation.of(operator, info)
         for check in _CHECKS:
             check(operation)
+        if (own := OPERATORS[operator.op].check) is not None:
+            own(operation)
         _check_shapes(operation)
     except Refused as refused:
         raise operator_error(operator, info, refused.what, refused.hint) from None

@@ -16,7 +16,7 @@ def check_counts(operation: Operation) -> None:
     ):
         if not limits[0] <= len(found) <= limits[1]:
             raise Refused(f"has {len(found)} {what}; it takes {_range(limits)}")
-    for position in range(declared.inputs[0]):
+    for position in sorted({*range(declared.inputs[0])} - {*declared.optional}):
         operation.input(position)
 
 

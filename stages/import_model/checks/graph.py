@@ -22,6 +22,10 @@ def check_ends(info: ModelInfo) -> None:
     for what, indices in (("input", info.inputs), ("output", info.outputs)):
         for index in indices:
             tensor, elements = info.tensors[index], 1
+            if tensor.variable:
+                raise StageError(
+                    f"{what} {named(tensor)} of the model is a variable tensor, which the model itself keeps"
+                )
             if tensor.dtype not in _TYPES:
                 raise StageError(
                     f"{what} {named(tensor)} of the model has the type {tensor.dtype}; known are {_known()}"

@@ -23,8 +23,7 @@ def check_sizes(operation: Operation) -> None:
             raise Refused(
                 f"reads {named(tensor)}, a sparse tensor: not supported", "Export the model without sparsity."
             )
-        if tensor.variable:
-            raise Refused(f"keeps {named(tensor)}, a variable tensor, from one inference to the next: not supported")
+        _check_state(tensor, at in OPERATORS[operation.op].state and at < len(operation.inputs))
         if len(tensor.shape) > _LARGEST_RANK:
             raise Refused(f"has {len(tensor.shape)} axes in {named(tensor)}; {_LARGEST_RANK} are the most")
         if tensor.data is None and any(size <= 0 for size in tensor.shape):
@@ -38,10 +37,21 @@ def check_sizes(operation: Operation) -> None:
             raise Refused(f"does not fit any target: {named(tensor)} is {size}, 2 GB or more")
 
 
+def _check_state(tensor: TensorInfo, kept: bool) -> None:
+    if tensor.variable and not kept:
+        raise Refused(
+            f"takes {named(tensor)}, a variable tensor, where it keeps nothing from one inference to the next"
+        )
+    if kept and not tensor.variable:
+        raise Refused(f"keeps its state in {named(tensor)}, which is no variable tensor")
+    if kept and tensor.data is not None:
+        raise Refused(f"keeps its state in {named(tensor)}, which is a constant")
+
+
 def check_types(operation: Operation) -> None:
     """Refused for a type that the operator does not compute with, or two that do not go together."""
     declared = OPERATORS[operation.op]
-    apart = {*declared.indices, *declared.own}
+    apart = {*declared.indices, *declared.own, *declared.state}
     data = [tensor for at, tensor in enumerate(operation.inputs) if at not in apart and tensor is not None]
     for tensor in (*data, *operation.outputs):
         if tensor.dtype not in declared.types:
@@ -56,7 +66,7 @@ def check_types(operation: Operation) -> None:
         for tensor in (*data[1:], *operation.outputs):
             if tensor.dtype != data[0].dtype:
                 raise Refused(f"mixes {data[0].dtype} in {named(data[0])} and {tensor.dtype} in {named(tensor)}")
-    if declared.own:
+    if declared.channels is not None:
         _weights(operation, operation.input(0), operation.input(1))
 
 

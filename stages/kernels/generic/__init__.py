@@ -1,7 +1,7 @@
 """Kernels in portable C for every operator: what runs where nothing better is there, and a yardstick for others."""
 
 from stages.kernels.folder import KernelFolder
-from stages.kernels.generic import convolution, depthwise, elementwise, movement, pooling, reduction, stepped
+from stages.kernels.generic import convolution, depthwise, elementwise, movement, pooling, reduction, stepped, svdf
 
 FOLDER = KernelFolder(
     __file__,
@@ -13,5 +13,6 @@ FOLDER = KernelFolder(
         *movement.KERNELS,
         *pooling.KERNELS,
         *reduction.KERNELS,
+        *svdf.KERNELS,
     ),
 )

@@ -38,6 +38,15 @@ ADD = Structure(
         *EPILOGUE,
     ),
 )
+SVDF = Structure(
+    "fl_svdf",
+    (
+        *("units", "rank", "depth", "memory"),
+        *("input_zero_point", "feature_multiplier", "feature_shift", "multiplier", "shift"),
+        *EPILOGUE,
+    ),
+)
+FLOAT_SVDF = Structure("fl_float_svdf", ("units", "rank", "depth", "memory"))
 STEPPED = Structure("fl_stepped", ("units", "depth", "weight_zero_point", "zero_point"))
 MUL = Structure("fl_mul", ("zero_point0", "zero_point1", "multiplier", "shift", *EPILOGUE))
 REQUANTIZE = Structure("fl_requantize", ("input_zero_point", "multiplier", "shift", *EPILOGUE))

@@ -112,6 +112,12 @@ int main(void)
 
     model_init();
     for (uint32_t inference = 0; inference < header.inferences; inference++) {
+#ifdef MODEL_STATE_BYTES
+        uint32_t first;
+        check(board_read(inputs, &first, sizeof first), SHORT_INPUTS);
+        if (first)
+            model_reset();
+#endif
         for (unsigned i = 0; i < MODEL_INPUT_COUNT; i++)
             check(board_read(inputs, model_input(i), input_bytes[i]), SHORT_INPUTS);
         run_inference();

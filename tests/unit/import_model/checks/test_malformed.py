@@ -290,7 +290,7 @@ TYPES: list[tuple[bytes, Alteration, str]] = [
     (dequantized(), tensor("x", type="INT16", quantization=None), "tensor 0 'x' is int16 but has no quantization"),
     (dequantized(), tensor("y", type="INT8"), "makes int8 in 'y' of int8 in 'x'"),
     (dequantized(), tensor("x", type="FLOAT16"), "reads float16 in 'x', which is computed"),
-    (unary("RELU"), tensor("x", isVariable=True), "keeps 'x', a variable tensor, from one inference to the next"),
+    (unary("RELU"), tensor("x", isVariable=True), "takes 'x', a variable tensor, where it keeps nothing"),
 ]
 QUANTIZATION: list[tuple[bytes, Alteration, str]] = [
     (unary("TANH", dtype="int8"), tensor("x", scale=[NAN]), "tensor 0 (x) has the scale nan"),

@@ -1,0 +1,47 @@
+"""SVDF, on integers and in float32."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stages.operators.svdf import FloatSvdf, Svdf
+from stages.quantize.arithmetic import float32_product, float32_ratio, quantize_multiplier
+from stages.quantize.operator import Array, Operator
+from stages.quantize.writer import GraphWriter
+
+# The bounds of fused activations in float32, by their names in the schema.
+_BOUNDS = {"NONE": (None, None), "RELU": (0.0, None), "RELU_N1_TO_1": (-1.0, 1.0), "RELU6": (0.0, 6.0)}
+
+
+def svdf(operator: Operator, writer: GraphWriter) -> None:
+    """The real multipliers are float32 expressions (svdf.cc)."""
+    x, state, out = operator.tensor_at(0), operator.tensor_at(4), operator.outputs[0]
+    feature, time, bias = (operator.constant_at(position) for position in (1, 2, 3))
+    assert feature is not None and time is not None
+    constants: dict[str, Array] = {"feature": feature, "time": time}
+    if bias is not None:
+        constants["bias"] = bias
+    sizes = {"rank": int(operator.options["rank"]), "depth": feature.shape[1], "memory": time.shape[1]}
+    if x.dtype == "float32":
+        low, high = _BOUNDS[operator.options["fusedActivationFunction"]]
+        writer.layer(FloatSvdf(**sizes, low=low, high=high), [x], out, constants, state=[state])
+        return
+    feature_scale, time_scale = operator.scale_at(1), operator.scale_at(2)
+    first = quantize_multiplier(float32_ratio(float32_product(x.scale, feature_scale), state.scale))
+    second = quantize_multiplier(float32_ratio(float32_product(state.scale, time_scale), out.scale))
+    limits = np.iinfo(out.dtype)
+    op = Svdf(
+        **sizes,
+        input_zero_point=x.zero_point,
+        feature_multiplier=first[0],
+        feature_shift=first[1],
+        multiplier=second[0],
+        shift=second[1],
+        output_zero_point=out.zero_point,
+        act_min=int(limits.min),
+        act_max=int(limits.max),
+    )
+    writer.layer(op, [x], out, constants, state=[state])
+
+
+FAMILY = {"SVDF": svdf}

@@ -1,0 +1,138 @@
+"""Networks that keep state from one inference to the next, through all stages and over sequences of inferences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.models.builder import ModelBuilder
+from stages.models.spec import FileModel
+from stages.reference.interpreter import Reference, random_inputs
+from tests.support.emitted import Inference, run_emitted, target_named
+from tests.support.stages_run import run_stages
+
+STEPS = 7
+
+
+def network(dtype: str = "int8") -> bytes:
+    """Two SVDF of ranks 1 and 2, a fully connected layer between them."""
+    rng, b, integers = np.random.default_rng(3), ModelBuilder(), dtype == "int8"
+
+    def weights(*shape: int, bits: int = 8) -> np.ndarray:
+        most = (1 << bits - 1) - 1
+        return (
+            rng.integers(-most, most + 1, shape).astype(f"int{bits}")
+            if integers
+            else rng.normal(0, 1, shape).astype("f")
+        )
+
+    def quant(scale: float, zero_point: int) -> tuple[float, int] | None:
+        return (scale, zero_point) if integers else None
+
+    scales = (0.005, 4e-5, 8e-4) if integers else None
+    x = b.input("x", (1, 9), dtype, *(quant(0.05, -3) or (None,)))
+    y = b.svdf(x, weights(6, 9), weights(6, 4, bits=16), rank=1, scales=scales, out=quant(0.06, 5), name="first")
+    y = b.fully_connected(y, weights(8, 6), weight_scale=0.004 if integers else None, out=quant(0.05, -8))
+    bias = rng.integers(-90000, 90000, 5).astype(np.int32) if integers else rng.normal(0, 1, 5).astype("f")
+    out = quant(0.07, 1)
+    b.output(b.svdf(y, weights(10, 8), weights(10, 3, bits=16), bias, rank=2, scales=scales, out=out, name="second"))
+    return b.build()
+
+
+def emitted(folder: Path, tflite: bytes, **options: str) -> Path:
+    (folder / "model.tflite").write_bytes(tflite)
+    model = FileModel(file=str(folder / "model.tflite"))
+    return run_stages(model, target_named("host"), folder / "made", configs={"emit": options})["emit"]
+
+
+def sequence(reference: Reference, count: int) -> list[list[np.ndarray]]:
+    return [random_inputs(reference.info, seed) for seed in range(count)]
+
+
+def differing(
+    reference: Reference, given: Sequence[Sequence[np.ndarray]], found: Sequence[Inference], resets: Sequence[int]
+) -> list[int]:
+    """Numbers of inferences whose outputs are not LiteRT's over the same sequence."""
+    wrong = []
+    for number, (inputs, inference) in enumerate(zip(given, found, strict=True)):
+        if number in resets:
+            reference.reset()
+        expected = reference.run(inputs)[0]
+        if not np.allclose(inference.outputs[0], expected, rtol=1e-4, atol=1e-4 if expected.dtype == np.float32 else 0):
+            wrong.append(number)
+    return wrong
+
+
+@pytest.mark.parametrize("options", [{}, {"arena": "caller", "prefix": "kws"}], ids=["static", "caller's memory"])
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_a_sequence_is_litert_s(tmp_path: Path, dtype: str, options: dict[str, str]) -> None:
+    """State is kept over steps, begins anew at a reset, and where model_init was called alone."""
+    made, reference = emitted(tmp_path, network(dtype), **options), Reference(network(dtype))
+    given, resets = sequence(reference, 2 * STEPS), (STEPS,)
+    found = run_emitted(made, target_named("host"), given, resets=resets)
+    assert differing(reference, given, found, resets) == []
+    reference.reset()
+    assert STEPS in differing(reference, given, found, ()), "a reset has an effect"
+
+
+def test_state_lies_in_memory_of_its_own(tmp_path: Path) -> None:
+    made = emitted(tmp_path, network())
+    described = json.loads((made / "model.json").read_text())
+    kept = {tensor["name"]: tensor["bytes"] for tensor in described["state"]["tensors"]}
+    assert kept == {"first/state": 6 * 4 * 2, "second/state": 10 * 3 * 2}
+    assert described["state"]["bytes"] == 48 + 60
+    assert not {row["name"] for row in described["arena"]} & kept.keys()
+    traced = [(trace["layer"], trace["tensor"]) for trace in described["traces"]]
+    assert {(0, "first/state"), (2, "second/state")} <= {*traced}
+
+
+def test_a_network_without_state_has_no_reset(tmp_path: Path) -> None:
+    b = ModelBuilder()
+    b.output(b.relu(b.input("x", (1, 4), "int8", 0.1, 0)))
+    made = emitted(tmp_path, b.build())
+    assert "reset" not in "".join((made / "src" / file).read_text() for file in ("model.h", "model.c"))
+    assert "state" not in json.loads((made / "model.json").read_text())
+
+
+def test_all_stages_judge_sequences(tmp_path: Path) -> None:
+    """Each random input, each extreme and each file is a sequence; a step that is wrong is named."""
+    (tmp_path / "model.tflite").write_bytes(network())
+    frames = np.random.default_rng(1).integers(-128, 128, (5, 9)).astype(np.int8)
+    np.save(tmp_path / "frames.npy", frames)
+    inputs = {"random": 2, "steps": 3, "files": [str(tmp_path / "frames.npy")]}
+    made = run_stages(
+        FileModel(file=str(tmp_path / "model.tflite")),
+        target_named("host"),
+        tmp_path / "made",
+        until="verify",
+        configs={"simulate": {"inputs": inputs}},
+    )
+    verified = json.loads((made["verify"] / "verify.json").read_text())
+    names = json.loads((made["simulate"] / "inputs.json").read_text())["names"]
+    assert (verified["inputs"], verified["mismatches"]) == (2 * 3 + 2 * 3 + 5, 0)
+    assert names[:4] == [f"random input 0 of seed 1, step {n}" for n in range(3)] + ["random input 1 of seed 1, step 0"]
+    fed = (made["simulate"] / "inputs.bin").read_bytes()[24:]
+    firsts = [int.from_bytes(fed[at : at + 4], "little") for at in range(0, len(fed), 4 + 9)]
+    assert firsts == [1, 0, 0] * 4 + [1, 0, 0, 0, 0]
+
+
+def test_a_step_without_its_state_fails(tmp_path: Path) -> None:
+    """What verify says of a firmware that was reset where LiteRT was not."""
+    (tmp_path / "model.tflite").write_bytes(network())
+    model, target = FileModel(file=str(tmp_path / "model.tflite")), target_named("host")
+    configs = {"simulate": {"inputs": {"random": 1, "steps": 4, "extremes": False}}}
+    made = run_stages(model, target, tmp_path / "made", until="simulate", configs=configs)
+    fed = bytearray((made["simulate"] / "inputs.bin").read_bytes())
+    fed[24 + 2 * 13] = 1  # the third step
+    (made["simulate"] / "inputs.bin").write_bytes(fed)
+    from stages.verify.judge import judge
+    from stages.verify.records import Records
+
+    records = Records.read(made["emit"], made["simulate"])
+    with pytest.raises(StageError, match="step 2"):
+        judge(Reference(network()), records, 0.0, lambda index: None)
