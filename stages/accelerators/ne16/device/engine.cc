@@ -42,8 +42,8 @@ class ne16_t : public Registers {
     switch (const uint32_t at = offset - ENGINE) {
       case ACQUIRE: value = acquire(); break;
       case FINISHED: value = finished_since; finished_since = 0; break;
-      case STATUS: value = status(); polled(queue.empty()); break;
-      case RUNNING_JOB: value = uint8_t(finished); polled(queue.empty()); break;
+      case STATUS: value = status(); polled(finished_all, queue.empty()); break;
+      case RUNNING_JOB: value = uint8_t(finished); polled(finished_all, queue.empty()); break;
       case TRIGGER: case SOFT_CLEAR: case SWSYNC: break;
       default:
         if (at >= TASK && at < TASK + 4 * WORDS) return value = contexts[context][(at - TASK) / 4], true;
@@ -87,7 +87,7 @@ class ne16_t : public Registers {
   uint32_t acquire()
   {
     const bool full = queue.size() == 2;
-    polled(!full);
+    polled(finished_all, !full);
     if (acquired) return -2;
     if (full) return -1;
     acquired = true;

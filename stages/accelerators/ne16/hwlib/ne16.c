@@ -1,11 +1,24 @@
 #include "ne16.h"
 
+/* Beside the project the driver is this file and its header: -DNE16_ALONE leaves out what a simulator needs. */
+#ifdef NE16_ALONE
+#define engine_barrier() __asm__ volatile("" : : : "memory")
+#define engine_clock() engine_barrier()
+#else
 #include "engine_clock.h"
+#endif
 
 /* Registers, in words from the base; the cluster's control word lies before it. */
-enum { TRIGGER = 0, ACQUIRE = 1, RUNNING_JOB = 4, SOFT_CLEAR = 5, TASK = 8 };
+enum { TRIGGER = 0, ACQUIRE = 1, STATUS = 3, SOFT_CLEAR = 5, TASK = 8 };
 #define CLUSTER_CONTROL (-0xfe8 / 4)
 #define CLOCK_ENABLE (1u << 11)
+
+/* STATUS: a bit for each of the two contexts that has a job. */
+#define IDLE 0x000u
+#define FULL 0x101u
+
+/* Turns of a loop that the engine has for its reset, some tens of cycles. */
+enum { RESET_TURNS = 20 };
 
 /* Task words. */
 enum {
@@ -20,13 +33,15 @@ enum {
 #define LEFT 0x000f0000u
 
 static volatile uint32_t *engine;
-static uint32_t issued; /* jobs since ne16_init; the engine numbers them modulo 256 */
+static uint32_t issued; /* jobs since ne16_init */
 
 void ne16_init(uintptr_t base)
 {
     engine = (volatile uint32_t *)base;
     engine[CLUSTER_CONTROL] |= CLOCK_ENABLE;
     engine[SOFT_CLEAR] = 0;
+    for (int i = 0; i < RESET_TURNS; i++)
+        engine_barrier();
     issued = 0;
 }
 
@@ -160,12 +175,19 @@ int ne16_start_blocks_residual(const uint32_t words[NE16_WORDS], const uint32_t 
     return (int)issued;
 }
 
+/* Jobs end in their order, and the engine has two at most: how many it has tells which are done. */
 void ne16_wait(int started)
 {
-    /* Jobs that may be there still when this one is done. */
-    uint32_t later = issued - (uint32_t)started;
+    const uint32_t later = issued - (uint32_t)started;
 
-    do
-        engine_clock();
-    while (((issued - engine[RUNNING_JOB]) & 0xffu) > later);
+    if (later == 0) {
+        do
+            engine_clock();
+        while (engine[STATUS] != IDLE);
+    } else if (later == 1) {
+        do
+            engine_clock();
+        while (engine[STATUS] == FULL);
+    }
+    engine_barrier(); /* what the job wrote is read behind this */
 }

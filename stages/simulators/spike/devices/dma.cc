@@ -37,9 +37,9 @@ class dma_t : public Registers {
     if (offset < QUEUE)
       value = registers[offset / 4];
     else if (offset == QUEUE)
-      value = uint32_t(most - queue.size()), polled(value > 0);
+      value = uint32_t(most - queue.size()), polled(finished, value > 0);
     else if (offset == UNFINISHED)
-      value = uint32_t(queue.size()), polled(queue.empty());
+      value = uint32_t(queue.size()), polled(finished, queue.empty());
     else
       return counter({busy, moved, finished, waited}, offset, COUNTERS, value);
     return true;

@@ -91,7 +91,7 @@ bool Registers::store(reg_t address, size_t length, const uint8_t *bytes)
   return write(uint32_t(address), value);
 }
 
-void Registers::polled(bool idle)
+void Registers::polled(uint64_t done, bool idle)
 {
   const uint64_t now = machine.now();
   if (is_waiting && now - asked <= LOOP) {
@@ -99,10 +99,12 @@ void Registers::polled(bool idle)
   } else {
     end_wait();
     waits_since = now;
+    done_before = done;
   }
   asked = now;
   is_waiting = true;
-  if (idle) end_wait();
+  // What follows an end may be work on what was waited for.
+  if (idle || done != done_before) end_wait();
 }
 
 void Registers::end_wait()

@@ -44,9 +44,9 @@ class Registers : public abstract_device_t {
   virtual bool read(uint32_t offset, uint32_t &value) = 0;
   virtual bool write(uint32_t offset, uint32_t value) = 0;
 
-  // A program asked whether something is done. It waits from one such question to the next where they follow closely;
-  // `idle`: nothing is left to be waited for.
-  void polled(bool idle);
+  // A program asked whether something is done. It waits from one such question to the next where they follow closely and
+  // nothing was done between them: `done` is how many operations are. `idle`: nothing is left to be waited for.
+  void polled(uint64_t done, bool idle);
 
   // The low or high half of counters that lie one after the other from `first` on. False beyond the last.
   static bool counter(const std::vector<uint64_t> &counters, uint32_t offset, uint32_t first, uint32_t &value);
@@ -58,7 +58,7 @@ class Registers : public abstract_device_t {
  private:
   void end_wait();
 
-  uint64_t waits_since = 0, asked = 0;
+  uint64_t waits_since = 0, asked = 0, done_before = 0;
   bool is_waiting = false;
 };
 

@@ -212,6 +212,23 @@ def test_a_shift_that_no_requantizer_has() -> None:
         run_batch(ne16_target("tflite"), [(bytes(l1), [words(one.job)])])
 
 
+@pytest.mark.parametrize("work", [0, 40])
+def test_work_between_two_waits_is_none(work: int) -> None:
+    """What the core does when a job has ended, and another is there still, is not waiting for that."""
+    body = f"""
+      start(words); start(words);
+      do now(); while (NE16(STATUS) == 0x101);
+      const uint32_t from = NE16(0x238), t = now();
+      for (int i = 0; i < {work}; i++) __asm__ volatile("nop");
+      const uint32_t took = now() - t;
+      do now(); while (NE16(STATUS));
+      printf("%u %u", (unsigned)(NE16(0x238) - from), (unsigned)took);
+    """
+    waited, took = map(int, program(body).split())
+    assert took > work
+    assert CYCLES - took - 20 < waited <= CYCLES - took
+
+
 def test_time_that_is_held_does_not_pass_for_the_engine() -> None:
     """The harness copies traces while it holds: the job is as far as before."""
     body = """
