@@ -152,6 +152,10 @@ class Stage(ABC, Generic[C]):
         """
         return ()
 
+    def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:
+        """As `tools`, of what `run` uses for this model and not for every one."""
+        return ()
+
     def files(self, config: C, model: ModelSource, root: Path) -> dict[str, Path]:
         """External files that `run` reads, by name. Relative paths in recipes are relative to `root`, the project's.
 

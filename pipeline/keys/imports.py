@@ -27,7 +27,7 @@ _MOST = 5000
 # Methods of a stage that are called before or after it runs: what they return is in the key, or decides nothing. And
 # `compute` of a layer's operator, its reference, which only tests call, and what that calls.
 _ASIDE = (
-    *("foresee", "render", "tools", "files", "model_entry", "model_code"),
+    *("foresee", "render", "tools", "model_tools", "files", "model_entry", "model_code"),
     *("target_files", "target_code", "target_sources"),
     *("compute", "requantized", "taps"),
 )

@@ -189,7 +189,7 @@ class Planner:
             files = stage.files(config, recipe.model, self._root)
             for folder in reversed(self._project.folders):
                 files |= stage.target_files(target, folder)
-            wanted = stage.tools(config, target)
+            wanted = (*stage.tools(config, target), *stage.model_tools(recipe.model))
             patterns = (*stage.sources, *stage.target_sources(target))
         except StageError as error:
             raise loaded.sources.failed(link.name, error, stage.kind) from error

@@ -1,6 +1,7 @@
-"""The import stage: finds the TFLite file, checks it, and makes the Relax module.
+"""The import stage: finds the TFLite or ONNX file, checks it, and makes the Relax module.
 
-Artifact: model.tflite (the bytes as they came, or normalized: stages.import_model.normalize), module.json
+Artifact: model.tflite (the bytes as they came, or normalized: stages.import_model.normalize; of an ONNX file what
+stages.import_model.onnx makes, with model.onnx, the file itself, and onnx.json, stages.models.onnx_names), module.json
 (stages.relax_module), tensors.json (stages.import_model.describe) and import.json {name, sha256 and bytes of the file
 as it came, operators, macs, signature, warnings}.
 """
@@ -16,9 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.base import Job, Stage, StageConfig, StageError, Tool, blaming
 from stages.messages import escape
+from stages.models.spec import FileModel, UrlModel, is_onnx
 from stages.operators.declaration import NARROW
 
 if TYPE_CHECKING:
+    from stages.import_model.normalize import Normalized
     from stages.models.spec import ModelSource
     from stages.models.tflite_reader import ModelInfo
     from stages.targets.spec import Target
@@ -46,6 +49,10 @@ class ImportStage(Stage[ImportConfig]):
             Tool("litert", package="ai-edge-litert"),
         )
 
+    def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:
+        """ONNX' own reader for a file of its own."""
+        return (Tool("onnx", package="onnx", group="onnx"),) if is_onnx(model) else ()
+
     def files(self, config: ImportConfig, model: ModelSource, root: Path) -> dict[str, Path]:
         """The model file, when the recipe names one. Raises StageError for one that is larger than any TFLite file."""
         from stages.models.resolve import check_size, external_file
@@ -58,8 +65,9 @@ class ImportStage(Stage[ImportConfig]):
     def model_entry(self, model: ModelSource) -> dict[str, Any]:
         """All of it but a file's folder: the same file elsewhere is the same model."""
         entry = model.model_dump(mode="json")
-        if entry.get("signature", "") is None:
-            del entry["signature"]
+        for key in ("signature", "shapes", "layout"):
+            if entry.get(key, "") is None:
+                del entry[key]
         if "file" in entry:
             entry["file"] = Path(entry["file"]).name
         return entry
@@ -90,23 +98,18 @@ class ImportStage(Stage[ImportConfig]):
     def _import(self, job: Job[ImportConfig]) -> None:
         from stages.import_model.build import build_module
         from stages.import_model.describe import describe, dump, operator_options
-        from stages.import_model.normalize import normalized
         from stages.models.complexity import macs
-        from stages.models.tflite_reader import read
-        from stages.reference.parts import parts
-        from stages.reference.probe import check_loads
         from stages.relax_module import save_module
 
         data = _bytes(job)
         name = model_name(job.model)
         source = str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or name
-        made = normalized(data, escape.name(source, 200), getattr(job.model, "signature", None))
+        made = (_of_onnx if is_onnx(job.model) else _of_tflite)(job, data, escape.name(source, 200))
         info = made.info
         job.progress(f"import {name}: {len(info.operators)} operators")
         module = build_module(made.data, info)
-        for part in parts(made.data, info):
-            if part.model:
-                check_loads(part.model, info if part.model is made.data else read(part.model, source), source)
+        if not is_onnx(job.model):
+            _check_litert(made, source)
         (job.out / MODEL).write_bytes(made.data)
         save_module(module, job.out)
         (job.out / TENSORS).write_text(dump(describe(info, operator_options(made.data))))
@@ -126,6 +129,38 @@ class ImportStage(Stage[ImportConfig]):
             job.log(f"warning: {note}")
 
 
+def _of_tflite(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
+    from stages.import_model.normalize import normalized
+
+    return normalized(data, source, getattr(job.model, "signature", None))
+
+
+def _of_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
+    """The file of the same network, with what its oracle needs beside it."""
+    from stages.import_model.normalize import Normalized
+    from stages.import_model.onnx import convert
+    from stages.models.onnx_names import dumped
+    from stages.models.tflite_reader import read
+    from stages.reference.onnx_runtime import NAMES, ONNX_FILE
+
+    assert isinstance(job.model, FileModel | UrlModel)
+    made = convert(data, source, job.model.shapes or {}, job.model.layout or "nchw")
+    (job.out / ONNX_FILE).write_bytes(data)
+    (job.out / NAMES).write_text(dumped(made.names))
+    return Normalized(made.data, read(made.data, source), "", ())
+
+
+def _check_litert(made: Normalized, source: str) -> None:
+    """Raises StageError where LiteRT, whose results are to be met, does not load the file."""
+    from stages.models.tflite_reader import read
+    from stages.reference.parts import parts
+    from stages.reference.probe import check_loads
+
+    for part in parts(made.data, made.info):
+        if part.model:
+            check_loads(part.model, made.info if part.model is made.data else read(part.model, source), source)
+
+
 def _narrow(info: ModelInfo) -> list[str]:
     """What the user should know of constants with less than a byte for an element."""
     found = [tensor for tensor in info.tensors if tensor.dtype in NARROW and tensor.data is not None]
@@ -142,7 +177,7 @@ def model_name(model: ModelSource) -> str:
         if hasattr(model, field):
             return str(getattr(model, field))
     path = str(getattr(model, "file", "") or getattr(model, "url", "")).split("?")[0]
-    return Path(path).name.removesuffix(".tflite")
+    return Path(path).name.removesuffix(".tflite").removesuffix(".onnx")
 
 
 def _bytes(job: Job[ImportConfig]) -> bytes:

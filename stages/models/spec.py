@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -28,19 +28,52 @@ Pads = Annotated[tuple[Amounts, ...], Field(min_length=1)]
 Integers = Annotated[tuple[Annotated[int, Field(ge=-_MOST, le=_MOST)], ...], Field(min_length=1)]
 
 
-class FileModel(StrictModel):
-    """A TFLite file, relative to the project's root or absolute. `signature`: its entry point, by default the first."""
+class _WholeModel(StrictModel):
+    """What a recipe says of a TFLite or ONNX file, which is told by its name.
+
+    signature  the entry point of a TFLite file, by default the first
+    shapes     of the inputs of an ONNX file, by name, where it leaves sizes open
+    layout     nchw: inputs and outputs of four axes are as in the ONNX file; nhwc: they are images, channels last
+    """
+
+    signature: str | None = None
+    shapes: dict[str, Annotated[tuple[Size, ...], Field(max_length=8)]] | None = None
+    layout: Literal["nchw", "nhwc"] | None = None
+
+    @property
+    def source(self) -> str:
+        """The path or address of the file."""
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for key in ("signature",) if is_onnx(self) else ("shapes", "layout"):
+            if getattr(self, key) is not None:
+                named = escape.quoted(Path(self.source).name)
+                kind = "a TFLite" if key == "signature" else "an ONNX"
+                raise mistake(f"{key} is of {kind} file; {named} is none", key, key=True)
+        return self
+
+
+class FileModel(_WholeModel):
+    """A TFLite or ONNX file, relative to the project's root or absolute."""
 
     file: Pathname
-    signature: str | None = None
+
+    @property
+    def source(self) -> str:
+        return self.file
 
 
-class UrlModel(StrictModel):
-    """A download, cached by its sha256. `signature` as of a file."""
+class UrlModel(_WholeModel):
+    """A download, cached by its sha256."""
 
     url: str
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
-    signature: str | None = None
+
+    @property
+    def source(self) -> str:
+        return self.url.split("?")[0]
 
 
 class WeightBits(StrictModel):
@@ -225,6 +258,11 @@ def _alone() -> list[str]:
     """The operators that a recipe can have as a model of their own, those of plug-ins among them."""
     theirs = [operator.kind for operator in outside().operators.values() if operator.model is not None]
     return [*OPTIONS, *theirs]
+
+
+def is_onnx(model: object) -> bool:
+    """Whether the model is an ONNX file, by its name."""
+    return isinstance(model, _WholeModel) and model.source.lower().endswith(".onnx")
 
 
 ModelSource = FileModel | UrlModel | ZooModel | PluginModel | OpModel

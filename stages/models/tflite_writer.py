@@ -74,6 +74,11 @@ class TFLiteWriter:
         self._outputs: list[int] = []
         self._names: set[str] = set()
 
+    @property
+    def operators(self) -> int:
+        """How many operators there are so far."""
+        return len(self._operators)
+
     def tensor(
         self,
         name: str,

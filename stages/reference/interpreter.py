@@ -90,6 +90,10 @@ class Reference:
         """Sets the variable tensors to their beginning; `run` keeps them from one run to the next."""
         self._interpreter.reset_all_variables()
 
+    def has(self, index: int) -> bool:
+        """Whether the tensor is one that the reference knows, as all are."""
+        return True
+
     def tensor(self, index: int) -> Array:
         """A copy of any tensor as the last run left it; a constant's value at any time."""
         kept = self._preserve_all or self.info.tensors[index].data is not None

@@ -144,6 +144,10 @@ class PartedReference:
                 )
             self._values[tensor.index] = array
 
+    def has(self, index: int) -> bool:
+        """Whether the tensor is one that the reference knows, as all are."""
+        return True
+
     def tensor(self, index: int) -> Array:
         """A tensor of the last run, or a constant."""
         if index in self._values:

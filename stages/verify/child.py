@@ -112,6 +112,7 @@ def _run_child(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str
 
 
 def _main() -> int:
+    from stages.reference.onnx_runtime import onnx_reference
     from stages.reference.parts import reference_of
     from stages.verify.judge import judge
     from stages.verify.own import GraphReference
@@ -124,7 +125,8 @@ def _main() -> int:
     declare([by_name(*one) for one in job["operators"]])
     try:
         records = Records.read(Path(job["emitted"]), Path(job["simulated"]))
-        litert = reference_of(Path(job["model"]).read_bytes(), name=records.name)
+        model = Path(job["model"])
+        litert = onnx_reference(model.parent, records.name) or reference_of(model.read_bytes(), name=records.name)
         own = Path(job["emitted"]) / OWN_REFERENCE
         others = (GraphReference(own), litert) if own.is_dir() else (litert, None)
         found = judge(

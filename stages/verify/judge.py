@@ -11,12 +11,13 @@ import numpy as np
 from stages.base import StageError
 from stages.messages import escape
 from stages.reference.interpreter import Reference
+from stages.reference.onnx_runtime import OnnxReference
 from stages.reference.parts import PartedReference
 from stages.verify.compare import Difference, difference
 from stages.verify.own import Distance, GraphReference
 from stages.verify.records import Port, Records
 
-LiteRT = Reference | PartedReference
+LiteRT = Reference | PartedReference | OnnxReference
 AnyReference = LiteRT | GraphReference
 
 
@@ -82,13 +83,13 @@ class _Judge:
             self.distance["outputs"].add(ours, theirs)
         if self.records.traces.count:
             for port, ours in zip(self.records.traces.ports, self.records.traces.row(index), strict=True):
-                if port.tflite_index >= 0:
+                if port.tflite_index >= 0 and litert.has(port.tflite_index):
                     self.distance["layers"].add(ours, port.of_file(litert.tensor(port.tflite_index)))
         return expected
 
     def _layers(self, index: int) -> Iterator[tuple[Port, Difference | None]]:
         for port, ours in zip(self.records.traces.ports, self.records.traces.row(index), strict=True):
-            if port.tflite_index >= 0:
+            if port.tflite_index >= 0 and self.reference.has(port.tflite_index):
                 yield port, difference(ours, port.of_file(self.reference.tensor(port.tflite_index)))
 
     def _output(self, index: int, port: Port, found: Difference | None) -> None:

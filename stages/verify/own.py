@@ -46,6 +46,10 @@ class GraphReference:
         """Forgets what earlier runs have left."""
         self._kept = None
 
+    def has(self, index: int) -> bool:
+        """Whether the graph has the tensor of that index in the imported file."""
+        return index in self._by_index
+
     def tensor(self, index: int) -> Array:
         """A tensor of the last run by its index in the imported file."""
         return self._in_file(self._by_index[index].name)

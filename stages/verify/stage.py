@@ -9,6 +9,7 @@ from pydantic import Field
 
 from stages.base import Job, Stage, StageConfig, Tool
 from stages.messages import escape
+from stages.models.spec import ModelSource, is_onnx
 from stages.targets.spec import Target
 
 
@@ -43,6 +44,12 @@ class Verify(Stage[VerifyConfig]):
     def tools(self, config: VerifyConfig, target: Target) -> tuple[Tool, ...]:
         """LiteRT is the reference."""
         return (Tool("litert", package="ai-edge-litert"),)
+
+    def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:
+        """ONNX Runtime is the reference of ONNX files."""
+        if not is_onnx(model):
+            return ()
+        return (Tool("onnx", package="onnx", group="onnx"), Tool("onnxruntime", package="onnxruntime", group="onnx"))
 
     def run(self, job: Job[VerifyConfig]) -> None:
         """Writes verify.json. Raises StageError, naming the first layer that differs, when anything does."""

@@ -42,7 +42,12 @@ def test_key_names_everything_it_depends_on(project: FakeProject) -> None:
     assert list(ingredients["code"]) == ["code/compile.py"]
     assert ingredients["parameters"] == {"opt": "O2", "flags": ["-g"]}
     assert (ingredients["target"], ingredients["model"], ingredients["files"]) == ({}, None, {})
-    assert actions["import"].ingredients["model"] == {"file": "model.txt", "signature": None}
+    assert actions["import"].ingredients["model"] == {
+        "file": "model.txt",
+        "signature": None,
+        "shapes": None,
+        "layout": None,
+    }
     assert list(actions["import"].ingredients["files"]) == ["model"]
     assert actions["emit"].ingredients["target"] == {"word_bits": 64}
 

@@ -1,0 +1,126 @@
+"""An ONNX file as a graph that can be translated: parsed, checked, functions in line, inputs of fixed shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from stages.base import StageError
+from stages.messages import escape
+from stages.messages.wording import several
+
+if TYPE_CHECKING:
+    import onnx
+
+_OLDEST = 7  # before it, operators broadcast by attributes
+_UNTOLD = "Shapes are fixed when the model is imported."
+
+
+def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> onnx.ModelProto:
+    """The model in `data` (weights included) with the inputs' `shapes`; raises StageError for what is none, or unsound.
+
+    name: of the file, for messages.
+    """
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.load_model_from_string(data)
+    except DecodeError:
+        model = onnx.ModelProto()
+    if not model.ir_version or not model.graph.node:
+        found = " (it is a TFLite file)" if data[4:8] == b"TFL3" else ""
+        raise StageError(f"{name} is not an ONNX file, or has no operators ({len(data):,} bytes){found}")
+    _check_opset(model, name)
+    _check_external(model, name)
+    try:
+        onnx.checker.check_model(model)
+        if model.functions:
+            model = onnx.inliner.inline_local_functions(model)
+    except (onnx.checker.ValidationError, RuntimeError) as error:
+        reason = escape.line(" ".join(str(error).split()))[:300]
+        raise StageError(f"{name} is a corrupt ONNX file: {reason}", hint="Export it again.") from None
+    _fix_shapes(model, name, shapes)
+    return model
+
+
+def _check_opset(model: onnx.ModelProto, name: str) -> None:
+    import onnx
+
+    newest = onnx.defs.onnx_opset_version()
+    for entry in model.opset_import:
+        if entry.domain in ("", "ai.onnx") and not _OLDEST <= entry.version <= newest:
+            raise StageError(
+                f"{name} has opset {entry.version}; known are {_OLDEST} to {newest}",
+                hint=f"Export it with opset_version={min(newest, 21)}, or convert it with onnx.version_converter.",
+            )
+
+
+def _check_external(model: onnx.ModelProto, name: str) -> None:
+    import onnx
+
+    apart = [one for one in model.graph.initializer if one.data_location == onnx.TensorProto.EXTERNAL]
+    if not apart:
+        return
+    files = dict.fromkeys(entry.value for one in apart for entry in one.external_data if entry.key == "location")
+    raise StageError(
+        f"{name} has {len(apart)} of its constants in another file: {several([escape.quoted(file) for file in files])}",
+        hint="Put all into one file: onnx.save(onnx.load('net.onnx'), 'whole.onnx').",
+    )
+
+
+def graph_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    """The inputs that a caller feeds: those of the graph without constants, which old exporters list as well."""
+    constants = {one.name for one in model.graph.initializer}
+    return [one for one in model.graph.input if one.name not in constants]
+
+
+def _fix_shapes(model: onnx.ModelProto, name: str, shapes: Mapping[str, Sequence[int]]) -> None:
+    inputs = graph_inputs(model)
+    names = [one.name for one in inputs]
+    for given in shapes:
+        if given not in names:
+            known = several([escape.quoted(one) for one in names])
+            message = f"{name} has no input {escape.quoted(given)}; its inputs are {known}"
+            raise StageError(message, at=("model", "shapes", given))
+    for one in inputs:
+        kind = one.type.tensor_type
+        if not one.type.HasField("tensor_type"):
+            raise StageError(f"input {escape.quoted(one.name)} of {name} is no tensor")
+        if one.name in shapes:
+            wanted = [int(size) for size in shapes[one.name]]
+            _check_shape(one, wanted, name)
+            del kind.shape.dim[:]
+            for size in wanted:
+                kind.shape.dim.add().dim_value = size
+        dynamic = _dynamic(one)
+        if dynamic or not kind.HasField("shape"):
+            told = f"dynamic axes: {', '.join(dynamic)}" if dynamic else "no shape"
+            sizes = [dim.dim_value or 1 for dim in kind.shape.dim] or [1]
+            raise StageError(
+                f"input {escape.quoted(one.name)} of {name} has {told}",
+                hint=f"{_UNTOLD} Say the sizes in the recipe: model: {{shapes: {{{one.name}: {sizes}}}}}.",
+            )
+
+
+def _check_shape(one: onnx.ValueInfoProto, wanted: Sequence[int], name: str) -> None:
+    dims = one.type.tensor_type.shape.dim
+    fixed = [dim.dim_value if dim.HasField("dim_value") else 0 for dim in dims]
+    fits = not dims or (
+        len(wanted) == len(fixed) and all(size in (0, other) for size, other in zip(fixed, wanted, strict=True))
+    )
+    if not fits:
+        sizes = [str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in dims]
+        raise StageError(
+            f"input {escape.quoted(one.name)} of {name} is [{escape.line(', '.join(sizes))}], not {list(wanted)}",
+            at=("model", "shapes", one.name),
+        )
+
+
+def _dynamic(one: onnx.ValueInfoProto) -> list[str]:
+    """`0 ('batch')` for each axis without a size."""
+    return [
+        f"{axis} ({escape.quoted(dim.dim_param)})" if dim.dim_param else str(axis)
+        for axis, dim in enumerate(one.type.tensor_type.shape.dim)
+        if dim.dim_value <= 0
+    ]

@@ -1,0 +1,30 @@
+"""What becomes of each operator of ONNX: one module per family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stages.import_model.onnx.operators import elementwise, movement, quantization, windows
+from stages.import_model.onnx.translation import Node, Translation
+from stages.import_model.onnx.values import Held, Real
+
+MOVES: dict[str, Callable[[Translation, Node, Held], Held | list[Held]]] = {**movement.MOVES, **windows.MOVES}
+TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
+    **elementwise.TRANSLATORS,
+    **quantization.TRANSLATORS,
+    **windows.TRANSLATORS,
+}
+FOLDED = ("Cast", "Constant", "ConstantOfShape", "Expand", "Range", "Shape", "Size", "Tile", "Where")
+"""Operators that are known on constants alone."""
+
+
+def translate(t: Translation, node: Node) -> None:
+    """Appends what the operator stands for; raises Refused. It is one of MOVES or TRANSLATORS."""
+    if node.op in TRANSLATORS:
+        TRANSLATORS[node.op](t, node)
+        return
+    value = t.value(node, 0)
+    x = value.held if isinstance(value, Real) else t.held(node, 0)
+    made = MOVES[node.op](t, node, x)
+    for name, one in zip(node.outputs, made if isinstance(made, list) else [made], strict=False):
+        t.bind(name, Real(one) if isinstance(value, Real) else one)

@@ -1,0 +1,315 @@
+"""Operators that move numbers or give them another shape. Of what is dequantized they move the integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from stages.import_model.onnx.translation import Node, Translation, axis_in, check_rank
+from stages.import_model.onnx.values import Array, Held, image_order, permuted
+from stages.models.tflite_writer import Tensor
+from stages.operators.operation import Refused, listed
+
+_ENDLESS = 2**31 - 1
+
+
+def identity(t: Translation, node: Node, x: Held) -> Held:
+    return x
+
+
+def dropout(t: Translation, node: Node, x: Held) -> Held:
+    """Nothing is dropped when a network is used."""
+    if any(t.readers[name] or name in t.outputs for name in node.outputs[1:] if name):
+        raise Refused("gives its mask as well")
+    return x
+
+
+def _as(t: Translation, x: Held, shape: Sequence[int]) -> Held:
+    if prod(shape) != prod(x.shape):
+        raise Refused(f"cannot give {listed(x.shape)} the shape {listed(shape)}")
+    return Held(x.tensor, x.base, tuple(int(size) for size in shape), x.order)
+
+
+def reshape(t: Translation, node: Node, x: Held) -> Held:
+    wanted = list(node.attributes["shape"]) if t.opset < 5 else t.integers(node, 1, "the shape")
+    if not node.attributes.get("allowzero", 0):
+        wanted = [x.shape[axis] if size == 0 and axis < len(x.shape) else size for axis, size in enumerate(wanted)]
+    if wanted.count(-1) == 1:
+        known = prod(size for size in wanted if size != -1)
+        wanted[wanted.index(-1)] = prod(x.shape) // known if known else 0
+    return _as(t, x, wanted)
+
+
+def flatten(t: Translation, node: Node, x: Held) -> Held:
+    axis = int(node.attributes.get("axis", 1))
+    axis = axis + len(x.shape) if axis < 0 else axis
+    return _as(t, x, (prod(x.shape[:axis]), prod(x.shape[axis:])))
+
+
+def _axes(t: Translation, node: Node) -> list[int]:
+    if "axes" in node.attributes:
+        return [int(axis) for axis in node.attributes["axes"]]
+    return t.integers(node, 1, "the axes") if node.has(1) else []
+
+
+def squeeze(t: Translation, node: Node, x: Held) -> Held:
+    axes = {axis_in(axis, len(x.shape)) for axis in _axes(t, node)}
+    axes = axes or {axis for axis, size in enumerate(x.shape) if size == 1}
+    return _as(t, x, [size for axis, size in enumerate(x.shape) if axis not in axes])
+
+
+def unsqueeze(t: Translation, node: Node, x: Held) -> Held:
+    given = _axes(t, node)
+    rank = len(x.shape) + len(given)
+    axes, sizes = {axis_in(axis, rank) for axis in given}, iter(x.shape)
+    return _as(t, x, [1 if axis in axes else next(sizes) for axis in range(rank)])
+
+
+def transpose(t: Translation, node: Node, x: Held) -> Held:
+    """Nothing is moved: the axes have other numbers from here on."""
+    x = t.settled(x)
+    rank = len(x.shape)
+    moved = [int(axis) for axis in node.attributes.get("perm", range(rank)[::-1])]
+    if sorted(moved) != list(range(rank)):
+        raise Refused(f"has the order {moved} of {rank} axes")
+    shape = permuted(x.shape, tuple(moved))
+    return Held(x.tensor, shape, shape, tuple(moved.index(axis) for axis in x.order))
+
+
+def slice_(t: Translation, node: Node, x: Held) -> Held:
+    x = t.settled(x)
+    rank = len(x.shape)
+    if t.opset < 10:
+        starts, ends = (list(node.attributes[name]) for name in ("starts", "ends"))
+        axes, steps = list(node.attributes.get("axes", range(len(starts)))), [1] * len(starts)
+    else:
+        starts, ends = t.integers(node, 1, "the starts"), t.integers(node, 2, "the ends")
+        axes = t.integers(node, 3, "the axes") if node.has(3) else list(range(len(starts)))
+        steps = t.integers(node, 4, "the steps") if node.has(4) else [1] * len(starts)
+    cuts = [slice(None)] * rank
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        if step < 1:
+            raise Refused(f"has the step {step}; steps are positive")
+        cuts[axis_in(axis, rank)] = slice(start, min(end, _ENDLESS), step)
+    return _cut(t, node.outputs[0], x, cuts)
+
+
+def _cut(t: Translation, name: str, x: Held, cuts: Sequence[slice]) -> Held:
+    """The part of x, indexed in ONNX' order."""
+    spans = [cut.indices(size) for cut, size in zip(cuts, x.shape, strict=True)]
+    if any(len(range(*span)) < 1 for span in spans):
+        raise Refused(f"takes nothing of {listed(x.shape)}")
+    begins, ends, steps = ([span[part] for span in permuted_spans(spans, x)] for part in range(3))
+    if steps == [1] * len(steps):
+        made = t.builder.slice(x.tensor, begins, [e - b for b, e in zip(begins, ends, strict=True)], name=name)
+    else:
+        made = t.builder.strided_slice(x.tensor, begins, ends, steps, name=name)
+    return Held.of(made, x.order)
+
+
+def permuted_spans(spans: Sequence[tuple[int, int, int]], x: Held) -> list[tuple[int, int, int]]:
+    """One for each axis in ONNX' order, in that of the tensor."""
+    return [spans[axis] for axis in x.order]
+
+
+def split(t: Translation, node: Node, x: Held) -> list[Held]:
+    x = t.settled(x)
+    axis = axis_in(int(node.attributes.get("axis", 0)), len(x.shape))
+    count, whole = len(node.outputs), x.shape[axis]
+    if "split" in node.attributes:
+        sizes = [int(size) for size in node.attributes["split"]]
+    elif node.has(1):
+        sizes = t.integers(node, 1, "the sizes")
+    else:
+        each = -(-whole // count)
+        sizes = [each] * (count - 1) + [whole - each * (count - 1)]
+    if len(sizes) != count or sum(sizes) != whole or min(sizes) < 1:
+        raise Refused(f"cannot cut axis {axis} of {listed(x.shape)} into {sizes}")
+    if len(set(sizes)) == 1:
+        made = t.builder.split(x.tensor, count, x.order.index(axis), name=node.outputs[0])
+        return [Held.of(one, x.order) for one in made]
+    found, begin = [], 0
+    for name, size in zip(node.outputs, sizes, strict=True):
+        cuts = [slice(None)] * len(x.shape)
+        cuts[axis] = slice(begin, begin + size)
+        found.append(_cut(t, name, x, cuts))
+        begin += size
+    return found
+
+
+def gather(t: Translation, node: Node, x: Held) -> Held:
+    """With one constant index, or several that follow each other: a slice."""
+    x = t.settled(x)
+    axis, indices = axis_in(int(node.attributes.get("axis", 0)), len(x.shape)), t.stored(node, 1, "the indices")
+    flat = [int(index) % x.shape[axis] for index in indices.reshape(-1)]
+    step = flat[1] - flat[0] if len(flat) > 1 else 1
+    if indices.ndim > 1 or step < 1 or flat != list(range(flat[0], flat[0] + step * len(flat), step)):
+        raise Refused(f"gathers the indices {listed(flat)}; one, or evenly spaced ones, are supported")
+    cuts = [slice(None)] * len(x.shape)
+    cuts[axis] = slice(flat[0], flat[-1] + 1, step)
+    made = _cut(t, node.outputs[0], x, cuts)
+    if indices.ndim:
+        return made
+    return _as(t, made, [size for place, size in enumerate(made.shape) if place != axis])
+
+
+def pad(t: Translation, node: Node, x: Held) -> Held:
+    """Pad with one value; integers that stand for zero are their zero point."""
+    x = t.settled(x)
+    if node.attributes.get("mode", "constant") != "constant":
+        raise Refused(f"pads in the mode {node.attributes['mode']}; constant is supported")
+    rank = len(x.shape)
+    amounts = list(node.attributes["pads"]) if "pads" in node.attributes else t.integers(node, 1, "the pads")
+    axes = [axis_in(axis, rank) for axis in t.integers(node, 3, "the axes")] if node.has(3) else list(range(rank))
+    pairs = [(0, 0)] * rank
+    for axis, before, after in zip(axes, amounts[: len(axes)], amounts[len(axes) :], strict=True):
+        if min(before, after) < 0:
+            raise Refused(f"pads axis {axis} by {before} and {after}; neither may be negative")
+        pairs[axis] = (before, after)
+    value = float(node.attributes.get("value", 0.0))
+    if node.has(2):
+        value = float(t.stored(node, 2, "the value").reshape(-1)[0])
+    laid = [pairs[axis] for axis in x.order]
+    if value == 0.0:
+        return Held.of(t.builder.pad(x.tensor, laid, name=node.outputs[0]), x.order)
+    if x.tensor.scale:
+        raise Refused(f"pads integers with {value:g}; 0 is supported")
+    inputs = [
+        x.tensor,
+        t.builder.constant(f"{node.outputs[0]}/pads", np.array(laid, np.int32)),
+        t.builder.constant(f"{node.outputs[0]}/value", np.array([value], np.float32)),
+    ]
+    shape = [size + sum(pair) for size, pair in zip(x.tensor.shape, laid, strict=True)]
+    return Held.of(t.builder.emit("PADV2", inputs, shape, None, node.outputs[0], "PadV2Options"), x.order)
+
+
+def resize(t: Translation, node: Node, x: Held) -> Held:
+    """Resize and Upsample over height and width, to the nearest, where TFLite takes the same neighbours."""
+    check_rank(x, (4,))
+    mode = node.attributes.get("mode", "nearest")
+    sizes = _resized(t, node, x)
+    if sizes[:2] != list(x.shape[:2]):
+        raise Refused(f"resizes {listed(x.shape)} to {sizes}: height and width are supported")
+    image = t.ordered(x, image_order(4)).tensor
+    if mode in ("linear", "bilinear"):
+        return Held.of(_bilinear(t, node, image, sizes), image_order(4))
+    if mode != "nearest":
+        raise Refused(f"resizes in the mode {mode}; nearest and linear are supported")
+    wanted = [_neighbours(t, node, before, after) for before, after in zip(x.shape[2:], sizes[2:], strict=True)]
+    for half in (False, True):
+        if all(
+            np.array_equal(line, _tflite_neighbours(before, after, half=half))
+            for line, before, after in zip(wanted, x.shape[2:], sizes[2:], strict=True)
+        ):
+            name = node.outputs[0]
+            made = t.builder.resize_nearest_neighbor(image, sizes[2:], half_pixel_centers=half, name=name)
+            return Held.of(made, image_order(4))
+    raise Refused(f"takes other neighbours than TFLite's resize does, from {listed(x.shape)} to {sizes}")
+
+
+def _resized(t: Translation, node: Node, x: Held) -> list[int]:
+    if "scales" in node.attributes:
+        scales = list(node.attributes["scales"])
+    else:
+        at = 1 if t.opset < 11 or node.op == "Upsample" else 2
+        if node.has(3):
+            return t.integers(node, 3, "the sizes")
+        scales = [float(one) for one in t.stored(node, at, "the scales").reshape(-1)]
+    return [int(np.floor(size * scale)) for size, scale in zip(x.shape, scales, strict=True)]
+
+
+def _coordinates(t: Translation, node: Node, before: int, after: int) -> Array:
+    """Of each result, the place in the source."""
+    how = node.attributes.get("coordinate_transformation_mode", "half_pixel")
+    if t.opset < 11 or node.op == "Upsample":
+        how = "asymmetric"
+    at, scale = np.arange(after, dtype=np.float64), after / before
+    if how == "asymmetric":
+        return at / scale
+    if how == "align_corners":
+        return at * ((before - 1) / (after - 1)) if after > 1 else at * 0
+    if how == "half_pixel" or (how == "pytorch_half_pixel" and after > 1):
+        return (at + 0.5) / scale - 0.5
+    raise Refused(f"has the coordinates {how}")
+
+
+def _neighbours(t: Translation, node: Node, before: int, after: int) -> Array:
+    x, how = _coordinates(t, node, before, after), node.attributes.get("nearest_mode", "round_prefer_floor")
+    if t.opset < 11 or node.op == "Upsample":
+        how = "floor"
+    rounded = {
+        "floor": np.floor(x),
+        "ceil": np.ceil(x),
+        "round_prefer_floor": np.ceil(x - 0.5),
+        "round_prefer_ceil": np.floor(x + 0.5),
+    }
+    if how not in rounded:
+        raise Refused(f"has the nearest mode {how}")
+    found: Array = np.clip(rounded[how], 0, before - 1).astype(np.int64)
+    return found
+
+
+def _tflite_neighbours(before: int, after: int, *, half: bool) -> Array:
+    at = np.arange(after, dtype=np.float32) + np.float32(0.5 if half else 0.0)
+    found: Array = np.minimum(np.floor(at * np.float32(before / after)), before - 1).astype(np.int64)
+    return found
+
+
+def _bilinear(t: Translation, node: Node, image: Tensor, sizes: Sequence[int]) -> Tensor:
+    if image.scale:
+        raise Refused("resizes integers in the mode linear; nearest is supported")
+    how = node.attributes.get("coordinate_transformation_mode", "half_pixel")
+    if t.opset < 11 or node.op == "Upsample":
+        how = "asymmetric"
+    if how not in ("asymmetric", "align_corners", "half_pixel", "pytorch_half_pixel"):
+        raise Refused(f"has the coordinates {how}")
+    fields = {"alignCorners": how == "align_corners", "halfPixelCenters": how.endswith("half_pixel")}
+    constant = t.builder.constant(f"{node.outputs[0]}/size", np.array(sizes[2:], np.int32))
+    shape = (image.shape[0], *sizes[2:], image.shape[3])
+    inputs = [image, constant]
+    return t.builder.emit("RESIZE_BILINEAR", inputs, shape, None, node.outputs[0], "ResizeBilinearOptions", fields)
+
+
+def depth_to_space(t: Translation, node: Node, x: Held) -> Held:
+    return _blocks(t, node, x, "DEPTH_TO_SPACE", node.attributes.get("mode", "DCR") == "DCR")
+
+
+def space_to_depth(t: Translation, node: Node, x: Held) -> Held:
+    return _blocks(t, node, x, "SPACE_TO_DEPTH", True)
+
+
+def _blocks(t: Translation, node: Node, x: Held, op: str, known: bool) -> Held:
+    check_rank(x, (4,))
+    if not known:
+        raise Refused(f"has the mode {node.attributes['mode']}; DCR is supported")
+    image, block = t.ordered(x, image_order(4)).tensor, int(node.attributes["blocksize"])
+    batch, height, width, channels = image.shape
+    shape = (batch, height * block, width * block, channels // block**2)
+    if op == "SPACE_TO_DEPTH":
+        shape = (batch, height // block, width // block, channels * block**2)
+    table = "DepthToSpaceOptions" if op == "DEPTH_TO_SPACE" else "SpaceToDepthOptions"
+    return Held.of(
+        t.builder.emit(op, [image], shape, None, node.outputs[0], table, {"blockSize": block}), image_order(4)
+    )
+
+
+Mover = Callable[[Translation, Node, Held], Held | list[Held]]
+MOVES: dict[str, Mover] = {
+    "DepthToSpace": depth_to_space,
+    "Dropout": dropout,
+    "Flatten": flatten,
+    "Gather": gather,
+    "Identity": identity,
+    "Pad": pad,
+    "Reshape": reshape,
+    "Resize": resize,
+    "Slice": slice_,
+    "SpaceToDepth": space_to_depth,
+    "Split": split,
+    "Squeeze": squeeze,
+    "Transpose": transpose,
+    "Unsqueeze": unsqueeze,
+    "Upsample": resize,
+}

@@ -1,0 +1,357 @@
+"""Convolutions, pools and matrix products, of real numbers and of integers with scales."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stages.arithmetic.sliding import extent, places
+from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
+from stages.import_model.onnx.values import Array, Held, Real, Stored, image_order, plain_order
+from stages.models.onnx_names import LOWERED
+from stages.models.tflite_writer import Tensor
+from stages.operators.operation import Refused, listed
+
+Pads = tuple[tuple[int, int], tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """values, float32 or int8; scale (one, or one for each output channel) and zero point of integers."""
+
+    values: Array
+    scale: Array | None = None
+    zero_point: int = 0
+
+    @classmethod
+    def of(cls, stored: Stored, axis: int) -> Weights:
+        """Those of a constant, whose output channels are along `axis`. Refused for several zero points."""
+        if stored.scale is None:
+            return cls(stored.values)
+        if stored.scale.size > 1 and stored.axis % stored.values.ndim != axis:
+            raise Refused(f"has weights with scales along axis {stored.axis}; output channels are along axis {axis}")
+        if stored.values.dtype not in (np.int8, np.uint8):
+            raise Refused(f"has weights of {stored.values.dtype}; int8 and uint8 are supported")
+        values, zero_points = stored.values, np.asarray(stored.zero_point).astype(np.int64)
+        if values.dtype == np.uint8:
+            values, zero_points = (values.astype(np.int16) - LOWERED).astype(np.int8), zero_points - LOWERED
+        if zero_points.min() != zero_points.max():
+            raise Refused(
+                f"has weights with {len(set(zero_points.reshape(-1).tolist()))} zero points; one is supported"
+            )
+        return cls(values, stored.scale.reshape(-1).astype(np.float32), int(zero_points.reshape(-1)[0]))
+
+    def with_values(self, values: Array) -> Weights:
+        return Weights(np.ascontiguousarray(values), self.scale, self.zero_point)
+
+    def options(self) -> dict[str, Any]:
+        """Arguments of the builder."""
+        return {} if self.scale is None else {"weight_scale": self.scale, "weight_zero_point": self.zero_point}
+
+
+@dataclass(frozen=True)
+class Window:
+    """Sizes along height and width."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    pads: Pads
+
+    @classmethod
+    def of(cls, node: Node, x: Held, kernel: Sequence[int]) -> Window:
+        """From the attributes of a Conv or a pool over `x`, (N, C, W) or (N, C, H, W)."""
+        given, rank = node.attributes, len(x.shape) - 2
+        kernel = list(kernel)
+        if len(kernel) != rank:
+            raise Refused(f"has a window of {len(kernel)} axes over a tensor with {rank + 2}")
+        stride, dilation = list(given.get("strides", [1] * rank)), list(given.get("dilations", [1] * rank))
+        auto = given.get("auto_pad", "NOTSET")
+        if auto in ("SAME_UPPER", "SAME_LOWER"):
+            pads = [
+                _same(size, *along, upper=auto == "SAME_UPPER")
+                for size, *along in zip(x.shape[2:], kernel, stride, dilation, strict=True)
+            ]
+        else:
+            flat = list(given.get("pads", [0] * (2 * rank))) if auto == "NOTSET" else [0] * (2 * rank)
+            pads = list(zip(flat[:rank], flat[rank:], strict=True))
+        if given.get("ceil_mode", 0):
+            pads = [
+                _ceiled(size, *along) for size, *along in zip(x.shape[2:], kernel, stride, dilation, pads, strict=True)
+            ]
+        if rank == 1:
+            kernel, stride, dilation, pads = [1, *kernel], [1, *stride], [1, *dilation], [(0, 0), *pads]
+        if min(kernel + stride + dilation) < 1 or min(min(pair) for pair in pads) < 0:
+            raise Refused(f"has the window {kernel}, strides {stride}, dilations {dilation}, pads {pads}")
+        return cls(_pair(kernel), _pair(stride), _pair(dilation), (pads[0], pads[1]))
+
+    @property
+    def padded(self) -> bool:
+        return any(any(pair) for pair in self.pads)
+
+    def padding(self, image: Sequence[int]) -> str | None:
+        """What TFLite calls the padding of an image (height, width); None where it has no name for it."""
+        if not self.padded:
+            return "valid"
+        along = zip(image, self.kernel, self.stride, self.dilation, strict=True)
+        return "same" if self.pads == tuple(_same(*each, upper=True) for each in along) else None
+
+
+def _pair(values: Sequence[int]) -> tuple[int, int]:
+    return int(values[0]), int(values[1])
+
+
+def _same(size: int, taps: int, stride: int, dilation: int, *, upper: bool) -> tuple[int, int]:
+    count = places(size, taps, stride, dilation, same=True)
+    total = max((count - 1) * stride + extent(taps, dilation) - size, 0)
+    return (total // 2, total - total // 2) if upper else (total - total // 2, total // 2)
+
+
+def _ceiled(size: int, taps: int, stride: int, dilation: int, pads: tuple[int, int]) -> tuple[int, int]:
+    """Pads with what a last window that begins inside needs."""
+    reach, (before, after) = extent(taps, dilation), pads
+    count = -(-(size + before + after - reach) // stride) + 1
+    if (count - 1) * stride >= size + before:  # it would begin in the padding
+        count -= 1
+    return before, max(after, (count - 1) * stride + reach - size - before)
+
+
+def as_image(t: Translation, x: Held) -> Tensor:
+    """(N, C, H, W) as NHWC; (N, C, W) as an image of one row."""
+    made = t.ordered(x, (0, 2, 1) if len(x.shape) == 3 else image_order(4)).tensor
+    if len(x.shape) == 4:
+        return made
+    batch, width, channels = made.shape
+    return t.builder.reshape(made, (batch, 1, width, channels), name=f"{made.name}/image")
+
+
+def from_image(t: Translation, made: Tensor, rank: int, name: str) -> Held:
+    """The other way; `name` is that of the result in ONNX."""
+    if rank == 4:
+        return Held.of(made, image_order(4))
+    batch, _, width, channels = made.shape
+    return Held.of(t.builder.reshape(made, (batch, width, channels), name=name), (0, 2, 1))
+
+
+def conv(t: Translation, node: Node) -> None:
+    """Conv, and what quantizers make of it: DequantizeLinear, Conv, QuantizeLinear."""
+    x, stored = t.value(node, 0), t.value(node, 1)
+    if not isinstance(stored, Stored):
+        raise Refused(f"takes its weights from '{node.inputs[1]}', a computed tensor; they must be a constant")
+    bias = t.value(node, 2) if node.has(2) else None
+    if bias is not None and not isinstance(bias, Stored):
+        raise Refused(f"takes its bias from '{node.inputs[2]}', a computed tensor; it must be a constant")
+    if isinstance(x, Real) and stored.scale is not None:
+        out = t.destination(node, integers=True)
+        if out is not None:
+            weights = Weights.of(stored, 0)
+            convolve(t, node, x.held, weights, whole_bias(bias, x.held, weights), out)
+            return
+    out = t.destination(node, integers=False)
+    assert out is not None
+    convolve(t, node, t.held(node, 0), Weights(stored.real), None if bias is None else bias.real, out)
+
+
+def whole_bias(bias: Stored | None, x: Held, weights: Weights) -> Array | None:
+    """The bias on the scale of sums, int32: as it is where it has that scale, else to the nearest."""
+    if bias is None:
+        return None
+    assert weights.scale is not None
+    scale = np.float32(x.tensor.scale[0]) * weights.scale
+    if bias.values.dtype == np.int32 and (
+        bias.scale is None or np.array_equal(np.broadcast_to(bias.scale.reshape(-1), scale.shape), scale)
+    ):
+        return bias.values.reshape(-1)
+    sums = np.rint(bias.real.reshape(-1).astype(np.float64) / scale.astype(np.float64))
+    return np.clip(sums, -(2.0**31), 2.0**31 - 1).astype(np.int32)
+
+
+def convolve(t: Translation, node: Node, x: Held, weights: Weights, bias: Array | None, out: Out, **rule: Any) -> None:
+    """weights (O, I, [H,] W), integers where `out` has a scale, `bias` int32 then. `rule`: facts for later stages."""
+    check_rank(x, (3, 4))
+    values, group = weights.values, int(node.attributes.get("group", 1))
+    if values.ndim != len(x.shape):
+        raise Refused(f"has weights {listed(values.shape)} for an input {listed(x.shape)}")
+    if values.shape[1] * group != x.shape[1] or values.shape[0] % group:
+        raise Refused(f"has weights {listed(values.shape)} in {group} groups for an input {listed(x.shape)}")
+    window = Window.of(node, x, node.attributes.get("kernel_shape", values.shape[2:]))
+    if tuple(window.kernel)[-values.ndim + 2 :] != values.shape[2:]:
+        raise Refused(f"has the window {listed(window.kernel)} and weights {listed(values.shape)}")
+    if values.ndim == 3:
+        values = values[:, :, None]
+    image = as_image(t, x)
+    padding = window.padding(image.shape[1:3])
+    if padding is None:
+        image, padding = t.builder.pad(image, [(0, 0), *window.pads, (0, 0)], name=f"{out.name}/padded"), "valid"
+    lifted = len(x.shape) == 3
+    options: dict[str, Any] = {
+        **weights.options(),
+        "stride": window.stride,
+        "dilation": window.dilation,
+        "padding": padding,
+        "activation": out.activation,
+        "out": out.quant,
+        "name": f"{out.name}/image" if lifted else out.name,
+    }
+    if bias is None:
+        bias = np.zeros(values.shape[0], np.float32 if out.quant is None else np.int32)
+    if group == x.shape[1] and group > 1:
+        kept = weights.with_values(values[:, 0].transpose(1, 2, 0)[None])
+        made = t.builder.depthwise_conv2d(image, kept.values, bias.reshape(-1), **options)
+    else:
+        kept = weights.with_values(values.transpose(0, 2, 3, 1))
+        made = t.builder.conv2d(image, kept.values, bias.reshape(-1), **options)
+    t.rule(**rule)
+    t.bind(out.name, from_image(t, made, len(x.shape), out.name))
+
+
+def gemm(t: Translation, node: Node) -> None:
+    """alpha * A * B + beta * C, where B and C are constants."""
+    given = node.attributes
+    if given.get("transA", 0):
+        raise Refused("transposes its first input")
+    stored, bias = t.value(node, 1), t.value(node, 2) if node.has(2) else None
+    _connected(t, node, stored, bool(given.get("transB", 0)), bias, given.get("alpha", 1.0), given.get("beta", 1.0))
+
+
+def matmul(t: Translation, node: Node) -> None:
+    """A product with constant weights, to which a bias may be added."""
+    stored, bias, after = t.value(node, 1), None, t.only_reader(node.outputs[0])
+    if isinstance(stored, Stored) and stored.values.ndim == 2 and after is not None and after.op == "Add":
+        position = 1 - list(after.inputs).index(node.outputs[0])
+        other = t.values.get(after.inputs[position])
+        if isinstance(other, Stored) and other.values.size == other.values.shape[-1:][0] == stored.values.shape[1]:
+            bias = other
+            node = Node(node.index, _renamed(node, after))
+            t.done.add(after.index)
+    _connected(t, node, stored, False, bias, 1.0, 1.0)
+
+
+def _renamed(node: Node, after: Node) -> Any:
+    """The operator with the result of the one after it."""
+    made = type(node.proto)()
+    made.CopyFrom(node.proto)
+    made.output[0] = after.outputs[0]
+    return made
+
+
+def _connected(t: Translation, node: Node, stored: Any, transposed: bool, bias: Any, alpha: float, beta: float) -> None:
+    for what, value in (("weights", stored), ("bias", bias)):
+        if value is not None and not isinstance(value, Stored):
+            raise Refused(f"takes its {what} from a computed tensor; they must be a constant")
+    if stored.values.ndim != 2:
+        raise Refused(f"has weights of shape {listed(stored.values.shape)}; two axes are supported")
+    x, channels = t.value(node, 0), stored.values.shape[0 if transposed else 1]
+    if bias is not None and bias.values.size not in (1, channels):
+        raise Refused(f"has the bias {listed(bias.values.shape)} for {channels} outputs")
+    if isinstance(x, Real) and stored.scale is not None and (alpha, beta) == (1.0, 1.0):
+        out = t.destination(node, integers=True)
+        if out is not None:
+            weights = Weights.of(stored, 0 if transposed else 1)
+            weights = weights.with_values(weights.values if transposed else weights.values.T)
+            connect(t, x.held, weights, whole_bias(bias, x.held, weights), out)
+            return
+    out = t.destination(node, integers=False)
+    assert out is not None
+    values = stored.real if transposed else stored.real.T
+    sums = None if bias is None else np.broadcast_to(bias.real.reshape(-1), channels) * np.float32(beta)
+    connect(t, t.held(node, 0), Weights(np.ascontiguousarray(values) * np.float32(alpha)), sums, out)
+
+
+def connect(t: Translation, x: Held, weights: Weights, bias: Array | None, out: Out, **rule: Any) -> None:
+    """weights (units, depth). The order of what was flattened goes into the weights: nothing is transposed."""
+    units, depth = weights.values.shape
+    if not x.shape or x.shape[-1] != depth:
+        raise Refused(f"has weights for rows of {depth} and the input {listed(x.shape)}")
+    if bias is not None and bias.size != units:
+        bias = np.broadcast_to(bias.reshape(-1), units)
+    if not x.is_plain or x.reshaped:
+        places_of = x.places().reshape(-1, depth)
+        rows = np.arange(len(places_of))[:, None] * depth
+        if ((places_of - rows) == places_of[:1]).all() and (places_of[0] < depth).all():
+            values = np.empty_like(weights.values)
+            values[:, places_of[0]] = weights.values
+            weights, tensor = weights.with_values(values), x.tensor
+        else:
+            tensor = t.plain(x).tensor
+    else:
+        tensor = x.tensor
+    keep = len(x.shape) > 2
+    if keep and tensor.shape[-1] != depth:
+        tensor = t.plain(x).tensor
+    made = t.builder.fully_connected(
+        tensor,
+        np.ascontiguousarray(weights.values),
+        None if bias is None else np.ascontiguousarray(bias).reshape(-1),
+        **weights.options(),
+        activation=out.activation,
+        keep_num_dims=keep,
+        out=out.quant,
+        name=out.name,
+    )
+    t.rule(**rule)
+    t.bind(out.name, Held.of(made, plain_order(len(x.shape))))
+
+
+def max_pool(t: Translation, node: Node, x: Held) -> Held:
+    """MaxPool, whose padding takes no part."""
+    check_rank(x, (3, 4))
+    if len(node.outputs) > 1 and node.outputs[1]:
+        raise Refused("gives the places of its maxima as well")
+    window = Window.of(node, x, node.attributes["kernel_shape"])
+    if window.dilation != (1, 1):
+        raise Refused(f"is dilated by {listed(window.dilation)}")
+    image = as_image(t, x)
+    padding, name = window.padding(image.shape[1:3]), node.outputs[0]
+    if padding is None:
+        image, padding = _padded_lowest(t, image, window.pads, f"{name}/padded"), "valid"
+    made = t.builder.max_pool2d(image, window.kernel, window.stride, padding=padding, name=_pool_name(x, name))
+    return from_image(t, made, len(x.shape), name)
+
+
+def _padded_lowest(t: Translation, image: Tensor, pads: Pads, name: str) -> Tensor:
+    lowest = np.full((1,), -128, np.int8) if image.scale else np.full((1,), np.finfo(np.float32).min, np.float32)
+    amounts = np.array([(0, 0), *pads, (0, 0)], np.int32)
+    quant = (image.scale[0], image.zero_point[0]) if image.scale else (None, 0)
+    value, constant = t.builder.constant(f"{name}/value", lowest, *quant), t.builder.constant(f"{name}/pads", amounts)
+    shape = [size + sum(pair) for size, pair in zip(image.shape, amounts.tolist(), strict=True)]
+    return t.builder.emit("PADV2", [image, constant, value], shape, None, name, "PadV2Options")
+
+
+def _pool_name(x: Held, name: str) -> str:
+    return f"{name}/image" if len(x.shape) == 3 else name
+
+
+def average_pool(t: Translation, node: Node) -> None:
+    """AveragePool of real numbers, with padding that counts or one that TFLite knows."""
+    x, out = t.held(node, 0), t.destination(node, integers=False)
+    assert out is not None
+    check_rank(x, (3, 4))
+    window = Window.of(node, x, node.attributes["kernel_shape"])
+    if window.dilation != (1, 1):
+        raise Refused(f"is dilated by {listed(window.dilation)}")
+    image = as_image(t, x)
+    padding = window.padding(image.shape[1:3])
+    if window.padded and (padding is None or node.attributes.get("count_include_pad", 0)):
+        if not node.attributes.get("count_include_pad", 0) or node.attributes.get("ceil_mode", 0):
+            raise Refused(f"has the padding {list(window.pads)}, which does not count: TFLite has no such pool")
+        image = t.builder.pad(image, [(0, 0), *window.pads, (0, 0)], name=f"{out.name}/padded")
+        padding = "valid"
+    assert padding is not None
+    made = t.builder.avg_pool2d(
+        image,
+        window.kernel,
+        window.stride,
+        padding=padding,
+        activation=out.activation,
+        name=_pool_name(x, out.name),
+    )
+    t.bind(out.name, from_image(t, made, len(x.shape), out.name))
+
+
+Translator = Callable[[Translation, Node], None]
+TRANSLATORS: dict[str, Translator] = {"Conv": conv, "Gemm": gemm, "MatMul": matmul, "AveragePool": average_pool}
+MOVES: dict[str, Callable[[Translation, Node, Held], Held]] = {"MaxPool": max_pool}

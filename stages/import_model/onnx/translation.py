@@ -1,0 +1,248 @@
+"""The state of a translation: what each name of the ONNX graph stands for, and the TFLite file that grows.
+
+Images lie as NHWC from the first operator that asks for them so; only what needs ONNX' own order (a Reshape that mixes
+axes, an output of the model) has them transposed back. All tensors of 8 bits are int8: uint8 ones are less by 128, and
+so are their zero points.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import onnx
+
+from stages.import_model.onnx.values import Array, Held, Order, Real, Shape, Stored, Value, permuted, plain_order
+from stages.models.builder import ModelBuilder
+from stages.models.onnx_names import LOWERED, Traced
+from stages.operators.operation import Refused, listed
+
+MICROSOFT = "com.microsoft"
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator of the ONNX graph; absent inputs are ''."""
+
+    index: int
+    proto: onnx.NodeProto
+
+    @property
+    def op(self) -> str:
+        """`Conv`, of another domain `com.microsoft.QGemm`."""
+        domain = self.proto.domain
+        return self.proto.op_type if domain in ("", "ai.onnx") else f"{domain}.{self.proto.op_type}"
+
+    @property
+    def name(self) -> str:
+        return self.proto.name or (self.outputs[0] if self.outputs else "")
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        names = list(self.proto.input)
+        while names and not names[-1]:
+            names.pop()
+        return tuple(names)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(self.proto.output)
+
+    @cached_property
+    def attributes(self) -> Mapping[str, Any]:
+        """Texts as str, lists as lists."""
+        found = {one.name: onnx.helper.get_attribute_value(one) for one in self.proto.attribute}
+        return {name: value.decode() if isinstance(value, bytes) else value for name, value in found.items()}
+
+    def has(self, position: int) -> bool:
+        return position < len(self.inputs) and self.inputs[position] != ""
+
+
+@dataclass(frozen=True)
+class Out:
+    """Where an operator's result goes: the name that it has in ONNX, after an activation that is fused.
+
+    quant  scale and zero point of int8; None for float32
+    """
+
+    name: str
+    activation: str = "none"
+    quant: tuple[float, int] | None = None
+
+
+class Translation:
+    """values: by ONNX name. names: of tensors of the file, by number. rules: of its operators (`rule`), by number."""
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self.model = model
+        self.builder = ModelBuilder()
+        self.nodes = [Node(index, proto) for index, proto in enumerate(model.graph.node)]
+        self.opset = max((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), default=1)
+        self.values: dict[str, Value] = {}
+        self.names: dict[int, Traced] = {}
+        self.rules: dict[int, dict[str, Any]] = {}
+        self.done: set[int] = set()
+        self.outputs = [one.name for one in model.graph.output]
+        self.readers: dict[str, list[Node]] = defaultdict(list)
+        self._dequantized: dict[str, Held] = {}
+        for node in self.nodes:
+            for name in dict.fromkeys(node.inputs):
+                self.readers[name].append(node)
+
+    # ---- names ---------------------------------------------------------------------------------------------------
+
+    def bind(self, name: str, value: Value) -> None:
+        """`name` stands for `value` from now on."""
+        self.values[name] = value
+        if isinstance(value, Held):
+            self.names.setdefault(value.tensor.index, Traced(name, value.base, value.order))
+
+    def held(self, node: Node, position: int) -> Held:
+        """An input that is computed, in real numbers or as integers that nobody dequantized; Refused for a constant."""
+        value = self.value(node, position)
+        if isinstance(value, Stored):
+            raise Refused(f"reads the constant '{node.inputs[position]}' where a computed tensor is needed")
+        return self.real(node.inputs[position], value)
+
+    def real(self, name: str, value: Held | Real) -> Held:
+        """What is dequantized, in float32."""
+        if isinstance(value, Held):
+            return value
+        if name not in self._dequantized:
+            source = value.held
+            made = self.builder.dequantize(source.tensor, name=name)
+            self._dequantized[name] = Held(made, source.base, source.shape, source.order)
+            self.names.setdefault(made.index, Traced(name, source.base, source.order))
+        return self._dequantized[name]
+
+    def value(self, node: Node, position: int) -> Value:
+        if not node.has(position):
+            raise Refused(f"lacks its input {position}")
+        return self.values[node.inputs[position]]
+
+    def stored(self, node: Node, position: int, what: str) -> Array:
+        """A constant input, as an array of what it stands for; Refused for a computed one."""
+        value = self.value(node, position)
+        if not isinstance(value, Stored):
+            raise Refused(f"takes {what} from '{node.inputs[position]}', a computed tensor; it must be a constant")
+        return value.real
+
+    def integers(self, node: Node, position: int, what: str) -> list[int]:
+        return [int(value) for value in self.stored(node, position, what).reshape(-1)]
+
+    def only_reader(self, name: str) -> Node | None:
+        """The one operator that reads a value which is no output of the model."""
+        readers = self.readers[name]
+        return readers[0] if len(readers) == 1 and name not in self.outputs else None
+
+    # ---- order of axes -------------------------------------------------------------------------------------------
+
+    def settled(self, x: Held) -> Held:
+        """As a tensor of its shape, whatever the order: reshapes that are due are made."""
+        if not x.reshaped:
+            return x
+        tensor = x.tensor if x.is_plain else self.plain(Held(x.tensor, x.base, x.base, x.order)).tensor
+        return Held.of(self.builder.reshape(tensor, x.shape, name=f"{tensor.name}/reshaped"), _plain(x.shape))
+
+    def ordered(self, x: Held, order: Order) -> Held:
+        """As a tensor of its shape whose axes are those of ONNX in `order`."""
+        x = self.settled(x)
+        if x.order == order:
+            return x
+        shape = permuted(x.shape, order)
+        if [a for a in x.order if x.shape[a] != 1] == [a for a in order if x.shape[a] != 1]:
+            return Held.of(self.builder.reshape(x.tensor, shape, name=f"{x.tensor.name}/laid"), order)
+        moved = [x.order.index(axis) for axis in order]
+        return Held.of(self.builder.transpose(x.tensor, moved, name=f"{x.tensor.name}/transposed"), order)
+
+    def plain(self, x: Held) -> Held:
+        """In ONNX' own order."""
+        return self.ordered(x, _plain(x.shape))
+
+    def aligned(self, parts: Sequence[Held]) -> list[Held]:
+        """Tensors of one rank in one order: that of the first which is not ONNX' own."""
+        settled = [self.settled(part) for part in parts]
+        order = next((part.order for part in settled if not part.is_plain), settled[0].order)
+        return [self.ordered(part, order) for part in settled]
+
+    # ---- results -------------------------------------------------------------------------------------------------
+
+    def rule(self, **facts: Any) -> None:
+        """Notes facts of the operator that was appended last, for the stages that follow."""
+        self.rules[self.builder.operators - 1] = facts
+
+    def parameters(self, node: Node, scale_at: int, zero_at: int) -> tuple[float, int]:
+        """Scale and zero point of an int8 tensor, from two constant inputs; Refused for several, or other types."""
+        scale = self.stored(node, scale_at, "the scale")
+        if scale.size != 1:
+            raise Refused(f"has {scale.size} scales for a computed tensor; one is supported")
+        zero = self.stored(node, zero_at, "the zero point") if node.has(zero_at) else np.zeros((), np.uint8)
+        if zero.dtype not in (np.int8, np.uint8):
+            raise Refused(f"has a zero point of type {zero.dtype}; tensors are int8 or uint8")
+        if not float(scale.reshape(-1)[0]) > 0:
+            raise Refused(f"has the scale {float(scale.reshape(-1)[0]):g}; it must be positive")
+        return float(scale.reshape(-1)[0]), int(zero.reshape(-1)[0]) - (LOWERED if zero.dtype == np.uint8 else 0)
+
+    def destination(self, node: Node, *, integers: bool) -> Out | None:
+        """Where the first result goes, with an activation that follows it and nothing else does.
+
+        integers: as int8, through the QuantizeLinear that follows; None where there is none.
+        """
+        name, activation, passed = node.outputs[0], "none", []
+        following = self.only_reader(name)
+        if following is not None and (found := self._activation(following)):
+            name, activation = following.outputs[0], found
+            passed.append(following)
+            following = self.only_reader(name)
+        if integers:
+            if following is None or following.op != "QuantizeLinear" or following.inputs[0] != name:
+                return None
+            passed.append(following)
+            quant = self.parameters(following, 1, 2)
+            self.done |= {one.index for one in passed}
+            return Out(following.outputs[0], activation, quant)
+        self.done |= {one.index for one in passed}
+        return Out(name, activation)
+
+    def _activation(self, node: Node) -> str:
+        """What TFLite calls an activation that operators can have; '' for none."""
+        if node.op == "Relu":
+            return "relu"
+        if node.op == "Clip":
+            try:
+                return {(0.0, 6.0): "relu6", (-1.0, 1.0): "relu_n1_to_1", (0.0, float("inf")): "relu"}.get(
+                    clip_bounds(self, node), ""
+                )
+            except Refused:
+                return ""
+        return ""
+
+
+def clip_bounds(t: Translation, node: Node) -> tuple[float, float]:
+    """The bounds of a Clip, infinite where it has none."""
+    if t.opset < 11:
+        return float(node.attributes.get("min", -np.inf)), float(node.attributes.get("max", np.inf))
+    low = float(t.stored(node, 1, "its bound").reshape(())) if node.has(1) else -np.inf
+    high = float(t.stored(node, 2, "its bound").reshape(())) if node.has(2) else np.inf
+    # Exporters write the largest float32 where they mean no bound.
+    largest = float(np.finfo(np.float32).max)
+    return (-np.inf if low <= -largest else low), (np.inf if high >= largest else high)
+
+
+def axis_in(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise Refused(f"has the axis {axis} of a tensor with {rank} axes")
+    return axis % rank
+
+
+def check_rank(x: Held, ranks: Sequence[int]) -> None:
+    if len(x.shape) not in ranks:
+        raise Refused(f"reads a tensor of shape {listed(x.shape)}; {' or '.join(map(str, ranks))} axes are supported")
+
+
+def _plain(shape: Shape) -> Order:
+    return plain_order(len(shape))

@@ -1,0 +1,205 @@
+"""ONNX operators of real numbers: the TFLite file that import makes computes what ONNX Runtime does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from stages.import_model.onnx import convert
+from stages.models.onnx_names import dumped, loaded
+from stages.models.tflite_reader import read
+from stages.reference import Reference
+from stages.reference.onnx_runtime import OnnxReference
+from tests.support.onnx_graphs import drawn, model, node
+
+IMAGE = (1, 6, 9, 7)
+
+
+def one(
+    op: str, shape: tuple[int, ...] = IMAGE, *more: Any, opset: int = 21, results: int = 1, **attributes: Any
+) -> Any:
+    """A model of one operator on `x`, and on constants `more`; None is an absent input."""
+    constants = {f"c{at}": value for at, value in enumerate(more) if value is not None}
+    names = ["x", *("" if value is None else f"c{at}" for at, value in enumerate(more))]
+    outputs = [f"y{at}" for at in range(results)]
+    return model([node(op, names, outputs, **attributes)], {"x": shape}, outputs, constants, opset=opset)
+
+
+def chain(shape: tuple[int, ...], *nodes: Any, **constants: Any) -> Any:
+    return model(nodes, {"x": shape}, ["y"], constants)
+
+
+def ints(*values: int) -> Any:
+    return np.array(values, np.int64)
+
+
+def floats(*values: float) -> Any:
+    return np.array(values, np.float32)
+
+
+CASES = {
+    "conv": one("Conv", IMAGE, drawn(1, 8, 6, 3, 3), drawn(2, 8), pads=[1, 1, 1, 1]),
+    "conv strided, pads that SAME is not": one("Conv", IMAGE, drawn(1, 8, 6, 3, 3), pads=[1, 0, 2, 1], strides=[2, 3]),
+    "conv in groups": one("Conv", IMAGE, drawn(1, 4, 3, 3, 3), group=2),
+    "conv depthwise": one("Conv", IMAGE, drawn(1, 12, 1, 3, 3), drawn(2, 12), group=6, dilations=[2, 1]),
+    "conv SAME_LOWER": one("Conv", IMAGE, drawn(1, 4, 6, 2, 2), auto_pad="SAME_LOWER"),
+    "conv SAME_UPPER": one("Conv", IMAGE, drawn(1, 4, 6, 3, 2), auto_pad="SAME_UPPER", strides=[2, 2]),
+    "conv of one axis": one("Conv", (1, 4, 16), drawn(1, 6, 4, 5), drawn(2, 6), pads=[1, 3], strides=[2]),
+    "max pool": one("MaxPool", kernel_shape=[3, 2], strides=[2, 2], pads=[1, 0, 1, 1]),
+    "max pool ceil": one("MaxPool", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1),
+    "max pool of one axis": one("MaxPool", (1, 4, 15), kernel_shape=[3], strides=[2]),
+    "average pool": one("AveragePool", kernel_shape=[3, 3], strides=[2, 2]),
+    "average pool, pads count": one("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1),
+    "average pool, pads do not": one("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+    "global average pool": one("GlobalAveragePool"),
+    "global max pool": one("GlobalMaxPool"),
+    "mean, axes dropped": one("ReduceMean", IMAGE, ints(2, 3), keepdims=0),
+    "mean, old": one("ReduceMean", IMAGE, axes=[1], keepdims=0, opset=13),
+    "sum": one("ReduceSum", IMAGE, ints(-1)),
+    "gemm": one("Gemm", (3, 10), drawn(1, 10, 5), drawn(2, 5), alpha=0.5, beta=2.0),
+    "gemm transposed": one("Gemm", (3, 10), drawn(1, 5, 10), transB=1),
+    "matmul": one("MatMul", (2, 5, 10), drawn(1, 10, 4)),
+    "relu": one("Relu"),
+    "clip": one("Clip", IMAGE, floats(-0.25).reshape(()), floats(0.5).reshape(())),
+    "clip to six": one("Clip", IMAGE, floats(0).reshape(()), floats(6).reshape(())),
+    "clip, old": one("Clip", min=-0.5, opset=9),
+    "leaky relu": one("LeakyRelu", alpha=0.3),
+    "prelu": one("PRelu", IMAGE, drawn(1, 6, 1, 1)),
+    "elu": one("Elu"),
+    "sigmoid": one("Sigmoid"),
+    "hard sigmoid": one("HardSigmoid", alpha=0.3, beta=0.4),
+    "hard swish": one("HardSwish"),
+    "tanh": one("Tanh"),
+    "add a channel's constant": one("Add", IMAGE, drawn(1, 6, 1, 1)),
+    "sub from a scalar": model([node("Sub", ["c", "x"], ["y"])], {"x": IMAGE}, ["y"], {"c": floats(2).reshape(())}),
+    "mul two images": model([node("Mul", ["x", "z"], ["y"])], {"x": IMAGE, "z": (9, 1)}, ["y"]),
+    "div": one("Div", IMAGE, floats(3)),
+    "max": one("Max", IMAGE, drawn(1, 7)),
+    "pow": one("Pow", IMAGE, floats(2).reshape(())),
+    "batch normalization": one("BatchNormalization", IMAGE, *(np.abs(drawn(at, 6)) + 0.1 for at in range(4))),
+    "softmax over channels": one("Softmax", axis=1),
+    "softmax over rows": one("Softmax", axis=2),
+    "softmax, old": one("Softmax", (2, 8), opset=11),
+    "log softmax": one("LogSoftmax", (2, 8)),
+    "transpose": one("Transpose", perm=[0, 2, 3, 1]),
+    "reshape that mixes axes": chain(
+        IMAGE,
+        node("Relu", ["x"], ["r"]),
+        node("GlobalAveragePool", ["r"], ["p"]),
+        node("Conv", ["r", "w"], ["v"]),
+        node("Reshape", ["v", "s"], ["y"]),
+        w=drawn(1, 4, 6, 1, 1),
+        s=ints(0, 2, -1),
+    ),
+    "flatten after images": chain(
+        IMAGE,
+        node("Conv", ["x", "w"], ["v"]),
+        node("Flatten", ["v"], ["f"]),
+        node("Gemm", ["f", "g"], ["y"]),
+        w=drawn(1, 4, 6, 3, 3),
+        g=drawn(2, 140, 3),
+    ),
+    "a shape that is computed": chain(
+        IMAGE,
+        node("Conv", ["x", "w"], ["v"]),
+        node("Shape", ["v"], ["s"]),
+        node("Gather", ["s", "zero"], ["n"]),
+        node("Unsqueeze", ["n", "zeros"], ["u"]),
+        node("Concat", ["u", "rest"], ["to"], axis=0),
+        node("Reshape", ["v", "to"], ["y"]),
+        w=drawn(1, 4, 6, 3, 3),
+        zero=np.array(0, np.int64),
+        zeros=ints(0),
+        rest=ints(-1),
+    ),
+    "channels last and back": chain(
+        IMAGE,
+        node("Transpose", ["x"], ["t"], perm=[0, 2, 3, 1]),
+        node("Mul", ["t", "c"], ["m"]),
+        node("Transpose", ["m"], ["b"], perm=[0, 3, 1, 2]),
+        node("Conv", ["b", "w"], ["y"]),
+        c=drawn(1, 6),
+        w=drawn(2, 4, 6, 3, 3),
+    ),
+    "squeeze and unsqueeze": chain(
+        (1, 6, 1, 7),
+        node("Squeeze", ["x", "two"], ["s"]),
+        node("Unsqueeze", ["s", "axes"], ["y"]),
+        two=ints(2),
+        axes=ints(0, 3),
+    ),
+    "concat": model(
+        [node("Conv", ["x", "w"], ["v"]), node("Concat", ["v", "x", "c"], ["y"], axis=1)],
+        {"x": IMAGE},
+        ["y"],
+        {"w": drawn(1, 4, 6, 1, 1), "c": drawn(2, 1, 2, 9, 7)},
+    ),
+    "split": one("Split", IMAGE, ints(1, 2, 3), axis=1, results=3),
+    "split evenly": one("Split", axis=1, num_outputs=2, results=2),
+    "slice": one("Slice", IMAGE, ints(1, -4), ints(5, 1000), ints(1, 3), ints(2, 1)),
+    "gather one": one("Gather", IMAGE, np.array(2, np.int64), axis=1),
+    "pad": one("Pad", IMAGE, ints(0, 1, 2, 0, 0, 0, 1, 3)),
+    "pad with a value": one("Pad", IMAGE, ints(0, 0, 1, 1, 0, 0, 1, 1), floats(1.5).reshape(())),
+    "resize nearest": one(
+        *("Resize", IMAGE, None, floats(1, 1, 2, 3)),
+        mode="nearest",
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="floor",
+    ),
+    "resize linear": one("Resize", IMAGE, None, None, ints(1, 6, 18, 14), mode="linear"),
+    "depth to space": one("DepthToSpace", (1, 8, 3, 3), blocksize=2),
+    "two results of one tensor": model(
+        [node("Conv", ["x", "w"], ["y"]), node("Relu", ["y"], ["z"])],
+        {"x": IMAGE},
+        ["y", "z"],
+        {"w": drawn(1, 4, 6, 3, 3)},
+    ),
+}
+
+
+def judged(proto: Any, layout: str = "nchw") -> tuple[OnnxReference, Reference]:
+    """ONNX Runtime, and LiteRT on the file that import makes."""
+    data = proto.SerializeToString()
+    made = convert(data, "net.onnx", {}, layout)
+    return OnnxReference(made.data, data, loaded(dumped(made.names))), Reference(made.data)
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize("case", CASES)
+def test_operators_give_what_onnx_runtime_gives(case: str, layout: str) -> None:
+    theirs, ours = judged(CASES[case], layout)
+    inputs = [drawn(7 + at, *tensor.shape) for at, tensor in enumerate(ours.inputs)]
+    expected = theirs.run(inputs)
+    for tensor, got, wanted in zip(ours.outputs, ours.run(inputs), expected, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=2e-6, err_msg=tensor.name)
+    for index, wanted in theirs.computed().items():
+        np.testing.assert_allclose(ours.tensor(index), wanted, rtol=1e-5, atol=2e-6)
+
+
+def test_images_are_transposed_once_at_the_entry_and_not_at_all_where_the_recipe_says_nhwc() -> None:
+    proto = CASES["flatten after images"]
+    operators = {
+        layout: [one.op for one in read(convert(proto.SerializeToString(), "n", {}, layout).data, "n").operators]
+        for layout in ("nchw", "nhwc")
+    }
+    assert operators == {
+        "nchw": ["TRANSPOSE", "CONV_2D", "FULLY_CONNECTED"],
+        "nhwc": ["CONV_2D", "FULLY_CONNECTED"],
+    }
+
+
+def test_activations_are_fused_and_one_channel_needs_no_transpose() -> None:
+    proto = chain(
+        (1, 1, 8, 8),
+        node("Conv", ["x", "w"], ["v"]),
+        node("Relu", ["v"], ["r"]),
+        node("MaxPool", ["r"], ["y"], kernel_shape=[2, 2]),
+        w=drawn(1, 4, 1, 3, 3),
+    )
+    info = read(convert(proto.SerializeToString(), "n", {}, "nchw").data, "n")
+    assert [one.op for one in info.operators] == ["RESHAPE", "CONV_2D", "MAX_POOL_2D", "TRANSPOSE"]

@@ -1,0 +1,110 @@
+"""ONNX files that cannot be imported: what is said of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+
+import onnx
+
+from stages.base import StageError
+from stages.import_model.onnx import convert
+from tests.support.onnx_graphs import drawn, model, node
+
+ONES = np.ones(4, np.float32)
+WEIGHTS = {"w": drawn(1, 4, 3, 3, 3)}
+
+
+def conv(shape: Any = (1, 3, 8, 8), **more: Any) -> Any:
+    return model([node("Conv", ["x", "w"], ["y"])], {"x": shape}, ["y"], WEIGHTS, **more)
+
+
+def refused(data: Any, shapes: Any = None) -> str:
+    """The message, of one to five lines."""
+    data = data if isinstance(data, bytes) else data.SerializeToString()
+    with pytest.raises(StageError) as caught:
+        convert(data, "net.onnx", shapes or {}, "nchw")
+    text = str(caught.value)
+    assert len(text.splitlines()) <= 5
+    return text
+
+
+def test_dynamic_axes_are_named_with_the_line_that_fixes_them() -> None:
+    text = refused(conv(("batch", 3, "height", 8)))
+    assert "input 'x' of net.onnx has dynamic axes: 0 ('batch'), 2 ('height')" in text
+    assert "model: {shapes: {x: [1, 3, 1, 8]}}" in text
+    fixed = convert(conv(("batch", 3, "height", 8)).SerializeToString(), "n", {"x": [1, 3, 6, 8]}, "nchw")
+    assert fixed.data
+
+
+def test_shapes_that_do_not_fit() -> None:
+    assert "input 'x' of net.onnx is [batch, 3, 8, 8], not [1, 4, 8, 8]" in refused(
+        conv(("batch", 3, 8, 8)), {"x": [1, 4, 8, 8]}
+    )
+    assert "has no input 'image'; its inputs are 'x'" in refused(conv(), {"image": [1]})
+
+
+def test_what_is_no_onnx_file() -> None:
+    from stages.models.builder import ModelBuilder
+
+    b = ModelBuilder()
+    b.output(b.relu(b.input("x", (1, 4), "float32")))
+    assert "net.onnx is not an ONNX file" in refused(b"hello")
+    assert "(it is a TFLite file)" in refused(b.build())
+    assert "is not an ONNX file" in refused(conv().SerializeToString()[:40])
+
+
+def test_an_unknown_opset() -> None:
+    newest = onnx.defs.onnx_opset_version()
+    assert f"has opset {newest + 1}; known are 7 to {newest}" in refused(conv(opset=newest + 1))
+
+
+def test_constants_in_another_file(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(conv(), path, save_as_external_data=True, location="net.weights", size_threshold=0)
+    text = refused(path.read_bytes())
+    assert "has 1 of its constants in another file: 'net.weights'" in text
+
+
+def test_unknown_operators_are_all_named() -> None:
+    nodes = [
+        node("Einsum", ["x"], ["a"], equation="ab->ba"),
+        node("NonZero", ["a"], ["b"]),
+        node("NonZero", ["b"], ["y"]),
+    ]
+    text = refused(model(nodes, {"x": (3, 4)}, ["y"], types={"y": 7}))
+    assert "3 operators cannot be computed" in text
+    assert "2 x NonZero (operators 1 'b_node', 2 'y_node'): not supported" in text
+    assert "Einsum (operator 0 'a_node')" in text
+
+
+@pytest.mark.parametrize(
+    ("proto", "said"),
+    [
+        (
+            model([node("Conv", ["x", "z"], ["y"])], {"x": (1, 3, 8, 8), "z": (4, 3, 3, 3)}, ["y"]),
+            "operator 0 (Conv) 'y_node' takes its weights from 'z', a computed tensor; they must be a constant",
+        ),
+        (
+            model(
+                [node("Resize", ["x", "", "s"], ["y"], mode="cubic")], {"x": (1, 3, 4, 4)}, ["y"], {"s": ONES}
+            ),
+            "operator 0 (Resize) 'y_node' resizes in the mode cubic",
+        ),
+        (
+            model([node("Reshape", ["x", "s"], ["y"])], {"x": (1, 6), "s": (2,)}, ["y"], types={"s": 7}),
+            "input 's' is int64; float32, int8 and uint8 are supported",
+        ),
+        (
+            model([node("Add", ["a", "b"], ["y"])], {"x": (1,)}, ["y"], {"a": drawn(1, 2), "b": drawn(2, 2)}),
+            "output 'y' of the model is a constant",
+        ),
+    ],
+)  # fmt: skip
+def test_operators_say_what_is_wrong(proto: Any, said: str) -> None:
+    assert said in refused(proto)
