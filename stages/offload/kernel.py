@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from stages.accelerators.tiles import why_not_tiled
+from stages.graph.layout import Layout
 from stages.graph.tensor import ITEM_BYTES
 from stages.kernels.kernel import Kernel, Lowering
 from stages.offload.options import options, smallest
@@ -14,7 +16,7 @@ from stages.offload.windows import why_not_gathered
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-    from stages.graph import LayerView
+    from stages.graph import LayerView, Tensor
     from stages.kernels.folder import KernelFolder
     from stages.offload.machine import Machine
     from stages.offload.options import Option, Residence
@@ -37,6 +39,14 @@ class OffloadKernel(Kernel):
     @property
     def folder(self) -> KernelFolder:
         return self.machine.accelerator.folder
+
+    def why_not(self, view: LayerView, target: Target) -> str:
+        """A reason that holds in every layout comes before that of the layouts that the tensors have now."""
+        reason = super().why_not(view, target)
+        if reason and self.why_not_layouts(view):
+            own = {one.name: one.model_copy(update={"layout": Layout(self.layouts[0])}) for one in _images(view)}
+            return super().why_not(replace(view, tensors={**view.tensors, **own}), target) or reason
+        return reason
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if reason := self._why_not_types(view):
@@ -82,6 +92,10 @@ class OffloadKernel(Kernel):
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         raise RuntimeError(f"internal error: {self.name} computes layers by programs")
+
+
+def _images(view: LayerView) -> list[Tensor]:
+    return [tensor for tensor in (*view.inputs, *view.outputs) if len(tensor.shape) == 4]
 
 
 def offload_kernel(machine: Machine) -> OffloadKernel:

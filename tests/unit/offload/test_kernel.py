@@ -103,6 +103,14 @@ def test_windows_that_transfers_do_not_gather_are_refused(
     assert kernel.why_not_layer(windowed(layer, **changed), target) == reason
 
 
+def test_a_reason_that_no_layout_mends_is_the_one_that_is_told(layer: LayerView) -> None:
+    kernel, target = setting(64 << 10).offload, with_toy(64 << 10)
+    assert kernel is not None
+    assert kernel.why_not(windowed(layer, "NCHW4c"), target) == "tensor x is NCHW4c; this kernel is for NHWC"
+    told = kernel.why_not(windowed(layer, "NCHW4c", groups=2), target)
+    assert told == "it has no groups and no multipliers of channels"
+
+
 @pytest.mark.parametrize(
     ("layout", "own", "groups", "expected"),
     [("NHWC", 6, 1, 6), ("NCHW", 6, 8, 6), ("NCHW4c", 6, 1, 12), ("NCHW4c", 8, 1, 8), ("NCHW4c", 1, 8, 8)],
