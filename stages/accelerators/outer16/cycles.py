@@ -1,0 +1,52 @@
+"""What a job takes, in closed form; `device/outer16.cc` has the same.
+
+The engine has 16x16 sums: of 16 output pixels, one after the other along the rows, and 16 output channels. For each tap
+of the window and each block of 16 input channels it reads 16 pixels of that block, 16 bytes in a cycle, and beside them
+16x16 weights, and adds a 16x16 outer product in each of these cycles. Then it requantizes and writes the sums, a pixel
+in a cycle. A depthwise convolution reads the block of its own channels alone.
+
+    begin 20 + for each block of output channels: parameters 12 + for each 16 pixels: 16 * taps * input blocks + 16
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+BLOCK = 16
+_BEGIN = 20
+_PARAMETER_BYTES = 3 * 4 * BLOCK  # bias, multiplier and shift of each channel
+_PORT = 16  # bytes in a cycle
+
+
+@dataclass(frozen=True)
+class Work:
+    """Of one job: pixels and channels of the output, taps of the window, channels of the input."""
+
+    pixels: int
+    channels: int
+    taps: int
+    inputs: int
+    depthwise: bool
+
+    @property
+    def products(self) -> int:
+        """Blocks of input, each for one tap, that an output block needs."""
+        return self.taps * (1 if self.depthwise else blocks(self.inputs))
+
+    @property
+    def constant_bytes(self) -> int:
+        """Parameters and weights; those that fill up blocks are there too."""
+        weights = self.products * BLOCK * (1 if self.depthwise else BLOCK)
+        return blocks(self.channels) * (_PARAMETER_BYTES + weights)
+
+
+def blocks(channels: int) -> int:
+    """Blocks of so many channels."""
+    return -(-channels // BLOCK)
+
+
+def cycles(work: Work) -> int:
+    """Of the engine, from the start of the job on."""
+    strips = -(-work.pixels // BLOCK)
+    each = _PARAMETER_BYTES // _PORT + strips * (BLOCK * work.products + BLOCK)
+    return _BEGIN + blocks(work.channels) * each
