@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from stages.accelerators.accelerator import Accelerator, Call, Calls, CoreWork, Parameters, Pointer, Strides, Table
-from stages.accelerators.outer16.cycles import BLOCK, Work, blocks, cycles
 from stages.accelerators.tiles import Granule, Span, Tile, extent, reads
+
+from .cycles import BLOCK, Work, blocks, cycles
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -80,7 +81,7 @@ class Outer16(Accelerator[Parameters]):
     # ---- is emitted ----------------------------------------------------------------------------------------------
 
     def constants(self, view: LayerView, channels: Span) -> NDArray[np.uint8]:
-        from stages.accelerators.outer16.packing import packed
+        from .packing import packed
 
         return packed(view, channels)
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stages.accelerators.outer16.cycles import BLOCK, blocks
 from stages.kernels.eight_bit import weight_rows
+
+from .cycles import BLOCK, blocks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
