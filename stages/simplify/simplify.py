@@ -1,0 +1,27 @@
+"""All rules on all layers, until none is for any."""
+
+from __future__ import annotations
+
+from stages.graph import Graph
+from stages.simplify.reach import reaches
+from stages.simplify.rewrites import Rewrite
+from stages.simplify.rules import RULES, rewritten
+
+
+def simplified(graph: Graph) -> tuple[Graph, list[Rewrite]]:
+    """The graph with less work, and what went; outputs are the same for all inputs."""
+    found: list[Rewrite] = []
+    reach = reaches(graph)  # of a tensor that stays it stays
+    done: set[str] = set()
+    while (layer := next((layer for layer in graph.layers if layer.name not in done), None)) is not None:
+        for name, rule in RULES.items():
+            changed = rule(graph, reach, layer) if len(layer.outputs) == 1 else None
+            if changed is not None:
+                graph, what = changed
+                found.append(rewritten(layer, name, what))
+                if not reach.keys() >= graph.tensors.keys():
+                    reach = reaches(graph)
+                break
+        else:
+            done.add(layer.name)
+    return graph, found
