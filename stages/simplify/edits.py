@@ -75,7 +75,7 @@ def without_unread(graph: Graph) -> Graph:
     layers: list[Layer] = []
     for layer in reversed(graph.layers):
         if read & {*layer.outputs}:
-            read |= {*layer.inputs}
+            read |= {*layer.inputs, *layer.state}
             layers.insert(0, layer)
     there = read | {name for layer in layers for name in (*layer.inputs, *layer.outputs)} | {*graph.inputs}
     roles = {name for layer in layers for name in layer.constants.values()}

@@ -127,7 +127,7 @@ def duplicate(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] |
     """A layer that computes what one before it has computed."""
     (out,) = (graph.tensors[name] for name in layer.outputs)
     for other in graph.layers[: layer.index]:
-        if (other.op, other.inputs) != (layer.op, layer.inputs) or layer.op.op == "float":
+        if (other.op, other.inputs) != (layer.op, layer.inputs) or other.state or layer.op.op == "float":
             continue
         twin = graph.tensors[other.outputs[0]]
         alike = (twin.shape, twin.dtype, twin.layout, twin.quant) == (out.shape, out.dtype, out.layout, out.quant)

@@ -15,7 +15,7 @@ def simplified(graph: Graph) -> tuple[Graph, list[Rewrite]]:
     done: set[str] = set()
     while (layer := next((layer for layer in graph.layers if layer.name not in done), None)) is not None:
         for name, rule in RULES.items():
-            changed = rule(graph, reach, layer) if len(layer.outputs) == 1 else None
+            changed = rule(graph, reach, layer) if len(layer.outputs) == 1 and not layer.state else None
             if changed is not None:
                 graph, what = changed
                 found.append(rewritten(layer, name, what))

@@ -38,7 +38,7 @@ class TensorizeConfig(StageConfig):
     rules: tuple[TensorizeRule, ...] = ()
     arena_limit: Size | None = None
     requantize: Literal["core", "engine"] | None = None
-    simplify: bool = Field(default=True, description="leave out channels that are constant; `off`: compute all of them")
+    simplify: bool = Field(default=True, description="take out work that changes nothing; `off`: compute all of it")
 
 
 class TensorizeStage(Stage[TensorizeConfig]):

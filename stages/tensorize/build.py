@@ -1,5 +1,6 @@
 """Runs the stage: graph in; plan.json, tir.json and weights.npz out. Its passes, each of what the one before it made:
 
+simplified  Graph -> Graph         layers that need not be there go
 channels    Graph -> Graph         channels that are constant or unused are left out
 forms       Graph -> Graph         layers that can be computed in two forms, PADs among them
 layouts     Graph -> Graph         in which layout each tensor lies, by what kernels then cost
@@ -21,6 +22,8 @@ from typing import TYPE_CHECKING, Any
 from stages.base import no_progress
 from stages.graph import Graph
 from stages.kernels import registry
+from stages.simplify.rewrites import Rewrite
+from stages.simplify.simplify import simplified
 from stages.tensorize.artifact import Tensorized, save
 from stages.tensorize.channels import without_channels
 from stages.tensorize.choices import choose_kernels
@@ -49,8 +52,12 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     setting = Setting.of(job.target, job.config, kernels, costs, _float_module(source))
 
     graph = Graph.load(source)
-    simplified, rewrites = without_channels(graph, setting) if job.config.simplify else (graph, [])
-    formed = with_cheapest_forms(simplified, setting)
+    rewrites: list[Rewrite] = []
+    if job.config.simplify:
+        graph, gone = simplified(graph)
+        graph, left_out = without_channels(graph, setting)
+        rewrites = [*gone, *left_out]
+    formed = with_cheapest_forms(graph, setting)
     laid_out = with_cheapest_layouts(formed, setting)
     signed = laid_out if setting.offload is None else with_cheapest_signs(laid_out, setting.cost)
     chosen = choose_kernels(signed, setting)

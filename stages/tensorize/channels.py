@@ -17,8 +17,8 @@ from stages.operators.channels import channels_of
 from stages.simplify.bundles import Family, families
 from stages.simplify.narrow import Narrowing
 from stages.simplify.reach import reaches
+from stages.simplify.rewrites import Rewrite
 from stages.tensorize.elimination import Costs, cheapest
-from stages.tensorize.plan import Rewrite
 from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from stages.offload.program import Attachment, Program, Search, Stretch, Times
+from stages.simplify.rewrites import Rewrite
 
 FORMAT = 1
 
@@ -76,14 +77,6 @@ class LayerPlan(_Model):
     program: Program | None = None
     predicted: Times | None = None
     distance: Distance | None = None
-
-
-class Rewrite(_Model):
-    """What was taken out of the graph: by which `rule`, of the outputs of which `layers`, and `what` in words."""
-
-    rule: Literal["channels"]
-    layers: tuple[str, ...]
-    what: str
 
 
 class TensorizePlan(_Model):
