@@ -77,9 +77,9 @@ class outer16_t : public Registers {
   {
     const uint32_t at = offset / 4;
     if (at == READY)
-      value = queue.size() < 2, polled(value);
+      value = queue.size() < 2, polled(done, value);
     else if (at == DONE)
-      value = done, polled(queue.empty());
+      value = done, polled(done, queue.empty());
     else if (at < WORDS)
       value = words[at];
     else
