@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stages.accelerators.tiles import Tile, reads
+from stages.accelerators.tiles import reads
 from stages.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerView, Tensor
 from stages.offload.alike import Alike
 from stages.offload.machine import Machine
@@ -55,7 +55,8 @@ class Exact(Engine):
     def __init__(self, x: np.ndarray, expected: np.ndarray, way: Way, view: LayerView, machine: Machine) -> None:
         self._x, self._expected, self._way, self._machine = x, expected, way, machine
 
-    def compute(self, view: LayerView, tile: Tile, start: Start, memory: Memory) -> None:
+    def compute(self, view: LayerView, number: int, start: Start, memory: Memory) -> None:
+        tile = self._way.tiles[number]
         x, constants, y, *_ = (argument for argument in start.call.arguments if isinstance(argument, Place))
         (part,) = reads(view, tile)
         for tensor, whole, region, there, place in (
@@ -97,8 +98,10 @@ def test_every_way_gives_the_bytes_of_the_reference(depthwise: bool, size: tuple
             "constant:constants": constant_blocks(view, way, machine),
         }
         made = program(view, way, machine, during=-1 if ahead else None)
-        memory = run(made, way, view, given, Exact(x.view(np.uint8), expected.view(np.uint8), way, view, machine))
-        assert np.array_equal(memory.bytes["output:0"].view(np.int8), expected.reshape(-1)), (way, ahead)
+        for eager in (False, True):
+            engine = Exact(x.view(np.uint8), expected.view(np.uint8), way, view, machine)
+            memory = run(made, view, given, engine, eager=eager)
+            assert np.array_equal(memory.bytes["output:0"].view(np.int8), expected.reshape(-1)), (way, ahead, eager)
         assert sum(-(-buffer.bytes // 16) * 16 for buffer in made.buffers) == way.bytes <= 2000
         sketched = program(view, way, machine, during=-1 if ahead else None, sketch=alike)
         assert alone(sketched, machine) == alone(made, machine)
