@@ -20,6 +20,7 @@ from stages.system.asides import aside, clear_asides, write_whole, written_aside
 _COPIED = (("compile", "firmware.elf"), ("emit", "src"))
 _REPORT = "report.json"
 _PAGE = "report.md"
+_PICTURE = "timeline.svg"
 
 
 def publish(artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -36,6 +37,8 @@ def publish(artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str,
     for place in (folder, folder.parent):
         clear_asides(place)
     lacking = [name for kind, name in (*_COPIED, ("report", _REPORT), ("report", _PAGE)) if kind not in artifacts]
+    if "report" not in artifacts or not (artifacts["report"] / _PICTURE).is_file():
+        lacking.append(_PICTURE)
     for name in lacking:
         remove(folder / name)
     copied = [artifacts[kind] / name for kind, name in _COPIED if kind in artifacts]

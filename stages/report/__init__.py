@@ -1,10 +1,11 @@
-"""report: everything the other stages found -> report.json, a Markdown page and the table in the terminal."""
+"""report: everything the other stages found -> report.json, a Markdown page, a timeline, the table in the terminal."""
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from stages.base import Job, Stage, StageConfig
+from stages.base import Job, Stage, StageConfig, Tool
+from stages.targets.spec import Target
 
 
 class ReportConfig(StageConfig):
@@ -18,7 +19,7 @@ class ReportStage(Stage[ReportConfig]):
     config = ReportConfig
     consumes = ("import", "layout", "quantize", "tensorize", "emit")
     may_consume = ("compile", "simulate", "verify")
-    sources = ("stages/report/*.py",)
+    sources = ("stages/report/*.py", "stages/report/templates/*.j2")
     target_fields = (
         "name",
         "core",
@@ -30,6 +31,9 @@ class ReportStage(Stage[ReportConfig]):
         "simulator",
         "accelerator",
     )
+
+    def tools(self, config: ReportConfig, target: Target) -> tuple[Tool, ...]:
+        return () if target.accelerator is None else (Tool("jinja2", package="jinja2"),)
 
     def run(self, job: Job[ReportConfig]) -> None:
         from stages.report.build import write_report

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.report.board import board
-from stages.report.cycles import cycles
+from stages.report.cycles import PICTURE, cycles
 
 if TYPE_CHECKING:
     from stages.base import Job
@@ -19,12 +19,15 @@ _BLOCK = ("part", "region", "bytes", "symbol", "address", "loaded_from")
 
 
 def write_report(job: Job[ReportConfig]) -> None:
-    """Writes report.json and report.md into the job's folder."""
+    """Writes report.json and report.md into the job's folder, and timeline.svg of a target with an accelerator."""
     from stages.report.markdown import markdown
+    from stages.report.timeline import timeline_svg
 
     report = build_report(job.inputs, job.target.name, job.target.model_dump(mode="json"))
     (job.out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
     (job.out / "report.md").write_text(markdown(report))
+    if picture := timeline_svg(report):
+        (job.out / PICTURE).write_text(picture)
 
 
 def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+PICTURE = "timeline.svg"
+"""Beside report.md."""
+
 UNITS = ("total", "engine", "dma", "core", "waiting")
 _GAP = 64  # cycles between operations of a unit for a layer that are shown as one
 _COLUMNS = 96

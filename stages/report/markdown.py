@@ -6,7 +6,7 @@ from typing import Any
 
 from stages.messages.escape import markdown as escaped
 from stages.messages.escape import markdown_row, shortened
-from stages.report.cycles import UNITS, drawn
+from stages.report.cycles import PICTURE, UNITS, drawn
 from stages.report.rows import COLUMNS, layer_rows, summary
 
 ARENA = (
@@ -36,22 +36,36 @@ def markdown(report: dict[str, Any]) -> str:
     lines += ["", "## Layers", "", markdown_row(COLUMNS), markdown_row(["---" for _ in COLUMNS])]
     lines += [markdown_row(cells) for cells in layer_rows(report)]
     lines += _rewrites(report["simplify"]["rewrites"])
-    lines += _cycles(report["cycles"]) if report.get("cycles") else []
+    lines += _cycles(report["cycles"], report["layers"]) if report.get("cycles") else []
     lines += _plan("Arena", ARENA, report["arena"])
     lines += _plan("Weights", WEIGHTS, report["weights"])
     return "\n".join(lines) + "\n"
 
 
-def _cycles(found: dict[str, Any]) -> list[str]:
-    """What each unit takes for each layer, as measured and as predicted, and who works when."""
-    columns = ("#", *UNITS, *(f"{unit} predicted" for unit in UNITS))
+def _cycles(found: dict[str, Any], layers: list[dict[str, Any]]) -> list[str]:
+    """What each unit takes for each layer, measured and predicted; what the next best kernel would; who works when."""
+    columns = ("#", *UNITS, *(f"{unit} predicted" for unit in UNITS), "instead")
     lines = ["", "## Cycles", "", markdown_row(columns), markdown_row(["---:" for _ in columns])]
     rows = [*found["layers"], {**found, "index": "all"}]
+    instead = {layer["index"]: _instead(layer) for layer in layers}
     for row in rows:
         predicted = [f"{row['predicted'][unit]:,}" if row["predicted"] else "" for unit in UNITS]
-        lines.append(markdown_row([str(row["index"]), *(f"{row[unit]:,}" for unit in UNITS), *predicted]))
+        cells = [str(row["index"]), *(f"{row[unit]:,}" for unit in UNITS), *predicted, instead.get(row["index"], "")]
+        lines.append(markdown_row(cells))
     lines += ["", *(f"- {escaped(sentence)}" for sentence in found["assumptions"])]
-    return [*lines, "", "```", *drawn(found), "```"]
+    lines_of_text = drawn(found)
+    picture = ["", f"![Who works when, in cycles]({PICTURE})"] if lines_of_text else []
+    return [*lines, *picture, "", "```", *lines_of_text, "```"]
+
+
+def _instead(layer: dict[str, Any]) -> str:
+    """`rvp.gemm_s8 1,234`: the cheapest other kernel and its cost."""
+    others = [one for one in layer["alternatives"] if one["kernel"] != layer["kernel"] and one["cost"] is not None]
+    if not others:
+        return ""
+    best = min(others, key=lambda one: one["cost"])
+    flips = best.get("flips", 0)
+    return f"{best['kernel']} {best['cost']:,.0f}" + (f" with {flips} flip{'s' * (flips > 1)}" if flips else "")
 
 
 def _plan(title: str, columns: tuple[tuple[str, str], ...], rows: list[dict[str, Any]]) -> list[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from stages.graph import Graph, LayerView
+from stages.graph import Graph
 from stages.offload.plan import Offload
+from stages.tensorize.explained import explained
 from stages.tensorize.select import Choice, unused_rules
 from stages.tensorize.sharing import renames_only
-from stages.tensorize.signs import why_not_as_uint8
 
 if TYPE_CHECKING:
     from stages.tensorize.setting import Setting
@@ -41,7 +41,7 @@ def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
         if layer.op.op == "float" or renames_only(graph, layer):
             continue
         view = graph.view(layer)
-        choices[layer.index] = choice = _explained(setting.choose(view, bound), view, setting)
+        choices[layer.index] = choice = explained(setting.choose(view, bound), view, setting)
         if bound is not None:
             bound.taken(view, choice.kernel, choice.instead)
     floats = [graph.view(layer) for layer in graph.layers if layer.op.op == "float"]
@@ -49,18 +49,6 @@ def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
     unused, about_rules = unused_rules(setting.config.rules, ruled, floats)
     limited = () if bound is None else bound.warnings()
     return Chosen(graph, choices, unused, (*about_rules, *limited, *_outdated(choices, setting)))
-
-
-def _explained(choice: Choice, view: LayerView, setting: Setting) -> Choice:
-    """The choice with what keeps an engine from the layer where its data may be uint8 as well."""
-    if setting.offload is None or setting.offload.name not in {one.kernel for one in choice.alternatives if one.reason}:
-        return choice
-    reason = why_not_as_uint8(setting.offload, view, setting.target)
-    alternatives = tuple(
-        one.model_copy(update={"reason": reason or one.reason}) if one.kernel == setting.offload.name else one
-        for one in choice.alternatives
-    )
-    return replace(choice, alternatives=alternatives)
 
 
 def _outdated(choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...]:

@@ -18,13 +18,17 @@ class _Model(BaseModel):
 
 
 class Alternative(_Model):
-    """A kernel, or other parameters of one, that was not taken: what it would cost, or the reason why it cannot."""
+    """A kernel, or other parameters of one, that was not taken: what it would cost, or the reason why it cannot.
+
+    `flips` of the layer's tensors, to the other type of 8 bits, are in the cost: it computes the layer with them only.
+    """
 
     kernel: str
     params: dict[str, Any] = Field(default_factory=dict)
     cost: float | None = None
     cost_source: str = ""
     reason: str = ""
+    flips: int = 0
 
 
 class Step(_Model):

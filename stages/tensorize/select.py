@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from stages.tensorize.costs import CostTable, Price
     from stages.tensorize.memory import ArenaBound
 
+ONLY = "the only kernel that can"
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -42,6 +44,12 @@ class Choice:
     alternatives: tuple[Alternative, ...]
     instead: str = ""
     distance: Distance | None = None
+
+    @property
+    def as_alternative(self) -> Alternative:
+        """What is taken, as something that is not."""
+        params = self.params.model_dump(mode="json")
+        return Alternative(kernel=self.kernel.name, params=params, cost=self.cost, cost_source=self.cost_source)
 
 
 @dataclass(frozen=True)
@@ -173,7 +181,7 @@ def _nothing_can(view: LayerView, target: Target, reasons: dict[str, str]) -> St
 def _reason(able: int, price: Price, *, limited: bool) -> str:
     """`limited` tells that the cheaper ones of all `able` need too much scratch."""
     if able == 1:
-        return "the only kernel that can"
+        return ONLY
     if price.cost is None:
         which = "keeps to the arena's limit" if limited else "can"
         return f"first of the target's kernels that {which}; no costs are known"

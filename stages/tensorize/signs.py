@@ -106,6 +106,33 @@ def in_types(view: LayerView, inputs: Sequence[DType], output: DType) -> LayerVi
     return LayerView(view.layer.model_copy(update={"op": found.op}), tensors, arrays)
 
 
+@dataclass(frozen=True)
+class OneType:
+    """A layer with its data in one type, and so many flips of its tensors that this takes, with their cost."""
+
+    view: LayerView
+    flips: int
+    cost: float
+
+
+def in_one_type(view: LayerView, dtype: DType, price: Price) -> OneType | None:
+    """The layer with its 8-bit data in that type; None where its arithmetic would be another."""
+    inputs = [dtype if tensor.dtype in TYPES else tensor.dtype for tensor in view.inputs]
+    (output,) = view.outputs
+    found = in_types(view, inputs, dtype if output.dtype in TYPES else output.dtype)
+    if found is None:
+        return None
+    flipped = {
+        tensor.name: tensor for tensor in (*view.inputs, output) if tensor.dtype in TYPES and tensor.dtype != dtype
+    }
+    return OneType(found, len(flipped), sum(_flip_price(tensor, price) for tensor in flipped.values()))
+
+
+def _flip_price(tensor: Tensor, price: Price) -> float:
+    layer, copy = flip(tensor, f"{tensor.name}/flipped")
+    return price(LayerView(layer, {tensor.name: tensor, copy.name: copy}, {}))
+
+
 def why_not_as_uint8(kernel: Kernel, view: LayerView, target: Target) -> str:
     """Why an engine that reads uint8 cannot compute a layer on int8 with its data as uint8 either, else ''."""
     types = [tensor.dtype for tensor in (*view.inputs, *view.outputs)]
@@ -187,7 +214,7 @@ class _Choices:
             if not reads or self.graph.tensors[root].constant:
                 continue
             own = [(None, root), *reads]
-            paid = self._flip(tensor)
+            paid = _flip_price(tensor, self.price)
             sizes = [len(domains[variable]) for variable in own]
             differ = [len(set(types)) > 1 for types in product(*(domains[variable] for variable in own))]
             yield Costs(tuple(own), np.where(np.array(differ).reshape(sizes), np.float64(paid), 0.0))
@@ -211,10 +238,6 @@ class _Choices:
         output = types.get((None, place(graph.tensors, out)[0]), graph.tensors[out].dtype)
         view = in_types(graph.view(layer), inputs, output)
         return float("inf") if view is None else self.price(view)
-
-    def _flip(self, tensor: Tensor) -> float:
-        layer, copy = flip(tensor, f"{tensor.name}/flipped")
-        return self.price(LayerView(layer, {tensor.name: tensor, copy.name: copy}, {}))
 
 
 def _both(dtype: DType, *, only: bool) -> tuple[DType, ...]:

@@ -1,0 +1,93 @@
+"""The picture of the timeline: who works when, layers, cycles; whatever names are."""
+
+from __future__ import annotations
+
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from stages.report.cycles import cycles
+from stages.report.markdown import _cycles
+from stages.report.timeline import timeline_svg
+from tests.unit.report.test_cycles import COUNTS, PLAN, TARGET
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def report(**more: Any) -> dict[str, Any]:
+    layers = [
+        {"index": n, "name": name, "op": "conv2d", "kernel": "toy", "alternatives": []}
+        for n, name in enumerate(("a", '<b> & "c"', "d"))
+    ]
+    return {
+        "model": {"name": "net"}, "target": "board", "layers": layers, "cycles": cycles(COUNTS, PLAN, TARGET), **more
+    }  # fmt: skip
+
+
+def spans(picture: str, unit: str) -> list[tuple[int, int]]:
+    """In cycles: from 60 to 990 are 200 of them."""
+    (path,) = (one for one in ElementTree.fromstring(picture).iter(f"{SVG}path") if one.get("class") == unit)
+    found = []
+    for rectangle in (path.get("d") or "").split("z")[:-1]:
+        begin, rest = rectangle[1:].split(" ")
+        end = rest.split("H")[1].split("v")[0]
+        found.append((round((float(begin) - 60) * 200 / 930), round((float(end) - 60) * 200 / 930)))
+    return found
+
+
+def test_units_work_where_they_do() -> None:
+    picture = timeline_svg(report())
+    assert spans(picture, "engine") == [(20, 80), (100, 160)]
+    assert spans(picture, "dma") == [(2, 14)]
+    assert spans(picture, "core") == [(0, 26), (96, 200)]
+
+
+def test_layers_and_cycles_are_told() -> None:
+    tree = ElementTree.fromstring(timeline_svg(report()))
+    titles = [title.text or "" for title in tree.iter(f"{SVG}title")]
+    assert titles[0] == "net on board: 200 cycles"
+    assert any(title.startswith('layer 1 <b> & "c" (conv2d, toy): 4 cycles') for title in titles)
+    bands = [(rect.get("class"), round(float(rect.get("width") or 0) * 200 / 930)) for rect in tree.iter(f"{SVG}rect")]
+    assert bands == [("layer", 96), ("plain", 4), ("layer", 100)]
+    texts = [text.text for text in tree.iter(f"{SVG}text")]
+    assert texts[:3] == ["0", "1", "2"] and {"core", "engine", "dma", "0", "100", "200"} <= set(texts)
+
+
+def test_numbers_have_room() -> None:
+    """Two hundred layers of one cycle: not all have their number, none lies over another."""
+    layer = {"index": 0, "predicted": None}
+    plan = PLAN | {"layers": [layer | {"index": n} for n in range(200)]}
+    counts: dict[str, Any] = {**COUNTS, "inferences": [{"total": 200, "layers": [1] * 200, "units": {}}]}
+    layers = [{"index": n, "name": "n", "op": "o", "kernel": "k", "alternatives": []} for n in range(200)]
+    picture = timeline_svg(report(cycles=cycles(counts, plan, TARGET), layers=layers))
+    places = [
+        (float(text.get("x") or 0), len(text.text or ""))
+        for text in ElementTree.fromstring(picture).iter(f"{SVG}text") if text.get("y") == "18"
+    ]  # fmt: skip
+    assert 20 < len(places) < 100
+    ends = [x + 4 * digits for x, digits in places]
+    assert all(end <= x - 4 * digits for end, (x, digits) in zip(ends, places[1:], strict=False))
+
+
+def test_it_is_readable_on_light_and_dark_pages_and_the_same_every_time() -> None:
+    picture = timeline_svg(report())
+    assert "prefers-color-scheme: dark" in picture and picture == timeline_svg(report())
+    assert "http" not in picture.replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.parametrize("lacking", [None, {"timeline": [], "total": 5}, {"timeline": [1], "total": 0}])
+def test_without_a_timeline_there_is_no_picture(lacking: Any) -> None:
+    assert timeline_svg(report(cycles=lacking)) == ""
+
+
+def test_the_page_shows_it_and_what_other_kernels_would_take() -> None:
+    found = report()
+    found["layers"][0]["alternatives"] = [
+        {"kernel": "toy", "cost": 5.0}, {"kernel": "slow", "cost": 9000.0}, {"kernel": "no", "cost": None},
+        {"kernel": "generic.conv2d", "cost": 1234.4, "flips": 2},
+    ]  # fmt: skip
+    page = "\n".join(_cycles(found["cycles"], found["layers"]))
+    assert "![Who works when, in cycles](timeline.svg)" in page
+    rows = [line for line in page.splitlines() if line.startswith("| 0 |")]
+    assert rows[0].endswith("| generic.conv2d 1,234 with 2 flips |")
