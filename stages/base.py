@@ -95,6 +95,9 @@ class Stage(ABC, Generic[C]):
     may_consume    kinds of those whose artifacts it reads where the recipe has them: `Job.inputs` may lack them
     provides       kind of the stage whose artifact this one's takes the place of, for all stages after it: the same
                    files with the same meaning. '': its own kind
+    options_of     kind of the stage among whose options in a recipe this one's are; it is in the chain where these make
+                   it `wanted`
+    new_model      whether what it leaves is another network than the recipe's model names
     sources        globs, relative to Firmline's folder, of the code whose bytes are part of the action key
                    with all modules that it imports (pipeline.keys.imports)
     target_fields  top-level fields of the target that `run` reads; only these are part of the action key
@@ -113,6 +116,8 @@ class Stage(ABC, Generic[C]):
     consumes: ClassVar[tuple[str, ...]] = ()
     may_consume: ClassVar[tuple[str, ...]] = ()
     provides: ClassVar[str] = ""
+    options_of: ClassVar[str] = ""
+    new_model: ClassVar[bool] = False
     sources: ClassVar[tuple[str, ...]]
     target_fields: ClassVar[tuple[str, ...]] = ()
     exclusive: ClassVar[bool] = False
@@ -125,6 +130,14 @@ class Stage(ABC, Generic[C]):
     def role(self) -> str:
         """The kind of artifact that it leaves, by which others consume it."""
         return self.provides or self.kind
+
+    def wanted(self, options: Mapping[str, Any]) -> bool:
+        """Whether options, as a recipe gives them for `options_of`, make it part of the chain."""
+        return True
+
+    def parameters(self, config: C) -> dict[str, Any]:
+        """The options that `run` reads, as JSON values: they are part of the action key."""
+        return config.model_dump(mode="json", exclude={"kind"})
 
     @classmethod
     def own_files(cls, known: Container[Path]) -> dict[str, Path]:

@@ -173,7 +173,7 @@ class Planner:
     def _resolved(self, link: Link, loaded: LoadedRecipe) -> _Resolved:
         """All of a stage but what it consumes, once for the sub-recipes of a matrix in which it is the same."""
         recipe, target = loaded.recipe, loaded.target
-        given = recipe.config(link.name)
+        given = recipe.config(_named(link))
         of = (link.stage, given, recipe.model, recipe.memory, target)
         # What is kept holds these objects, so that no other can take their identity.
         identity = (link.name, *map(id, of))
@@ -183,8 +183,8 @@ class Planner:
 
     def _resolve(self, link: Link, loaded: LoadedRecipe, of: tuple[Any, ...]) -> _Resolved:
         recipe, target, stage = loaded.recipe, loaded.target, link.stage
-        config = _limited(recipe.config(link.name) or _defaults(link, loaded), recipe)
-        parameters = config.model_dump(mode="json", exclude={"kind"})
+        config = _limited(recipe.config(_named(link)) or _defaults(link, loaded), recipe)
+        parameters = stage.parameters(config)
         try:
             files = stage.files(config, recipe.model, self._root)
             for folder in reversed(self._project.folders):
@@ -200,12 +200,12 @@ class Planner:
         own = self._own_code(stage, code) | self._digested(stage, theirs)
         code |= self._digested(stage, self.imports.followed(path for path, _ in own.values()))
         target_dump = target.model_dump(mode="json", include=set(stage.target_fields))
-        values = {"model": recipe.model.model_dump(mode="json"), "stages": {link.name: parameters}}
+        values = {"model": recipe.model.model_dump(mode="json"), "stages": {_named(link): parameters}}
         ingredients: dict[str, Any] = {
             "stage": stage.kind,
             "code": {name: digest for name, (_, digest) in code.items()},
             "parameters": parameters,
-            "files": {name: self._file(path, link.name, loaded, values) for name, path in files.items()},
+            "files": {name: self._file(path, _named(link), loaded, values) for name, path in files.items()},
             "tools": {name: tool.version for name, tool in tools.items()},
             "target": {name: target_dump[name] for name in stage.target_fields},
             "model": stage.model_entry(recipe.model),
@@ -287,6 +287,11 @@ class Planner:
             message = f"{kind}: file {escape.name(self.shown(path), 200)} {reason}"
             written = next(_paths_to(values, self._root, self._root / path), None)
             raise loaded.sources.error(message, written or ("stages", kind)) from None
+
+
+def _named(link: Link) -> str:
+    """The name under which the recipe has a stage's options."""
+    return link.stage.options_of or link.name
 
 
 def _defaults(link: Link, loaded: LoadedRecipe) -> StageConfig:

@@ -18,7 +18,10 @@ from pipeline.project import Project
 from stages.base import Stage
 from stages.models.zoo.names import NAMES
 
-_PACKAGES = ("import_model", "layout", "quantize", "tensorize", "emit", "compile", "simulate", "verify", "report")
+_PACKAGES = (
+    *("ptq", "import_model", "layout", "quantize", "tensorize"),
+    *("emit", "compile", "simulate", "verify", "report"),
+)
 # What a recipe says of any stage, beside its options.
 PLACEMENT = ("after", "use")
 
@@ -69,6 +72,11 @@ class Registry:
     def kinds(self) -> tuple[str, ...]:
         """The kinds of all stages: the usual chain in running order, then the others."""
         return tuple(self._stages)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Those that a recipe names under `stages:`; others have their options among those of one of these."""
+        return tuple(kind for kind, stage in self._stages.items() if not stage.options_of)
 
 
 @cache

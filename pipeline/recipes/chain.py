@@ -96,9 +96,16 @@ def chain_of(stages: Any, registry: Registry, error: Callable[..., RecipeError])
     """
     try:
         said = [_said(name, entry) for name, entry in stages.items()] if isinstance(stages, dict) else []
-        return _arranged(registry, tuple(said))
+        unwanted = frozenset(stage.kind for stage in registry if stage.options_of and not _is_wanted(stage, stages))
+        return _arranged(registry, tuple(said), unwanted)
     except _Misarranged as wrong:
         raise error(wrong.message, wrong.at, key=wrong.key, hint=wrong.hint) from None
+
+
+def _is_wanted(stage: Stage[Any], stages: Any) -> bool:
+    """Whether a stage whose options are among those of another is part of the chain."""
+    entry = stages.get(stage.options_of) if isinstance(stages, dict) else None
+    return isinstance(entry, dict) and entry.get("use", stage.options_of) == stage.options_of and stage.wanted(entry)
 
 
 def _said(name: str, entry: Any) -> _Said:
@@ -113,14 +120,17 @@ def _said(name: str, entry: Any) -> _Said:
 
 
 @cache
-def _arranged(registry: Registry, said: tuple[_Said, ...]) -> Chain:
+def _arranged(registry: Registry, said: tuple[_Said, ...], unwanted: frozenset[str]) -> Chain:
     """Raises _Misarranged."""
     for one in said:
-        if one.name not in registry:
-            message = f"unknown stage '{escape.name(one.name)}'{did_you_mean(one.name, registry.kinds)}"
-            raise _Misarranged(message, one.name, key=True, hint=list_known("stages", registry.kinds))
+        if one.name in registry and one.name not in registry.named:
+            of = registry[one.name].options_of
+            raise _Misarranged(f"stage '{one.name}' has its options among those of {of}", one.name, key=True)
+        if one.name not in registry.named:
+            message = f"unknown stage '{escape.name(one.name)}'{did_you_mean(one.name, registry.named)}"
+            raise _Misarranged(message, one.name, key=True, hint=list_known("stages", registry.named))
     stages = {one.name: _used(one, registry) for one in said if not one.left_out}
-    order = _order(registry, said)
+    order = _order(registry, said, unwanted)
     links: list[Link] = []
     providers: dict[str, str] = {}
     for name in order:
@@ -154,9 +164,9 @@ def _used(one: _Said, registry: Registry) -> Stage[Any]:
     return used
 
 
-def _order(registry: Registry, said: tuple[_Said, ...]) -> list[str]:
+def _order(registry: Registry, said: tuple[_Said, ...], unwanted: frozenset[str]) -> list[str]:
     """The names in running order: the usual chain, and behind each of it what was put after it."""
-    left_out = {one.name for one in said if one.left_out}
+    left_out = {one.name for one in said if one.left_out} | unwanted
     after = {one.name: one.after for one in said if one.after is not None}
     followers: dict[str, list[str]] = {}
     for name, leader in after.items():

@@ -167,7 +167,8 @@ class _StageMapping:
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         references: dict[str, str] = handler(core)["additionalProperties"]["discriminator"]["mapping"]
-        entries = {stage.kind: [*self._options(stage, references), *_NO_OPTIONS] for stage in self._registry}
+        stages = [self._registry[kind] for kind in self._registry.named]
+        entries = {stage.kind: [*self._options(stage, references), *_NO_OPTIONS] for stage in stages}
         return {
             "type": "object",
             "description": "Options of each stage; one that is not named has its defaults, `false` leaves it out.",
@@ -193,7 +194,7 @@ def recipe_model(registry: Registry) -> type[Recipe]:
             __doc__=stage.config.__doc__,
             kind=(cast(Any, Literal[stage.kind]), stage.kind),
         )
-        for stage in registry
+        for stage in map(registry.__getitem__, registry.named)
     ]
     union: Any = Annotated[cast(Any, reduce(or_, cast(Any, members))), Field(discriminator="kind")]
     entries: Any = Annotated[dict[str, union], BeforeValidator(stage_entries), _StageMapping(registry)]

@@ -1,4 +1,4 @@
-"""What can be known early is said early: stages look ahead before the first of a plan runs, and again after it."""
+"""What can be known early is said early: stages look ahead before the first of a plan runs, and when it is imported."""
 
 from __future__ import annotations
 
@@ -10,27 +10,33 @@ from stages.base import StageError
 
 
 class Foresight:
-    """Asks the stages of a plan, as far as `until` ('': all), whether they are sure to fail."""
+    """Asks the stages of a plan, as far as `until` ('': all), whether they are sure to fail.
+
+    Where a stage makes another network of the recipe's model, those after it know nothing of that one before import.
+    """
 
     def __init__(self, plan: Plan, root: Path, until: str = "") -> None:
         kinds = [action.kind for action in plan]
         self._plan = plan
         self._root = root
         self._actions = plan.actions[: kinds.index(until) + 1 if until else None]
-        self._asked: list[bool] = []
+        self._another = any(action.stage.new_model for action in self._actions)
+        self._asked: list[tuple[bool, bool]] = []
 
     def look(self, made: Mapping[str, Path]) -> None:
-        """Ask them, once without artifacts and once when the first stage has left its own.
+        """Ask them, once without artifacts, once when the first stage has left its own, once when import has.
 
         `made` has the folders of the artifacts that are there, by the names of their stages. Raises StageFailed.
         """
-        begun = self._actions[0].kind in made
+        imported = any(action.stage.role == "import" and action.kind in made for action in self._actions)
+        begun = (self._actions[0].kind in made, imported)
         if begun in self._asked:
             return
         self._asked.append(begun)
         there: dict[str, Path] = {}
         for action in self._actions:
-            if action.kind not in made:
+            known = imported or not self._another or action.stage.new_model
+            if action.kind not in made and known:
                 try:
                     action.stage.foresee(action.config, action.model, action.target, self._root, dict(there))
                 except StageError as error:

@@ -20,7 +20,8 @@ from stages.system.asides import aside, clear_asides, write_whole, written_aside
 _COPIED = (("compile", "firmware.elf"), ("emit", "src"))
 _REPORT = "report.json"
 _PAGE = "report.md"
-_PICTURE = "timeline.svg"
+# Files of a report that not every one has.
+_NOT_ALWAYS = ("timeline.svg", "ranges.svg", "quantized.tflite")
 
 
 def publish(artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -37,8 +38,7 @@ def publish(artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str,
     for place in (folder, folder.parent):
         clear_asides(place)
     lacking = [name for kind, name in (*_COPIED, ("report", _REPORT), ("report", _PAGE)) if kind not in artifacts]
-    if "report" not in artifacts or not (artifacts["report"] / _PICTURE).is_file():
-        lacking.append(_PICTURE)
+    lacking += [name for name in _NOT_ALWAYS if "report" not in artifacts or not (artifacts["report"] / name).exists()]
     for name in lacking:
         remove(folder / name)
     copied = [artifacts[kind] / name for kind, name in _COPIED if kind in artifacts]

@@ -8,6 +8,7 @@ this file:
 
     digits_int8.tflite       per-channel int8 weights, ranges from the training images
     digits_float32.tflite    the same network before quantization
+    calibration_float32.npy  [200, 8, 8, 1] float32, of the training images
     heldout_int8.npy         [360, 8, 8, 1] int8, as the int8 network takes them
     heldout_float32.npy      [360, 8, 8, 1] float32, 0 to 1
     labels.npy               [360] int32
@@ -30,6 +31,7 @@ from stages.models.builder import ModelBuilder, Tensor
 
 FOLDER = Path(__file__).parent
 HELD_OUT = 360
+CALIBRATION = 200
 SEED = 1797
 EPOCHS = 40
 BATCH = 32
@@ -128,7 +130,7 @@ def _layer(
 
 
 def main() -> None:
-    """Trains and writes the five files."""
+    """Trains and writes the six files."""
     images, labels, held_images, held_labels = load()
     parameters = train(images, labels)
     for name, part, truth in (("training", images, labels), ("held out", held_images, held_labels)):
@@ -136,6 +138,7 @@ def main() -> None:
         print(f"{name}: {np.mean(guessed == truth):.4f} of {len(truth)}")
     (FOLDER / "digits_float32.tflite").write_bytes(float_model(parameters))
     (FOLDER / "digits_int8.tflite").write_bytes(int8_model(parameters, images))
+    np.save(FOLDER / "calibration_float32.npy", images[:CALIBRATION])
     np.save(FOLDER / "heldout_int8.npy", quantize(held_images))
     np.save(FOLDER / "heldout_float32.npy", held_images)
     np.save(FOLDER / "labels.npy", held_labels.astype(np.int32))

@@ -3,7 +3,7 @@
 Artifact: model.tflite (the bytes as they came, or normalized: stages.import_model.normalize; of an ONNX file what
 stages.import_model.onnx makes, with model.onnx, the file itself, and onnx.json, stages.models.onnx_names), module.json
 (stages.relax_module), tensors.json (stages.import_model.describe) and import.json {name, sha256 and bytes of the file
-as it came, operators, macs, signature, warnings}.
+as it came, operators, macs, signature, warnings}. Where the stage ptq quantized the model, the file is what that left.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class ImportStage(Stage[ImportConfig]):
     kind: ClassVar[str] = "import"
     exclusive = True
     config: ClassVar[type[StageConfig]] = ImportConfig
+    may_consume = ("ptq",)
     sources: ClassVar[tuple[str, ...]] = ("stages/import_model/**/*.py",)
 
     def tools(self, config: ImportConfig, target: Target) -> tuple[Tool, ...]:
@@ -101,14 +102,16 @@ class ImportStage(Stage[ImportConfig]):
         from stages.models.complexity import macs
         from stages.relax_module import save_module
 
-        data = _bytes(job)
         name = model_name(job.model)
         source = str(getattr(job.model, "file", "") or getattr(job.model, "url", "")) or name
-        made = (_of_onnx if is_onnx(job.model) else _of_tflite)(job, data, escape.name(source, 200))
+        quantized = "ptq" in job.inputs
+        data = (job.inputs["ptq"] / MODEL).read_bytes() if quantized else model_bytes(job)
+        of_onnx = is_onnx(job.model) and not quantized
+        made = (_of_onnx if of_onnx else _of_tflite)(job, data, escape.name(source, 200))
         info = made.info
         job.progress(f"import {name}: {len(info.operators)} operators")
         module = build_module(made.data, info)
-        if not is_onnx(job.model):
+        if not of_onnx:
             _check_litert(made, source)
         (job.out / MODEL).write_bytes(made.data)
         save_module(module, job.out)
@@ -132,7 +135,8 @@ class ImportStage(Stage[ImportConfig]):
 def _of_tflite(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
     from stages.import_model.normalize import normalized
 
-    return normalized(data, source, getattr(job.model, "signature", None))
+    # What ptq left has one graph.
+    return normalized(data, source, None if "ptq" in job.inputs else getattr(job.model, "signature", None))
 
 
 def _of_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
@@ -180,7 +184,8 @@ def model_name(model: ModelSource) -> str:
     return Path(path).name.removesuffix(".tflite").removesuffix(".onnx")
 
 
-def _bytes(job: Job[ImportConfig]) -> bytes:
+def model_bytes(job: Job[Any]) -> bytes:
+    """The file that the recipe's model names, or is built as. Raises StageError."""
     path = job.files.get("model")
     if path is None:
         from stages.models.resolve import resolve

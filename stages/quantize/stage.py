@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from pydantic import Field
+from typing import Any
 
 from stages.base import Job, Stage, StageConfig, Tool
+from stages.options.quantization import QuantizeOptions
 from stages.targets.spec import Target
 
 
-class QuantizeConfig(StageConfig):
-    """`prequantized`: the model's own 8-bit types and scales are kept; float operators stay float."""
-
-    mode: Literal["prequantized"] = Field(
-        default="prequantized", description="keep the model's own types and scales; float operators stay float"
-    )
+class QuantizeConfig(QuantizeOptions, StageConfig):
+    __doc__ = QuantizeOptions.__doc__
 
 
 class Quantize(Stage[QuantizeConfig]):
@@ -26,6 +21,10 @@ class Quantize(Stage[QuantizeConfig]):
     config = QuantizeConfig
     consumes = ("import", "layout")
     sources = ("stages/quantize/**/*.py",)
+
+    def parameters(self, config: QuantizeConfig) -> dict[str, Any]:
+        """The mode alone: what it means to calibrate is the stage ptq's."""
+        return {"mode": "prequantized"}
 
     def tools(self, config: QuantizeConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("numpy", package="numpy"))

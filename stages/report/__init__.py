@@ -18,7 +18,7 @@ class ReportStage(Stage[ReportConfig]):
     kind = "report"
     config = ReportConfig
     consumes = ("import", "layout", "quantize", "tensorize", "emit")
-    may_consume = ("compile", "simulate", "verify")
+    may_consume = ("ptq", "compile", "simulate", "verify")
     sources = ("stages/report/*.py", "stages/report/templates/*.j2")
     target_fields = (
         "name",

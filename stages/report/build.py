@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from stages.report.board import board
 from stages.report.cycles import PICTURE, cycles
+from stages.report.quantization import FILE, RANGES, quantization
+from stages.report.ranges_svg import ranges_svg
 
 if TYPE_CHECKING:
     from stages.base import Job
@@ -19,7 +21,7 @@ _BLOCK = ("part", "region", "bytes", "symbol", "address", "loaded_from")
 
 
 def write_report(job: Job[ReportConfig]) -> None:
-    """Writes report.json and report.md into the job's folder, and timeline.svg of a target with an accelerator."""
+    """Writes report.json and report.md into the job's folder, and the pictures and files that they show."""
     from stages.report.markdown import markdown
     from stages.report.timeline import timeline_svg
 
@@ -28,6 +30,9 @@ def write_report(job: Job[ReportConfig]) -> None:
     (job.out / "report.md").write_text(markdown(report))
     if picture := timeline_svg(report):
         (job.out / PICTURE).write_text(picture)
+    if report["quantization"] is not None:
+        (job.out / RANGES).write_text(ranges_svg(report["quantization"]["layers"]))
+        (job.out / FILE).write_bytes((job.inputs["ptq"] / "model.tflite").read_bytes())
 
 
 def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> dict[str, Any]:
@@ -49,6 +54,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
     sizes = read["compile"]("sizes.json") if "compile" in read else {}
     counts = read["simulate"]("counts.json") if "simulate" in read else {"inferences": []}
     verified = read["verify"]("verify.json") if "verify" in read else None
+    quantized = read["ptq"]("ptq.json") if "ptq" in read else None
 
     counted = target_fields["counter"] != "none"
     inferences = counts["inferences"]
@@ -75,6 +81,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         "board": board(target_fields),
         "extensions": target_fields["extensions"],
         "verify": verified,
+        "quantization": quantization(quantized, verified),
         "legalize": legalize(graph),
         "simplify": {
             "macs": sum(graph.macs(layer) for layer in graph.layers),
@@ -102,6 +109,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         "arena": _in_regions("arena", model["arena"], sizes.get("blocks", [])),
         "weights": _in_regions("weights", model["constants"], sizes.get("blocks", [])),
         "warnings": [
+            *(quantized["warnings"] if quantized else ()),
             *imported["warnings"],
             *read["layout"]("layouts.json")["warnings"],
             *tensorized.get("warnings", []),

@@ -7,6 +7,7 @@ from typing import Any
 from stages.messages.escape import markdown as escaped
 from stages.messages.escape import markdown_row, shortened
 from stages.report.cycles import PICTURE, UNITS, drawn
+from stages.report.quantization import section
 from stages.report.rows import COLUMNS, layer_rows, summary
 
 ARENA = (
@@ -36,6 +37,7 @@ def markdown(report: dict[str, Any]) -> str:
     lines += ["", "## Layers", "", markdown_row(COLUMNS), markdown_row(["---" for _ in COLUMNS])]
     lines += [markdown_row(cells) for cells in layer_rows(report)]
     lines += _rewrites(report["simplify"]["rewrites"])
+    lines += section(report.get("quantization"))
     lines += _cycles(report["cycles"], report["layers"]) if report.get("cycles") else []
     lines += _plan("Arena", ARENA, report["arena"])
     lines += _plan("Weights", WEIGHTS, report["weights"])

@@ -6,6 +6,7 @@ from typing import Any
 
 from stages.report.board import board_line
 from stages.report.cycles import searched
+from stages.report.quantization import line
 
 COLUMNS = ("#", "layer", "op", "output", "kernel", "layout", "MACs", "instructions", "per MAC", "share")
 
@@ -53,6 +54,8 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("not verified", f"{which}: LiteRT's results leave float32's range, on {name} in {tensor}"))
     if verify.get("distance"):
         lines.append(("distance", _distance(verify["distance"], report["layers"])))
+    if report.get("quantization"):
+        lines.append(("quantize", line(report["quantization"])))
     lines.append(("legalize", _widths(report["legalize"])))
     if rewrites := report["simplify"]["rewrites"]:
         lines.append(("simplify", _simplified(rewrites, report["simplify"]["macs"], report["model"]["macs"])))

@@ -20,7 +20,8 @@ class InputsConfig(StageConfig):
     `random` inferences over the full range of the input's type (float32: -1 to 1), drawn from `seed`; with `extremes`
     one of all minimum and one of all maximum; then `files`, as paths or globs relative to the project's root (`**`: in
     any folder below; names that begin with a dot are left out): a .bin is the bytes of exactly one inference (all
-    inputs one after the other), a .npy has a leading axis of inferences.
+    inputs one after the other), a .npy has a leading axis of inferences, float32 also where
+    the input is quantized.
     For a network that keeps state from one inference to the next, each of `random` and `extremes` is a sequence of
     `steps` inferences, and so is a file, as long as it is; the state is reset before each sequence.
     `labels` is a .npy with the class of each inference from `files`.

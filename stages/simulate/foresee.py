@@ -6,7 +6,7 @@ from math import prod
 
 from stages.graph.tensor import ITEM_BYTES
 from stages.models.tflite_reader import ModelInfo, TensorInfo
-from stages.simulate.files import Port
+from stages.samples.files import Port
 
 
 def inputs_and_classes(info: ModelInfo) -> tuple[list[Port] | None, int | None]:
@@ -25,4 +25,7 @@ def _known(tensor: TensorInfo) -> bool:
 
 
 def _port(tensor: TensorInfo) -> Port:
-    return {"name": tensor.name, "dtype": tensor.dtype, "shape": list(tensor.shape), "bytes": tensor.bytes}
+    port = {"name": tensor.name, "dtype": tensor.dtype, "shape": list(tensor.shape), "bytes": tensor.bytes}
+    if tensor.scale.size == 1:
+        port |= {"scale": float(tensor.scale[0]), "zero_point": int(tensor.zero_point[0])}
+    return port

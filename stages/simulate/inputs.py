@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError, blaming
-from stages.messages import escape
-from stages.messages.wording import several
-from stages.simulate.files import Inference, Port, inferences_in, read_inferences, read_labels
-from stages.simulate.globs import MOST_LOOKED_AT, TooMany, expand, fits, is_glob
-from stages.system.pathname import located, what_lies_at
+from stages.samples.files import Inference, Port, inferences_in, read_inferences, read_labels
+from stages.samples.named import Place, blamed, files_named
+from stages.system.pathname import located
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,44 +24,15 @@ _LABELS = ("stages", "simulate", "inputs", "labels")
 
 def external_files(config: InputsConfig, root: Path) -> dict[str, Path]:
     """The files that `config` names, by the name to show, in order. Raises StageError for a glob without a match."""
-    found: dict[str, Path] = {}
-    for number in range(len(config.files)):
-        found |= _files_of(config, number, root)
+    found = files_named(config.files, root, _FILES)
     if config.labels is not None:
         found[LABELS] = located(config.labels, root)
     return found
 
 
-def _files_of(config: InputsConfig, number: int, root: Path) -> dict[str, Path]:
-    """The files of one entry of `config.files`, by the name to show."""
-    pattern = config.files[number]
-    path = located(pattern, root)
-    if not is_glob(pattern):
-        return {pattern: path}
-    try:
-        matches, others = expand(path)
-    except TooMany as error:
-        raise StageError(
-            f"{pattern} stands for too much: more than {MOST_LOOKED_AT:,} names to look at, in {error} and elsewhere",
-            hint="name the folder more closely",
-            at=(*_FILES, number),
-        ) from None
-    if not matches:
-        found = several([f"{other.name} is {what_lies_at(other)}" for other in others], 3)
-        hint = f"what matches is no file: {found}" if others else f"it is looked up in {root}"
-        raise StageError(f"no file matches {pattern}", hint=escape.name(hint, 300), at=(*_FILES, number))
-    absolute = Path(pattern).expanduser().is_absolute()
-    return {str(match) if absolute else match.relative_to(root).as_posix(): match for match in matches}
-
-
-def _blamed(config: InputsConfig, name: str) -> tuple[str | int, ...]:
+def _blamed(config: InputsConfig, name: str) -> Place:
     """The entry of the recipe that a file of `external_files` comes from."""
-    if name == LABELS:
-        return _LABELS
-    for number, pattern in enumerate(config.files):
-        if pattern == name or (is_glob(pattern) and fits(Path(pattern).expanduser(), Path(name))):
-            return (*_FILES, number)
-    return _FILES
+    return _LABELS if name == LABELS else blamed(config.files, name, _FILES)
 
 
 def make_inputs(
@@ -100,7 +69,7 @@ def make_inputs(
     for name, path in files.items():
         with blaming(*_blamed(config, name)):
             if name == LABELS:
-                labels = read_labels(path, len(from_files), classes)
+                labels = read_labels(path, len(from_files), classes, "simulate.inputs.files")
                 from_files = [replace(one, label=label) for one, label in zip(from_files, labels, strict=True)]
             else:
                 from_files += read_inferences(name, path, ports)
@@ -121,7 +90,7 @@ def check_files(
     for name, path in files.items():
         with blaming(*_blamed(config, name)):
             if name == LABELS:
-                read_labels(path, count, classes)
+                read_labels(path, count, classes, "simulate.inputs.files")
             else:
                 count += inferences_in(name, path, ports)
 

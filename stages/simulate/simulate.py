@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
-from stages.simulate.files import Inference
+from stages.samples.files import Inference
 from stages.simulate.firmware import FirmwareRun, inputs_file, run_firmware
 from stages.simulate.inputs import make_inputs
 from stages.simulators.process import InstructionLimitReached, ProgramLimitReached

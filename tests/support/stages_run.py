@@ -30,7 +30,8 @@ def run_stages(
     Stages `without` are left out; `edit` changes the artifacts of stages for those that follow.
     """
     done: dict[str, Path] = {}
-    for stage in default_registry():
+    registry = default_registry()
+    for stage in map(registry.__getitem__, registry.named):
         if stage.kind in without:
             continue
         config = stage.config.model_validate((configs or {}).get(stage.kind, {}))

@@ -93,3 +93,8 @@ def test_training_learns_and_is_seeded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert train.float_model(first) == train.float_model(second)
     guesses = network.forward(first, held_images)["logits"].argmax(axis=1)
     assert np.mean(guesses == held_labels) > 0.7
+
+
+def test_calibration_images_are_of_the_training_images() -> None:
+    images, _, _, _ = train.load()
+    assert np.array_equal(np.load(FOLDER / "calibration_float32.npy"), images[: train.CALIBRATION])

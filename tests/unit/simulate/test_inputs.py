@@ -180,3 +180,17 @@ def test_the_number_of_random_inputs_is_bounded():
 def test_nothing_to_run_is_refused():
     with pytest.raises(StageError, match="there is no input"):
         make_inputs(InputsConfig(random=0, extremes=False), [INT8], {})
+
+
+def test_floats_for_a_quantized_input_become_its_integers(tmp_path):
+    """Halves away from zero, as QUANTIZE; clamped to the type."""
+    port = {"name": "x", "dtype": "int8", "shape": [1, 4], "bytes": 4, "scale": 0.5, "zero_point": 10}
+    np.save(tmp_path / "a.npy", np.array([[0.0, 0.25, -0.25, 1e9], [1.0, -100.0, 0.2, 0.3]], np.float32))
+    config = InputsConfig(random=0, extremes=False, files=("a.npy",))
+    first, second = arrays(config, port, {"a.npy": tmp_path / "a.npy"})
+    assert first.tolist() == [[10, 11, 9, 127]] and second.tolist() == [[12, -128, 10, 11]]
+    np.save(tmp_path / "a.npy", np.array([[0.0, np.nan, 0.0, 0.0]], np.float32))
+    with pytest.raises(StageError, match=r"a.npy: element \[0, 1\] is nan; inputs must be finite numbers \(1 of 4"):
+        arrays(config, port, {"a.npy": tmp_path / "a.npy"})
+    with pytest.raises(StageError, match="holds float32, the network's input x is int8"):
+        arrays(config, {**port, "scale": None}, {"a.npy": tmp_path / "a.npy"})

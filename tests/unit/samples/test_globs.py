@@ -8,7 +8,8 @@ from pathlib import Path, PurePath
 import pytest
 
 from stages.base import StageError
-from stages.simulate import InputsConfig, globs
+from stages.samples import globs
+from stages.simulate import InputsConfig
 from stages.simulate.inputs import external_files
 
 

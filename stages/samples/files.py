@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from stages.messages import escape
 if TYPE_CHECKING:
     import numpy as np
 
-Port = Mapping[str, Any]  # an entry of `inputs` in model.json: name, dtype, shape, bytes
+Port = Mapping[str, Any]  # an entry of `inputs` in model.json: name, dtype, shape, bytes; scale, zero_point if it has
 
 
 @dataclass(frozen=True)
@@ -61,9 +62,16 @@ def inferences_in(name: str, path: Path, ports: Sequence[Port] | None) -> int:
 
 
 def read_inferences(name: str, path: Path, ports: Sequence[Port]) -> list[Inference]:
-    """The inferences in a file. StageError as `inferences_in`, and for floats that are NaN or infinite."""
+    """The inferences in a file, floats for a quantized input as its integers.
+
+    StageError as `inferences_in`, and for floats that are NaN or infinite.
+    """
     count, size = inferences_in(name, path, ports), _bytes(ports)
-    data = path.read_bytes() if path.suffix == ".bin" else load_npy(name, path).tobytes()
+    if path.suffix == ".bin":
+        data = path.read_bytes()
+    else:
+        array = load_npy(name, path)
+        data = (_quantized(name, array, ports[0]) if _is_real(array, ports[0]) else array).tobytes()
     parts = [data[at * size : (at + 1) * size] for at in range(count)]
     made = [Inference(part, name if count == 1 else f"{name}[{at}]", first=at == 0) for at, part in enumerate(parts)]
     for inference in made:
@@ -88,6 +96,28 @@ def _check_finite(inference: Inference, ports: Sequence[Port]) -> None:
             )
 
 
+def _is_real(array: np.ndarray, port: Port) -> bool:
+    """Whether it has the numbers that the integers of a quantized input stand for."""
+    return bool(array.dtype == "float32" and port["dtype"] != "float32" and port.get("scale"))
+
+
+def _quantized(name: str, array: np.ndarray, port: Port) -> np.ndarray:
+    """As TFLite's QUANTIZE: in float32, halves away from zero, clamped to the type. StageError for NaN and infinity."""
+    import numpy as np
+
+    from stages.arithmetic.fixed_point import round_half_away
+
+    wrong = np.argwhere(~np.isfinite(array))
+    if len(wrong):
+        first = tuple(int(axis) for axis in wrong[0])
+        where = f"element {list(first)} is {float(array[first])}"
+        message = f"{escape.name(name, 200)}: {where}; inputs must be finite numbers"
+        raise StageError(f"{message} ({len(wrong):,} of {array.size:,} are not)")
+    limits: Any = np.iinfo(port["dtype"])
+    steps = round_half_away(array / np.float32(port["scale"])).astype(np.float64) + int(port["zero_point"])
+    return np.asarray(np.clip(steps, limits.min, limits.max)).astype(port["dtype"])
+
+
 def _bytes(ports: Sequence[Port]) -> int:
     return sum(int(port["bytes"]) for port in ports)
 
@@ -103,17 +133,18 @@ def _in_array(name: str, array: np.ndarray, ports: Sequence[Port] | None) -> int
             hint="write all inputs of an inference one after the other into a .bin file",
         )
     port, called = ports[0], escape.name(ports[0]["name"])
-    if array.dtype != np.dtype(port["dtype"]):
+    if array.dtype != np.dtype(port["dtype"]) and not _is_real(array, port):
         raise StageError(f"{name}: holds {array.dtype}, the network's input {called} is {port['dtype']}")
     shape = tuple(port["shape"])
-    if array.shape[1:] not in (shape, shape[1:]) or array.nbytes % _bytes(ports):
+    elements = prod(shape)
+    if array.shape[1:] not in (shape, shape[1:]) or array.size % elements:
         raise StageError(
             f"{name}: has shape {list(array.shape)}, the network's input {called} is {list(shape)}",
             hint="the first axis of a .npy counts inferences",
         )
     if not len(array):
         raise StageError(f"{name}: has shape {list(array.shape)}: it holds no inference")
-    return array.nbytes // _bytes(ports)
+    return int(array.size // elements)
 
 
 def load_npy(name: str, path: Path, *, mapped: bool = False) -> np.ndarray:
@@ -136,13 +167,13 @@ def load_npy(name: str, path: Path, *, mapped: bool = False) -> np.ndarray:
     return array
 
 
-def read_labels(path: Path, count: int, classes: int | None) -> list[int]:
-    """The classes of `count` inferences from files, which lie below `classes` if that is known."""
+def read_labels(path: Path, count: int, classes: int | None, of: str) -> list[int]:
+    """The classes of `count` inferences of the list of files `of`, which lie below `classes` if that is known."""
     labels = load_npy(path.name, path)
     if labels.ndim != 1 or labels.dtype.kind not in "iu" or len(labels) != count:
         raise StageError(
             f"{path.name}: {list(labels.shape)} {labels.dtype} is not one integer class for "
-            f"each of the {count} inferences from simulate.inputs.files"
+            f"each of the {count} inferences from {of}"
         )
     for number, label in enumerate(labels):
         if label < 0 or (classes is not None and label >= classes):

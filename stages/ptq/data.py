@@ -1,0 +1,154 @@
+"""What the networks are run on: calibration data and evaluation data, from files or drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stages.base import StageError, blaming
+from stages.samples.files import Port, inferences_in, read_inferences, read_labels
+from stages.samples.named import Place, blamed, files_named
+from stages.system.pathname import located
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from stages.models.tflite_reader import ModelInfo, TensorInfo
+    from stages.options.quantization import CalibrationData, Encoding, EvaluationData, QuantizeOptions, RandomSamples
+
+_AT: Place = ("stages", "quantize")
+MOST_SAMPLES = 500  # where a recipe does not say how many
+_DRAWN = 100
+_LABELS = "labels"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The inputs of one inference, float32, in the network's order; its class if that is known."""
+
+    inputs: tuple[np.ndarray, ...]
+    name: str
+    label: int | None = None
+
+
+def external_files(options: QuantizeOptions, root: Path) -> dict[str, Path]:
+    """The files that the options name, by `data: NAME`, `evaluate: NAME` and `labels`."""
+    found: dict[str, Path] = {}
+    for key in ("data", "evaluate"):
+        source = getattr(options, key)
+        named = files_named(source.files, root, (*_AT, key, "files")) if source is not None else {}
+        found |= {f"{key}: {name}": path for name, path in named.items()}
+    if options.evaluate is not None and options.evaluate.labels is not None:
+        found[_LABELS] = located(options.evaluate.labels, root)
+    return found
+
+
+def calibration(options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo) -> list[Sample]:
+    """The samples that ranges come from. Raises StageError for files that do not fit, and too few."""
+    assert options.data is not None
+    if options.data.random is not None:
+        return _drawn(options.data.random, options.samples or _DRAWN, info)
+    found = _read("data", options.data, files, info)
+    return _chosen(found, options)
+
+
+def evaluation(options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo) -> list[Sample] | None:
+    """The samples that networks are compared on; None where the recipe has none of their own."""
+    if options.evaluate is None:
+        return None
+    found = _read("evaluate", options.evaluate, files, info)
+    if _LABELS not in files:
+        return found
+    with blaming(*_AT, "evaluate", "labels"):
+        labels = read_labels(files[_LABELS], len(found), _classes(info), "quantize.evaluate.files")
+    return [Sample(one.inputs, one.name, label) for one, label in zip(found, labels, strict=True)]
+
+
+def check_data(options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo | None) -> None:
+    """Raises StageError as `calibration` and `evaluation` will, as far as that shows early; `info` if it is known."""
+    counts = {"data": 0, "evaluate": 0}
+    for key in counts:
+        source: CalibrationData | EvaluationData | None = getattr(options, key)
+        if source is None:
+            continue
+        ports = [_port(info.tensors[index], source.encoding) for index in info.inputs] if info is not None else None
+        for name, path in _named(key, files).items():
+            with blaming(*blamed(source.files, name, (*_AT, key, "files"))):
+                counts[key] += inferences_in(name, path, ports)
+    if options.data is not None and options.data.files and info is not None:
+        _check_enough(counts["data"], options)
+    if _LABELS in files and info is not None:
+        with blaming(*_AT, "evaluate", "labels"):
+            read_labels(files[_LABELS], counts["evaluate"], _classes(info), "quantize.evaluate.files")
+
+
+def _named(key: str, files: Mapping[str, Path]) -> dict[str, Path]:
+    return {name.removeprefix(f"{key}: "): path for name, path in files.items() if name.startswith(f"{key}: ")}
+
+
+def _read(
+    key: str, source: CalibrationData | EvaluationData, files: Mapping[str, Path], info: ModelInfo
+) -> list[Sample]:
+    ports = [_port(info.tensors[index], source.encoding) for index in info.inputs]
+    found = []
+    for name, path in _named(key, files).items():
+        with blaming(*blamed(source.files, name, (*_AT, key, "files"))):
+            for one in read_inferences(name, path, ports):
+                found.append(Sample(_decoded(one.data, ports, source.encoding), one.name))
+    return found
+
+
+def _port(tensor: TensorInfo, encoding: Encoding | None) -> Port:
+    dtype = encoding.dtype if encoding is not None else tensor.dtype
+    size = {"int8": 1, "uint8": 1, "int16": 2, "float32": 4}[dtype] * prod(tensor.shape)
+    return {"name": tensor.name, "dtype": dtype, "shape": list(tensor.shape), "bytes": size}
+
+
+def _decoded(data: bytes, ports: Sequence[Port], encoding: Encoding | None) -> tuple[Any, ...]:
+    import numpy as np
+
+    arrays, at = [], 0
+    for port in ports:
+        stored = np.frombuffer(data[at : at + int(port["bytes"])], port["dtype"]).reshape(port["shape"])
+        at += int(port["bytes"])
+        if encoding is not None:
+            stored = (stored.astype(np.float64) - encoding.zero_point) * encoding.scale
+        arrays.append(stored.astype(np.float32))
+    return tuple(arrays)
+
+
+def _drawn(random: RandomSamples, count: int, info: ModelInfo) -> list[Sample]:
+    """PCG64's raw output, which NumPy promises to keep: the same seed gives the same numbers everywhere."""
+    import numpy as np
+
+    stream, samples = np.random.PCG64(random.seed), []
+    for number in range(count):
+        inputs = []
+        for index in info.inputs:
+            shape = info.tensors[index].shape
+            raw = np.asarray(stream.random_raw(prod(shape)), dtype=np.uint64) >> np.uint64(11)
+            values = random.low + (random.high - random.low) * (raw.astype(np.float64) / 2.0**53)
+            inputs.append(values.astype(np.float32).reshape(shape))
+        samples.append(Sample(tuple(inputs), f"random sample {number} of seed {random.seed}"))
+    return samples
+
+
+def _chosen(found: list[Sample], options: QuantizeOptions) -> list[Sample]:
+    """As many as wanted, evenly over all."""
+    _check_enough(len(found), options)
+    count = options.samples or min(len(found), MOST_SAMPLES)
+    return [found[number * len(found) // count] for number in range(count)]
+
+
+def _check_enough(there: int, options: QuantizeOptions) -> None:
+    if options.samples is not None and there < options.samples:
+        held = f"{there} inference{'' if there == 1 else 's'}"
+        message = f"the files of data hold {held}, {options.samples} samples are wanted"
+        raise StageError(message, hint="more files, or fewer samples", at=(*_AT, "samples"))
+
+
+def _classes(info: ModelInfo) -> int:
+    return prod(info.tensors[info.outputs[0]].shape)

@@ -1,0 +1,79 @@
+"""The stage ptq: post-training quantization of a float TFLite file by the ranges that its tensors have on data.
+
+It runs before import where a recipe says `quantize: {mode: calibrate, …}`. Artifact: model.tflite (integers), which
+import reads in place of the recipe's model, and ptq.json (stages.ptq.summary).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.base import Job, Stage, StageConfig, Tool
+from stages.import_model.stage import STAGE as IMPORT
+from stages.import_model.stage import ImportConfig
+from stages.options.quantization import QuantizeOptions
+
+if TYPE_CHECKING:
+    from stages.models.spec import ModelSource
+    from stages.targets.spec import Target
+
+GROUP = "ptq"
+
+
+class PtqConfig(QuantizeOptions, StageConfig):
+    __doc__ = QuantizeOptions.__doc__
+
+
+class PtqStage(Stage[PtqConfig]):
+    """Float network and data -> integer TFLite file."""
+
+    kind: ClassVar[str] = "ptq"
+    config: ClassVar[type[StageConfig]] = PtqConfig
+    options_of = "quantize"
+    new_model = True
+    sources: ClassVar[tuple[str, ...]] = ("stages/ptq/*.py",)
+
+    def wanted(self, options: Mapping[str, Any]) -> bool:
+        return options.get("mode") == "calibrate"
+
+    def tools(self, config: PtqConfig, target: Target) -> tuple[Tool, ...]:
+        return (
+            Tool("ai-edge-quantizer", package="ai-edge-quantizer", group=GROUP),
+            Tool("litert", package="ai-edge-litert"),
+            Tool("numpy", package="numpy"),
+        )
+
+    def files(self, config: PtqConfig, model: ModelSource, root: Path) -> dict[str, Path]:
+        """The model's file, and those with data and labels. Raises StageError for a glob without a match."""
+        from stages.ptq.data import external_files
+
+        return IMPORT.files(ImportConfig(), model, root) | external_files(config, root)
+
+    def model_entry(self, model: ModelSource) -> dict[str, Any]:
+        return IMPORT.model_entry(model)
+
+    def model_code(self, model: ModelSource) -> dict[str, Path]:
+        return IMPORT.model_code(model)
+
+    def foresee(
+        self, config: PtqConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+    ) -> None:
+        """A file that is no float network; data and labels of a wrong kind, or that it does not take."""
+        from stages.models.at_hand import model_at_hand
+        from stages.ptq.data import check_data
+        from stages.ptq.float_model import check_float
+
+        info = model_at_hand(model, root, {})
+        if info is not None:
+            check_float(info, str(getattr(model, "file", "")) or "the model")
+        check_data(config, self.files(config, model, root), info)
+
+    def run(self, job: Job[PtqConfig]) -> None:
+        from stages.ptq.run import run
+
+        run(job)
+
+
+STAGE = PtqStage()

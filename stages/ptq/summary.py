@@ -1,0 +1,78 @@
+"""ptq.json: what was done and how far the quantized network is from the float one.
+
+    {float: {sha256, bytes}, quantized: {sha256, bytes}, samples, evaluated, accuracy: {samples, agree, float,
+     quantized}, loss, snr, ranges, layers: [{index, op, name, dtype, weights, scale, low, high, seen: [low, high], snr,
+     drop, clipped}], warnings}
+
+`loss` in percentage points, `snr` of the outputs and of each layer in dB, `drop` what a layer loses of it, `clipped`
+the share of the float network's values that lie outside of what the layer's type can hold. `accuracy` has `float` and
+`quantized` where there are labels. A layer that stays float has null for scale, low, high and clipped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stages.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ptq.compare import MOST_DB, Comparison, bounds
+from stages.ptq.observe import Range
+from stages.ptq.precision import kind
+from stages.ptq.quantizer import Quantized
+
+MODEL, SUMMARY = "model.tflite", "ptq.json"
+
+
+def file_entry(data: bytes) -> dict[str, Any]:
+    """A file by its digest and size."""
+    return {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+
+
+def layer_entries(
+    info: ModelInfo, quantized: Quantized, seen: Mapping[int, Range], found: Comparison
+) -> list[dict[str, Any]]:
+    """An entry for each operator of the float file with a float32 output."""
+    return [
+        _entry(info, operator, quantized, seen[operator.outputs[0]], found)
+        for operator in info.operators
+        if operator.outputs[0] in seen and operator.outputs[0] in found.layers
+    ]
+
+
+def _entry(
+    info: ModelInfo, operator: OperatorInfo, quantized: Quantized, seen: Range, found: Comparison
+) -> dict[str, Any]:
+    index = operator.outputs[0]
+    tensor, noise = quantized.tensor(index), found.layers[index]
+    assert tensor is not None
+    inputs = [found.layers[one].snr for one in operator.inputs if one in found.layers]
+    low, high = bounds(tensor) if tensor.scale.size else (None, None)
+    return {
+        "index": operator.index,
+        "op": kind(operator),
+        "name": info.tensors[index].name,
+        "dtype": tensor.dtype,
+        "weights": _weights(operator, quantized),
+        "scale": float(tensor.scale[0]) if tensor.scale.size else None,
+        "low": low,
+        "high": high,
+        "seen": [seen.low, seen.high],
+        "snr": round(noise.snr, 2),
+        "drop": round(max(0.0, min(inputs, default=MOST_DB) - noise.snr), 2),
+        "clipped": round(noise.clipped / noise.elements, 8) if tensor.scale.size and noise.elements else None,
+    }
+
+
+def _weights(operator: OperatorInfo, quantized: Quantized) -> str | None:
+    """The type of the operator's weights; None where it has none."""
+    if operator.op not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"):
+        return None
+    tensor = quantized.tensor(operator.inputs[1])
+    return tensor.dtype if tensor is not None and tensor.data is not None else None
+
+
+def worst(layers: Sequence[Mapping[str, Any]], count: int = 3) -> list[str]:
+    """The layers that lose most, in words: `conv2d "conv_1" 4.2 dB`."""
+    losing = sorted((one for one in layers if one["drop"] > 0), key=lambda one: -one["drop"])[:count]
+    return [f"{one['op']} '{one['name']}' {one['drop']:.1f} dB" for one in losing]

@@ -1,0 +1,62 @@
+"""A float network to firmware: the recipe digits_ptq, and layers kept float, through all stages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+
+from pipeline.api import run_recipe
+from stages.reference import Reference
+from stages.system.installation import INSTALLATION as ROOT
+from tests.support.optional import needs
+
+pytestmark = needs("ai_edge_quantizer", "ptq")
+DIGITS = ROOT / "recipes/digits"
+
+
+def test_digits_from_float_to_firmware(tmp_path: Path) -> None:
+    result = run_recipe("digits_ptq", store=tmp_path / "store", build=tmp_path / "build")
+    report = result.report
+    assert report is not None
+    left = tmp_path / "build/digits_ptq/rv64-rvp"
+    # Accuracies by LiteRT alone.
+    held, labels = np.load(DIGITS / "heldout_float32.npy"), np.load(DIGITS / "labels.npy")
+    exact = Reference((DIGITS / "digits_float32.tflite").read_bytes(), preserve_all=False)
+    integers = Reference((left / "quantized.tflite").read_bytes(), preserve_all=False)
+    scale, zero = integers.inputs[0].scale[0], integers.inputs[0].zero_point[0]
+    coded = np.clip(np.rint(held / scale) + zero, -128, 127).astype(np.int8)
+    right = [
+        round(float(np.mean(np.stack([oracle.run([one[None]])[0][0] for one in given]).argmax(1) == labels)), 6)
+        for oracle, given in ((exact, held), (integers, coded))
+    ]
+    found = report["quantization"]
+    assert found["accuracy"]["float"] == right[0] and found["accuracy"]["quantized"] == right[1]
+    assert right[1] >= right[0] - 0.01 and right[0] > 0.95
+    assert found["target"] == {"samples": 360, "accuracy": right[1]}
+    assert report["verify"]["mismatches"] == 0 and report["legalize"]["tensors"] == {"int8": 10}
+    assert [layer["op"] for layer in found["layers"]] == [layer["op"] for layer in report["layers"]]
+    page = (left / "report.md").read_text()
+    for number in (
+        f"| float | 360 | {100 * right[0]:.2f} % |",
+        f"| quantized, firmware | 360 | {100 * right[1]:.2f} % |",
+    ):
+        assert number in page
+    picture = ElementTree.fromstring((left / "ranges.svg").read_text())
+    drawn = [one.text for one in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert "conv" in drawn and "![ranges of the layers](ranges.svg)" in page
+    # Without it, what it left goes.
+    run_recipe("digits_rvp", {"set": "name=digits_ptq"}, store=tmp_path / "store", build=tmp_path / "build")
+    assert not (left / "ranges.svg").exists()
+
+
+def test_layers_that_stay_float_run_among_integers(tmp_path: Path) -> None:
+    keep = "stages.quantize.keep_float=[{op: depthwise_conv2d}, {name: dense}],stages.quantize.weights=int4"
+    result = run_recipe("digits_ptq", {"set": keep}, store=tmp_path / "store", build=tmp_path / "build")
+    assert result.report is not None
+    assert result.report["verify"]["inputs"] == 360 and result.report["verify"]["mismatches"] == 0
+    types = {layer["name"]: layer["dtype"] for layer in result.report["quantization"]["layers"]}
+    assert types["depthwise"] == types["dense"] == "float32" and types["conv"] == "int8"
+    json.dumps(result.report)

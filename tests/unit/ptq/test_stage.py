@@ -1,0 +1,258 @@
+"""Float networks to integer files: types, determinism, rules, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.models.builder import ModelBuilder
+from stages.models.tflite_reader import ModelInfo, read
+from stages.reference import Reference
+from tests.support.float_networks import images, run_ptq, small_network
+from tests.support.optional import needs
+
+pytestmark = needs("ai_edge_quantizer", "ptq")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A folder with calibration data."""
+    np.save(tmp_path / "images.npy", images())
+    return tmp_path
+
+
+def quantized(folder: Path, model: bytes | None = None, **config: Any) -> tuple[ModelInfo, dict[str, Any]]:
+    out = run_ptq(folder, model or small_network(), {"data": {"files": ["images.npy"]}, **config})
+    return read((out / "model.tflite").read_bytes()), json.loads((out / "ptq.json").read_text())
+
+
+def types(info: ModelInfo) -> list[tuple[str, str, str]]:
+    """Of each operator: its name, the type of its weights if it has some, of its output."""
+    found = []
+    for operator in info.operators:
+        constants = [info.tensors[index] for index in operator.inputs[1:2] if info.tensors[index].data is not None]
+        weights = constants[0].dtype if constants else ""
+        found.append((operator.op, weights, info.tensors[operator.outputs[0]].dtype))
+    return found
+
+
+def test_all_becomes_int8_with_a_scale_for_each_channel(data: Path) -> None:
+    info, summary = quantized(data)
+    assert types(info) == [
+        ("CONV_2D", "int8", "int8"),
+        ("DEPTHWISE_CONV_2D", "int8", "int8"),
+        ("MAX_POOL_2D", "", "int8"),
+        ("FULLY_CONNECTED", "int8", "int8"),
+        ("SOFTMAX", "", "int8"),
+    ]
+    assert [info.tensors[index].dtype for index in (*info.inputs, *info.outputs)] == ["int8", "int8"]
+    assert info.tensors[info.operators[0].inputs[1]].scale.size == 8
+    assert summary["warnings"] == [] and summary["snr"] > 25
+    # Ranges are what the float network has, from 0 where all is above.
+    oracle = Reference(small_network())
+    highest = 0.0
+    for image in images():
+        oracle.run([image[None]])
+        highest = max(highest, float(oracle.tensor(oracle.info.operators[0].outputs[0]).max()))
+    conv = info.tensors[info.operators[0].outputs[0]]
+    assert (conv.scale[0], conv.zero_point[0]) == (pytest.approx(highest / 255), -128)
+
+
+def test_the_same_bytes_in_every_process(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    for seed in ("1", "2"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        out = run_ptq(data, small_network(), {"data": {"files": ["images.npy"]}})
+        made.append([(out / name).read_bytes() for name in ("model.tflite", "ptq.json")])
+    assert made[0] == made[1]
+
+
+def test_one_scale_for_all_channels(data: Path) -> None:
+    info, _ = quantized(data, per_channel=False)
+    assert info.tensors[info.operators[0].inputs[1]].scale.size == 1
+
+
+def test_int4_weights_where_the_quantizer_has_them(data: Path) -> None:
+    info, _ = quantized(data, weights="int4")
+    assert [weights for op, weights, _ in types(info) if weights] == ["int4", "int8", "int4"]
+    assert {dtype for _, _, dtype in types(info)} == {"int8"}
+
+
+def test_int16_activations(data: Path) -> None:
+    eight, sixteen = (quantized(data, activations=kind)[1] for kind in ("int8", "int16"))
+    assert {layer["dtype"] for layer in sixteen["layers"]} == {"int16"}
+    assert sixteen["snr"] > eight["snr"] + 5
+
+
+def test_rules_keep_layers_float_or_at_16_bits(data: Path) -> None:
+    rules = {"keep_float": [{"op": "depthwise_conv2d"}], "keep_int16": [{"name": "den*"}, {"name": "nothing"}]}
+    info, summary = quantized(data, **rules)
+    assert types(info) == [
+        ("CONV_2D", "int8", "int8"),
+        ("DEQUANTIZE", "", "float32"),
+        ("DEPTHWISE_CONV_2D", "float32", "float32"),
+        ("QUANTIZE", "", "int8"),
+        ("MAX_POOL_2D", "", "int8"),
+        ("QUANTIZE", "", "int16"),
+        ("FULLY_CONNECTED", "int8", "int16"),
+        ("QUANTIZE", "", "int8"),
+        ("SOFTMAX", "", "int8"),
+    ]
+    assert summary["warnings"] == ["keep_int16 rule 2 ({name: nothing}) matches no layer"]
+    kept = {layer["name"]: (layer["dtype"], layer["scale"] is None) for layer in summary["layers"]}
+    assert kept["depthwise"] == ("float32", True) and kept["dense"] == ("int16", False)
+
+
+def test_what_the_quantizer_has_no_integers_for_stays_float_and_is_named(data: Path) -> None:
+    b = ModelBuilder()
+    x = b.conv2d(b.input("x", (1, 8, 8, 3), "float32"), np.ones((4, 1, 1, 3), np.float32), name="conv")
+    b.output(b.relu(b.leaky_relu(x, 0.1)))
+    info, summary = quantized(data, b.build())
+    assert ("LEAKY_RELU", "", "float32") in types(info)
+    assert summary["warnings"] == ["ai-edge-quantizer has no integers for 1 x LEAKY_RELU: they stay float"]
+
+
+def test_names_that_repeat_or_look_like_patterns(data: Path) -> None:
+    b = ModelBuilder()
+    x = b.input("x;.*", (1, 8, 8, 3), "float32")
+    x = b.conv2d(x, np.ones((4, 1, 1, 3), np.float32), name="(same")
+    b._names.clear()
+    x = b.conv2d(x, np.full((4, 1, 1, 4), 0.1, np.float32), name="(same")
+    b.output(b.relu(x, name="t1"))
+    info, summary = quantized(data, b.build(), keep_float=[{"name": "t1"}])
+    assert [layer["dtype"] for layer in summary["layers"]] == ["int8", "int8", "float32"]
+    assert [info.tensors[operator.outputs[0]].name for operator in info.operators[:2]] == ["(same", "(same"]
+    assert info.tensors[info.inputs[0]].name == "x;.*"
+
+
+def test_encoded_data_are_the_numbers_that_they_stand_for(data: Path) -> None:
+    stored = np.random.default_rng(2).integers(-128, 128, (5, 8, 8, 3), dtype=np.int8)
+    np.save(data / "coded.npy", stored)
+    np.save(data / "images.npy", ((stored.astype(np.float64) + 100) * 0.02).astype(np.float32))
+    encoding = {"dtype": "int8", "scale": 0.02, "zero_point": -100}
+    coded = run_ptq(data, small_network(), {"data": {"files": ["coded.npy"], "encoding": encoding}})
+    first = (coded / "model.tflite").read_bytes()
+    plain = run_ptq(data, small_network(), {"data": {"files": ["images.npy"]}})
+    assert (plain / "model.tflite").read_bytes() == first
+
+
+def test_samples_are_spread_over_all_files(data: Path) -> None:
+    """The third of six images is the only bright one."""
+    bright = images()
+    bright[2] *= 10
+    np.save(data / "images.npy", bright)
+    three = quantized(data, samples=3)[1]
+    two = quantized(data, samples=2)[1]
+    assert three["samples"] == 3 and three["layers"][0]["seen"][1] > 3 * two["layers"][0]["seen"][1]
+
+
+def test_random_data_need_no_file(tmp_path: Path) -> None:
+    drawn = {"random": {"low": 0.0, "high": 2.0, "seed": 7}}
+    out = run_ptq(tmp_path, small_network(), {"data": drawn, "samples": 4})
+    info = read((out / "model.tflite").read_bytes())
+    assert info.tensors[info.inputs[0]].scale[0] == pytest.approx(2 / 255, rel=0.02)
+
+
+def test_accuracy_is_counted_on_the_evaluation_data(data: Path) -> None:
+    oracle = Reference(small_network())
+    right = np.array([int(np.argmax(oracle.run([image[None]])[0])) for image in images(10, 5)], np.int32)
+    right[:2] = (right[:2] + 1) % 5
+    np.save(data / "test.npy", images(10, 5))
+    np.save(data / "labels.npy", right)
+    _, summary = quantized(data, evaluate={"files": ["test.npy"], "labels": "labels.npy"}, max_loss=100.0)
+    shares = summary["accuracy"]
+    assert (shares["samples"], shares["float"]) == (10, 0.8)
+    assert summary["loss"] == pytest.approx(100 * (shares["float"] - shares["quantized"]))
+
+
+def bad_network() -> bytes:
+    """Channels of very different size share a scale behind the addition: 8 bits lose the small ones."""
+    b = ModelBuilder()
+    x = b.input("x", (1, 8, 8, 3), "float32")
+    small = b.conv2d(x, np.full((4, 1, 1, 3), 1e-4, np.float32), name="small")
+    large = b.conv2d(x, np.full((4, 1, 1, 3), 50.0, np.float32), name="large")
+    y = b.concatenation([small, large], name="joined")
+    b.output(b.conv2d(y, np.eye(8, dtype=np.float32)[:4].reshape(4, 1, 1, 8), name="chosen"))
+    return b.build()
+
+
+def test_a_loss_beyond_the_bound_fails_and_names_the_layers(data: Path) -> None:
+    with pytest.raises(StageError) as caught:
+        quantized(data, bad_network(), min_snr=20.0)
+    assert caught.value.at == ("stages", "quantize", "min_snr")
+    first, second = str(caught.value).splitlines()
+    assert first.startswith("the outputs are ") and first.endswith(" dB from the float network's, 20 are wanted")
+    assert second.startswith("most is lost in ") and "conv2d 'chosen'" in second
+    with pytest.raises(StageError) as caught:
+        quantized(data, bad_network(), max_loss=1.0)
+    assert "percentage points, 1 are allowed" in str(caught.value)
+    assert caught.value.at == ("stages", "quantize", "max_loss")
+
+
+def half_quantized() -> bytes:
+    b = ModelBuilder()
+    x = b.input("x", (1, 8, 8, 3), "float32")
+    x = b.quantize(x, "int8", (0.1, 0))
+    x = b.conv2d(x, np.ones((4, 1, 1, 3), np.int8), weight_scale=0.1, out=(0.1, 0), name="conv")
+    b.output(b.dequantize(x))
+    return b.build()
+
+
+FIRST = ("data", "files", 0)
+UNFIT: list[tuple[dict[str, Any], str, tuple[Any, ...]]] = [
+    ({"data": {"files": ["wide.npy"]}}, "wide.npy: has shape [3, 9, 8, 3], the network's input x", FIRST),
+    ({"data": {"files": ["bytes.npy"]}}, "bytes.npy: holds uint8, the network's input x is float32", FIRST),
+    ({"data": {"files": ["nan.npy"]}}, "nan.npy[1]: element [0, 4, 2, 1] of the input x is nan", FIRST),
+    ({"data": {"files": ["short.bin"]}}, "short.bin: has 5 bytes, one inference takes 768", FIRST),
+    ({"data": {"files": ["*.nothing"]}}, "no file matches *.nothing", FIRST),
+    ({"samples": 7}, "the files of data hold 6 inferences, 7 samples are wanted", ("samples",)),
+    (
+        {"evaluate": {"files": ["images.npy"], "labels": "five.npy"}},
+        "five.npy: [5] int64 is not one integer class for each of the 6 inferences from quantize.evaluate.files",
+        ("evaluate", "labels"),
+    ),
+    (
+        {"evaluate": {"files": ["images.npy"], "labels": "high.npy"}},
+        "high.npy: label 5 of inference 5 is no class: the network's first output has classes 0 to 4",
+        ("evaluate", "labels"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("config", "said", "at"), UNFIT)
+def test_data_that_do_not_fit(data: Path, config: dict[str, Any], said: str, at: tuple[Any, ...]) -> None:
+    np.save(data / "wide.npy", np.zeros((3, 9, 8, 3), np.float32))
+    np.save(data / "bytes.npy", np.zeros((3, 8, 8, 3), np.uint8))
+    spoilt = images()
+    spoilt[1, 4, 2, 1] = np.nan
+    np.save(data / "nan.npy", spoilt)
+    (data / "short.bin").write_bytes(b"12345")
+    np.save(data / "five.npy", np.zeros(5, np.int64))
+    np.save(data / "high.npy", np.arange(6))
+    with pytest.raises(StageError) as caught:
+        quantized(data, **config)
+    assert str(caught.value).startswith(said)
+    assert caught.value.at == ("stages", "quantize", *at)
+    assert len(str(caught.value).splitlines()) <= 5
+
+
+def test_a_file_that_is_quantized_in_part_is_refused(data: Path) -> None:
+    with pytest.raises(StageError) as caught:
+        quantized(data, half_quantized())
+    assert str(caught.value).splitlines()[0].startswith("net.tflite is no float32 network: 4 of its 6 tensors are of")
+    assert "'conv/weights': int8" in str(caught.value) or "and " in str(caught.value)
+    assert caught.value.at == ("stages", "quantize", "mode")
+
+
+def test_a_network_that_overflows_on_its_data_is_refused(data: Path) -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 8, 8, 3), "float32")
+    x = b.conv2d(x, np.full((1, 1, 1, 3), 3e38, np.float32), name="big")
+    b.output(b.mul(x, x, name="square"))
+    with pytest.raises(StageError, match=r"the float network's tensor \d+ 'big' leaves the range of float32 on "):
+        quantized(data, b.build())
