@@ -45,6 +45,9 @@ class PtqStage(Stage[PtqConfig]):
             Tool("numpy", package="numpy"),
         )
 
+    def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:
+        return IMPORT.model_tools(model)
+
     def files(self, config: PtqConfig, model: ModelSource, root: Path) -> dict[str, Path]:
         """The model's file, and those with data and labels. Raises StageError for a glob without a match."""
         from stages.ptq.data import external_files

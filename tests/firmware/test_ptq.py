@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -59,4 +58,13 @@ def test_layers_that_stay_float_run_among_integers(tmp_path: Path) -> None:
     assert result.report["verify"]["inputs"] == 360 and result.report["verify"]["mismatches"] == 0
     types = {layer["name"]: layer["dtype"] for layer in result.report["quantization"]["layers"]}
     assert types["depthwise"] == types["dense"] == "float32" and types["conv"] == "int8"
-    json.dumps(result.report)
+
+
+@needs("onnx", "onnx")
+@needs("onnxruntime", "onnx")
+def test_onnx_from_float_to_firmware(tmp_path: Path) -> None:
+    result = run_recipe("digits_onnx_ptq", store=tmp_path / "store", build=tmp_path / "build")
+    assert result.report is not None
+    found = result.report["quantization"]
+    assert result.report["verify"]["mismatches"] == 0 and result.report["legalize"]["tensors"].keys() == {"int8"}
+    assert found["accuracy"]["float"] > 0.95 and found["target"]["accuracy"] >= found["accuracy"]["float"] - 0.01
