@@ -56,6 +56,15 @@ def multiply_by_quantized_multiplier(x: Integers, multiplier: Integers, shift: I
     return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(wrap(x << left), multiplier), right)
 
 
+def multiply_wide(x: Integers, multiplier: Integers, shift: int) -> Array:
+    """MultiplyByQuantizedMultiplier of 64-bit values: x * m * 2^(shift - 15), halves up, as an int32.
+
+    m is the multiplier's upper 16 bits, rounded, at most 2^15 - 1. shift is at most 14.
+    """
+    reduced = np.minimum((np.asarray(multiplier, dtype=np.int64) + (1 << 15)) >> 16, (1 << 15) - 1)
+    return wrap((np.asarray(x, dtype=np.int64) * reduced + (1 << (14 - shift))) >> (15 - shift))
+
+
 def reciprocal(normal: Integers) -> Array:
     """2^31 / (normal / 2^31) in Q0.31 for 2^31 <= normal < 2^32: gemmlowp's one_over_one_plus_x_for_x_in_0_1.
 

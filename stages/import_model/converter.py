@@ -20,6 +20,7 @@ from tvm.relax.frontend.tflite.tflite_frontend import ExprTable, OperatorConvert
 from stages.arithmetic.fixed_point import quantized_bound
 from stages.import_model.hybrid import convert_hybrid, is_hybrid
 from stages.models.tflite_reader import WIDENED, ModelInfo, OperatorInfo
+from stages.operators.operation import Operation
 from stages.operators.table import OPERATORS
 from stages.relax_module import build_function
 
@@ -91,7 +92,12 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
         """quantize(body(dequantize(x), ...)) of what the operator's declaration computes with real numbers."""
         inputs, (result,) = self.get_tensors(operator.inputs), self.get_tensors(operator.outputs)
         real = (self.dequantize(self.get_expr(tensor.tensor_idx), tensor) for tensor in inputs)
-        return self.quantize(body(*real), result)
+        made = self.quantize(body(*real), result)
+        table = OPERATORS[operator.op].table
+        activation = Operation.of(operator, self.info).options(table).get("activation", 0)
+        info = self.info.tensors[operator.outputs[0]]
+        quantization = float(info.scale[0]), int(info.zero_point[0])
+        return self.convert_qnn_fused_activation_function(made, activation, *quantization, info.dtype)
 
     def fold(self, operator: OperatorInfo) -> bool:
         """Computes a DEQUANTIZE of a constant (float16 weights, mostly) now. False if the operator is another one."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from stages.messages.naming import named
 from stages.operators.channels import Reach, every_channel
-from stages.operators.declaration import NUMBERS, OneOperatorModel, Operator, Table
-from stages.operators.layer import Clamped, LayerOp, Rounding
+from stages.operators.declaration import COMPUTED, NUMBERS, OneOperatorModel, Operator, Table
+from stages.operators.layer import Clamped, LayerOp, Rounding, Shifted
 from stages.operators.operation import Operation, Refused, Shape, listed
 
 if TYPE_CHECKING:
@@ -128,6 +128,84 @@ class Mul(Clamped):
         )
 
 
+class Extremum(LayerOp):
+    """The larger, or the smaller, integer of two with broadcasting, whatever numbers they stand for."""
+
+    op: Literal["maximum", "minimum"]
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """None where not all integers move alike."""
+        return Shifted(self) if {*inputs} == {output} else None
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        return (np.maximum if self.op == "maximum" else np.minimum)(*inputs)
+
+
+class SquaredDifference(Clamped):
+    """Both inputs brought to a common scale as by `Add`; y = M((t_0 - t_1)^2, output_multiplier, output_shift) + zp."""
+
+    op: Literal["squared_difference"] = "squared_difference"
+    zero_points: tuple[int, int]
+    left_shift: int
+    multipliers: tuple[int, int]
+    shifts: tuple[int, int]
+    output_multiplier: int
+    output_shift: int
+    rounding: Rounding = "double"
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
+
+        first, second = (
+            multiply_by_quantized_multiplier(
+                (x.astype(np.int64) - zero) << self.left_shift, multiplier, shift, self.rounding
+            )
+            for x, zero, multiplier, shift in zip(inputs, self.zero_points, self.multipliers, self.shifts, strict=True)
+        )
+        scaling = (self.output_multiplier, self.output_shift, self.rounding)
+        return self.clamped(view, multiply_by_quantized_multiplier((first - second) ** 2, *scaling))
+
+
+class Div(Clamped):
+    """Quotients of v = x_0 - zp_0 and d = x_1 - zp_1 with broadcasting, both negated where d < 0:
+
+    u = H(v << h, inverse[d]), w = H(u, output_multiplier), y = w / 2^e + zp to the nearest, halves away from zero
+
+    where H(a, b) is a * b / 2^31 to the nearest, halves up, h the bits that v leaves free in an int32, and
+    e = h + floor(log2(d)) - output_shift. Where e is above 31, y = (w >> e % 32) + (w >= 0) + zp, modulo 2^32: C leaves
+    such a shift undefined, and this is what the reference's processors do.
+
+    Constants: inverse, int32[256], 2^(31 + floor(log2(d))) / d in Q0.31 by Newton steps; bits, int32[256], the bits of
+    each index. The reference stops at d = 0; here inverse[0] is 0.
+    """
+
+    op: Literal["div"] = "div"
+    zero_points: tuple[int, int]
+    output_multiplier: int
+    output_shift: int
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.arithmetic.fixed_point import rounding_divide_by_pot, saturating_rounding_doubling_high_mul, wrap
+
+        value, divisor = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
+        value, divisor = np.where(divisor < 0, -value, value), np.abs(divisor)
+        inverse, bits = view.constant("inverse").astype(np.int64), view.constant("bits").astype(np.int64)
+        room = 31 - bits[np.where(value < 0, -1 - value, value)]
+        quotient = saturating_rounding_doubling_high_mul(value << room, inverse[divisor])
+        scaled = saturating_rounding_doubling_high_mul(quotient, self.output_multiplier)
+        exponent = room + bits[divisor] - 1 - self.output_shift
+        undefined = (scaled >> (exponent & 31)) + (scaled >= 0)
+        divided = rounding_divide_by_pot(scaled, np.clip(exponent, 0, 31))
+        total = wrap(np.where(exponent > 31, undefined, divided) + self.output_zero_point)
+        return np.clip(total, self.act_min, self.act_max).astype(view.outputs[0].dtype)
+
+
 def _table(name: str) -> Table:
     return Table(f"{name}Options", "activation:byte", required=False)
 
@@ -169,14 +247,87 @@ def _computed(name: str, layer: type[LayerOp], combine: Callable[[float, float],
     )
 
 
+def _pair_model(combine: Callable[[float, float], float]) -> OneOperatorModel:
+    """As `_binary_model`, of an operator without options; the output has the range of the results at the corners."""
+
+    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+        spec, out, quants = one.spec, None, (one.quant, one.second())
+        other = second_operand(one)
+        if quants[0] and quants[1]:
+            corners = [combine(p, q) for p in one.range(quants[0]) for q in one.range(quants[1])]
+            out = one.output(min(corners), max(corners))
+        return one.builder.emit(spec.op.upper(), [x, other], None, out, spec.op)
+
+    return OneOperatorModel(build, frozenset({"other_shape", "other", "constant", "output"}))
+
+
+def _called(name: str) -> Callable[[Any, Any], Any]:
+    """The body that is one Relax operator."""
+
+    def body(a: Any, b: Any) -> Any:
+        from tvm import relax
+
+        return getattr(relax.op, name)(a, b)
+
+    return body
+
+
+def _squared_difference(a: Any, b: Any) -> Any:
+    from tvm import relax
+
+    return relax.op.square(relax.op.subtract(a, b))
+
+
+def _extremum(name: str) -> Operator:
+    return Operator(
+        name,
+        binary_shape,
+        (2, 2),
+        types=NUMBERS,
+        body=_called(name.lower()),
+        layout="following",
+        layers=(Extremum,),
+        model=OneOperatorModel(_extremum_model, frozenset({"other_shape", "constant"})),
+        limits="of 8 bits the integers themselves, whatever the scales",
+    )
+
+
+def _extremum_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    """All tensors have the first input's scale, as converters write it."""
+    spec, quant = one.spec, one.quant or (None,)
+    shape = (spec.batch, *(spec.other_shape or spec.shape))
+    if spec.constant:
+        other = one.builder.constant("other", one.constant(shape[1:] if spec.other_shape else shape), *quant)
+    else:
+        other = one.builder.input("other", shape, spec.dtype, *quant)
+    return one.builder.emit(spec.op.upper(), [x, other], None, one.quant, spec.op)
+
+
 OPERATORS = (
     _computed("ADD", Add, operator.add),
-    Operator("DIV", binary_shape, (2, 2), table=_table("Div"), types=NUMBERS, layout="following"),
-    Operator("MAXIMUM", binary_shape, (2, 2), types=NUMBERS, layout="following"),
-    Operator("MINIMUM", binary_shape, (2, 2), types=NUMBERS, layout="following"),
+    Operator(
+        "DIV",
+        binary_shape,
+        (2, 2),
+        table=_table("Div"),
+        types=(*COMPUTED, "int32"),
+        body=_called("divide"),
+        layout="following",
+        layers=(Div,),
+        limits="LiteRT stops at a divisor of 0",
+    ),
+    _extremum("MAXIMUM"),
+    _extremum("MINIMUM"),
     _computed("MUL", Mul, operator.mul),
     Operator(
-        "SQUARED_DIFFERENCE", binary_shape, (2, 2), types=("float32", "int32"), quantized=False, layout="following"
+        "SQUARED_DIFFERENCE",
+        binary_shape,
+        (2, 2),
+        types=("int8", "float32", "int32"),
+        body=_squared_difference,
+        layout="following",
+        layers=(SquaredDifference,),
+        model=_pair_model(lambda a, b: (a - b) ** 2),
     ),
     _computed("SUB", Add, operator.sub),
 )

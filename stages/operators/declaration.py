@@ -110,6 +110,7 @@ class Operator:
     optimized whether LiteRT has it among its usual kernels alone, not among the reference ones
     reference of a plug-in's operator that LiteRT does not know: its outputs, from an Operation and arrays in the order
               of its inputs (constants too, None for absent ones). What `verify` compares with
+    misjudged types that LiteRT's reference kernel computes wrongly, for which `reference` says what is right
     version   the version at which TFLite's converter registers its int8 form; others are version 1
     """
 
@@ -140,6 +141,7 @@ class Operator:
     legalize: Callable[[Any, Any], None] | None = None
     optimized: bool = False
     reference: Callable[..., Sequence[Any]] | None = None
+    misjudged: tuple[str, ...] = ()
     version: int = 2
 
     @property

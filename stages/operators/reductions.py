@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Literal
 
 from stages.operators.axes import distinct_axes
 from stages.operators.channels import Reach, every_channel
 from stages.operators.declaration import NUMBERS, Layout, OneOperatorModel, Operator, Table
-from stages.operators.layer import Clamped, LayerOp, Rounding
+from stages.operators.layer import Clamped, LayerOp, Rounding, Shifted
 from stages.operators.operation import Operation, Refused, Shape
 
 if TYPE_CHECKING:
@@ -66,17 +68,94 @@ class Mean(Clamped):
         return self.clamped(view, scaled).reshape(view.outputs[0].shape)
 
 
+class Sum(Clamped):
+    """SUM over `axes` (logical): as `Mean`, whose multiplier then has no division in it.
+
+    A MEAN over axes that are more than two runs in memory is one as well, with the division (`averages`).
+    """
+
+    op: Literal["sum"] = "sum"
+    averages: bool = False
+    axes: tuple[int, ...]
+    input_zero_point: int
+    multiplier: int
+    shift: int
+    count: int
+    rounding: Rounding = "double"
+
+    @property
+    def named(self) -> str:
+        return "mean" if self.averages else "sum"
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
+
+        total = inputs[0].astype(np.int64).sum(axis=self.axes) - self.input_zero_point * self.count
+        scaled = multiply_by_quantized_multiplier(total, self.multiplier, self.shift, self.rounding)
+        return self.clamped(view, scaled).reshape(view.outputs[0].shape)
+
+
+class ReduceExtremum(LayerOp):
+    """The largest or the smallest integer over `axes` (logical)."""
+
+    op: Literal["reduce_max", "reduce_min"]
+    axes: tuple[int, ...]
+
+    def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
+        """None where not all integers move alike."""
+        return Shifted(self) if {*inputs} == {output} else None
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        reduced: Array = (inputs[0].max if self.op == "reduce_max" else inputs[0].min)(axis=self.axes)
+        return reduced.reshape(view.outputs[0].shape)
+
+
+class ReduceProd(Clamped):
+    """Products over `axes` (logical), in the order of elements, scaled at each step and once more at the end:
+
+    p = x_0 - zp, then p = S(p * (x_i - zp)) for the others; y = S(p) + output_zero_point
+
+    where S(v) = (v * round(multiplier / 2^16) + 2^(14 - shift)) >> (15 - shift) as int32, of 64 bits.
+    """
+
+    op: Literal["reduce_prod"] = "reduce_prod"
+    axes: tuple[int, ...]
+    input_zero_point: int
+    multiplier: int
+    shift: int
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.arithmetic.fixed_point import multiply_wide
+
+        x, (out,) = inputs[0].astype(np.int64) - self.input_zero_point, view.outputs
+        kept = [axis for axis in range(x.ndim) if axis not in self.axes]
+        rows = x.transpose([*kept, *self.axes]).reshape(out.elements, -1)
+        product = rows[:, 0]
+        for factor in rows[:, 1:].T:
+            product = multiply_wide(product * factor, self.multiplier, self.shift)
+        return self.clamped(view, multiply_wide(product, self.multiplier, self.shift)).reshape(out.shape)
+
+
 def _operator(
-    name: str, layout: Layout, *layers: type[LayerOp], quantized: bool = True, model: OneOperatorModel | None = None
+    name: str,
+    layout: Layout,
+    *layers: type[LayerOp],
+    model: OneOperatorModel,
+    types: tuple[str, ...] = NUMBERS,
+    alike: bool = False,
 ) -> Operator:
     return Operator(
         name,
         _reduce,
         (2, 2),
         table=_REDUCER,
-        types=NUMBERS,
+        types=types,
         indices=(1,),
-        quantized=quantized,
+        alike=alike,
         layout=layout,
         layers=layers,
         model=model,
@@ -88,6 +167,56 @@ def _mean_model(one: OneOperator, x: FileTensor) -> FileTensor:
     return one.builder.mean(x, axes, keep_dims=spec.keep_dims, out=one.mean_output(axes), name=spec.op)
 
 
+def _reducing(output: Callable[[OneOperator, tuple[int, ...]], tuple[float, int] | None]) -> OneOperatorModel:
+    """`output`: the output's quantization, from the axes."""
+
+    def build(one: OneOperator, x: FileTensor) -> FileTensor:
+        import numpy as np
+
+        spec, axes = one.spec, one.spec.axes or ()
+        constant = one.builder.constant(f"{spec.op}/axes", np.asarray(axes, dtype=np.int32))
+        options = {"keepDims": spec.keep_dims}
+        out = output(one, axes)
+        return one.builder.emit(spec.op.upper(), [x, constant], None, out, spec.op, "ReducerOptions", options)
+
+    return OneOperatorModel(build, frozenset({"axes", "keep_dims", "output"}), ("axes",))
+
+
+def _like(one: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
+    return one.quant
+
+
+def _product(one: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
+    """As far as the input's reach to the power of the count."""
+    if not one.quant:
+        return None
+    reach, rank = max(map(abs, one.range(one.quant))), len(one.shape)
+    most = reach ** prod(one.shape[axis] for axis in {axis % rank for axis in axes})
+    return one.output(-most, most)
+
+
+def _total(one: OneOperator, axes: tuple[int, ...]) -> tuple[float, int] | None:
+    """The mean's, times the number of elements that are added."""
+    found = one.mean_output(axes)
+    rank = len(one.shape)
+    return found and (found[0] * prod(one.shape[axis] for axis in {axis % rank for axis in axes}), found[1])
+
+
+def _sum_reference(operation: Operation, x: Array, axes: Array) -> list[Array]:
+    """Of int8, which LiteRT's reference kernel reads as uint8: by the formula that the same kernel has for uint8."""
+    import numpy as np
+
+    from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
+    from stages.arithmetic.multipliers import quantize_multiplier
+
+    (source, out), where = (operation.input(0), operation.outputs[0]), tuple(int(axis) for axis in axes.reshape(-1))
+    total = (x.astype(np.int64) - int(source.zero_point[0])).sum(axis=where)
+    multiplier, shift = quantize_multiplier(float(source.scale[0]) / float(out.scale[0]))
+    scaled = multiply_by_quantized_multiplier(total, multiplier, shift, "double") + int(out.zero_point[0])
+    limits = np.iinfo(x.dtype)
+    return [np.clip(scaled, limits.min, limits.max).astype(x.dtype).reshape(out.shape)]
+
+
 OPERATORS = (
     _operator(
         "MEAN",
@@ -95,7 +224,17 @@ OPERATORS = (
         Mean,
         model=OneOperatorModel(_mean_model, frozenset({"axes", "keep_dims", "output"}), ("axes",)),
     ),
-    _operator("REDUCE_MAX", "bound", quantized=False),
-    _operator("REDUCE_MIN", "bound", quantized=False),
-    _operator("SUM", "following"),
+    Operator("REDUCE_ALL", _reduce, (2, 2), table=_REDUCER, types=("bool",), indices=(1,), quantized=False),
+    Operator("REDUCE_ANY", _reduce, (2, 2), table=_REDUCER, types=("bool",), indices=(1,), quantized=False),
+    _operator("REDUCE_MAX", "following", ReduceExtremum, model=_reducing(_like), alike=True),
+    _operator("REDUCE_MIN", "following", ReduceExtremum, model=_reducing(_like), alike=True),
+    _operator(
+        "REDUCE_PROD", "bound", ReduceProd, model=_reducing(_product), types=("int8", "float32", "int32", "int64")
+    ),
+    replace(
+        _operator("SUM", "following", Sum, model=_reducing(_total)),
+        reference=_sum_reference,
+        misjudged=("int8",),
+        limits="LiteRT's reference kernel reads int8 as uint8: the formula that it has for uint8 is the reference",
+    ),
 )

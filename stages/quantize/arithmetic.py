@@ -7,35 +7,14 @@ variants apart. float32 steps are written out, because they show in the outputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import floor, frexp, isfinite
 
 import numpy as np
 
-Fixed = tuple[int, int]  # (multiplier, shift)
+from stages.arithmetic.multipliers import Fixed as Fixed
+from stages.arithmetic.multipliers import NoMultiplier as NoMultiplier
+from stages.arithmetic.multipliers import quantize_multiplier as quantize_multiplier
 
 LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
-
-
-class NoMultiplier(ValueError):
-    """The scales of an operator give a multiplier that is no number."""
-
-
-def quantize_multiplier(real: float) -> Fixed:
-    """QuantizeMultiplier: real = multiplier * 2^(shift - 31), multiplier in [2^30, 2^31), or 0; real >= 0.
-
-    Raises NoMultiplier for a quotient of scales that float32 has no number for.
-    """
-    if not isfinite(real):
-        raise NoMultiplier(f"would scale its numbers by {real}: its scales make no sense")
-    if real == 0.0:
-        return 0, 0
-    fraction, shift = frexp(real)
-    multiplier = floor(fraction * 2**31 + 0.5)
-    if multiplier == 2**31:
-        multiplier, shift = multiplier // 2, shift + 1
-    if shift < -31:
-        return 0, 0
-    return multiplier, shift
 
 
 def convolution_multipliers(

@@ -41,12 +41,20 @@ def is_known(operator: OperatorInfo) -> bool:
     return not operator.op.startswith(CUSTOM)
 
 
+def is_judged(operator: OperatorInfo, info: ModelInfo) -> bool:
+    """Whether LiteRT says what the operator gives: not of custom ones, nor of types that its kernel misreads."""
+    if not is_known(operator):
+        return False
+    misjudged = OPERATORS[operator.op].misjudged if operator.op in OPERATORS else ()
+    return not misjudged or info.tensors[operator.inputs[0]].dtype not in misjudged
+
+
 def parts(model: bytes, info: ModelInfo) -> list[Part]:
     """The parts of a file, in order. A file that LiteRT knows whole is one part, the file itself."""
     if _is_whole(info):
         return [Part(info.operators, info.inputs, info.outputs, model)]
     found: list[Part] = []
-    for (known, _), group in groupby(info.operators, lambda operator: (is_known(operator), is_optimized(operator))):
+    for (known, _), group in groupby(info.operators, lambda one: (is_judged(one, info), is_optimized(one))):
         operators = tuple(group)
         for some in (operators,) if known else ((operator,) for operator in operators):
             inputs, outputs = _ends(some, info)
@@ -57,7 +65,8 @@ def parts(model: bytes, info: ModelInfo) -> list[Part]:
 
 def _is_whole(info: ModelInfo) -> bool:
     """Whether LiteRT runs the file as it is, with one set of kernels."""
-    return all(map(is_known, info.operators)) and len(set(map(is_optimized, info.operators))) < 2
+    judged = all(is_judged(operator, info) for operator in info.operators)
+    return judged and len(set(map(is_optimized, info.operators))) < 2
 
 
 def _ends(operators: Sequence[OperatorInfo], info: ModelInfo) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -105,7 +114,7 @@ class PartedReference:
     def described(self) -> str:
         """`LiteRT 2.3.0 BUILTIN_REF for 4 of 5 operators, plugins/operators/gate.py for 1 x CUSTOM:Gate`."""
         total = len(self.info.operators)
-        names = [op.op for op in self.info.operators if not is_known(op) or is_optimized(op)]
+        names = [op.op for op in self.info.operators if not is_judged(op, self.info) or is_optimized(op)]
         theirs = [f"{_judge(name)} for {names.count(name)} x {name}" for name in dict.fromkeys(names)]
         ours = [f"{litert()} for {total - len(names)} of {total} operators"] if len(names) < total else []
         return ", ".join([*ours, *theirs])
@@ -139,7 +148,7 @@ class PartedReference:
             if array.shape != tensor.shape or str(array.dtype) != tensor.dtype:
                 what, wanted = f"{array.dtype}{listed(array.shape)}", f"{tensor.dtype}{listed(tensor.shape)}"
                 raise StageError(
-                    f"the reference of {called(operator.index, operator.op)} in {outside().by[operator.op].shown} "
+                    f"the reference of {called(operator.index, operator.op)} in {_judge(operator.op)} "
                     f"gives {what}; its output is {wanted}"
                 )
             self._values[tensor.index] = array
@@ -169,4 +178,6 @@ def reference_of(model: bytes, *, name: str = "model") -> Reference | PartedRefe
 
 def _judge(op: str) -> str:
     """Who says what an operator gives that the reference kernels lack."""
-    return litert("BUILTIN") if OPERATORS[op].optimized else outside().by[op].shown
+    if OPERATORS[op].optimized:
+        return litert("BUILTIN")
+    return "its formula" if OPERATORS[op].misjudged else outside().by[op].shown

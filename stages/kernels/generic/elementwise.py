@@ -110,6 +110,32 @@ class Prelu(_Elementwise):
         return prelu(view, PRELU.shape)
 
 
+class Binary(Kernel):
+    """Larger and smaller integers, squared differences, quotients."""
+
+    name = "generic.binary"
+    ops: ClassVar[frozenset[str]] = frozenset({"div", "maximum", "minimum", "squared_difference"})
+    sources = ()
+    in_place = True
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {role: view.constant(role) for role in view.layer.constants}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic import elementwise_tir
+
+        made = {"div": elementwise_tir.div, "squared_difference": elementwise_tir.squared_difference}
+        return made.get(view.op.op, elementwise_tir.extremum)(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """8 instructions for an element of two that are compared, 55 for a squared difference, 60 for a quotient."""
+        instructions = {"div": 60.0, "squared_difference": 55.0}.get(view.op.op, 8.0)
+        return instructions * view.outputs[0].elements
+
+
 def zero_points(op: Any) -> dict[str, int]:
     """The fields of two inputs."""
     return {f"zero_point{i}": op.zero_points[i] for i in range(2)}
@@ -238,6 +264,7 @@ class Dequantize(Kernel):
 
 KERNELS: tuple[type[Kernel], ...] = (
     Add,
+    Binary,
     Dequantize,
     Mul,
     Prelu,

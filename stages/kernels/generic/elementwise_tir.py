@@ -12,7 +12,7 @@ from stages.kernels.eight_bit import SUFFIX
 from stages.kernels.generic.parameters import ADD, MUL, REQUANTIZE
 from stages.kernels.tir.addition import rescaled_sum
 from stages.kernels.tir.block import Block, Function, Operand, loop, store
-from stages.kernels.tir.fixed_point import output, requantize, select, widen
+from stages.kernels.tir.fixed_point import clamp, divide_by_pot, high_mul, int64, output, requantize, select, widen
 from stages.kernels.tir.strides import broadcast_strides, logical_strides, offset, walk
 
 if TYPE_CHECKING:
@@ -51,6 +51,50 @@ def prelu(view: LayerView, parameters: tuple[int, ...]) -> Lowering:
 
     function = f"fl_prelu_{SUFFIX[view.inputs[0].dtype]}"
     return _layer(view, function, value, {"prelu": Operand("prelu", parameters, "int32")})
+
+
+def extremum(view: LayerView) -> Lowering:
+    """No micro-kernel: the loop is all there is."""
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        above = x[0] > x[1] if view.op.op == "maximum" else x[0] < x[1]
+        return tirx.Select(above, x[0], x[1])
+
+    return _layer(view, "", value, {})
+
+
+def squared_difference(view: LayerView) -> Lowering:
+    """A difference is below 2^15, so its square fits."""
+    op = view.op
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        shifted = [(widen(x[i]) - op.zero_points[i]) * (1 << op.left_shift) for i in range(2)]
+        first, second = (requantize(shifted[i], op.multipliers[i], op.shifts[i], op.rounding) for i in range(2))
+        square = (first - second) * (first - second)
+        return output(view, requantize(square, op.output_multiplier, op.output_shift, op.rounding))
+
+    return _layer(view, "", value, {})
+
+
+def div(view: LayerView) -> Lowering:
+    """The formula of `stages.operators.arithmetic.Div`, after whose tables no index can be proved."""
+    op = view.op
+
+    def value(x: Sequence[Any], b: Any) -> Any:
+        given, divisor = (widen(x[i]) - op.zero_points[i] for i in range(2))
+        v = tirx.Select(divisor < 0, -given, given)
+        d = tirx.Select(divisor < 0, -divisor, divisor)
+        room = 31 - b.bits[tirx.Select(v < 0, -1 - v, v)]
+        quotient = high_mul(int64(v) * T.shift_left(T.int64(1), int64(room)), b.inverse[d])
+        scaled = high_mul(quotient, op.output_multiplier)
+        exponent = room + b.bits[d] - (1 + op.output_shift)
+        undefined = T.shift_right(scaled, int64(T.bitwise_and(exponent, 31))) + T.Cast("int64", scaled >= T.int64(0))
+        divided = select(exponent > 31, undefined, divide_by_pot(scaled, T.min(exponent, 31)))
+        wrapped = T.Cast("int32", divided + T.int64(op.output_zero_point))
+        return T.Cast(view.outputs[0].dtype, clamp(wrapped, op.act_min, op.act_max))
+
+    tables = {name: Operand(name, (256,), "int32") for name in ("inverse", "bits")}
+    return _layer(view, "", value, tables)
 
 
 def table(view: LayerView) -> Lowering:

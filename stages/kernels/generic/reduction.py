@@ -56,6 +56,27 @@ class Mean(Kernel):
         return 4.0 * view.inputs[0].elements + 30 * view.outputs[0].elements
 
 
+class Reduce(Kernel):
+    """Sums, products, largest and smallest elements, over any axes."""
+
+    name = "generic.reduce"
+    ops: ClassVar[frozenset[str]] = frozenset({"reduce_max", "reduce_min", "reduce_prod", "sum"})
+    sources = ()
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.reduction_tir import reduce
+
+        return reduce(view, mean_axes(view)[0], logical_axes(view))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """6 instructions for an input that is added or compared, 20 for one that is multiplied; 30 for an output."""
+        each = 20.0 if view.op.op == "reduce_prod" else 6.0
+        return each * view.inputs[0].elements + 30 * view.outputs[0].elements
+
+
 class Softmax(Kernel):
     """One row at a time: its maximum, the sum of the exponentials from a table, the quotients."""
 
@@ -117,6 +138,14 @@ def mean_axes(view: LayerView) -> tuple[list[Axis], list[Axis]]:
     return stays, walk([x.shape[axis] for axis in sorted(summed)], [steps[axis] for axis in sorted(summed)])
 
 
+def logical_axes(view: LayerView) -> list[Axis]:
+    """The axes that are reduced, outermost first: products depend on the order of their factors."""
+    x = view.inputs[0]
+    steps = logical_strides(x)
+    axes = [Axis(x.shape[axis], (steps[axis],)) for axis in sorted(view.op.axes) if x.shape[axis] > 1]
+    return axes or [Axis(1, (1,))]
+
+
 def two(axes: list[Axis]) -> tuple[Axis, Axis]:
     """One or two axes as an outer and an inner one."""
     return (axes[0], axes[1]) if len(axes) == 2 else (Axis(1, (0,)), axes[0])
@@ -125,5 +154,6 @@ def two(axes: list[Axis]) -> tuple[Axis, Axis]:
 KERNELS: tuple[type[Kernel], ...] = (
     L2Normalization,
     Mean,
+    Reduce,
     Softmax,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
@@ -58,6 +58,62 @@ def mean(view: LayerView, kept: Sequence[Axis], summed: tuple[Axis, Axis]) -> Lo
         with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(kept[:-1]))) as at:
             f.place(row, x=(source, offset(at, kept, 1)), y=(target, offset(at, kept, 0)), mean=fields, acc=acc)
     return f.lowering()
+
+
+def reduce(view: LayerView, kept: Sequence[Axis], reduced: Sequence[Axis]) -> Lowering:
+    """The loops around a run of outputs, as `mean`; no micro-kernel. Strides of `reduced` are of (input,)."""
+    x, y = view.inputs[0], view.outputs[0]
+    run = kept[-1]
+    reach = (run.extent - 1) * run.strides[1] + sum((axis.extent - 1) * axis.strides[0] for axis in reduced) + 1
+    begin, step, end = _reduction(view)
+
+    def meaning(b: Any) -> None:
+        with loop(("i", run.extent)) as i:
+            store(b.acc, begin, 0)
+            with loop(*((f"r{number}", axis.extent) for number, axis in enumerate(reduced))) as found:
+                at = found if isinstance(found, Sequence) else (found,)
+                element = widen(b.x[i * run.strides[1] + offset(at, reduced, 0)])
+                first = at[0] == 0
+                for variable in at[1:]:
+                    first = T.And(first, variable == 0)
+                store(b.acc, step(b.acc[0], element, first), 0)
+            store(b.y, end(b.acc[0]), i)
+
+    operands = (Operand("x", (reach,), x.dtype), Operand("y", (run.extent,), y.dtype, "w"), accumulator())
+    with Function(view.op.op) as f:
+        source, target = f.input(0, (x.elements,), x.dtype), f.output(0, (y.elements,), y.dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(kept[:-1]))) as at:
+            regions = {"x": (source, offset(at, kept, 1)), "y": (target, offset(at, kept, 0))}
+            f.place(Block("run", operands, meaning), **regions, acc=acc)
+    return f.lowering()
+
+
+def _reduction(view: LayerView) -> tuple[Any, Callable[[Any, Any, Any], Any], Callable[[Any], Any]]:
+    """What an accumulator begins with; what it becomes by an element, the first or not; the output of it."""
+    op, dtype = view.op, view.outputs[0].dtype
+
+    def scaled(x: Any) -> Any:
+        """The formula of `stages.arithmetic.fixed_point.multiply_wide` for an int64."""
+        reduced = min(op.multiplier + (1 << 15) >> 16, (1 << 15) - 1)
+        product = x * T.int64(reduced) + T.int64(1 << 14 - op.shift)
+        return T.Cast("int32", T.shift_right(product, T.int64(15 - op.shift)))
+
+    def multiplied(total: Any, x: Any, first: Any) -> Any:
+        value = x - op.input_zero_point
+        return T.Select(first, value, scaled(int64(total) * int64(value)))
+
+    if op.op in ("reduce_max", "reduce_min"):
+        lowest, highest = {"int8": (-128, 127), "uint8": (0, 255)}[dtype]
+        choose, begin = (T.max, lowest) if op.op == "reduce_max" else (T.min, highest)
+        return begin, lambda total, x, first: choose(total, x), lambda total: T.Cast(dtype, total)
+    if op.op == "reduce_prod":
+        return 0, multiplied, lambda total: output(view, scaled(int64(total)))
+    return (
+        -op.input_zero_point * op.count,
+        lambda total, x, first: total + x,
+        lambda total: output(view, requantize(total, op.multiplier, op.shift, op.rounding)),
+    )
 
 
 def softmax(view: LayerView) -> Lowering:

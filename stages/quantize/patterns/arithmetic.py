@@ -1,15 +1,20 @@
-"""ADD, SUB and MUL: dequantize(a) op dequantize(b) -> quantize [-> clip], where one operand may be a constant."""
+"""Two tensors: dequantize(a) op dequantize(b) -> quantize [-> clip], where one operand may be a constant."""
 
 from __future__ import annotations
 
+import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
+from stages.arithmetic.fixed_point import Array, reciprocal
 from stages.graph import Add, Mul, Tensor
+from stages.operators.arithmetic import Div, Extremum, SquaredDifference
 from stages.quantize.arithmetic import float32_product, float32_ratio, quantize_multiplier
-from stages.quantize.operator import Operator, activated
+from stages.quantize.operator import Operator, activated, quantized
 from stages.quantize.patterns.operand import operand
 from stages.quantize.writer import GraphWriter
 
+SQUARED_DIFFERENCE_SHIFT = 7  # of int8, as below
+_MOST_QUOTIENT_SHIFT = 22  # what a quotient is shifted right by is not below 0
 LEFT_SHIFT = 20  # of 8-bit ADD and SUB, before the operands are brought to a common scale
 
 
@@ -54,10 +59,78 @@ def mul(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(op, [a, b], out)
 
 
+def extremum(operator: Operator, writer: GraphWriter) -> None:
+    """MAXIMUM and MINIMUM, on the integers themselves (maximum_minimum.cc)."""
+    name = "relax.maximum" if operator.call.op == "MAXIMUM" else "relax.minimum"
+    a, b = _operands(operator, writer, name)
+    writer.layer(Extremum(op="maximum" if operator.call.op == "MAXIMUM" else "minimum"), [a, b], operator.outputs[0])
+
+
+def squared_difference(operator: Operator, writer: GraphWriter) -> None:
+    """SQUARED_DIFFERENCE. The real multipliers are in double, of scales in float32 (squared_difference.cc)."""
+    x, y = wildcard(), wildcard()
+    core = is_op("relax.square")(is_op("relax.subtract")(x, y))
+    match = operator.expect(quantized(core), "quantize(square(dequantize(a) - dequantize(b)))")
+    a, b = operand(operator, writer, match[x], 0), operand(operator, writer, match[y], 1)
+    out = operator.outputs[0]
+    twice = 2 * max(a.scale, b.scale)
+    fixed = [quantize_multiplier(tensor.scale / twice) for tensor in (a, b)]
+    shift = SQUARED_DIFFERENCE_SHIFT
+    output = quantize_multiplier(twice * twice / float32_product(1 << 2 * shift, out.scale))
+    low, high = operator.clamp
+    op = SquaredDifference(
+        zero_points=(a.zero_point, b.zero_point),
+        left_shift=shift,
+        multipliers=(fixed[0][0], fixed[1][0]),
+        shifts=(fixed[0][1], fixed[1][1]),
+        output_multiplier=output[0],
+        output_shift=output[1],
+        output_zero_point=out.zero_point,
+        act_min=low,
+        act_max=high,
+    )
+    writer.layer(op, [a, b], out)
+
+
+def div(operator: Operator, writer: GraphWriter) -> None:
+    """DIV. The real multiplier is a float32 expression (div.cc)."""
+    a, b = _operands(operator, writer, "relax.divide")
+    out = operator.outputs[0]
+    multiplier, shift = quantize_multiplier(float32_ratio(a.scale, float32_product(b.scale, out.scale)))
+    if shift > _MOST_QUOTIENT_SHIFT:
+        raise operator.error(f"would scale its quotients up by 2^{shift}: its scales make no sense")
+    low, high = operator.clamp
+    op = Div(
+        zero_points=(a.zero_point, b.zero_point),
+        output_multiplier=multiplier,
+        output_shift=shift,
+        output_zero_point=out.zero_point,
+        act_min=low,
+        act_max=high,
+    )
+    writer.layer(op, [a, b], out, division_tables())
+
+
+def division_tables() -> dict[str, Array]:
+    """The constants of `stages.operators.arithmetic.Div`: GetReciprocal of each divisor, and how many bits it has."""
+    divisors = range(1, 256)
+    inverse = [int(reciprocal(divisor << 32 - divisor.bit_length())) for divisor in divisors]
+    bits = [divisor.bit_length() for divisor in divisors]
+    return {"inverse": np.array([0, *inverse], np.int32), "bits": np.array([0, *bits], np.int32)}
+
+
 def _operands(operator: Operator, writer: GraphWriter, name: str) -> tuple[Tensor, Tensor]:
     a, b = wildcard(), wildcard()
     match = operator.expect(activated(is_op(name)(a, b)), f"quantize({name}(dequantize(a), dequantize(b)))")
     return operand(operator, writer, match[a], 0), operand(operator, writer, match[b], 1)
 
 
-FAMILY = {"ADD": add, "SUB": add, "MUL": mul}
+FAMILY = {
+    "ADD": add,
+    "DIV": div,
+    "MAXIMUM": extremum,
+    "MINIMUM": extremum,
+    "MUL": mul,
+    "SQUARED_DIFFERENCE": squared_difference,
+    "SUB": add,
+}

@@ -1,39 +1,93 @@
-"""MEAN, SOFTMAX and L2_NORMALIZATION."""
+"""Reductions over axes, SOFTMAX and L2_NORMALIZATION."""
 
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from tvm.relax.dpl import is_const, is_op, wildcard
 
-from stages.graph import L2Normalization, Mean, Softmax
-from stages.quantize.arithmetic import mean_multiplier
+from stages.graph import L2Normalization, Mean, Softmax, Tensor
+from stages.operators.reductions import ReduceExtremum, ReduceProd, Sum
+from stages.quantize.arithmetic import mean_multiplier, quantize_multiplier
 from stages.quantize.operator import Operator, dequantized, quantized
 from stages.quantize.softmax import exponentials
 from stages.quantize.writer import GraphWriter
 
+_MOST_PRODUCT_SHIFT = 7  # the reference's bound
+
 
 def mean(operator: Operator, writer: GraphWriter) -> None:
-    """dequantize(x) -> mean(axes) -> quantize."""
-    x = wildcard()
-    core = is_op("relax.mean")(dequantized(x))
-    match = operator.expect(quantized(core), "quantize(mean(dequantize(x)))")
-    source, out = operator.data(match[x]), operator.outputs[0]
-    axes = operator.logical_axes([int(axis) for axis in match[core].attrs.axis], source)
-    count = prod(source.shape[axis] for axis in axes)
-    multiplier, shift = mean_multiplier(source.scale, out.scale, count)
+    """MEAN."""
+    source, axes, count = _reduced(operator, "mean")
+    out = operator.outputs[0]
+    fixed = mean_multiplier(source.scale, out.scale, count)
+    fields = _summing(operator, source, axes, count, fixed)
+    several = sum(axis + 1 not in axes and source.shape[axis] > 1 for axis in axes) > 2
+    writer.layer(Sum(averages=True, **fields) if several else Mean(**fields), [source], out)
+
+
+def total(operator: Operator, writer: GraphWriter) -> None:
+    """SUM. The real multiplier is in double (reduce.cc)."""
+    source, axes, count = _reduced(operator, "sum")
+    out = operator.outputs[0]
+    fixed = quantize_multiplier(source.scale / out.scale)
+    writer.layer(Sum(**_summing(operator, source, axes, count, fixed)), [source], out)
+
+
+def extremum(operator: Operator, writer: GraphWriter) -> None:
+    """REDUCE_MAX and REDUCE_MIN, on the integers themselves."""
+    largest = operator.call.op == "REDUCE_MAX"
+    source, axes, _ = _reduced(operator, "max" if largest else "min")
+    op = ReduceExtremum(op="reduce_max" if largest else "reduce_min", axes=axes)
+    writer.layer(op, [source], operator.outputs[0])
+
+
+def product(operator: Operator, writer: GraphWriter) -> None:
+    """REDUCE_PROD. Each step is scaled by the input's scale over the count's root of the output's, in double."""
+    source, axes, count = _reduced(operator, "prod")
+    out = operator.outputs[0]
+    multiplier, shift = quantize_multiplier(source.scale / out.scale ** (1.0 / count))
+    if shift > _MOST_PRODUCT_SHIFT:
+        raise operator.error(f"would scale its products up by 2^{shift}: its scales make no sense")
     low, high = operator.clamp
-    op = Mean(
-        axes=tuple(sorted(axes)),
+    op = ReduceProd(
+        axes=axes,
         input_zero_point=source.zero_point,
         multiplier=multiplier,
         shift=shift,
-        count=count,
         output_zero_point=out.zero_point,
         act_min=low,
         act_max=high,
     )
     writer.layer(op, [source], out)
+
+
+def _reduced(operator: Operator, name: str) -> tuple[Tensor, tuple[int, ...], int]:
+    """The input of dequantize(x) -> relax.`name`(axes) -> quantize, the logical axes, and their number of elements."""
+    x = wildcard()
+    core = is_op(f"relax.{name}")(dequantized(x))
+    match = operator.expect(quantized(core), f"quantize({name}(dequantize(x)))")
+    source = operator.data(match[x])
+    axes = operator.logical_axes([int(axis) for axis in match[core].attrs.axis], source)
+    return source, tuple(sorted(axes)), prod(source.shape[axis] for axis in axes)
+
+
+def _summing(
+    operator: Operator, source: Tensor, axes: tuple[int, ...], count: int, fixed: tuple[int, int]
+) -> dict[str, Any]:
+    """The fields of MEAN and SUM."""
+    low, high = operator.clamp
+    return {
+        "axes": axes,
+        "input_zero_point": source.zero_point,
+        "multiplier": fixed[0],
+        "shift": fixed[1],
+        "count": count,
+        "output_zero_point": operator.outputs[0].zero_point,
+        "act_min": low,
+        "act_max": high,
+    }
 
 
 def softmax(operator: Operator, writer: GraphWriter) -> None:
@@ -75,4 +129,12 @@ def l2_normalization(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(L2Normalization(input_zero_point=source.zero_point), [source], out)
 
 
-FAMILY = {"MEAN": mean, "SOFTMAX": softmax, "L2_NORMALIZATION": l2_normalization}
+FAMILY = {
+    "L2_NORMALIZATION": l2_normalization,
+    "MEAN": mean,
+    "REDUCE_MAX": extremum,
+    "REDUCE_MIN": extremum,
+    "REDUCE_PROD": product,
+    "SOFTMAX": softmax,
+    "SUM": total,
+}

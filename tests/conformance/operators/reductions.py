@@ -1,4 +1,4 @@
-"""Cases of MEAN, SOFTMAX and L2_NORMALIZATION."""
+"""Cases of reductions over axes, SOFTMAX and L2_NORMALIZATION."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from stages.graph import L2Normalization, LayerView, Layout, Mean, Softmax
+from stages.graph import L2Normalization, LayerOp, LayerView, Layout, Mean, Softmax
+from stages.operators.reductions import ReduceExtremum, ReduceProd, Sum
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
 
-OPS = ("mean", "softmax", "l2_normalization")
+OPS = ("mean", "softmax", "l2_normalization", "sum", "reduce_max", "reduce_min", "reduce_prod")
 SCALES = (0.0004, 0.004, 0.05, 0.3, 1.0)
 
 
@@ -59,7 +60,33 @@ def l2_normalization(draw: Draw, length: int = 0) -> LayerView:
     return view(L2Normalization(input_zero_point=draw.zero_point()), tensors[:1], tensors[1])
 
 
-MAKERS: tuple[Callable[[Draw], LayerView], ...] = (mean, softmax, l2_normalization)
+REDUCTIONS = ("sum", "reduce_prod", "reduce_max", "reduce_min")
+
+
+def reduction(draw: Draw, kind: str, axes: tuple[int, ...], count: int) -> LayerOp:
+    """The operator of a reduction over `count` elements."""
+    if kind in ("reduce_max", "reduce_min"):
+        return ReduceExtremum(op=kind, axes=axes)  # type: ignore[arg-type]
+    multiplier, shift = draw.multiplier(-8, 4)
+    common = {**draw.clamped(), "axes": axes, "input_zero_point": draw.zero_point(), "multiplier": multiplier}
+    if kind == "reduce_prod":
+        return ReduceProd(**common, shift=shift)
+    common |= {"shift": min(shift, 1) - count.bit_length(), "count": count, "rounding": draw.choose("double", "single")}
+    return Sum(**common)
+
+
+def reducing(draw: Draw) -> LayerView:
+    """Any axes; images in any layout on both sides."""
+    size = draw.shape()
+    axes = tuple(axis for axis in range(len(size)) if draw.integer(0, 1)) or (draw.integer(0, len(size) - 1),)
+    keep = draw.integer(0, 1)
+    out = tuple(1 if i in axes else n for i, n in enumerate(size) if keep or i not in axes)
+    op = reduction(draw, draw.choose(*REDUCTIONS), axes, int(np.prod([size[axis] for axis in axes])))
+    x = image("x", size, draw.dtype, draw.layout() if len(size) == 4 else "")
+    return view(op, [x], image("y", out, draw.dtype, draw.layout() if len(out) == 4 else ""))
+
+
+MAKERS: tuple[Callable[[Draw], LayerView], ...] = (mean, softmax, l2_normalization, reducing)
 
 
 def drawn(draw: Draw) -> LayerView:
@@ -74,6 +101,20 @@ def mandatory() -> Iterator[Case]:
         yield Case(f"{layer.op.op} {number}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
     yield from _mean_ties()
     yield from _lengths()
+    yield from _many_axes()
+
+
+def _many_axes() -> Iterator[Case]:
+    """Axes that are three runs in memory; products of factors near zero, whose order shows, and of both signs."""
+    size = (2, 3, 2, 2, 3, 2)
+    for number in range(6 * len(REDUCTIONS)):
+        draw, axes = Draw(number, ("int8", "uint8")[number % 2]), ((0, 2, 4), (1, 3, 5), (0, 1, 3))[number % 3]
+        op = reduction(draw, REDUCTIONS[number // 6], axes, int(np.prod([size[axis] for axis in axes])))
+        out = tuple(n for i, n in enumerate(size) if i not in axes)
+        layer = view(op, [image("x", size, draw.dtype)], image("y", out, draw.dtype))
+        near = (getattr(op, "input_zero_point", 0) + draw.rng.integers(-3, 4, size)).clip(*bounds(draw.dtype))
+        runs = (*drawn_inputs(draw, layer), (near.astype(draw.dtype),))
+        yield Case(f"{op.op} of three runs {number}", ("many axes",), layer, runs)
 
 
 def _mean_ties() -> Iterator[Case]:

@@ -26,6 +26,7 @@ from stages.targets.spec import Target
 from tests.conformance.draw import Draw
 from tests.conformance.operators import (
     add,
+    binary,
     conv2d,
     depthwise_conv2d,
     elementwise,
@@ -307,7 +308,7 @@ def test_a_new_operator_makes_nothing_stale(copy: Path) -> None:
 
 
 MAKES = (
-    *(module.drawn for module in (conv2d, depthwise_conv2d, fully_connected, pool2d, add)),
+    *(module.drawn for module in (conv2d, depthwise_conv2d, fully_connected, pool2d, add, binary)),
     *(*elementwise.MAKERS, *reductions.MAKERS, movement.concatenation, movement.move),
 )
 TARGETS = ("rv64-rvp", "cortex-m55", "aarch64-dotprod")

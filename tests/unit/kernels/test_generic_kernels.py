@@ -11,6 +11,7 @@ from stages.targets.load import load_target
 from tests.conformance.draw import Draw
 from tests.conformance.operators import (
     add,
+    binary,
     conv2d,
     depthwise_conv2d,
     elementwise,
@@ -38,7 +39,7 @@ def test_structures_have_the_fields_of_the_headers() -> None:
 
 def test_every_kernel_states_a_cost() -> None:
     """Of some layer of each of its operators."""
-    modules = (add, conv2d, depthwise_conv2d, elementwise, fully_connected, movement, pool2d, reductions)
+    modules = (add, binary, conv2d, depthwise_conv2d, elementwise, fully_connected, movement, pool2d, reductions)
     layers = [module.drawn(Draw(seed)) for module in modules for seed in range(30)]
     target = load_target("rv32-scalar")
     for kernel in GENERIC.values():

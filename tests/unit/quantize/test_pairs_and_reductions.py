@@ -1,0 +1,154 @@
+"""MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, DIV, and the reductions over axes, on 8 bits: against LiteRT, bit for bit."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.models.builder import ModelBuilder
+from stages.reference.integer import run_graph
+from stages.reference.interpreter import Reference
+from stages.reference.parts import reference_of
+from stages.reference.refusal import RunError
+from tests.support.integer import compare, integer_graph
+
+SHAPES = (
+    ((2, 5, 4, 3), (2, 5, 4, 3)),
+    ((2, 5, 4, 3), (1, 1, 1, 3)),
+    ((3,), (2, 5, 4, 3)),
+    ((2, 5, 4, 3), (5, 1, 3)),
+    ((4,), (4,)),
+    ((1, 5, 4, 1), (2, 1, 1, 3)),
+)
+AXES = ((1,), (3,), (1, 2), (1, 3), (0, 2), (-1,), (0, 1, 2, 3), (2, 3))
+PAIRS = {
+    "MAXIMUM": "MaximumMinimumOptions",
+    "MINIMUM": "MaximumMinimumOptions",
+    "SQUARED_DIFFERENCE": "",
+    "DIV": "DivOptions",
+}
+Quant = tuple[float, int]
+
+
+def quant(rng: np.random.Generator, dtype: str) -> Quant:
+    limits = np.iinfo(dtype)
+    return float(np.float32(10 ** rng.uniform(-2.5, -0.5))), int(rng.integers(limits.min, limits.max + 1))
+
+
+def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max + 1, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("op", PAIRS)
+def test_pairs(op: str, layout: str) -> None:
+    """Shapes that broadcast, one scale for all or three, activations, an operand that is a constant."""
+    rng = np.random.default_rng(len(op))
+    for number, shapes in enumerate(SHAPES * 2):
+        dtype = "uint8" if number % 2 and op != "SQUARED_DIFFERENCE" else "int8"
+        quants = [quant(rng, dtype) for _ in range(3)]
+        quants = [quants[0]] * 3 if number % 3 == 0 else quants
+        given = [values(rng, shape, dtype) for shape in shapes]
+        if op == "DIV":
+            given[1] = np.where(given[1] == quants[1][1], given[1] ^ 1, given[1]).astype(dtype)
+        b = ModelBuilder()
+        x = b.input("x", shapes[0], dtype, *quants[0])
+        constant = number % 4 == 1
+        y = b.constant("y", given[1], *quants[1]) if constant else b.input("y", shapes[1], dtype, *quants[1])
+        options = {"fusedActivationFunction": (0, 1, 3)[number % 3]} if op == "DIV" else None
+        b.output(b.emit(op, [x, y], None, quants[2], "z", PAIRS[op], options))
+        found = compare(b.build(), given[: 2 - constant], layout)
+        assert found.wrong == {}, (number, shapes, quants)
+
+
+def test_quotients_of_all_pairs() -> None:
+    """Small ones too, where LiteRT shifts by 32 and more."""
+    rng = np.random.default_rng(0)
+    for number in range(8):
+        dtype = ("int8", "uint8")[number % 2]
+        (one, zero_point), other, (out, middle) = (quant(rng, dtype) for _ in range(3))
+        every = np.arange(256).astype(np.uint8).view(dtype)
+        x, y = (part.ravel() for part in np.meshgrid(every, every[every != other[1]]))
+        b = ModelBuilder()
+        inputs = b.input("x", x.shape, dtype, one, zero_point), b.input("y", y.shape, dtype, *other)
+        b.output(b.emit("DIV", inputs, None, (out * 10 ** (number % 4), middle), "z", "DivOptions", {}))
+        assert compare(b.build(), [x, y]).wrong == {}
+
+
+def reducing(op: str, dtype: str, axes: tuple[int, ...], x: Quant, out: Quant, *, keep: bool) -> bytes:
+    b = ModelBuilder()
+    inputs = b.input("x", (2, 5, 4, 3), dtype, *x), b.constant("axes", np.array(axes, np.int32))
+    b.output(b.emit(op, inputs, None, out, "y", "ReducerOptions", {"keepDims": keep}))
+    return b.build()
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM"])
+def test_reductions(op: str, layout: str) -> None:
+    """SUM of uint8, since LiteRT's reference kernel misreads int8; products of few factors."""
+    rng = np.random.default_rng(len(op))
+    for number, axes in enumerate(AXES * 2):
+        dtype = {"REDUCE_PROD": "int8", "SUM": "uint8"}.get(op, ("int8", "uint8")[number % 2])
+        x, out = quant(rng, dtype), quant(rng, dtype)
+        given = values(rng, (2, 5, 4, 3), dtype)
+        if op == "REDUCE_PROD":
+            count = int(np.prod([(2, 5, 4, 3)[axis] for axis in axes]))
+            if count > 20:
+                continue
+            out = float(np.float32(x[0] ** count * rng.uniform(1, 5))), out[1]
+            given = np.clip(given, x[1] - 12, x[1] + 12).astype(dtype)
+        data = reducing(op, dtype, axes, x, x if op[:8] in ("REDUCE_M",) else out, keep=number > len(AXES))
+        assert compare(data, [given], layout).wrong == {}, (axes, x, out)
+
+
+def test_sums_of_int8_are_those_of_uint8() -> None:
+    """With zero points larger by 128; the reference kernel, which reads the bytes of int8 as uint8, is no judge."""
+    rng = np.random.default_rng(1)
+    x, out = (0.1, -8), (0.4, 5)
+    given = values(rng, (2, 5, 4, 3), "int8")
+    signed = reducing("SUM", "int8", (1,), x, out, keep=False)
+    unsigned = reducing("SUM", "uint8", (1,), (x[0], x[1] + 128), (out[0], out[1] + 128), keep=False)
+    (expected,) = Reference(unsigned).run([(given.astype(int) + 128).astype(np.uint8)])
+    graph, judge = integer_graph(signed), reference_of(signed)
+    (judged,) = judge.run([given])
+    assert np.array_equal(judged.astype(int) + 128, expected)
+    assert np.array_equal(run_graph(graph, [given])[graph.outputs[0]], judged)
+    assert not np.array_equal(Reference(signed).run([given])[0], judged)
+    assert judge.described == "its formula for 1 x SUM"
+
+
+def test_what_litert_refuses() -> None:
+    b = ModelBuilder()
+    inputs = b.input("x", (4,), "int8", 0.1, 3), b.input("y", (4,), "int8", 0.1, 3)
+    b.output(b.emit("DIV", inputs, None, (0.1, 0), "z", "DivOptions", {}))
+    with pytest.raises(RunError, match=re.escape("operator 0 (DIV) is refused by LiteRT")):
+        Reference(b.build()).run([np.zeros(4, np.int8), np.full(4, 3, np.int8)])
+    with pytest.raises(StageError, match="takes one scale for input and output"):
+        integer_graph(reducing("REDUCE_MAX", "int8", (1,), (0.1, 0), (0.2, 0), keep=False))
+    with pytest.raises(StageError, match="has the type uint8 in 'x'; known are int8"):
+        integer_graph(reducing("REDUCE_PROD", "uint8", (1,), (0.1, 0), (0.2, 0), keep=False))
+
+
+def test_scales_that_make_no_sense() -> None:
+    with pytest.raises(StageError, match=r"would scale its products up by 2\^"):
+        integer_graph(reducing("REDUCE_PROD", "int8", (1,), (300.0, 0), (0.2, 0), keep=False))
+    b = ModelBuilder()
+    inputs = b.input("x", (4,), "int8", 1e6, 3), b.input("y", (4,), "int8", 1e-3, 3)
+    b.output(b.emit("DIV", inputs, None, (0.1, 0), "z", "DivOptions", {}))
+    with pytest.raises(StageError, match=r"would scale its quotients up by 2\^"):
+        integer_graph(b.build())
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_means_over_axes_that_are_three_runs_in_memory(dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    for axes in ((0, 2, 4), (1, 3, 5), (0, 2, 3, 5)):
+        shape, x, out = (2, 3, 2, 2, 3, 2), quant(rng, dtype), quant(rng, dtype)
+        b = ModelBuilder()
+        b.output(b.mean(b.input("x", shape, dtype, *x), axes, out=out, keep_dims=True))
+        found = compare(b.build(), [values(rng, shape, dtype)])
+        assert (found.wrong, [layer.kind for layer in found.graph.layers]) == ({}, ["mean"])
