@@ -3,8 +3,8 @@
     depthwise_conv2d of one input channel    or conv2d: all output channels read the same input
     pad, then convolutions                   or convolutions with that padding
 
-Costs are those that kernels are chosen by, within the arena's limit where the recipe has one. A form that a rule of the
-recipe names stays.
+Costs are those that kernels are chosen by, within the arena's limit where the recipe has one; an accelerator has the
+layout and the types that it wants. A form that a rule of the recipe names stays.
 """
 
 from __future__ import annotations
@@ -31,11 +31,14 @@ def with_cheapest_forms(graph: Graph, setting: Setting) -> Graph:
     def price(one: Graph, layer: Layer) -> float:
         if layer.op.op == "float" or renames_only(one, layer):
             return 0.0
+        view, own = one.view(layer), None
+        if setting.offload is not None and setting.config.arena_limit is None:  # with a limit no layout is decided
+            own = setting.offload.layouts[0]
         try:
-            cost = setting.choose(one.view(layer), setting.bound(one)).cost
+            cost = setting.choose(view, setting.bound(one)).cost
         except StageError:  # in this form nothing can compute it; where no form can, the choice of kernels says so
-            return float("inf")
-        return float("inf") if cost is None else cost
+            cost = None
+        return min(float("inf") if cost is None else cost, setting.cost_on_engine(view, own))
 
     return cheapest_forms(graph, price, lambda one, layer: setting.is_ruled(one.view(layer)))
 

@@ -157,18 +157,20 @@ class _Choices:
         return tuple(dict.fromkeys(Layout(text) for one in kernels for text in one.layouts))
 
     def _instructions(self, layer: Layer, layouts: Mapping[Variable, Layout]) -> float:
-        """Infinity where no kernel can compute it."""
+        """Infinity where no kernel can compute it. Types are decided later: an engine may have those that it wants."""
         graph = self.given.graph
         tensors = dict(graph.tensors)
         for (_, name), layout in layouts.items():
             tensors[name] = tensors[name].model_copy(update={"layout": layout})
+        view = LayerView(layer, tensors, graph.constants)
+        on_engine = self.setting.cost_on_engine(view)
         try:
-            choice = self.setting.choose(LayerView(layer, tensors, graph.constants), None)
+            choice = self.setting.choose(view, None)
         except StageError:
-            return float("inf")
+            return on_engine
         is_known = choice.cost_source in ("measured", "modelled") or choice.kernel.in_place
         is_other = any(self.now(variable) != layout for variable, layout in layouts.items())
-        return (choice.cost or 0.0) * (_GUESS if is_other and not is_known else 1)
+        return min((choice.cost or 0.0) * (_GUESS if is_other and not is_known else 1), on_engine)
 
     def _transform(self, name: str, home: Layout, layout: Layout) -> float:
         tensor = self.given.graph.tensors[name].model_copy(update={"layout": home})

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
+from stages.graph.layout import Layout
 from stages.offload.attach import machine_of
 from stages.offload.kernel import OffloadKernel, offload_kernel
 from stages.tensorize.costs import CostTable
 from stages.tensorize.lowering import Lowerings
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.select import Choice, choose
+from stages.tensorize.signs import as_uint8
 
 if TYPE_CHECKING:
     from stages.graph import Graph, Layer, LayerView
@@ -62,6 +64,23 @@ class Setting:
             return self.choose(view, None).cost or 0.0
         except StageError:
             return float("inf")
+
+    def cost_on_engine(self, view: LayerView, layout: str | None = None) -> float:
+        """Cycles of a layer on the target's accelerator with its data as that may have it, infinity where it cannot.
+
+        That is in other types (`signs` decides which), and with images in `layout`, if that is given. Transforms and
+        flips are not in it; a rule for another kernel is obeyed.
+        """
+        engine = self.offload
+        rule = next((rule for rule in self.config.rules if rule.match.fits(view)), None)
+        if engine is None or not engine.is_for(view.op) or (rule is not None and rule.kernel != engine.name):
+            return float("inf")
+        if layout is not None:
+            images = [tensor for tensor in (*view.inputs, *view.outputs) if len(tensor.shape) == 4]
+            laid = {image.name: image.model_copy(update={"layout": Layout(layout)}) for image in images}
+            view = replace(view, tensors={**view.tensors, **laid})
+        able = (one for one in (view, *as_uint8(view)) if not engine.why_not(one, self.target))
+        return min((engine.cost(one, engine.params(), self.target) for one in able), default=float("inf"))
 
     def kernels_for(self, layer: Layer) -> list[Kernel]:
         """The kernels for the layer's operator that the core can run."""

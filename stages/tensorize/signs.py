@@ -141,12 +141,20 @@ def why_not_as_uint8(kernel: Kernel, view: LayerView, target: Target) -> str:
     if "int8" in kernel.machine.accelerator.reads(view):
         return ""
     reason = ""
-    for output in TYPES:
-        flipped = in_types(view, ["uint8"] * len(view.inputs), output)
-        reason = "" if flipped is None else kernel.why_not(flipped, target)
+    for flipped in as_uint8(view):
+        reason = kernel.why_not(flipped, target)
         if not reason:
             break
     return reason
+
+
+def as_uint8(view: LayerView) -> Iterator[LayerView]:
+    """A layer of 8-bit data that reads uint8 alone and writes either type."""
+    if {tensor.dtype for tensor in (*view.inputs, *view.outputs)} <= set(TYPES):
+        for output in TYPES:
+            flipped = in_types(view, ["uint8"] * len(view.inputs), output)
+            if flipped is not None:
+                yield flipped
 
 
 def _shifted(view: LayerView, inputs: Sequence[DType], output: DType) -> Shifted | None:

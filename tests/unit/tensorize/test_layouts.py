@@ -21,17 +21,20 @@ from stages.layout.apply import lay_out
 from stages.layout.rules import LayoutConfig
 from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import read
+from stages.options.layer_rules import LayerMatch
 from stages.quantize.lower import lower_module
 from stages.reference.integer import run_graph
-from stages.tensorize import TensorizeConfig, layouts
+from stages.tensorize import TensorizeConfig, TensorizeRule, layouts
 from stages.tensorize.artifact import save
 from stages.tensorize.choices import Chosen, choose_kernels
 from stages.tensorize.layouts import with_cheapest_layouts
 from stages.tensorize.packing import pack_and_lower
 from stages.tensorize.setting import Setting
+from tests.firmware.test_offload import with_toy
 from tests.support.emitted import run_emitted, target_named
 from tests.support.integer import integer_graph
 from tests.support.kernels.blocked import FOLDER, BlockedConv2d
+from tests.support.toy import Toy
 
 HOST = target_named("host")
 QUANT = (0.05, 3)
@@ -215,3 +218,21 @@ def test_a_rule_that_no_kernel_follows_is_told_where_it_stands() -> None:
     able = "NHWC (generic.conv2d); NCHW (generic.conv2d); NCHW16c (blocked.conv2d)"
     assert f"Kernels read it in {able}" in str(caught.value)
     assert caught.value.at == ("stages", "layout", "rules", 1, "data")
+
+
+@pytest.mark.parametrize(("cycle", "stays"), [(256, True), (1, False)])
+@pytest.mark.parametrize("types", [("int8",), ("uint8",)])
+def test_an_engine_is_reckoned_with_in_the_types_that_it_wants(
+    monkeypatch: pytest.MonkeyPatch, types: tuple[str, ...], cycle: int, stays: bool
+) -> None:
+    """Types are decided after layouts: by its int8 tensors alone the network would lie as the blocked kernel wants."""
+    monkeypatch.setattr(Toy, "reads", lambda *_: types)
+    monkeypatch.setattr(Toy, "why_not", lambda *_: "")
+    target = with_toy(64 << 10, macs_per_cycle=cycle)
+    kernels = [*registry.kernels(["generic"]).values(), BlockedConv2d()]
+    graph = chain((32, 32, 32))
+    given = Setting.of(target, TensorizeConfig(), kernels)
+    assert (with_cheapest_layouts(graph, given) is graph) == stays
+    rules = (TensorizeRule(match=LayerMatch(op="conv2d"), kernel="blocked.conv2d"),)
+    ruled = Setting.of(target, TensorizeConfig(rules=rules), kernels)
+    assert with_cheapest_layouts(graph, ruled) is not graph
