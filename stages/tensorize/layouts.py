@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,7 +46,17 @@ if TYPE_CHECKING:
 Variable = tuple[int | None, str]
 Domains = Mapping[Variable, Sequence[Layout]]
 
-_MOST = 64  # combinations of a layer's layouts, or of a tensor's; where there are more, they stay
+
+@dataclass(frozen=True)
+class _Copy:
+    """Whether there is a copy of an image in a layout, for those of its readers that want it."""
+
+    name: str
+    layout: Layout
+
+
+_MOST = 64  # combinations of a layer's layouts; where there are more, they stay
+_TABLE = 64  # of a tensor's, in one table; where there are more, each copy is a choice of its own
 _GUESS = 1.05
 _VIEW = 1.0  # a transform that moves no byte: of what costs the same the choice with fewer is taken
 _WORTH = 0.99  # what other layouts may take of the graph's instructions: so exactly costs are known
@@ -63,11 +73,13 @@ def with_cheapest_layouts(graph: Graph, setting: Setting) -> Graph:
     choices = _Choices.of(given, setting)
     domains = choices.domains()
     costs = [*choices.of_layers(domains), *choices.of_images(domains)]
-    numbers = cheapest({variable: len(domain) for variable, domain in domains.items()}, costs)
+    sizes: dict[Variable | _Copy, int] = {variable: len(domain) for variable, domain in domains.items()}
+    sizes |= dict.fromkeys((one for cost in costs for one in cost.variables if isinstance(one, _Copy)), 2)
+    numbers = cheapest(sizes, costs)
     first = dict.fromkeys(numbers, 0)
     if _total(costs, numbers) > _WORTH * _total(costs, first):
         numbers = first
-    layouts = {variable: domains[variable][number] for variable, number in numbers.items()}
+    layouts = {variable: domain[numbers[variable]] for variable, domain in domains.items()}
     if all(layout == choices.now(variable) for variable, layout in layouts.items()):
         return graph
     homes = {name: layout for (reader, name), layout in layouts.items() if reader is None}
@@ -98,13 +110,13 @@ class _Choices:
         variables: list[Variable] = [(None, name) for name in images]
         variables += [read for read in self.given.reads if read[1] in images]
         found = {variable: self._domain(variable) for variable in variables}
-        for own in (*map(self._of_layer, self.given.graph.layers), *map(self._of_image, images)):
+        for own in map(self._of_layer, self.given.graph.layers):
             there = [variable for variable in own if variable in found]
             if prod(len(found[variable]) for variable in there) > _MOST:
                 found.update({variable: found[variable][:1] for variable in there})
         return found
 
-    def of_layers(self, domains: Domains) -> Iterator[Costs[Variable]]:
+    def of_layers(self, domains: Domains) -> Iterator[Costs[Variable | _Copy]]:
         """What each layer takes for the layouts that it reads and writes. Raises StageError as the pass does."""
         for layer in self.given.graph.layers:
             if not _is_computed(self.given.graph, layer) and layer.wanted is None:
@@ -118,16 +130,33 @@ class _Choices:
             if _is_computed(self.given.graph, layer):
                 yield _costs(own, domains, prices)
 
-    def of_images(self, domains: Domains) -> Iterator[Costs[Variable]]:
+    def of_images(self, domains: Domains) -> Iterator[Costs[Variable | _Copy]]:
         """What the transforms of each image take."""
         for name in self.given.graph.tensors:
             own = [variable for variable in self._of_image(name) if variable in domains]
-            if own:
+            if prod(len(domains[variable]) for variable in own) > _TABLE:
+                yield from self._of_copies(name, own, domains)
+            elif own:
                 prices = [
                     sum(self._transform(name, home, layout) for layout in dict.fromkeys(reads) if layout != home)
                     for home, *reads in product(*(domains[variable] for variable in own))
                 ]
                 yield _costs(own, domains, prices)
+
+    def _of_copies(self, name: str, own: Sequence[Variable], domains: Domains) -> Iterator[Costs[Variable | _Copy]]:
+        """The same of an image with many readers: what each copy takes, and that nobody reads one that is not there."""
+        home, *reads = own
+        for layout in dict.fromkeys(layout for read in reads for layout in domains[read]):
+            now = domains[home][0] != layout and any(domains[read][0] == layout for read in reads)
+            copy, there = _Copy(name, layout), (now, not now)
+            choices: dict[Any, Sequence[Any]] = {**domains, copy: there}
+            takes = {made: 0.0 if made == layout else self._transform(name, made, layout) for made in domains[home]}
+            prices = [takes[made] if is_there else 0.0 for made, is_there in product(domains[home], there)]
+            yield _costs((home, copy), choices, prices)
+            for read in reads:
+                wants = product(domains[read], domains[home], there)
+                lacks = [wanted == layout != made and not is_there for wanted, made, is_there in wants]
+                yield _costs((read, home, copy), choices, [float("inf") if one else 0.0 for one in lacks])
 
     def _of_layer(self, layer: Layer) -> list[Variable]:
         """Its variables, images or not."""
@@ -212,7 +241,9 @@ class _Choices:
         return {layout: names for layout, names in found.items() if names}
 
 
-def _costs(own: Sequence[Variable], domains: Domains, prices: Sequence[float]) -> Costs[Variable]:
+def _costs(
+    own: Sequence[Variable | _Copy], domains: Mapping[Any, Sequence[Any]], prices: Sequence[float]
+) -> Costs[Variable | _Copy]:
     """Of those variables that have a choice; `prices` by all of them."""
     free = tuple(variable for variable in own if len(domains[variable]) > 1)
     return Costs(free, np.array(prices, float).reshape([len(domains[variable]) for variable in free]))
@@ -223,6 +254,6 @@ def _is_computed(graph: Graph, layer: Layer) -> bool:
     return layer.op.op != "float" and not renames_only(graph, layer)
 
 
-def _total(costs: Sequence[Costs[Variable]], numbers: Mapping[Variable, int]) -> float:
+def _total(costs: Sequence[Costs[Variable | _Copy]], numbers: Mapping[Variable | _Copy, int]) -> float:
     """The sum of all costs, infinite where a layer cannot be computed."""
     return float(sum(one.table[tuple(numbers[variable] for variable in one.variables)] for one in costs))
