@@ -9,7 +9,8 @@ from stages.import_model.normalize import normalized
 from stages.messages import escape
 from stages.messages.wording import several
 from stages.models.spec import FileModel, ModelSource, UrlModel, is_onnx
-from stages.models.tflite_reader import ModelInfo
+from stages.models.tflite_reader import ModelInfo, read
+from stages.ptq.constants import narrow_constants, with_float_constants
 from stages.reference.probe import check_loads
 
 # What computes beside float32 in a float network: shapes, indices, conditions.
@@ -37,14 +38,28 @@ def float_model(model: ModelSource, data: bytes, name: str) -> FloatModel:
         data = convert(data, escape.name(name, 200), model.shapes or {}, model.layout or "nchw").data
     made = normalized(data, name, getattr(model, "signature", None))
     check_float(made.info, name)
-    check_loads(made.data, made.info, name)
-    return FloatModel(made.data, made.info, made.notes)
+    data, info, notes = made.data, made.info, made.notes
+    narrow = narrow_constants(info)
+    if narrow:
+        data = with_float_constants(data, info)
+        info = read(data, name)
+        notes = (
+            *notes,
+            f"{len(narrow)} constants are integers in the file: quantized is what they stand for",
+        )
+    check_loads(data, info, name)
+    return FloatModel(data, info, notes)
 
 
 def check_float(info: ModelInfo, name: str) -> None:
-    """Raises StageError unless all is float32 but for shapes and indices; files may be quantized in part."""
+    """Raises StageError unless all is float32 but for shapes, indices and constants: files may be quantized in part."""
     name = escape.name(name, 200)
-    foreign = [tensor for tensor in info.tensors if tensor.scale.size or tensor.dtype not in _OTHERS]
+    constants = {tensor.index for tensor in narrow_constants(info)}
+    foreign = [
+        tensor
+        for tensor in info.tensors
+        if tensor.index not in constants and (tensor.scale.size or tensor.dtype not in _OTHERS)
+    ]
     if foreign:
         named = several([f"{tensor.index} {escape.quoted(tensor.name)}: {tensor.dtype}" for tensor in foreign])
         raise StageError(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from stages.base import StageError
+from stages.import_model.normalize.graph import one_graph
 from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import ModelInfo, read
 from stages.reference import Reference
@@ -194,6 +195,47 @@ def test_a_loss_beyond_the_bound_fails_and_names_the_layers(data: Path) -> None:
     assert caught.value.at == ("stages", "quantize", "max_loss")
 
 
+def test_weights_that_are_integers_already_are_taken_as_their_numbers(data: Path) -> None:
+    """Dynamic-range quantization: float32 data, int8 weights with a scale for each channel."""
+
+    def network(weights: Any, **more: Any) -> bytes:
+        b = ModelBuilder()
+        x = b.input("x", (1, 8, 8, 3), "float32")
+        b.output(b.conv2d(x, weights, np.zeros(4, np.float32), name="conv", **more))
+        return b.build()
+
+    stored = np.random.default_rng(3).integers(-127, 128, (4, 3, 3, 3), dtype=np.int8)
+    scales = np.array([0.01, 0.02, 0.03, 0.04], np.float32)
+    reals = (stored * scales.astype(np.float64)[:, None, None, None]).astype(np.float32)
+    narrow, summary = quantized(data, network(stored, weight_scale=scales))
+    plain, _ = quantized(data, network(reals))
+    assert summary["warnings"] == ["1 constants are integers in the file: quantized is what they stand for"]
+    for info in (narrow, plain):
+        assert types(info) == [("CONV_2D", "int8", "int8")]
+    ours, theirs = (info.tensors[info.operators[0].inputs[1]] for info in (narrow, plain))
+    assert np.array_equal(ours.values(), theirs.values()) and np.array_equal(ours.scale, theirs.scale)
+
+
+def test_constants_among_the_inputs_of_a_file_stay_constants(data: Path) -> None:
+    """As old converters list them."""
+    graph = one_graph(small_network(), "net", 0)
+    graph.inputs += [index for operator in graph.operators for index in operator.inputs[1:]]
+    info, _ = quantized(data, graph.pack())
+    plain, _ = quantized(data)
+    assert types(info) == types(plain)
+    weights = [found.tensors[found.operators[0].inputs[1]] for found in (info, plain)]
+    assert np.array_equal(weights[0].scale, weights[1].scale) and not weights[0].zero_point.any()
+
+
+def test_operators_with_codes_in_the_old_field_alone(data: Path) -> None:
+    """As converters before 2020 write them."""
+    graph = one_graph(small_network(), "net", 0)
+    for code in graph.codes:
+        code.builtinCode = 0
+    info, _ = quantized(data, graph.pack())
+    assert types(info) == types(quantized(data)[0])
+
+
 def half_quantized() -> bytes:
     b = ModelBuilder()
     x = b.input("x", (1, 8, 8, 3), "float32")
@@ -244,8 +286,9 @@ def test_data_that_do_not_fit(data: Path, config: dict[str, Any], said: str, at:
 def test_a_file_that_is_quantized_in_part_is_refused(data: Path) -> None:
     with pytest.raises(StageError) as caught:
         quantized(data, half_quantized())
-    assert str(caught.value).splitlines()[0].startswith("net.tflite is no float32 network: 4 of its 6 tensors are of")
-    assert "'conv/weights': int8" in str(caught.value) or "and " in str(caught.value)
+    first, second, _ = str(caught.value).splitlines()
+    assert first == "net.tflite is no float32 network: 2 of its 6 tensors are of other types"
+    assert second == "(1 'quantize': int8, 4 'conv': int8)"
     assert caught.value.at == ("stages", "quantize", "mode")
 
 

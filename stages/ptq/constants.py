@@ -1,0 +1,35 @@
+"""Constants of a float network that its file has as integers: weights of dynamic-range quantization."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from stages.import_model.normalize.graph import one_graph
+from stages.models.tflite_reader import ModelInfo, TensorInfo
+
+
+def narrow_constants(info: ModelInfo) -> list[TensorInfo]:
+    """The constants that stand for float32 numbers in less than these: integers with scales."""
+    return [tensor for tensor in info.tensors if tensor.scale.size and tensor.data is not None]
+
+
+def with_float_constants(data: bytes, info: ModelInfo) -> bytes:
+    """The file with the numbers that these constants stand for, as float32."""
+    from ai_edge_litert import schema_py_generated as schema
+
+    graph = one_graph(data, "the network", 0)
+    for tensor in narrow_constants(info):
+        made = graph.tensors[tensor.index]
+        made.type, made.quantization, made.buffer = schema.TensorType.FLOAT32, None, len(graph.buffers)
+        graph.buffers.append(memoryview(real(tensor).tobytes()))
+    return graph.pack()
+
+
+def real(tensor: TensorInfo) -> npt.NDArray[np.float32]:
+    """A quantized constant's numbers: scale * (q - zero point), by channel."""
+    shape = [1] * len(tensor.shape)
+    if tensor.scale.size > 1:
+        shape[tensor.axis] = tensor.scale.size
+    scale, zero = tensor.scale.astype(np.float64).reshape(shape), tensor.zero_point.reshape(shape)
+    return np.asarray((tensor.values().astype(np.float64) - zero) * scale).astype("<f4")
