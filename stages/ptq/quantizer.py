@@ -52,8 +52,8 @@ def quantize(
     graph = one_graph(data, "the float network", 0)
     for index, tensor in enumerate(graph.tensors):
         tensor.name = f"t{index}".encode()
-    # What old converters leave makes the library write graphs that are none: it takes constants that they list among the
-    # inputs for inputs, and operators with a code in the old field alone for ADD.
+    # What old converters leave makes the library write graphs that are none: constants that they list among the inputs
+    # it takes for inputs, operators with a code in the old field alone for ADD.
     graph.inputs = list(info.inputs)
     for code in graph.codes:
         code.builtinCode = max(code.builtinCode, code.deprecatedBuiltinCode)
