@@ -18,7 +18,9 @@ from tvm import relax
 from tvm.relax.frontend.tflite.tflite_frontend import ExprTable, OperatorConverter, TensorWrapper
 
 from stages.arithmetic.fixed_point import quantized_bound
+from stages.arithmetic.transposed import PhaseAxis
 from stages.import_model.hybrid import convert_hybrid, is_hybrid
+from stages.import_model.transposed import transposed_convolution
 from stages.models.tflite_reader import WIDENED, ModelInfo, OperatorInfo
 from stages.operators.operation import Operation
 from stages.operators.table import OPERATORS
@@ -229,6 +231,40 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
         self._data[index] = data
         wanted = self.info.tensors[int(result.tensor_idx)].shape
         return made if wanted == (rows, int(made.ty.shape[-1])) else relax.op.reshape(made, wanted)
+
+    def convert_transpose_conv(self, op: Any) -> relax.Expr:
+        """With the reference's padding, and an activation, which TVM leaves out; of floats as convolutions.
+
+        Quantized, a conv2d_transpose that only says what is meant: stages.quantize makes convolutions of it.
+        """
+        _, kernel, source, *bias = self.get_input_tensors(op)
+        result, options = self.get_output_tensors(op)[0], _options(op, "TransposeConvOptions")
+        image, out = (self.info.tensors[int(tensor.tensor_idx)].shape for tensor in (source, result))
+        weights, strides = self.get_tensor_value(kernel), (options.StrideH(), options.StrideW())
+        axes = [PhaseAxis.of(image[n], out[n], weights.shape[n], strides[n - 1]) for n in (1, 2)]
+        data, activation = self.get_expr(source.tensor_idx), options.FusedActivationFunction()
+        if not source.qnn_params:
+            made = transposed_convolution(data, weights, axes, out)
+            made = relax.op.add(made, self.get_expr(bias[0].tensor_idx)) if bias else made
+            return self.convert_fused_activation_function(made, activation)
+        planes = relax.const(np.ascontiguousarray(weights.transpose(3, 0, 1, 2)))
+        parameters = kernel.qnn_params
+        real = relax.op.dequantize(planes, parameters["scale"], parameters["zero_point"], axis=1)
+        (top, bottom), (left, right) = (axis.trimmed for axis in axes)
+        made = relax.op.nn.conv2d_transpose(
+            self.dequantize(data, source),
+            real,
+            strides=strides,
+            padding=(top, left, max(0, bottom), max(0, right)),
+            output_padding=(max(0, -bottom), max(0, -right)),
+            data_layout="NHWC",
+            kernel_layout="IOHW",
+        )
+        made = relax.op.add(made, self.dequantize(self.get_expr(bias[0].tensor_idx), bias[0])) if bias else made
+        info = self.info.tensors[int(result.tensor_idx)]
+        quantization = float(info.scale[0]), int(info.zero_point[0])
+        made = self.quantize(made, result)
+        return self.convert_qnn_fused_activation_function(made, activation, *quantization, info.dtype)
 
     def convert_softmax(self, op: Any) -> relax.Expr:
         """With beta, which TVM leaves out. Of floats it multiplies what LiteRT multiplies: differences of at most 0."""

@@ -20,7 +20,9 @@ from stages.operators.table import OPERATORS
 
 _SAME = 0
 _SLIDING = frozenset(
-    operator.name for operator in OPERATORS.values() if any(issubclass(layer, Window) for layer in operator.layers)
+    operator.name
+    for operator in OPERATORS.values()
+    if operator.operands[0] == 0 and any(issubclass(layer, Window) for layer in operator.layers)
 )
 
 

@@ -103,6 +103,33 @@ class ModelBuilder(ShapeOperators):
         parameters = self._parameters(name, x, weights, bias, (weight_scale, weight_zero_point), 3, weight_dtype)
         return self.emit("DEPTHWISE_CONV_2D", [x, *parameters], None, out, name, "DepthwiseConv2DOptions", options)
 
+    def transpose_conv(
+        self,
+        x: Tensor,
+        weights: Array,
+        bias: Array | None = None,
+        *,
+        shape: Sequence[int] | Array,
+        weight_scale: Scale | None = None,
+        weight_zero_point: int = 0,
+        weight_dtype: str = "",
+        stride: Pair = (1, 1),
+        padding: str = "same",
+        activation: str = "none",
+        out: Quant | None = None,
+        name: str = "transpose_conv",
+    ) -> Tensor:
+        """TRANSPOSE_CONV. weights OHWI, bias [O]; `shape` is the result's, NHWC."""
+        options = _steps(name, stride, padding, activation)
+        parameters = self._parameters(name, x, weights, bias, (weight_scale, weight_zero_point), 0, weight_dtype)
+        wanted = self.constant(f"{name}/shape", np.asarray(shape, dtype=np.int32))
+        inputs, quant = [wanted, parameters[0], x, *parameters[1:]], out or (x.scale and (x.scale[0], x.zero_point[0]))
+        (result,) = stated_shapes("TRANSPOSE_CONV", name, inputs, options)
+        made = self.tensor(name, result, x.dtype, *(quant or ()))
+        version = 3 if bias is not None else _version("TRANSPOSE_CONV", x.dtype)
+        self.operator("TRANSPOSE_CONV", inputs, [made], "TransposeConvOptions", options, version=version)
+        return made
+
     def fully_connected(
         self,
         x: Tensor,

@@ -89,6 +89,7 @@ class Operator:
     own       inputs whose type goes by rules of their own: weights and bias
     state     inputs that it reads and writes: variable tensors, kept from one inference to the next
     optional  of the least number of inputs those that may be absent
+    operands  where weighted operators have their data, weights and bias
     mixed     whether the output may have another type than the input
     quantized whether it is imported with scales, as quantize(op(dequantize(x))) or by moving integers; else in float32
     scales    of tensors of bytes: `one` each; `optional`: one each, or none anywhere; `any`: it moves bytes, whatever
@@ -125,6 +126,7 @@ class Operator:
     own: tuple[int, ...] = ()
     state: tuple[int, ...] = ()
     optional: tuple[int, ...] = ()
+    operands: tuple[int, int, int] = (0, 1, 2)
     mixed: bool = False
     quantized: bool = True
     scales: Scales = "one"

@@ -31,6 +31,8 @@ _CONNECTED = Table(
 )
 _POOL = Table("Pool2DOptions", "padding:byte stride_w:int stride_h:int filter_w:int filter_h:int activation:byte")
 
+_TRANSPOSED = Table("TransposeConvOptions", "padding:byte stride_w:int stride_h:int activation:byte")
+
 _SAME, _VALID = 0, 1
 # What LiteRT's kernels take.
 _LARGEST_WINDOW = 2**16
@@ -83,6 +85,23 @@ def _depthwise(operation: Operation) -> list[Shape]:
     return [(batch, rows, columns, filters)]
 
 
+def _transpose_conv(operation: Operation) -> list[Shape]:
+    """The output's shape is given; LiteRT takes the input's to be what a convolution would make of that."""
+    options = operation.options(_TRANSPOSED)
+    image = _image(operation.input(2))
+    filters, *kernel, depth = _filter(operation.input(1))
+    out = tuple(operation.integers(0, "the output's shape", 4))
+    if depth != image[3] or out[0] != image[0] or out[3] != filters:
+        weights = _of(operation.input(1))
+        raise Refused(f"has {weights} for {_of(operation.input(2))} and an output {listed(out)}, which do not fit")
+    stride = options["stride_h"], options["stride_w"]
+    _at_most(stride, _LARGEST_STEP, "a stride")
+    if _slide(out[1:3], tuple(kernel), stride, (1, 1), options["padding"]) != image[1:3]:
+        raise Refused(f"has an output {listed(out)}, of which a convolution would not make {_of(operation.input(2))}")
+    _bias(operation, filters, 3)
+    return [out]
+
+
 def _fully_connected(operation: Operation) -> list[Shape]:
     options = operation.options(_CONNECTED)
     data, weights = operation.input(0), operation.input(1)
@@ -113,8 +132,8 @@ def _filter(tensor: TensorInfo) -> Shape:
     return tensor.shape
 
 
-def _bias(operation: Operation, channels: int) -> None:
-    bias = operation.inputs[2] if len(operation.inputs) > 2 else None
+def _bias(operation: Operation, channels: int, position: int = 2) -> None:
+    bias = operation.inputs[position] if len(operation.inputs) > position else None
     if bias is not None and prod(bias.shape) != channels:
         raise Refused(f"has the bias {_of(bias)} for {channels} outputs")
 
@@ -224,6 +243,20 @@ def _fully_connected_model(one: OneOperator, x: FileTensor) -> FileTensor:
     return one.builder.fully_connected(x, weights, bias, **options)
 
 
+def _transpose_conv_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    """An output of stride times the input's size under SAME; of all that the window reaches under VALID."""
+    import numpy as np
+
+    spec, (batch, height, width, channels) = one.spec, x.shape
+    shape = (spec.out_channels or 1, *spec.kernel, channels)
+    taps = prod(-(-size // step) for size, step in zip(spec.kernel, spec.stride, strict=True))
+    weights, bias, options = one.weighted(shape, 0, channels * taps, spec.per_channel)
+    whole = tuple((size - 1) * step for size, step in zip((height, width), spec.stride, strict=True))
+    more = spec.stride if spec.padding == "same" else spec.kernel
+    out = np.array([batch, whole[0] + more[0], whole[1] + more[1], shape[0]], np.int32)
+    return one.builder.transpose_conv(x, weights, bias, shape=out, stride=spec.stride, padding=spec.padding, **options)
+
+
 def _pool_model(one: OneOperator, x: FileTensor) -> FileTensor:
     spec = one.spec
     pool = one.builder.avg_pool2d if spec.op == "avg_pool2d" else one.builder.max_pool2d
@@ -280,6 +313,24 @@ OPERATORS = (
         model=OneOperatorModel(_fully_connected_model, _WEIGHTS | {"out_channels"}, ("out_channels",)),
         limits="weights in the usual order, not shuffled",
         version=4,
+    ),
+    Operator(
+        "TRANSPOSE_CONV",
+        _transpose_conv,
+        inputs=(3, 4),
+        table=_TRANSPOSED,
+        indices=(0,),
+        own=(1, 3),
+        operands=(2, 1, 3),
+        channels=0,
+        layers=(Conv2D,),
+        model=OneOperatorModel(
+            _transpose_conv_model,
+            _WEIGHTS | {"kernel", "stride", "padding", "out_channels"},
+            ("out_channels",),
+        ),
+        limits="4 axes; computed as convolutions of stride 1, one for each phase",
+        version=2,
     ),
     *(
         Operator(

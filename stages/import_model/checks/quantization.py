@@ -85,7 +85,8 @@ def _quantized(tensor: TensorInfo) -> str:
 
 
 def _weighted(operation: Operation, axis: int) -> None:
-    data, weights, result = operation.input(0), operation.input(1), operation.outputs[0]
+    data_at, weights_at, bias_at = OPERATORS[operation.op].operands
+    data, weights, result = operation.input(data_at), operation.input(weights_at), operation.outputs[0]
     for tensor in (data, result):
         _one_scale(operation, tensor)
     if weights.dtype not in (*EIGHT_BITS, *NARROW):
@@ -96,7 +97,7 @@ def _weighted(operation: Operation, axis: int) -> None:
         raise Refused(f"has a zero point per channel in {named(weights)}; it must be 0")
     if data.dtype not in EIGHT_BITS:
         return
-    bias = operation.inputs[2] if len(operation.inputs) > 2 else None
+    bias = operation.inputs[bias_at] if len(operation.inputs) > bias_at else None
     if bias is not None and not _is_scaled(bias):
         raise Refused(f"has a bias {named(bias)} without a scale", _ANEW)
     if bias is not None and bias.zero_point.any():

@@ -67,7 +67,9 @@ def check_types(operation: Operation) -> None:
             if tensor.dtype != data[0].dtype:
                 raise Refused(f"mixes {data[0].dtype} in {named(data[0])} and {tensor.dtype} in {named(tensor)}")
     if declared.channels is not None:
-        _weights(operation, operation.input(0), operation.input(1))
+        data_at, weights_at, bias_at = declared.operands
+        bias = operation.inputs[bias_at] if len(operation.inputs) > bias_at else None
+        _weights(operation, operation.input(data_at), operation.input(weights_at), bias)
 
 
 def _dequantize(operation: Operation) -> None:
@@ -79,19 +81,19 @@ def _dequantize(operation: Operation) -> None:
         raise Refused(f"reads {kind} in {named(source)}, which is computed; only constants may be {kind}")
 
 
-def _weights(operation: Operation, data: TensorInfo, weights: TensorInfo) -> None:
+def _weights(operation: Operation, data: TensorInfo, weights: TensorInfo, bias: TensorInfo | None) -> None:
     narrow = OPERATORS[operation.op].narrow
     if weights.dtype in NARROW and weights.dtype not in narrow.get(data.dtype, ()):
         known = ", ".join(f"{each} with {kind} data" for kind, types in narrow.items() for each in types)
         raise Refused(f"has {weights.dtype} weights in {named(weights)} with {data.dtype} data; LiteRT has {known}")
     whole = weights.dtype if weights.dtype not in NARROW else "int8"
-    hybrid = data.dtype == "float32" and whole == "int8" and weights.scale.size > 0 and weights.data is not None
+    constant = OPERATORS[operation.op].macs is not None and weights.data is not None
+    hybrid = constant and data.dtype == "float32" and whole == "int8" and weights.scale.size > 0
     if not hybrid and whole != data.dtype:
         hint = "Export with full integer quantization, or all in float32."
         raise Refused(f"has {data.dtype} data and {weights.dtype} weights in {named(weights)}", hint)
     if data.dtype in EIGHT_BITS and weights.data is None:
         raise Refused(f"has weights {named(weights)} that are computed; they must be a constant")
-    bias = operation.inputs[2] if len(operation.inputs) > 2 else None
     if bias is None:
         return
     if bias.dtype not in _BIAS[data.dtype]:

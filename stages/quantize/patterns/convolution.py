@@ -40,11 +40,11 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
     x, out = operator.data(match[pattern.x]), operator.outputs[0]
     attributes = match[pattern.core].attrs
     weights = _in_order(operator.parameters(match[pattern.weights]), str(attributes.kernel_layout))
-    zero_point = _weight_zero_point(operator, weights)
+    zero_point = weight_zero_point(operator, weights)
     if operator.call.op == "DEPTHWISE_CONV_2D" and x.dtype == "int8":
         zero_point = 0  # whatever the file says: the reference leaves it out, and of CONV_2D it demands 0
     channels, height, width, _ = weights.values.shape
-    constants = _columns(_fixed(operator, _reals(weights, x.dtype, x.scale, out.scale)))
+    constants = columns_of(fixed_multipliers(operator, real_multipliers(weights, x.dtype, x.scale, out.scale)))
     if pattern.bias in match:
         constants["bias"] = operator.parameters(match[pattern.bias]).values.reshape(-1).astype(np.int32)
     values = settle_constant_channels(weights.values, constants, x.dtype, x.zero_point, zero_point)
@@ -86,18 +86,18 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
     if pattern.bias in match:
         constants["bias"] = operator.parameters(match[pattern.bias]).values.reshape(-1).astype(np.int32)
     low, high = operator.clamp
-    weight_zero_point = _weight_zero_point(operator, weights)
-    reals = _reals(weights, "int8", x.scale, out.scale)
-    ends = sums(weights.values, constants.get("bias"), x.dtype, x.zero_point, weight_zero_point)
+    points = weight_zero_point(operator, weights)
+    reals = real_multipliers(weights, "int8", x.scale, out.scale)
+    ends = sums(weights.values, constants.get("bias"), x.dtype, x.zero_point, points)
     results = low - out.zero_point, high - out.zero_point
-    fixed = settled(_fixed(operator, reals), reals, ends, *results)
-    constants |= stepped(reals, *results) if fixed is None else _columns(fixed)
+    fixed = settled(fixed_multipliers(operator, reals), reals, ends, *results)
+    constants |= stepped(reals, *results) if fixed is None else columns_of(fixed)
     op = FullyConnected(
         batch=x.elements // depth,
         depth=depth,
         units=units,
         input_zero_point=x.zero_point,
-        weight_zero_point=weight_zero_point,
+        weight_zero_point=points,
         output_zero_point=out.zero_point,
         act_min=low,
         act_max=high,
@@ -106,7 +106,7 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(op, [x], out, constants)
 
 
-def _reals(weights: Parameters, rule: str, input_scale: float, output_scale: float) -> list[float]:
+def real_multipliers(weights: Parameters, rule: str, input_scale: float, output_scale: float) -> list[float]:
     """The real multipliers, one for each unit or channel. `rule` is the type whose rounding of them applies.
 
     FULLY_CONNECTED computes them in double for uint8 too.
@@ -118,7 +118,7 @@ def _reals(weights: Parameters, rule: str, input_scale: float, output_scale: flo
     return convolution_multipliers(rule, input_scale, scales.astype(np.float64).tolist(), output_scale)
 
 
-def _fixed(operator: Operator, reals: Sequence[float]) -> list[Fixed]:
+def fixed_multipliers(operator: Operator, reals: Sequence[float]) -> list[Fixed]:
     fixed = [quantize_multiplier(real) for real in reals]
     too_large = max(shift for _, shift in fixed)
     if too_large > 30:
@@ -126,13 +126,13 @@ def _fixed(operator: Operator, reals: Sequence[float]) -> list[Fixed]:
     return fixed
 
 
-def _columns(fixed: Sequence[Fixed]) -> dict[str, Array]:
+def columns_of(fixed: Sequence[Fixed]) -> dict[str, Array]:
     """multiplier and shift, int32[O]."""
     multiplier, shift = np.array(fixed, dtype=np.int32).T
     return {"multiplier": multiplier, "shift": shift}
 
 
-def _weight_zero_point(operator: Operator, weights: Parameters) -> int:
+def weight_zero_point(operator: Operator, weights: Parameters) -> int:
     if weights.scale is None or weights.zero_point is None:
         raise operator.error(f"has {weights.values.dtype} weights without a scale")
     if weights.values.dtype not in (np.int8, np.uint8):

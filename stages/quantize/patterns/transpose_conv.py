@@ -1,0 +1,140 @@
+"""TRANSPOSE_CONV: convolutions of stride 1, one for each phase of the output, and a transpose that interleaves them.
+
+    dequantize(x) -> conv2d_transpose(., weights) [-> add bias] -> quantize [-> clip]
+
+The phases are channels of one convolution, with weights that do nothing where a phase has fewer taps; or convolutions
+of their own, joined, where that would multiply much by nothing.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import numpy as np
+from tvm.relax.dpl import is_op, wildcard
+
+from stages.arithmetic.transposed import PhaseAxis, phase_weights
+from stages.graph import Concatenation, Conv2D, Layout, Move, Tensor
+from stages.quantize.constant_channels import settle_constant_channels
+from stages.quantize.operator import Array, Operator, activated, dequantized
+from stages.quantize.patterns.convolution import columns_of, fixed_multipliers, real_multipliers, weight_zero_point
+from stages.quantize.writer import GraphWriter
+
+# Products with nothing, for each output of the phases, that a convolution and a copy of its own are worth.
+_WORTH = 8
+
+Axes = tuple[PhaseAxis, PhaseAxis]
+
+
+def transpose_conv(operator: Operator, writer: GraphWriter) -> None:
+    """Any window and stride; the multipliers are those of CONV_2D."""
+    x, weights, bias = wildcard(), wildcard(), wildcard()
+    core = is_op("relax.nn.conv2d_transpose")(dequantized(x), weights)
+    form = "quantize(conv2d_transpose(dequantize(x), constant weights) + constant bias)"
+    match = operator.expect(activated(is_op("relax.add")(core, bias) | core), form)
+    source, out = operator.data(match[x]), operator.outputs[0]
+    given = operator.parameters(match[weights]).map(lambda part: part.transpose(1, 2, 3, 0))  # from IOHW
+    zero_point = 0 if source.dtype == "int8" else weight_zero_point(operator, given)
+    reals = real_multipliers(given, source.dtype, source.scale, out.scale)
+    constants = columns_of(fixed_multipliers(operator, reals))
+    if bias in match:
+        constants["bias"] = operator.parameters(match[bias]).values.reshape(-1).astype(np.int32)
+    strides = [int(stride) for stride in match[core].attrs.strides]
+    sizes = zip(source.shape[1:3], out.shape[1:3], given.values.shape[1:3], strides, strict=True)
+    height, width = (PhaseAxis.of(*each) for each in sizes)
+    _Phases(operator, writer, source, out, (height, width), zero_point).write(given.values, constants)
+
+
+class _Phases:
+    """Writes the layers."""
+
+    def __init__(
+        self, operator: Operator, writer: GraphWriter, source: Tensor, out: Tensor, axes: Axes, zero_point: int
+    ) -> None:
+        self.operator, self.writer, self.source, self.out = operator, writer, source, out
+        self.axes, self.zero_point = axes, zero_point
+        self.strides = axes[0].stride, axes[1].stride
+        self.phases = list(product(range(self.strides[0]), range(self.strides[1])))
+
+    def write(self, weights: Array, constants: dict[str, Array]) -> None:
+        whole = self.axes[0].most_taps, self.axes[1].most_taps
+        channels, phases = weights.shape[0], len(self.phases)
+        if self._pays(whole, weights.shape[3]):
+            parts = [self._convolution(weights, constants, [phase], self._taps(phase)) for phase in self.phases]
+            joined = self._image(channels * phases, "phases")
+            self.writer.layer(Concatenation(axis=3), parts, joined)
+        else:
+            joined = self._convolution(weights, constants, self.phases, whole)
+        self._interleaved(joined, channels)
+
+    def _pays(self, whole: tuple[int, int], depth: int) -> bool:
+        """Whether convolutions of their own save more products than the copies take; none may begin in the image."""
+        own = [self._taps(phase) for phase in self.phases]
+        paddings = [axis.padding(taps)[0] for pair in own for axis, taps in zip(self.axes, pair, strict=True)]
+        spare = len(own) * prod(whole) - sum(map(prod, own))
+        return min(paddings) >= 0 and spare * depth > _WORTH * len(own)
+
+    def _taps(self, phase: tuple[int, int]) -> tuple[int, int]:
+        return self.axes[0].phase_taps(phase[0]), self.axes[1].phase_taps(phase[1])
+
+    def _image(self, channels: int, suffix: str) -> Tensor:
+        shape = (self.out.shape[0], self.axes[0].count, self.axes[1].count, channels)
+        like = self.out.model_copy(update={"shape": shape})
+        return self.writer.intermediate(like, suffix, self.out.quant)
+
+    def _convolution(
+        self, weights: Array, constants: dict[str, Array], phases: list[tuple[int, int]], taps: tuple[int, int]
+    ) -> Tensor:
+        """The outputs of these phases, one after the other in the channels."""
+        (rows, columns), source = self.axes, self.source
+        parts = [
+            phase_weights(weights, rows.taps_of(row, taps[0]), columns.taps_of(column, taps[1]), self.zero_point)
+            for row, column in phases
+        ]
+        values = np.concatenate(parts)
+        channels = len(weights)
+        own = {name: np.tile(np.broadcast_to(array, channels), len(phases)) for name, array in constants.items()}
+        own["weights"] = settle_constant_channels(values, own, source.dtype, source.zero_point, self.zero_point)
+        (top, bottom), (left, right) = rows.padding(taps[0]), columns.padding(taps[1])
+        low, high = self.operator.clamp
+        op = Conv2D(
+            kernel=taps,
+            stride=(1, 1),
+            padding=(top, left, bottom, right),
+            dilation=(1, 1),
+            in_channels=source.shape[3],
+            out_channels=len(values),
+            input_zero_point=source.zero_point,
+            weight_zero_point=self.zero_point,
+            output_zero_point=self.out.zero_point,
+            act_min=low,
+            act_max=high,
+        )
+        name = "phases" if len(phases) > 1 else f"phase {phases[0][0]}, {phases[0][1]}"
+        return self.writer.layer(op, [source], self._image(len(values), name), own)
+
+    def _interleaved(self, joined: Tensor, channels: int) -> None:
+        """[N, H, W, (rows, columns, C)] as [N, H, rows, W, columns, C], and what is left of that."""
+        (rows, columns), writer, out = self.axes, self.writer, self.out
+        batch, height, width, _ = joined.shape
+        split = (batch, height, width, *self.strides, channels)
+        blocks = writer.intermediate(
+            joined.model_copy(update={"shape": split, "layout": Layout("")}), "blocks", out.quant
+        )
+        writer.layer(Move(kind="reshape"), [joined], blocks, alias=True)
+        order = (0, 1, 3, 2, 4, 5)
+        shape = tuple(split[axis] for axis in order)
+        exchanged = writer.intermediate(blocks.model_copy(update={"shape": shape}), "exchanged", out.quant)
+        writer.layer(Move(kind="transpose", params={"permutation": list(order)}), [blocks], exchanged)
+        whole = (batch, height * rows.stride, width * columns.stride, channels)
+        if whole == out.shape:
+            writer.layer(Move(kind="reshape"), [exchanged], out, alias=True)
+            return
+        image = writer.intermediate(out.model_copy(update={"shape": whole}), "whole", out.quant)
+        writer.layer(Move(kind="reshape"), [exchanged], image, alias=True)
+        params = {"begin": [0, rows.begin, columns.begin, 0], "stride": [1] * 4, "size": list(out.shape)}
+        writer.layer(Move(kind="slice", params=params), [image], out)
+
+
+FAMILY = {"TRANSPOSE_CONV": transpose_conv}
