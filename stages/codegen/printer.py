@@ -21,6 +21,7 @@ from stages.codegen.scalars import Scalars
 Body = str
 _CTYPES = {"bool": "bool", "float32": "float", "float64": "double"}
 _PER_LINE = 8
+_INT64_MIN = -(1 << 63)
 _OPERATORS = {
     "Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "Mod": "%", "LShift": "<<", "RShift": ">>",
     "LT": "<", "LE": "<=", "GT": ">", "GE": ">=", "EQ": "==", "NE": "!=", "And": "&&", "Or": "||",
@@ -279,6 +280,8 @@ class _Printer:
         return C(self._array(node))
 
     def _expr_IntImm(self, node: Any) -> C:
+        if int(node.value) == _INT64_MIN:
+            return C("INT64_MIN")  # C has no literal of it: 9223372036854775808 has no type
         dtype, number = str(node.ty.dtype), c.number(str(int(node.value)))
         if dtype == "bool":
             self.headers.add("<stdbool.h>")

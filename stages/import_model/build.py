@@ -10,7 +10,7 @@ from tvm import IRModule, relax
 from stages.base import StageError
 from stages.import_model.checks import check_ends, check_graph, check_operator, operator_error
 from stages.import_model.converter import Converter, Unsupported
-from stages.import_model.operators import why_not
+from stages.import_model.operators import what_to_do, why_not
 from stages.import_model.windows import without_excess
 from stages.messages.operator_error import OperatorError, together
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
@@ -91,6 +91,10 @@ def _convert(converter: Converter, operator: OperatorInfo, name: str) -> tuple[r
     return function.with_attrs(facts), parameters
 
 
+def _hint(op: str) -> str:
+    return what_to_do(op) or f"Supported: {', '.join(OPERATORS)}."
+
+
 def _check_all(info: ModelInfo) -> None:
     """Raises StageError, naming all operators to blame, for a graph that no later stage could do anything with."""
     check_graph(info)
@@ -109,7 +113,7 @@ def _check(operator: OperatorInfo, info: ModelInfo) -> None:
     """Raises OperatorError for an operator that no later stage could do anything with."""
     known = OPERATORS.get(operator.op)
     if known is None:
-        raise operator_error(operator, info, why_not(operator.op), f"Supported: {', '.join(OPERATORS)}.")
+        raise operator_error(operator, info, why_not(operator.op), _hint(operator.op))
     tensors = [info.tensors[index] for index in (*operator.inputs, *operator.outputs) if index >= 0]
     if not known.quantized and any(tensor.scale.size for tensor in tensors):
         raise operator_error(operator, info, "is supported for float32 only, not quantized")

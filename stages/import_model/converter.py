@@ -69,7 +69,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
     def _made(self, operator: OperatorInfo) -> relax.Expr:
         flat = self.subgraph.Operators(operator.index)
         declared = OPERATORS[operator.op]
-        if declared.state or (operator.op not in self.convert_map and declared.body is None):
+        if declared.opaque or declared.state or (operator.op not in self.convert_map and declared.body is None):
             return self._opaque(operator)
         if declared.body is not None and self.info.tensors[operator.inputs[0]].scale.size:
             return self._quantized_body(operator, declared.body)
@@ -83,7 +83,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
     def _opaque(self, operator: OperatorInfo) -> relax.Expr:
         """A call of a function that nobody has: what the operator computes is known to its own layer alone.
 
-        So it is with plug-ins', and with all that keep state, which Relax does not know.
+        So it is with plug-ins', with those declared so, and with all that keep state, which Relax does not know.
         """
         types = [self.type(index) for index in operator.outputs]
         made = types[0] if len(types) == 1 else relax.TupleType(types)

@@ -16,6 +16,29 @@ _STATE = frozenset({
 })  # fmt: skip
 
 
+_LOOP = (
+    "Export the steps of the loop one after the other (unroll=True of Keras' recurrent layers), or the body as a "
+    "model of its own that your code runs in a loop."
+)
+_BRANCH = "Export each branch as a model of its own, between which your code chooses, or compute both and SELECT."
+_WHAT_TO_DO = {
+    "IF": _BRANCH,
+    "STABLEHLO_CASE": _BRANCH,
+    "STABLEHLO_IF": _BRANCH,
+    "STABLEHLO_WHILE": _LOOP,
+    "WHILE": _LOOP,
+    f"{CUSTOM}TFLite_Detection_PostProcess": (
+        "Export the detector without its post-processing (boxes and scores as outputs) and select the boxes in your "
+        "code, or bring the operator as a plug-in (docs/extend.md)."
+    ),
+}
+
+
+def what_to_do(op: str) -> str:
+    """What helps with an operator that is not among these, '' where nothing is known."""
+    return _WHAT_TO_DO.get(op, "")
+
+
 def why_not(op: str) -> str:
     """What to say of an operator that is not among these: `is control flow, which is not supported`."""
     if op in _CONTROL_FLOW:

@@ -175,6 +175,8 @@ class OpModel(StrictModel):
     parts: int = Field(default=2, ge=1, le=1000)
     pads: Pads | None = None
     new_shape: Integers | None = None
+    multiples: Integers | None = None
+    indices: Integers | None = None
     permutation: Integers | None = None
     begin: Integers | None = None
     end: Integers | None = None

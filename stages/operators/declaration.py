@@ -90,11 +90,14 @@ class Operator:
     state     inputs that it reads and writes: variable tensors, kept from one inference to the next
     optional  of the least number of inputs those that may be absent
     operands  where weighted operators have their data, weights and bias
+    apart     inputs that are data of another type, which the shape rule checks: indices, conditions
+    results   types of the outputs, where they are not those of the data
     mixed     whether the output may have another type than the input
     quantized whether it is imported with scales, as quantize(op(dequantize(x))) or by moving integers; else in float32
     scales    of tensors of bytes: `one` each; `optional`: one each, or none anywhere; `any`: it moves bytes, whatever
               they mean
     alike     whether the output's scale must be the input's
+    opaque    whether TVM's front end is not asked: its layers, of any type, say what it computes
     body      what it computes with real numbers, in Relax, where TVM's front end takes float32 only
     channels  the axis of the weights along which they may have a scale for each channel
     macs      multiply-accumulates for one element of the output, from the shape of the weights
@@ -127,10 +130,13 @@ class Operator:
     state: tuple[int, ...] = ()
     optional: tuple[int, ...] = ()
     operands: tuple[int, int, int] = (0, 1, 2)
+    apart: tuple[int, ...] = ()
+    results: tuple[str, ...] = ()
     mixed: bool = False
     quantized: bool = True
     scales: Scales = "one"
     alike: bool = False
+    opaque: bool = False
     body: Callable[..., Any] | None = None
     channels: int | None = None
     narrow: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -156,4 +162,4 @@ class Operator:
     @property
     def moves(self) -> bool:
         """Whether it only moves data, the same for every type."""
-        return self.scales != "one"
+        return self.scales != "one" and not self.results

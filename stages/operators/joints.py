@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.messages.naming import named
 from stages.operators.axes import axis_of
@@ -17,10 +17,13 @@ from stages.operators.operation import Operation, Refused, Shape, listed
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.models.operators import OneOperator
+    from stages.models.tflite_reader import TensorInfo
     from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
 
 _CONCATENATION = Table("ConcatenationOptions", "axis:int activation:byte")
+_PACK = Table("PackOptions", "values_count:int axis:int")
+_UNPACK = Table("UnpackOptions", "num:int axis:int")
 _SPLIT = Table("SplitOptions", "num_splits:int")
 _SPLIT_V = Table("SplitVOptions", "num_splits:int")
 
@@ -39,6 +42,34 @@ def _concatenation(operation: Operation) -> list[Shape]:
 
 def _without(shape: Shape, axis: int) -> Shape:
     return (*shape[:axis], *shape[axis + 1 :])
+
+
+def _pack(operation: Operation) -> list[Shape]:
+    first, options = operation.input(0), operation.options(_PACK)
+    if options["values_count"] != len(operation.inputs):
+        raise Refused(f"has {len(operation.inputs)} inputs, but is to join {options['values_count']}")
+    for position in range(len(operation.inputs)):
+        part = operation.input(position)
+        if part.shape != first.shape:
+            shapes = f"{named(first)} {listed(first.shape)} and {named(part)} {listed(part.shape)}"
+            raise Refused(f"cannot stack {shapes}: they differ")
+        if _scales(part) != _scales(first):
+            raise Refused(f"stacks {named(first)} and {named(part)}, whose scales or zero points differ")
+    axis = axis_of(options["axis"], first.shape, extra=1)
+    return [(*first.shape[:axis], len(operation.inputs), *first.shape[axis:])]
+
+
+def _scales(tensor: TensorInfo) -> tuple[list[float], list[int]]:
+    return tensor.scale.tolist(), tensor.zero_point.tolist()
+
+
+def _unpack(operation: Operation) -> list[Shape]:
+    source, options = operation.input(0), operation.options(_UNPACK)
+    axis = axis_of(options["axis"], source.shape)
+    if not options["num"] == len(operation.outputs) == source.shape[axis]:
+        parts = f"{options['num']} parts and {len(operation.outputs)} outputs"
+        raise Refused(f"takes axis {axis} of {named(source)} {listed(source.shape)} apart, into {parts}")
+    return [_without(source.shape, axis)] * source.shape[axis]
 
 
 def _split(operation: Operation) -> list[Shape]:
@@ -76,6 +107,7 @@ class Concatenation(LayerOp):
     """Inputs one after the other along `axis` (logical). All have the output's quantization, or pass a table first."""
 
     op: Literal["concatenation"] = "concatenation"
+    any_type: ClassVar[bool] = True
     axis: int
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
@@ -113,6 +145,24 @@ def _concatenation_model(one: OneOperator, x: FileTensor) -> FileTensor:
     return builder.concatenation([x, *others], spec.axis, name=spec.op)
 
 
+def _pack_model(one: OneOperator, x: FileTensor) -> FileTensor:
+    spec, builder, quant = one.spec, one.builder, one.quant or (None,)
+    others = [builder.input(f"x_{i}", one.shape, spec.dtype, *quant) for i in range(1, spec.parts)]
+    fields = {"valuesCount": spec.parts, "axis": spec.axis}
+    return builder.emit("PACK", [x, *others], None, None, spec.op, "PackOptions", fields)
+
+
+def _unpack_model(one: OneOperator, x: FileTensor) -> list[FileTensor]:
+    axis, builder = one.spec.axis % len(x.shape), one.builder
+    shape = _without(x.shape, axis)
+    parts = [
+        builder.tensor(one.spec.op, shape, x.dtype, x.scale or None, x.zero_point or 0) for _ in range(x.shape[axis])
+    ]
+    fields = {"num": len(parts), "axis": axis}
+    builder.operator("UNPACK", [x], parts, "UnpackOptions", fields, version=2 if x.dtype == "int8" else 1)
+    return parts
+
+
 def _split_model(one: OneOperator, x: FileTensor) -> list[FileTensor]:
     return one.builder.split(x, one.spec.parts, one.spec.axis)
 
@@ -133,6 +183,32 @@ OPERATORS = (
         layers=(Concatenation,),
         model=OneOperatorModel(_concatenation_model, _ALONG),
         limits="int8 inputs have the scale of the output; uint8 ones are brought to it",
+    ),
+    Operator(
+        "PACK",
+        _pack,
+        (1, MANY),
+        table=_PACK,
+        types=tuple(dtype for dtype in MOVED if dtype != "bool"),
+        opaque=True,
+        scales="any",
+        alike=True,
+        layers=(Concatenation, Move),
+        model=OneOperatorModel(_pack_model, _ALONG),
+        limits="and so have all its inputs",
+    ),
+    Operator(
+        "UNPACK",
+        _unpack,
+        (1, 1),
+        (1, MANY),
+        table=_UNPACK,
+        types=tuple(dtype for dtype in MOVED if dtype != "int64"),
+        opaque=True,
+        scales="any",
+        alike=True,
+        layers=(Move,),
+        model=OneOperatorModel(_unpack_model, frozenset({"axis"})),
     ),
     Operator(
         "SPLIT",

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
@@ -58,6 +58,8 @@ class LayerOp(BaseModel):
 
     # Built when the first is made: planning loads these classes and makes none.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    # Whether it has tensors beyond 8 bits and float32 because the file does, as what moves any bytes.
+    any_type: ClassVar[bool] = False
     if TYPE_CHECKING:
         op: str
 

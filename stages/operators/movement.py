@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -197,6 +197,7 @@ class Move(LayerOp):
     """
 
     op: Literal["move"] = "move"
+    any_type: ClassVar[bool] = True
     kind: str
     params: dict[str, Any] = Field(default_factory=dict)
 

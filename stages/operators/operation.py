@@ -80,9 +80,9 @@ class Operation:
         return tensor.values().astype(np.int64)
 
     def integers(self, position: int, what: str, count: int | None = None) -> list[int]:
-        """As `constant`, as a list; Refused unless it has `count` entries."""
+        """As `constant`, as a list; Refused unless it has `count` entries. A single one may have any number of axes."""
         array = self.constant(position, what)
-        if array.ndim > 1:
+        if array.ndim > 1 and not count == array.size == 1:
             raise Refused(f"has {what} of shape {listed(array.shape)}, which is no list")
         values = [int(value) for value in array.reshape(-1)]
         if count is not None and len(values) != count:

@@ -14,7 +14,7 @@ a test holds it to them.
 
 | word | means |
 |---|---|
-| exact | computed in integers, every value as LiteRT's reference kernels have it (`docs/arithmetic.md`) |
+| exact | computed, 8 bits in integers, every value as LiteRT's reference kernels have it (`docs/arithmetic.md`) |
 | moved | bytes are copied, whatever they mean |
 | float | computed by TVM in the type itself, within the tolerance of `verify` |
 | – | refused when the model is imported or quantized, with the place in the file |
@@ -39,7 +39,8 @@ def page() -> str:
 def _row(operator: Operator) -> tuple[str, ...]:
     name = f"`{operator.kind}`{' .' if operator.model else ''}"
     eight = _eight_bits(operator)
-    float32 = "moved" if operator.moves else "exact" if operator.mixed else "float"
+    float32 = "moved" if operator.moves else "exact" if operator.mixed or operator.opaque else "float"
+    float32 = float32 if "float32" in operator.types else _REFUSED
     return operator.name, name, eight, float32, _others(operator), "; ".join(_limits(operator))
 
 
@@ -62,7 +63,7 @@ def _others(operator: Operator) -> str:
     others = [dtype for dtype in MOVED if dtype in operator.types and dtype not in (*EIGHT_BITS, "float32")]
     if operator.mixed or not others:
         return ""
-    return f"{', '.join(others)}: {'moved' if operator.moves else 'float'}"
+    return f"{', '.join(others)}: {'moved' if operator.moves else 'exact' if operator.opaque else 'float'}"
 
 
 def _limits(operator: Operator) -> Iterator[str]:
@@ -76,6 +77,8 @@ def _limits(operator: Operator) -> Iterator[str]:
     if operator.indices:
         inputs = ", ".join(map(str, operator.indices))
         yield f"inputs {inputs} are constants" if len(operator.indices) > 1 else f"input {inputs} is a constant"
+    if operator.results:
+        yield f"makes {' or '.join(operator.results)}"
     if operator.alike:
         yield "the output has the scale of the input"
     if operator.optimized:

@@ -14,7 +14,7 @@ def widened(graph: Graph) -> list[str]:
     """
     found = []
     for layer in graph.layers:
-        if layer.op.op in ("float", "move"):
+        if layer.op.op == "float" or layer.op.any_type:
             continue
         tensors = [graph.tensors[name] for name in (*layer.inputs, *layer.outputs)]
         types: set[str] = {tensor.dtype for tensor in tensors if tensor.tflite_index is None}

@@ -8,12 +8,12 @@ from typing import Any
 from tvm import IRModule, ir, relax
 
 from stages.base import StageError
-from stages.graph import Float, Graph, Layout, Quant, Tensor
+from stages.graph import Float, Graph, Layout, Tensor
 from stages.messages.operator_error import OperatorError, together
 from stages.operators.declaration import CUSTOM
 from stages.operators.table import OPERATORS, kind_of
 from stages.quantize.arithmetic import NoMultiplier
-from stages.quantize.operator import Operator
+from stages.quantize.operator import Operator, quant_of
 from stages.quantize.patterns import FAMILIES, MOVES, family_of
 from stages.quantize.writer import GraphWriter
 from stages.relax_module import OperatorCall, attributes, operator_calls
@@ -109,10 +109,10 @@ class _Lowering:
     def _layers(self, operator: Operator) -> None:
         call, family = operator.call, family_of(operator.call.op)
         floats = all(tensor.dtype in _FLOAT_TYPES for tensor in (*operator.inputs, *operator.outputs))
-        if family is not None and call.op not in FAMILIES and (not floats or call.op.startswith(CUSTOM)):
-            family(operator, self.writer)  # a plug-in's: the import has checked what it declares
-        elif family is not None and call.op in OPERATORS and OPERATORS[call.op].state:
-            family(operator, self.writer)  # in float32 too: the import has checked types and scales
+        known = OPERATORS.get(call.op)
+        apart = call.op not in FAMILIES and (not floats or call.op.startswith(CUSTOM))
+        if family is not None and (apart or (known is not None and (known.opaque or known.state))):
+            family(operator, self.writer)  # the import has checked what is declared
         elif call.op not in MOVES and floats:
             self._float(operator)
         elif family is not None:
@@ -162,17 +162,12 @@ class _Lowering:
 
     def _file_tensor(self, index: int, layout: Any) -> Tensor:
         entry = self.file_tensors[index]
-        quant = None
-        # Exporters leave a scale of 0 where they mean none.
-        if entry["scales"] and all(entry["scales"]) and entry["dtype"] != "float32":
-            points = entry["zero_points"] or [0] * len(entry["scales"])
-            quant = Quant(scale=tuple(entry["scales"]), zero_point=tuple(points), axis=entry["axis"])
         shape = tuple(entry["shape"])
         return Tensor(
             name=entry["name"] or f"tensor{index}",
             shape=shape,
             dtype=entry["dtype"],
             layout=Layout(layout if len(shape) == 4 else ""),
-            quant=quant,
+            quant=quant_of(entry),
             tflite_index=index,
         )

@@ -14,7 +14,7 @@ from tvm.ir.expr import GenericConst
 from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
 from stages.arithmetic.fixed_point import quantized_bound
-from stages.graph import Tensor
+from stages.graph import Quant, Tensor
 from stages.messages import escape
 from stages.messages.operator_error import OperatorError
 from stages.operators.operation import flexbuffer
@@ -199,6 +199,18 @@ class Operator:
         assert found is not None
         return float(found["scales"][0])
 
+    def known(self, position: int) -> Array:
+        """As `constant_at`, of one that is there."""
+        found = self.constant_at(position)
+        assert found is not None, f"{self.call.op} lacks its input {position}"
+        return found
+
+    def shape_at(self, position: int) -> tuple[int, ...]:
+        """The shape of an input, constant or not."""
+        found = self.file_inputs[position]
+        assert found is not None
+        return tuple(found["shape"])
+
     @property
     def custom(self) -> bytes:
         """The options of a custom operator, as the file has them."""
@@ -275,6 +287,14 @@ class Operator:
     def scalar(self, expr: relax.Expr) -> float:
         """The value of a constant with one element."""
         return float(self.parameters(expr).values.reshape(-1)[0])
+
+
+def quant_of(entry: dict[str, Any]) -> Quant | None:
+    """The quantization of a tensor as tensors.json has it. Exporters leave a scale of 0 where they mean none."""
+    if not entry["scales"] or not all(entry["scales"]) or entry["dtype"] == "float32":
+        return None
+    points = entry["zero_points"] or [0] * len(entry["scales"])
+    return Quant(scale=tuple(entry["scales"]), zero_point=tuple(points), axis=entry["axis"])
 
 
 def _is_call(expr: relax.Expr, *names: str) -> bool:

@@ -83,7 +83,9 @@ class Draw:
 
 
 def bounds(dtype: str) -> tuple[int, int]:
-    """Lowest and highest value of an integer type."""
+    """Lowest and highest value of an integer type, or of bool."""
+    if dtype == "bool":
+        return 0, 1
     info = np.iinfo(dtype)
     return int(info.min), int(info.max)
 

@@ -16,11 +16,13 @@ from tests.conformance.targets import PROJECT, kernels, load_target, target_name
 ALWAYS = {
     "add": ("ties", "tails", "zero points", "extremes", "shifts"),
     "binary": ("all pairs", "extremes", "zero points"),
+    "choices": ("extremes",),
     "conv2d": ("ties", "tails", "zero points", "extremes", "shifts"),
     "depthwise_conv2d": ("ties", "tails", "zero points", "extremes", "shifts"),
     "elementwise": ("extremes",),
     "fully_connected": ("ties", "tails", "zero points", "extremes", "shifts"),
     "movement": ("tails",),
+    "picking": ("extremes",),
     "pool2d": ("extremes", "zero points"),
     "reductions": ("extremes",),
     "svdf": ("tails", "extremes"),

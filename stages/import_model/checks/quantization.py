@@ -17,7 +17,8 @@ _ANEW = "Quantize the model anew."
 def check_quantization(operation: Operation) -> None:
     """Refused for bytes without a scale, several scales where one is needed, zero points outside of their type."""
     declared = OPERATORS[operation.op]
-    data = [tensor for at, tensor in enumerate(operation.inputs) if at not in declared.indices and tensor is not None]
+    apart = {*declared.indices, *declared.apart}
+    data = [tensor for at, tensor in enumerate(operation.inputs) if at not in apart and tensor is not None]
     for tensor in (*data, *operation.outputs):
         _zero_points(tensor)
         if tensor.dtype in (*EIGHT_BITS, *NARROW) and declared.scales == "one":

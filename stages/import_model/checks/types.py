@@ -51,11 +51,13 @@ def _check_state(tensor: TensorInfo, kept: bool) -> None:
 def check_types(operation: Operation) -> None:
     """Refused for a type that the operator does not compute with, or two that do not go together."""
     declared = OPERATORS[operation.op]
-    apart = {*declared.indices, *declared.own, *declared.state}
+    apart = {*declared.indices, *declared.own, *declared.state, *declared.apart}
     data = [tensor for at, tensor in enumerate(operation.inputs) if at not in apart and tensor is not None]
-    for tensor in (*data, *operation.outputs):
-        if tensor.dtype not in declared.types:
-            known = ", ".join(declared.types)
+    checked = [(tensor, declared.types) for tensor in data]
+    checked += [(tensor, declared.results or declared.types) for tensor in operation.outputs]
+    for tensor, types in checked:
+        if tensor.dtype not in types:
+            known = ", ".join(types)
             hint = "16-bit activations are not supported: export with int8." if tensor.dtype == "int16" else ""
             raise Refused(f"has the type {tensor.dtype} in {named(tensor)}; known are {known}", hint)
     if operation.op == "DEQUANTIZE":
@@ -63,7 +65,7 @@ def check_types(operation: Operation) -> None:
     elif operation.op == "QUANTIZE" and operation.outputs[0].dtype == "float32":
         raise Refused(f"makes float32 in {named(operation.outputs[0])}; it makes integers")
     elif not declared.mixed:
-        for tensor in (*data[1:], *operation.outputs):
+        for tensor in (*data[1:], *(() if declared.results else operation.outputs)):
             if tensor.dtype != data[0].dtype:
                 raise Refused(f"mixes {data[0].dtype} in {named(data[0])} and {tensor.dtype} in {named(tensor)}")
     if declared.channels is not None:

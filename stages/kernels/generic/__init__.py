@@ -1,16 +1,29 @@
 """Kernels in portable C for every operator: what runs where nothing better is there, and a yardstick for others."""
 
 from stages.kernels.folder import KernelFolder
-from stages.kernels.generic import convolution, depthwise, elementwise, movement, pooling, reduction, stepped, svdf
+from stages.kernels.generic import (
+    choices,
+    convolution,
+    depthwise,
+    elementwise,
+    movement,
+    picking,
+    pooling,
+    reduction,
+    stepped,
+    svdf,
+)
 
 FOLDER = KernelFolder(
     __file__,
     kernels=(
+        *choices.KERNELS,
         *convolution.KERNELS,
         *stepped.KERNELS,
         *depthwise.KERNELS,
         *elementwise.KERNELS,
         *movement.KERNELS,
+        *picking.KERNELS,
         *pooling.KERNELS,
         *reduction.KERNELS,
         *svdf.KERNELS,

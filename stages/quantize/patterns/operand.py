@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm import relax
 
 from stages.graph import Quant, Tensor
-from stages.quantize.operator import Operator
+from stages.quantize.operator import Operator, quant_of
 from stages.quantize.writer import GraphWriter
 
 
@@ -32,3 +32,21 @@ def operand(operator: Operator, writer: GraphWriter, expr: relax.Expr, number: i
         raise operator.error("has a constant operand without a scale")
     layout = out.layout if values.ndim == 4 else ""
     return writer.constant_tensor(f"{out.name}/operand{number}", values, quant, layout)
+
+
+def operands(operator: Operator, writer: GraphWriter, count: int | None = None) -> list[Tensor]:
+    """The first inputs of an operator that TVM's front end was not asked for, in the file's order, without absent ones.
+
+    Constants become constant tensors, quantized as the file says.
+    """
+    made: list[Tensor] = []
+    for number, (value, given) in enumerate(zip(operator.operands, filter(None, operator.file_inputs), strict=True)):
+        if number == count:
+            break
+        if not isinstance(value, Tensor):
+            layout = "NHWC" if value.ndim == 4 else ""
+            value = writer.constant_tensor(
+                f"{operator.outputs[0].name}/operand{number}", value, quant_of(given), layout
+            )
+        made.append(value)
+    return made

@@ -34,6 +34,13 @@ NEEDS: dict[str, dict[str, Any]] = {
     "slice": {"begin": [0, 1, 1, 1], "size": [1, 3, 3, -1]},
     "strided_slice": {"begin": [0, 1, 1, 1], "end": [1, 9, 9, 9], "strides": [1, 2, 2, 1]},
     "resize_nearest_neighbor": {"size": [20, 24]},
+    "batch_to_space_nd": {"batch": 4},
+    "broadcast_to": {"shape": [1, 1, 16], "new_shape": [1, 12, 12, 16]},
+    "gather": {"axis": 1, "indices": [3, 0, 3]},
+    "mirror_pad": {"pads": [[0, 0], [1, 2], [1, 0], [0, 0]]},
+    "reverse_v2": {"axes": [1, 2]},
+    "tile": {"multiples": [1, 2, 1, 2]},
+    "unpack": {"shape": [3, 40], "axis": 1},
 }
 # Functions whose fixed output range random inputs do reach, and operators that pass their input's extremes through.
 EXTREMES = {"softmax", "logistic", "tanh", "relu6", "max_pool2d"}
@@ -62,8 +69,14 @@ def test_every_operator_runs_and_neither_saturates_nor_dies(op: str, dtype: str)
     last = oracle.info.operators[-1].op
     assert last == BUILTIN.get(op, op.upper())
     (output, *_) = oracle.run(random_inputs(oracle.info, 1))
+    if output.dtype == bool or op in ("arg_max", "arg_min"):
+        assert len(np.unique(output)) > 1 or (op.endswith("equal") and dtype == "float32")  # hardly two are equal
+        return
     if output.dtype == np.float32:
         assert output.std() > 0.01
+        return
+    if op == "cast":
+        assert len(np.unique(output)) > 100 or dtype == "float32"  # all of these are below 1
         return
     limits = np.iinfo(output.dtype)
     assert np.mean(output == limits.max) < (0.4 if op in EXTREMES else 0.02)

@@ -15,6 +15,11 @@ LOWERED = {
     "SPLIT_V": "split",
     "SPACE_TO_DEPTH": "transpose",
     "DEPTH_TO_SPACE": "transpose",
+    "SPACE_TO_BATCH_ND": "transpose",
+    "BATCH_TO_SPACE_ND": "transpose",
+    "PACK": "concatenation",
+    "UNPACK": "strided_slice",
+    "SELECT_V2": "select",
 }
 
 

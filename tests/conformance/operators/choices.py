@@ -1,0 +1,128 @@
+"""Cases of comparisons, logic, SELECT, CAST, ARG_MAX, ARG_MIN and CUMSUM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import get_args
+
+import numpy as np
+
+from stages.graph import LayerView
+from stages.operators.along import ArgExtreme, Cumsum
+from stages.operators.casting import Cast
+from stages.operators.choices import Comparison, Logic, Select
+from tests.conformance.case import Case, Inputs, drawn_inputs
+from tests.conformance.draw import Draw, image, view
+
+COMPARED = get_args(Comparison.model_fields["op"].annotation)
+LOGIC = get_args(Logic.model_fields["op"].annotation)
+EXTREMES = get_args(ArgExtreme.model_fields["op"].annotation)
+OPS = (*COMPARED, *LOGIC, *EXTREMES, "select", "cast", "cumsum")
+TYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
+NUMBERS = ("int8", "uint8", "int32", "int64", "float32")
+
+
+def comparison(draw: Draw, kind: str = "") -> LayerView:
+    kind = kind or draw.choose(*COMPARED)
+    op = Comparison(op=kind)  # type: ignore[arg-type]
+    if draw.dtype in ("int8", "uint8"):
+        (a, first), (b, second) = (draw.multiplier(-8, 0) for _ in range(2))
+        if draw.integer(0, 1):
+            a, first = b, second  # equal ones meet then
+        zeros = (draw.zero_point(), draw.zero_point())
+        op = op.model_copy(update={"zero_points": zeros, "multipliers": (a, b), "shifts": (first, second)})
+    return _broadcast(draw, op, [draw.dtype] * 2, "bool")
+
+
+def logic(draw: Draw, kind: str = "") -> LayerView:
+    kind = kind or draw.choose(*LOGIC)
+    return _broadcast(draw, Logic(op=kind), ["bool"] * (1 if kind == "logical_not" else 2), "bool")  # type: ignore[arg-type]
+
+
+def select(draw: Draw) -> LayerView:
+    return _broadcast(draw, Select(), ["bool", draw.dtype, draw.dtype], draw.dtype)
+
+
+def cast(draw: Draw, dtype: str = "") -> LayerView:
+    return _broadcast(draw, Cast(), [draw.dtype], dtype or draw.choose(*TYPES))
+
+
+def arg_extreme(draw: Draw, kind: str = "") -> LayerView:
+    size, dtype = draw.shape(), draw.choose("int32", "int64")
+    axis = draw.integer(0, len(size) - 1)
+    op = ArgExtreme(op=kind or draw.choose(*EXTREMES), axis=axis)  # type: ignore[arg-type]
+    layout = draw.layout() if len(size) == 4 else ""
+    out = tuple(n for at, n in enumerate(size) if at != axis)
+    return view(op, [image("x", size, draw.dtype, layout)], image("y", out, dtype))
+
+
+def cumsum(draw: Draw) -> LayerView:
+    size = draw.shape()
+    op = Cumsum(
+        axis=draw.integer(0, len(size) - 1), exclusive=draw.choose(False, True), reverse=draw.choose(False, True)
+    )
+    layouts = [draw.layout() if len(size) == 4 else "" for _ in range(2)]
+    return view(op, [image("x", size, draw.dtype, layouts[0])], image("y", size, draw.dtype, layouts[1]))
+
+
+def _broadcast(draw: Draw, op: object, types: list[str], result: str) -> LayerView:
+    """One tensor of each type; where they are several, some axes of each are of one element, or are missing."""
+    full = draw.shape()
+    shapes = [list(full) for _ in types]
+    for shape in shapes[1:]:
+        for axis in range(len(full)):
+            shape[axis] = 1 if draw.integer(0, 3) == 0 else shape[axis]
+        del shape[: draw.choose(0, 0, 0, 1)]
+    draw.rng.shuffle(shapes)
+    layouts = [draw.layout() if len(shape) == 4 else "" for shape in shapes]
+    inputs = [
+        image(f"x{n}", tuple(shape), dtype, layout)
+        for n, (shape, dtype, layout) in enumerate(zip(shapes, types, layouts, strict=True))
+    ]
+    layout = draw.layout() if len(full) == 4 else ""
+    out = np.broadcast_shapes(*shapes)
+    return view(op, inputs, image("y", tuple(out), result, layout if len(out) == 4 else ""))  # type: ignore[arg-type]
+
+
+def drawn(draw: Draw) -> LayerView:
+    """Any of them."""
+    kind = draw.choose(comparison, logic, select, cast, arg_extreme, cumsum)
+    if kind is cumsum:
+        draw.dtype = draw.choose("int32", "int64", "float32")
+    return kind(draw)
+
+
+def _near(draw: Draw, layer: LayerView) -> tuple[Inputs, ...]:
+    """Any values and extremes; then few different ones, so that many are equal."""
+    few = tuple((x % 3).astype(x.dtype) if x.dtype != bool else x for x in drawn_inputs(draw, layer)[0])
+    return (*drawn_inputs(draw, layer), few)
+
+
+def mandatory() -> Iterator[Case]:
+    for kind in COMPARED:
+        for number in range(10):
+            draw = Draw(number, NUMBERS[number % len(NUMBERS)])
+            layer = comparison(draw, kind)
+            yield Case(f"{kind} {number}", ("extremes", "comparison"), layer, _near(draw, layer))
+    for kind in ("equal", "not_equal"):
+        layer = comparison(draw := Draw(99, "bool"), kind)
+        yield Case(f"{kind} of booleans", ("extremes", "comparison"), layer, drawn_inputs(draw, layer))
+    for kind in LOGIC:
+        for number in range(6):
+            layer = logic(draw := Draw(number, "bool"), kind)
+            yield Case(f"{kind} {number}", ("extremes", "logic"), layer, drawn_inputs(draw, layer))
+    for number in range(28):
+        layer = select(draw := Draw(number, TYPES[number % len(TYPES)]))
+        yield Case(f"select {number}", ("extremes", "select"), layer, drawn_inputs(draw, layer))
+    for source in TYPES:
+        for dtype in TYPES:
+            layer = cast(draw := Draw(len(source) + len(dtype), source), dtype)
+            yield Case(f"cast {source} to {dtype}", ("extremes", "cast"), layer, drawn_inputs(draw, layer))
+    for kind in EXTREMES:
+        for number in range(12):
+            layer = arg_extreme(draw := Draw(number, ("int8", "uint8", "float32", "int32", "bool")[number % 5]), kind)
+            yield Case(f"{kind} {number}", ("extremes", "arg"), layer, _near(draw, layer))
+    for number in range(18):
+        layer = cumsum(draw := Draw(number, ("int32", "int64", "float32")[number % 3]))
+        inputs = drawn_inputs(draw, layer)
+        yield Case(f"cumsum {number}", ("extremes", "cumsum"), layer, inputs[:1] if number % 3 == 2 else inputs)
