@@ -12,7 +12,7 @@ import pytest
 
 from stages.graph import Graph
 from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel, OpModel
+from stages.models.spec import FileModel, OpModel, ZooModel
 from tests.support.emitted import target_named
 from tests.support.stages_run import run_stages
 
@@ -156,3 +156,21 @@ def test_the_report_has_what_is_assumed_of_the_engines_cycles(
     assert any("8 bytes a cycle, 100 cycles for a transfer" in sentence for sentence in sentences)
     page = (artifacts["report"] / "report.md").read_text()
     assert all(f"- {sentence}" in page for sentence in sentences)
+
+
+@pytest.mark.parametrize(("zoo", "target"), [("resnet_8", "rv32-ne16"), ("ds_cnn", "rv32-ne16x")])
+def test_nothing_is_laid_out_anew_or_flipped_between_layers_of_the_engine(
+    tmp_path: Path, zoo: str, target: str
+) -> None:
+    """No recipe says a layout; NE16 reads NHWC, as the core does, and uint8, which the model's input is flipped to."""
+    artifacts = run_stages(ZooModel(zoo=zoo), target_named(target), tmp_path, until="tensorize")
+    graph = Graph.load(artifacts["tensorize"])
+    plan = json.loads((artifacts["tensorize"] / "plan.json").read_text())
+    on_engine = {layer["index"] for layer in plan["layers"] if layer["kernel"] == "ne16"}
+    convolutions = {layer.index for layer in graph.layers if layer.kind in ("conv2d", "depthwise_conv2d")}
+    assert convolutions <= on_engine
+    moves = [layer for layer in graph.layers if layer.kind in ("layout", "pad", "requantize", "transpose")]
+    assert {layer.kind for layer in moves} <= {"requantize"}
+    for flip in moves:
+        assert flip.inputs == tuple(graph.inputs) or not any(index > flip.index for index in convolutions), flip.name
+    assert len(moves) <= 2
