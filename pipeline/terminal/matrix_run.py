@@ -84,7 +84,7 @@ class MatrixRun:
             name,
             target,
             axes,
-            _verdict(report.get("verify", {})),
+            verdict_of(report.get("verify", {})),
             report.get("instructions", {}).get("total"),
             memory.get("ram_bytes"),
             memory.get("rom_bytes"),
@@ -145,12 +145,17 @@ def _figures(row: MatrixRow) -> tuple[str, ...]:
     return verdict, *("" if number is None else f"{number:,}" for number in numbers)
 
 
-def _verdict(verify: Mapping[str, Any] | None) -> str:
-    """`exact, 48 values, 13 layers`; what is not exact has failed in verify, unless it is float and near enough."""
+def verdict_of(verify: Mapping[str, Any] | None) -> str:
+    """`exact, 48 values, 13 layers`; what is not exact has failed in verify, unless it is float and near enough.
+
+    Where an accelerator's own arithmetic is what the network means, it is exact in that.
+    """
     if not verify:
         return "done" if verify is not None else "not verified"
     relative = (verify.get("float") or {}).get("max_relative")
     what = "exact" if not relative else f"float within {relative:.1g}"
+    if distance := verify.get("distance"):
+        what = f"exact in the engine's arithmetic, {100 * distance['outputs']['share']:.2g} % unlike LiteRT"
     return f"{what}, {verify['outputs_checked']:,} values, {verify['layers_checked']} layers"
 
 

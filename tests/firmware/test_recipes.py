@@ -131,3 +131,39 @@ def test_a_compiler_that_is_not_there(folder: Path, monkeypatch: pytest.MonkeyPa
         "riscv64-unknown-elf-gcc is not on PATH; compiler 12 or newer is needed",
         "install it: apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf",
     ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "conv2d_ne16",
+        "ne16_layer_matrix:conv10x4-rv32-ne16-requantize_engine",
+        "ne16_layer_matrix:fully_connected-rv32-ne16-requantize_core",
+        "ne16_layer_matrix:add-rv32-ne16x-requantize_engine",
+    ],
+)
+def test_an_operator_by_itself_is_the_engines(folder: Path, name: str) -> None:
+    run = run_recipe(name, store=folder / "store", build=folder / "build")
+    assert run.report is not None and run.report["verify"]["mismatches"] == 0
+    computed = [layer for layer in run.report["layers"] if layer["op"] != "requantize"]
+    assert [layer["kernel"] for layer in computed] == ["ne16"]
+    assert run.report["cycles"]["engine"] > 0
+
+
+def test_a_board_with_less_memory_runs_what_fits_and_refuses_the_rest_with_sizes(folder: Path) -> None:
+    """Two images of 400 KiB: in 1.5 MiB of L2, not in 512 KiB, where a smaller one is what it is on the other board."""
+
+    def run(target: str, rows: int) -> RunResult:
+        variables = {"target": target, "set": f"model.shape=[{rows},160,16],model.out_channels=16"}
+        return run_recipe("conv2d_ne16", variables, store=folder / "store", build=folder / "build")
+
+    small = [run(target, 64).report for target in ("rv32-ne16", "rv32-ne16-512k")]
+    assert small[0] is not None and small[1] is not None
+    assert small[0]["instructions"] == small[1]["instructions"] and small[1]["verify"]["mismatches"] == 0
+    assert run("rv32-ne16", 160).report is not None
+    with pytest.raises(PipelineError) as caught:
+        run("rv32-ne16-512k", 160)
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("compile: conv2d does not fit target rv32-ne16-512k: ram needs ")
+    assert lines[0].endswith(" bytes and has 524,288") and len(lines) <= 5
+    assert "x 409,600, conv2d 409,600" in str(caught.value)

@@ -10,6 +10,7 @@ import pytest
 from pipeline.commands import explain, matrix_json
 from pipeline.commands.explain import Explain
 from pipeline.commands.matrix_json import MatrixJson
+from pipeline.terminal.matrix_run import verdict_of
 from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import Doit, FakeProject
 
@@ -232,3 +233,11 @@ def test_the_board_matrix_has_every_board_of_the_project() -> None:
     found = load_recipes("board_matrix", root=ROOT, registry=default_registry())
     boards = {name for name, target in load_targets(ROOT).items() if target.board is not None}
     assert {one.target.name for one in found} == boards
+
+
+def test_an_engines_arithmetic_is_not_called_litert() -> None:
+    verify: dict[str, Any] = {"outputs_checked": 4800, "layers_checked": 13, "float": None, "distance": None}
+    assert verdict_of(verify) == "exact, 4,800 values, 13 layers"
+    verify["distance"] = {"outputs": {"share": 0.0321, "largest": 2.0}}
+    expected = "exact in the engine's arithmetic, 3.2 % unlike LiteRT, 4,800 values, 13 layers"
+    assert verdict_of(verify) == expected
