@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _LARGEST_IMAGE = 2**16  # rows or columns: each has its place in a table
 _RESHAPE = Table("ReshapeOptions", "new_shape:ints", required=False)
-_RESIZE_BILINEAR = Table("ResizeBilinearOptions", ":unused :unused align_corners:bool half_pixel_centers:bool")
+RESIZE_BILINEAR_OPTIONS = Table("ResizeBilinearOptions", ":unused :unused align_corners:bool half_pixel_centers:bool")
 _RESIZE_NEAREST_NEIGHBOR = Table("ResizeNearestNeighborOptions", "align_corners:bool half_pixel_centers:bool")
 _SQUEEZE = Table("SqueezeOptions", "squeeze_dims:ints")
 _STRIDED_SLICE = Table(
@@ -35,7 +35,7 @@ _STRIDED_SLICE = Table(
 _SPACE_TO_DEPTH = Table("SpaceToDepthOptions", "block_size:int")
 _DEPTH_TO_SPACE = Table("DepthToSpaceOptions", "block_size:int")
 _BLOCKS = "4 axes"
-_SIZES = f"4 axes, up to {_LARGEST_IMAGE:,} rows and columns; align_corners or half_pixel_centers, not both"
+RESIZED_SIZES = f"4 axes, up to {_LARGEST_IMAGE:,} rows and columns; align_corners or half_pixel_centers, not both"
 # What `Move.kind` can be.
 KINDS = frozenset({
     "layout", "pad", "reshape", "resize_nearest_neighbor", "slice", "split", "squeeze", "strided_slice", "transpose",
@@ -163,13 +163,15 @@ def _blocks(operation: Operation, table: Table) -> tuple[Shape, int]:
     return shape, block
 
 
-def _resize(operation: Operation) -> list[Shape]:
+def resized(operation: Operation) -> list[Shape]:
     source = operation.input(0)
     batch, _, _, channels = _image(source)
     height, width = operation.integers(1, "the size", 2)
     if not 1 <= min(height, width) <= max(height, width) <= _LARGEST_IMAGE:
         raise Refused(f"resizes {named(source)} to {height}x{width}; sizes are from 1 to {_LARGEST_IMAGE}")
-    options = operation.options(_RESIZE_BILINEAR if operation.op == "RESIZE_BILINEAR" else _RESIZE_NEAREST_NEIGHBOR)
+    options = operation.options(
+        RESIZE_BILINEAR_OPTIONS if operation.op == "RESIZE_BILINEAR" else _RESIZE_NEAREST_NEIGHBOR
+    )
     if options["align_corners"] and options["half_pixel_centers"]:
         raise Refused("has both align_corners and half_pixel_centers")
     return [(batch, height, width, channels)]
@@ -356,10 +358,9 @@ OPERATORS = (
         model=_model(lambda one, x: one.builder.reshape(x, one.spec.new_shape or ()), "new_shape"),
         version=1,
     ),
-    Operator("RESIZE_BILINEAR", _resize, (2, 2), table=_RESIZE_BILINEAR, indices=(1,), limits=_SIZES),
     Operator(
         "RESIZE_NEAREST_NEIGHBOR",
-        _resize,
+        resized,
         (2, 2),
         table=_RESIZE_NEAREST_NEIGHBOR,
         indices=(1,),
@@ -367,7 +368,7 @@ OPERATORS = (
         layout="following",
         layers=(Move,),
         model=OneOperatorModel(_resize_model, frozenset({"size", "align_corners", "half_pixel_centers"}), ("size",)),
-        limits=_SIZES,
+        limits=RESIZED_SIZES,
     ),
     _moves("SLICE", _slice, 3, (1, 2), layout="following", model=_model(_slice_model, "begin", "size")),
     _moves("SPACE_TO_DEPTH", _space_to_depth, 1, (), _SPACE_TO_DEPTH, limits=_BLOCKS),

@@ -1,14 +1,15 @@
-"""Where RESIZE_NEAREST_NEIGHBOR reads, in the float32 arithmetic of the reference (GetNearestNeighbor)."""
+"""Where RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR read, in the arithmetic of the reference."""
 
 from __future__ import annotations
 
-from math import floor
+from collections.abc import Sequence
+from math import ceil, floor
 
 import numpy as np
 
 
 def source_indices(source: int, size: int, align_corners: bool, half_pixel_centers: bool) -> list[int]:
-    """For each of `size` output positions the position in an axis of `source` elements."""
+    """For each of `size` output positions the position in an axis of `source` elements (GetNearestNeighbor)."""
     if align_corners and size > 1:
         scale = np.float32(source - 1) / np.float32(size - 1)
     else:
@@ -21,3 +22,48 @@ def source_indices(source: int, size: int, align_corners: bool, half_pixel_cente
         index = floor(real + 0.5) if align_corners else floor(real)
         found.append(max(0, min(index, source - 1)))
     return found
+
+
+def bilinear(
+    source: int, size: int, align_corners: bool, half_pixel_centers: bool, *, integer: bool
+) -> tuple[list[tuple[int, int]], Sequence[float]]:
+    """For each of `size` output positions the two positions in an axis of `source` elements, and the second's share.
+
+    With `integer` the share is in 1024ths (ComputeInterpolationValuesInteger), else a float32
+    (ComputeInterpolationValues). ValueError where the reference would read behind the axis, which rounded steps bring
+    about on long ones.
+    """
+    options = align_corners and size > 1, half_pixel_centers
+    positions: list[tuple[int, int]]
+    shares: Sequence[float]
+    positions, shares = (_integer_positions if integer else _real_positions)(source, size, *options)
+    if max(low for low, _ in positions) >= source:
+        raise ValueError(f"{size} positions of {source} elements, with steps in 1024ths, lead behind the last")
+    return positions, shares
+
+
+def _integer_positions(
+    source: int, size: int, align_corners: bool, half_pixel_centers: bool
+) -> tuple[list[tuple[int, int]], list[int]]:
+    span, steps = (source - 1, size - 1) if align_corners else (source, size)
+    step = (1024 * span + steps // 2) // steps
+    found, shares = [], []
+    for position in range(size):
+        scaled = position * step + (step // 2 - 512 if half_pixel_centers else 0)
+        low, high = (int(part / 1024) for part in (scaled, scaled + 1023))  # towards zero, as C divides
+        found.append((max(low, 0), min(high, source - 1)))
+        shares.append(scaled - 1024 * found[-1][0])
+    return found, shares
+
+
+def _real_positions(
+    source: int, size: int, align_corners: bool, half_pixel_centers: bool
+) -> tuple[list[tuple[int, int]], list[float]]:
+    one = np.float32
+    step = one(source - 1) / one(size - 1) if align_corners else one(source) / one(size)
+    found, shares = [], []
+    for position in range(size):
+        scaled = (one(position) + one(0.5)) * step - one(0.5) if half_pixel_centers else one(position) * step
+        found.append((max(floor(scaled), 0), min(ceil(scaled), source - 1)))
+        shares.append(float(scaled - one(found[-1][0])))
+    return found, shares

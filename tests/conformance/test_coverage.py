@@ -21,6 +21,7 @@ ALWAYS = {
     "depthwise_conv2d": ("ties", "tails", "zero points", "extremes", "shifts"),
     "elementwise": ("extremes",),
     "fully_connected": ("ties", "tails", "zero points", "extremes", "shifts"),
+    "interpolation": ("extremes", "shapes", "ties"),
     "movement": ("tails",),
     "picking": ("extremes",),
     "pool2d": ("extremes", "zero points"),

@@ -31,6 +31,7 @@ from tests.conformance.operators import (
     depthwise_conv2d,
     elementwise,
     fully_connected,
+    interpolation,
     movement,
     pool2d,
     reductions,
@@ -308,7 +309,7 @@ def test_a_new_operator_makes_nothing_stale(copy: Path) -> None:
 
 
 MAKES = (
-    *(module.drawn for module in (conv2d, depthwise_conv2d, fully_connected, pool2d, add, binary)),
+    *(module.drawn for module in (conv2d, depthwise_conv2d, fully_connected, pool2d, add, binary, interpolation)),
     *(*elementwise.MAKERS, *reductions.MAKERS, movement.concatenation, movement.move),
 )
 TARGETS = ("rv64-rvp", "cortex-m55", "aarch64-dotprod")

@@ -16,6 +16,7 @@ from tests.conformance.operators import (
     depthwise_conv2d,
     elementwise,
     fully_connected,
+    interpolation,
     movement,
     pool2d,
     reductions,
@@ -39,7 +40,18 @@ def test_structures_have_the_fields_of_the_headers() -> None:
 
 def test_every_kernel_states_a_cost() -> None:
     """Of some layer of each of its operators."""
-    modules = (add, binary, conv2d, depthwise_conv2d, elementwise, fully_connected, movement, pool2d, reductions)
+    modules = (
+        add,
+        binary,
+        conv2d,
+        depthwise_conv2d,
+        elementwise,
+        fully_connected,
+        interpolation,
+        movement,
+        pool2d,
+        reductions,
+    )
     layers = [module.drawn(Draw(seed)) for module in modules for seed in range(30)]
     target = load_target("rv32-scalar")
     for kernel in GENERIC.values():

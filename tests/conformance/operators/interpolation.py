@@ -1,0 +1,46 @@
+"""Cases of RESIZE_BILINEAR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from stages.graph import LayerView
+from stages.operators.interpolation import ResizeBilinear
+from stages.quantize.resize import bilinear
+from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.draw import Draw, image, view
+
+OPS = ("resize_bilinear",)
+
+
+def resize(draw: Draw, size: tuple[int, int], out: tuple[int, int], mode: int) -> LayerView:
+    """mode: 0 plain, 1 align_corners, 2 half_pixel_centers."""
+    integer, constants = draw.dtype == "int8", {}
+    for axis, name in ((0, "row"), (1, "column")):
+        positions, shares = bilinear(size[axis], out[axis], mode == 1, mode == 2, integer=integer)
+        constants[f"{name}s"] = np.array(positions, np.int32)
+        constants[f"{name}_shares"] = np.array(shares, np.int32 if integer else np.float32)
+    batch, channels = draw.integer(1, 2), draw.choose(1, 2, 3, 8, 17)
+    x = image("x", (batch, *size, channels), draw.dtype, draw.layout())
+    return view(ResizeBilinear(), [x], image("y", (batch, *out, channels), draw.dtype, draw.layout()), constants)
+
+
+def drawn(draw: Draw) -> LayerView:
+    """Larger and smaller, in every mode."""
+    size, out = ((draw.integer(1, 9), draw.integer(1, 9)) for _ in range(2))
+    return resize(draw, size, out, draw.integer(0, 2))
+
+
+def mandatory() -> Iterator[Case]:
+    for number in range(40):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        layer = drawn(draw)
+        yield Case(f"resize {number}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
+    for number, (size, out) in enumerate((((4, 4), (8, 8)), ((3, 3), (6, 6)), ((5, 7), (15, 14)), ((8, 8), (4, 4)))):
+        for mode in range(3):
+            for dtype in ("int8", "uint8"):
+                draw = Draw(number, dtype)
+                layer = resize(draw, size, out, mode)
+                yield Case(f"resize {size} to {out} {mode}", ("ties", "extremes"), layer, drawn_inputs(draw, layer))
