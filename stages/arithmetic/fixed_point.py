@@ -97,6 +97,17 @@ def inverse_square_root(n: int) -> tuple[int, int]:
     return (multiplier << -shift, 0) if shift < 0 else (multiplier, -shift)
 
 
+def upper_half(multiplier: Integers) -> Array:
+    """A multiplier of 31 bits as one of 15, to the nearest, that stays within int16."""
+    return np.minimum((np.asarray(multiplier, dtype=np.int64) + (1 << 15)) >> 16, (1 << 15) - 1)
+
+
+def scale_by_half(x: Integers, multiplier: Integers, shift: Integers) -> Array:
+    """x * multiplier * 2^(shift - 31) of integers of 48 bits as int64: MultiplyByQuantizedMultiplier of an int64."""
+    x, shift = (np.asarray(value, dtype=np.int64) for value in (x, shift))
+    return (x * upper_half(multiplier) + (np.int64(1) << (14 - shift))) >> (15 - shift)
+
+
 def scale_and_floor(x: Integers, multiplier: Integers, offset: Integers, shift: Integers) -> Array:
     """(x * multiplier + offset) >> shift as int64: the rounding `floor` of stages.operators.layer."""
     x, multiplier, offset, shift = (np.asarray(value, dtype=np.int64) for value in (x, multiplier, offset, shift))

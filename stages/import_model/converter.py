@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from tflite.Tensor import Tensor
-from tflite.TensorType import TensorType
 from tvm import relax
 from tvm.relax.frontend.tflite.tflite_frontend import ExprTable, OperatorConverter, TensorWrapper
 
 from stages.arithmetic.fixed_point import quantized_bound
 from stages.arithmetic.transposed import PhaseAxis
+from stages.import_model.file_tables import Widened, options_of
 from stages.import_model.hybrid import convert_hybrid, is_hybrid
 from stages.import_model.transposed import transposed_convolution
 from stages.models.tflite_reader import WIDENED, ModelInfo, OperatorInfo
@@ -75,7 +74,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
             return self._quantized_body(operator, declared.body)
         if declared.table is None or not is_hybrid(operator, self.info):
             return self.convert_map[operator.op](op=flat)
-        options = _options(flat, declared.table.name)
+        options = options_of(flat, declared.table.name)
         bias = self.constant(operator.inputs[2]) if operator.inputs[2:] and operator.inputs[2] >= 0 else None
         data, activation = self.get_expr(operator.inputs[0]), self.convert_fused_activation_function
         return convert_hybrid(operator, self.info, data, bias, options, activation)
@@ -180,7 +179,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
                 continue
             tensor, info, parameters = self.subgraph.Tensors(index), self.info.tensors[index], None
             if WIDENED.get(info.dtype) == "int8":
-                tensor = _Widened.of(tensor)
+                tensor = Widened.of(tensor)
             if info.scale.size and info.scale.all() and not info.dtype.startswith("float"):
                 many = info.scale.size > 1
                 parameters = {
@@ -197,6 +196,12 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
         return np.array_equal(a.scale, b.scale) and np.array_equal(a.zero_point, b.zero_point)
 
     # ---- conversions of our own --------------------------------------------------------------------------------
+
+    def dequantize(self, expr: relax.Expr, tensor: TensorWrapper) -> relax.Expr:
+        """As TVM's; Relax dequantizes no int64, the bias of 16-bit activations: its numbers stay as they are."""
+        if self.info.tensors[int(tensor.tensor_idx)].dtype == "int64":
+            return relax.op.astype(expr, "float32")
+        return super().dequantize(expr, tensor)
 
     def convert_qnn_fused_activation_function(
         self, expr: relax.Expr, fused_activation_fn: int, scale: float, zero_point: int, dtype: str
@@ -238,7 +243,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
         Quantized, a conv2d_transpose that only says what is meant: stages.quantize makes convolutions of it.
         """
         _, kernel, source, *bias = self.get_input_tensors(op)
-        result, options = self.get_output_tensors(op)[0], _options(op, "TransposeConvOptions")
+        result, options = self.get_output_tensors(op)[0], options_of(op, "TransposeConvOptions")
         image, out = (self.info.tensors[int(tensor.tensor_idx)].shape for tensor in (source, result))
         weights, strides = self.get_tensor_value(kernel), (options.StrideH(), options.StrideW())
         axes = [PhaseAxis.of(image[n], out[n], weights.shape[n], strides[n - 1]) for n in (1, 2)]
@@ -268,7 +273,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
 
     def convert_softmax(self, op: Any) -> relax.Expr:
         """With beta, which TVM leaves out. Of floats it multiplies what LiteRT multiplies: differences of at most 0."""
-        beta = _options(op, "SoftmaxOptions").Beta()
+        beta = options_of(op, "SoftmaxOptions").Beta()
         if beta == 1.0:
             return super().convert_softmax(op)
         source, result = self.get_input_tensors(op)[0], self.get_output_tensors(op)[0]
@@ -305,7 +310,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
         """Also without a list of axes, which means all of size 1."""
         source = self.get_input_tensors(op)[0]
         shape = self.info.tensors[int(source.tensor_idx)].shape
-        options = _options(op, "SqueezeOptions")
+        options = options_of(op, "SqueezeOptions")
         axes = [int(axis) % len(shape) for axis in options.SqueezeDimsAsNumpy()] if options.SqueezeDimsLength() else []
         axes = axes or [axis for axis, size in enumerate(shape) if size == 1]
         return relax.op.squeeze(self.get_expr(source.tensor_idx), axis=sorted(axes))
@@ -313,7 +318,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
     def convert_resize_nearest_neighbor(self, op: Any) -> relax.Expr:
         """With the reference's rounding (GetNearestNeighbor); TVM takes the wrong neighbour for align_corners."""
         source, size = self.get_input_tensors(op)
-        options = _options(op, "ResizeNearestNeighborOptions")
+        options = options_of(op, "ResizeNearestNeighborOptions")
         coordinates, rounding = "asymmetric", "floor"
         if options.AlignCorners():
             coordinates, rounding = "align_corners", "round_prefer_ceil"
@@ -326,7 +331,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
     def convert_split(self, op: Any) -> relax.Expr:
         """With the axis as a scalar or a list of one; TVM takes only the first."""
         axis, source = self.get_input_tensors(op)
-        number = _options(op, "SplitOptions").NumSplits()
+        number = options_of(op, "SplitOptions").NumSplits()
         where = int(self.get_tensor_value(axis).reshape(-1)[0])
         return relax.op.split(self.get_expr(source.tensor_idx), number, axis=where % self._rank(source))
 
@@ -361,7 +366,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
         TVM's version lets negative indices through where no mask is set, which Relax counts differently.
         """
         source, begin, end, stride = self.get_input_tensors(op)
-        options = _options(op, "StridedSliceOptions")
+        options = options_of(op, "StridedSliceOptions")
         shape = self.info.tensors[int(source.tensor_idx)].shape
         given = [self.get_tensor_value(t).reshape(-1) for t in (begin, end, stride)]
         starts, ends, steps, shrunk = [], [], [], []
@@ -392,26 +397,3 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
 
     def _rank(self, tensor: TensorWrapper) -> int:
         return len(self.info.tensors[int(tensor.tensor_idx)].shape)
-
-
-class _Widened(Tensor):  # type: ignore[misc]
-    """A tensor of the file that says int8: what `Converter.constant` makes of int4, which TVM does not know."""
-
-    @classmethod
-    def of(cls, tensor: Any) -> _Widened:
-        made = cls()
-        made.Init(tensor._tab.Bytes, tensor._tab.Pos)
-        return made
-
-    def Type(self) -> int:
-        return int(TensorType.INT8)
-
-
-def _options(op: Any, table: str) -> Any:
-    """The operator's options as the flatbuffer class `table`."""
-    import tflite
-
-    options = getattr(tflite, table)()
-    raw = op.BuiltinOptions()
-    options.Init(raw.Bytes, raw.Pos)
-    return options

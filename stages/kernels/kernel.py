@@ -74,6 +74,7 @@ class Kernel(ABC):
     roundings of `Rounding` (stages.operators.layer), which `why_not_layer` may narrow for a layer; a kernel with
               "steps" alone is for no other layers
     lowers    whether `lower` tells what computes a layer; other kernels leave programs (`stages.offload`)
+    bits      of the activations that it is for, where those of 16 bits have other kernels
     in_place  element i of the output depends on element i of each input alone, and is written after they are read: the
               output may take the memory of an input of the same size that nothing reads afterwards. Tensors of one
               shape may lie in any blocks then, all in the same (`seen`)
@@ -87,6 +88,7 @@ class Kernel(ABC):
     layouts: ClassVar[tuple[str, ...]] = ("NHWC", "NCHW")
     roundings: ClassVar[frozenset[str]] = frozenset({"double", "single"})
     lowers: ClassVar[bool] = True
+    bits: ClassVar[int] = 8
     in_place: ClassVar[bool] = False
 
     @property

@@ -64,7 +64,7 @@ class ModelBuilder(ShapeOperators):
         out: Quant | None = None,
         name: str = "conv2d",
     ) -> Tensor:
-        """CONV_2D. weights OHWI, bias [O] (int32 for 8-bit models; without one, zeros are stored: LiteRT demands it).
+        """CONV_2D. weights OHWI, bias [O] (int32, for 16 bits int64; without one, zeros are stored: LiteRT demands it).
 
         weight_scale: one value, or one per output channel. weight_dtype: "int4" or "int2" stores int8 weights so.
 
@@ -368,7 +368,7 @@ def _steps(name: str, stride: Pair, padding: str, activation: str) -> dict[str, 
 
 
 def _no_bias(x: Tensor, channels: int) -> Array:
-    return np.zeros(channels, dtype=np.int32 if x.scale else np.float32)
+    return np.zeros(channels, dtype=(np.int64 if x.dtype == "int16" else np.int32) if x.scale else np.float32)
 
 
 def _activation(name: str, activation: str) -> int:

@@ -25,8 +25,16 @@ Quant = tuple[float, int]
 # The deviation of results in real units, unless `output` is given; relu6 then clips a few of them.
 _DEVIATION = 2.0
 _DEVIATIONS_IN_RANGE = 8.0
-_INPUT = {"int8": Quantization(scale=0.05, zero_point=-3), "uint8": Quantization(scale=0.05, zero_point=125)}
-_OTHER = {"int8": Quantization(scale=0.03, zero_point=11), "uint8": Quantization(scale=0.03, zero_point=139)}
+_INPUT = {
+    "int8": Quantization(scale=0.05, zero_point=-3),
+    "uint8": Quantization(scale=0.05, zero_point=125),
+    "int16": Quantization(scale=0.0002),
+}
+_OTHER = {
+    "int8": Quantization(scale=0.03, zero_point=11),
+    "uint8": Quantization(scale=0.03, zero_point=139),
+    "int16": Quantization(scale=0.00012),
+}
 
 
 def build(spec: OpModel) -> bytes:
@@ -87,6 +95,8 @@ class OneOperator:
             return None
         limits = np.iinfo(dtype or self.spec.dtype)
         low, high = min(low, 0.0), max(high, 0.0)
+        if limits.max > 255:  # 16 bits are symmetric
+            return float(np.float32(max(-low, high) / int(limits.max))), 0
         scale = float(np.float32((high - low) / 255))
         return scale, int(np.clip(round(limits.min - low / scale), limits.min, limits.max))
 
@@ -131,7 +141,7 @@ class OneOperator:
         rms = math.sqrt((high - low) ** 2 / 12 + ((high + low) / 2) ** 2)
         target = _DEVIATION
         if spec.output is not None:
-            target = spec.output.scale * 255 / _DEVIATIONS_IN_RANGE
+            target = spec.output.scale * (65535 if spec.dtype == "int16" else 255) / _DEVIATIONS_IN_RANGE
         weight_rms = math.sqrt(int(np.square(weights, dtype=np.int64).sum()) / weights.size)
         base = target / (math.sqrt(depth) * rms * weight_rms)
         count = shape[axis] if per_channel else 1
@@ -153,10 +163,12 @@ class OneOperator:
         real = (random_bytes(self.spec.seed, "bias", channels) / 128.0 - 1.0) * _DEVIATION / 2
         if not self.quantized:
             return real.astype(np.float32)
-        codes: npt.NDArray[Any] = np.rint(real / units).astype(np.int32)
+        codes: npt.NDArray[Any] = np.rint(real / units).astype(np.int64 if self.spec.dtype == "int16" else np.int32)
         return codes
 
     def constant(self, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+        if self.spec.dtype == "int16":
+            return random_bytes(self.spec.seed, "other", 2 * math.prod(shape)).view("<i2").reshape(shape)
         raw = random_bytes(self.spec.seed, "other", math.prod(shape)).reshape(shape)
         if not self.quantized:
             return (raw / np.float32(128) - np.float32(1)).astype(np.float32)

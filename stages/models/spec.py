@@ -142,7 +142,7 @@ class OpModel(StrictModel):
     op: str = Field(json_schema_extra=lambda schema: schema.update(enum=[*_alone()]))
     shape: Shape
     batch: Size = 1
-    dtype: Literal["int8", "uint8", "float32"] = "int8"
+    dtype: Literal["int8", "uint8", "int16", "float32"] = "int8"
     input: Quantization | None = None
     output: Quantization | None = None
     seed: int = 0
@@ -184,7 +184,7 @@ class OpModel(StrictModel):
     strides: Integers | None = None
     align_corners: bool = False
     half_pixel_centers: bool = False
-    to: Literal["int8", "uint8"] | None = None
+    to: Literal["int8", "uint8", "int16"] | None = None
 
     @property
     def weight_bits(self) -> int:
@@ -209,8 +209,11 @@ class OpModel(StrictModel):
             given = next(name for name in ("input", "output", "other") if getattr(self, name))
             message = "float32 tensors have no quantization; leave out input, other and output"
             raise mistake(message, given, beside=("dtype",) if "dtype" in self.model_fields_set else ())
+        if self.dtype not in declared.types:
+            known = ", ".join(dtype for dtype in ("int8", "uint8", "int16", "float32") if dtype in declared.types)
+            raise mistake(f"{self.op} has no form in {self.dtype}; it has {known}", "dtype")
         if self.op == "dequantize" and self.dtype == "float32":
-            raise mistake("dequantize reads int8 or uint8", "dtype")
+            raise mistake("dequantize reads int8, uint8 or int16", "dtype")
         if isinstance(self.weights, str) and self.weights not in ("int8", *narrow):
             known = ", ".join(("int8", *narrow))
             raise mistake(f"{self.op} of LiteRT has no {self.weights} weights; it has {known}", "weights")
@@ -227,9 +230,10 @@ class OpModel(StrictModel):
                 raise mistake(f"makes a tensor of {elements:,} elements; {LARGEST_TENSOR:,} at most", key)
         for name, dtype in (("input", self.dtype), ("other", self.dtype), ("output", self.to or self.dtype)):
             given = getattr(self, name)
-            low, high = (0, 255) if dtype == "uint8" else (-128, 127)
+            low, high = {"uint8": (0, 255), "int16": (0, 0)}.get(dtype, (-128, 127))
             if given is not None and not low <= given.zero_point <= high:
-                raise mistake(f"a zero point of {dtype} is {low} to {high}, not {given.zero_point}", name, "zero_point")
+                bounds = f"{low} to {high}" if high > low else str(low)
+                raise mistake(f"a zero point of {dtype} is {bounds}, not {given.zero_point}", name, "zero_point")
         return self
 
     def _elements(self) -> Iterator[tuple[int, str]]:

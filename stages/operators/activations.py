@@ -7,7 +7,7 @@ from math import exp, expm1, inf
 from typing import TYPE_CHECKING, Any, Literal
 
 from stages.operators.channels import Reach, every_channel
-from stages.operators.declaration import COMPUTED, FLOAT, OneOperatorModel, Operator, Table
+from stages.operators.declaration import COMPUTED, FLOAT, WIDE, OneOperatorModel, Operator, Table
 from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Shape
 
@@ -176,8 +176,8 @@ OPERATORS = (
         Table("LeakyReluOptions", "alpha:float"),
     ),
     _table("LOGISTIC", unary_model()),
-    _table("RELU", _clamped_model(lambda low, alpha: 0.0)),
-    _table("RELU6", _clamped_model(lambda low, alpha: 0.0, 6.0)),
+    _table("RELU", _clamped_model(lambda low, alpha: 0.0), types=WIDE),
+    _table("RELU6", _clamped_model(lambda low, alpha: 0.0, 6.0), types=WIDE),
     _table("RELU_N1_TO_1"),
     _table("TANH", unary_model()),
     _table("ABS", _ranged_model(abs), types=(*_INT8, "int32"), body=_called("abs"), version=1),

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from stages.operators.operation import Operation, Shape
 
 EIGHT_BITS = ("int8", "uint8")
+INTEGERS = (*EIGHT_BITS, "int16")  # of activations
 NARROW = ("int4", "int2")
 COMPUTED = (*EIGHT_BITS, "float32")
+WIDE = (*COMPUTED, "int16")
 NUMBERS = (*COMPUTED, "int32", "int64")
 MOVED = (*NUMBERS, "int16", "bool")
 FLOAT = ("float32",)

@@ -102,6 +102,6 @@ OPERATORS = (
         layout="following",
         layers=(Quantize, Requantize),
         model=OneOperatorModel(_quantize_model, frozenset({"to", "output"})),
-        limits="makes int8 or uint8, of float32 or of either",
+        limits="makes int8, uint8 or int16, of float32 or of one of them; uint8 not of int16",
     ),
 )

@@ -10,6 +10,10 @@ x * m is rounded; the operators' formulas write it M(x, multiplier, shift):
   steps   no product: the constant `steps`, int32[rows, 256], has for each row the lowest result and for each of the 255
           above it the largest x below; `step_rows`, int32[O], tells the row of each output channel. For the products in
           float64 that no multiplier gives (stages/quantize/real_products.py)
+  wide    of 16-bit activations, where x has 64 bits: (x * m + 2^(14 - shift)) >> (15 - shift) with the multiplier's
+          upper half, m = min((multiplier + 2^15) >> 16, 2^15 - 1)
+  real    of 16-bit activations, where x has 64 bits: the float64 product with the constant `real`, float64[O], to the
+          nearest integer, halves away from zero
   floor   one product, one sum, no rounding: (x * multiplier + offset) >> shift, where `shift`, from 0 on, goes to the
           right, as does no other's, and `offset` is a constant, int32[O]. No reference kernel computes so, but engines
           do; tensorize gives it to layers that one of them computes where a recipe asks for it
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-Rounding = Literal["double", "single", "steps", "floor"]
+Rounding = Literal["double", "single", "steps", "wide", "real", "floor"]
 
 
 @dataclass(frozen=True)
@@ -158,9 +162,24 @@ class Clamped(LayerOp):
         """Sums of products as the output: bias, int32, the channel's multiplier and shift or steps, then `clamped`."""
         import numpy as np
 
-        from stages.arithmetic.fixed_point import by_steps, multiply_by_quantized_multiplier, scale_and_floor, wrap
+        from stages.arithmetic.fixed_point import (
+            INT32_MAX,
+            INT32_MIN,
+            by_steps,
+            multiply_by_quantized_multiplier,
+            round_half_away,
+            scale_and_floor,
+            scale_by_half,
+            wrap,
+        )
 
-        total = wrap(total + view.constant("bias").astype(np.int64) if view.has("bias") else total)
+        total = total + view.constant("bias").astype(np.int64) if view.has("bias") else total
+        if view.op.rounding == "real":
+            product = np.clip(total * view.constant("real"), INT32_MIN, INT32_MAX)
+            return self.clamped(view, round_half_away(product).astype(np.int64))
+        if view.op.rounding == "wide":
+            return self.clamped(view, scale_by_half(total, view.constant("multiplier"), view.constant("shift")))
+        total = wrap(total)
         if view.op.rounding == "steps":
             steps = view.constant("steps")[view.constant("step_rows")]
             found = [by_steps(total[..., channel], own) for channel, own in enumerate(steps)]
@@ -173,7 +192,7 @@ class Clamped(LayerOp):
 
 def per_channel(view: LayerView, output: Kept) -> dict[str, Array]:
     """The constants that have a number for each output channel, for those that are kept."""
-    roles = ("bias", "multiplier", "shift", "step_rows")
+    roles = ("bias", "multiplier", "shift", "step_rows", "real")
     return {role: view.constant(role)[output.channels] for role in roles if view.has(role)}
 
 

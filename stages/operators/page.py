@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stages.operators.declaration import EIGHT_BITS, MOVED, Operator
+from stages.operators.declaration import EIGHT_BITS, INTEGERS, MOVED, Operator
 
 _HEAD = """\
 # Operators
@@ -19,12 +19,12 @@ a test holds it to them.
 | float | computed by TVM in the type itself, within the tolerance of `verify` |
 | – | refused when the model is imported or quantized, with the place in the file |
 
-`name` is the operator's in rules and reports; those with a dot can also stand alone, as `model: {op: name}`. 16-bit
-activations are computed nowhere. All tensors have fixed shapes of at most eight axes. An operator that is not here is
-refused.
+`name` is the operator's in rules and reports; those with a dot can also stand alone, as `model: {op: name}`. With
+16-bit activations weights are int8, biases int64 and zero points 0. All tensors have fixed shapes of at most eight
+axes. An operator that is not here is refused.
 
-| operator | name | int8, uint8 | float32 | other types | what must hold |
-|---|---|---|---|---|---|
+| operator | name | int8, uint8 | int16 | float32 | other types | what must hold |
+|---|---|---|---|---|---|---|
 """
 _REFUSED = "–"
 
@@ -41,7 +41,8 @@ def _row(operator: Operator) -> tuple[str, ...]:
     eight = _eight_bits(operator)
     float32 = "moved" if operator.moves else "exact" if operator.mixed or operator.opaque else "float"
     float32 = float32 if "float32" in operator.types else _REFUSED
-    return operator.name, name, eight, float32, _others(operator), "; ".join(_limits(operator))
+    sixteen = _how(operator) if "int16" in operator.types else _REFUSED
+    return operator.name, name, eight, sixteen, float32, _others(operator), "; ".join(_limits(operator))
 
 
 def _eight_bits(operator: Operator) -> str:
@@ -60,7 +61,7 @@ def _how(operator: Operator) -> str:
 
 def _others(operator: Operator) -> str:
     """Types beside 8 bits and float32. What edges between types can have beside them is in their limits."""
-    others = [dtype for dtype in MOVED if dtype in operator.types and dtype not in (*EIGHT_BITS, "float32")]
+    others = [dtype for dtype in MOVED if dtype in operator.types and dtype not in (*INTEGERS, "float32")]
     if operator.mixed or not others:
         return ""
     return f"{', '.join(others)}: {'moved' if operator.moves else 'exact' if operator.opaque else 'float'}"

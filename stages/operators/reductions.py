@@ -222,6 +222,7 @@ OPERATORS = (
         "MEAN",
         "following",
         Mean,
+        types=(*NUMBERS, "int16"),
         model=OneOperatorModel(_mean_model, frozenset({"axes", "keep_dims", "output"}), ("axes",)),
     ),
     Operator("REDUCE_ALL", _reduce, (2, 2), table=_REDUCER, types=("bool",), indices=(1,), quantized=False),

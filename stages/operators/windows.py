@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from stages.arithmetic.sliding import extent, places
 from stages.messages.naming import named
 from stages.operators.channels import Reach, every_channel
-from stages.operators.declaration import OneOperatorModel, Operator, Table
+from stages.operators.declaration import WIDE, OneOperatorModel, Operator, Table
 from stages.operators.layer import Shifted, Window
 from stages.operators.operation import Operation, Refused, Shape, listed
 from stages.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
@@ -273,6 +273,7 @@ OPERATORS = (
         _conv2d,
         inputs=(3, 3),  # LiteRT 2.3 refuses one without a bias
         table=_CONV,
+        types=WIDE,
         own=(1, 2),
         channels=0,
         narrow={"int8": ("int4",), "float32": ("int4",)},
@@ -290,6 +291,7 @@ OPERATORS = (
         _depthwise,
         inputs=(2, 3),
         table=_DEPTHWISE,
+        types=WIDE,
         own=(1, 2),
         channels=3,
         narrow={"int8": ("int4",)},
@@ -305,6 +307,7 @@ OPERATORS = (
         _fully_connected,
         inputs=(2, 3),
         table=_CONNECTED,
+        types=WIDE,
         own=(1, 2),
         channels=0,
         narrow={"int8": ("int4", "int2"), "float32": ("int4", "int2")},
@@ -337,6 +340,7 @@ OPERATORS = (
             name,
             _pool,
             table=_POOL,
+            types=WIDE,
             alike=True,
             layout="transposing",
             layers=(Pool2D,),

@@ -146,18 +146,19 @@ class _Lowering:
         return operator.outputs[0].elements * macs(tuple(weights))
 
     def _check_quantization(self, operator: Operator) -> None:
-        """8-bit tensors of operators that compute need one scale each."""
+        """Integer tensors of operators that compute need one scale each."""
         if operator.call.op in MOVES:
             return
         for tensor in (*operator.inputs, *operator.outputs):
-            if tensor.dtype in ("int8", "uint8"):
+            if tensor.dtype in ("int8", "uint8", "int16"):
                 if tensor.quant is None:
                     raise operator.error(f"has no scale for {tensor.name!r}")
                 if len(tensor.quant.scale) != 1:
                     raise operator.error(f"has one scale per channel for {tensor.name!r}, which is no constant")
             elif operator.call.op not in ("QUANTIZE", "DEQUANTIZE") or tensor.dtype != "float32":
                 raise operator.error(
-                    f"has the type {tensor.dtype} in {tensor.name!r}", "Integer operators take int8 or uint8 tensors."
+                    f"has the type {tensor.dtype} in {tensor.name!r}",
+                    "Integer operators take int8, uint8 or int16 tensors.",
                 )
 
     def _file_tensor(self, index: int, layout: Any) -> Tensor:

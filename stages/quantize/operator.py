@@ -23,7 +23,9 @@ from stages.quantize.tables import Quantized
 from stages.relax_module import OperatorCall
 
 Array = npt.NDArray[Any]
-_SUPPORTED = "Integer operators take int8 or uint8 tensors with one scale; constant weights may have one per channel."
+_SUPPORTED = (
+    "Integer operators take int8, uint8 or int16 tensors with one scale; constant weights may have one per channel."
+)
 
 Match = dict[DFPattern, relax.Expr]
 
@@ -276,6 +278,8 @@ class Operator:
             scale, zero_point = (self.parameters(arg).values for arg in expr.args[1:3])
             axis = int(expr.attrs.axis) % max(inner.values.ndim, 1)
             return Parameters(inner.values, *(_along(part, axis, inner.values.shape) for part in (scale, zero_point)))
+        if name == "relax.astype":  # of a bias of 64 bits
+            return inner
         if name == "relax.permute_dims":
             axes = expr.attrs.axes
             return inner.map(lambda part: part.transpose(None if axes is None else [int(axis) for axis in axes]))

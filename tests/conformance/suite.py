@@ -56,9 +56,10 @@ def drawn(operator: str, seed: int, count: int) -> tuple[Case, ...]:
 
 
 def kernels_of(target: Target, operator: str) -> list[Kernel]:
-    """The target's kernels for the operators of a module."""
-    wanted = set(operator_modules()[operator].OPS)
-    return [kernel for kernel in kernels(target).values() if kernel.ops & wanted]
+    """The target's kernels for the operators of a module, and for activations of its bits, 8 where it does not say."""
+    module = operator_modules()[operator]
+    wanted, bits = set(module.OPS), getattr(module, "BITS", 8)
+    return [kernel for kernel in kernels(target).values() if kernel.ops & wanted and kernel.bits == bits]
 
 
 def chosen(target: Target, operator: str, only: Collection[str]) -> list[Kernel]:

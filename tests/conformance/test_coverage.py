@@ -26,6 +26,7 @@ ALWAYS = {
     "picking": ("extremes",),
     "pool2d": ("extremes", "zero points"),
     "reductions": ("extremes",),
+    "sixteen": ("extremes",),
     "svdf": ("tails", "extremes"),
 }
 FIRST = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stages.graph.packed import limits
 from stages.messages.naming import named
 from stages.models.tflite_reader import TensorInfo
-from stages.operators.declaration import EIGHT_BITS, NARROW
+from stages.operators.declaration import EIGHT_BITS, INTEGERS, NARROW
 from stages.operators.operation import Operation, Refused
 from stages.operators.table import OPERATORS
 
@@ -21,8 +21,9 @@ def check_quantization(operation: Operation) -> None:
     data = [tensor for at, tensor in enumerate(operation.inputs) if at not in apart and tensor is not None]
     for tensor in (*data, *operation.outputs):
         _zero_points(tensor)
-        if tensor.dtype in (*EIGHT_BITS, *NARROW) and declared.scales == "one":
+        if tensor.dtype in (*INTEGERS, *NARROW) and declared.scales == "one":
             _scale(tensor)
+            _symmetric(tensor)
         if operation.op in ("QUANTIZE", "DEQUANTIZE") and not tensor.dtype.startswith("float"):
             _scale(tensor)
     if declared.channels is not None:
@@ -33,7 +34,7 @@ def check_quantization(operation: Operation) -> None:
     if declared.alike:
         _alike(operation.input(0), operation.outputs[0])
     if operation.op == "CONCATENATION":
-        _all_or_none([tensor for tensor in (*data, *operation.outputs) if tensor.dtype in EIGHT_BITS])
+        _all_or_none([tensor for tensor in (*data, *operation.outputs) if tensor.dtype in INTEGERS])
 
 
 def _scale(tensor: TensorInfo) -> None:
@@ -41,6 +42,13 @@ def _scale(tensor: TensorInfo) -> None:
         return
     lacks = "a scale of 0" if tensor.scale.size else "no quantization"
     raise Refused(f"cannot be computed: tensor {tensor.index} {named(tensor)} is {tensor.dtype} but has {lacks}", _ANEW)
+
+
+def _symmetric(tensor: TensorInfo) -> None:
+    if tensor.dtype == "int16" and tensor.zero_point.any():
+        raise Refused(
+            f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; of int16 it must be 0", _ANEW
+        )
 
 
 def _zero_points(tensor: TensorInfo) -> None:
@@ -54,7 +62,7 @@ def _zero_points(tensor: TensorInfo) -> None:
 
 
 def _one_scale(operation: Operation, tensor: TensorInfo) -> None:
-    if tensor.scale.size < 2 or tensor.dtype not in EIGHT_BITS:
+    if tensor.scale.size < 2 or tensor.dtype not in INTEGERS:
         return
     if operation.op == "DEQUANTIZE" and tensor.data is not None:
         return
@@ -62,7 +70,7 @@ def _one_scale(operation: Operation, tensor: TensorInfo) -> None:
 
 
 def _alike(source: TensorInfo, result: TensorInfo) -> None:
-    if source.dtype not in EIGHT_BITS or (_is_scaled(source), _is_scaled(result)) == (False, False):
+    if source.dtype not in INTEGERS or (_is_scaled(source), _is_scaled(result)) == (False, False):
         return
     for tensor in (source, result):
         if not _is_scaled(tensor):
@@ -96,8 +104,12 @@ def _weighted(operation: Operation, axis: int) -> None:
         raise Refused(f"has weights {named(weights)} with scales along axis {weights.axis}; it takes them along {axis}")
     if weights.scale.size > 1 and weights.zero_point.any():
         raise Refused(f"has a zero point per channel in {named(weights)}; it must be 0")
-    if data.dtype not in EIGHT_BITS:
+    if data.dtype not in INTEGERS:
         return
+    if data.dtype == "int16" and weights.zero_point.any():
+        raise Refused(
+            f"has the zero point {int(weights.zero_point[0])} in {named(weights)}; with int16 data it must be 0"
+        )
     bias = operation.inputs[bias_at] if len(operation.inputs) > bias_at else None
     if bias is not None and not _is_scaled(bias):
         raise Refused(f"has a bias {named(bias)} without a scale", _ANEW)

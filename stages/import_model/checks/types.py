@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from stages.messages.naming import named
 from stages.models.tflite_reader import TensorInfo
-from stages.operators.declaration import EIGHT_BITS, NARROW
+from stages.operators.declaration import INTEGERS, NARROW
 from stages.operators.operation import Operation, Refused, listed
 from stages.operators.table import OPERATORS
 
 _LARGEST_TENSOR = 2**31  # bytes: offsets in emitted loops are 32 bits with a sign
 _LARGEST_RANK = 8
-_BIAS = {"float32": ("float32",), "int8": ("int32",), "uint8": ("int32",)}
+_BIAS = {"float32": ("float32",), "int8": ("int32",), "uint8": ("int32",), "int16": ("int64",)}
 
 
 def check_sizes(operation: Operation) -> None:
@@ -58,7 +58,7 @@ def check_types(operation: Operation) -> None:
     for tensor, types in checked:
         if tensor.dtype not in types:
             known = ", ".join(types)
-            hint = "16-bit activations are not supported: export with int8." if tensor.dtype == "int16" else ""
+            hint = "Export with int8: it has no form in 16 bits." if tensor.dtype == "int16" else ""
             raise Refused(f"has the type {tensor.dtype} in {named(tensor)}; known are {known}", hint)
     if operation.op == "DEQUANTIZE":
         _dequantize(operation)
@@ -91,10 +91,10 @@ def _weights(operation: Operation, data: TensorInfo, weights: TensorInfo, bias: 
     whole = weights.dtype if weights.dtype not in NARROW else "int8"
     constant = OPERATORS[operation.op].macs is not None and weights.data is not None
     hybrid = constant and data.dtype == "float32" and whole == "int8" and weights.scale.size > 0
-    if not hybrid and whole != data.dtype:
+    if not hybrid and whole != {"int16": "int8"}.get(data.dtype, data.dtype):
         hint = "Export with full integer quantization, or all in float32."
         raise Refused(f"has {data.dtype} data and {weights.dtype} weights in {named(weights)}", hint)
-    if data.dtype in EIGHT_BITS and weights.data is None:
+    if data.dtype in INTEGERS and weights.data is None:
         raise Refused(f"has weights {named(weights)} that are computed; they must be a constant")
     if bias is None:
         return
@@ -102,5 +102,5 @@ def _weights(operation: Operation, data: TensorInfo, weights: TensorInfo, bias: 
         raise Refused(
             f"has a bias of {bias.dtype} in {named(bias)}; with {data.dtype} data it is {_BIAS[data.dtype][0]}"
         )
-    if data.dtype in EIGHT_BITS and bias.data is None:
+    if data.dtype in INTEGERS and bias.data is None:
         raise Refused(f"has a bias {named(bias)} that is computed; it must be a constant")

@@ -11,6 +11,7 @@ from stages.kernels.generic import (
     picking,
     pooling,
     reduction,
+    sixteen,
     stepped,
     svdf,
 )
@@ -20,6 +21,7 @@ FOLDER = KernelFolder(
     kernels=(
         *choices.KERNELS,
         *convolution.KERNELS,
+        *sixteen.KERNELS,
         *stepped.KERNELS,
         *depthwise.KERNELS,
         *elementwise.KERNELS,

@@ -38,6 +38,15 @@ ADD = Structure(
         *EPILOGUE,
     ),
 )
+CONV16 = Structure(
+    "fl_conv16",
+    (
+        *("height", "width", "channels", "out_height", "out_width", "out_channels", "depth", "units"),
+        *TAPS,
+        *("low", "high"),
+    ),
+)
+DENSE16 = Structure("fl_dense16", ("units", "depth", "low", "high"))
 SVDF = Structure(
     "fl_svdf",
     (

@@ -7,12 +7,15 @@ from typing import Any
 
 from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
-from stages.graph import Activation
+from stages.arithmetic.fixed_point import quantized_bound
+from stages.graph import Activation, Requantize, Tensor
 from stages.quantize import function_tables, tables
+from stages.quantize.arithmetic import LIMITS, float32_ratio, quantize_multiplier
 from stages.quantize.operator import Array, Operator, dequantized, quantized
 from stages.quantize.tables import Quantized
 from stages.quantize.writer import GraphWriter
 
+_BOUNDS: dict[str, tuple[float | None, float | None]] = {"RELU": (0, None), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
 Table = Callable[[Quantized, Quantized, Mapping[str, Any]], Array]  # by input, output and the file's options
 
 
@@ -41,12 +44,31 @@ def activation(operator: Operator, writer: GraphWriter) -> None:
     core = shape(dequantized(x))
     match = operator.expect(quantized(core), f"quantize({operator.call.op.lower()}(dequantize(x)))")
     source, out = operator.data(match[x]), operator.outputs[0]
+    if source.dtype == "int16":
+        _clamped(operator, writer, source)
+        return
     quantizations = operator.quantized(source), operator.quantized(out)
     try:
         values = table(*quantizations, operator.options)
     except ValueError as error:
         raise operator.error(f"cannot be computed as the reference does: {error}") from None
     writer.layer(Activation(function=operator.call.op.lower()), [source], out, {"table": values})
+
+
+def _clamped(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
+    """RELU, RELU6 and RELU_N1_TO_1 of 16 bits, of which there is no table: requantized, then clamped."""
+    out, low, high = operator.outputs[0], *_BOUNDS[operator.call.op]
+    multiplier, shift = quantize_multiplier(float32_ratio(source.scale, out.scale))
+    limits = LIMITS[out.dtype]
+    op = Requantize(
+        input_zero_point=source.zero_point,
+        multiplier=multiplier,
+        shift=shift,
+        output_zero_point=out.zero_point,
+        act_min=limits[0] if low is None else max(quantized_bound(low, out.scale, out.zero_point), limits[0]),
+        act_max=limits[1] if high is None else min(quantized_bound(high, out.scale, out.zero_point), limits[1]),
+    )
+    writer.layer(op, [source], out)
 
 
 def _clamp(low: float | None, high: float | None) -> Table:
@@ -66,9 +88,9 @@ def _gelu(x: Quantized, out: Quantized, options: Mapping[str, Any]) -> Array:
 
 
 _FUNCTIONS: dict[str, tuple[Callable[[DFPattern], DFPattern], Table]] = {
-    "RELU": (lambda x: _unary("relax.nn.relu", x), _clamp(0, None)),
-    "RELU6": (_clip, _clamp(0, 6)),
-    "RELU_N1_TO_1": (_clip, _clamp(-1, 1)),
+    "RELU": (lambda x: _unary("relax.nn.relu", x), _clamp(*_BOUNDS["RELU"])),
+    "RELU6": (_clip, _clamp(*_BOUNDS["RELU6"])),
+    "RELU_N1_TO_1": (_clip, _clamp(*_BOUNDS["RELU_N1_TO_1"])),
     "LEAKY_RELU": (lambda x: _unary("relax.nn.leakyrelu", x), _leaky_relu),
     "LOGISTIC": (lambda x: _unary("relax.sigmoid", x), _plain(tables.logistic_table)),
     "TANH": (lambda x: _unary("relax.tanh", x), _plain(tables.tanh_table)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import frexp
+
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
@@ -15,7 +17,8 @@ from stages.quantize.writer import GraphWriter
 
 SQUARED_DIFFERENCE_SHIFT = 7  # of int8, as below
 _MOST_QUOTIENT_SHIFT = 22  # what a quotient is shifted right by is not below 0
-LEFT_SHIFT = 20  # of 8-bit ADD and SUB, before the operands are brought to a common scale
+# Of ADD and SUB, before the operands are brought to a common scale: by the bits that int32 leaves.
+LEFT_SHIFT = {"int8": 20, "uint8": 20, "int16": 15}
 
 
 def add(operator: Operator, writer: GraphWriter) -> None:
@@ -23,14 +26,17 @@ def add(operator: Operator, writer: GraphWriter) -> None:
     subtract = operator.call.op == "SUB"
     a, b = _operands(operator, writer, "relax.subtract" if subtract else "relax.add")
     out = operator.outputs[0]
+    left = LEFT_SHIFT[out.dtype]
+    if out.dtype == "int16" and all(frexp(tensor.scale)[0] == 0.5 for tensor in (a, b, out)):
+        raise operator.error("has scales that are all powers of two, for which LiteRT rounds int16 in another way")
     twice = 2 * max(a.scale, b.scale)
     fixed = [quantize_multiplier(tensor.scale / twice) for tensor in (a, b)]
-    output = quantize_multiplier(twice / ((1 << LEFT_SHIFT) * out.scale))
+    output = quantize_multiplier(twice / ((1 << left) * out.scale))
     low, high = operator.clamp
     op = Add(
         op="sub" if subtract else "add",
         zero_points=(a.zero_point, b.zero_point),
-        left_shift=LEFT_SHIFT,
+        left_shift=left,
         multipliers=(fixed[0][0], fixed[1][0]),
         shifts=(fixed[0][1], fixed[1][1]),
         output_multiplier=output[0],

@@ -15,6 +15,7 @@ import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
 from stages.graph import Conv2D, DepthwiseConv2D, FullyConnected
+from stages.operators.layer import Rounding
 from stages.quantize.arithmetic import Fixed, convolution_multipliers, quantize_multiplier
 from stages.quantize.constant_channels import settle_constant_channels
 from stages.quantize.operator import Array, Operator, Parameters, activated, dequantized, reshaped, transposed
@@ -44,10 +45,14 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
     if operator.call.op == "DEPTHWISE_CONV_2D" and x.dtype == "int8":
         zero_point = 0  # whatever the file says: the reference leaves it out, and of CONV_2D it demands 0
     channels, height, width, _ = weights.values.shape
-    constants = columns_of(fixed_multipliers(operator, real_multipliers(weights, x.dtype, x.scale, out.scale)))
+    wide = x.dtype == "int16"
+    reals = real_multipliers(weights, x.dtype, x.scale, out.scale)
+    constants = columns_of(fixed_multipliers(operator, reals, 7 if wide else 30))
     if pattern.bias in match:
-        constants["bias"] = operator.parameters(match[pattern.bias]).values.reshape(-1).astype(np.int32)
-    values = settle_constant_channels(weights.values, constants, x.dtype, x.zero_point, zero_point)
+        constants["bias"] = _bias(operator, match[pattern.bias], x.dtype)
+    values = weights.values
+    if not wide:
+        values = settle_constant_channels(values, constants, x.dtype, x.zero_point, zero_point)
     low, high = operator.clamp
     common: dict[str, Any] = {
         "kernel": (height, width),
@@ -61,6 +66,7 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
         "output_zero_point": out.zero_point,
         "act_min": low,
         "act_max": high,
+        "rounding": "wide" if wide else "double",
     }
     op: Conv2D | DepthwiseConv2D
     if operator.call.op == "DEPTHWISE_CONV_2D":
@@ -84,14 +90,12 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
     units, depth = weights.values.shape
     constants = {"weights": weights.values}
     if pattern.bias in match:
-        constants["bias"] = operator.parameters(match[pattern.bias]).values.reshape(-1).astype(np.int32)
+        constants["bias"] = _bias(operator, match[pattern.bias], x.dtype)
     low, high = operator.clamp
     points = weight_zero_point(operator, weights)
     reals = real_multipliers(weights, "int8", x.scale, out.scale)
-    ends = sums(weights.values, constants.get("bias"), x.dtype, x.zero_point, points)
-    results = low - out.zero_point, high - out.zero_point
-    fixed = settled(fixed_multipliers(operator, reals), reals, ends, *results)
-    constants |= stepped(reals, *results) if fixed is None else columns_of(fixed)
+    rounding, scaling = _as_real_products(operator, weights, constants.get("bias"), reals, points)
+    constants |= scaling
     op = FullyConnected(
         batch=x.elements // depth,
         depth=depth,
@@ -101,9 +105,27 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
         output_zero_point=out.zero_point,
         act_min=low,
         act_max=high,
-        rounding="steps" if fixed is None else "single",
+        rounding=rounding,
     )
     writer.layer(op, [x], out, constants)
+
+
+def _as_real_products(
+    operator: Operator, weights: Parameters, bias: Array | None, reals: Sequence[float], points: int
+) -> tuple[Rounding, dict[str, Array]]:
+    """How the sums of a FULLY_CONNECTED, which LiteRT multiplies in float64, are scaled, and the constants of that."""
+    (x, *_), out, (low, high) = operator.inputs, operator.outputs[0], operator.clamp
+    if x.dtype == "int16":
+        return "real", {"real": np.array(reals, np.float64)}
+    ends = sums(weights.values, bias, x.dtype, x.zero_point, points)
+    results = low - out.zero_point, high - out.zero_point
+    fixed = settled(fixed_multipliers(operator, reals), reals, ends, *results)
+    return ("steps", stepped(reals, *results)) if fixed is None else ("single", columns_of(fixed))
+
+
+def _bias(operator: Operator, expr: Any, dtype: str) -> Array:
+    """int32[O]; with 16-bit activations int64[O]."""
+    return operator.parameters(expr).values.reshape(-1).astype(np.int64 if dtype == "int16" else np.int32)
 
 
 def real_multipliers(weights: Parameters, rule: str, input_scale: float, output_scale: float) -> list[float]:
@@ -118,10 +140,11 @@ def real_multipliers(weights: Parameters, rule: str, input_scale: float, output_
     return convolution_multipliers(rule, input_scale, scales.astype(np.float64).tolist(), output_scale)
 
 
-def fixed_multipliers(operator: Operator, reals: Sequence[float]) -> list[Fixed]:
+def fixed_multipliers(operator: Operator, reals: Sequence[float], most: int = 30) -> list[Fixed]:
+    """With shifts to the left of at most `most`."""
     fixed = [quantize_multiplier(real) for real in reals]
     too_large = max(shift for _, shift in fixed)
-    if too_large > 30:
+    if too_large > most:
         raise operator.error(f"would scale its sums up by 2^{too_large}: its scales make no sense")
     return fixed
 

@@ -24,6 +24,7 @@ def mean(operator: Operator, writer: GraphWriter) -> None:
     fixed = mean_multiplier(source.scale, out.scale, count)
     fields = _summing(operator, source, axes, count, fixed)
     several = sum(axis + 1 not in axes and source.shape[axis] > 1 for axis in axes) > 2
+    several &= source.dtype != "int16"  # whose kernel takes any axes
     writer.layer(Sum(averages=True, **fields) if several else Mean(**fields), [source], out)
 
 

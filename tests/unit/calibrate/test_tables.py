@@ -50,12 +50,16 @@ def command(target: Target) -> str:
 
 
 def rivals(target: Target) -> set[str]:
-    """Kernels that are not the only one of the target for all of their operators and roundings."""
+    """Kernels that are not the only one of the target for all of their operators, roundings and bits."""
     kernels = registry.kernels(target.kernels).values()
     return {
         k.name
         for k in kernels
-        if any(k.ops & other.ops and k.roundings & other.roundings for other in kernels if other is not k)
+        if any(
+            k.ops & other.ops and k.roundings & other.roundings and k.bits == other.bits
+            for other in kernels
+            if other is not k
+        )
     }
 
 

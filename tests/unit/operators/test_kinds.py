@@ -15,6 +15,7 @@ LOWERED = {
     "SPLIT_V": "split",
     "SPACE_TO_DEPTH": "transpose",
     "DEPTH_TO_SPACE": "transpose",
+    "TRANSPOSE_CONV": "conv2d",
     "SPACE_TO_BATCH_ND": "transpose",
     "BATCH_TO_SPACE_ND": "transpose",
     "PACK": "concatenation",

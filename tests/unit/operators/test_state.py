@@ -39,7 +39,7 @@ def svdf(**changes: object) -> bytes:
         ({"time": "narrow"}, "has the weights of time of int8 in 'narrow'; with int8 data they are int16"),
         ({"time": "state"}, "keeps nothing from one inference to the next"),
         ({"state": "short"}, "has the state 'short' [1, 17]; it remembers [1, 18]"),
-        ({"state": "off"}, "has the zero point 3 in 'off'; it must be 0"),
+        ({"state": "off"}, "has the zero point 3 in 'off'; of int16 it must be 0"),
         ({"rank": 4}, "has 6 features, no multiple of its rank 4"),
         ({"rank": 0}, "has 6 features, no multiple of its rank 0"),
         ({"rank": 3}, "has the bias 'bias' [3] for 2 units"),

@@ -274,7 +274,7 @@ TYPES: list[tuple[bytes, Alteration, str]] = [
     (
         unary("TANH"),
         tensor("x", type="INT16"),
-        "has the type int16 in 'x'; known are int8, uint8, float32\n  'x' -> 'y'\n16-bit activations are not supported",
+        "has the type int16 in 'x'; known are int8, uint8, float32\n  'x' -> 'y'\nExport with int8",
     ),
     (unary("SIN"), tensor("x", type="FLOAT16"), "has the type float16 in 'x'; known are float32"),
     (binary("ADD", "AddOptions"), tensor("z", type="UINT8"), "mixes int8 in 'x' and uint8 in 'z'"),

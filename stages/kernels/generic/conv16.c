@@ -1,0 +1,87 @@
+/* Convolution and matrix product of 16-bit activations with 8-bit weights: sums of 64 bits. */
+#include "conv16.h"
+
+#include "requantize.h"
+
+/* So many products of 23 bits fit an int32. */
+enum { CHUNK = 256 };
+
+static int64_t dot(const int16_t *x, const int8_t *w, int32_t count)
+{
+    int64_t sum = 0;
+    while (count > 0) {
+        const int32_t some = count < CHUNK ? count : CHUNK;
+        int32_t part = 0;
+        for (int32_t k = 0; k < some; k++) {
+            part += x[k] * w[k];
+        }
+        sum += part;
+        x += some;
+        w += some;
+        count -= some;
+    }
+    return sum;
+}
+
+/* The window of an output whose first row and column are `row` and `column`, which may lie outside of the image. */
+static int64_t window(const int16_t *x, const int8_t *w, int32_t row, int32_t column, const struct fl_conv16 *p)
+{
+    int64_t sum = 0;
+    for (int32_t ky = 0; ky < p->kernel_height; ky++) {
+        const int32_t iy = row + ky * p->dilation_y;
+        for (int32_t kx = 0; kx < p->kernel_width; kx++, w += p->depth) {
+            const int32_t ix = column + kx * p->dilation_x;
+            if (iy >= 0 && iy < p->height && ix >= 0 && ix < p->width) {
+                sum += dot(x + (iy * p->width + ix) * p->channels, w, p->depth);
+            }
+        }
+    }
+    return sum;
+}
+
+static int16_t scaled(int64_t sum, int32_t multiplier, int32_t shift, const struct fl_conv16 *p)
+{
+    const int64_t value = (sum * multiplier + ((int64_t)1 << (14 - shift))) >> (15 - shift);
+    return (int16_t)(value < p->low ? p->low : value > p->high ? p->high : value);
+}
+
+void fl_conv16(const int16_t *x, const int8_t *w, const int64_t *bias, const int32_t *scales, int16_t *y,
+               const void *parameters)
+{
+    const struct fl_conv16 *p = parameters;
+    const int32_t taps = p->kernel_height * p->kernel_width * p->depth;
+    for (int32_t oy = 0; oy < p->out_height; oy++) {
+        for (int32_t ox = 0; ox < p->out_width; ox++) {
+            const int32_t row = oy * p->stride_y - p->top, column = ox * p->stride_x - p->left;
+            for (int32_t o = 0; o < p->out_channels; o++) {
+                const int16_t *group = x + o / p->units * p->depth;
+                const int64_t sum = bias[o] + window(group, w + o * taps, row, column, p);
+                *y++ = scaled(sum, scales[2 * o], scales[2 * o + 1], p);
+            }
+        }
+    }
+}
+
+/* The nearest integer within 32 bits, halves away from zero. */
+static int32_t nearest(double value)
+{
+    if (value >= 2147483647.0) {
+        return INT32_MAX;
+    }
+    if (value <= -2147483648.0) {
+        return INT32_MIN;
+    }
+    const int32_t whole = (int32_t)value;
+    const double rest = value - (double)whole;
+    return whole + (rest >= 0.5) - (rest <= -0.5);
+}
+
+void fl_dense16(const int16_t *x, const int8_t *w, const int64_t *bias, const double *real, int16_t *y,
+                const void *parameters)
+{
+    const struct fl_dense16 *p = parameters;
+    for (int32_t j = 0; j < p->units; j++) {
+        const int64_t sum = bias[j] + dot(x, w + j * p->depth, p->depth);
+        y[j] = (int16_t)fl_clamp(nearest((double)sum * real[j]), p->low, p->high);
+    }
+}

@@ -1,0 +1,256 @@
+"""Cases of layers on 16-bit activations: products with 8-bit weights, element by element, windows and means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from stages.graph import (
+    Add,
+    Conv2D,
+    DepthwiseConv2D,
+    Dequantize,
+    FullyConnected,
+    LayerView,
+    Mean,
+    Mul,
+    Pool2D,
+    Quantize,
+    Requantize,
+)
+from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.draw import Draw, bounds, image, view, with_constants, with_op
+
+BITS = 16
+OPS = (
+    *("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul", "requantize", "quantize", "dequantize"),
+    *("avg_pool2d", "max_pool2d", "mean"),
+)
+LOW, HIGH = bounds("int16")
+
+
+def clamped(draw: Draw) -> dict[str, int]:
+    """All of the type, or a fused RELU or RELU6."""
+    return {
+        "output_zero_point": 0,
+        "act_min": draw.choose(LOW, LOW, 0),
+        "act_max": draw.choose(HIGH, HIGH, draw.integer(100, HIGH)),
+    }
+
+
+def window(draw: Draw, size: tuple[int, int]) -> dict[str, Any]:
+    """Kernel, stride and padding of a window over an image of that height and width, and the size of the output."""
+    kernel = (draw.integer(1, min(3, size[0])), draw.integer(1, min(3, size[1])))
+    stride, same = (draw.integer(1, 2), draw.integer(1, 2)), draw.integer(0, 1)
+    padding = [draw.integer(0, kernel[axis] - 1) * same for axis in (0, 1, 0, 1)]
+    out = [(size[axis] + padding[axis] + padding[axis + 2] - kernel[axis]) // stride[axis] + 1 for axis in (0, 1)]
+    return {"kernel": kernel, "stride": stride, "padding": tuple(padding), "out": tuple(out)}
+
+
+def products(draw: Draw, units: int) -> dict[str, np.ndarray]:
+    """Bias, multiplier and shift for sums over 16 bits."""
+    return {
+        "bias": draw.rng.integers(-(1 << 33), 1 << 33, units),
+        "multiplier": draw.rng.integers(1 << 30, 1 << 31, units).astype(np.int32),
+        "shift": draw.rng.integers(-14, -7, units).astype(np.int32),
+    }
+
+
+def conv2d(draw: Draw, **sizes: int) -> LayerView:
+    """In groups now and then."""
+    size = (sizes.get("height", draw.integer(1, 6)), draw.integer(1, 6))
+    groups = sizes.get("groups", draw.choose(1, 1, 2, 3))
+    depth, units = sizes.get("depth", draw.integer(1, 9)), sizes.get("units", draw.integer(1, 5))
+    slides = window(draw, size)
+    out, batch = slides.pop("out"), draw.choose(1, 1, 2)
+    op = Conv2D(
+        **clamped(draw),
+        **slides,
+        dilation=(1, 1),
+        groups=groups,
+        in_channels=depth * groups,
+        out_channels=units * groups,
+        input_zero_point=0,
+        rounding="wide",
+    )
+    constants = products(draw, units * groups)
+    constants["weights"] = draw.array((units * groups, *op.kernel, depth), "int8")
+    x = image("x", (batch, *size, depth * groups), "int16")
+    return view(op, [x], image("y", (batch, *out, units * groups), "int16"), constants)
+
+
+def depthwise(draw: Draw) -> LayerView:
+    size, channels, each = (draw.integer(1, 6), draw.integer(1, 6)), draw.integer(1, 9), draw.choose(1, 1, 2, 3)
+    slides = window(draw, size)
+    out, batch = slides.pop("out"), draw.choose(1, 1, 2)
+    op = DepthwiseConv2D(
+        **clamped(draw),
+        **slides,
+        dilation=(1, 1),
+        depth_multiplier=each,
+        in_channels=channels,
+        out_channels=channels * each,
+        input_zero_point=0,
+        rounding="wide",
+    )
+    constants = products(draw, channels * each)
+    constants["weights"] = draw.array((1, *op.kernel, channels * each), "int8")
+    x = image("x", (batch, *size, channels), "int16")
+    return view(op, [x], image("y", (batch, *out, channels * each), "int16"), constants)
+
+
+def fully_connected(draw: Draw, depth: int = 0) -> LayerView:
+    batch, depth, units = draw.choose(1, 1, 3), depth or draw.integer(1, 40), draw.integer(1, 9)
+    op = FullyConnected(**clamped(draw), batch=batch, depth=depth, units=units, input_zero_point=0, rounding="real")
+    constants = {
+        "bias": draw.rng.integers(-(1 << 33), 1 << 33, units),
+        "real": draw.rng.uniform(1, 2, units) * 2.0 ** draw.integer(-14, -8),
+        "weights": draw.array((units, depth), "int8"),
+    }
+    if draw.integer(0, 2) == 0:
+        del constants["bias"]
+    return view(op, [image("x", (batch, depth), "int16")], image("y", (batch, units), "int16"), constants)
+
+
+def binary(draw: Draw) -> LayerView:
+    """ADD, SUB and MUL, with broadcasting."""
+    full = draw.shape()
+    other = tuple(size if draw.integer(0, 2) else 1 for size in full)[draw.integer(0, len(full) - 1) :]
+    shapes = [full, other] if draw.integer(0, 1) else [other, full]
+    inputs = [image(f"x{number}", shape, "int16") for number, shape in enumerate(shapes)]
+    last = draw.multiplier(-15, -13)
+    op: Add | Mul
+    if draw.integer(0, 2) == 0:
+        op = Mul(**clamped(draw), zero_points=(0, 0), output_multiplier=last[0], output_shift=last[1])
+    else:
+        scales = (draw.multiplier(-4, 0), (1 << 30, 0))
+        op = Add(
+            **clamped(draw),
+            op=draw.choose("add", "sub"),
+            zero_points=(0, 0),
+            left_shift=15,
+            multipliers=(scales[0][0], scales[1][0]),
+            shifts=(scales[0][1], scales[1][1]),
+            output_multiplier=last[0],
+            output_shift=last[1],
+        )
+    return view(op, inputs, image("y", tuple(np.broadcast_shapes(*shapes)), "int16"))
+
+
+def edge(draw: Draw) -> LayerView:
+    """QUANTIZE between integers and from float32, DEQUANTIZE."""
+    size, kind = draw.shape(), draw.integer(0, 3)
+    if kind == 0:
+        scale = float(np.float32(draw.choose(0.5, 0.01, 0.0037)))
+        op: Any = Quantize(**clamped(draw), scale=scale)
+        return view(op, [image("x", size, "float32")], image("y", size, "int16"))
+    if kind == 1:
+        op = Dequantize(input_zero_point=0, scale=float(np.float32(draw.choose(0.5, 0.1, 0.037))))
+        return view(op, [image("x", size, "int16")], image("y", size, "float32"))
+    x, y = [("int16", "int8"), ("int8", "int16"), ("int16", "int16"), ("int16", "uint8")][draw.integer(0, 3)]
+    scale = draw.multiplier(*{"int8": (-9, -6), "uint8": (-9, -6), "int16": (-1, 2) if x == "int16" else (7, 9)}[y])
+    ends = clamped(draw) if y == "int16" else Draw(draw.seed, y).clamped()
+    zero_point = 0 if x == "int16" else draw.zero_point("int8")
+    op = Requantize(**ends, input_zero_point=zero_point, multiplier=scale[0], shift=scale[1])
+    return view(op, [image("x", size, x)], image("y", size, y))
+
+
+def pool(draw: Draw) -> LayerView:
+    size, channels = (draw.integer(1, 6), draw.integer(1, 6)), draw.integer(1, 9)
+    slides = window(draw, size)
+    out, batch = slides.pop("out"), draw.choose(1, 1, 2)
+    op = Pool2D(op=draw.choose("avg_pool2d", "max_pool2d"), **clamped(draw), **slides)
+    x, y = image("x", (batch, *size, channels), "int16"), image("y", (batch, *out, channels), "int16")
+    return view(op, [x], y)
+
+
+def mean(draw: Draw) -> LayerView:
+    shape = draw.shape()
+    axes = tuple(axis for axis in range(len(shape)) if draw.integer(0, 1)) or (0,)
+    count = int(np.prod([shape[axis] for axis in axes]))
+    multiplier, shift = draw.multiplier(-1, 1)
+    left = count.bit_length() - 1
+    op = Mean(
+        **clamped(draw),
+        axes=axes,
+        input_zero_point=0,
+        multiplier=(multiplier << left) // count,
+        shift=shift - left,
+        count=count,
+    )
+    kept = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    out = kept if draw.integer(0, 1) else tuple(size for axis, size in enumerate(shape) if axis not in axes)
+    return view(op, [image("x", shape, "int16")], image("y", out, "int16"))
+
+
+MAKERS: tuple[Callable[[Draw], LayerView], ...] = (conv2d, depthwise, fully_connected, binary, edge, pool, mean)
+
+
+def drawn(draw: Draw) -> LayerView:
+    return MAKERS[draw.seed % len(MAKERS)](Draw(draw.seed, "int16"))
+
+
+def mandatory() -> Iterator[Case]:
+    yield from _each()
+    yield from _ties()
+    yield from _reals()
+    yield from _deep()
+
+
+def _each() -> Iterator[Case]:
+    for number in range(24 * len(MAKERS)):
+        draw = Draw(number, "int16")
+        layer = MAKERS[number % len(MAKERS)](draw)
+        yield Case(f"{layer.op.op} {number}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
+
+
+def _ties() -> Iterator[Case]:
+    """Sums on the halves of a convolution's rounding and beside them, of every shift; the largest multipliers."""
+    for shift in range(-31, 8):
+        draw = Draw(shift + 50, "int16")
+        halves = [sign * (2 * k + 1) for k in (0, 1, 2, 7, 100, 16383) for sign in (1, -1)]
+        near = [half * 2**-shift + beside for half in halves if shift <= 0 for beside in (0, 1, -1)]
+        bias = np.array(near or range(-18, 18), np.int64)
+        for multiplier in (1 << 30, (1 << 30) + (1 << 15), 0x7FFEFFFF, 0x7FFF8000, (1 << 31) - 1):
+            layer = conv2d(draw, depth=2, units=len(bias), groups=1, height=2)
+            constants = {
+                "bias": bias,
+                "multiplier": np.full(len(bias), multiplier, np.int32),
+                "shift": np.full(len(bias), shift, np.int32),
+                "weights": np.zeros_like(layer.constant("weights")),
+            }
+            layer = with_op(with_constants(layer, **constants), act_min=LOW, act_max=HIGH)
+            runs = drawn_inputs(draw, layer)[:1]
+            yield Case(f"wide {shift} {multiplier}", ("ties", "shifts"), layer, runs)
+
+
+def _reals() -> Iterator[Case]:
+    """Float64 products that are halves, that become halves when they are rounded, and far beyond the bounds."""
+    halves = [sign * (2 * k + 1) for k in (0, 1, 2, 7, 100, 16383, 1 << 20, 1 << 40) for sign in (1, -1)]
+    bias = np.array([half + beside for half in halves for beside in (0, 1, -1)], np.int64)
+    for number, real in enumerate((0.5, np.nextafter(0.5, 0), np.nextafter(0.5, 1), 0.25, 1 / 3, 7 / 640, 3.0, 1e-9)):
+        draw = Draw(number, "int16")
+        layer = fully_connected(draw)
+        op = layer.op.model_copy(update={"units": len(bias), "depth": 3, "batch": 1, "act_min": LOW, "act_max": HIGH})
+        constants = {
+            "bias": bias,
+            "real": np.full(len(bias), real),
+            "weights": np.zeros((len(bias), 3), np.int8),
+        }
+        layer = view(op, [image("x", (1, 3), "int16")], image("y", (1, len(bias)), "int16"), constants)
+        yield Case(f"real {real}", ("ties",), layer, drawn_inputs(draw, layer)[:1])
+
+
+def _deep() -> Iterator[Case]:
+    """Sums of as many products as an int32 holds, and of more, as large as they get."""
+    for depth in (1, 2, 255, 256, 257, 511, 513):
+        for number, end in enumerate(bounds("int8")):
+            draw = Draw(depth + number, "int16")
+            layers = (conv2d(draw, depth=depth, units=3, groups=1, height=1), fully_connected(draw, depth))
+            for layer in layers:
+                weights = np.full_like(layer.constant("weights"), end)
+                layer = with_constants(layer, weights=weights)
+                name = f"{layer.op.op} depth {depth} of {end}"
+                yield Case(name, ("tails", "extremes"), layer, drawn_inputs(draw, layer))

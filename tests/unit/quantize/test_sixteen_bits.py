@@ -1,0 +1,141 @@
+"""16-bit activations with 8-bit weights: the graph in numpy, and firmware, against LiteRT; what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.models.builder import ModelBuilder, Tensor
+from stages.models.operators import build
+from stages.models.spec import OpModel
+from stages.reference.interpreter import Reference, random_inputs
+from tests.support.integer import compare, integer_graph, one_input
+from tests.support.stages_run import run_tflite
+
+QUANT = (3e-4, 0)
+
+
+def network(seed: int) -> bytes:
+    """Every operator that has a form in 16 bits, with edges to 8 bits and to float32."""
+    rng, b = np.random.default_rng(seed), ModelBuilder()
+
+    def weights(*shape: int) -> np.ndarray:
+        return rng.integers(-127, 128, shape).astype(np.int8)
+
+    def bias(count: int) -> np.ndarray:
+        return rng.integers(-(10**6), 10**6, count)
+
+    channels = [0.002 + 0.0003 * i for i in range(8)]
+    x = b.input("x", (1, 9, 8, 6), "int16", *QUANT)
+    y = b.conv2d(
+        x, weights(8, 3, 3, 6), bias(8), weight_scale=channels, out=(4e-4, 0), activation="relu", stride=(2, 1)
+    )
+    y = b.depthwise_conv2d(y, weights(1, 3, 3, 8), bias(8), weight_scale=channels, out=(5e-4, 0))
+    y = b.conv2d(y, weights(6, 1, 1, 4), bias(6), weight_scale=0.006, out=(5e-4, 0), name="grouped")
+    average = b.avg_pool2d(y, (2, 2), (1, 1), padding="same")
+    most = b.max_pool2d(y, (2, 2), (1, 1), padding="same")
+    total = b.add(average, most, out=(7e-4, 0))
+    less = b.sub(total, average, out=(6e-4, 0))
+    product = b.mul(less, total, out=(6e-3, 0), activation="relu6")
+    above = b.relu(less, out=QUANT)
+    between = b.relu6(b.mul(above, above, out=(9e-3, 0)), out=(2e-4, 0))
+    joined = b.pad(b.concatenation([between, between]), [(0, 0), (1, 0), (0, 1), (0, 0)])
+    flat = b.reshape(joined, (1, -1))
+    dense = b.fully_connected(flat, weights(5, flat.shape[1]), bias(5), weight_scale=0.003, out=(3e-3, 0))
+    last = b.fully_connected(dense, weights(4, 5), weight_scale=channels[:4], out=(4e-3, 0), name="last")
+    means = b.mean(product, [1, 2], out=(5e-3, 0))
+    narrow = b.quantize(dense, "int8", (0.9, -3))
+    real = b.dequantize(means)
+    b.output(last, b.mean(product, [3], keep_dims=True, out=(5e-3, 0)), narrow, real)
+    b.output(
+        b.quantize(real, "int16", (4e-3, 0)), b.quantize(narrow, "int16", (5e-3, 0)), b.quantize(means, "int16", QUANT)
+    )
+    return b.build()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_graph_computes_what_litert_does(seed: int) -> None:
+    result = compare(network(seed), seed=seed)
+    assert (result.checked, result.wrong) == (24, {})
+
+
+def test_sums_beyond_32_bits() -> None:
+    """512 products of 2^22 each leave int32."""
+
+    def dense(b: ModelBuilder, x: Tensor) -> Tensor:
+        weights = np.full((3, 600), 127, np.int8)
+        weights[1] = -127
+        return b.fully_connected(x, weights, weight_scale=0.001, out=(0.01, 0))
+
+    data = one_input((1, 600), "int16", QUANT, dense)
+    for value in (32767, -32768):
+        assert compare(data, [np.full((1, 600), value, np.int16)]).wrong == {}
+
+
+OPERATORS = [
+    {"op": "conv2d", "shape": [5, 4, 6], "out_channels": 4, "kernel": [3, 3], "groups": 2},
+    {"op": "depthwise_conv2d", "shape": [5, 4, 6], "kernel": [3, 2], "stride": [2, 1]},
+    {"op": "fully_connected", "shape": [40], "out_channels": 7},
+    {"op": "add", "shape": [3, 4, 5], "constant": True},
+    {"op": "mul", "shape": [3, 4, 5], "other_shape": [5]},
+    {"op": "avg_pool2d", "shape": [5, 4, 6], "kernel": [2, 3]},
+    {"op": "mean", "shape": [5, 4, 6], "axes": [1, 2]},
+    {"op": "relu6", "shape": [5, 4, 6]},
+    {"op": "quantize", "shape": [5, 4, 6], "to": "int8"},
+    {"op": "dequantize", "shape": [5, 4, 6]},
+    {"op": "transpose", "shape": [5, 4, 6], "permutation": [0, 2, 1, 3]},
+]
+
+
+@pytest.mark.parametrize("options", OPERATORS, ids=lambda options: str(options["op"]))
+def test_an_operator_alone_uses_its_range(options: dict[str, object]) -> None:
+    data = build(OpModel.model_validate({**options, "dtype": "int16"}))
+    result = compare(data)
+    assert result.wrong == {}
+    reference = Reference(data)
+    (found,) = reference.run(random_inputs(reference.info, 0))
+    if options["op"] != "relu6":
+        assert np.abs(found.astype(np.float64)).max() > (
+            60 if found.dtype == np.int8 else 1 if found.dtype == "f" else 4000
+        )
+        assert np.mean(np.abs(found.astype(np.float64)) >= 32767) < 0.05
+
+
+def test_firmware_gives_litert_s_bytes(tmp_path: Path) -> None:
+    data = network(7)
+    reference = Reference(data)
+    inputs = [random_inputs(reference.info, seed) for seed in (1, 2)]
+    for given, inference in zip(inputs, run_tflite(data, inputs, tmp_path), strict=True):
+        for ours, theirs in zip(inference.outputs, reference.run(given), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def _dense(weight_zero_point: int = 0, bias: type = np.int64) -> Callable[[ModelBuilder, Tensor], Tensor]:
+    def made(b: ModelBuilder, x: Tensor) -> Tensor:
+        of_weights = {"weight_scale": 0.01, "weight_zero_point": weight_zero_point}
+        return b.fully_connected(x, np.ones((2, 4), np.int8), np.zeros(2, bias), **of_weights, out=QUANT)
+
+    return made
+
+
+@pytest.mark.parametrize(
+    ("quant", "operator", "message"),
+    [
+        (QUANT, _dense(bias=np.int32), "has a bias of int32 in 'fully_connected/bias'; with int16 data it is int64"),
+        (QUANT, _dense(3), "has the zero point 3 in 'fully_connected/weights'; with int16 data it must be 0"),
+        ((3e-4, 5), _dense(), "has the zero point 5 in 'x'; of int16 it must be 0"),
+        (QUANT, lambda b, x: b.hard_swish(x), "has the type int16 in 'x'"),
+        ((2**-12, 0), lambda b, x: b.add(x, x, out=(2**-11, 0)), "has scales that are all powers of two"),
+    ],
+    ids=["bias", "weights", "input", "operator", "scales"],
+)
+def test_what_litert_does_not_compute_is_refused(
+    quant: tuple[float, int], operator: Callable[[ModelBuilder, Tensor], Tensor], message: str
+) -> None:
+    with pytest.raises(StageError) as caught:
+        integer_graph(one_input((1, 4), "int16", quant, operator))
+    assert message in caught.value.message
