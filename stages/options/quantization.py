@@ -85,6 +85,19 @@ class QuantizeOptions(StrictModel):
     per_channel: bool = Field(default=True, description="A scale of weights for each output channel, or one for all.")
     keep_float: tuple[LayerMatch, ...] = ()
     keep_int16: tuple[LayerMatch, ...] = ()
+    ranges: Literal["minmax", "percentile", "mse"] = Field(
+        default="minmax",
+        description="All that was seen, the share `percentile` of it, or what makes the mean squared error least.",
+    )
+    percentile: Annotated[float, Field(ge=90, lt=100)] | None = Field(
+        default=None, description="Percent of a tensor's values that are not 0 [99.99]; with ranges: percentile."
+    )
+    equalize: bool = Field(
+        default=False, description="Scale the channels of layers in a row against each other, for equal weights."
+    )
+    bias_correction: bool = Field(
+        default=False, description="Take from biases what rounded weights add to the outputs on average."
+    )
     max_loss: Annotated[float, Field(ge=0, le=100)] | None = None
     min_snr: float | None = None
 
@@ -94,6 +107,8 @@ class QuantizeOptions(StrictModel):
             given = sorted(name for name in self.model_fields_set - {"mode", "kind"} if getattr(self, name) is not None)
             if given:
                 raise mistake("goes with mode: calibrate", given[0], key=True, beside=self._beside("mode"))
+        elif self.percentile is not None and self.ranges != "percentile":
+            raise mistake("goes with ranges: percentile", "percentile", key=True, beside=self._beside("ranges"))
         elif self.data is None:
             raise mistake("calibrate needs data: {files: [...]}, or data: {random: {}}", "mode")
         return self

@@ -61,9 +61,10 @@ def ranges(reference: Reference, samples: Sequence[Sample], begins: Begins) -> d
 def histograms(
     reference: Reference, samples: Sequence[Sample], bounds: Mapping[int, Range], bins: int, begins: Begins
 ) -> dict[int, npt.NDArray[np.int64]]:
-    """How many values of each tensor lie in each of `bins` equal parts of its range."""
+    """How many values of each tensor, but for zeros, lie in each of `bins` equal parts of its range."""
     found = {index: np.zeros(bins, np.int64) for index in bounds}
     for values in runs(reference, samples, begins):
         for index, bound in bounds.items():
-            found[index] += np.histogram(values[index], bins, (bound.low, bound.high))[0]
+            array = values[index]
+            found[index] += np.histogram(array[array != 0], bins, (bound.low, bound.high))[0]
     return found

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stages.base import Job, StageError
 from stages.messages import escape
 from stages.messages.wording import several
+from stages.models.tflite_reader import read
+from stages.ptq.bias_correction import corrected, mean_inputs
+from stages.ptq.clipping import BINS, USUAL_PERCENTILE, by_error, by_percentile, clipped
 from stages.ptq.compare import Comparison, compare
-from stages.ptq.data import calibration, evaluation
+from stages.ptq.data import Sample, calibration, evaluation
+from stages.ptq.equalization import equalized
 from stages.ptq.float_model import FloatModel, float_model
-from stages.ptq.observe import ranges
+from stages.ptq.observe import Range, histograms, ranges, runs
 from stages.ptq.precision import described, precisions
 from stages.ptq.quantizer import Quantized, check_runs, quantize
 from stages.ptq.summary import MODEL, SUMMARY, file_entry, layer_entries, worst
@@ -34,11 +38,19 @@ def run(job: Job[PtqConfig]) -> None:
     model = float_model(job.model, data, source)
     samples = calibration(config, job.files, model.info)
     judged = evaluation(config, job.files, model.info)
+    if config.equalize:
+        model = _equalized(model, job)
     reference = Reference(model.data, name="the float network")
     seen = ranges(reference, samples, _progress(job, "calibrate", len(samples)))
+    taken = _clipped(job, reference, samples, seen)
     wanted, notes = precisions(model.info, config)
     job.log(f"{len(samples)} samples; operators: {described(list(wanted.values()))}")
-    quantized = quantize(model.data, model.info, seen, wanted, config.per_channel)
+    quantized = quantize(model.data, model.info, taken, wanted, config.per_channel)
+    if config.bias_correction:
+        means = mean_inputs(runs(reference, samples, _progress(job, "means", len(samples))))
+        better, count = corrected(model.data, model.info, quantized, means)
+        quantized = quantize(better, model.info, taken, wanted, config.per_channel)
+        job.log(f"biases of {count} layers corrected")
     check_runs(quantized)
     judged = samples if judged is None else judged
     found = compare(reference, quantized, judged, _progress(job, "compare", len(judged)))
@@ -59,6 +71,26 @@ def run(job: Job[PtqConfig]) -> None:
     (job.out / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
     for line in said(found):
         job.log(line)
+
+
+def _equalized(model: FloatModel, job: Job[PtqConfig]) -> FloatModel:
+    data, count = equalized(model.data, model.info)
+    job.log(f"{count} pairs of layers equalized")
+    none = "equalize changes nothing: no two layers in a row have only ReLU, pooling or nothing between them"
+    return FloatModel(data, read(data, "the equalized network"), model.notes if count else (*model.notes, none))
+
+
+def _clipped(
+    job: Job[PtqConfig], reference: Reference, samples: Sequence[Sample], seen: Mapping[int, Range]
+) -> Mapping[int, Range]:
+    """The ranges to quantize by, of those that were seen."""
+    config = job.config
+    if config.ranges == "minmax":
+        return seen
+    counts = histograms(reference, samples, seen, BINS, _progress(job, "histograms", len(samples)))
+    share = USUAL_PERCENTILE if config.percentile is None else config.percentile
+    bits = int(config.activations.removeprefix("int"))
+    return clipped(seen, counts, by_percentile(share) if config.ranges == "percentile" else by_error(bits))
 
 
 def said(found: Comparison) -> list[str]:

@@ -1,0 +1,74 @@
+"""Bias correction: what rounded weights add to a layer's outputs on average is taken from its bias.
+
+Nagel et al., arXiv:1906.04721, section 4.2: with W' the weights that the integers stand for, the outputs are off by
+(W' - W) * E[x] on average over samples and positions; E[x] is the mean input, its padding zeros included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from stages.arithmetic.sliding import same_padding, tapped
+from stages.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.ptq.constants import real
+from stages.ptq.quantizer import Quantized
+from stages.ptq.weights import Weights
+
+Array = npt.NDArray[np.float64]
+_SAME = 0  # the schema's Padding
+
+
+def mean_inputs(runs: Iterable[Mapping[int, npt.NDArray[np.float32]]]) -> dict[int, Array]:
+    """The mean of each tensor over samples, in its shape, from what stages.ptq.observe.runs gives."""
+    sums: dict[int, Array] = {}
+    count = 0
+    for values in runs:
+        count += 1
+        for index, array in values.items():
+            sums[index] = sums[index] + array if index in sums else array.astype(np.float64)
+    return {index: array / count for index, array in sums.items()}
+
+
+def corrected(data: bytes, info: ModelInfo, quantized: Quantized, means: Mapping[int, Array]) -> tuple[bytes, int]:
+    """The float file with biases that make up for the weights of `quantized`, and how many layers have such."""
+    weights = Weights(data, info)
+    count = 0
+    for operator in info.operators:
+        if not (weights.has(operator) and weights.has_bias(operator)):
+            continue
+        tensor = quantized.tensor(operator.inputs[1])
+        if tensor is None or not tensor.scale.size or tensor.data is None:
+            continue  # it stays float
+        exact = info.tensors[operator.inputs[1]].values().astype(np.float64)
+        weights.add_bias(operator, -shift(real(tensor) - exact, operator, info, means[operator.inputs[0]]))
+        count += 1
+    return (weights.packed() if count else data), count
+
+
+def shift(error: Array, operator: OperatorInfo, info: ModelInfo, mean: Array) -> Array:
+    """What an error of the weights adds to each output channel, on average over positions, for a mean input."""
+    if operator.op == "FULLY_CONNECTED":
+        rows = mean.reshape(-1, error.shape[1])
+        return np.asarray((rows @ error.T).mean(axis=0))
+    out = info.tensors[operator.outputs[0]].shape[1:3]
+    taps = [one.mean(axis=(0, 1, 2)) for one in _windows(operator, mean, error.shape[1:3], (out[0], out[1]))]
+    patch = np.stack(taps).reshape(*error.shape[1:3], -1)
+    if operator.op == "CONV_2D":
+        return np.asarray(np.einsum("ohwi,hwi->o", error, patch))
+    each = error[0].reshape(*patch.shape, -1)
+    return np.asarray(np.einsum("hwcm,hwc->cm", each, patch)).reshape(prod(each.shape[2:]))
+
+
+def _windows(operator: OperatorInfo, image: Array, kernel: tuple[int, int], out: tuple[int, int]) -> list[Array]:
+    """For each tap the elements of an image that it meets, padding among them."""
+    assert operator.options is not None
+    fields = operator.options.fields
+    stride, dilation = (fields["stride_h"], fields["stride_w"]), (fields["dilation_h"], fields["dilation_w"])
+    if fields["padding"] == _SAME:
+        pads = [same_padding(image.shape[1 + axis], kernel[axis], stride[axis], dilation[axis]) for axis in (0, 1)]
+        image = np.pad(image, ((0, 0), *pads, (0, 0)))
+    return tapped(image, kernel, stride, dilation, out)
