@@ -2,6 +2,7 @@
 
     depthwise_conv2d of one input channel    or conv2d: all output channels read the same input
     pad, then convolutions                   or convolutions with that padding
+    a window along the column of an image    or along its row, for images of one column
 
 Costs are those that kernels are chosen by, within the arena's limit where the recipe has one; an accelerator has the
 layout and the types that it wants. A form that a rule of the recipe names stays.
@@ -17,9 +18,12 @@ from stages.base import StageError
 from stages.graph import Conv2D, DepthwiseConv2D, Graph, Layer
 from stages.tensorize.padding import readers_of_pad, without_pad
 from stages.tensorize.sharing import renames_only
+from stages.tensorize.turned import can_turn, with_turned
 
 if TYPE_CHECKING:
     from stages.tensorize.setting import Setting
+
+_WORTH_TURNING = 0.97  # two calls that return an address, and what estimates are off by
 
 Price = Callable[[Graph, Layer], float]
 """Instructions of a layer of a graph, infinity where nothing can compute it or nobody knows."""
@@ -46,14 +50,21 @@ def with_cheapest_forms(graph: Graph, setting: Setting) -> Graph:
 def cheapest_forms(graph: Graph, price: Price, is_ruled: Callable[[Graph, Layer], bool]) -> Graph:
     """The graph with each other form that costs no more than the one the model has."""
     for name in [layer.name for layer in graph.layers]:
-        layer = next((layer for layer in graph.layers if layer.name == name), None)
-        if layer is None or is_ruled(graph, layer):
-            continue
-        for changed, before, after in _other_forms(graph, layer):
-            paid = sum(price(changed, named(changed, other)) for other in after)
-            if paid < float("inf") and paid <= sum(price(graph, named(graph, other)) for other in before):
-                graph = changed
+        while (changed := _cheaper_form(graph, name, price, is_ruled)) is not None:
+            graph = changed
     return graph
+
+
+def _cheaper_form(graph: Graph, name: str, price: Price, is_ruled: Callable[[Graph, Layer], bool]) -> Graph | None:
+    """The graph with another form of a layer, the first that costs no more than the one it has; None for no such."""
+    layer = next((layer for layer in graph.layers if layer.name == name), None)
+    if layer is None or is_ruled(graph, layer):
+        return None
+    for changed, before, after, worth in _other_forms(graph, layer):
+        paid = sum(price(changed, named(changed, other)) for other in after)
+        if paid < float("inf") and paid <= worth * sum(price(graph, named(graph, other)) for other in before):
+            return changed
+    return None
 
 
 def with_other_forms(graph: Graph) -> Graph:
@@ -66,13 +77,18 @@ def named(graph: Graph, name: str) -> Layer:
     return next(layer for layer in graph.layers if layer.name == name)
 
 
-def _other_forms(graph: Graph, layer: Layer) -> Iterator[tuple[Graph, Sequence[str], Sequence[str]]]:
-    """Another form of the graph, and the names of layers that differ: as they are and as they would be."""
+def _other_forms(graph: Graph, layer: Layer) -> Iterator[tuple[Graph, Sequence[str], Sequence[str], float]]:
+    """Another form of the graph, and the names of layers that differ: as they are and as they would be.
+
+    Last, how much of what they cost now it may take to be worth it.
+    """
     readers = [reader.name for reader in readers_of_pad(graph, layer)]
     if readers:
-        yield without_pad(graph, layer), [layer.name, *readers], readers
+        yield without_pad(graph, layer), [layer.name, *readers], readers, 1.0
     if isinstance(layer.op, DepthwiseConv2D) and layer.op.in_channels == 1 and layer.op.out_channels > 1:
-        yield _with_conv2d(graph, layer, layer.op), [layer.name], [layer.name]
+        yield _with_conv2d(graph, layer, layer.op), [layer.name], [layer.name], 1.0
+    if can_turn(graph, layer):
+        yield with_turned(graph, layer), [layer.name], [layer.name], _WORTH_TURNING
 
 
 def _with_conv2d(graph: Graph, layer: Layer, op: DepthwiseConv2D) -> Graph:
