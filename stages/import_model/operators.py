@@ -16,12 +16,22 @@ _STATE = frozenset({
 })  # fmt: skip
 
 
+_RANDOM = frozenset({"MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM"})
+
+
+def has_effects(op: str) -> bool:
+    """Whether an operator does more than compute its results from its inputs."""
+    return op in _CONTROL_FLOW | _STATE | _RANDOM or op.startswith("STABLEHLO_")
+
+
 _LOOP = (
     "Export the steps of the loop one after the other (unroll=True of Keras' recurrent layers), or the body as a "
     "model of its own that your code runs in a loop."
 )
 _BRANCH = "Export each branch as a model of its own, between which your code chooses, or compute both and SELECT."
+_FIXED = "Export the model with fixed shapes: what follows from them is computed when the model is imported."
 _WHAT_TO_DO = {
+    **dict.fromkeys(("BROADCAST_ARGS", "FILL", "RANGE", "RANK", "SHAPE", "ZEROS_LIKE"), _FIXED),
     "IF": _BRANCH,
     "STABLEHLO_CASE": _BRANCH,
     "STABLEHLO_IF": _BRANCH,

@@ -135,7 +135,7 @@ class TFLiteWriter:
 
         BuildError for values that a narrow type does not hold.
         """
-        values = np.ascontiguousarray(values)
+        values = np.asarray(values, order="C")
         dtype = dtype or str(values.dtype)
         if dtype in _NARROW and values.size:
             low, high = _limits(dtype)

@@ -165,8 +165,7 @@ def _blocks(operation: Operation, table: Table) -> tuple[Shape, int]:
 
 def resized(operation: Operation) -> list[Shape]:
     source = operation.input(0)
-    batch, _, _, channels = _image(source)
-    height, width = operation.integers(1, "the size", 2)
+    (batch, _, _, channels), (height, width) = _image(source), operation.integers(1, "the size", 2)
     if not 1 <= min(height, width) <= max(height, width) <= _LARGEST_IMAGE:
         raise Refused(f"resizes {named(source)} to {height}x{width}; sizes are from 1 to {_LARGEST_IMAGE}")
     options = operation.options(

@@ -21,7 +21,8 @@ a test holds it to them.
 
 `name` is the operator's in rules and reports; those with a dot can also stand alone, as `model: {op: name}`. With
 16-bit activations weights are int8, biases int64 and zero points 0. All tensors have fixed shapes of at most eight
-axes. An operator that is not here is refused.
+axes. An operator that is not here is refused, unless its result follows from constants and fixed shapes (SHAPE, FILL,
+RANGE, ...): that is a constant.
 
 | operator | name | int8, uint8 | int16 | float32 | other types | what must hold |
 |---|---|---|---|---|---|---|

@@ -58,7 +58,7 @@ def parts(model: bytes, info: ModelInfo) -> list[Part]:
         operators = tuple(group)
         for some in (operators,) if known else ((operator,) for operator in operators):
             inputs, outputs = _ends(some, info)
-            data = _file(model, some, inputs, outputs) if known else b""
+            data = file_of(model, some, inputs, outputs) if known else b""
             found.append(Part(some, inputs, outputs, data))
     return found
 
@@ -78,7 +78,7 @@ def _ends(operators: Sequence[OperatorInfo], info: ModelInfo) -> tuple[tuple[int
     return tuple(inputs), tuple(sorted(written & (later | set(info.outputs)))) or tuple(sorted(written))
 
 
-def _file(model: bytes, operators: Sequence[OperatorInfo], inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
+def file_of(model: bytes, operators: Sequence[OperatorInfo], inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
     """The operators as a file: LiteRT looks up every code that a file lists, so it lists theirs only."""
     import flatbuffers
     from ai_edge_litert import schema_py_generated as schema

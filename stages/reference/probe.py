@@ -37,6 +37,24 @@ def tensor_shapes(model: bytes, name: str = "model") -> dict[int, tuple[int, ...
     return {int(index): tuple(shape) for index, shape in found.items()}
 
 
+def tensor_values(model: bytes, name: str = "model") -> dict[int, Any]:
+    """The outputs of a file, by number, as arrays, when all of its inputs are zeros.
+
+    Raises RunError as `tensor_shapes`.
+    """
+    import numpy as np
+
+    from stages.models.tflite_reader import read
+
+    told, _, raw = _ask(model, read(model, name), name, "values").partition(b"\n")
+    found, at = {}, 0
+    for index, dtype, shape in json.loads(told):
+        count = int(np.prod(shape))
+        found[index] = np.frombuffer(raw, dtype, count, at).reshape(shape)
+        at += count * np.dtype(dtype).itemsize
+    return found
+
+
 def operator_that_ends(model: bytes, info: ModelInfo, inputs: Sequence[Any] | None = None) -> OperatorInfo | None:
     """The operator in which LiteRT ends the process on `inputs`, one array for each of `info.inputs`.
 
@@ -50,7 +68,7 @@ def operator_that_ends(model: bytes, info: ModelInfo, inputs: Sequence[Any] | No
 
 
 def _ask(model: bytes, info: ModelInfo, name: str, what: str) -> bytes:
-    """What the child prints for "load" or "shapes". RunError when it fails."""
+    """What the child prints for "load", "shapes" or "values". RunError when it fails."""
     from stages.reference.refusal import RunError, death, refusal
 
     try:
@@ -80,7 +98,8 @@ def _run_child(
 def _main() -> int:
     """The child: exit code 0 if LiteRT loads (for "run": also runs) the model, else 1 and why on stderr's last line.
 
-    Asked for "shapes" it prints the shape of each tensor, by its number.
+    Asked for "shapes" it prints the shape of each tensor, by its number; for "values" number, type and shape of each
+    output, and on the next line their bytes.
     """
     import numpy as np
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -93,6 +112,14 @@ def _main() -> int:
         interpreter.allocate_tensors()
         if sys.argv[1] == "shapes":
             print(json.dumps({one["index"]: one["shape"].tolist() for one in interpreter.get_tensor_details()}))
+        if sys.argv[1] == "values":
+            for one in interpreter.get_input_details():
+                interpreter.set_tensor(one["index"], np.zeros(one["shape"], one["dtype"]))
+            interpreter.invoke()
+            indices = [one["index"] for one in interpreter.get_output_details()]
+            made = [np.asarray(interpreter.get_tensor(index)) for index in indices]
+            told = [[index, str(a.dtype), list(a.shape)] for index, a in zip(indices, made, strict=True)]
+            sys.stdout.buffer.write(b"".join([json.dumps(told).encode(), b"\n", *(a.tobytes() for a in made)]))
         if sys.argv[1] == "run":
             for index, dtype, shape in header["inputs"]:
                 raw = sys.stdin.buffer.read(int(np.prod(shape)) * np.dtype(dtype).itemsize)

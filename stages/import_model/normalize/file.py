@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stages.import_model.normalize.fold import FOLDED, known_results
 from stages.import_model.normalize.graph import one_graph
 from stages.messages import escape
 from stages.messages.wording import several
 from stages.models.graphs import Graphs, Signature, choose, composites, graphs
-from stages.models.tflite_reader import ModelInfo, TensorInfo, read
+from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, read
 from stages.operators.table import OPERATORS
 from stages.reference.parts import is_known
 from stages.reference.probe import tensor_shapes
+
+_ROUNDS = 8  # of shapes from which results follow, from which shapes follow
 
 
 @dataclass(frozen=True)
@@ -33,9 +37,9 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
     """The graph of `signature` (by default of the first) in the file `data`, with everything said.
 
     Composites become the operators that they stand for, scales on an axis that their tensor does not have go to the
-    only one that they can mean, and shapes that the file leaves out are those that LiteRT infers (not where an operator
-    is unsupported: LiteRT may not know it either). Raises StageError for a corrupt file or an unknown signature,
-    RunError when LiteRT cannot infer the shapes.
+    only one that they can mean, shapes that the file leaves out are those that LiteRT infers (not where an operator is
+    unsupported: LiteRT may not know it either), and results that are known are constants. Raises StageError for a
+    corrupt file or an unknown signature, RunError when LiteRT cannot infer the shapes.
     """
     found = graphs(data, name)
     chosen = choose(found, signature, name)
@@ -57,18 +61,42 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
                 f"{_listed(misplaced)}: quantized_dimension is an axis that the tensor does not have; "
                 "it is taken as 0, and LiteRT is given the file so changed"
             )
-    if all(operator.op in OPERATORS and is_known(operator) for operator in info.operators):
-        shapes = _left_out(info, data, name)
-        if shapes:
-            graph = one_graph(data, name, 0)
-            graph.set_shapes(shapes)
-            graph.mend_axes()
-            notes.append(
-                f"{_listed([info.tensors[index] for index in shapes])}: the file leaves the shape out; LiteRT infers it"
-            )
-            data = graph.pack()
-            info = read(data, name)
+    for _ in range(_ROUNDS):
+        data, info = _shaped(data, info, name, notes)
+        operators, values = known_results(data, info, name)
+        if not operators:
+            break
+        graph = one_graph(data, name, 0)
+        graph.make_constant(values)
+        graph.remove({operator.index for operator in operators})
+        graph.mend_axes()
+        data = graph.pack()
+        info = read(data, name)
+        notes.append(_about_known(operators))
     return Normalized(data, info, chosen.name if chosen is not None else "", tuple(notes))
+
+
+def _shaped(data: bytes, info: ModelInfo, name: str, notes: list[str]) -> tuple[bytes, ModelInfo]:
+    """The file with the shapes that it leaves out, where LiteRT knows all of its operators."""
+    if not all((op.op in OPERATORS or op.op in FOLDED) and is_known(op) for op in info.operators):
+        return data, info
+    shapes = _left_out(info, data, name)
+    if not shapes:
+        return data, info
+    graph = one_graph(data, name, 0)
+    graph.set_shapes(shapes)
+    graph.mend_axes()
+    notes.append(
+        f"{_listed([info.tensors[index] for index in shapes])}: the file leaves the shape out; LiteRT infers it"
+    )
+    data = graph.pack()
+    return data, read(data, name)
+
+
+def _about_known(operators: Sequence[OperatorInfo]) -> str:
+    count = Counter(operator.op for operator in operators)
+    listed = several([f"{number} x {op}" for op, number in sorted(count.items())])
+    return f"{listed}: what follows from constants and fixed shapes is computed once, when the model is imported"
 
 
 def _about_graphs(found: Graphs, asked: Signature | None, *, composite: bool) -> list[str]:

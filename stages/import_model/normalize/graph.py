@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,17 @@ class OneGraph:
         for index, shape in shapes.items():
             tensor = self.tensors[index]
             tensor.shape, tensor.shapeSignature, tensor.hasRank = np.asarray(shape, dtype=np.int32), None, True
+
+    def make_constant(self, values: Mapping[int, Any]) -> None:
+        """Gives tensors, by number, values."""
+        self.set_shapes({index: array.shape for index, array in values.items()})
+        for index, array in values.items():
+            self.tensors[index].buffer = len(self.buffers)
+            self.buffers.append(memoryview(np.ascontiguousarray(array).tobytes()))
+
+    def remove(self, operators: Collection[int]) -> None:
+        """Takes operators, by number, out."""
+        self.operators = [operator for number, operator in enumerate(self.operators) if number not in operators]
 
     def pack(self) -> bytes:
         """The graph as a TFLite file, with the buffers it uses."""

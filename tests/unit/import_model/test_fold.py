@@ -1,0 +1,142 @@
+"""Results that follow from constants and fixed shapes are constants of the imported file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.import_model.build import build_module
+from stages.import_model.normalize import normalized
+from stages.models.builder import ModelBuilder, Tensor
+from stages.reference import Reference, random_inputs
+from tests.support.edited_models import edited
+from tests.support.integer import compare
+
+Add = Callable[[ModelBuilder, Tensor], Tensor]
+
+
+def integers(b: ModelBuilder, *values: int) -> Tensor:
+    return b.constant("n", np.array(values, np.int32))
+
+
+def size_of(b: ModelBuilder, x: Tensor, axis: int) -> Tensor:
+    """The size of an axis as Keras takes it: SHAPE, then one element of that."""
+    shape, one = b.tensor("shape", (len(x.shape),), "int32"), b.tensor("size", (), "int32")
+    b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
+    bounds = [integers(b, axis), integers(b, axis + 1), integers(b, 1)]
+    b.operator("STRIDED_SLICE", [shape, *bounds], [one], "StridedSliceOptions", {"shrinkAxisMask": 1})
+    return one
+
+
+def flatten(b: ModelBuilder, x: Tensor) -> Tensor:
+    """As Keras writes it."""
+    rest = b.constant("rest", np.array(-1, np.int32))
+    wanted = b.tensor("wanted", (2,), "int32")
+    fields = {"valuesCount": 2, "axis": 0}
+    b.operator("PACK", [size_of(b, x, 0), rest], [wanted], "PackOptions", fields)
+    y = b.tensor("flat", (x.shape[0], int(np.prod(x.shape[1:]))), x.dtype, x.scale or None, x.zero_point or 0)
+    b.operator("RESHAPE", [x, wanted], [y], "ReshapeOptions")
+    return y
+
+
+def filled(b: ModelBuilder, x: Tensor) -> Tensor:
+    """x + FILL(SHAPE(x), 3) in float32."""
+    shape, value = b.tensor("shape", (len(x.shape),), "int32"), b.constant("v", np.array(3.0, np.float32))
+    b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
+    threes = b.tensor("threes", x.shape, "float32")
+    b.operator("FILL", [shape, value], [threes])
+    return b.add(x, threes)
+
+
+def zeros(b: ModelBuilder, x: Tensor) -> Tensor:
+    """max(x, ZEROS_LIKE(x)) by SELECT."""
+    nothing, above = b.tensor("nothing", x.shape, "float32"), b.tensor("above", x.shape, "bool")
+    b.operator("ZEROS_LIKE", [x], [nothing])
+    b.operator("GREATER", [x, nothing], [above])
+    y = b.tensor("y", x.shape, "float32")
+    b.operator("SELECT_V2", [above, x, nothing], [y])
+    return y
+
+
+def transposed_weights(b: ModelBuilder, x: Tensor) -> Tensor:
+    """A product with weights that the file has the other way round."""
+    turned = b.tensor("turned", (3, x.shape[-1]), "float32")
+    weights = b.constant("w", np.arange(3 * x.shape[-1], dtype=np.float32).reshape(-1, 3))
+    b.operator("TRANSPOSE", [weights, integers(b, 1, 0)], [turned])
+    y = b.tensor("y", (1, 3), "float32")
+    b.operator("FULLY_CONNECTED", [x, turned], [y], "FullyConnectedOptions")
+    return y
+
+
+def model(add: Add, shape: tuple[int, ...], dtype: str = "float32") -> bytes:
+    b = ModelBuilder()
+    b.output(add(b, b.input("x", shape, dtype, *((0.05, -3) if dtype == "int8" else ()))))
+    return b.build()
+
+
+@pytest.mark.parametrize(
+    ("add", "shape", "dtype", "left", "note"),
+    [
+        (flatten, (1, 3, 4, 2), "int8", ["RESHAPE"], "1 x PACK, 1 x SHAPE, 1 x STRIDED_SLICE: "),
+        (flatten, (2, 5), "float32", ["RESHAPE"], "1 x PACK, 1 x SHAPE, 1 x STRIDED_SLICE: "),
+        (filled, (1, 3, 4), "float32", ["ADD"], "1 x FILL, 1 x SHAPE: "),
+        (zeros, (2, 7), "float32", ["GREATER", "SELECT_V2"], "1 x ZEROS_LIKE: "),
+        (transposed_weights, (1, 4), "float32", ["FULLY_CONNECTED"], "1 x TRANSPOSE: "),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_what_is_known_is_a_constant(add: Add, shape: tuple[int, ...], dtype: str, left: list[str], note: str) -> None:
+    data = model(add, shape, dtype)
+    found = normalized(data, "net")
+    assert [operator.op for operator in found.info.operators] == left
+    assert [text.startswith(note) for text in found.notes] == [True]
+    inputs = random_inputs(found.info, 3)
+    for ours, theirs in zip(Reference(found.data).run(inputs), Reference(data).run(inputs), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    build_module(found.data, found.info)
+
+
+def test_a_flatten_is_the_same_memory() -> None:
+    found = normalized(model(flatten, (1, 3, 4, 2), "int8"), "net")
+    result = compare(found.data)
+    assert (result.checked, result.wrong) == (2, {})
+    assert [layer.op.kind for layer in result.graph.layers] == ["reshape"]
+
+
+def test_a_shape_that_follows_from_one_that_is_left_out() -> None:
+    """The pooled image's shape is LiteRT's to infer; what SHAPE gives of it is known then, and the flatten."""
+
+    def leave_out(found, schema) -> None:
+        for tensor in found.subgraphs[0].tensors:
+            if tensor.name in (b"pool", b"flat"):
+                tensor.shape, tensor.hasRank = None, False
+
+    data = edited(model(lambda b, x: flatten(b, b.max_pool2d(x, (2, 2), name="pool")), (1, 6, 6, 2), "int8"), leave_out)
+    found = normalized(data, "net")
+    assert [operator.op for operator in found.info.operators] == ["MAX_POOL_2D", "RESHAPE"]
+    assert [found.info.tensors[index].shape for index in found.info.outputs] == [(1, 18)]
+
+
+def test_the_shape_of_a_dynamic_tensor_says_what_to_do() -> None:
+    def opened(found, schema) -> None:
+        x = next(tensor for tensor in found.subgraphs[0].tensors if tensor.name == b"x")
+        x.shape = np.array([0, 5], np.int32)
+
+    data = edited(model(flatten, (2, 5)), opened)
+    found = normalized(data, "net")
+    with pytest.raises(StageError, match="SHAPE") as caught:
+        build_module(found.data, found.info)
+    assert "Export the model with fixed shapes" in f"{caught.value}{caught.value.hint}"
+
+
+def test_results_of_the_model_stay() -> None:
+    """There would be nothing to compute them with."""
+    b = ModelBuilder()
+    x = b.input("x", (2, 3), "float32")
+    shape = b.tensor("shape", (2,), "int32")
+    b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
+    b.output(shape)
+    assert normalized(b.build(), "net").notes == ()
