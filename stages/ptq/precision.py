@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stages.messages.wording import several
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
 from stages.operators.table import OPERATORS
 from stages.options.layer_rules import LayerMatch, about_unused
@@ -26,25 +28,45 @@ Precisions = dict[int, Precision | None]  # by operator; None: it stays float
 
 
 def precisions(info: ModelInfo, options: QuantizeOptions) -> tuple[Precisions, list[str]]:
-    """What each operator is to have, and sentences on rules that no operator fits or that decide nothing."""
-    activations, weights = int(options.activations.removeprefix("int")), int(options.weights.removeprefix("int"))
+    """What each operator is to have, as far as it has such a form; sentences on what has none, and on unused rules."""
+    usual = Precision(int(options.activations.removeprefix("int")), int(options.weights.removeprefix("int")))
     found: Precisions = {}
     deciding: dict[str, set[int]] = {"keep_float": set(), "keep_int16": set()}
     fitting: dict[str, set[int]] = {"keep_float": set(), "keep_int16": set()}
+    narrower: Counter[str] = Counter()
     for operator in info.operators:
-        own = weights if operator.op in NARROW else 8
-        found[operator.index] = Precision(activations, own)
-        for name, made in (("keep_int16", Precision(16, own)), ("keep_float", None)):
+        wanted: Precision | None = usual
+        for name, made in (("keep_int16", Precision(16, usual.weights)), ("keep_float", None)):
             matching = [number for number, rule in enumerate(getattr(options, name), 1) if fits(rule, operator, info)]
             fitting[name].update(matching)
             if matching:
                 deciding[name].add(matching[0])
-                found[operator.index] = made
+                wanted = made
+        if wanted is not None and wanted.activations == 16 and not _computes(operator, "int16"):
+            narrower[operator.op] += 1
+            wanted = Precision(8, wanted.weights)
+        if wanted is not None and not (operator.op in NARROW and _has_weights(operator, wanted)):
+            wanted = Precision(wanted.activations, 8)
+        found[operator.index] = wanted
     notes = []
     for name in deciding:
         shown = [rule.described() for rule in getattr(options, name)]
         notes += about_unused(f"{name} rule", shown, deciding[name], fitting[name])
+    if narrower:
+        counted = several([f"{count} x {op}" for op, count in sorted(narrower.items())])
+        notes.append(f"{counted}: there is no form in 16 bits, they get int8")
     return found, notes
+
+
+def _computes(operator: OperatorInfo, dtype: str) -> bool:
+    """Whether Firmline has the operator for data of a type; one that it does not know import will refuse."""
+    return operator.op not in OPERATORS or dtype in OPERATORS[operator.op].types
+
+
+def _has_weights(operator: OperatorInfo, wanted: Precision) -> bool:
+    """Whether it has weights of so few bits, for data of so many."""
+    weights, data = f"int{wanted.weights}", f"int{wanted.activations}"
+    return operator.op in OPERATORS and weights in OPERATORS[operator.op].narrow.get(data, ())
 
 
 def fits(rule: LayerMatch, operator: OperatorInfo, info: ModelInfo) -> bool:

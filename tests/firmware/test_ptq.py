@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import pytest
 
 from pipeline.api import run_recipe
 from stages.reference import Reference
@@ -58,6 +60,19 @@ def test_layers_that_stay_float_run_among_integers(tmp_path: Path) -> None:
     assert result.report["verify"]["inputs"] == 360 and result.report["verify"]["mismatches"] == 0
     types = {layer["name"]: layer["dtype"] for layer in result.report["quantization"]["layers"]}
     assert types["depthwise"] == types["dense"] == "float32" and types["conv"] == "int8"
+
+
+@pytest.mark.parametrize(
+    "options", [{"activations": "int16"}, {"keep_int16": [{"op": "conv2d"}, {"name": "dense"}]}], ids=["all", "some"]
+)
+def test_16_bit_activations_run_as_litert_does(tmp_path: Path, options: dict[str, Any]) -> None:
+    inputs = {"random": 2, "extremes": True, "files": [], "labels": None}
+    stages = {"quantize": options, "simulate": {"inputs": inputs}}
+    recipe = {"schema": 1, "extends": "digits_ptq", "name": "digits_16", "stages": stages}
+    result = run_recipe(recipe, store=tmp_path / "store", build=tmp_path / "build")
+    assert result.report is not None
+    assert result.report["verify"]["inputs"] == 4 and result.report["verify"]["mismatches"] == 0
+    assert result.report["legalize"]["tensors"]["int16"] >= 6
 
 
 @needs("onnx", "onnx")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from stages.base import StageError
 from stages.import_model.normalize.graph import one_graph
 from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import ModelInfo, read
+from stages.operators.table import OPERATORS
+from stages.ptq import precision
 from stages.reference import Reference
 from tests.support.float_networks import images, run_ptq, small_network
 from tests.support.optional import needs
@@ -84,10 +87,16 @@ def test_int4_weights_where_the_quantizer_has_them(data: Path) -> None:
     assert {dtype for _, _, dtype in types(info)} == {"int8"}
 
 
-def test_int16_activations(data: Path) -> None:
+def test_int16_activations_where_there_is_such_a_form(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = OPERATORS["MAX_POOL_2D"]
+    narrow = replace(pool, types=tuple(one for one in pool.types if one != "int16"))
+    monkeypatch.setattr(precision, "OPERATORS", {**dict(OPERATORS), "MAX_POOL_2D": narrow})
     eight, sixteen = (quantized(data, activations=kind)[1] for kind in ("int8", "int16"))
-    assert {layer["dtype"] for layer in sixteen["layers"]} == {"int16"}
-    assert sixteen["snr"] > eight["snr"] + 5
+    snr = [{layer["name"]: layer["snr"] for layer in one["layers"]}["dense"] for one in (eight, sixteen)]
+    assert snr[1] > snr[0] + 5
+    types = {layer["name"]: layer["dtype"] for layer in sixteen["layers"]}
+    assert [types[name] for name in ("conv", "depthwise", "pool", "dense")] == ["int16", "int16", "int8", "int16"]
+    assert "1 x MAX_POOL_2D" in sixteen["warnings"][0] and "no form in 16 bits, they get int8" in sixteen["warnings"][0]
 
 
 def test_rules_keep_layers_float_or_at_16_bits(data: Path) -> None:
