@@ -112,7 +112,7 @@ def _link(
             raise
         raise StageError(
             f"{escape.name(model['name'])} does not fit target {target.name}: {needs}",
-            hint=_fewer_by_rules(error, model, target) or _more_reserve(target) or remedy(target),
+            hint=_fewer_by_rules(error, model, target) or _more_reserve(model, target) or remedy(target),
         ) from None
 
 
@@ -212,10 +212,17 @@ def _fewer_by_rules(error: CommandFailed, model: Mapping[str, Any], target: Targ
     return f"{which} put much there ({filled}): let them put less there, or take a smaller stack"
 
 
-def _more_reserve(target: Target) -> str:
-    """What to do where arena and weights left too little of a region to others, with other regions to go to."""
+def _more_reserve(model: Mapping[str, Any], target: Target) -> str:
+    """What to do where arena and weights left too little of a region to others, with other regions to go to.
+
+    '' where all regions that may hold one of the two have less room than it takes.
+    """
     if target.memory is None or not target.rooms:
         return ""
+    for part in ("arena", "weights"):
+        room = sum(region.length for region in target.memory.regions.values() if part in region.holds)
+        if model[f"{part}_bytes"] > room:
+            return ""
     left = target.memory.reserve
     return (
         f"raise memory.reserve of {target.name} in pipeline.yaml (code {left.code:,}, data {left.data:,} bytes): what "
