@@ -34,6 +34,10 @@ class Machine:
         """What the DMA engine takes for it."""
         return 0 if self.dma is None else self.dma.cycles(transfer.runs, transfer.runs * transfer.bytes)
 
+    def transfer_cost(self, transfer: Transfer) -> int:
+        """Cycles of who moves the bytes: of DMA, or of the core."""
+        return self.transfer_instructions(transfer) if self.dma is None else self.dma_cycles(transfer)
+
     def transfer_instructions(self, transfer: Transfer) -> int:
         """What the core takes to begin it, or to do it itself."""
         if self.dma is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stages.offload.alike import Alike
 from stages.offload.machine import aligned
@@ -16,7 +16,6 @@ from stages.offload.timeline import alone
 from stages.offload.windows import gather
 
 if TYPE_CHECKING:
-    from stages.accelerators.accelerator import Accelerator
     from stages.accelerators.tiles import Tile
     from stages.graph import LayerView
     from stages.offload.machine import Machine
@@ -104,7 +103,6 @@ def _best(estimated: Iterable[tuple[float, int, int]]) -> list[tuple[float, int,
 
 def _estimate(view: LayerView, way: Way, machine: Machine, tiles: Alike) -> float:
     """Cycles: the busiest unit hides the others, but for the first content of each stream and the last tile."""
-    accelerator = machine.accelerator
     core = [tiles.core(tile) for tile in way.tiles]
     works = sum(one.before + one.start + one.after + 60 for one in core)
     engine = sum(tiles.cycles(tile) for tile in way.tiles)
@@ -112,10 +110,9 @@ def _estimate(view: LayerView, way: Way, machine: Machine, tiles: Alike) -> floa
     for stream in way.streams:
         if stream.name.startswith("scratch"):
             continue
-        gathered = _gathered(view, way.tiles[0], accelerator) if stream.name == "input:0" else ()
+        gathered = _gathered(view, way.tiles[0], machine) if stream.name == "input:0" else ()
         if gathered:
-            takes = machine.transfer_instructions if machine.dma is None else machine.dma_cycles
-            each = float(sum(one.times * takes(one) for one in gathered))
+            each = float(sum(one.times * machine.transfer_cost(one) for one in gathered))
             dma += each * stream.contents
             first += each
             continue
@@ -131,10 +128,11 @@ def _estimate(view: LayerView, way: Way, machine: Machine, tiles: Alike) -> floa
     return max(engine, dma, works) + first + core[0].before + core[-1].after
 
 
-def _gathered(view: LayerView, tile: Tile, accelerator: Accelerator[Any]) -> tuple[Transfer, ...]:
+def _gathered(view: LayerView, tile: Tile, machine: Machine) -> tuple[Transfer, ...]:
     """Transfers that lay what the tile reads side by side, of a layer that reads so."""
+    accelerator = machine.accelerator
     if accelerator.reads_windows(view):
-        return tuple(gather(view, tile, ""))
+        return gather(view, tile, "", machine.transfer_cost)
     pieces = accelerator.reads_pieces(view)
     return tuple(lay(view, tile, "", pieces)) if pieces else ()
 

@@ -176,7 +176,7 @@ class _Schedule:
             yield Transfer(to=to, source=source, bytes=count)
             return
         if self._windows:
-            yield from gather(self.view, self.way.tiles[tile], to.role)
+            yield from gather(self.view, self.way.tiles[tile], to.role, self.machine.transfer_cost)
             return
         if self._pieces:
             yield from lay(self.view, self.way.tiles[tile], to.role, self._pieces)

@@ -7,13 +7,18 @@ the others are copies of a byte, the input's zero point.
     a b c d e                           . a b | . f g     b c d | g h i     d e . | i j .
     f g h i j
 
-A row of windows is a transfer for each row of a window, with a run for each window; or, where there are more rows than
-columns, a column of them is.
+There are several ways, of which the cheapest is taken:
+
+    apart    a row of windows is a transfer for each row of a window, with a run for each window; where there are more
+             rows than columns, a column of them is. What is beyond the image is filled
+    filled   everything is filled before, in one piece, so that only what lies in the image is copied
+    wrapped  where a row of windows ends where the next one begins, as with steps of one, all windows are runs of one
+             transfer. Those at the edges read on in the next row, and are filled afterwards
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
 
 PADDING = "padding"
+_BLOCK = 256  # bytes of padding that a transfer has at once, or some more
 
 
 def why_not_gathered(view: LayerView) -> str:
@@ -48,14 +54,42 @@ def window_bytes(view: LayerView) -> int:
 
 
 def padding_block(view: LayerView) -> bytes:
-    """What transfers copy where a window reaches beyond the image: as much as a row of one."""
-    count: int = view.op.kernel[1] * view.op.in_channels
-    return bytes([view.op.input_zero_point & 0xFF]) * count
+    """What transfers copy where a window reaches beyond the image: rows of one, as many as are some hundred bytes."""
+    return bytes([view.op.input_zero_point & 0xFF]) * _padding_bytes(view)
 
 
-def gather(view: LayerView, tile: Tile, to: str) -> Iterator[Transfer]:
-    """Transfers that lay the windows of a tile's rows side by side, into the buffer of that role."""
+def _padding_bytes(view: LayerView) -> int:
+    row: int = view.op.kernel[1] * view.op.in_channels
+    return -(-_BLOCK // row) * row if any(view.op.padding) else row
+
+
+def gather(view: LayerView, tile: Tile, to: str, cost: Callable[[Transfer], float]) -> tuple[Transfer, ...]:
+    """Transfers that lay the windows of a tile's rows side by side, into the buffer of that role, one after the other.
+
+    `cost` is that of a transfer, without its `times`.
+    """
+    return min(ways_to_gather(view, tile, to), key=lambda way: sum(one.times * cost(one) for one in way))
+
+
+def ways_to_gather(view: LayerView, tile: Tile, to: str) -> list[tuple[Transfer, ...]]:
+    """All of them; `apart` first, which writes each byte once."""
     axis = _Columns.of(view)
+    found = [tuple(_taps(view, tile, to, axis))]
+    if any(one.source.role == f"constant:{PADDING}" for one in found[0]):
+        inside = [one for one in found[0] if one.source.role != f"constant:{PADDING}"]
+        total = len(tile.rows) * extent(view.outputs[0]).columns * axis.window
+        found.append((*_fill_all(to, total, _padding_bytes(view)), *inside))
+    if axis.wraps(view):
+        found.append(tuple(_taps(view, tile, to, axis, wrapped=True)))
+    return found
+
+
+def _fill_all(to: str, total: int, block: int) -> Iterator[Transfer]:
+    yield from _fill(to, 0, total // block, block, block)
+    yield from _fill(to, total // block * block, 1, total % block, block)
+
+
+def _taps(view: LayerView, tile: Tile, to: str, axis: _Columns, *, wrapped: bool = False) -> Iterator[Transfer]:
     op, image, out = view.op, extent(view.inputs[0]), extent(view.outputs[0])
     channels, window = image.channels, window_bytes(view)
     part = op.kernel[1] * channels
@@ -70,7 +104,10 @@ def gather(view: LayerView, tile: Tile, to: str) -> Iterator[Transfer]:
         place = tap * part + begin * line
         source = (first + begin * op.stride[0]) * image.columns * channels
         step = op.stride[0] * image.columns * channels
-        yield from axis.gather(to, place, source, end - begin, line, step)
+        if wrapped and end > begin:
+            yield from axis.wrapped(to, place, source, end - begin, line, step, image.rows * step // op.stride[0])
+        else:
+            yield from axis.gather(to, place, source, end - begin, line, step)
 
 
 @dataclass(frozen=True)
@@ -85,6 +122,11 @@ class _Columns:
     image: int
     channels: int
     window: int
+
+    def wraps(self, view: LayerView) -> bool:
+        """Whether a row of windows ends where the next one begins."""
+        count = len(self.inside) + len(self.edges)
+        return bool(count * self.stride == view.op.stride[0] * self.image)
 
     @classmethod
     def of(cls, view: LayerView) -> _Columns:
@@ -117,6 +159,41 @@ class _Columns:
             )  # fmt: skip
         for column in self.edges:
             yield from self._edge(to, place + column * self.window, source, column, rows, line, step)
+
+    def wrapped(
+        self, to: str, place: int, source: int, rows: int, line: int, step: int, image: int
+    ) -> Iterator[Transfer]:
+        """The same as runs of one transfer. It begins and ends in the image, of so many bytes; the others are apart."""
+        part, each, columns = self.width * self.channels, self.stride * self.channels, line // self.window
+        begin = source + self._at(0) * self.channels
+        first = min(max(-(begin // each), 0), rows * columns)
+        end = max(min((image - part - begin) // each + 1, rows * columns), first)
+        if end > first:
+            yield Transfer(
+                to=Place(role=to, offset=place + first * self.window),
+                source=Place(role="input:0", offset=begin + first * each),
+                bytes=part, runs=end - first, to_stride=self.window, source_stride=each,
+            )  # fmt: skip
+        for column in self.edges:
+            before = min(max(-(-(first - column) // columns), 0), rows)
+            behind = min(max(-(-(end - column) // columns), before), rows)
+            for some, count, apart in (
+                (0, before, True),
+                (before, behind - before, False),
+                (behind, rows - behind, True),
+            ):
+                if count:
+                    at, there = place + some * line + column * self.window, source + some * step
+                    found = self._edge(to, at, there, column, count, line, step)
+                    yield from (one for one in found if apart or one.source.role != "input:0")
+        for number in (*range(first), *range(end, rows * columns)):
+            row, column = divmod(number, columns)
+            if column in self.inside:
+                yield Transfer(
+                    to=Place(role=to, offset=place + number * self.window),
+                    source=Place(role="input:0", offset=source + row * step + self._at(column) * self.channels),
+                    bytes=part,
+                )  # fmt: skip
 
     def _edge(
         self, to: str, place: int, source: int, column: int, rows: int, line: int, step: int

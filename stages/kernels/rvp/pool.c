@@ -102,6 +102,73 @@ static void write_any_means(int8_t *y, rvp_word even, rvp_word odd, int count, c
     }
 }
 
+/* 32-bit sums of the bytes of a register, in order: of every fourth channel in the lanes of one. */
+struct sums {
+    rvp_word first, second, third, fourth;
+};
+
+/* Adds two pixels: bytes of one channel are brought together, and added up by a product.
+ *
+ *     a3 a2 a1 a0   b3 b2 b1 b0   ->   b1 b0 a1 a0   b3 b2 a3 a2   times   0 1 0 1   and   1 0 1 0
+ */
+RVP_INLINE void add_pair(struct sums *s, rvp_word a, rvp_word b, int is_unsigned)
+{
+    const rvp_word low = rvp_splat16(0x0001), high = rvp_splat16(0x0100);
+    const rvp_word lower = rvp_pkbb16(b, a), upper = rvp_pktt16(b, a);
+    s->first = is_unsigned ? rvp_smaqa_su(s->first, low, lower) : rvp_smaqa(s->first, low, lower);
+    s->second = is_unsigned ? rvp_smaqa_su(s->second, high, lower) : rvp_smaqa(s->second, high, lower);
+    s->third = is_unsigned ? rvp_smaqa_su(s->third, low, upper) : rvp_smaqa(s->third, low, upper);
+    s->fourth = is_unsigned ? rvp_smaqa_su(s->fourth, high, upper) : rvp_smaqa(s->fourth, high, upper);
+}
+
+/* Registers of channels whose sums are made side by side. */
+enum { STRIP = 4 };
+
+/* Keeps loads behind it: all at once take more registers than there are. */
+#define LOADS_BEHIND() __asm__ volatile("" ::: "memory")
+
+/* Sums of STRIP registers over pixels that lie one after the other; where their number is odd the first is alone.
+ *
+ * To `lanes` go those of even and of odd bytes of each register in turn, in 16 bits. All begin with `start`.
+ */
+RVP_INLINE void add_run(rvp_word *lanes, const int8_t *x, int pixels, int step, rvp_word start, int is_unsigned)
+{
+    static const rvp_word nothing[STRIP];
+    const int8_t *const end = x + pixels * step;
+    const int8_t *next = pixels % 2 != 0 ? (const int8_t *)nothing : x + step;
+    int further = pixels % 2 != 0 ? step : 2 * step;
+    const struct sums none = {start, start, start, start}; /* whose upper halves nobody reads */
+    struct sums s[STRIP] = {none, none, none, none};
+    do {
+        add_pair(&s[0], rvp_load(x), rvp_load(next), is_unsigned);
+        LOADS_BEHIND();
+        add_pair(&s[1], rvp_load(x + W), rvp_load(next + W), is_unsigned);
+        LOADS_BEHIND();
+        add_pair(&s[2], rvp_load(x + 2 * W), rvp_load(next + 2 * W), is_unsigned);
+        LOADS_BEHIND();
+        add_pair(&s[3], rvp_load(x + 3 * W), rvp_load(next + 3 * W), is_unsigned);
+        x += further;
+        next = x + step;
+        further = 2 * step;
+    } while (x != end);
+#pragma GCC unroll 4
+    for (int n = 0; n < STRIP; n++) {
+        lanes[2 * n] = rvp_pkbb16(s[n].third, s[n].first);
+        lanes[2 * n + 1] = rvp_pkbb16(s[n].fourth, s[n].second);
+    }
+}
+
+/* Functions of their own: the sums of a strip take most of the registers that there are. */
+static __attribute__((noinline)) void add_run_s8(rvp_word *lanes, const int8_t *x, int pixels, int step, rvp_word start)
+{
+    add_run(lanes, x, pixels, step, start, 0);
+}
+
+static __attribute__((noinline)) void add_run_u8(rvp_word *lanes, const int8_t *x, int pixels, int step, rvp_word start)
+{
+    add_run(lanes, x, pixels, step, start, 1);
+}
+
 /* One output: bytes 0, 2, ... of W channels add up in the 16-bit lanes of `even`, the others in `odd`. */
 RVP_INLINE void average(const int8_t *x, int8_t *y, const struct window *v, struct divider d, struct bounds b,
                         const struct rvp_pool *p, int is_unsigned)
@@ -123,21 +190,34 @@ RVP_INLINE void average(const int8_t *x, int8_t *y, const struct window *v, stru
         }
         return;
     }
-    for (; x < end; x += W, y += W) {
-        rvp_word even = d.start, odd = d.start;
-        const int8_t *row = x;
-        for (int ky = v->rows; ky > 0; ky--) {
-            const int8_t *from = row;
-            for (int kx = v->columns; kx > 0; kx--) {
-                add_bytes(&even, &odd, from, is_unsigned);
-                from += step;
-            }
-            row += row_step;
-        }
-        if (d.start != 0) {
-            write_means(y, even, odd, &d, b, is_unsigned);
+    const int pixels = v->rows * v->columns;
+    const int is_run = pixels > 0 && v->columns * step == row_step;
+    while (x < end) {
+        rvp_word lanes[2 * STRIP];
+        const rvp_word *last = lanes + 2 * STRIP;
+        if (is_run && end - x >= STRIP * W) {
+            (is_unsigned ? add_run_u8 : add_run_s8)(lanes, x, pixels, step, d.start);
         } else {
-            write_any_means(y, even, odd, d.count, p, is_unsigned);
+            rvp_word even = d.start, odd = d.start;
+            const int8_t *row = x;
+            for (int ky = v->rows; ky > 0; ky--) {
+                const int8_t *from = row;
+                for (int kx = v->columns; kx > 0; kx--) {
+                    add_bytes(&even, &odd, from, is_unsigned);
+                    from += step;
+                }
+                row += row_step;
+            }
+            lanes[0] = even;
+            lanes[1] = odd;
+            last = lanes + 2;
+        }
+        for (const rvp_word *sums = lanes; sums != last; sums += 2, x += W, y += W) {
+            if (d.start != 0) {
+                write_means(y, sums[0], sums[1], &d, b, is_unsigned);
+            } else {
+                write_any_means(y, sums[0], sums[1], d.count, p, is_unsigned);
+            }
         }
     }
 }

@@ -58,11 +58,14 @@ class Pool2d(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Of a register of channels: 5 instructions (maximum: 2) for a pixel, one for its address, 15 (7) around.
 
-        Windows that are not 3x3 take loops, 6 for a row and 2 for a pixel more; 60 for the place of a window.
+        Windows that are not 3x3 take loops, 6 for a row and 2 for a pixel more; 60 for the place of a window. Averages
+        over all of an image take 5 for a pixel.
         """
         (height, width), out = view.op.kernel, view.outputs[0]
         register, average = target.word_bits // 8, view.op.op == "avg_pool2d"
         pixel, around = (6, 15) if average else (3, 7)
         loops = 0 if view.op.kernel == (3, 3) else height * (6 + 2 * width)
+        if average and view.op.kernel == tuple(view.inputs[0].shape[1:3]) and out.shape[3] >= 4 * register:
+            pixel, around, loops = 5, 30, 0
         pixels = out.elements / out.shape[3]
         return pixels * (60 + out.shape[3] / register * (pixel * height * width + loops + around))

@@ -9,7 +9,8 @@ import pytest
 
 from stages.accelerators.tiles import Span, Tile
 from stages.graph import Conv2D, Graph, Layer, LayerView, Tensor
-from stages.offload.windows import gather, padding_block, window_bytes
+from stages.offload.program import Transfer
+from stages.offload.windows import gather, padding_block, ways_to_gather, window_bytes
 from tests.support.offloading import Memory, apart
 
 ACT = {"output_zero_point": 3, "act_min": -128, "act_max": 127}
@@ -50,19 +51,41 @@ def test_all_rows(size: tuple[int, int], channels: int, kernel: tuple[int, int],
             for row in range(first, end)
             for column in range(columns)
         ]
-        memory = Memory(
-            {
-                "input:0": image.view(np.uint8).reshape(-1),
-                "constant:padding": np.frombuffer(padding_block(view), np.uint8),
-                "windows": np.full((end - first) * columns * window_bytes(view), 0x5A, np.uint8),
-            }
-        )
-        written = np.zeros(memory.bytes["windows"].size, int)
-        for transfer in gather(view, Tile(Span(first, end), Span(0, 4)), "windows"):
-            for one in apart(transfer):
-                source = memory.at(one.source, one.runs, one.bytes, one.source_stride)
-                to = memory.at(one.to, one.runs, one.bytes, one.to_stride)
-                memory.bytes["windows"][to] = memory.bytes[one.source.role][source]
-                written[to] += 1
-        assert np.array_equal(memory.bytes["windows"].view(np.int8), np.concatenate(expected))
-        assert (written == 1).all()
+        ways = ways_to_gather(view, Tile(Span(first, end), Span(0, 4)), "windows")
+        assert (step == 1 and size[1] == columns) <= (len(ways) > 1)
+        for number, way in enumerate(ways):
+            made, written = gathered(view, image, way, (end - first) * columns * window_bytes(view))
+            assert np.array_equal(made.view(np.int8), np.concatenate(expected))
+            assert (written >= 1).all() and (number > 0 or (written == 1).all())
+
+
+def gathered(view: LayerView, image: np.ndarray, way: tuple[Transfer, ...], size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The windows, and how often each of their bytes is written."""
+    memory = Memory(
+        {
+            "input:0": image.view(np.uint8).reshape(-1),
+            "constant:padding": np.frombuffer(padding_block(view), np.uint8),
+            "windows": np.full(size, 0x5A, np.uint8),
+        }
+    )
+    written = np.zeros(size, int)
+    for one in itertools.chain.from_iterable(map(apart, way)):
+        source = memory.at(one.source, one.runs, one.bytes, one.source_stride)
+        to = memory.at(one.to, one.runs, one.bytes, one.to_stride)
+        memory.bytes["windows"][to] = memory.bytes[one.source.role][source]
+        written[to] += 1
+    return memory.bytes["windows"], written
+
+
+def test_the_cheapest_way_is_taken() -> None:
+    """With a fixed cost of transfers few of them; where bytes alone count none is written twice."""
+    view = convolution((32, 32), 3, (3, 3), 1, 1)
+    tile = Tile(Span(0, 32), Span(0, 4))
+    few = gather(view, tile, "windows", lambda one: 1000 + one.runs * one.bytes)
+    assert sum(one.times for one in few) < 20
+    small = gather(view, tile, "windows", lambda one: one.runs * one.bytes)
+    assert (
+        sum(one.times * one.runs * one.bytes for one in small)
+        == 32 * 32 * 27
+        < sum(one.times * one.runs * one.bytes for one in few)
+    )
