@@ -29,7 +29,7 @@ _MOST = 5000
 _ASIDE = (
     *("foresee", "render", "tools", "model_tools", "files", "model_entry", "model_code"),
     *("target_files", "target_code", "target_sources"),
-    *("compute", "requantized", "taps"),
+    *("compute", "sums", "requantized", "taps"),
 )
 # What stages, targets and models declare has no behaviour of its own; the values are in the keys.
 DECLARATIONS = frozenset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,18 @@ def _plain(schema: Any, key: str, value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def describe(info: ModelInfo, options: list[dict[str, Any]]) -> dict[str, Any]:
+def describe(
+    info: ModelInfo, options: list[dict[str, Any]], rules: Mapping[int, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
     """{tensors: [{index, name, shape, dtype, scales, zero_points, axis, constant}], operators: [{index, op, inputs,
     outputs, options}], inputs, outputs}.
 
     Tensors and operators are in the order of the file; `inputs` and `outputs` are tensor indices, -1 for an absent
     input. Scales are the float32 values of the file, written so that reading them back gives the same float32; `axis`
-    is null where there is one scale or none.
+    is null where there is one scale or none. Of a network that came as ONNX `arithmetic` is `onnxruntime`, and
+    operators have a `rule`, where they need one: `sums` (float: of real numbers, integer: of integers), `rounded_bias`
+    where real numbers became one of integers, `table` with the name of its `function`, `lowered`
+    (stages.arithmetic.pairs).
     """
     tensors = [
         {
@@ -73,7 +79,12 @@ def describe(info: ModelInfo, options: list[dict[str, Any]]) -> dict[str, Any]:
         }
         for operator in info.operators
     ]
-    return {"tensors": tensors, "operators": operators, "inputs": list(info.inputs), "outputs": list(info.outputs)}
+    described = {"tensors": tensors, "operators": operators, "inputs": [*info.inputs], "outputs": [*info.outputs]}
+    if rules is None:
+        return described
+    for index, rule in rules.items():
+        operators[index]["rule"] = dict(rule)
+    return {**described, "arithmetic": "onnxruntime"}
 
 
 def dump(description: dict[str, Any]) -> str:

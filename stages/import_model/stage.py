@@ -115,7 +115,7 @@ class ImportStage(Stage[ImportConfig]):
             _check_litert(made, source)
         (job.out / MODEL).write_bytes(made.data)
         save_module(module, job.out)
-        (job.out / TENSORS).write_text(dump(describe(info, operator_options(made.data))))
+        (job.out / TENSORS).write_text(dump(describe(info, operator_options(made.data), made.rules)))
         notes = (*made.notes, *_narrow(info))
         summary = {
             "name": name,
@@ -151,7 +151,7 @@ def _of_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
     made = convert(data, source, job.model.shapes or {}, job.model.layout or "nchw")
     (job.out / ONNX_FILE).write_bytes(data)
     (job.out / NAMES).write_text(dumped(made.names))
-    return Normalized(made.data, read(made.data, source), "", ())
+    return Normalized(made.data, read(made.data, source), "", (), made.rules)
 
 
 def _check_litert(made: Normalized, source: str) -> None:

@@ -43,10 +43,14 @@ class Requantize(Clamped):
 
 
 class Quantize(Clamped):
-    """QUANTIZE of a float32 tensor: y = round(x / scale) + output_zero_point: float32 division, halves away from 0."""
+    """QUANTIZE of a float32 tensor: y = round(x / scale) + output_zero_point: float32 division.
+
+    halves: where they go, `away` from zero in LiteRT, to the `even` number in ONNX Runtime.
+    """
 
     op: Literal["quantize"] = "quantize"
     scale: float
+    halves: Literal["away", "even"] = "away"
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np
@@ -56,7 +60,8 @@ class Quantize(Clamped):
         ratio = inputs[0].astype(np.float32) / np.float32(self.scale)
         # Beyond the clamp in any case, and inside int64.
         within = np.clip(ratio, np.float32(-1e9), np.float32(1e9))
-        return self.clamped(view, round_half_away(within).astype(np.int64))
+        rounded = np.rint(within) if self.halves == "even" else round_half_away(within)
+        return self.clamped(view, rounded.astype(np.int64))
 
 
 class Dequantize(LayerOp):

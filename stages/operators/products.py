@@ -91,6 +91,9 @@ class Conv2D(Window):
         return Narrowed(op, {**per_channel(view, output), **_with_added(view, added, output), "weights": weights})
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        return self.requantized(view, self.sums(view, *inputs))
+
+    def sums(self, view: LayerView, *inputs: Array) -> Array:
         """A matrix product over gathered windows, exact in float64 (|sum| < 2^53)."""
         import numpy as np
 
@@ -104,8 +107,7 @@ class Conv2D(Window):
             columns = windows[..., group * depth : (group + 1) * depth].reshape(n * height * width, -1)
             rows = weights[group * units : (group + 1) * units].reshape(units, -1)
             sums.append(columns.astype(np.float64) @ rows.astype(np.float64).T)
-        total = np.concatenate(sums, axis=1).reshape(n, height, width, -1).astype(np.int64)
-        return self.requantized(view, total)
+        return np.concatenate(sums, axis=1).reshape(n, height, width, -1).astype(np.int64)
 
 
 class DepthwiseConv2D(Window):
@@ -153,6 +155,10 @@ class DepthwiseConv2D(Window):
         return Narrowed(self.model_copy(update=sizes), {**per_channel(view, output), "weights": weights})
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        return self.requantized(view, self.sums(view, *inputs))
+
+    def sums(self, view: LayerView, *inputs: Array) -> Array:
+        """One tap after the other."""
         import numpy as np
 
         factors = self._factors(view)
@@ -160,7 +166,7 @@ class DepthwiseConv2D(Window):
         total = np.zeros(view.outputs[0].shape, dtype=np.int64)
         for tap, factor in zip(self.taps(view, image, self.input_zero_point), factors, strict=True):
             total += (tap - self.input_zero_point) * factor
-        return self.requantized(view, total)
+        return total
 
 
 class FullyConnected(Clamped):
@@ -219,8 +225,12 @@ class FullyConnected(Clamped):
         return Narrowed(op, {**per_channel(view, output), **_with_added(view, added, output), "weights": weights})
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
+        return self.requantized(view, self.sums(view, *inputs)).reshape(view.outputs[0].shape)
+
+    def sums(self, view: LayerView, *inputs: Array) -> Array:
+        """[batch, units]."""
         import numpy as np
 
         rows = inputs[0].reshape(self.batch, self.depth).astype(np.float64) - self.input_zero_point
         weights = view.constant("weights").astype(np.float64) - self.weight_zero_point
-        return self.requantized(view, (rows @ weights.T).astype(np.int64)).reshape(view.outputs[0].shape)
+        return (rows @ weights.T).astype(np.int64)

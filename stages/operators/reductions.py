@@ -59,13 +59,17 @@ class Mean(Clamped):
         return None if rank - 1 in [axis % rank for axis in self.axes] else every_channel(view)
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
         from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
-        total = inputs[0].astype(np.int64).sum(axis=self.axes) - self.input_zero_point * self.count
+        total = self.sums(view, *inputs)
         scaled = multiply_by_quantized_multiplier(total, self.multiplier, self.shift, self.rounding)
         return self.clamped(view, scaled).reshape(view.outputs[0].shape)
+
+    def sums(self, view: LayerView, *inputs: Array) -> Array:
+        """Without the axes that are summed over."""
+        import numpy as np
+
+        return inputs[0].astype(np.int64).sum(axis=self.axes) - self.input_zero_point * self.count
 
 
 class Sum(Clamped):

@@ -13,6 +13,7 @@ from stages.messages.operator_error import OperatorError, together
 from stages.operators.declaration import CUSTOM
 from stages.operators.table import OPERATORS, kind_of
 from stages.quantize.arithmetic import NoMultiplier
+from stages.quantize.onnx_runtime import FAMILIES as ONNX_RUNTIME
 from stages.quantize.operator import Operator, quant_of
 from stages.quantize.patterns import FAMILIES, MOVES, family_of
 from stages.quantize.writer import GraphWriter
@@ -42,6 +43,8 @@ class _Lowering:
         self.module = module
         self.file_tensors: list[dict[str, Any]] = description["tensors"]
         self.file_inputs = {entry["index"]: entry["inputs"] for entry in description["operators"]}
+        self.onnx = description.get("arithmetic") == "onnxruntime"
+        self.rules = {entry["index"]: entry.get("rule") for entry in description["operators"]}
         self.options = {entry["index"]: entry["options"] for entry in description["operators"]}
         self.lowered = Lowered(Graph())
         self.writer = GraphWriter(self.lowered.graph)
@@ -94,7 +97,8 @@ class _Lowering:
             made = [made[0].model_copy(update={"name": f"{inputs[0].name}/{layout}"})]
         outputs = [self.writer.tensor(tensor) for tensor in made]
         given = [self.file_tensors[i] if i >= 0 else None for i in self.file_inputs.get(call.index, ())]
-        operator = Operator(call, inputs, outputs, self.options.get(call.index, {}), given)
+        options, rule = self.options.get(call.index, {}), self.rules.get(call.index)
+        operator = Operator(call, inputs, outputs, options, given, onnx=self.onnx, rule=rule)
         self.writer.operator = operator
         try:
             self._layers(operator)
@@ -108,6 +112,7 @@ class _Lowering:
 
     def _layers(self, operator: Operator) -> None:
         call, family = operator.call, family_of(operator.call.op)
+        family = ONNX_RUNTIME.get(call.op, family) if self.onnx else family
         floats = all(tensor.dtype in _FLOAT_TYPES for tensor in (*operator.inputs, *operator.outputs))
         known = OPERATORS.get(call.op)
         apart = call.op not in FAMILIES and (not floats or call.op.startswith(CUSTOM))

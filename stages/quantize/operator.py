@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -85,6 +85,7 @@ class Operator:
     inputs   graph tensors of the parameters, in order
     outputs  graph tensors to be written, in order
     options  the operator's options in the imported file, by the schema's field names
+    onnx     whether ONNX Runtime's arithmetic is meant and not LiteRT's; `rule` says more of it (import's tensors.json)
     file_inputs  all inputs that the file gives it, as tensors.json has them, constants too; None for absent ones
     """
 
@@ -95,7 +96,11 @@ class Operator:
         outputs: Sequence[Tensor],
         options: dict[str, Any],
         file_inputs: Sequence[dict[str, Any] | None] = (),
+        *,
+        onnx: bool = False,
+        rule: Mapping[str, Any] | None = None,
     ) -> None:
+        self.onnx, self.rule = onnx, dict(rule or {})
         self.call, self.inputs, self.outputs, self.options = call, tuple(inputs), tuple(outputs), options
         self.file_inputs = tuple(file_inputs)
         self.bindings = relax.analysis.get_var2val(call.function)

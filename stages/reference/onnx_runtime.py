@@ -69,6 +69,10 @@ class OnnxReference:
         """Whether the tensor is a value of the ONNX graph."""
         return index in self.names
 
+    def original(self, index: int) -> Array:
+        """What ONNX Runtime had for the tensor in the last run, as it had it."""
+        return self._values[self.names[index].name]
+
     def tensor(self, index: int) -> Array:
         """A tensor of the last run; a constant's value at any time."""
         tensor = self.info.tensors[index]

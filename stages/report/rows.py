@@ -56,6 +56,9 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("distance", _distance(verify["distance"], report["layers"])))
     if report.get("quantization"):
         lines.append(("quantize", line(report["quantization"])))
+    if ties := verify.get("near_ties"):
+        told = f"{ties['near']:,} of {ties['values']:,} sums of real numbers may round otherwise in ONNX Runtime"
+        lines.append(("near ties", f"{told}, {ties['differing']:,} do"))
     lines.append(("legalize", _widths(report["legalize"])))
     if rewrites := report["simplify"]["rewrites"]:
         lines.append(("simplify", _simplified(rewrites, report["simplify"]["macs"], report["model"]["macs"])))
@@ -117,6 +120,8 @@ def _distance(measured: dict[str, Any], layers: list[dict[str, Any]]) -> str:
         if measured[which]["values"]
     ]
     own = [layer["distance"] for layer in layers if layer["distance"]]
+    if not own:  # near ties
+        return f"from ONNX Runtime, {'; '.join(parts)}"
     share = sum(one["differing"] for one in own) / max(sum(one["reachable"] for one in own), 1)
     return f"from LiteRT, {'; '.join(parts)}; predicted {_percent(share)} of reachable sums"
 

@@ -30,15 +30,16 @@ _SOFTMAX = "The reference SOFTMAX cannot sum the exponentials of 512 or more nea
 
 
 def judge_in_child(
-    model: Path, emitted: Path, simulated: Path, tolerance: float, progress: Callable[..., None]
+    model: Path, graph: Path, emitted: Path, simulated: Path, tolerance: float, progress: Callable[..., None]
 ) -> dict[str, Any]:
-    """What stages.verify.judge.judge returns. StageError as from there.
+    """What stages.verify.judge.judge returns. StageError as from there. `graph`: the artifact of quantize.
 
     An inference on which LiteRT ends the child has no reference: the rest is judged without it, and the result names
     it. StageError when none is left.
     """
     names = json.loads((simulated / "inputs.json").read_text())["names"]
     job = {"model": str(model), "emitted": str(emitted), "simulated": str(simulated), "tolerance": tolerance}
+    job["graph"] = str(graph)
     operators = [(one.shown, one.module, str(one.place), one.package) for one in declaring()]
     without: list[int] = []
     while True:
@@ -112,9 +113,10 @@ def _run_child(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str
 
 
 def _main() -> int:
-    from stages.reference.onnx_runtime import onnx_reference
+    from stages.reference.onnx_runtime import OnnxReference, onnx_reference
     from stages.reference.parts import reference_of
     from stages.verify.judge import judge
+    from stages.verify.onnx import judge_onnx
     from stages.verify.own import GraphReference
     from stages.verify.records import Records
 
@@ -129,14 +131,15 @@ def _main() -> int:
         litert = onnx_reference(model.parent, records.name) or reference_of(model.read_bytes(), name=records.name)
         own = Path(job["emitted"]) / OWN_REFERENCE
         others = (GraphReference(own), litert) if own.is_dir() else (litert, None)
-        found = judge(
-            others[0],
-            records,
-            job["tolerance"],
-            lambda index: say(inference=index),
-            without=job["without"],
-            litert=others[1],
-        )
+        given = {"without": job["without"], "litert": others[1]}
+
+        def begins(index: int) -> None:
+            say(inference=index)
+
+        if isinstance(litert, OnnxReference) and others[1] is None:
+            found = judge_onnx(litert, model.parent, Path(job["graph"]), records, job["tolerance"], begins)
+        else:
+            found = judge(others[0], records, job["tolerance"], begins, **given)
         say(result=found)
     except StageError as error:
         say(error=error.message, hint=error.hint)

@@ -38,7 +38,7 @@ class Verify(Stage[VerifyConfig]):
 
     kind: ClassVar[str] = "verify"
     config: ClassVar[type[StageConfig]] = VerifyConfig
-    consumes: ClassVar[tuple[str, ...]] = ("import", "emit", "simulate")
+    consumes: ClassVar[tuple[str, ...]] = ("import", "quantize", "emit", "simulate")
     sources: ClassVar[tuple[str, ...]] = ("stages/verify/*.py",)
 
     def tools(self, config: VerifyConfig, target: Target) -> tuple[Tool, ...]:
@@ -57,7 +57,8 @@ class Verify(Stage[VerifyConfig]):
         from stages.verify.own import check_bounds
 
         model = job.inputs["import"] / "model.tflite"
-        result = judge_in_child(model, job.inputs["emit"], job.inputs["simulate"], job.config.tolerance, job.progress)
+        quantized, emitted, simulated = (job.inputs[kind] for kind in ("quantize", "emit", "simulate"))
+        result = judge_in_child(model, quantized, emitted, simulated, job.config.tolerance, job.progress)
         distance = result["distance"]
         if distance is not None:
             check_bounds(distance, job.config.max_difference, job.config.max_share)
@@ -68,9 +69,14 @@ class Verify(Stage[VerifyConfig]):
         )
         if distance is not None:
             job.log(
-                "outputs: {differing} of {values} differ from LiteRT's, by {largest:g} at most".format(
+                "outputs: {differing} of {values} differ from the reference's, by {largest:g} at most".format(
                     **distance["outputs"]
                 )
+            )
+        for name, ties in ((result.get("near_ties") or {}).get("layers") or {}).items():
+            job.log(
+                f"{escape.quoted(name)}: {ties['near']} of {ties['values']} sums of real numbers are near ties, "
+                f"{ties['differing']} round otherwise"
             )
         for name, tensor in result["overflowed"].items():
             where = f"first in {escape.quoted(tensor)}"

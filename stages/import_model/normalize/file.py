@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from stages.import_model.normalize.fold import FOLDED, known_results
 from stages.import_model.normalize.graph import one_graph
@@ -24,13 +25,15 @@ class Normalized:
     """A TFLite file of one graph and what it holds.
 
     `signature` is the name of the one that was chosen, '' when the file has none. `notes` are sentences for the user:
-    what was chosen, what was changed.
+    what was chosen, what was changed. `rules` are facts of the operators, by number, where their arithmetic is not
+    LiteRT's but ONNX Runtime's (stages.import_model.onnx); else None.
     """
 
     data: bytes
     info: ModelInfo
     signature: str
     notes: tuple[str, ...]
+    rules: Mapping[int, Mapping[str, Any]] | None = None
 
 
 def normalized(data: bytes, name: str, signature: str | None = None) -> Normalized:

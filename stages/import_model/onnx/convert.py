@@ -12,7 +12,7 @@ from onnx import numpy_helper
 from stages.base import StageError
 from stages.import_model.onnx.fold import fold
 from stages.import_model.onnx.load import graph_inputs, load
-from stages.import_model.onnx.operators import FOLDED, MOVES, TRANSLATORS, translate
+from stages.import_model.onnx.operators import FOLDED, MOVES, SCALED, TRANSLATORS, translate
 from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
 from stages.import_model.onnx.values import Held, Real, Stored, image_order, permuted, plain_order
 from stages.messages import escape
@@ -82,6 +82,8 @@ def _quantization(t: Translation, name: str) -> tuple[float, int] | None:
         places = [at for at, given in enumerate(node.inputs) if given == name]
         if node.op == "DequantizeLinear" and places[0] == 0:
             return t.parameters(node, 1, 2)
+        if node.op in SCALED and (at := places[0]) in SCALED[node.op]:
+            return t.parameters(node, at + 1, at + 2)
         if node.op in MOVES and (found := _quantization(t, node.outputs[0])):
             return found
     return None

@@ -22,6 +22,7 @@ from stages.models.onnx_names import LOWERED, Traced
 from stages.operators.operation import Refused, listed
 
 MICROSOFT = "com.microsoft"
+BOUNDS = {"none": (-np.inf, np.inf), "relu": (0.0, np.inf), "relu6": (0.0, 6.0), "relu_n1_to_1": (-1.0, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,23 @@ class Node:
 class Out:
     """Where an operator's result goes: the name that it has in ONNX, after an activation that is fused.
 
-    quant  scale and zero point of int8; None for float32
+    quant   scale and zero point of int8; None for float32
+    passed  numbers of the operators in between, which are part of it
     """
 
     name: str
     activation: str = "none"
     quant: tuple[float, int] | None = None
+    passed: tuple[int, ...] = ()
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Between which int8 results are clamped: halves go to even."""
+        assert self.quant is not None
+        low, high = BOUNDS[self.activation]
+        scale, zero_point = self.quant
+        limits = (np.rint(np.float32(bound) / np.float32(scale)) + zero_point for bound in (low, high))
+        return tuple(int(np.clip(limit, -128, 127)) for limit in limits)  # type: ignore[return-value]
 
 
 class Translation:
@@ -203,10 +215,16 @@ class Translation:
                 return None
             passed.append(following)
             quant = self.parameters(following, 1, 2)
-            self.done |= {one.index for one in passed}
-            return Out(following.outputs[0], activation, quant)
-        self.done |= {one.index for one in passed}
-        return Out(name, activation)
+            halves = [bound / np.float32(quant[0]) % 1 for bound in BOUNDS[activation] if np.isfinite(bound)]
+            if 0.5 in halves:  # TFLite rounds such a bound away from zero
+                return None
+            return Out(following.outputs[0], activation, quant, tuple(one.index for one in passed))
+        return Out(name, activation, None, tuple(one.index for one in passed))
+
+    def finish(self, out: Out, value: Held) -> None:
+        """The result of an operator, and of what is part of it."""
+        self.done |= {*out.passed}
+        self.bind(out.name, value)
 
     def _activation(self, node: Node) -> str:
         """What TFLite calls an activation that operators can have; '' for none."""

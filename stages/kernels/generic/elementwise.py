@@ -217,17 +217,20 @@ def is_flip(view: LayerView) -> bool:
 
 
 class Quantize(Kernel):
-    """float32 to an 8-bit type, at a model's edge."""
+    """float32 to an 8-bit type, at a model's edge; halves go away from zero."""
 
     name = "generic.quantize"
+    halves: ClassVar[str] = "away"
     ops: ClassVar[frozenset[str]] = frozenset({"quantize"})
     sources = ("quantize.c",)
     headers: ClassVar[tuple[str, ...]] = ("quantize.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         x, y = view.inputs[0], view.outputs[0]
-        types = x.dtype == "float32" and y.dtype in ("int8", "uint8")
-        return "" if types else f"{x.dtype} to {y.dtype}; this kernel is for float32 to 8 bits"
+        if not (x.dtype == "float32" and y.dtype in ("int8", "uint8")):
+            return f"{x.dtype} to {y.dtype}; this kernel is for float32 to 8 bits"
+        goes = {"away": "halves go away from zero", "even": "halves go to even"}[view.op.halves]
+        return "" if view.op.halves == self.halves else goes
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.elementwise_tir import quantize
@@ -237,6 +240,15 @@ class Quantize(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """20 instructions for an element with an FPU, 300 without."""
         return (20.0 if target.fpu else 300.0) * view.outputs[0].elements
+
+
+class QuantizeEven(Quantize):
+    """The same, where halves go to the even number, as in ONNX Runtime."""
+
+    name = "generic.quantize_even"
+    sources = ("quantize_even.c",)
+    headers: ClassVar[tuple[str, ...]] = ("quantize_even.h",)
+    halves: ClassVar[str] = "even"
 
 
 class Dequantize(Kernel):
@@ -269,6 +281,7 @@ KERNELS: tuple[type[Kernel], ...] = (
     Mul,
     Prelu,
     Quantize,
+    QuantizeEven,
     Requantize,
     Table,
 )

@@ -133,7 +133,10 @@ def flip(view: LayerView) -> Lowering:
 
 
 def quantize(view: LayerView) -> Lowering:
-    """The quotient goes to int32 towards zero, then one step away from it when the rest is a half or more."""
+    """The quotient goes to int32 towards zero, then one step away from it when the rest is a half or more.
+
+    With `halves: even` a half makes no step from an even number.
+    """
     op = view.op
     scale = T.float32(op.scale)
 
@@ -143,10 +146,14 @@ def quantize(view: LayerView) -> Lowering:
         whole = T.Cast("int32", bounded)
         rest = bounded - T.Cast("float32", whole)
         up, down = T.Cast("int32", rest >= T.float32(0.5)), T.Cast("int32", rest <= T.float32(-0.5))
+        if op.halves == "even":
+            odd = T.bitwise_and(whole, 1)
+            up = tirx.Select(rest == T.float32(0.5), odd, up)
+            down = tirx.Select(rest == T.float32(-0.5), odd, down)
         return output(view, whole + up - down)
 
     constants = [scale, op.output_zero_point, op.act_min, op.act_max]
-    return _layer(view, "fl_quantize", value, {}, constants)
+    return _layer(view, "fl_quantize" if op.halves == "away" else "fl_quantize_even", value, {}, constants)
 
 
 def dequantize(view: LayerView) -> Lowering:

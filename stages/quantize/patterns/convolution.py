@@ -20,6 +20,7 @@ from stages.quantize.arithmetic import Fixed, convolution_multipliers, quantize_
 from stages.quantize.constant_channels import settle_constant_channels
 from stages.quantize.operator import Array, Operator, Parameters, activated, dequantized, reshaped, transposed
 from stages.quantize.real_products import settled, stepped, sums
+from stages.quantize.staircase import requantization
 from stages.quantize.writer import GraphWriter
 
 
@@ -42,16 +43,21 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
     attributes = match[pattern.core].attrs
     weights = _in_order(operator.parameters(match[pattern.weights]), str(attributes.kernel_layout))
     zero_point = weight_zero_point(operator, weights)
-    if operator.call.op == "DEPTHWISE_CONV_2D" and x.dtype == "int8":
+    if operator.call.op == "DEPTHWISE_CONV_2D" and x.dtype == "int8" and not operator.onnx:
         zero_point = 0  # whatever the file says: the reference leaves it out, and of CONV_2D it demands 0
     channels, height, width, _ = weights.values.shape
     wide = x.dtype == "int16"
-    reals = real_multipliers(weights, x.dtype, x.scale, out.scale)
-    constants = columns_of(fixed_multipliers(operator, reals, 7 if wide else 30))
+    constants, rounding = dict[str, Array](), "wide" if wide else "double"
     if pattern.bias in match:
         constants["bias"] = _bias(operator, match[pattern.bias], x.dtype)
+    if operator.onnx:
+        rounding, fixed = _of_onnx(operator, weights, constants.get("bias"), zero_point)
+        constants |= columns_of(fixed)
+    else:
+        reals = real_multipliers(weights, x.dtype, x.scale, out.scale)
+        constants |= columns_of(fixed_multipliers(operator, reals, 7 if wide else 30))
     values = weights.values
-    if not wide:
+    if not wide and not operator.onnx:
         values = settle_constant_channels(values, constants, x.dtype, x.zero_point, zero_point)
     low, high = operator.clamp
     common: dict[str, Any] = {
@@ -66,7 +72,7 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
         "output_zero_point": out.zero_point,
         "act_min": low,
         "act_max": high,
-        "rounding": "wide" if wide else "double",
+        "rounding": rounding,
     }
     op: Conv2D | DepthwiseConv2D
     if operator.call.op == "DEPTHWISE_CONV_2D":
@@ -94,8 +100,13 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
     low, high = operator.clamp
     points = weight_zero_point(operator, weights)
     reals = real_multipliers(weights, "int8", x.scale, out.scale)
-    rounding, scaling = _as_real_products(operator, weights, constants.get("bias"), reals, points)
-    constants |= scaling
+    bias = constants.get("bias")
+    if operator.onnx:
+        rounding, fixed = _of_onnx(operator, weights, bias, points)
+        constants |= columns_of(fixed)
+    else:
+        rounding, scaling = _as_real_products(operator, weights, bias, reals, points)
+        constants |= scaling
     op = FullyConnected(
         batch=x.elements // depth,
         depth=depth,
@@ -108,6 +119,19 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
         rounding=rounding,
     )
     writer.layer(op, [x], out, constants)
+
+
+def _of_onnx(
+    operator: Operator, weights: Parameters, bias: Array | None, zero_point: int
+) -> tuple[Rounding, list[Fixed]]:
+    """Of weights with one output channel for each first index."""
+    x, out, (low, high) = operator.inputs[0], operator.outputs[0], operator.clamp
+    reals = real_multipliers(weights, "int8", x.scale, out.scale)
+    ends = sums(weights.values.reshape(len(weights.values), -1), bias, x.dtype, x.zero_point, zero_point)
+    assert weights.scale is not None
+    scale = weights.scale.reshape(len(weights.values), -1)[:, 0].astype(np.float32)
+    float32 = np.float32(x.scale) * scale / np.float32(out.scale)
+    return requantization(operator, reals, float32, ends, low - out.zero_point, high - out.zero_point)
 
 
 def _as_real_products(

@@ -78,7 +78,8 @@ def requantize(draw: Draw, size: tuple[int, ...] = (), **fields: Any) -> LayerVi
 
 def quantize(draw: Draw) -> LayerView:
     size = draw.shape()
-    op = Quantize(**draw.clamped(), scale=float(np.float32(draw.choose(0.5, 0.1, 0.037, 3.0))))
+    scale = float(np.float32(draw.choose(0.5, 0.1, 0.037, 3.0)))
+    op = Quantize(**draw.clamped(), scale=scale, halves=draw.choose("away", "even"))
     return view(op, [image("x", size, "float32")], image("y", size, draw.dtype))
 
 
@@ -222,12 +223,14 @@ def _edges() -> Iterator[Case]:
             draw = Draw(number, dtype)
             low, high = bounds(dtype)
             zero_point = (middle(dtype), low, high, middle(dtype) + 1)[number]
-            op = Quantize(scale=scale, output_zero_point=zero_point, act_min=low, act_max=high)
-            layer = view(op, [image("x", data.shape, "float32")], image("y", data.shape, dtype))
             with np.errstate(over="ignore"):
                 near = data * np.float32(scale)
-            covers = ("ties: quantize", "zero points", "extremes")
-            yield Case(f"quantize {scale} {dtype}", covers, layer, ((near,), (data,)))
+            clamp = {"output_zero_point": zero_point, "act_min": low, "act_max": high}
+            for halves in ("away", "even"):
+                op = Quantize(scale=scale, halves=halves, **clamp)
+                layer = view(op, [image("x", data.shape, "float32")], image("y", data.shape, dtype))
+                covers = ("ties: quantize", "zero points", "extremes")
+                yield Case(f"quantize {scale} {dtype} {halves}", covers, layer, ((near,), (data,)))
             every = np.arange(low, high + 1).astype(dtype)
             op = Dequantize(scale=scale, input_zero_point=zero_point)
             layer = view(op, [image("x", (256,), dtype)], image("y", (256,), "float32"))

@@ -68,7 +68,7 @@ class Firmware:
         return np.ascontiguousarray(array.transpose(TO_NCHW) if operator.op == "MAX_POOL_2D" else array)
 
     def verify(self, *, traced: bool = True, **config: float) -> dict[str, Any]:
-        paths = {kind: self.folder / kind for kind in ("import", "emit", "simulate", "verify")}
+        paths = {kind: self.folder / kind for kind in ("import", "quantize", "emit", "simulate", "verify")}
         for path in paths.values():
             path.mkdir(exist_ok=True)
         (paths["import"] / "model.tflite").write_bytes(self.model)

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from stages.import_model.onnx.operators import elementwise, movement, quantization, windows
+from stages.import_model.onnx.operators import (
+    elementwise,
+    movement,
+    qlinear,
+    quantization,
+    reductions,
+    windows,
+)
 from stages.import_model.onnx.translation import Node, Translation
 from stages.import_model.onnx.values import Held, Real
 
 MOVES: dict[str, Callable[[Translation, Node, Held], Held | list[Held]]] = {**movement.MOVES, **windows.MOVES}
 TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
     **elementwise.TRANSLATORS,
+    **reductions.TRANSLATORS,
+    **qlinear.TRANSLATORS,
     **quantization.TRANSLATORS,
     **windows.TRANSLATORS,
 }
+SCALED = {op: (2, 5, 8) if op.endswith("QLinearConcat") else (0, 3) for op in qlinear.TRANSLATORS}
+"""Inputs of operators on integers behind which their scale and zero point are."""
 FOLDED = ("Cast", "Constant", "ConstantOfShape", "Expand", "Range", "Shape", "Size", "Tile", "Where")
 """Operators that are known on constants alone."""
 

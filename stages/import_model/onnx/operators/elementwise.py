@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from stages.import_model.onnx.translation import Node, Translation, axis_in, clip_bounds
-from stages.import_model.onnx.values import Array, Held, Order, Stored, plain_order
+from stages.arithmetic.pairs import Pair, nearest_multipliers
+from stages.import_model.onnx.operators.tables import looked_up, requantized
+from stages.import_model.onnx.translation import Node, Out, Translation, axis_in, clip_bounds
+from stages.import_model.onnx.values import Array, Held, Order, Real, Stored, plain_order
+from stages.models.onnx_names import LOWERED
 from stages.models.tflite_writer import Tensor
 from stages.operators.operation import Refused, listed
 
@@ -17,6 +20,8 @@ Translator = Callable[[Translation, Node], None]
 
 def _unary(op: str, table: str = "", **fields: Any) -> Translator:
     def translate(t: Translation, node: Node) -> None:
+        if looked_up(t, node):
+            return
         x = t.held(node, 0)
         made = t.builder.emit(op, [x.tensor], x.tensor.shape, None, node.outputs[0], table, fields)
         _follow(t, node, x, made)
@@ -30,17 +35,23 @@ def _follow(t: Translation, node: Node, x: Held, made: Tensor) -> None:
 
 
 def leaky_relu(t: Translation, node: Node) -> None:
+    if looked_up(t, node):
+        return
     x, alpha = t.held(node, 0), float(node.attributes.get("alpha", 0.01))
     _follow(t, node, x, t.builder.leaky_relu(x.tensor, alpha, name=node.outputs[0]))
 
 
 def elu(t: Translation, node: Node) -> None:
+    if looked_up(t, node):
+        return
     if node.attributes.get("alpha", 1.0) != 1.0:
         raise Refused(f"has alpha {node.attributes['alpha']:g}; 1 is supported")
     _unary("ELU")(t, node)
 
 
 def clip(t: Translation, node: Node) -> None:
+    if looked_up(t, node):
+        return
     x, (low, high) = t.held(node, 0), clip_bounds(t, node)
     named = {(0.0, np.inf): "RELU", (0.0, 6.0): "RELU6", (-1.0, 1.0): "RELU_N1_TO_1"}.get((low, high))
     name, made = node.outputs[0], x.tensor
@@ -66,6 +77,8 @@ def clamped(t: Translation, x: Tensor, low: float, high: float, name: str) -> Te
 
 def hard_sigmoid(t: Translation, node: Node) -> None:
     """max(0, min(1, alpha * x + beta))."""
+    if looked_up(t, node):
+        return
     x, name = t.held(node, 0), node.outputs[0]
     alpha, beta = (
         np.array([node.attributes.get(key, default)], np.float32) for key, default in (("alpha", 0.2), ("beta", 0.5))
@@ -91,11 +104,16 @@ def _laid(values: Array, x: Held) -> Array:
 
 def operands(t: Translation, node: Node) -> tuple[list[Tensor], Order]:
     """The two inputs as tensors in one order that broadcast, and the order."""
-    first, second = t.value(node, 0), t.value(node, 1)
+    values = [t.value(node, 0), t.value(node, 1)]
     parts = [
-        value if isinstance(value, Stored) else t.real(name, value)
-        for name, value in zip(node.inputs, (first, second), strict=True)
+        Stored(value.real) if isinstance(value, Stored) else t.real(name, value)
+        for name, value in zip(node.inputs, values, strict=True)
     ]
+    return laid_alike(t, parts, node.outputs[0])
+
+
+def laid_alike(t: Translation, parts: Sequence[Held | Stored], name: str) -> tuple[list[Tensor], Order]:
+    """Tensors that broadcast in one order of axes, and the order; constants become tensors, called after `name`."""
     computed = [part for part in parts if isinstance(part, Held)]
     rank = max(len(part.shape) if isinstance(part, Held) else part.values.ndim for part in parts)
     if any(len(part.shape) != rank for part in computed):
@@ -106,8 +124,10 @@ def operands(t: Translation, node: Node) -> tuple[list[Tensor], Order]:
         if isinstance(part, Held):
             found.append(next(rest).tensor)
         else:
-            laid = _laid(part.real, computed[0])
-            found.append(t.builder.constant(f"{node.outputs[0]}/operand{number}", laid))
+            laid, quant = _laid(part.values, computed[0]), _quantization(part)
+            if laid.dtype == np.uint8:
+                laid = (laid.astype(np.int16) - LOWERED).astype(np.int8)
+            found.append(t.builder.constant(f"{name}/operand{number}", laid, *(quant or (None,))))
     return found, computed[0].order
 
 
@@ -121,6 +141,8 @@ def _with_rank(t: Translation, x: Held, rank: int) -> Held:
 
 def _binary(op: str) -> Translator:
     def translate(t: Translation, node: Node) -> None:
+        if _between_integers(t, node, op):
+            return
         tensors, order = operands(t, node)
         out = t.destination(node, integers=False)
         assert out is not None
@@ -129,9 +151,47 @@ def _binary(op: str) -> Translator:
             made = method(*tensors, activation=out.activation, name=out.name)
         else:
             made = _plain_binary(t, op, tensors, out.name, out.activation)
-        t.bind(out.name, Held.of(made, order))
+        t.finish(out, Held.of(made, order))
 
     return translate
+
+
+def _between_integers(t: Translation, node: Node, op: str) -> bool:
+    """Whether it is a sum or a product of two tensors of integers, for which there are exact multipliers."""
+    if op not in ("ADD", "SUB", "MUL"):
+        return False
+    values = [t.value(node, at) for at in (0, 1)]
+    parts = [value.held if isinstance(value, Real) else value for value in values if not isinstance(value, Held)]
+    out = t.destination(node, integers=True)
+    return out is not None and len(parts) == 2 and of_integers(t, op, parts, out)
+
+
+def of_integers(t: Translation, op: str, parts: Sequence[Held | Stored], out: Out, lowered: int | None = None) -> bool:
+    """Appends the sum or product of two tensors of integers; False where no multipliers give it.
+
+    lowered: as of `stages.arithmetic.pairs.Pair`.
+    """
+    quants = [_quantization(part) for part in parts]
+    if any(quant is None for quant in quants) or out.quant is None:
+        return False
+    first, second = (quant for quant in quants if quant is not None)
+    if nearest_multipliers(Pair(op.lower(), first, second, out.quant, *out.bounds, lowered)) is None:
+        return False
+    tensors, order = laid_alike(t, parts, out.name)
+    made = getattr(t.builder, op.lower())(*tensors, activation=out.activation, out=out.quant, name=out.name)
+    t.rule(lowered=lowered)
+    t.finish(out, Held.of(made, order))
+    return True
+
+
+def _quantization(part: Held | Stored) -> tuple[float, int] | None:
+    """Scale and zero point of integers (int8) with one of each."""
+    if isinstance(part, Held):
+        return (part.tensor.scale[0], part.tensor.zero_point[0]) if part.tensor.scale else None
+    if part.scale is None or part.scale.size != 1 or part.values.dtype not in (np.int8, np.uint8):
+        return None
+    lowered = LOWERED if part.values.dtype == np.uint8 else 0
+    return float(part.scale.reshape(-1)[0]), int(np.asarray(part.zero_point).reshape(-1)[0]) - lowered
 
 
 def _plain_binary(t: Translation, op: str, tensors: list[Tensor], name: str, activation: str) -> Tensor:
@@ -175,17 +235,37 @@ def batch_normalization(t: Translation, node: Node) -> None:
     ]
     made = t.builder.mul(x.tensor, constants[0], name=f"{out.name}/scaled")
     made = t.builder.add(made, constants[1], activation=out.activation, name=out.name)
-    t.bind(out.name, Held.of(made, x.order))
+    t.finish(out, Held.of(made, x.order))
 
 
 def concat(t: Translation, node: Node) -> None:
-    """Of real numbers; constants may be among them."""
+    """Constants may be among them. Between integers each part is brought to the scale of the result."""
+    if _concat_integers(t, node):
+        return
     values = [t.value(node, position) for position in range(len(node.inputs))]
     tensors, order, axis = joined(
         t, node, [None if isinstance(v, Stored) else t.real(n, v) for n, v in zip(node.inputs, values, strict=True)]
     )
     made = t.builder.concatenation(tensors, order.index(axis), name=node.outputs[0])
     t.bind(node.outputs[0], Held.of(made, order))
+
+
+def _concat_integers(t: Translation, node: Node) -> bool:
+    values = [t.value(node, position) for position in range(len(node.inputs))]
+    out = t.destination(node, integers=True)
+    if out is None or out.activation != "none" or not all(isinstance(value, Real) for value in values):
+        return False
+    concat_held(t, node, [value.held for value in values if isinstance(value, Real)], out)
+    return True
+
+
+def concat_held(t: Translation, node: Node, parts: Sequence[Held], out: Out) -> None:
+    """Joins integers, each by a table where its scale is another one."""
+    assert out.quant is not None
+    brought = [requantized(t, part, out.quant, f"{out.name}/part{at}") for at, part in enumerate(parts)]
+    tensors, order, axis = joined(t, node, list(brought))
+    made = t.builder.concatenation(tensors, order.index(axis), name=out.name)
+    t.finish(out, Held.of(made, order))
 
 
 def joined(t: Translation, node: Node, parts: list[Held | None]) -> tuple[list[Tensor], Order, int]:
@@ -219,48 +299,6 @@ def softmax(t: Translation, node: Node) -> None:
     t.bind(node.outputs[0], Held.of(made, x.order))
 
 
-def reduce_axes(t: Translation, node: Node, rank: int) -> list[int]:
-    given = node.attributes.get("axes")
-    if given is None and node.has(1):
-        given = t.integers(node, 1, "the axes")
-    if not given:
-        if node.attributes.get("noop_with_empty_axes", 0):
-            raise Refused("has no axes to reduce over")
-        given = range(rank)
-    return sorted({axis_in(int(axis), rank) for axis in given})
-
-
-def reduced_order(x: Held, axes: list[int], keep: bool) -> Order:
-    """The order of what is left of the axes of x."""
-    left = [axis for axis in range(len(x.shape)) if axis not in axes]
-    return x.order if keep else tuple(left.index(axis) for axis in x.order if axis in left)
-
-
-def _reduce(op: str) -> Translator:
-    def translate(t: Translation, node: Node) -> None:
-        x = t.settled(t.held(node, 0))
-        axes, keep = reduce_axes(t, node, len(x.shape)), bool(node.attributes.get("keepdims", 1))
-        reduce_held(t, node.outputs[0], op, x, axes, keep=keep)
-
-    return translate
-
-
-def reduce_held(t: Translation, name: str, op: str, x: Held, axes: list[int], *, keep: bool) -> None:
-    places = sorted(x.order.index(axis) for axis in axes)
-    shape = [1 if place in places else size for place, size in enumerate(x.tensor.shape) if keep or place not in places]
-    constant = t.builder.constant(f"{name}/axes", np.array(places, np.int32))
-    made = t.builder.emit(op, [x.tensor, constant], shape, None, name, "ReducerOptions", {"keepDims": keep})
-    t.bind(name, Held.of(made, reduced_order(x, axes, keep)))
-
-
-def _global(op: str) -> Translator:
-    def translate(t: Translation, node: Node) -> None:
-        x = t.settled(t.held(node, 0))
-        reduce_held(t, node.outputs[0], op, x, list(range(2, len(x.shape))), keep=True)
-
-    return translate
-
-
 TRANSLATORS: dict[str, Translator] = {
     "Abs": _unary("ABS", "AbsOptions"),
     "Add": _binary("ADD"),
@@ -272,8 +310,6 @@ TRANSLATORS: dict[str, Translator] = {
     "Elu": elu,
     "Exp": _unary("EXP", "ExpOptions"),
     "Floor": _unary("FLOOR"),
-    "GlobalAveragePool": _global("MEAN"),
-    "GlobalMaxPool": _global("REDUCE_MAX"),
     "HardSigmoid": hard_sigmoid,
     "HardSwish": _unary("HARD_SWISH", "HardSwishOptions"),
     "LeakyRelu": leaky_relu,
@@ -285,10 +321,6 @@ TRANSLATORS: dict[str, Translator] = {
     "Neg": _unary("NEG", "NegOptions"),
     "PRelu": prelu,
     "Pow": power,
-    "ReduceMax": _reduce("REDUCE_MAX"),
-    "ReduceMean": _reduce("MEAN"),
-    "ReduceMin": _reduce("REDUCE_MIN"),
-    "ReduceSum": _reduce("SUM"),
     "Relu": _unary("RELU"),
     "Sigmoid": _unary("LOGISTIC"),
     "Sin": _unary("SIN"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from stages.import_model.onnx.operators.tables import requantized
 from stages.import_model.onnx.translation import Node, Translation
 from stages.import_model.onnx.values import Held, Real, Stored
 from stages.operators.operation import Refused
@@ -14,6 +15,9 @@ def quantize(t: Translation, node: Node) -> None:
     value, name, quant = t.value(node, 0), node.outputs[0], t.parameters(node, 1, 2)
     if isinstance(value, Real) and (value.held.tensor.scale[0], value.held.tensor.zero_point[0]) == quant:
         t.bind(name, value.held)
+        return
+    if isinstance(value, Real):
+        t.bind(name, requantized(t, value.held, quant, name))
         return
     x = t.held(node, 0)
     made = t.builder.quantize(x.tensor, "int8", quant, name=name)

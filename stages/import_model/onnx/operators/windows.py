@@ -47,6 +47,13 @@ class Weights:
     def with_values(self, values: Array) -> Weights:
         return Weights(np.ascontiguousarray(values), self.scale, self.zero_point)
 
+    def centred(self) -> Weights:
+        """With a zero point of 0, where the integers are int8 then."""
+        moved = self.values.astype(np.int32) - self.zero_point if self.scale is not None else self.values
+        if not self.zero_point or moved.min() < -128 or moved.max() > 127:
+            return self
+        return Weights(moved.astype(np.int8), self.scale)
+
     def options(self) -> dict[str, Any]:
         """Arguments of the builder."""
         return {} if self.scale is None else {"weight_scale": self.scale, "weight_zero_point": self.zero_point}
@@ -148,25 +155,26 @@ def conv(t: Translation, node: Node) -> None:
         out = t.destination(node, integers=True)
         if out is not None:
             weights = Weights.of(stored, 0)
-            convolve(t, node, x.held, weights, whole_bias(bias, x.held, weights), out)
+            whole, rule = whole_bias(bias, x.held, weights)
+            convolve(t, node, x.held, weights, whole, out, sums="float", **rule)
             return
     out = t.destination(node, integers=False)
     assert out is not None
     convolve(t, node, t.held(node, 0), Weights(stored.real), None if bias is None else bias.real, out)
 
 
-def whole_bias(bias: Stored | None, x: Held, weights: Weights) -> Array | None:
-    """The bias on the scale of sums, int32: as it is where it has that scale, else to the nearest."""
+def whole_bias(bias: Stored | None, x: Held, weights: Weights) -> tuple[Array | None, dict[str, bool]]:
+    """The bias on the scale of sums, int32: as it is where it has that scale, else rounded, as the rule says then."""
     if bias is None:
-        return None
+        return None, {}
     assert weights.scale is not None
-    scale = np.float32(x.tensor.scale[0]) * weights.scale
-    if bias.values.dtype == np.int32 and (
-        bias.scale is None or np.array_equal(np.broadcast_to(bias.scale.reshape(-1), scale.shape), scale)
-    ):
-        return bias.values.reshape(-1)
+    count = bias.values.size
+    scale = np.broadcast_to(np.float32(x.tensor.scale[0]) * weights.scale, count)
+    own = None if bias.scale is None else np.broadcast_to(bias.scale.reshape(-1), count)
+    if bias.values.dtype == np.int32 and own is not None and np.array_equal(own, scale):
+        return bias.values.reshape(-1), {}
     sums = np.rint(bias.real.reshape(-1).astype(np.float64) / scale.astype(np.float64))
-    return np.clip(sums, -(2.0**31), 2.0**31 - 1).astype(np.int32)
+    return np.clip(sums, -(2.0**31), 2.0**31 - 1).astype(np.int32), {"rounded_bias": True}
 
 
 def convolve(t: Translation, node: Node, x: Held, weights: Weights, bias: Array | None, out: Out, **rule: Any) -> None:
@@ -180,8 +188,8 @@ def convolve(t: Translation, node: Node, x: Held, weights: Weights, bias: Array 
     window = Window.of(node, x, node.attributes.get("kernel_shape", values.shape[2:]))
     if tuple(window.kernel)[-values.ndim + 2 :] != values.shape[2:]:
         raise Refused(f"has the window {listed(window.kernel)} and weights {listed(values.shape)}")
-    if values.ndim == 3:
-        values = values[:, :, None]
+    weights = weights.centred()
+    values = weights.values[:, :, None] if values.ndim == 3 else weights.values
     image = as_image(t, x)
     padding = window.padding(image.shape[1:3])
     if padding is None:
@@ -198,14 +206,15 @@ def convolve(t: Translation, node: Node, x: Held, weights: Weights, bias: Array 
     }
     if bias is None:
         bias = np.zeros(values.shape[0], np.float32 if out.quant is None else np.int32)
-    if group == x.shape[1] and group > 1:
+    # No kernel has a depthwise convolution of int8 by weights with a zero point; one in groups is the same.
+    if group == x.shape[1] and group > 1 and not weights.zero_point:
         kept = weights.with_values(values[:, 0].transpose(1, 2, 0)[None])
         made = t.builder.depthwise_conv2d(image, kept.values, bias.reshape(-1), **options)
     else:
         kept = weights.with_values(values.transpose(0, 2, 3, 1))
         made = t.builder.conv2d(image, kept.values, bias.reshape(-1), **options)
     t.rule(**rule)
-    t.bind(out.name, from_image(t, made, len(x.shape), out.name))
+    t.finish(out, from_image(t, made, len(x.shape), out.name))
 
 
 def gemm(t: Translation, node: Node) -> None:
@@ -252,7 +261,8 @@ def _connected(t: Translation, node: Node, stored: Any, transposed: bool, bias: 
         if out is not None:
             weights = Weights.of(stored, 0 if transposed else 1)
             weights = weights.with_values(weights.values if transposed else weights.values.T)
-            connect(t, x.held, weights, whole_bias(bias, x.held, weights), out)
+            whole, rule = whole_bias(bias, x.held, weights)
+            connect(t, x.held, weights, whole, out, sums="float", **rule)
             return
     out = t.destination(node, integers=False)
     assert out is not None
@@ -293,7 +303,7 @@ def connect(t: Translation, x: Held, weights: Weights, bias: Array | None, out: 
         name=out.name,
     )
     t.rule(**rule)
-    t.bind(out.name, Held.of(made, plain_order(len(x.shape))))
+    t.finish(out, Held.of(made, plain_order(len(x.shape))))
 
 
 def max_pool(t: Translation, node: Node, x: Held) -> Held:
@@ -326,7 +336,16 @@ def _pool_name(x: Held, name: str) -> str:
 
 
 def average_pool(t: Translation, node: Node) -> None:
-    """AveragePool of real numbers, with padding that counts or one that TFLite knows."""
+    """AveragePool of real numbers, with padding that counts or one that TFLite knows.
+
+    Between integers it is a depthwise convolution whose weights are 1, where all padding counts.
+    """
+    value = t.value(node, 0)
+    if isinstance(value, Real):
+        out = t.destination(node, integers=True)
+        if out is not None:
+            average_integers(t, node, value.held, out, sums="float")
+            return
     x, out = t.held(node, 0), t.destination(node, integers=False)
     assert out is not None
     check_rank(x, (3, 4))
@@ -349,7 +368,29 @@ def average_pool(t: Translation, node: Node) -> None:
         activation=out.activation,
         name=_pool_name(x, out.name),
     )
-    t.bind(out.name, from_image(t, made, len(x.shape), out.name))
+    t.finish(out, from_image(t, made, len(x.shape), out.name))
+
+
+def average_integers(t: Translation, node: Node, x: Held, out: Out, **rule: Any) -> None:
+    """Refused where padding does not count: the divisor would differ from place to place."""
+    check_rank(x, (4,))
+    size = tuple(node.attributes["kernel_shape"])
+    window = Window.of(node, x, size)
+    if (window.padded and not node.attributes.get("count_include_pad", 0)) or node.attributes.get("ceil_mode", 0):
+        raise Refused(f"has the padding {list(window.pads)}, which does not count, between integers")
+    ones = np.ones((x.shape[1], 1, *size), np.int8)
+    weights = Weights(ones, np.array([1 / (size[0] * size[1])], np.float32))
+    grouped = _with_attributes(node, group=x.shape[1])
+    convolve(t, grouped, x, weights, None, out, **rule)
+
+
+def _with_attributes(node: Node, **attributes: Any) -> Node:
+    made = type(node.proto)()
+    made.CopyFrom(node.proto)
+    for name, value in attributes.items():
+        one = made.attribute.add()
+        one.name, one.i, one.type = name, value, one.INT
+    return Node(node.index, made)
 
 
 Translator = Callable[[Translation, Node], None]

@@ -1,0 +1,119 @@
+"""Operators on integers that say their scales themselves: QLinearConv and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from stages.import_model.onnx.operators.elementwise import concat_held, of_integers
+from stages.import_model.onnx.operators.reductions import reduce_held
+from stages.import_model.onnx.operators.windows import Weights, average_integers, connect, convolve
+from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation
+from stages.import_model.onnx.values import Held, Stored
+from stages.models.onnx_names import LOWERED
+from stages.operators.operation import Refused
+
+Translator = Callable[[Translation, Node], None]
+
+
+def _read(t: Translation, node: Node, at: int) -> Held:
+    """Integers whose scale and zero point are the two inputs behind them; Refused where they have another."""
+    x = t.value(node, at)
+    if not isinstance(x, Held) or x.tensor.dtype != "int8":
+        raise Refused(f"reads '{node.inputs[at]}', which is no tensor of integers that is computed")
+    quant = t.parameters(node, at + 1, at + 2)
+    if (x.tensor.scale[0], x.tensor.zero_point[0]) != quant:
+        raise Refused(f"reads '{node.inputs[at]}' by the scale {quant[0]:g}; it was made with {x.tensor.scale[0]:g}")
+    return x
+
+
+def _stored(t: Translation, node: Node, at: int, axis: int) -> Stored:
+    """A constant of integers with the scales and zero points behind it, several along `axis`."""
+    values = t.value(node, at)
+    if not isinstance(values, Stored):
+        raise Refused(f"takes its weights from '{node.inputs[at]}', a computed tensor; they must be a constant")
+    scale = t.stored(node, at + 1, "the scale").astype(np.float32)
+    zero_point = t.stored(node, at + 2, "the zero point") if node.has(at + 2) else np.zeros((), values.values.dtype)
+    points = np.broadcast_to(zero_point.reshape(-1), scale.reshape(-1).shape)
+    return Stored(values.values, scale.reshape(-1), points, axis)
+
+
+def _out(t: Translation, node: Node, scale_at: int) -> Out:
+    return Out(node.outputs[0], "none", t.parameters(node, scale_at, scale_at + 1))
+
+
+def _bias(t: Translation, node: Node, at: int) -> np.ndarray | None:
+    return t.stored(node, at, "the bias").astype(np.int32).reshape(-1) if node.has(at) else None
+
+
+def conv(t: Translation, node: Node) -> None:
+    """QLinearConv(x, scale, zero, w, scale, zero, scale, zero, bias)."""
+    weights = Weights.of(_stored(t, node, 3, 0), 0)
+    convolve(t, node, _read(t, node, 0), weights, _bias(t, node, 8), _out(t, node, 6), sums="integer")
+
+
+def matmul(t: Translation, node: Node) -> None:
+    """QLinearMatMul, by constant weights of two axes."""
+    stored = _stored(t, node, 3, 1)
+    if stored.values.ndim != 2:
+        raise Refused(f"has weights with {stored.values.ndim} axes; two are supported")
+    weights = Weights.of(stored, 1)
+    connect(t, _read(t, node, 0), weights.with_values(weights.values.T), None, _out(t, node, 6), sums="integer")
+
+
+def gemm(t: Translation, node: Node) -> None:
+    """QGemm(a, scale, zero, b, scale, zero, c, scale, zero), whose result are integers."""
+    if node.attributes.get("transA", 0) or node.attributes.get("alpha", 1.0) != 1.0:
+        raise Refused("transposes its first input, or has an alpha other than 1")
+    if not node.has(7):
+        raise Refused("gives real numbers")
+    transposed = bool(node.attributes.get("transB", 0))
+    weights = Weights.of(_stored(t, node, 3, 0 if transposed else 1), 0 if transposed else 1)
+    weights = weights.with_values(weights.values if transposed else weights.values.T)
+    connect(t, _read(t, node, 0), weights, _bias(t, node, 6), _out(t, node, 7), sums="integer")
+
+
+def _binary(op: str) -> Translator:
+    """QLinearAdd and QLinearMul(a, scale, zero, b, scale, zero, scale, zero)."""
+
+    def translate(t: Translation, node: Node) -> None:
+        parts = [
+            _stored(t, node, at, 0) if isinstance(t.value(node, at), Stored) else _read(t, node, at) for at in (0, 3)
+        ]
+        unsigned = not node.has(7) or t.stored(node, 7, "the zero point").dtype == np.uint8
+        if not of_integers(t, op, parts, _out(t, node, 6), LOWERED if unsigned else 0):
+            raise Refused("has scales with which no integers give ONNX Runtime's results")
+
+    return translate
+
+
+def average_pool(t: Translation, node: Node) -> None:
+    if node.attributes.get("channels_last", 0):
+        raise Refused("has its channels last")
+    average_integers(t, node, _read(t, node, 0), _out(t, node, 3), sums="integer")
+
+
+def global_average_pool(t: Translation, node: Node) -> None:
+    if node.attributes.get("channels_last", 0):
+        raise Refused("has its channels last")
+    x = t.settled(_read(t, node, 0))
+    reduce_held(t, _out(t, node, 3), "MEAN", x, list(range(2, len(x.shape))), keep=True, sums="integer")
+
+
+def concat(t: Translation, node: Node) -> None:
+    """QLinearConcat(scale, zero, x, scale, zero, x, scale, zero, ...)."""
+    parts = [_read(t, node, at) for at in range(2, len(node.inputs), 3)]
+    concat_held(t, node, parts, _out(t, node, 0))
+
+
+TRANSLATORS: dict[str, Translator] = {
+    "QLinearConv": conv,
+    "QLinearMatMul": matmul,
+    f"{MICROSOFT}.QGemm": gemm,
+    f"{MICROSOFT}.QLinearAdd": _binary("ADD"),
+    f"{MICROSOFT}.QLinearAveragePool": average_pool,
+    f"{MICROSOFT}.QLinearConcat": concat,
+    f"{MICROSOFT}.QLinearGlobalAveragePool": global_average_pool,
+    f"{MICROSOFT}.QLinearMul": _binary("MUL"),
+}

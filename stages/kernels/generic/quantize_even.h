@@ -1,0 +1,11 @@
+/* float32 to 8 bits as ONNX Runtime does it. */
+#ifndef FIRMLINE_GENERIC_QUANTIZE_EVEN_H
+#define FIRMLINE_GENERIC_QUANTIZE_EVEN_H
+
+#include <stdint.h>
+
+/* `low` and `high` are the bounds of the 8-bit type; `step` is the distance of neighbours in x. */
+void fl_quantize_even(const float *x, void *y, int32_t count, int32_t step, float scale, int32_t zero_point,
+                      int32_t low, int32_t high);
+
+#endif

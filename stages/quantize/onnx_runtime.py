@@ -1,0 +1,116 @@
+"""What ONNX Runtime computes with integers, as layers: its roundings are not LiteRT's.
+
+Sums of a QLinear operator are integers, scaled as `stages.quantize.staircase` says. Between DequantizeLinear and
+QuantizeLinear they are sums of float32, each with an error of its own: layers scale the integers' sum by the real
+multiplier and round once, and `stages.verify.near_ties` has the bound within which ONNX Runtime may give the number
+beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm.relax.dpl import is_op, wildcard
+
+from stages.arithmetic.pairs import LEFT_SHIFT, Pair, nearest_multipliers
+from stages.graph import Activation, Add, Mean, Mul, Quantize, Tensor
+from stages.quantize.arithmetic import LIMITS
+from stages.quantize.operator import Operator, activated, dequantized, quantized
+from stages.quantize.patterns.operand import operand
+from stages.quantize.staircase import requantization
+from stages.quantize.writer import GraphWriter
+
+
+def quantize(operator: Operator, writer: GraphWriter) -> None:
+    """Of real numbers, halves to even; of integers a table, which import knows."""
+    source, out = operator.inputs[0], operator.outputs[0]
+    if "table" in operator.rule:
+        table = np.array(operator.rule["table"], np.int8)
+        writer.layer(Activation(function=operator.rule["function"]), [source], out, {"table": table})
+        return
+    if source.dtype != "float32":  # int8 and uint8 that stand for the same numbers
+        difference = out.zero_point - source.zero_point
+        low, high = LIMITS[source.dtype]
+        table = (np.arange(low, high + 1) + difference).astype(out.dtype)
+        writer.layer(Activation(function="requantize"), [source], out, {"table": table})
+        return
+    low, high = LIMITS[out.dtype]
+    edge = Quantize(scale=out.scale, output_zero_point=out.zero_point, act_min=low, act_max=high, halves="even")
+    writer.layer(edge, [source], out)
+
+
+def combine(operator: Operator, writer: GraphWriter) -> None:
+    """ADD, SUB and MUL with multipliers that are exact for every pair of numbers, or all but a few."""
+    kind = operator.call.op.lower()
+    a, b = _operands(operator, writer, {"add": "relax.add", "sub": "relax.subtract", "mul": "relax.multiply"}[kind])
+    out, (low, high) = operator.outputs[0], operator.clamp
+    first, second, result = ((tensor.scale, tensor.zero_point) for tensor in (a, b, out))
+    nearest = nearest_multipliers(Pair(kind, first, second, result, low, high, operator.rule.get("lowered")))
+    if nearest is None:
+        raise operator.error("has scales with which no integers give ONNX Runtime's results")
+    found, _ = nearest
+    clamp: dict[str, Any] = {"output_zero_point": out.zero_point, "act_min": low, "act_max": high}
+    points = (a.zero_point, b.zero_point)
+    if kind == "mul":
+        ((multiplier, shift),) = found
+        op = Mul(zero_points=points, output_multiplier=multiplier, output_shift=shift, rounding="single", **clamp)
+        writer.layer(op, [a, b], out)
+        return
+    (left, left_by), (right, right_by), (multiplier, shift) = found
+    total = Add(
+        op="sub" if kind == "sub" else "add",
+        zero_points=points,
+        left_shift=LEFT_SHIFT,
+        multipliers=(left, right),
+        shifts=(left_by, right_by),
+        output_multiplier=multiplier,
+        output_shift=shift,
+        **clamp,
+    )
+    writer.layer(total, [a, b], out)
+
+
+def _operands(operator: Operator, writer: GraphWriter, name: str) -> tuple[Tensor, Tensor]:
+    a, b = wildcard(), wildcard()
+    match = operator.expect(activated(is_op(name)(a, b)), f"quantize({name}(dequantize(a), dequantize(b)))")
+    return operand(operator, writer, match[a], 0), operand(operator, writer, match[b], 1)
+
+
+def mean(operator: Operator, writer: GraphWriter) -> None:
+    """The sum times a multiplier of which the count is part."""
+    x = wildcard()
+    core = is_op("relax.mean")(dequantized(x))
+    match = operator.expect(quantized(core), "quantize(mean(dequantize(x)))")
+    source, out = operator.data(match[x]), operator.outputs[0]
+    axes = operator.logical_axes([int(axis) for axis in match[core].attrs.axis], source)
+    count, (low, high) = prod(source.shape[axis] for axis in axes), operator.clamp
+    ends = np.array([[count * (limit - source.zero_point)] for limit in LIMITS[source.dtype]])
+    limits = low - out.zero_point, high - out.zero_point
+    scale = np.float32(source.scale) / (np.float32(out.scale) * np.float32(count))
+    real = source.scale / (out.scale * count)
+    rounding, ((multiplier, shift),) = requantization(operator, [real], np.array([scale]), ends, *limits)
+    op = Mean(
+        axes=tuple(sorted(axes)),
+        input_zero_point=source.zero_point,
+        multiplier=multiplier,
+        shift=shift,
+        count=count,
+        rounding=rounding,
+        output_zero_point=out.zero_point,
+        act_min=low,
+        act_max=high,
+    )
+    writer.layer(op, [source], out)
+
+
+FAMILIES: dict[str, Callable[[Operator, GraphWriter], None]] = {
+    "ADD": combine,
+    "MEAN": mean,
+    "MUL": combine,
+    "QUANTIZE": quantize,
+    "SUB": combine,
+}
+"""Operators of which ONNX Runtime's integers are others than LiteRT's, beside those that `requantization` serves."""

@@ -1,0 +1,113 @@
+"""Fixed-point multipliers with which sums of int32 are scaled as ONNX Runtime's integer operators scale them.
+
+QLinearConv and its like take the sum as a float32, multiply it by one float32 and round to the nearest integer, halves
+to even. That never falls as the sum rises: it is a staircase of at most 255 steps between the sums that a channel can
+have. A multiplier is exact when it gives each step at its very sum; each step bounds it from below and from above.
+Both roundings of stages.operators.layer are tried. There is none where steps contradict each other, as float32's own
+rounding makes them where the exact product is all but a half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stages.operators.layer import Rounding
+from stages.quantize.arithmetic import Fixed, quantize_multiplier
+from stages.quantize.operator import Array, Operator
+
+_SMALLEST, _LARGEST = 1 << 30, (1 << 31) - 1
+_INT32 = 2**31
+_ROUNDINGS: tuple[Rounding, ...] = ("double", "single")
+
+
+def scaled(sums: Array, scale: Array) -> Array:
+    """ONNX Runtime's results, without the zero point, int64; `scale` is float32."""
+    with np.errstate(over="ignore"):
+        real = sums.astype(np.float32) * scale
+    return np.rint(np.clip(real, -(2.0**30), 2.0**30)).astype(np.int64)
+
+
+def exact(
+    scales: Array, ends: Array, fixed: Sequence[Fixed], low: int, high: int
+) -> tuple[Rounding, list[Fixed]] | None:
+    """A rounding, and the multiplier and shift of each channel, that give `scaled` for every sum of the channel.
+
+    scales: float32 of each channel; ends: its lowest and its highest sum, int64 [2, channels], within int32; fixed: its
+    nearest multiplier and shift; low, high: between which results are clamped, without the zero point.
+    """
+    first = _firsts(scales, ends, low, high)
+    for rounding in _ROUNDINGS:
+        made = [_settled(first[channel], ends[:, channel], one, rounding, low) for channel, one in enumerate(fixed)]
+        found = [one for one in made if one is not None]
+        if len(found) == len(made):
+            return rounding, found
+    return None
+
+
+def requantization(
+    operator: Operator, reals: Sequence[float], scales: Array, ends: Array, low: int, high: int
+) -> tuple[Rounding, list[Fixed]]:
+    """How a layer's sums are scaled: rounding, and multiplier and shift of each channel.
+
+    reals: the real multipliers; the others as of `exact`. Exact where sums are of integers and there is such a
+    multiplier; else the nearest one, rounded once.
+    """
+    fixed = [quantize_multiplier(real) for real in reals]
+    too_large = max(shift for _, shift in fixed)
+    if too_large > 30:
+        raise operator.error(f"would scale its sums up by 2^{too_large}: its scales make no sense")
+    if operator.rule.get("sums") == "integer" and np.abs(ends).max() < _INT32:
+        found = exact(scales, ends, fixed, low, high)
+        if found is not None:
+            return found
+    return "single", fixed
+
+
+def _firsts(scales: Array, ends: Array, low: int, high: int) -> Array:
+    """For each channel and each result from low + 1 on the first sum that gives it or more, or one beyond the last."""
+    results = np.arange(low + 1, high + 1)
+    below = np.repeat(ends[0][:, None] - 1, len(results), axis=1)  # gives less
+    above = np.repeat(ends[1][:, None] + 1, len(results), axis=1)  # gives as much, or is beyond the last
+    while (above - below > 1).any():
+        middle = (below + above) // 2
+        reached = scaled(middle, scales[:, None]) >= results
+        above, below = np.where(reached, middle, above), np.where(reached, below, middle)
+    found: Array = above
+    return found
+
+
+def _settled(first: Array, ends: Array, fixed: Fixed, rounding: str, low: int) -> Fixed | None:
+    multiplier, shift = fixed
+    if multiplier == 0 or shift > 0 or shift < -22:
+        return fixed if multiplier == 0 and (first > ends[1]).sum() + (first <= ends[0]).sum() == len(first) else None
+    results = np.arange(low + 1, low + 1 + len(first), dtype=np.int64)
+    needed = _needed(results, shift, rounding)  # of sum * multiplier for this result
+    smallest, largest = _SMALLEST, _LARGEST
+    for at, reaches in ((first, True), (first - 1, False)):
+        inside = (at >= ends[0]) & (at <= ends[1])
+        sums, bounds = at[inside], needed[inside]
+        up, down = sums > 0, sums < 0
+        if ((sums == 0) & ((bounds <= 0) != reaches)).any():
+            return None
+        if reaches:  # sum * multiplier >= needed
+            smallest = max(smallest, int((-(-bounds[up] // sums[up])).max(initial=smallest)))
+            largest = min(largest, int((bounds[down] // sums[down]).min(initial=largest)))
+        else:  # sum * multiplier < needed
+            largest = min(largest, int(((bounds[up] - 1) // sums[up]).min(initial=largest)))
+            smallest = max(smallest, int((-((bounds[down] - 1) // -sums[down])).max(initial=smallest)))
+    return None if smallest > largest else (min(max(multiplier, smallest), largest), shift)
+
+
+def _needed(results: Array, shift: int, rounding: str) -> Array:
+    """The least product of sum and multiplier that gives each result or more."""
+    if rounding == "single":
+        bits = 31 - shift
+        return (results << bits) - (1 << bits - 1)
+    right = -shift
+    if right == 0:
+        return (results << 31) - (1 << 30)
+    # Halves go away from zero, so below it they are not enough.
+    high = (results << right) - (1 << right - 1) + (results <= 0)
+    return (high << 31) - (1 << 30)

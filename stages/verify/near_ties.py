@@ -1,0 +1,96 @@
+"""Where ONNX Runtime's sums may round to the number beside ours, and the proof that they do so nowhere else.
+
+Between DequantizeLinear and QuantizeLinear a layer's sum is one of float32 numbers. Ours is the integers' own,
+
+    T = sum((x - zero_x) * (w - zero_w)) + bias,     y = round(T * r) + zero_y,     r = scale_x * scale_w / scale_y
+
+With u = 2^-24, ONNX Runtime's real number before it rounds is V with
+
+    |V - T * r| <= g * A * r,     A = sum(|x - zero_x| * |w - zero_w|) + |bias|,     g = k * u / (1 - k * u),  k = n + 6
+
+for n products: each of x, w and bias is dequantized with one rounding, a product has one more, a sum of n + 1 numbers
+in whatever order, with or without fused multiply-add, at most n, and the division by scale_y one (Higham, "Accuracy and
+Stability of Numerical Algorithms", lemma 3.1). Relu and Clip never enlarge a difference. Our multiplier is r but for
+2^-31 of it, and a bias that the file has as real numbers is rounded by at most half of a sum's unit. So both give one
+number unless T * r is within
+
+    e = g * A * r + |T| * r * 2^-30 [+ r / 2]
+
+of a half: a near tie. There they differ by one at most, as long as e is below a half.
+
+Of sums of integers (QLinearConv) V is T as float32 times a float32 multiplier: g is 4 * u, and A is |T|.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stages.arithmetic.pairs import Pair
+from stages.graph import LayerView
+from stages.verify.records import Array
+
+_UNIT = 2.0**-24
+
+
+@dataclass(frozen=True)
+class _Magnitudes:
+    """A layer whose weights are as far from 0 as they are from their zero point."""
+
+    view: LayerView
+
+    def constant(self, role: str) -> Array:
+        weights = self.view.constant(role).astype(np.int64)
+        return np.asarray(np.abs(weights - self.view.op.weight_zero_point))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.view, name)
+
+
+def other_pairs(view: LayerView, inputs: Sequence[Array], ours: Array, rule: Mapping[str, Any]) -> Array:
+    """Of an ADD, SUB or MUL the elements whose pair of numbers is one that no multipliers are exact for."""
+    quants = [(tensor.scale, tensor.zero_point) for tensor in (*view.inputs, view.outputs[0])]
+    op = view.op
+    pair = Pair(op.op, quants[0], quants[1], quants[2], op.act_min, op.act_max, rule.get("lowered"))
+    a, b = (part.astype(np.int64) for part in np.broadcast_arrays(*inputs))
+    return np.asarray(pair.wanted(a, b) != ours)
+
+
+def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any]) -> Array:
+    """Whether each element of the layer's output is a near tie. `rule`: the operator's in import's tensors.json."""
+    op = view.op
+    bias = view.constant("bias").astype(np.int64) if view.has("bias") else 0
+    total = op.sums(view, *inputs) + bias
+    real = np.abs(_multiplier(view))
+    if rule["sums"] == "integer":
+        reach = 4 * _UNIT * np.abs(total).astype(np.float64)
+    else:
+        terms = op.count if op.op == "mean" else op.products(view.outputs[0]) // view.outputs[0].elements
+        growth = (terms + 6) * _UNIT / (1 - (terms + 6) * _UNIT)
+        reach = growth * (_absolute(view, inputs) + np.abs(bias)).astype(np.float64)
+    scaled = total * real
+    error = (reach + np.abs(total) * 2.0**-30 + (0.5 if rule.get("rounded_bias") else 0.0)) * real
+    fraction = scaled - np.floor(scaled)
+    return np.asarray(np.abs(fraction - 0.5) <= error).reshape(view.outputs[0].shape)
+
+
+def _multiplier(view: LayerView) -> Array:
+    """The real multiplier of each channel, or of all."""
+    op = view.op
+    if op.op == "mean":
+        return np.asarray(op.multiplier * 2.0 ** (op.shift - 31))
+    return view.constant("multiplier").astype(np.float64) * 2.0 ** (view.constant("shift").astype(np.float64) - 31)
+
+
+def _absolute(view: LayerView, inputs: Sequence[Array]) -> Array:
+    """A of the module's docstring, without the bias."""
+    op = view.op
+    centred = np.abs(inputs[0].astype(np.int64) - op.input_zero_point)
+    if op.op == "mean":
+        return np.asarray(centred.sum(axis=op.axes))
+    plain = op.model_copy(update={"input_zero_point": 0, "weight_zero_point": 0})
+    magnitudes: Any = _Magnitudes(view)
+    return np.asarray(plain.sums(magnitudes, centred))

@@ -1,0 +1,43 @@
+"""Judges a network that came as ONNX: by ONNX Runtime as a whole where it can be, and layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from stages.base import StageError
+from stages.reference.onnx_runtime import OnnxReference
+from stages.verify.judge import judge
+from stages.verify.onnx_layers import OnnxLayers
+from stages.verify.records import Records
+
+DESCRIPTION = "tensors.json"
+
+
+def judge_onnx(
+    theirs: OnnxReference,
+    imported: Path,
+    quantized: Path,
+    records: Records,
+    tolerance: float,
+    begins: Callable[[int], None],
+) -> dict[str, Any]:
+    """As `stages.verify.judge.judge`, with `near_ties` where layers have sums of real numbers, else None.
+
+    Outputs that differ from ONNX Runtime's fail the network, but where a near tie before them went the other way: then
+    the firmware is held to the integer graph, bit for bit, and `distance` says how far the outputs are from its.
+    """
+    layers = OnnxLayers(quantized, imported / DESCRIPTION, theirs)
+    if not layers.is_needed:
+        return {**judge(theirs, records, tolerance, begins), "near_ties": None}
+    try:
+        found = judge(theirs, records, tolerance, begins)
+    except StageError:
+        found = judge(layers, records, tolerance, begins, litert=theirs)
+        if not any(one.differing for one in layers.ties.values()):
+            raise
+    else:
+        for index in range(records.inputs.count):
+            layers.run(records.inputs.row(index))
+    return {**found, "near_ties": layers.as_dict()}

@@ -1,0 +1,214 @@
+"""Each layer of a network that came as ONNX, held to ONNX Runtime on the layer's own inputs.
+
+Sums of real numbers are not the same everywhere (stages.verify.near_ties), and one number that differs changes all that
+follows. So the integer graph is run, and ONNX Runtime computes each of its layers alone, on what the integer graph has
+before it: numbers differ in near ties and nowhere else, or the network fails.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stages.base import StageError
+from stages.graph import Graph, Layer
+from stages.graph.packed import as_in_file
+from stages.messages import escape
+from stages.reference.integer import run_layer, to_logical
+from stages.reference.onnx_runtime import OnnxReference, session
+from stages.verify.near_ties import near_ties, other_pairs
+from stages.verify.records import Array
+
+
+@dataclass
+class Ties:
+    """Of one layer: values that were computed, those that are near ties, and those that differ there."""
+
+    values: int = 0
+    near: int = 0
+    differing: int = 0
+
+
+class OnnxLayers:
+    """The integer graph as a reference; `run` checks every layer. `ties` has those that have sums, by name."""
+
+    def __init__(self, folder: Path, description: Path, theirs: OnnxReference) -> None:
+        """folder: of the quantize artifact, description: import's tensors.json."""
+        self.graph, self.theirs = Graph.load(folder), theirs
+        self.rules: dict[int, Mapping[str, Any]] = {
+            entry["index"]: entry.get("rule") or {} for entry in json.loads(description.read_text())["operators"]
+        }
+        self.ties: dict[str, Ties] = {}
+        self._made = {name: layer for layer in self.graph.layers for name in layer.outputs}
+        self._by_index = {t.tflite_index: t for t in self.graph.tensors.values() if t.tflite_index is not None}
+        self._values: dict[str, Array] = {}
+        self._sessions: dict[str, Any] = {}
+
+    @property
+    def described(self) -> str:
+        """What reports call the reference."""
+        return f"{self.theirs.described}, layer by layer"
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a layer has sums that may round otherwise."""
+        return any("sums" in rule or "lowered" in rule for rule in self.rules.values())
+
+    def reset(self) -> None:
+        """Nothing is kept from one run to the next."""
+
+    def has(self, index: int) -> bool:
+        """Whether the tensor of that index in the imported file has a value."""
+        return index in self._by_index and self._by_index[index].name in self._values
+
+    def tensor(self, index: int) -> Array:
+        """A tensor of the last run by its index in the imported file."""
+        tensor = self._by_index[index]
+        return as_in_file(self._values[tensor.name], tensor.added)
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """The outputs in the model's order. Raises StageError for a layer that differs where it may not."""
+        self.theirs.run(inputs)
+        self._values = dict(zip(self.graph.inputs, map(np.asarray, inputs), strict=True))
+        for tensor in self.graph.tensors.values():
+            if tensor.constant:
+                self._values[tensor.name] = to_logical(self.graph.constants[tensor.name], tensor)
+        for layer in self.graph.layers:
+            self._compute(layer)
+        return [as_in_file(self._values[name], self.graph.tensors[name].added) for name in self.graph.outputs]
+
+    def _compute(self, layer: Layer) -> None:
+        view, (out,) = self.graph.view(layer), layer.outputs
+        index = self.graph.tensors[out].tflite_index
+        known = index is not None and self.theirs.has(index)
+        given = [self._values[name] for name in layer.inputs if name in self._values]
+        if layer.op.op == "float":
+            if known:
+                self._values[out] = self._theirs(layer)
+            return
+        if len(given) < len(layer.inputs):
+            raise StageError(f"layer {escape.quoted(layer.name)} follows real numbers that ONNX does not have")
+        self._values[out] = run_layer(view, given)
+        if known:
+            self._hold(layer, view, given)
+
+    def _hold(self, layer: Layer, view: Any, given: list[Any]) -> None:
+        """Compares a layer's output with what ONNX Runtime makes of the same."""
+        (out,) = layer.outputs
+        ours, theirs = self._values[out], self._theirs(layer)
+        differ = ours != theirs
+        rule = self.rules.get(layer.tflite_op[0] if layer.tflite_op else -1, {})
+        if "sums" in rule and hasattr(layer.op, "sums"):
+            near = near_ties(view, given, rule)
+            if rule["sums"] == "float" or differ.any():
+                self._count(layer, near, differ)
+            apart = np.abs(ours.astype(np.int64) - theirs.astype(np.int64))
+            differ &= ~near | (apart > 1)
+        elif layer.op.op in ("add", "sub", "mul") and differ.any():
+            near = other_pairs(view, given, ours, rule)
+            self._count(layer, near, differ)
+            differ &= ~near
+        if differ.any():
+            first = tuple(int(axis) for axis in np.argwhere(differ)[0])
+            raise StageError(
+                f"layer {layer.index} ({layer.kind}) {escape.quoted(layer.name)} is not what "
+                f"{self.theirs.described} makes of its inputs:\n"
+                f"{int(differ.sum())} of {ours.size} elements differ where none may; "
+                f"element {list(first)} is {ours[first].item():.6g}, expected {theirs[first].item():.6g}"
+            )
+
+    def _count(self, layer: Layer, near: Array, differ: Array) -> None:
+        found = self.ties.setdefault(layer.name, Ties())
+        found.values += near.size
+        found.near += int(near.sum())
+        found.differing += int(differ.sum())
+
+    def _theirs(self, layer: Layer) -> Array:
+        """ONNX Runtime's result of a layer, from the values of the graph before it."""
+        (out,) = layer.outputs
+        index = self.graph.tensors[out].tflite_index
+        assert index is not None
+        goal = self.theirs.names[index].name
+        before = self._before(layer)
+        feeds = {}
+        for name in before:
+            tensor = self.graph.tensors[name]
+            assert tensor.tflite_index is not None
+            traced, original = self.theirs.names[tensor.tflite_index], self.theirs.original(tensor.tflite_index)
+            feeds[traced.name] = traced.original(self._values[name], str(original.dtype)).reshape(original.shape)
+        if goal in feeds:  # the same value in another order
+            found = feeds[goal]
+        else:
+            if goal not in self._sessions:
+                self._sessions[goal] = self._session(goal, before)
+            (found,) = self._sessions[goal].run([goal], feeds)
+        tensor = self.graph.tensors[out]
+        return self.theirs.names[index].laid(found, tensor.dtype).reshape(tensor.shape)
+
+    def _before(self, layer: Layer) -> list[str]:
+        """The nearest tensors before the layer that ONNX has."""
+        found: list[str] = []
+        for name in layer.inputs:
+            tensor = self.graph.tensors[name]
+            if tensor.constant:
+                continue
+            if tensor.tflite_index is not None and self.theirs.has(tensor.tflite_index) and name in self._values:
+                found.append(name)
+            else:
+                found += self._before(self._made[name])
+        return list(dict.fromkeys(found))
+
+    def _session(self, goal: str, before: Sequence[str]) -> Any:
+        """The part of the ONNX graph that computes `goal` from the values of these tensors."""
+        import onnx
+
+        graph, ends = self.theirs.graph.graph, {}
+        for name in before:
+            index = self.graph.tensors[name].tflite_index
+            assert index is not None
+            ends[self.theirs.names[index].name] = self.theirs.original(index)
+        makers = {name: node for node in graph.node for name in node.output}
+        wanted, nodes, seen = [goal], [], set[str]()
+        while wanted:
+            name = wanted.pop()
+            if name in seen or name in ends or name not in makers:
+                continue
+            node = makers[name]
+            seen.update(node.output)
+            nodes.append(node)
+            wanted += [one for one in node.input if one]
+        order = {id(node): place for place, node in enumerate(graph.node)}
+        nodes.sort(key=lambda node: order[id(node)])
+        used = {name for node in nodes for name in node.input}
+        inputs = [
+            onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            for name, array in ends.items()
+        ]
+        part = onnx.helper.make_graph(
+            nodes,
+            "layer",
+            inputs,
+            [onnx.helper.make_empty_tensor_value_info(goal)],
+            [one for one in graph.initializer if one.name in used],
+        )
+        model = onnx.helper.make_model(
+            part, opset_imports=self.theirs.graph.opset_import, ir_version=self.theirs.graph.ir_version
+        )
+        return session(model, goal)
+
+    def as_dict(self) -> dict[str, Any] | None:
+        """What verify.json holds of near ties; None where there cannot be any."""
+        if not self.ties:
+            return None
+        ties = self.ties.values()
+        return {
+            "values": sum(one.values for one in ties),
+            "near": sum(one.near for one in ties),
+            "differing": sum(one.differing for one in ties),
+            "layers": {name: vars(one) for name, one in self.ties.items()},
+        }

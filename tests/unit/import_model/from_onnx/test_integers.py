@@ -1,0 +1,279 @@
+"""ONNX networks of integers, as DequantizeLinear and QuantizeLinear say them and as QLinear operators do.
+
+Every number of the integer graph is held to ONNX Runtime's, layer by layer.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from stages.base import StageError
+from stages.graph import Graph
+from stages.import_model.build import build_module
+from stages.import_model.describe import describe, operator_options
+from stages.import_model.onnx import convert
+from stages.layout.apply import lay_out
+from stages.models.tflite_reader import read
+from stages.quantize.lower import lower_module
+from stages.reference.onnx_runtime import OnnxReference
+from stages.verify.onnx_layers import OnnxLayers
+from tests.support.integer import LAYOUTS
+from tests.support.onnx_graphs import drawn, model, node
+
+SCALE = 0.02
+SHAPE = (1, 6, 9, 7)
+Constants = dict[str, Any]
+KINDS = {"int8": np.int8, "uint8": np.uint8}
+TYPES = {"int8": 3, "uint8": 2}
+
+
+def graph_of(proto: Any, layout: str = "NHWC") -> tuple[Graph, OnnxReference, dict[str, Any]]:
+    """The integer graph, ONNX Runtime, and what import says of the network."""
+    data = proto.SerializeToString()
+    made = convert(data, "net.onnx", {}, "nchw")
+    info = read(made.data, "net.onnx")
+    description = describe(info, operator_options(made.data), made.rules)
+    module, _ = lay_out(build_module(made.data, info), LAYOUTS[layout])
+    return lower_module(module, description).graph, OnnxReference(made.data, data, made.names), description
+
+
+def held(proto: Any, folder: Path, layout: str = "NHWC", runs: int = 3) -> OnnxLayers:
+    """After some runs on random numbers in which every layer was ONNX Runtime's. StageError where one was not."""
+    graph, theirs, description = graph_of(proto, layout)
+    graph.save(folder)
+    (folder / "tensors.json").write_text(json.dumps(description))
+    layers = OnnxLayers(folder, folder / "tensors.json", theirs)
+    for seed in range(runs):
+        random = np.random.default_rng(seed)
+        inputs = [
+            random.integers(-128, 128, t.shape).astype(t.dtype)
+            if t.dtype != "float32"
+            else random.uniform(-3, 3, t.shape).astype(np.float32)
+            for t in theirs.inputs
+        ]
+        layers.run(inputs)
+    return layers
+
+
+class Net:
+    """Nodes and constants of a network between integers, of one kind, as they are appended."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.nodes, self.constants = kind, [], Constants()
+
+    def number(self, name: str, value: Any, dtype: Any = np.float32) -> str:
+        self.constants[name] = np.asarray(value, dtype)
+        return name
+
+    def quant(self, name: str, scale: float, zero: int) -> list[str]:
+        zero = zero + 128 if self.kind == "uint8" else zero
+        return [self.number(f"{name}_s", scale), self.number(f"{name}_z", zero, KINDS[self.kind])]
+
+    def quantize(self, x: str, name: str, scale: float = SCALE, zero: int = -7) -> str:
+        self.nodes.append(node("QuantizeLinear", [x, *self.quant(name, scale, zero)], [name]))
+        return name
+
+    def dequantize(self, x: str) -> str:
+        made = f"{x}_real{len(self.nodes)}"
+        self.nodes.append(node("DequantizeLinear", [x, f"{x}_s", f"{x}_z"], [made]))
+        return made
+
+    def weights(self, name: str, shape: tuple[int, ...], kind: str, axis: int, *, channels: bool, zero: int = 0) -> Any:
+        """Names of drawn integers, their scales and zero points."""
+        random = np.random.default_rng(len(self.constants))
+        low, high = (-127, 128) if kind == "int8" else (0, 256)
+        count = shape[axis] if channels else 1
+        scales = random.uniform(0.003, 0.01, count if channels else ())
+        self.number(name, random.integers(low, high, shape), KINDS[kind])
+        self.number(f"{name}_s", scales)
+        self.number(f"{name}_z", np.full(count, zero) if channels else zero, KINDS[kind])
+        return [name, f"{name}_s", f"{name}_z"]
+
+    def real_weights(self, name: str, shape: tuple[int, ...], kind: str, axis: int, **more: Any) -> str:
+        self.nodes.append(
+            node("DequantizeLinear", self.weights(name, shape, kind, axis, **more), [f"{name}_real"], axis=axis)
+        )
+        return f"{name}_real"
+
+    def real_bias(self, name: str, count: int, weights: str, x: str = "q") -> str:
+        scales = self.constants[f"{x}_s"] * np.broadcast_to(self.constants[f"{weights}_s"], count)
+        self.number(name, np.random.default_rng(5).integers(-2000, 2000, count), np.int32)
+        self.number(f"{name}_s", scales)
+        self.number(f"{name}_z", np.zeros(count), np.int32)
+        self.nodes.append(node("DequantizeLinear", [name, f"{name}_s", f"{name}_z"], [f"{name}_real"], axis=0))
+        return f"{name}_real"
+
+    def op(self, op: str, inputs: list[str], name: str, domain: str = "", **attributes: Any) -> str:
+        self.nodes.append(node(op, inputs, [name], domain, **attributes))
+        return name
+
+    def model(self, shape: tuple[int, ...] = SHAPE, outputs: Any = ("y",)) -> Any:
+        kinds = dict.fromkeys(outputs, TYPES[self.kind])
+        return model(self.nodes, {"x": shape}, list(outputs), self.constants, types=kinds)
+
+
+def qdq(
+    kind: str, op: str, shape: tuple[int, ...] = SHAPE, scale: float = 0.05, after: str = "", **attributes: Any
+) -> Any:
+    """quantize, dequantize, one operator on `x` alone, quantize."""
+    net = Net(kind)
+    x = net.dequantize(net.quantize("x", "q"))
+    y = net.op(op, [x], "v", **attributes)
+    if after:
+        y = net.op(after, [y], "activated")
+    net.quantize(y, "y", scale, 3)
+    return net.model(shape)
+
+
+def qdq_conv(
+    kind: str, weights: str, shape: tuple[int, ...], *, channels: bool, zero: int = 0, bias: str = "int", **more: Any
+) -> Any:
+    net = Net(kind)
+    x = net.dequantize(net.quantize("x", "q"))
+    w = net.real_weights("w", shape, weights, 0, channels=channels, zero=zero)
+    inputs = [x, w]
+    if bias == "int":
+        inputs.append(net.real_bias("b", shape[0], "w"))
+    elif bias == "real":
+        inputs.append(net.number("b", drawn(3, shape[0])))
+    net.op("Conv", inputs, "v", **more)
+    net.op("Relu", ["v"], "r")
+    net.quantize("r", "y", 0.03, -128)
+    return net.model()
+
+
+def qlinear_conv(kind: str, weights: str, shape: tuple[int, ...], *, channels: bool, zero: int = 0, **more: Any) -> Any:
+    net = Net(kind)
+    q = net.quantize("x", "q")
+    w = net.weights("w", shape, weights, 0, channels=channels, zero=zero)
+    net.number("b", np.random.default_rng(5).integers(-2000, 2000, shape[0]), np.int32)
+    net.op("QLinearConv", [q, "q_s", "q_z", *w, *net.quant("y", 0.04, 5), "b"], "y", **more)
+    return net.model()
+
+
+def pair(op: str, kind: str, qlinear: bool) -> Any:
+    net = Net(kind)
+    a, b = net.quantize("x", "a", 0.017, 11), net.quantize("x", "b", 0.023, -40)
+    out = 0.05 if op == "Mul" else 0.041
+    if qlinear:
+        names = ["a", "a_s", "a_z", "b", "b_s", "b_z", *net.quant("y", out, -3)]
+        net.op(f"QLinear{op}", names, "y", "com.microsoft")
+    else:
+        net.op(op, [net.dequantize(a), net.dequantize(b)], "v")
+        net.quantize("v", "y", out, -3)
+    return net.model()
+
+
+def matrix(kind: str, op: str) -> Any:
+    """A product of flattened images, by Gemm, QGemm or QLinearMatMul."""
+    net = Net(kind)
+    q = net.quantize("x", "q")
+    depth, units = int(np.prod(SHAPE[1:])), 10
+    if op == "Gemm":
+        x = net.op("Flatten", [net.dequantize(q)], "flat")
+        w = net.real_weights("w", (units, depth), "int8", 0, channels=True)
+        net.op("Gemm", [x, w, net.real_bias("b", units, "w")], "v", transB=1)
+        net.quantize("v", "y", 0.3, 0)
+        return net.model()
+    x = net.op("Flatten", [q], "flat")
+    w = net.weights("w", (depth, units), "int8", 1, channels=op == "QGemm")
+    inputs = [x, "q_s", "q_z", *w]
+    if op == "QGemm":
+        inputs.append(net.number("b", np.arange(units) * 100, np.int32))
+    net.op(op, [*inputs, *net.quant("y", 0.3, 0)], "y", "com.microsoft" if op == "QGemm" else "")
+    return net.model()
+
+
+def joined(kind: str, qlinear: bool) -> Any:
+    net = Net(kind)
+    a, b = net.quantize("x", "a", 0.017, 11), net.quantize("x", "b", 0.031, -40)
+    if qlinear:
+        net.op(
+            "QLinearConcat",
+            [*net.quant("y", 0.031, -40), "a", "a_s", "a_z", "b", "b_s", "b_z"],
+            "y",
+            "com.microsoft",
+            axis=1,
+        )
+    else:
+        net.op("Concat", [net.dequantize(a), net.dequantize(b)], "v", axis=1)
+        net.quantize("v", "y", 0.031, -40)
+    return net.model()
+
+
+def averaged(kind: str) -> Any:
+    net = Net(kind)
+    net.quantize("x", "q")
+    net.op("QLinearGlobalAveragePool", ["q", "q_s", "q_z", *net.quant("y", 0.007, 5)], "y", "com.microsoft")
+    return net.model()
+
+
+CASES = {
+    "qdq conv": qdq_conv("int8", "int8", (8, 6, 3, 3), channels=True, pads=[1, 1, 1, 1]),
+    "qdq conv uint8": qdq_conv("uint8", "uint8", (8, 6, 3, 3), channels=False, zero=121, strides=[2, 2]),
+    "qdq conv uint8 and int8": qdq_conv("uint8", "int8", (8, 6, 3, 3), channels=True, pads=[1, 0, 2, 1]),
+    "qdq conv, bias in real numbers": qdq_conv("int8", "int8", (8, 6, 1, 1), channels=True, bias="real"),
+    "qdq depthwise": qdq_conv("int8", "int8", (6, 1, 3, 3), channels=True, group=6, bias=""),
+    "qdq depthwise uint8": qdq_conv("uint8", "uint8", (6, 1, 3, 3), channels=False, zero=99, group=6, pads=[1] * 4),
+    "qdq groups": qdq_conv("int8", "int8", (4, 3, 3, 3), channels=False, group=2),
+    "qlinear conv": qlinear_conv("int8", "int8", (8, 6, 3, 3), channels=True, pads=[1, 1, 1, 1]),
+    "qlinear conv uint8": qlinear_conv("uint8", "uint8", (8, 6, 3, 3), channels=False, zero=121),
+    "qlinear conv uint8 and int8": qlinear_conv("uint8", "int8", (16, 6, 3, 3), channels=True, strides=[2, 2]),
+    "qlinear depthwise": qlinear_conv("uint8", "int8", (12, 1, 3, 3), channels=True, group=6),
+    "qdq gemm": matrix("int8", "Gemm"),
+    "qgemm": matrix("uint8", "QGemm"),
+    "qlinear matmul": matrix("int8", "QLinearMatMul"),
+    "qdq add": pair("Add", "int8", False),
+    "qdq sub": pair("Sub", "int8", False),
+    "qdq mul": pair("Mul", "uint8", False),
+    "qlinear add": pair("Add", "int8", True),
+    "qlinear add uint8": pair("Add", "uint8", True),
+    "qlinear mul uint8": pair("Mul", "uint8", True),
+    "qdq concat": joined("int8", False),
+    "qlinear concat": joined("uint8", True),
+    "qlinear global average pool": averaged("uint8"),
+    "qdq global average pool": qdq("int8", "GlobalAveragePool", scale=0.007),
+    "qdq average pool": qdq("int8", "AveragePool", kernel_shape=[3, 3], strides=[2, 2], scale=0.03),
+    "qdq mean": qdq("int8", "ReduceMean", keepdims=0, scale=0.004),
+    "qdq max pool": qdq("uint8", "MaxPool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], scale=SCALE),
+    "qdq sigmoid": qdq("int8", "Sigmoid", scale=1 / 200),
+    "qdq tanh": qdq("uint8", "Tanh", scale=1 / 100),
+    "qdq hard swish": qdq("int8", "HardSwish", scale=0.021),
+    "qdq leaky relu": qdq("int8", "LeakyRelu", alpha=0.1, scale=0.02),
+    "qdq elu, then relu": qdq("int8", "Elu", after="Relu", scale=0.02),
+    "qdq relu": qdq("uint8", "Relu", scale=0.011),
+    "qdq transpose": qdq("int8", "Transpose", perm=[0, 2, 3, 1], scale=0.013),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_number_is_onnx_runtimes(case: str, tmp_path: Path) -> None:
+    layers = held(CASES[case], tmp_path)
+    assert all(one.near < one.values / 20 for one in layers.ties.values()), layers.ties
+    if case.startswith("qlinear") or case == "qgemm":
+        assert sum(one.differing for one in layers.ties.values()) == 0
+
+
+@pytest.mark.parametrize("layout", ["planar depthwise", "NCHW"])
+def test_in_other_layouts(layout: str, tmp_path: Path) -> None:
+    held(CASES["qlinear depthwise"], tmp_path, layout)
+
+
+def test_a_multiplier_that_is_off_is_found(tmp_path: Path) -> None:
+    """Half a percent in one channel: values differ that are no near ties."""
+    graph, theirs, description = graph_of(CASES["qdq conv"])
+    layer = next(layer for layer in graph.layers if layer.kind == "conv2d")
+    graph.constants[layer.constants["multiplier"]][0] -= graph.constants[layer.constants["multiplier"]][0] // 200
+    graph.save(tmp_path)
+    (tmp_path / "tensors.json").write_text(json.dumps(description))
+    layers = OnnxLayers(tmp_path, tmp_path / "tensors.json", theirs)
+    with pytest.raises(StageError, match=r"layer 2 \(conv2d\) 'y' is not what ONNX Runtime .* makes of its inputs"):
+        layers.run([np.random.default_rng(0).uniform(-3, 3, SHAPE).astype(np.float32)])
