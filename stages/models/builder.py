@@ -215,16 +215,16 @@ class ModelBuilder(ShapeOperators):
         return self.emit("HARD_SWISH", [x], None, out, name, "HardSwishOptions")
 
     def logistic(self, x: Tensor, *, name: str = "logistic") -> Tensor:
-        """LOGISTIC; 8-bit outputs have the scale 1/256 and the lowest zero point, which the kernels demand."""
+        """LOGISTIC; kernels demand the scale 1/256 and the lowest zero point of 8 bits, 1/32768 of 16-bit outputs."""
         return self.emit("LOGISTIC", [x], None, _unit_range(x, 256), name)
 
     def tanh(self, x: Tensor, *, name: str = "tanh") -> Tensor:
-        """TANH; 8-bit outputs have the scale 1/128 and the middle zero point, which the kernels demand."""
-        middle = (1.0 / 128, 128 if x.dtype == "uint8" else 0)
+        """TANH; kernels demand the scale 1/128 and the middle zero point of 8-bit outputs, 1/32768 of 16-bit ones."""
+        middle = (1.0 / 32768, 0) if x.dtype == "int16" else (1.0 / 128, 128 if x.dtype == "uint8" else 0)
         return self.emit("TANH", [x], None, middle if x.scale else None, name)
 
     def softmax(self, x: Tensor, beta: float = 1.0, *, name: str = "softmax") -> Tensor:
-        """SOFTMAX over the last axis; 8-bit outputs have the scale 1/256 and the lowest zero point."""
+        """SOFTMAX over the last axis; outputs as those of `logistic`."""
         fields = {"beta": float(beta)}
         return self.emit("SOFTMAX", [x], None, _unit_range(x, 256), name, "SoftmaxOptions", fields)
 
@@ -379,6 +379,8 @@ def _activation(name: str, activation: str) -> int:
 
 def _unit_range(x: Tensor, steps: int) -> Quant | None:
     """The fixed quantization of results in [0, 1)."""
+    if x.dtype == "int16":
+        return 1.0 / 32768, 0
     return (1.0 / steps, 0 if x.dtype == "uint8" else -128) if x.scale else None
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from stages.operators.channels import Reach, every_channel
 from stages.operators.declaration import COMPUTED, FLOAT, WIDE, OneOperatorModel, Operator, Table
+from stages.operators.interpolated import Interpolated
 from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Shape
 
@@ -80,6 +81,7 @@ def _table(
     body: Callable[[Any], Any] | None = None,
     limits: str = "",
     *,
+    more: tuple[type[LayerOp], ...] = (),
     optimized: bool = False,
 ) -> Operator:
     return Operator(
@@ -90,7 +92,7 @@ def _table(
         body=body,
         optimized=optimized,
         layout="following",
-        layers=(Activation,),
+        layers=(Activation, *more),
         model=model,
         limits=limits,
         version=version,
@@ -168,6 +170,8 @@ _INT8 = ("int8", "float32")
 _NOT_NEGATIVE = "LiteRT stops at int8 values below 0"
 
 
+_Q15 = "in 16 bits the output's scale is 1/32768"
+
 OPERATORS = (
     _table("HARD_SWISH", _clamped_model(lambda low, alpha: -0.375), version=1),  # at x = -1.5; never above its input
     _table(
@@ -175,11 +179,11 @@ OPERATORS = (
         _clamped_model(lambda low, alpha: min(0.0, alpha * low), inf, "alpha"),
         Table("LeakyReluOptions", "alpha:float"),
     ),
-    _table("LOGISTIC", unary_model()),
+    _table("LOGISTIC", unary_model(), types=WIDE, limits=_Q15, more=(Interpolated,)),
     _table("RELU", _clamped_model(lambda low, alpha: 0.0), types=WIDE),
     _table("RELU6", _clamped_model(lambda low, alpha: 0.0, 6.0), types=WIDE),
     _table("RELU_N1_TO_1"),
-    _table("TANH", unary_model()),
+    _table("TANH", unary_model(), types=WIDE, limits=_Q15, more=(Interpolated,)),
     _table("ABS", _ranged_model(abs), types=(*_INT8, "int32"), body=_called("abs"), version=1),
     _table(
         "ELU", _ranged_model(lambda x: max(x, expm1(min(x, 0.0)))), types=_INT8, body=_elu, version=1, optimized=True

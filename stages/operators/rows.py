@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from stages.messages.naming import named
-from stages.operators.declaration import FLOAT, OneOperatorModel, Operator, Table
+from stages.operators.declaration import FLOAT, WIDE, OneOperatorModel, Operator, Table
+from stages.operators.interpolated import WideSoftmax
 from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Refused, Shape
 
@@ -120,9 +121,11 @@ OPERATORS = (
     Operator(
         "SOFTMAX",
         _last_axis,
+        types=WIDE,
         table=Table("SoftmaxOptions", "beta:float"),
-        layers=(Softmax,),
+        layers=(Softmax, WideSoftmax),
         model=OneOperatorModel(_softmax_model, frozenset({"beta"})),
-        limits="over the last axis; in 8 bits the output's scale is 1/256, its zero point -128 (uint8: 0)",
+        limits="over the last axis; in 8 bits the output's scale is 1/256, its zero point -128 (uint8: 0); "
+        "in 16 bits its scale is 1/32768",
     ),
 )

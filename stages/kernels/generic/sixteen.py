@@ -196,8 +196,64 @@ class Mean16(_Sixteen):
         return 5.0 * view.inputs[0].elements + 30 * view.outputs[0].elements
 
 
+class Interpolated16(_Sixteen):
+    """LOGISTIC and TANH; loops of plain TIR."""
+
+    name = "generic.interpolated16"
+    ops: ClassVar[frozenset[str]] = frozenset({"interpolated"})
+    sources = ()
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_sixteen(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {"table": view.constant("table")}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.sixteen_tir import interpolated16
+
+        return interpolated16(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """30 instructions for an element."""
+        return 30.0 * view.outputs[0].elements
+
+
+class Softmax16(_Sixteen):
+    """A row at a time; loops of plain TIR."""
+
+    name = "generic.softmax16"
+    ops: ClassVar[frozenset[str]] = frozenset({"wide_softmax"})
+    sources = ()
+    layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_sixteen(view) or _too_many(view.inputs[0].shape[-1])
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {role: view.constant(role) for role in ("exp", "reciprocal")}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.sixteen_tir import softmax16
+
+        return softmax16(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """70 instructions for an element, 300 for a row."""
+        elements = view.outputs[0].elements
+        return 70.0 * elements + 300 * elements / view.outputs[0].shape[-1]
+
+
 def _too_many(count: int) -> str:
     return f"a sum has {count} elements of 16 bits; int32 holds {_MOST_SUMMED}" if count > _MOST_SUMMED else ""
 
 
-KERNELS: tuple[type[Kernel], ...] = (Conv16, Elementwise16, FullyConnected16, Mean16, Pool16)
+KERNELS: tuple[type[Kernel], ...] = (
+    Conv16,
+    Elementwise16,
+    FullyConnected16,
+    Interpolated16,
+    Mean16,
+    Pool16,
+    Softmax16,
+)

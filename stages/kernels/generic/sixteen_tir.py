@@ -104,8 +104,14 @@ def fully_connected16(view: LayerView) -> Lowering:
 
 def elementwise16(view: LayerView) -> Lowering:
     """One block of loops over all elements."""
+    return _elements(view, lambda x, b: _VALUES[view.op.op](view, x), ())
+
+
+def _elements(
+    view: LayerView, value: Callable[[Sequence[Expr], Any], Expr], constants: tuple[Operand, ...]
+) -> Lowering:
+    """y = value(elements of the inputs, operands), with constants by their names."""
     op, out = view.op, view.outputs[0]
-    value = _VALUES[op.op]
     axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in view.inputs))
     names = [f"x{number}" for number in range(len(view.inputs))]
 
@@ -113,13 +119,14 @@ def elementwise16(view: LayerView) -> Lowering:
         with loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(axes))) as found:
             at = found if len(axes) > 1 else (found,)
             elements = [getattr(b, name)[offset(at, axes, 1 + k)] for k, name in enumerate(names)]
-            store(b.y, value(view, elements), offset(at, axes, 0))
+            store(b.y, value(elements, b), offset(at, axes, 0))
 
     operands = tuple(Operand(name, (x.elements,), x.dtype) for name, x in zip(names, view.inputs, strict=True))
-    block = Block("elements", (*operands, Operand("y", (out.elements,), out.dtype, "w")), meaning)
+    block = Block("elements", (*operands, *constants, Operand("y", (out.elements,), out.dtype, "w")), meaning)
     with Function(op.op) as f:
         inputs = {name: f.input(k, (view.inputs[k].elements,), view.inputs[k].dtype) for k, name in enumerate(names)}
-        f.place(block, **inputs, y=f.output(0, (out.elements,), out.dtype))
+        given = {constant.name: f.constant(constant.name, constant.shape, constant.dtype) for constant in constants}
+        f.place(block, **inputs, **given, y=f.output(0, (out.elements,), out.dtype))
     return f.lowering()
 
 
@@ -155,6 +162,72 @@ _VALUES: dict[str, Callable[[LayerView, Sequence[Expr]], Expr]] = {
     "quantize": _quantize,
     "dequantize": _dequantize,
 }
+
+
+def interpolated16(view: LayerView) -> Lowering:
+    """The formula of `stages.operators.interpolated.Interpolated`."""
+    op = view.op
+
+    def value(x: Sequence[Expr], b: Any) -> Expr:
+        scaled = T.shift_right(widen(x[0]) * op.multiplier + (1 << op.shift >> 1), op.shift)
+        size = T.max(scaled, -scaled)
+        entry = T.min(T.shift_right(size, op.bits), 254)
+        between = T.bitwise_and(size, (1 << op.bits) - 1) * (b.table[entry + 1] - b.table[entry])
+        found = select(T.shift_right(size, op.bits) >= 255, op.most, b.table[entry] * (1 << op.bits) + between)
+        if op.function == "logistic":
+            signed = T.shift_right(select(scaled >= 0, found + (1 << 9), (1 << 25) + (1 << 9) - 1 - found), 10)
+        else:
+            above, below = found + ((1 << 7) - (1 << 23)), (1 << 23) + (1 << 7) - 1 - found
+            signed = T.shift_right(select(scaled >= 0, above, below), 8)
+        return T.Cast("int16", signed)
+
+    return _elements(view, value, (Operand("table", (256,), "int32"),))
+
+
+def softmax16(view: LayerView) -> Lowering:
+    """The formula of `stages.operators.interpolated.WideSoftmax`, a row at a time."""
+    op, x = view.op, view.inputs[0]
+    count = x.shape[-1]
+
+    def looked_up(table: Any, value: Expr) -> Expr:
+        at = clamp(value, -(1 << 15), (1 << 15) - 1)
+        entry = T.shift_right(at, 7) + 256
+        line = (table[entry + 1] - table[entry]) * T.bitwise_and(at, 127)
+        return table[entry] + T.shift_right(line + 64, 7)
+
+    def meaning(b: Any) -> None:
+        store(b.top, -(1 << 15), 0)
+        with loop(("i", count)) as i:
+            store(b.top, maximum(widen(b.x[i]), b.top[0]), 0)
+        store(b.total, 0, 0)
+        with loop(("i", count)) as i:
+            scaled = requantize(widen(b.x[i]) - b.top[0], op.multiplier, op.shift, "double")
+            store(b.powers, looked_up(b.exp, scaled + ((1 << 15) - 1)), i)
+            store(b.total, b.total[0] + b.powers[i], 0)
+        store(b.zeros, 0, 0)
+        with loop(("bit", 32)) as bit:
+            below = int64(b.total[0]) < T.shift_left(T.int64(1), int64(bit))
+            store(b.zeros, b.zeros[0] + T.Cast("int32", below), 0)
+        normal = T.shift_right(T.shift_left(b.total[0], b.zeros[0] - 1) + (1 << 13), 14)
+        store(b.factor, looked_up(b.reciprocal, normal - ((1 << 15) + (1 << 16))), 0)
+        with loop(("i", count)) as i:
+            half = T.shift_left(T.int32(1), 30 - b.zeros[0])
+            value = T.shift_right(b.powers[i] * b.factor[0] + half, 31 - b.zeros[0])
+            store(b.y, T.Cast("int16", clamp(value, 0, (1 << 15) - 1)), i)
+
+    tables = tuple(Operand(name, (513,), "int32") for name in ("exp", "reciprocal"))
+    cells = tuple(accumulator(name) for name in ("top", "total", "zeros", "factor"))
+    ends = Operand("x", (count,), "int16"), Operand("y", (count,), "int16", "w")
+    row = Block("row", (*ends, *tables, Operand("powers", (count,), "int32", "rw"), *cells), meaning)
+    with Function("softmax") as f:
+        rows = (x.elements // count, count)
+        source, given = f.input(0, rows, "int16"), {c.name: f.constant(c.name, c.shape, c.dtype) for c in tables}
+        out = f.output(0, rows, "int16")
+        scratch = {cell.name: f.scratch(cell.name, (1,), "int32") for cell in cells}
+        scratch["powers"] = f.scratch("powers", (count,), "int32")
+        with f.loop(("n", rows[0])) as (n,):
+            f.place(row, x=(source, n, 0), y=(out, n, 0), **given, **scratch)
+    return f.lowering()
 
 
 def pool16(view: LayerView) -> Lowering:

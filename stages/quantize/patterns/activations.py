@@ -9,8 +9,10 @@ from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
 from stages.arithmetic.fixed_point import quantized_bound
 from stages.graph import Activation, Requantize, Tensor
+from stages.operators.interpolated import Interpolated
 from stages.quantize import function_tables, tables
 from stages.quantize.arithmetic import LIMITS, float32_ratio, quantize_multiplier
+from stages.quantize.interpolation import sigmoid_scaling, sigmoid_table
 from stages.quantize.operator import Array, Operator, dequantized, quantized
 from stages.quantize.tables import Quantized
 from stages.quantize.writer import GraphWriter
@@ -45,7 +47,7 @@ def activation(operator: Operator, writer: GraphWriter) -> None:
     match = operator.expect(quantized(core), f"quantize({operator.call.op.lower()}(dequantize(x)))")
     source, out = operator.data(match[x]), operator.outputs[0]
     if source.dtype == "int16":
-        _clamped(operator, writer, source)
+        (_interpolated if operator.call.op in ("LOGISTIC", "TANH") else _clamped)(operator, writer, source)
         return
     quantizations = operator.quantized(source), operator.quantized(out)
     try:
@@ -53,6 +55,19 @@ def activation(operator: Operator, writer: GraphWriter) -> None:
     except ValueError as error:
         raise operator.error(f"cannot be computed as the reference does: {error}") from None
     writer.layer(Activation(function=operator.call.op.lower()), [source], out, {"table": values})
+
+
+def _interpolated(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
+    """LOGISTIC and TANH of 16 bits."""
+    out = operator.outputs[0]
+    if out.scale != 1 / 32768:
+        raise operator.error(f"has an output with scale {out.scale:g}, not 1/32768")
+    multiplier, shift = sigmoid_scaling(source.scale)
+    if multiplier >= 1 << 15:
+        raise operator.error(f"has an input with scale {source.scale:g}; it must be below 8/3")
+    function = "logistic" if operator.call.op == "LOGISTIC" else "tanh"
+    op = Interpolated(function=function, multiplier=multiplier, shift=shift)  # type: ignore[arg-type]
+    writer.layer(op, [source], out, {"table": sigmoid_table()})
 
 
 def _clamped(operator: Operator, writer: GraphWriter, source: Tensor) -> None:

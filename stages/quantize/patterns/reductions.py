@@ -8,8 +8,10 @@ from typing import Any
 from tvm.relax.dpl import is_const, is_op, wildcard
 
 from stages.graph import L2Normalization, Mean, Softmax, Tensor
+from stages.operators.interpolated import WideSoftmax
 from stages.operators.reductions import ReduceExtremum, ReduceProd, Sum
 from stages.quantize.arithmetic import mean_multiplier, quantize_multiplier
+from stages.quantize.interpolation import difference_scaling, exponential_table, reciprocal_table
 from stages.quantize.operator import Operator, dequantized, quantized
 from stages.quantize.softmax import exponentials
 from stages.quantize.writer import GraphWriter
@@ -101,14 +103,31 @@ def softmax(operator: Operator, writer: GraphWriter) -> None:
     lowest = -128 if out.dtype == "int8" else 0
     if int(match[core].attrs.axis) not in (-1, len(source.shape) - 1) or source.layout == "NCHW":
         raise operator.error("is not over the last axis")
+    factor = operator.scalar(match[beta]) if beta in match else 1.0
+    if source.dtype == "int16":
+        _wide_softmax(operator, writer, source, factor)
+        return
     if out.scale != 1 / 256 or out.zero_point != lowest or out.dtype != source.dtype:
         wanted = f"1/256 and {lowest}"
         raise operator.error(f"has an output with scale {out.scale:g} and zero point {out.zero_point}, not {wanted}")
     try:
-        table = exponentials(source.scale, operator.scalar(match[beta]) if beta in match else 1.0)
+        table = exponentials(source.scale, factor)
     except ValueError as error:
         raise operator.error(f"cannot be computed as the reference does: {error}") from None
     writer.layer(Softmax(), [source], out, {"exp": table})
+
+
+def _wide_softmax(operator: Operator, writer: GraphWriter, source: Tensor, beta: float) -> None:
+    """SOFTMAX of 16 bits."""
+    out = operator.outputs[0]
+    if out.scale != 1 / 32768:
+        raise operator.error(f"has an output with scale {out.scale:g}, not 1/32768")
+    try:
+        multiplier, shift = difference_scaling(source.scale, beta)
+    except ValueError as error:
+        raise operator.error(f"cannot be computed as the reference does: {error}") from None
+    tables = {"exp": exponential_table(), "reciprocal": reciprocal_table()}
+    writer.layer(WideSoftmax(multiplier=multiplier, shift=shift), [source], out, tables)
 
 
 def l2_normalization(operator: Operator, writer: GraphWriter) -> None:

@@ -20,13 +20,21 @@ from stages.graph import (
     Quantize,
     Requantize,
 )
+from stages.operators.interpolated import Interpolated, WideSoftmax
+from stages.quantize.interpolation import (
+    difference_scaling,
+    exponential_table,
+    reciprocal_table,
+    sigmoid_scaling,
+    sigmoid_table,
+)
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, view, with_constants, with_op
 
 BITS = 16
 OPS = (
     *("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul", "requantize", "quantize", "dequantize"),
-    *("avg_pool2d", "max_pool2d", "mean"),
+    *("avg_pool2d", "max_pool2d", "mean", "interpolated", "wide_softmax"),
 )
 LOW, HIGH = bounds("int16")
 
@@ -185,7 +193,34 @@ def mean(draw: Draw) -> LayerView:
     return view(op, [image("x", shape, "int16")], image("y", out, "int16"))
 
 
-MAKERS: tuple[Callable[[Draw], LayerView], ...] = (conv2d, depthwise, fully_connected, binary, edge, pool, mean)
+def interpolated(draw: Draw, size: tuple[int, ...] = (), **fields: Any) -> LayerView:
+    """LOGISTIC and TANH."""
+    size = size or draw.shape()
+    multiplier, shift = sigmoid_scaling(draw.choose(1e-5, 1 / 4096, 1 / 8192, 0.0003, 0.002, 2.5))
+    op = Interpolated(function=draw.choose("logistic", "tanh"), multiplier=multiplier, shift=shift)
+    op = op.model_copy(update=fields)
+    return view(op, [image("x", size, "int16")], image("y", size, "int16"), {"table": sigmoid_table()})
+
+
+def softmax(draw: Draw, count: int = 0) -> LayerView:
+    shape = (*draw.shape(), count or draw.integer(1, 30))[-4:]
+    multiplier, shift = difference_scaling(draw.choose(1e-6, 1 / 4096, 0.0003, 0.002, 1.2), draw.choose(1.0, 0.7))
+    tables = {"exp": exponential_table(), "reciprocal": reciprocal_table()}
+    op = WideSoftmax(multiplier=multiplier, shift=shift)
+    return view(op, [image("x", shape, "int16")], image("y", shape, "int16"), tables)
+
+
+MAKERS: tuple[Callable[[Draw], LayerView], ...] = (
+    conv2d,
+    depthwise,
+    fully_connected,
+    binary,
+    edge,
+    pool,
+    mean,
+    interpolated,
+    softmax,
+)
 
 
 def drawn(draw: Draw) -> LayerView:
@@ -197,6 +232,7 @@ def mandatory() -> Iterator[Case]:
     yield from _ties()
     yield from _reals()
     yield from _deep()
+    yield from _functions()
 
 
 def _each() -> Iterator[Case]:
@@ -254,3 +290,19 @@ def _deep() -> Iterator[Case]:
                 layer = with_constants(layer, weights=weights)
                 name = f"{layer.op.op} depth {depth} of {end}"
                 yield Case(name, ("tails", "extremes"), layer, drawn_inputs(draw, layer))
+
+
+def _functions() -> Iterator[Case]:
+    """All of the input's range by the scales at which the table ends within it, before it and far behind it."""
+    for number, scale in enumerate((1 / 4096, 1 / 2048, 0.00005, 0.0011)):
+        multiplier, shift = sigmoid_scaling(scale)
+        every = np.arange(LOW, HIGH + 1, 7).astype(np.int16)
+        for function in ("logistic", "tanh"):
+            fields = {"function": function, "multiplier": multiplier, "shift": shift}
+            layer = interpolated(Draw(number), every.shape, **fields)
+            yield Case(f"{function} {scale}", ("extremes",), layer, ((every,),))
+    for count in (1, 2, 3, 600):
+        draw = Draw(count, "int16")
+        layer = softmax(draw, count)
+        equal = np.full(layer.inputs[0].shape, -700, np.int16)
+        yield Case(f"softmax of {count}", ("tails", "extremes"), layer, (*drawn_inputs(draw, layer), (equal,)))

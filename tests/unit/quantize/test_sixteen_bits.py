@@ -47,6 +47,7 @@ def network(seed: int) -> bytes:
     flat = b.reshape(joined, (1, -1))
     dense = b.fully_connected(flat, weights(5, flat.shape[1]), bias(5), weight_scale=0.003, out=(3e-3, 0))
     last = b.fully_connected(dense, weights(4, 5), weight_scale=channels[:4], out=(4e-3, 0), name="last")
+    last = b.softmax(b.tanh(b.logistic(last)))
     means = b.mean(product, [1, 2], out=(5e-3, 0))
     narrow = b.quantize(dense, "int8", (0.9, -3))
     real = b.dequantize(means)
@@ -60,7 +61,7 @@ def network(seed: int) -> bytes:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_graph_computes_what_litert_does(seed: int) -> None:
     result = compare(network(seed), seed=seed)
-    assert (result.checked, result.wrong) == (24, {})
+    assert (result.checked, result.wrong) == (27, {})
 
 
 def test_sums_beyond_32_bits() -> None:
@@ -76,6 +77,27 @@ def test_sums_beyond_32_bits() -> None:
         assert compare(data, [np.full((1, 600), value, np.int16)]).wrong == {}
 
 
+EVERY = np.arange(-32768, 32768).astype(np.int16).reshape(1, -1)
+
+
+@pytest.mark.parametrize("scale", [1 / 4096, 1 / 8192, 1 / 2048, 0.0003, 0.01, 2.6, 1e-9])
+@pytest.mark.parametrize("name", ["logistic", "tanh"])
+def test_functions_of_every_value(name: str, scale: float) -> None:
+    data = one_input(EVERY.shape, "int16", (scale, 0), lambda b, x: getattr(b, name)(x))
+    assert compare(data, [EVERY]).wrong == {}
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.3])
+@pytest.mark.parametrize("scale", [1e-7, 0.0003, 0.001, 0.9])
+def test_softmax_of_rows_of_any_length(scale: float, beta: float) -> None:
+    rng = np.random.default_rng(0)
+    for count in (1, 2, 7, 600):
+        rows = rng.integers(-32768, 32768, (9, count)).astype(np.int16)
+        rows[0] = 5
+        data = one_input(rows.shape, "int16", (scale, 0), lambda b, x: b.softmax(x, beta))
+        assert compare(data, [rows]).wrong == {}, count
+
+
 OPERATORS = [
     {"op": "conv2d", "shape": [5, 4, 6], "out_channels": 4, "kernel": [3, 3], "groups": 2},
     {"op": "depthwise_conv2d", "shape": [5, 4, 6], "kernel": [3, 2], "stride": [2, 1]},
@@ -87,6 +109,9 @@ OPERATORS = [
     {"op": "relu6", "shape": [5, 4, 6]},
     {"op": "quantize", "shape": [5, 4, 6], "to": "int8"},
     {"op": "dequantize", "shape": [5, 4, 6]},
+    {"op": "logistic", "shape": [5, 4, 6]},
+    {"op": "tanh", "shape": [5, 4, 6]},
+    {"op": "softmax", "shape": [5, 6]},
     {"op": "transpose", "shape": [5, 4, 6], "permutation": [0, 2, 1, 3]},
 ]
 
@@ -98,7 +123,7 @@ def test_an_operator_alone_uses_its_range(options: dict[str, object]) -> None:
     assert result.wrong == {}
     reference = Reference(data)
     (found,) = reference.run(random_inputs(reference.info, 0))
-    if options["op"] != "relu6":
+    if options["op"] not in ("relu6", "tanh", "logistic", "softmax"):
         assert np.abs(found.astype(np.float64)).max() > (
             60 if found.dtype == np.int8 else 1 if found.dtype == "f" else 4000
         )
@@ -129,9 +154,16 @@ def _dense(weight_zero_point: int = 0, bias: type = np.int64) -> Callable[[Model
         (QUANT, _dense(3), "has the zero point 3 in 'fully_connected/weights'; with int16 data it must be 0"),
         ((3e-4, 5), _dense(), "has the zero point 5 in 'x'; of int16 it must be 0"),
         (QUANT, lambda b, x: b.hard_swish(x), "has the type int16 in 'x'"),
+        (
+            QUANT,
+            lambda b, x: b.emit("TANH", [x], x.shape, (1e-3, 0), "tanh"),
+            "has an output with scale 0.001, not 1/32768",
+        ),
+        ((3.0, 0), lambda b, x: b.logistic(x), "has an input with scale 3; it must be below 8/3"),
+        ((2.0, 0), lambda b, x: b.softmax(x), "beta * scale is 2; it must not be above 1.25"),
         ((2**-12, 0), lambda b, x: b.add(x, x, out=(2**-11, 0)), "has scales that are all powers of two"),
     ],
-    ids=["bias", "weights", "input", "operator", "scales"],
+    ids=["bias", "weights", "input", "operator", "output", "sigmoid", "softmax", "scales"],
 )
 def test_what_litert_does_not_compute_is_refused(
     quant: tuple[float, int], operator: Callable[[ModelBuilder, Tensor], Tensor], message: str

@@ -1,0 +1,66 @@
+"""Tables of the functions of 16-bit activations, equal to LiteRT's, and the fixed-point numbers that go with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import exp
+
+import numpy as np
+
+from stages.arithmetic.fixed_point import Array, round_half_away
+from stages.quantize.arithmetic import Fixed, quantize_multiplier
+
+_ENTRIES = 512
+_RANGE = 10.0  # the exponentials of differences beyond it are those of it
+_LARGEST = 32767.0
+
+
+def sigmoid_table() -> Array:
+    """The sigmoid of i / 24 in Q0.16, int32[256], half of the error of lines in the middle between entries taken off.
+
+    The last entry is the largest that 16 bits hold.
+    """
+
+    def sigmoid(x: float) -> float:
+        return 65536 / (1 + exp(-x / 24))
+
+    found = [sigmoid(i) - ((sigmoid(i + 1) + sigmoid(i)) / 2 - sigmoid(i + 0.5)) / 2 for i in range(255)]
+    return np.array([*map(round, found), 65535], np.int32)
+
+
+def sigmoid_scaling(scale: float) -> Fixed:
+    """Multiplier and shift to the right that make 3 * 4096 of the real number 1: 15 bits, cut off (SigmoidPrepare)."""
+    real, shift = scale * 4096.0 * 3.0, 0
+    while real <= _LARGEST / 2.0 and shift <= 30:
+        real, shift = real * 2.0, shift + 1
+    return int(real), shift
+
+
+def exponential_table() -> Array:
+    """exp of -10 to 0 in Q0.15, int32[513]."""
+    return _line_table(np.exp, -_RANGE, 0.0)
+
+
+def reciprocal_table() -> Array:
+    """1 / (1 + x) of 0 to 1 in Q0.15, int32[513]."""
+    return _line_table(lambda x: 1 / (1 + x), 0.0, 1.0)
+
+
+def difference_scaling(scale: float, beta: float) -> Fixed:
+    """Multiplier and shift that bring differences to the table of exponentials. ValueError for too large ones."""
+    multiplier, shift = quantize_multiplier(scale * beta / (_RANGE / 65535.0))
+    if shift > 13:
+        raise ValueError(f"beta * scale is {beta * scale:g}; it must not be above 1.25")
+    return multiplier, shift
+
+
+def _line_table(function: Callable[[Array], Array], low: float, high: float) -> Array:
+    """Entries at equal steps, lowered by half of the error of the line in the middle of their step (LUTPopulate)."""
+    step = (high - low) / _ENTRIES
+    at = low + np.arange(_ENTRIES) * step
+    here, ahead, middle = (function(x) * 32768.0 for x in (at, low + np.arange(1, _ENTRIES + 1) * step, at + step / 2))
+    entries = round_half_away(here)
+    error = round_half_away((ahead + entries) / 2.0) - round_half_away(middle)
+    last = round_half_away(function(np.array([high])) * 32768.0)
+    made: Array = np.append(entries - round_half_away(error / 2.0), last)
+    return np.clip(made, -32768, 32767).astype(np.int32)
