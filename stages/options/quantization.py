@@ -72,6 +72,9 @@ class QuantizeOptions(StrictModel):
     `keep_int16` are rules: the operators that one fits stay float, or get 16-bit activations. `max_loss` (percentage
     points of accuracy; without labels, of cases in which the class with the highest score changes) and `min_snr` (dB
     at the outputs) are what the run fails beyond.
+
+    `rounding` is of integer networks from ONNX whose sums are of real numbers there, so that no rounding is ONNX
+    Runtime's for every sum.
     """
 
     mode: Mode = "prequantized"
@@ -100,13 +103,21 @@ class QuantizeOptions(StrictModel):
     )
     max_loss: Annotated[float, Field(ge=0, le=100)] | None = None
     min_snr: float | None = None
+    rounding: Literal["once", "twice"] = Field(
+        default="once",
+        description="Sums to the nearest integer; or as TFLite's, which all fast kernels compute, with more near ties.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> QuantizeOptions:
         if self.mode == "prequantized":
-            given = sorted(name for name in self.model_fields_set - {"mode", "kind"} if getattr(self, name) is not None)
+            given = sorted(
+                name for name in self.model_fields_set - {"mode", "kind", "rounding"} if getattr(self, name) is not None
+            )
             if given:
                 raise mistake("goes with mode: calibrate", given[0], key=True, beside=self._beside("mode"))
+        elif "rounding" in self.model_fields_set:
+            raise mistake("goes with mode: prequantized", "rounding", key=True, beside=self._beside("mode"))
         elif self.percentile is not None and self.ranges != "percentile":
             raise mistake("goes with ranges: percentile", "percentile", key=True, beside=self._beside("ranges"))
         elif self.data is None:

@@ -30,17 +30,19 @@ class Lowered:
     float_functions: list[str] = field(default_factory=list)
 
 
-def lower_module(module: IRModule, description: dict[str, Any]) -> Lowered:
+def lower_module(module: IRModule, description: dict[str, Any], *, twice: bool = False) -> Lowered:
     """Lowers every operator. `description` is what tensors.json holds (stages.import_model.describe).
+
+    twice: whether sums that are of real numbers in ONNX are rounded as TFLite's kernels do it, and not once.
 
     Raises StageError naming all operators that have no integer form.
     """
-    return _Lowering(module, description).run()
+    return _Lowering(module, description, twice=twice).run()
 
 
 class _Lowering:
-    def __init__(self, module: IRModule, description: dict[str, Any]) -> None:
-        self.module = module
+    def __init__(self, module: IRModule, description: dict[str, Any], *, twice: bool) -> None:
+        self.module, self.twice = module, twice
         self.file_tensors: list[dict[str, Any]] = description["tensors"]
         self.file_inputs = {entry["index"]: entry["inputs"] for entry in description["operators"]}
         self.onnx = description.get("arithmetic") == "onnxruntime"
@@ -98,6 +100,7 @@ class _Lowering:
         outputs = [self.writer.tensor(tensor) for tensor in made]
         given = [self.file_tensors[i] if i >= 0 else None for i in self.file_inputs.get(call.index, ())]
         options, rule = self.options.get(call.index, {}), self.rules.get(call.index)
+        rule = {**(rule or {}), "twice": self.twice}
         operator = Operator(call, inputs, outputs, options, given, onnx=self.onnx, rule=rule)
         self.writer.operator = operator
         try:

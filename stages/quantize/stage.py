@@ -23,8 +23,8 @@ class Quantize(Stage[QuantizeConfig]):
     sources = ("stages/quantize/**/*.py",)
 
     def parameters(self, config: QuantizeConfig) -> dict[str, Any]:
-        """The mode alone: what it means to calibrate is the stage ptq's."""
-        return {"mode": "prequantized"}
+        """The mode and the rounding: what it means to calibrate is the stage ptq's."""
+        return {"mode": "prequantized"} | ({"rounding": "twice"} if config.rounding == "twice" else {})
 
     def tools(self, config: QuantizeConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("tvm", package="apache-tvm"), Tool("numpy", package="numpy"))
@@ -41,7 +41,7 @@ class Quantize(Stage[QuantizeConfig]):
         module = load_module(job.inputs["layout"])
         description = json.loads((job.inputs["import"] / "tensors.json").read_text())
         job.progress("matching operators")
-        lowered = lower_module(module, description)
+        lowered = lower_module(module, description, twice=job.config.rounding == "twice")
         check_widths(lowered.graph)
         lowered.graph.save(job.out)
         if lowered.float_functions:

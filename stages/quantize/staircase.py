@@ -52,7 +52,7 @@ def requantization(
     """How a layer's sums are scaled: rounding, and multiplier and shift of each channel.
 
     reals: the real multipliers; the others as of `exact`. Exact where sums are of integers and there is such a
-    multiplier; else the nearest one, rounded once.
+    multiplier; else the nearest one, rounded once, or twice where the recipe says so of sums of real numbers.
     """
     fixed = [quantize_multiplier(real) for real in reals]
     too_large = max(shift for _, shift in fixed)
@@ -62,7 +62,7 @@ def requantization(
         found = exact(scales, ends, fixed, low, high)
         if found is not None:
             return found
-    return "single", fixed
+    return "double" if operator.rule.get("twice") and operator.rule.get("sums") == "float" else "single", fixed
 
 
 def _firsts(scales: Array, ends: Array, low: int, high: int) -> Array:

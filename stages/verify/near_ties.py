@@ -14,9 +14,10 @@ Stability of Numerical Algorithms", lemma 3.1). Relu and Clip never enlarge a di
 2^-31 of it, and a bias that the file has as real numbers is rounded by at most half of a sum's unit. So both give one
 number unless T * r is within
 
-    e = g * A * r + |T| * r * 2^-30 [+ r / 2]
+    e = g * A * r + |T| * r * 2^-30 [+ r / 2] [+ 2^(shift - 1)]
 
-of a half: a near tie. There they differ by one at most, as long as e is below a half.
+of a half: a near tie. The last term is of layers that round twice, first to a 2^-shift'th (stages.operators.layer). In
+near ties they differ by one at most, as long as e is below a half.
 
 Of sums of integers (QLinearConv) V is T as float32 times a float32 multiplier: g is 4 * u, and A is |T|.
 """
@@ -71,8 +72,10 @@ def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any])
         terms = op.count if op.op == "mean" else op.products(view.outputs[0]) // view.outputs[0].elements
         growth = (terms + 6) * _UNIT / (1 - (terms + 6) * _UNIT)
         reach = growth * (_absolute(view, inputs) + np.abs(bias)).astype(np.float64)
+    shift = np.asarray(op.shift if op.op == "mean" else view.constant("shift")).astype(np.float64)
+    first = np.where(shift < 0, 2.0 ** (shift - 1), 0.0) if op.rounding == "double" else 0.0
     scaled = total * real
-    error = (reach + np.abs(total) * 2.0**-30 + (0.5 if rule.get("rounded_bias") else 0.0)) * real
+    error = (reach + np.abs(total) * 2.0**-30 + (0.5 if rule.get("rounded_bias") else 0.0)) * real + first
     fraction = scaled - np.floor(scaled)
     return np.asarray(np.abs(fraction - 0.5) <= error).reshape(view.outputs[0].shape)
 

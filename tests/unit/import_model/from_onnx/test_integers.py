@@ -35,19 +35,20 @@ KINDS = {"int8": np.int8, "uint8": np.uint8}
 TYPES = {"int8": 3, "uint8": 2}
 
 
-def graph_of(proto: Any, layout: str = "NHWC") -> tuple[Graph, OnnxReference, dict[str, Any]]:
+def graph_of(proto: Any, layout: str = "NHWC", *, twice: bool = False) -> tuple[Graph, OnnxReference, dict[str, Any]]:
     """The integer graph, ONNX Runtime, and what import says of the network."""
     data = proto.SerializeToString()
     made = convert(data, "net.onnx", {}, "nchw")
     info = read(made.data, "net.onnx")
     description = describe(info, operator_options(made.data), made.rules)
     module, _ = lay_out(build_module(made.data, info), LAYOUTS[layout])
-    return lower_module(module, description).graph, OnnxReference(made.data, data, made.names), description
+    return lower_module(module, description, twice=twice).graph, OnnxReference(made.data, data, made.names), description
 
 
-def held(proto: Any, folder: Path, layout: str = "NHWC", runs: int = 3) -> OnnxLayers:
+def held(proto: Any, folder: Path, layout: str = "NHWC", runs: int = 3, *, twice: bool = False) -> OnnxLayers:
     """After some runs on random numbers in which every layer was ONNX Runtime's. StageError where one was not."""
-    graph, theirs, description = graph_of(proto, layout)
+    graph, theirs, description = graph_of(proto, layout, twice=twice)
+    folder.mkdir(exist_ok=True)
     graph.save(folder)
     (folder / "tensors.json").write_text(json.dumps(description))
     layers = OnnxLayers(folder, folder / "tensors.json", theirs)
@@ -265,6 +266,27 @@ def test_every_number_is_onnx_runtimes(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", ["planar depthwise", "NCHW"])
 def test_in_other_layouts(layout: str, tmp_path: Path) -> None:
     held(CASES["qlinear depthwise"], tmp_path, layout)
+
+
+def test_channels_without_an_exact_multiplier_differ_in_near_ties_alone(tmp_path: Path) -> None:
+    """256 channels on 864 products: a few have steps that contradict each other."""
+    net = Net("int8")
+    q = net.quantize("x", "q", 0.05)
+    w = net.weights("w", (256, 96, 3, 3), "int8", 0, channels=True)
+    net.op("QLinearConv", [q, "q_s", "q_z", *w, *net.quant("y", 0.4, 5)], "y")
+    layers = held(net.model((1, 96, 12, 12)), tmp_path, runs=1)
+    conv = next(layer for layer in layers.graph.layers if layer.kind == "conv2d")
+    assert conv.op.rounding == "single"
+    assert sum(one.differing for one in layers.ties.values()) < 10
+
+
+def test_two_roundings_differ_more_often_and_in_near_ties_alone(tmp_path: Path) -> None:
+    once, twice = (
+        held(CASES["qdq conv"], folder, twice=twice)
+        for folder, twice in ((tmp_path / "once", False), (tmp_path / "twice", True))
+    )
+    assert once.ties["y"].differing == 0 < twice.ties["y"].differing < twice.ties["y"].near
+    assert once.ties["y"].near < twice.ties["y"].near
 
 
 def test_a_multiplier_that_is_off_is_found(tmp_path: Path) -> None:
