@@ -147,6 +147,31 @@ int main(void) {{
     assert left.stdout.split() == ["400", "800", "0"]
 
 
+def test_a_wait_ends_with_its_job_and_not_with_the_next() -> None:
+    """Of two jobs the first is waited for: one is there then, none after the second."""
+    drawn = laid_out(2, "conv1x1", stride=1, h_out=6, w_out=6, ki=16, ko=32, scale_bits=0, stream_in=False, gap=0)
+    bases = {"input": drawn.job.input, "output": drawn.job.output, "constants": drawn.job.weights, "residual": 0}
+    pointers = ", ".join(f"(void *){bases[name]:#x}u" for name in ("input", "output", "constants"))
+    main = f"""
+#include "bench.h"
+#include "ne16.h"
+#define JOBS() (__builtin_popcount(*(volatile uint32_t *){ENGINE + 0x0C:#x}))
+static const uint32_t w[] = {relative(words(drawn.job), bases)};
+int main(void) {{
+  ne16_init({ENGINE:#x});
+  const int first = ne16_start(w, {pointers});
+  const int second = ne16_start(w, {pointers});
+  const int before = JOBS();
+  ne16_wait(first);
+  const int between = JOBS();
+  ne16_wait(second);
+  printf("%d %d %d", before, between, JOBS());
+  return 0;
+}}"""
+    include = (HWLIB, INSTALLATION / "stages/kernels/include")
+    assert compile_and_run_c(ne16_target(), [HWLIB / "ne16.c"], main, include=include).stdout.split() == ["2", "1", "0"]
+
+
 def test_what_the_core_takes() -> None:
     """A job: its words and a trigger. A block of stride 2: far below the 209 instructions of the open driver."""
     main = """
