@@ -271,6 +271,20 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
         made = self.quantize(made, result)
         return self.convert_qnn_fused_activation_function(made, activation, *quantization, info.dtype)
 
+    def convert_batch_matmul(self, op: Any) -> relax.Expr:
+        """Also quantized, and with batches that broadcast either way, which TVM leaves out."""
+        tensors, result = self.get_input_tensors(op), self.get_output_tensors(op)[0]
+        options = options_of(op, "BatchMatMulOptions") if op.BuiltinOptions() is not None else None
+        adjoint = (options.AdjX(), options.AdjY()) if options is not None else (False, False)
+        sides = []
+        for tensor, exchanged in zip(tensors, adjoint, strict=True):
+            side = self.get_expr(tensor.tensor_idx)
+            side = self.dequantize(side, tensor) if tensor.qnn_params else side
+            axes = [*range(self._rank(tensor) - 2), self._rank(tensor) - 1, self._rank(tensor) - 2]
+            sides.append(relax.op.permute_dims(side, axes) if exchanged else side)
+        made = relax.op.matmul(*sides)
+        return self.quantize(made, result) if result.qnn_params else made
+
     def convert_softmax(self, op: Any) -> relax.Expr:
         """With beta, which TVM leaves out. Of floats it multiplies what LiteRT multiplies: differences of at most 0."""
         beta = options_of(op, "SoftmaxOptions").Beta()

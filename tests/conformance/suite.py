@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, Literal, get_args, get_origin
 
 from stages.base import StageError
+from stages.graph import LayerView
 from stages.kernels.kernel import Kernel, KernelParams
 from stages.targets.spec import Target
 from tests.conformance import operators
@@ -43,6 +44,12 @@ def operator_modules() -> dict[str, ModuleType]:
 @cache
 def mandatory(operator: str) -> tuple[Case, ...]:
     return tuple(operator_modules()[operator].mandatory())
+
+
+@cache
+def each_operator() -> tuple[LayerView, ...]:
+    """A layer of each operator that has cases."""
+    return tuple({case.view.op.op: case.view for name in operator_modules() for case in mandatory(name)}.values())
 
 
 @cache

@@ -15,6 +15,7 @@ from tests.conformance.targets import PROJECT, kernels, load_target, target_name
 # Of each module of operators: what every kernel must have been held to on its first target.
 ALWAYS = {
     "add": ("ties", "tails", "zero points", "extremes", "shifts"),
+    "batch_matmul": ("ties", "tails", "zero points", "extremes", "shifts"),
     "binary": ("all pairs", "extremes", "zero points"),
     "choices": ("extremes",),
     "conv2d": ("ties", "tails", "zero points", "extremes", "shifts"),

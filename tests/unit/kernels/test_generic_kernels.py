@@ -9,18 +9,7 @@ from stages.kernels.registry import kernels
 from stages.kernels.structure import Structure
 from stages.targets.load import load_target
 from tests.conformance.draw import Draw
-from tests.conformance.operators import (
-    add,
-    binary,
-    conv2d,
-    depthwise_conv2d,
-    elementwise,
-    fully_connected,
-    interpolation,
-    movement,
-    pool2d,
-    reductions,
-)
+from tests.conformance.suite import each_operator, operator_modules
 
 GENERIC = kernels(["generic"])
 
@@ -40,19 +29,8 @@ def test_structures_have_the_fields_of_the_headers() -> None:
 
 def test_every_kernel_states_a_cost() -> None:
     """Of some layer of each of its operators."""
-    modules = (
-        add,
-        binary,
-        conv2d,
-        depthwise_conv2d,
-        elementwise,
-        fully_connected,
-        interpolation,
-        movement,
-        pool2d,
-        reductions,
-    )
-    layers = [module.drawn(Draw(seed)) for module in modules for seed in range(30)]
+    layers = [module.drawn(Draw(seed)) for module in operator_modules().values() for seed in range(30)]
+    layers += each_operator()
     target = load_target("rv32-scalar")
     for kernel in GENERIC.values():
         costs = [kernel.cost(layer, kernel.params(), target) for layer in layers if kernel.is_for(layer.op)]

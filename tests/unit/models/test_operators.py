@@ -20,6 +20,7 @@ NEEDS: dict[str, dict[str, Any]] = {
     "depthwise_conv2d": {"kernel": [3, 3], "depth_multiplier": 2},
     "fully_connected": {"shape": [96], "out_channels": 200},
     "transpose_conv": {"out_channels": 24, "kernel": [3, 3], "stride": [2, 2]},
+    "batch_matmul": {"shape": [12, 16]},
     "svdf": {"shape": [96], "out_channels": 200},
     "avg_pool2d": {"kernel": [2, 2], "stride": [2, 2]},
     "max_pool2d": {"kernel": [2, 2], "stride": [2, 2]},

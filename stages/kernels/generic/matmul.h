@@ -1,0 +1,15 @@
+/* Products of matrices that are both known at run time only. */
+#ifndef FIRMLINE_GENERIC_MATMUL_H
+#define FIRMLINE_GENERIC_MATMUL_H
+
+#include <stdint.h>
+
+/* A row: y[j] = requantize(sum over k of (x[k * x_step] - zero_point0) * (w[j * w_unit + k * w_step] - zero_point1))
+ * of `units` sums of `depth` products. */
+struct fl_matmul {
+    int32_t depth, units, x_step, w_unit, w_step;
+    int32_t zero_point0, zero_point1, multiplier, shift, zero_point, low, high, single_rounding;
+};
+void fl_matmul_row_s8(const int8_t *x, const int8_t *w, int8_t *y, const void *parameters);
+
+#endif

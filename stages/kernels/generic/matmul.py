@@ -1,0 +1,78 @@
+"""BATCH_MATMUL of two tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.eight_bit import not_eight_bit, too_deep, why_not_nhwc
+from stages.kernels.generic.parameters import EPILOGUE, epilogue
+from stages.kernels.kernel import Kernel, Lowering
+from stages.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.targets.spec import Target
+
+MATMUL = Structure(
+    "fl_matmul",
+    (
+        *("depth", "units", "x_step", "w_unit", "w_step"),
+        *("zero_point0", "zero_point1", "multiplier", "shift", *EPILOGUE),
+    ),
+)
+# Products of two differences of int8 that an int32 sum takes.
+_MOST = (1 << 31) // 255**2
+
+
+class BatchMatmul(Kernel):
+    """A row of the output at a time, four sums together."""
+
+    name = "generic.batch_matmul"
+    ops: ClassVar[frozenset[str]] = frozenset({"batch_matmul"})
+    sources = ("matmul.c",)
+    headers: ClassVar[tuple[str, ...]] = ("matmul.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if bad := not_eight_bit(view) or why_not_nhwc(view) or too_deep(view.op.depth):
+            return bad
+        if view.inputs[0].dtype != "int8":
+            return f"{view.inputs[0].dtype}; this kernel is for int8"
+        depth = view.op.depth
+        return f"a sum has {depth} products; int32 holds {_MOST}" if depth > _MOST else ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        op, (x_step, w_unit, w_step) = view.op, steps(view)
+        fields = {
+            "depth": op.depth,
+            "units": view.outputs[0].shape[-1],
+            "x_step": x_step,
+            "w_unit": w_unit,
+            "w_step": w_step,
+            "zero_point0": op.zero_points[0],
+            "zero_point1": op.zero_points[1],
+            "multiplier": op.multiplier,
+            "shift": op.shift,
+        }
+        return {"matmul": MATMUL.of(fields | epilogue(op, op.rounding))}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.matmul_tir import batch_matmul
+
+        return batch_matmul(view, MATMUL.shape, steps(view))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Five instructions for a product, twenty for a sum."""
+        return view.outputs[0].elements * (5.0 * view.op.depth + 20)
+
+
+def steps(view: LayerView) -> tuple[int, int, int]:
+    """Elements in memory along the depth of the first operand, to the next unit and along the depth of the second."""
+    (a, b), op = view.inputs, view.op
+    return (a.shape[-1] if op.adj_x else 1), *((b.shape[-1], 1) if op.adj_y else (1, b.shape[-1]))
+
+
+KERNELS: tuple[type[Kernel], ...] = (BatchMatmul,)

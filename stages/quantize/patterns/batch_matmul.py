@@ -1,0 +1,89 @@
+"""BATCH_MATMUL: quantize(matmul(dequantize(a), dequantize(b))), either with its last axes exchanged before."""
+
+from __future__ import annotations
+
+import numpy as np
+from tvm import relax
+from tvm.relax.dpl import is_op, wildcard
+
+from stages.graph import Conv2D, Layout, Move, Tensor
+from stages.operators.matmul import BatchMatmul
+from stages.quantize.arithmetic import convolution_multipliers, quantize_multiplier
+from stages.quantize.constant_channels import settle_constant_channels
+from stages.quantize.operator import Operator, quantized
+from stages.quantize.patterns.operand import operand
+from stages.quantize.writer import GraphWriter
+
+
+def batch_matmul(operator: Operator, writer: GraphWriter) -> None:
+    """The real multiplier is that of a uint8 CONV_2D: the product of the scales in float32 (batch_matmul.cc)."""
+    a, b = wildcard(), wildcard()
+    match = operator.expect(quantized(is_op("relax.matmul")(a, b)), "quantize(matmul(dequantize(a), dequantize(b)))")
+    tensors = [_operand(operator, writer, match[side], number) for number, side in enumerate((a, b))]
+    first, second = tensors
+    out = operator.outputs[0]
+    (real,) = convolution_multipliers("uint8", first.scale, [second.scale], out.scale)
+    fixed = quantize_multiplier(real)
+    adjoint = [bool(operator.options.get(name, False)) for name in ("adjX", "adjY")]
+    matrix = second.constant and all(size == 1 for size in second.shape[:-2])
+    if matrix and not adjoint[0] and not first.constant and len(out.shape) == len(first.shape):
+        _convolution(operator, writer, first, second, adjoint[1], fixed)
+        return
+    low, high = operator.clamp
+    op = BatchMatmul(
+        adj_x=adjoint[0],
+        adj_y=adjoint[1],
+        depth=first.shape[-2 if adjoint[0] else -1],
+        zero_points=(first.zero_point, second.zero_point),
+        multiplier=fixed[0],
+        shift=fixed[1],
+        output_zero_point=out.zero_point,
+        act_min=low,
+        act_max=high,
+    )
+    writer.layer(op, tensors, out)
+
+
+def _operand(operator: Operator, writer: GraphWriter, expr: relax.Expr, number: int) -> Tensor:
+    """As the file has it."""
+    inner = operator.resolve(expr)
+    if isinstance(inner, relax.Call) and inner.op.name == "relax.permute_dims":
+        expr = inner.args[0]
+    return operand(operator, writer, expr, number)
+
+
+def _convolution(
+    operator: Operator, writer: GraphWriter, x: Tensor, weights: Tensor, adjoint: bool, fixed: tuple[int, int]
+) -> None:
+    """Rows as the pixels of a column of one channel vector each, the matrix as filters of 1x1."""
+    out, depth = operator.outputs[0], x.shape[-1]
+    matrix = writer.graph.constants.pop(weights.name).reshape(weights.shape[-2:])
+    del writer.graph.tensors[weights.name]
+    filters = (matrix if adjoint else matrix.T).reshape(-1, 1, 1, depth)
+    units, rows = len(filters), x.elements // depth
+    shape = {"layout": Layout("NHWC")}
+    pixels = writer.intermediate(x.model_copy(update={"shape": (1, rows, 1, depth), **shape}), "rows", x.quant)
+    writer.layer(Move(kind="reshape"), [x], pixels, alias=True)
+    made = writer.intermediate(out.model_copy(update={"shape": (1, rows, 1, units), **shape}), "rows", out.quant)
+    multiplier, shift = (np.full(units, part, np.int32) for part in fixed)
+    constants = {"multiplier": multiplier, "shift": shift}
+    constants["weights"] = settle_constant_channels(filters, constants, x.dtype, x.zero_point, weights.zero_point)
+    low, high = operator.clamp
+    op = Conv2D(
+        kernel=(1, 1),
+        stride=(1, 1),
+        padding=(0, 0, 0, 0),
+        dilation=(1, 1),
+        in_channels=depth,
+        out_channels=units,
+        input_zero_point=x.zero_point,
+        weight_zero_point=weights.zero_point,
+        output_zero_point=out.zero_point,
+        act_min=low,
+        act_max=high,
+    )
+    writer.layer(op, [pixels], made, constants)
+    writer.layer(Move(kind="reshape"), [made], out, alias=True)
+
+
+FAMILY = {"BATCH_MATMUL": batch_matmul}

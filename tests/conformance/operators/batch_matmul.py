@@ -1,0 +1,69 @@
+"""Cases of BATCH_MATMUL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from stages.graph import LayerView
+from stages.operators.matmul import BatchMatmul
+from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
+
+OPS = ("batch_matmul",)
+BATCHES = (((), ()), ((2,), (2,)), ((2, 3), (1, 3)), ((3,), (2, 3)), ((2, 3), ()), ((1, 2, 2), (3, 1, 2)))
+
+
+def product(draw: Draw, rows: int, depth: int, units: int, batches: tuple[tuple[int, ...], ...]) -> LayerView:
+    """Matrices as they are or exchanged, in every combination."""
+    adj_x, adj_y = draw.choose(False, True), draw.choose(False, True)
+    first = (*batches[0], *((depth, rows) if adj_x else (rows, depth)))
+    second = (*batches[1], *((units, depth) if adj_y else (depth, units)))
+    scale = draw.multiplier(-12, -7)
+    op = BatchMatmul(
+        **draw.clamped(),
+        adj_x=adj_x,
+        adj_y=adj_y,
+        depth=depth,
+        zero_points=(draw.zero_point(), draw.zero_point()),
+        multiplier=scale[0],
+        shift=scale[1],
+        rounding=draw.choose("double", "single"),
+    )
+    out = (*np.broadcast_shapes(*batches), rows, units)
+    inputs = [image(name, shape, draw.dtype) for name, shape in (("x0", first), ("x1", second))]
+    return view(op, inputs, image("y", tuple(int(size) for size in out), draw.dtype))
+
+
+def drawn(draw: Draw) -> LayerView:
+    draw = Draw(draw.seed)  # int8, the only type that LiteRT has
+    rows, depth, units = (draw.choose(1, 2, 3, 4, 5, 8, 9, 17) for _ in range(3))
+    return product(draw, rows, depth, units, draw.choose(*BATCHES))
+
+
+def mandatory() -> Iterator[Case]:
+    for number in range(30):
+        draw = Draw(number)
+        layer = drawn(draw)
+        yield Case(f"product {number}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
+    for number in range(1, 18):
+        draw = Draw(number)
+        layer = product(draw, 2, number, 18 - number, BATCHES[1])
+        yield Case(f"depth {number}", ("tails", "extremes"), layer, drawn_inputs(draw, layer))
+    yield from _ties()
+
+
+def _ties() -> Iterator[Case]:
+    """All products of two values, with multipliers whose results are halves often; zero points at the ends."""
+    low, high = bounds("int8")
+    every = np.arange(low, high + 1).astype(np.int8)
+    for rounding in ("double", "single"):
+        for number, shift in enumerate((-31, -14, -9, -8, -7, -6, -1, 0)):
+            draw = Draw(number)
+            layer = product(draw, 256, 1, 256, ((), ()))
+            points = ((middle("int8"), low, high)[number % 3], (middle("int8"), high, low)[number // 2 % 3])
+            layer = with_op(layer, multiplier=(1 << 30, 3 << 29)[number % 2], shift=shift, rounding=rounding)
+            layer = with_op(layer, zero_points=points, output_zero_point=0, act_min=low, act_max=high)
+            inputs = tuple(every.reshape(tensor.shape) for tensor in layer.inputs)
+            yield Case(f"{rounding} {shift}", (f"ties: {rounding}", "shifts", "zero points"), layer, (inputs,))
