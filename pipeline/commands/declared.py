@@ -23,6 +23,7 @@ MODULES = {
     "Init": "pipeline.commands.new_project",
     "Calibrate": "pipeline.commands.calibrate",
     "Bench": "pipeline.commands.bench.command",
+    "Search": "pipeline.commands.search",
 }
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from stages.options.layer_rules import LayerMatch
 from stages.options.strict_model import StrictModel, mistake
 from stages.system.pathname import Pathname
+from stages.targets.memory import Size
 
 Mode = Literal["prequantized", "calibrate"]
 Positive = Annotated[float, Field(gt=0, lt=2.0**128)]
@@ -64,6 +65,15 @@ class EvaluationData(StrictModel):
     labels: Pathname | None = None
 
 
+class SearchOptions(StrictModel):
+    """What `doit search` may come to: loss in percentage points, RAM in bytes, instructions of one inference."""
+
+    max_loss: Annotated[float, Field(ge=0, le=100)] | None = None
+    ram: Size | None = None
+    instructions: Annotated[int, Field(ge=1)] | None = None
+    most: int = Field(default=12, ge=1, le=1000, description="How many candidates are tried.")
+
+
 class QuantizeOptions(StrictModel):
     """Options of quantize.
 
@@ -107,6 +117,7 @@ class QuantizeOptions(StrictModel):
         default="once",
         description="Sums to the nearest integer; or as TFLite's, which all fast kernels compute, with more near ties.",
     )
+    search: SearchOptions | None = None
 
     @model_validator(mode="after")
     def _check(self) -> QuantizeOptions:

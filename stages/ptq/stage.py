@@ -38,6 +38,10 @@ class PtqStage(Stage[PtqConfig]):
     def wanted(self, options: Mapping[str, Any]) -> bool:
         return options.get("mode") == "calibrate"
 
+    def parameters(self, config: PtqConfig) -> dict[str, Any]:
+        """All but the budget of `doit search`."""
+        return config.model_dump(mode="json", exclude={"kind", "search"})
+
     def tools(self, config: PtqConfig, target: Target) -> tuple[Tool, ...]:
         return (
             Tool("ai-edge-quantizer", package="ai-edge-quantizer", group=GROUP),

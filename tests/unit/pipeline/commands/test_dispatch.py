@@ -15,7 +15,7 @@ from pipeline.commands.command import MOST_JOBS
 from stages.system.installation import INSTALLATION as ROOT
 from tests.support.command_lines import run_all
 
-VERBS = ("run", "list", "explain", "gc", "matrix-json", "schema", "calibrate", "bench")
+VERBS = ("run", "list", "explain", "gc", "matrix-json", "schema", "calibrate", "bench", "search")
 # None of these names a recipe, an option or a number.
 HOSTILE = (
     *("", " ", "-", "/", "../x", "*zzz", "zzz", "~nouser/x", "no.yaml", "kws_rvp:nope", "kws_rvp:", ":emit"),

@@ -1,0 +1,88 @@
+"""`doit search`: what is tried, what is ahead of all others, what is within a budget, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.commands.search import Budget, Candidate, Measured, best, candidates, front, search, table
+from pipeline.errors import PipelineError
+from tests.support.optional import needs
+
+OPTIONS: dict[str, Any] = {"weights": "int8", "keep_int16": [{"op": "add"}], "keep_float": []}
+
+
+def measured(name: str, *figures: float, error: str = "") -> Measured:
+    loss, snr, instructions, ram, rom = figures or (0.0, 0.0, 0, 0, 0)
+    return Measured(Candidate(name, {}), loss, snr, int(instructions), int(ram), int(rom), error)
+
+
+def layer(name: str, drop: float, dtype: str = "int8") -> dict[str, Any]:
+    return {"name": name, "drop": drop, "dtype": dtype}
+
+
+def test_layers_that_lose_most_are_tried_first_and_rules_of_the_recipe_stay() -> None:
+    layers = [layer("a", 1), layer("b[0]", 3), layer("c", 2), layer("d", 0.05), layer("e", 9, "float32")]
+    found = candidates(layers, OPTIONS, 100)
+    assert [one.name for one in found[:5]] == [
+        *("as the recipe says", "int4 weights", "1 layer with int16", "1 layer with int16, int4 weights"),
+        "1 layer in float",
+    ]
+    assert found[2].options == {"keep_int16": [{"op": "add"}, {"name": "b[[]0]"}]}
+    assert found[3].options == {"keep_int16": [{"op": "add"}, {"name": "b[[]0]"}], "weights": "int4"}
+    sizes = [len(one.options["keep_float"]) for one in found if "keep_float" in one.options]
+    assert sizes == [1, 2, 3]
+    assert [one["name"] for one in found[-1].options["keep_float"]] == ["b[[]0]", "c", "a"]
+    assert len(candidates(layers, OPTIONS, 4)) == 4
+    assert [one.name for one in candidates([layer("a", 1)], {**OPTIONS, "weights": "int4"}, 9)] == [
+        *("as the recipe says", "1 layer with int16", "1 layer in float")
+    ]
+
+
+def test_front_has_what_nothing_beats_in_everything() -> None:
+    fast, exact, worse, same, failed = (
+        measured("fast", 1, 20, 100, 50, 10),
+        measured("exact", 0, 40, 900, 50, 10),
+        measured("worse", 1, 19, 100, 50, 11),
+        measured("same", 0, 40, 900, 50, 10),
+        measured("failed", error="does not fit"),
+    )
+    assert front([worse, fast, exact, same, failed]) == [fast, exact]
+
+
+def test_best_is_within_the_budget_with_least_loss_then_fewest_instructions() -> None:
+    found = [
+        measured("a", 0, 40, 900, 60, 10),
+        measured("b", 0, 45, 800, 60, 10),
+        measured("c", 2, 50, 100, 10, 10),
+        measured("d", error="does not fit"),
+    ]
+    assert best(found, Budget()) is found[1]
+    assert best(found, Budget(ram=50)) is found[2]
+    assert best(found, Budget(instructions=850)) is found[1]
+    assert best(found, Budget(loss=1, ram=50)) is None
+    verdicts = [row[-1] for row in table(found, Budget(loss=1, ram=60)).rows]
+    assert verdicts == ["", "best", "on the front; beyond the budget: loss", "does not fit"]
+    assert table(found, Budget(loss=1)).good == (True, True, False, False)
+
+
+def test_a_recipe_that_quantizes_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match="recipe 'digits_rvp' quantizes nothing: there is nothing to search"):
+        search("digits_rvp", store=tmp_path / "store", build=tmp_path / "build")
+    with pytest.raises(PipelineError, match="target host counts no instructions"):
+        search("digits_ptq", {"target": "host"}, store=tmp_path / "store", build=tmp_path / "build")
+
+
+@needs("ai_edge_quantizer", "ptq")
+def test_candidates_are_measured_as_firmware(tmp_path: Path) -> None:
+    budget = {"set": "stages.quantize.search={most: 3, max_loss: 5.0, ram: 64K, instructions: 100000}"}
+    found, bounds = search("digits_ptq", budget, store=tmp_path / "store", build=tmp_path / "build")
+    assert bounds == Budget(5.0, 65536, 100_000)
+    plain, narrow, wide = found
+    assert not any(one.error for one in found)
+    assert narrow.snr < plain.snr and narrow.loss >= plain.loss
+    assert wide.instructions > 2 * plain.instructions > 2 * 50_000
+    assert bounds.exceeded(wide) == "instructions" and best(found, bounds) is plain
+    assert plain in front(found)
