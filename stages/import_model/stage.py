@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stages.models.tflite_reader import ModelInfo
     from stages.targets.spec import Target
 
+_BESIDE = "constants in "  # before the name of a file that an ONNX file has constants in
 MODEL, TENSORS, SUMMARY = "model.tflite", "tensors.json", "import.json"
 
 
@@ -55,13 +56,19 @@ class ImportStage(Stage[ImportConfig]):
         return (Tool("onnx", package="onnx", group="onnx"),) if is_onnx(model) else ()
 
     def files(self, config: ImportConfig, model: ModelSource, root: Path) -> dict[str, Path]:
-        """The model file, when the recipe names one. Raises StageError for one that is larger than any TFLite file."""
+        """The model file, when the recipe names one, and those in which an ONNX file has its constants.
+
+        Raises StageError for one that is larger than any TFLite file.
+        """
+        from stages.models.onnx_external import external_files
         from stages.models.resolve import check_size, external_file
 
         path = external_file(model, root)
-        if path is not None:
-            check_size(path)
-        return {"model": path} if path is not None else {}
+        if path is None:
+            return {}
+        check_size(path)
+        beside = external_files(path) if is_onnx(model) else {}
+        return {"model": path} | {f"{_BESIDE}{name}": place for name, place in beside.items()}
 
     def model_entry(self, model: ModelSource) -> dict[str, Any]:
         """All of it but a file's folder: the same file elsewhere is the same model."""
@@ -192,10 +199,16 @@ def model_bytes(job: Job[Any]) -> bytes:
 
         return resolve(job.model)
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         reason = error.strerror or error
         raise StageError(f"cannot read the model file {path}: {reason}") from None
+    beside = {name.removeprefix(_BESIDE): place for name, place in job.files.items() if name.startswith(_BESIDE)}
+    if not beside:
+        return data
+    from stages.models.onnx_external import whole
+
+    return whole(data, beside, escape.name(path.name))
 
 
 STAGE = ImportStage()

@@ -65,7 +65,7 @@ def _check_external(model: onnx.ModelProto, name: str) -> None:
     files = dict.fromkeys(entry.value for one in apart for entry in one.external_data if entry.key == "location")
     raise StageError(
         f"{name} has {len(apart)} of its constants in another file: {several([escape.quoted(file) for file in files])}",
-        hint="Put all into one file: onnx.save(onnx.load('net.onnx'), 'whole.onnx').",
+        hint="Give it as `file:` with these beside it, or all in one: onnx.save(onnx.load('net.onnx'), 'whole.onnx').",
     )
 
 
