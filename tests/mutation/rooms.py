@@ -57,6 +57,7 @@ ROOMS = (
     # The quickest first: most changes end there.
     Room("quantize", ("stages/quantize/**/*.py",), ("tests/unit/quantize/test_rounding.py", "tests/unit/quantize")),
     Room("layout", ("stages/layout/*.py",), ("tests/unit/layout",)),
+    Room("ptq", ("stages/ptq/*.py",), ("tests/unit/ptq",)),
     Room("arena", ("stages/arena/*.py",), ("tests/unit/arena",)),
     Room(
         "store",
