@@ -91,10 +91,12 @@ def _quantization(t: Translation, name: str) -> tuple[float, int] | None:
 
 def _walk(t: Translation) -> None:
     """Translates all operators; raises StageError naming those that cannot be, or that nobody knows."""
-    unknown = [node for node in t.nodes if node.op not in (*TRANSLATORS, *MOVES, *FOLDED)]
+    folded = _folded(t)
+    unknown = [node for node in t.nodes if node.op not in (*TRANSLATORS, *MOVES, *FOLDED) and node.index not in folded]
     if unknown:
         hint = f"Known: {', '.join(sorted((*TRANSLATORS, *MOVES)))}."
         raise together([_error(t, node, "is not supported", hint) for node in unknown])
+    _constants(t)
     for node in t.nodes:
         if node.index in t.done:
             continue
@@ -108,6 +110,27 @@ def _walk(t: Translation) -> None:
             raise _error(t, node, refused.what, refused.hint) from None
         except BuildError as error:
             raise _error(t, node, f"has no form in TFLite: {error}", "") from None
+
+
+def _folded(t: Translation) -> set[int]:
+    """The operators that follow from constants and from shapes: whatever they are, they are computed now."""
+    known, found = {name for name, value in t.values.items() if isinstance(value, Stored)}, set()
+    for node in t.nodes:
+        if node.op in ("Shape", "Size") or all(name in known for name in node.inputs if name):
+            known.update(node.outputs)
+            found.add(node.index)
+    return found
+
+
+def _constants(t: Translation) -> None:
+    """Computes what follows from constants alone: what stands before it may be fused with an operator that reads it."""
+    for node in t.nodes:
+        if all(isinstance(t.values.get(name), Stored) for name in node.inputs if name):
+            try:
+                if fold(t, node):
+                    t.done.add(node.index)
+            except Refused as refused:
+                raise _error(t, node, refused.what, refused.hint) from None
 
 
 def _error(t: Translation, node: Node, what: str, hint: str) -> OperatorError:

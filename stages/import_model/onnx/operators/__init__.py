@@ -10,6 +10,7 @@ from stages.import_model.onnx.operators import (
     qlinear,
     quantization,
     reductions,
+    whole,
     windows,
 )
 from stages.import_model.onnx.translation import Node, Translation
@@ -20,6 +21,7 @@ TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
     **elementwise.TRANSLATORS,
     **reductions.TRANSLATORS,
     **qlinear.TRANSLATORS,
+    **whole.TRANSLATORS,
     **quantization.TRANSLATORS,
     **windows.TRANSLATORS,
 }

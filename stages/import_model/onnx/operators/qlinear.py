@@ -8,6 +8,7 @@ import numpy as np
 
 from stages.import_model.onnx.operators.elementwise import concat_held, of_integers
 from stages.import_model.onnx.operators.reductions import reduce_held
+from stages.import_model.onnx.operators.tables import integer_results
 from stages.import_model.onnx.operators.windows import Weights, average_integers, connect, convolve
 from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation
 from stages.import_model.onnx.values import Held, Stored
@@ -107,6 +108,15 @@ def concat(t: Translation, node: Node) -> None:
     concat_held(t, node, parts, _out(t, node, 0))
 
 
+def function(t: Translation, node: Node) -> None:
+    """QLinearSigmoid and QLinearLeakyRelu: a table of what ONNX Runtime gives."""
+    x, out = _read(t, node, 0), _out(t, node, 3)
+    assert out.quant is not None
+    made = t.builder.quantize(x.tensor, "int8", out.quant, name=out.name)
+    t.rule(table=integer_results(t, node), function=node.proto.op_type.removeprefix("QLinear").lower())
+    t.finish(out, Held(made, x.base, x.shape, x.order))
+
+
 TRANSLATORS: dict[str, Translator] = {
     "QLinearConv": conv,
     "QLinearMatMul": matmul,
@@ -115,5 +125,7 @@ TRANSLATORS: dict[str, Translator] = {
     f"{MICROSOFT}.QLinearAveragePool": average_pool,
     f"{MICROSOFT}.QLinearConcat": concat,
     f"{MICROSOFT}.QLinearGlobalAveragePool": global_average_pool,
+    f"{MICROSOFT}.QLinearLeakyRelu": function,
+    f"{MICROSOFT}.QLinearSigmoid": function,
     f"{MICROSOFT}.QLinearMul": _binary("MUL"),
 }

@@ -7,6 +7,7 @@ import onnx
 
 from stages.import_model.onnx.translation import BOUNDS, Node, Out, Translation
 from stages.import_model.onnx.values import Held, Real
+from stages.models.onnx_names import LOWERED
 
 
 def looked_up(t: Translation, node: Node) -> bool:
@@ -78,3 +79,25 @@ def requantized(t: Translation, x: Held, quant: tuple[float, int], name: str) ->
     made = t.builder.quantize(x.tensor, "int8", quant, name=name)
     t.rule(table=[int(value) for value in table], function="requantize")
     return Held(made, x.base, x.shape, x.order)
+
+
+def integer_results(t: Translation, node: Node) -> list[int]:
+    """Of each int8 number what an operator of one tensor of integers and constants gives, by ONNX Runtime.
+
+    Where its integers are uint8, these are 128 more.
+    """
+    from stages.reference.onnx_runtime import session
+
+    constants = {name: t.stored(node, at, "its constants") for at, name in enumerate(node.inputs) if at and name}
+    kind = next(array.dtype for array in constants.values() if array.dtype in (np.int8, np.uint8))
+    made, helper = type(node.proto)(), onnx.helper
+    made.CopyFrom(node.proto)
+    made.input[0], made.output[0] = "x", "y"
+    ends = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(kind), [256]) for name in ("x", "y")]
+    stored = [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph([made], "table", ends[:1], ends[1:], stored)
+    model = helper.make_model(graph, opset_imports=t.model.opset_import, ir_version=t.model.ir_version)
+    lowered = LOWERED if kind == np.uint8 else 0
+    numbers = (np.arange(-128, 128) + lowered).astype(kind)
+    (found,) = session(model, node.name).run(None, {"x": numbers})
+    return [int(value) - lowered for value in found]

@@ -48,9 +48,12 @@ class Weights:
         return Weights(np.ascontiguousarray(values), self.scale, self.zero_point)
 
     def centred(self) -> Weights:
-        """With a zero point of 0, where the integers are int8 then."""
+        """With a zero point of 0, where the integers are int8 then. Refused where each channel needs it."""
         moved = self.values.astype(np.int32) - self.zero_point if self.scale is not None else self.values
         if not self.zero_point or moved.min() < -128 or moved.max() > 127:
+            if self.zero_point and self.scale is not None and len(set(self.scale.tolist())) > 1:
+                what = "has weights with a zero point and a scale for each channel"
+                raise Refused(what, "Quantize weights as int8, without zero points, or all by one scale.")
             return self
         return Weights(moved.astype(np.int8), self.scale)
 
@@ -273,6 +276,7 @@ def _connected(t: Translation, node: Node, stored: Any, transposed: bool, bias: 
 
 def connect(t: Translation, x: Held, weights: Weights, bias: Array | None, out: Out, **rule: Any) -> None:
     """weights (units, depth). The order of what was flattened goes into the weights: nothing is transposed."""
+    weights = weights.centred()
     units, depth = weights.values.shape
     if not x.shape or x.shape[-1] != depth:
         raise Refused(f"has weights for rows of {depth} and the input {listed(x.shape)}")

@@ -117,6 +117,17 @@ CASES = {
         zeros=ints(0),
         rest=ints(-1),
     ),
+    "a shape that is compared": chain(
+        IMAGE,
+        node("Shape", ["x"], ["s"], start=1, end=2),
+        node("ReduceProd", ["s"], ["product"], keepdims=0),
+        node("Equal", ["product", "six"], ["is"]),
+        node("Where", ["is", "yes", "no"], ["w"]),
+        node("Conv", ["x", "w"], ["y"]),
+        six=np.array(6, np.int64),
+        yes=drawn(1, 4, 6, 3, 3),
+        no=drawn(2, 4, 6, 3, 3),
+    ),
     "channels last and back": chain(
         IMAGE,
         node("Transpose", ["x"], ["t"], perm=[0, 2, 3, 1]),
@@ -153,6 +164,14 @@ CASES = {
     ),
     "resize linear": one("Resize", IMAGE, None, None, ints(1, 6, 18, 14), mode="linear"),
     "depth to space": one("DepthToSpace", (1, 8, 3, 3), blocksize=2),
+    "a bound that is known behind the operator": chain(
+        IMAGE,
+        node("Conv", ["x", "w"], ["v"]),
+        node("Constant", [], ["low"], value_float=0.0),
+        node("Constant", [], ["high"], value_float=6.0),
+        node("Clip", ["v", "low", "high"], ["y"]),
+        w=drawn(1, 4, 6, 3, 3) * 9,
+    ),
     "two results of one tensor": model(
         [node("Conv", ["x", "w"], ["y"]), node("Relu", ["y"], ["z"])],
         {"x": IMAGE},

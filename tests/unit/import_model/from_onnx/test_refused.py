@@ -97,6 +97,20 @@ def test_unknown_operators_are_all_named() -> None:
             "operator 0 (Resize) 'y_node' resizes in the mode cubic",
         ),
         (
+            model(
+                [
+                    node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+                    node("MatMulInteger", ["q", "b", "z"], ["i"]),
+                    node("Cast", ["i"], ["f"], to=1),
+                    node("Mul", ["f", "s"], ["y"]),
+                ],
+                {"x": (1, 6)},
+                ["y"],
+                {"b": np.ones((6, 4), np.int8)},
+            ),
+            "operator 0 (DynamicQuantizeLinear) 'q_node' is not supported",
+        ),
+        (
             model([node("Reshape", ["x", "s"], ["y"])], {"x": (1, 6), "s": (2,)}, ["y"], types={"s": 7}),
             "input 's' is int64; float32, int8 and uint8 are supported",
         ),
