@@ -70,7 +70,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
         declared = OPERATORS[operator.op]
         if declared.opaque or declared.state or (operator.op not in self.convert_map and declared.body is None):
             return self._opaque(operator)
-        if declared.body is not None and self.info.tensors[operator.inputs[0]].scale.size:
+        if declared.body is not None and self.info.tensors[operator.inputs[0]].dtype != "float32":
             return self._quantized_body(operator, declared.body)
         if declared.table is None or not is_hybrid(operator, self.info):
             return self.convert_map[operator.op](op=flat)
@@ -90,12 +90,15 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
         return relax.op.call_pure_packed(f"firmline.{OPERATORS[operator.op].kind}", *operands, ty_args=made)
 
     def _quantized_body(self, operator: OperatorInfo, body: Callable[..., relax.Expr]) -> relax.Expr:
-        """quantize(body(dequantize(x), ...)) of what the operator's declaration computes with real numbers."""
+        """quantize(body(dequantize(x), ...)) of what is declared to be computed with real numbers; body(x) of int32."""
         inputs, (result,) = self.get_tensors(operator.inputs), self.get_tensors(operator.outputs)
-        real = (self.dequantize(self.get_expr(tensor.tensor_idx), tensor) for tensor in inputs)
-        made = self.quantize(body(*real), result)
         table = OPERATORS[operator.op].table
         activation = Operation.of(operator, self.info).options(table).get("activation", 0)
+        if not result.qnn_params:
+            made = body(*(self.get_expr(tensor.tensor_idx) for tensor in inputs))
+            return self.convert_fused_activation_function(made, activation)
+        real = (self.dequantize(self.get_expr(tensor.tensor_idx), tensor) for tensor in inputs)
+        made = self.quantize(body(*real), result)
         info = self.info.tensors[operator.outputs[0]]
         quantization = float(info.scale[0]), int(info.zero_point[0])
         return self.convert_qnn_fused_activation_function(made, activation, *quantization, info.dtype)
@@ -316,9 +319,7 @@ class Converter(OperatorConverter):  # type: ignore[misc]  # TVM has no type inf
 
     def convert_expand_dims(self, op: Any) -> relax.Expr:
         """TVM's calls `relax.op.expand_dims` with an argument that it does not take."""
-        source, result = self.get_input_tensors(op)[0], self.get_output_tensors(op)[0]
-        wanted = self.info.tensors[int(result.tensor_idx)].shape
-        return relax.op.reshape(self.get_expr(source.tensor_idx), wanted)
+        return self.convert_reshape(op)
 
     def convert_squeeze(self, op: Any) -> relax.Expr:
         """Also without a list of axes, which means all of size 1."""

@@ -22,7 +22,7 @@ values      flat, in logical order; with `steps: 3` of the case, of what is neit
 tolerance   of the case: how far each value may be from the expected ones, 0 where it is not there; float32 has one of
             1e-5, relative, in any case
 differs     of the case: why LiteRT does not give the expected values; Firmline must then give LiteRT's
-refused     of the case: part of the sentence with which Firmline refuses it
+refused     of the case: part of the sentence with which Firmline refuses it, as long as it does
 impossible  of the case: why there is no such model; it is not run then
 """
 
