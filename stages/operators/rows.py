@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from stages.messages.naming import named
-from stages.operators.declaration import FLOAT, WIDE, OneOperatorModel, Operator, Table
+from stages.operators.declaration import WIDE, OneOperatorModel, Operator, Table
 from stages.operators.interpolated import WideSoftmax
 from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Refused, Shape
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stages.operators.layer import Array
 
 
-def _last_axis(operation: Operation) -> list[Shape]:
+def last_axis(operation: Operation) -> list[Shape]:
     if not operation.input(0).shape:
         raise Refused(f"works along the last axis, and {named(operation.input(0))} is a single number")
     return [operation.input(0).shape]
@@ -111,16 +111,15 @@ def _softmax_model(one: OneOperator, x: FileTensor) -> FileTensor:
 OPERATORS = (
     Operator(
         "L2_NORMALIZATION",
-        _last_axis,
+        last_axis,
         table=Table("L2NormOptions", "activation:byte"),
         fuses=False,
         layers=(L2Normalization,),
         limits="over the last axis; in 8 bits the output's scale is 1/128, its zero point 0 (uint8: 128)",
     ),
-    Operator("LOG_SOFTMAX", _last_axis, types=FLOAT, quantized=False),
     Operator(
         "SOFTMAX",
-        _last_axis,
+        last_axis,
         types=WIDE,
         table=Table("SoftmaxOptions", "beta:float"),
         layers=(Softmax, WideSoftmax),

@@ -31,14 +31,27 @@ def exponentials(scale: float, beta: float) -> Array:
     beyond what Q5.26 holds (CalculateInputRadius) are cut off. ValueError when beta * scale is below 2^-26, or
     not positive, where the reference's multiplier would be below 1.
     """
-    real = min(beta * scale * (1 << _FRACTION_BITS), 2.0**31 - 1)
-    multiplier, shift = quantize_multiplier(real)
-    if not real > 1 or shift < 0:
-        raise ValueError(f"beta * scale is {beta * scale:g}; it must be above 2^-26")
+    multiplier, shift = _scaling(scale, beta)
     radius = floor(((1 << _INTEGER_BITS) - 1) * 2.0**_FRACTION_BITS / 2.0**shift)
     differences = np.arange(256, dtype=np.int64)
     scaled = saturating_rounding_doubling_high_mul(saturate(-(differences << shift)), multiplier)
     return np.where(differences <= radius, exp_on_negative_values(scaled), 0).astype(np.int32)
+
+
+def _scaling(scale: float, beta: float) -> tuple[int, int]:
+    """The multiplier and the shift of a difference (PreprocessSoftmaxScaling); ValueError as `exponentials`."""
+    real = min(beta * scale * (1 << _FRACTION_BITS), 2.0**31 - 1)
+    multiplier, shift = quantize_multiplier(real)
+    if not real > 1 or shift < 0:
+        raise ValueError(f"beta * scale is {beta * scale:g}; it must be above 2^-26")
+    return multiplier, shift
+
+
+def differences(scale: float) -> Array:
+    """-scale * d in Q5.26 for d = 0 ... 255, int32[256], not below -20: LOG_SOFTMAX ends at -16."""
+    multiplier, shift = _scaling(scale, 1.0)
+    scaled = saturating_rounding_doubling_high_mul(saturate(-(np.arange(256, dtype=np.int64) << shift)), multiplier)
+    return np.maximum(scaled, -20 << _FRACTION_BITS).astype(np.int32)
 
 
 def exp_on_negative_values(x: Array) -> Array:

@@ -102,6 +102,30 @@ class Softmax(Kernel):
         return 45.0 * elements + 300 * elements / view.outputs[0].shape[-1]
 
 
+class LogSoftmax(Kernel):
+    """One row at a time: its maximum, the sum of the exponentials from a table, the sum's logarithm, differences."""
+
+    name = "generic.log_softmax"
+    ops: ClassVar[frozenset[str]] = frozenset({"log_softmax"})
+    sources = ()
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return not_eight_bit(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {role: view.constant(role) for role in view.layer.constants}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.log_softmax_tir import log_softmax
+
+        return log_softmax(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """35 instructions for an element, 900 for a row."""
+        elements = view.outputs[0].elements
+        return 35.0 * elements + 900 * elements / view.outputs[0].shape[-1]
+
+
 class L2Normalization(Kernel):
     """One row at a time: the sum of its squares, one over the root of that, the products."""
 
@@ -153,6 +177,7 @@ def two(axes: list[Axis]) -> tuple[Axis, Axis]:
 
 KERNELS: tuple[type[Kernel], ...] = (
     L2Normalization,
+    LogSoftmax,
     Mean,
     Reduce,
     Softmax,

@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from stages.arithmetic.fixed_point import rounding_divide_by_pot
 from stages.graph import L2Normalization, LayerOp, LayerView, Layout, Mean, Softmax
+from stages.operators.log_softmax import LogSoftmax
 from stages.operators.reductions import ReduceExtremum, ReduceProd, Sum
+from stages.quantize.softmax import differences, exponentials
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
 
-OPS = ("mean", "softmax", "l2_normalization", "sum", "reduce_max", "reduce_min", "reduce_prod")
+OPS = ("mean", "softmax", "l2_normalization", "sum", "reduce_max", "reduce_min", "reduce_prod", "log_softmax")
 SCALES = (0.0004, 0.004, 0.05, 0.3, 1.0)
 
 
@@ -86,7 +89,15 @@ def reducing(draw: Draw) -> LayerView:
     return view(op, [x], image("y", out, draw.dtype, draw.layout() if len(out) == 4 else ""))
 
 
-MAKERS: tuple[Callable[[Draw], LayerView], ...] = (mean, softmax, l2_normalization, reducing)
+def log_softmax(draw: Draw, length: int = 0) -> LayerView:
+    size = rows(draw, length or draw.choose(1, 2, 10, 300, draw.integer(1, 40)))
+    tensors = [image(name, size, draw.dtype, draw.layout() if len(size) == 4 else "") for name in "xy"]
+    scale = draw.choose(*SCALES)
+    powers_of_sums = rounding_divide_by_pot(exponentials(scale, 1.0), 12).astype(np.int32)
+    return view(LogSoftmax(), tensors[:1], tensors[1], {"exp": powers_of_sums, "difference": differences(scale)})
+
+
+MAKERS: tuple[Callable[[Draw], LayerView], ...] = (mean, softmax, l2_normalization, reducing, log_softmax)
 
 
 def drawn(draw: Draw) -> LayerView:
