@@ -178,7 +178,7 @@ def _narrow(info: ModelInfo) -> list[str]:
     if not found:
         return []
     types, count = ", ".join(sorted({tensor.dtype for tensor in found})), sum(tensor.bytes for tensor in found)
-    each = "a whole byte for each element, or a float; for layers on an accelerator what that reads"
+    each = "a whole byte for each element (without tensorize's narrow_weights), or a float; for engines what they read"
     return [f"{len(found)} x {types} constants, {count:,} bytes in the file: the firmware stores {each}"]
 
 

@@ -32,12 +32,17 @@ class TensorizeConfig(StageConfig):
 
     `arena_limit` bounds the arena, in bytes: a kernel whose scratch brings it above is not chosen. The recipe's
     `memory.arena_limit` sets it. `requantize` says who makes 8-bit outputs of an accelerator's sums: the core, or the
-    engine; without it the accelerator's default.
+    engine; without it the accelerator's default. With `narrow_weights` those that fit 4, 2 or 1 bits take no more in
+    ROM, and are widened into scratch before their layer.
     """
 
     rules: tuple[TensorizeRule, ...] = ()
     arena_limit: Size | None = None
     requantize: Literal["core", "engine"] | None = None
+    narrow_weights: bool = Field(
+        default=False,
+        description="keep weights of 4 bits and less so in ROM, and widen them into RAM before their layer",
+    )
     simplify: bool = Field(default=True, description="take out work that changes nothing; `off`: compute all of it")
 
 

@@ -10,6 +10,7 @@ from stages.base import no_progress
 from stages.messages import escape
 from stages.offload.attach import attachment
 from stages.tensorize.artifact import Tensorized
+from stages.tensorize.narrow import narrowed_layer
 from stages.tensorize.plan import LayerPlan, TensorizePlan
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ def _kernel_layer(graph: Graph, layer: Layer, choice: Choice, setting: Setting) 
         headers=tuple(normpath(f"{kernel.folder.name}/{header}") for header in kernel.headers),
         may_overlay=kernel.overlays(view),
     )
+    if setting.config.narrow_weights:
+        return narrowed_layer(plan, lowered.functions, packed)
     return plan, lowered.functions, packed
 
 
