@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from stages.messages.naming import named
 from stages.operators.channels import Reach, every_channel
-from stages.operators.declaration import COMPUTED, NUMBERS, OneOperatorModel, Operator, Table
+from stages.operators.declaration import COMPUTED, FLOAT, NUMBERS, OneOperatorModel, Operator, Table
 from stages.operators.layer import Clamped, LayerOp, Rounding, Shifted
 from stages.operators.operation import Operation, Refused, Shape, listed
 
@@ -43,6 +43,9 @@ def _between(ends: Sequence[Array]) -> Reach:
     import numpy as np
 
     return Reach(np.min(ends, axis=0).astype(np.int64), np.max(ends, axis=0).astype(np.int64))
+
+
+_WHOLE = ("float32", "int32")
 
 
 class Add(Clamped):
@@ -303,8 +306,20 @@ def _extremum_model(one: OneOperator, x: FileTensor) -> FileTensor:
     return one.builder.emit(spec.op.upper(), [x, other], None, one.quant, spec.op)
 
 
+def _sum_shape(operation: Operation) -> list[Shape]:
+    """All tensors are alike."""
+    first = operation.input(0)
+    for position in range(1, len(operation.inputs)):
+        other = operation.input(position)
+        if other.shape != first.shape:
+            shapes = f"{named(first)} {listed(first.shape)} and {named(other)} {listed(other.shape)}"
+            raise Refused(f"adds {shapes}; all must have one shape")
+    return [first.shape]
+
+
 OPERATORS = (
     _computed("ADD", Add, operator.add),
+    Operator("ADD_N", _sum_shape, (1, 1 << 10), types=_WHOLE, quantized=False, layout="following"),
     Operator(
         "DIV",
         binary_shape,
@@ -316,9 +331,12 @@ OPERATORS = (
         layers=(Div,),
         limits="LiteRT stops at a divisor of 0",
     ),
+    Operator("FLOOR_DIV", binary_shape, (2, 2), types=_WHOLE, quantized=False, layout="following"),
+    Operator("FLOOR_MOD", binary_shape, (2, 2), types=_WHOLE, quantized=False, layout="following"),
     _extremum("MAXIMUM"),
     _extremum("MINIMUM"),
     _computed("MUL", Mul, operator.mul),
+    Operator("POW", binary_shape, (2, 2), types=FLOAT, quantized=False, layout="following"),
     Operator(
         "SQUARED_DIFFERENCE",
         binary_shape,

@@ -136,7 +136,7 @@ def test_seed_changes_weights_only() -> None:
         ({"op": "relu", "dtype": "float32", "output": {"scale": 1.0}}, "float32 tensors have no quantization"),
         ({"op": "conv2d", "out_channels": 4, "shape": [8, 8]}, "height, width, channels"),
         ({"op": "relu", "shape": [0, 4]}, "greater than or equal to 1"),
-        ({"op": "dequantize", "dtype": "float32"}, "reads int8 or uint8"),
+        ({"op": "dequantize", "dtype": "float32"}, "reads int8, uint8 or int16"),
     ],
 )
 def test_wrong_specs_are_refused(options: dict[str, Any], message: str) -> None:
