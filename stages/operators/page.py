@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from stages.operators.declaration import EIGHT_BITS, INTEGERS, MOVED, Operator
 
@@ -20,12 +22,13 @@ a test holds it to them.
 | – | refused when the model is imported or quantized, with the place in the file |
 
 `name` is the operator's in rules and reports; those with a dot can also stand alone, as `model: {op: name}`. With
-16-bit activations weights are int8, biases int64 and zero points 0. All tensors have fixed shapes of at most eight
+16-bit activations weights are int8, biases int64 and zero points 0. "LiteRT" are the types of data that its own kernels
+take, as `python -m tests.tflm.litert_types` of a clone finds by trying. All tensors have fixed shapes of at most eight
 axes. An operator that is not here is refused, unless its result follows from constants and fixed shapes (SHAPE, FILL,
 RANGE, ...): that is a constant.
 
-| operator | name | int8, uint8 | int16 | float32 | other types | what must hold |
-|---|---|---|---|---|---|---|
+| operator | name | int8, uint8 | int16 | float32 | other types | LiteRT | what must hold |
+|---|---|---|---|---|---|---|---|
 """
 _REFUSED = "–"
 
@@ -34,16 +37,20 @@ def page() -> str:
     """The page, in Markdown."""
     from stages.operators.table import OPERATORS
 
-    return _HEAD + "".join(f"| {' | '.join(_row(operator))} |\n" for operator in OPERATORS.values())
+    tried = json.loads((Path(__file__).parent / "litert_types.json").read_text())
+    rows = (_row(operator, tried.get(operator.name, ())) for operator in OPERATORS.values())
+    return _HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _row(operator: Operator) -> tuple[str, ...]:
+def _row(operator: Operator, theirs: Sequence[str]) -> tuple[str, ...]:
+    """`theirs` are the types that LiteRT takes."""
     name = f"`{operator.kind}`{' .' if operator.model else ''}"
     eight = _eight_bits(operator)
     float32 = "moved" if operator.moves else "exact" if operator.mixed or operator.opaque else "float"
     float32 = float32 if "float32" in operator.types else _REFUSED
     sixteen = _how(operator) if "int16" in operator.types else _REFUSED
-    return operator.name, name, eight, sixteen, float32, _others(operator), "; ".join(_limits(operator))
+    limits = "; ".join(_limits(operator))
+    return operator.name, name, eight, sixteen, float32, _others(operator), ", ".join(theirs), limits
 
 
 def _eight_bits(operator: Operator) -> str:
