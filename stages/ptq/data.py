@@ -104,7 +104,8 @@ def _read(
 def _port(tensor: TensorInfo, encoding: Encoding | None) -> Port:
     dtype = encoding.dtype if encoding is not None else tensor.dtype
     size = {"int8": 1, "uint8": 1, "int16": 2, "float32": 4}[dtype] * prod(tensor.shape)
-    return {"name": tensor.name, "dtype": dtype, "shape": list(tensor.shape), "bytes": size}
+    port = {"name": tensor.name, "dtype": dtype, "shape": list(tensor.shape), "bytes": size}
+    return {**port, "encoded": encoding is not None}
 
 
 def _decoded(data: bytes, ports: Sequence[Port], encoding: Encoding | None) -> tuple[Any, ...]:

@@ -14,7 +14,9 @@ from stages.messages import escape
 if TYPE_CHECKING:
     import numpy as np
 
-Port = Mapping[str, Any]  # an entry of `inputs` in model.json: name, dtype, shape, bytes; scale, zero_point if it has
+# An entry of `inputs` in model.json: name, dtype, shape, bytes, and scale and zero_point if it has them. `encoded`: the
+# numbers stand otherwise in the file than in the network, as dtype.
+Port = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,8 @@ def _in_array(name: str, array: np.ndarray, ports: Sequence[Port] | None) -> int
         )
     port, called = ports[0], escape.name(ports[0]["name"])
     if array.dtype != np.dtype(port["dtype"]) and not _is_real(array, port):
-        raise StageError(f"{name}: holds {array.dtype}, the network's input {called} is {port['dtype']}")
+        wanted = "its encoding says" if port.get("encoded") else f"the network's input {called} is"
+        raise StageError(f"{name}: holds {array.dtype}, {wanted} {port['dtype']}")
     shape = tuple(port["shape"])
     elements = prod(shape)
     if array.shape[1:] not in (shape, shape[1:]) or array.size % elements:

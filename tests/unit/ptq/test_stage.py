@@ -258,6 +258,11 @@ FIRST = ("data", "files", 0)
 UNFIT: list[tuple[dict[str, Any], str, tuple[Any, ...]]] = [
     ({"data": {"files": ["wide.npy"]}}, "wide.npy: has shape [3, 9, 8, 3], the network's input x", FIRST),
     ({"data": {"files": ["bytes.npy"]}}, "bytes.npy: holds uint8, the network's input x is float32", FIRST),
+    (
+        {"data": {"files": ["bytes.npy"], "encoding": {"dtype": "int8"}}},
+        "bytes.npy: holds uint8, its encoding says int8",
+        FIRST,
+    ),
     ({"data": {"files": ["nan.npy"]}}, "nan.npy[1]: element [0, 4, 2, 1] of the input x is nan", FIRST),
     ({"data": {"files": ["short.bin"]}}, "short.bin: has 5 bytes, one inference takes 768", FIRST),
     ({"data": {"files": ["*.nothing"]}}, "no file matches *.nothing", FIRST),
