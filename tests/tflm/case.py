@@ -134,7 +134,7 @@ def _tensor(writer: TFLiteWriter, case: Case, port: Port) -> Tensor:
         scale, points = port.scales or None, list(port.zero_points) or 0
         return writer.constant(case.name, port.values[0], scale, points, axis=port.axis, dtype=port.type)
     if port.variable:
-        raise ValueError(f"{case.name}: the writer has no variable tensors")
+        return writer.variable(case.name, port.shape, port.type, *(port.scales[:1] or (None,)), *port.zero_points[:1])
     return writer.input(case.name, port.shape, port.type, *(port.scales[:1] + port.zero_points[:1]))
 
 
