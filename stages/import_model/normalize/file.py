@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stages.import_model.normalize.dilate import dilate, dilated
 from stages.import_model.normalize.fold import FOLDED, known_results
 from stages.import_model.normalize.graph import one_graph
 from stages.messages import escape
@@ -76,6 +77,16 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
         data = graph.pack()
         info = read(data, name)
         notes.append(_about_known(operators))
+    three = dilated(info)
+    if three:
+        graph = one_graph(data, name, 0)
+        dilate(graph, three, info)
+        graph.mend_axes()
+        data = graph.pack()
+        info = read(data, name)
+        notes.append(
+            f"{len(three)} x SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND: imported as dilated convolutions"
+        )
     return Normalized(data, info, chosen.name if chosen is not None else "", tuple(notes))
 
 

@@ -46,7 +46,7 @@ def space_to_batch(operator: Operator, writer: GraphWriter) -> None:
         source = writer.layer(Move(kind="pad", params=params), [source], padded)
     # batch, then (rows of blocks, row in the block) along each axis, then channels
     split = [part for size, step in zip(space, block, strict=True) for part in (size // step, step)]
-    inside, blocks = (range(2 + first, 2 + len(split), 2) for first in (0, -1))
+    inside, blocks = (range(first, first + len(split), 2) for first in (2, 1))
     order = [*inside, 0, *blocks, 1 + len(split)]
     _exchanged(writer, source, (batch, *split, channels), order, out)
 
