@@ -286,12 +286,12 @@ def _extremum(name: str) -> Operator:
         name,
         binary_shape,
         (2, 2),
-        types=NUMBERS,
+        types=(*NUMBERS, "int16"),
         body=_called(name.lower()),
         layout="following",
         layers=(Extremum,),
         model=OneOperatorModel(_extremum_model, frozenset({"other_shape", "constant"})),
-        limits="of 8 bits the integers themselves, whatever the scales",
+        limits="of 8 and 16 bits the integers themselves, whatever the scales",
     )
 
 

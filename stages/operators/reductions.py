@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
 
+_EXTREMES = (*NUMBERS, "int16")
 _REDUCER = Table("ReducerOptions", "keep_dims:bool", required=False)
 
 
@@ -231,8 +232,8 @@ OPERATORS = (
     ),
     Operator("REDUCE_ALL", _reduce, (2, 2), table=_REDUCER, types=("bool",), indices=(1,), quantized=False),
     Operator("REDUCE_ANY", _reduce, (2, 2), table=_REDUCER, types=("bool",), indices=(1,), quantized=False),
-    _operator("REDUCE_MAX", "following", ReduceExtremum, model=_reducing(_like), alike=True),
-    _operator("REDUCE_MIN", "following", ReduceExtremum, model=_reducing(_like), alike=True),
+    _operator("REDUCE_MAX", "following", ReduceExtremum, model=_reducing(_like), types=_EXTREMES, alike=True),
+    _operator("REDUCE_MIN", "following", ReduceExtremum, model=_reducing(_like), types=_EXTREMES, alike=True),
     _operator(
         "REDUCE_PROD", "bound", ReduceProd, model=_reducing(_product), types=("int8", "float32", "int32", "int64")
     ),

@@ -104,7 +104,7 @@ def _reduction(view: LayerView) -> tuple[Any, Callable[[Any, Any, Any], Any], Ca
         return T.Select(first, value, scaled(int64(total) * int64(value)))
 
     if op.op in ("reduce_max", "reduce_min"):
-        lowest, highest = {"int8": (-128, 127), "uint8": (0, 255)}[dtype]
+        lowest, highest = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-(1 << 15), (1 << 15) - 1)}[dtype]
         choose, begin = (T.max, lowest) if op.op == "reduce_max" else (T.min, highest)
         return begin, lambda total, x, first: choose(total, x), lambda total: T.Cast(dtype, total)
     if op.op == "reduce_prod":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import weight_rows
 from stages.kernels.generic.parameters import CONV16, DENSE16
-from stages.kernels.generic.reduction import mean_axes
+from stages.kernels.generic.reduction import logical_axes, mean_axes
 from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.structure import taps
 
@@ -244,6 +244,28 @@ class Softmax16(_Sixteen):
         return 70.0 * elements + 300 * elements / view.outputs[0].shape[-1]
 
 
+class Extremes16(_Sixteen):
+    """Larger and smaller of two with broadcasting, largest and smallest over axes; loops of plain TIR."""
+
+    name = "generic.extremes16"
+    ops: ClassVar[frozenset[str]] = frozenset({"maximum", "minimum", "reduce_max", "reduce_min"})
+    sources = ()
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_sixteen(view)
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic import elementwise_tir, reduction_tir
+
+        if view.op.op in ("maximum", "minimum"):
+            return elementwise_tir.extremum(view)
+        return reduction_tir.reduce(view, mean_axes(view)[0], logical_axes(view))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """8 instructions for an element that is compared."""
+        return 8.0 * max(tensor.elements for tensor in (*view.inputs, *view.outputs))
+
+
 def _too_many(count: int) -> str:
     return f"a sum has {count} elements of 16 bits; int32 holds {_MOST_SUMMED}" if count > _MOST_SUMMED else ""
 
@@ -251,6 +273,7 @@ def _too_many(count: int) -> str:
 KERNELS: tuple[type[Kernel], ...] = (
     Conv16,
     Elementwise16,
+    Extremes16,
     FullyConnected16,
     Interpolated16,
     Mean16,

@@ -20,7 +20,9 @@ from stages.graph import (
     Quantize,
     Requantize,
 )
+from stages.operators.arithmetic import Extremum
 from stages.operators.interpolated import Interpolated, WideSoftmax
+from stages.operators.reductions import ReduceExtremum
 from stages.quantize.interpolation import (
     difference_scaling,
     exponential_table,
@@ -35,6 +37,7 @@ BITS = 16
 OPS = (
     *("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul", "requantize", "quantize", "dequantize"),
     *("avg_pool2d", "max_pool2d", "mean", "interpolated", "wide_softmax"),
+    *("maximum", "minimum", "reduce_max", "reduce_min"),
 )
 LOW, HIGH = bounds("int16")
 
@@ -210,6 +213,23 @@ def softmax(draw: Draw, count: int = 0) -> LayerView:
     return view(op, [image("x", shape, "int16")], image("y", shape, "int16"), tables)
 
 
+def pair_extremum(draw: Draw) -> LayerView:
+    """With broadcasting."""
+    full = draw.shape()
+    second = tuple(size if draw.integer(0, 2) else 1 for size in full)[draw.integer(0, len(full) - 1) :]
+    op = Extremum(op=draw.choose("maximum", "minimum"))
+    inputs = [image("x0", full, "int16"), image("x1", second, "int16")]
+    return view(op, inputs, image("y", full, "int16"))
+
+
+def extremum_over_axes(draw: Draw) -> LayerView:
+    shape = draw.shape()
+    axes = tuple(axis for axis in range(len(shape)) if draw.integer(0, 1)) or (0,)
+    out = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    op = ReduceExtremum(op=draw.choose("reduce_max", "reduce_min"), axes=axes)
+    return view(op, [image("x", shape, "int16")], image("y", out, "int16"))
+
+
 MAKERS: tuple[Callable[[Draw], LayerView], ...] = (
     conv2d,
     depthwise,
@@ -220,6 +240,8 @@ MAKERS: tuple[Callable[[Draw], LayerView], ...] = (
     mean,
     interpolated,
     softmax,
+    pair_extremum,
+    extremum_over_axes,
 )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from stages.base import StageError
 from stages.models.builder import ModelBuilder
+from stages.operators.declaration import INTEGERS
+from stages.operators.table import OPERATORS
+from stages.quantize.patterns import family_of
 from tests.support.integer import integer_graph
 
 
@@ -26,16 +28,10 @@ def test_int8_concatenation_of_other_scales() -> None:
     assert "'a' int8[1, 4], 'b' int8[1, 4] -> 'joined' int8[1, 8]" in text
 
 
-def test_an_operator_without_integer_arithmetic() -> None:
-    builder = ModelBuilder()
-    x = builder.relu(builder.input("x", (1, 4, 4, 2), "int8", 0.1, 0))
-    y = builder.tensor("larger", (1, 8, 8, 2), "int8", 0.1, 0)
-    size = builder.constant("size", np.array([8, 8], np.int32))
-    fields = {"alignCorners": False, "halfPixelCenters": False}
-    builder.operator("RESIZE_BILINEAR", [x, size], [y], "ResizeBilinearOptions", fields)
-    text = message(builder, y)
-    assert text.startswith("operator 1 (RESIZE_BILINEAR) 'larger' has no integer form")
-    assert "RESIZE_NEAREST_NEIGHBOR" in text.splitlines()[-1]
+def test_every_operator_that_is_imported_with_scales_has_an_integer_form() -> None:
+    """Others are refused when the model is imported."""
+    quantized = {name for name, operator in OPERATORS.items() if operator.quantized and {*INTEGERS} & {*operator.types}}
+    assert {name for name in quantized if family_of(name) is None} == set()
 
 
 def test_softmax_on_another_output_scale() -> None:

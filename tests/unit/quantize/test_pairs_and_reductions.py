@@ -23,6 +23,7 @@ SHAPES = (
     ((4,), (4,)),
     ((1, 5, 4, 1), (2, 1, 1, 3)),
 )
+EXTREMES = ((2, 5, 4, 3), (1, 1, 1, 3), (3,), (5, 1, 3))
 AXES = ((1,), (3,), (1, 2), (1, 3), (0, 2), (-1,), (0, 1, 2, 3), (2, 3))
 PAIRS = {
     "MAXIMUM": "MaximumMinimumOptions",
@@ -152,3 +153,21 @@ def test_means_over_axes_that_are_three_runs_in_memory(dtype: str) -> None:
         b.output(b.mean(b.input("x", shape, dtype, *x), axes, out=out, keep_dims=True))
         found = compare(b.build(), [values(rng, shape, dtype)])
         assert (found.wrong, [layer.kind for layer in found.graph.layers]) == ({}, ["mean"])
+
+
+@pytest.mark.parametrize("op", ["MAXIMUM", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN"])
+def test_extremes_of_int16(op: str) -> None:
+    rng = np.random.default_rng(9)
+    for number in range(4):
+        scale, b = (0.01, 0), ModelBuilder()
+        x = b.input("x", (2, 5, 4, 3), "int16", *scale)
+        shapes = (2, 5, 4, 3), EXTREMES[number]
+        given = [rng.integers(-(1 << 15), 1 << 15, shape).astype(np.int16) for shape in shapes]
+        if op.startswith("REDUCE"):
+            axes = b.constant("axes", np.array(AXES[number], np.int32))
+            given = given[:1]
+            y = b.emit(op, [x, axes], None, scale, "y", "ReducerOptions", {"keepDims": bool(number % 2)})
+        else:
+            y = b.emit(op, [x, b.input("y", EXTREMES[number], "int16", *scale)], None, scale, "z", PAIRS[op])
+        b.output(y)
+        assert compare(b.build(), given, ("NHWC", "NCHW")[number % 2]).wrong == {}, number
