@@ -25,9 +25,16 @@ def is_private(graph: Graph, name: str) -> bool:
     return times == 1 and name not in (*graph.inputs, *graph.outputs) and not shared
 
 
+def unused(constants: Mapping[str, Array], name: str) -> str:
+    """The name, or one like it that no constant has."""
+    while name in constants:
+        name += "'"
+    return name
+
+
 def replaced(graph: Graph, layer: Layer, op: LayerOp, inputs: tuple[str, ...], constants: Mapping[str, Array]) -> Graph:
     """The graph with another operator for a layer's output. `constants` are all that it has, by role."""
-    names = {role: f"{layer.name}/{role}" for role in constants}
+    names = {role: unused(graph.constants, f"{layer.name}/{role}") for role in constants}
     changed = layer.model_copy(update={"op": op, "inputs": inputs, "constants": names})
     added = {names[role]: values for role, values in constants.items()}
     tensors, out = dict(graph.tensors), graph.tensors[layer.outputs[0]]

@@ -11,6 +11,7 @@ from stages.arithmetic.fixed_point import Array
 from stages.graph import Graph, Layer, LayerView, Tensor
 from stages.operators.channels import Kept, channels_of
 from stages.simplify.bundles import Family
+from stages.simplify.edits import unused, without_unread
 
 
 class Narrowing:
@@ -36,7 +37,7 @@ class Narrowing:
             changed, own = self.layer(layer)
             layers.append(changed)
             constants |= own
-        return replace(self.graph, tensors=tensors, layers=layers, constants=constants)
+        return without_unread(replace(self.graph, tensors=tensors, layers=layers, constants=constants))
 
     def view(self, layer: Layer) -> LayerView:
         """One layer, to see what it would cost."""
@@ -62,7 +63,8 @@ class Narrowing:
         made = layer.op.narrowed(
             self.graph.view(layer), [self._kept(tensor) for tensor in inputs], self._kept(outputs[0])
         )
-        names = {role: f"{layer.index:03d}/{role}" for role in made.constants}
+        # Other layers may read the constants that this one has now, and their names tell nothing.
+        names = {role: unused(self.graph.constants, f"{layer.name}/{role}") for role in made.constants}
         changed = layer.model_copy(update={"op": made.op, "constants": {**layer.constants, **names}})
         return changed, {names[role]: values for role, values in made.constants.items()}
 

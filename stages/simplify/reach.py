@@ -6,11 +6,11 @@ from stages.graph import Graph
 from stages.operators.channels import Reach
 from stages.reference.integer import to_logical
 
-INTEGERS = ("int8", "uint8", "int16")
+INTEGERS = ("int8", "uint8")
 
 
 def reaches(graph: Graph) -> dict[str, Reach]:
-    """For each integer tensor of up to 16 bits what its channels can be; all values of its type where nobody knows."""
+    """For each 8-bit tensor what its channels can be; all values of its type where nobody knows."""
     found: dict[str, Reach] = {}
     for name, tensor in graph.tensors.items():
         if tensor.dtype in INTEGERS and (tensor.constant or name in graph.inputs):

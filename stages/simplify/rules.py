@@ -41,7 +41,9 @@ def _copies(view: LayerView, reach: Reaches) -> bool:
         ramp = np.arange(x.elements).reshape(x.shape)
         return op.kind != "layout" and bool((op.compute(view, ramp) == ramp).all())
     if isinstance(op, Pool2D):
-        own = reach[x.name]
+        own = reach.get(x.name)
+        if own is None:
+            return False
         return op.kernel == op.stride == (1, 1) and own.least.min() >= op.act_min and own.most.max() <= op.act_max
     table = table_of(view)
     if table is None:

@@ -26,9 +26,11 @@ def with_turned(graph: Graph, layer: Layer) -> Graph:
     (source,), (target,) = layer.inputs, layer.outputs
     tensors = dict(graph.tensors)
     made = _turned(tensors[target], alias_of=None)
-    before = writer(graph, source)
+    before, first = writer(graph, source), list[Layer]()
     if before is not None and _is_turn(graph, before):
-        x, first = tensors[before.inputs[0]], []
+        x = tensors[before.inputs[0]]
+    elif (found := tensors.get(f"{source}/row")) is not None and found.alias_of == source:
+        x = found  # another layer reads the column as a row already
     else:
         x = _turned(tensors[source], alias_of=source)
         first = [_reshape(x.name, source, x.name)]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from stages.graph import Graph
 from stages.models.builder import ModelBuilder, Tensor
+from stages.simplify.bundles import families
+from stages.simplify.narrow import Narrowing
+from stages.simplify.reach import reaches
 
 QUANT = (0.05, 3)
 STEPS = 10
@@ -106,3 +110,14 @@ class Drawn:
         values, bias = self._filters((2, x.shape[1]), 0)
         scale = {"weight_scale": 0.01, "weight_zero_point": self.zero}
         return self.b.fully_connected(x, values.astype(self.dtype), bias, **scale, out=(0.2, self.zero), name=name)  # type: ignore[arg-type]
+
+
+def narrowest(graph: Graph) -> Graph:
+    """All channels left out that can be; one stays of each family."""
+    found = families(graph, reaches(graph))
+    staying = []
+    for family in found:
+        own = ~family.removable
+        own[0] |= not own.any()
+        staying.append(own)
+    return Narrowing(graph, found, staying).graph_without()

@@ -5,25 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stages.graph import Graph
 from stages.models.builder import ModelBuilder
 from stages.reference.integer import run_graph
-from stages.simplify.bundles import families
-from stages.simplify.narrow import Narrowing
 from stages.simplify.reach import reaches
-from tests.support.constant_channels import QUANT, Drawn
+from tests.support.constant_channels import QUANT, Drawn, narrowest
 from tests.support.integer import LAYOUTS, compare, integer_graph
-
-
-def narrowest(graph: Graph) -> Graph:
-    """All channels left out that can be; one stays of each family."""
-    found = families(graph, reaches(graph))
-    staying = []
-    for family in found:
-        own = ~family.removable
-        own[0] |= not own.any()
-        staying.append(own)
-    return Narrowing(graph, found, staying).graph_without()
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])

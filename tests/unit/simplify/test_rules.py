@@ -9,7 +9,7 @@ import pytest
 
 from stages.models.builder import ModelBuilder, Tensor
 from stages.simplify.simplify import simplified
-from tests.support.constant_channels import Drawn
+from tests.support.constant_channels import Drawn, narrowest
 from tests.support.drawn_networks import network
 from tests.support.integer import LAYOUTS, compare
 
@@ -127,3 +127,21 @@ def test_networks_stay_litert_s(layout: str) -> None:
             assert found.wrong == {} and found.graph.outputs == before.outputs, seed
             gone += len(before.layers) - len(found.graph.layers)
     assert gone > 40
+
+
+def test_constants_of_layers_that_were_numbered_anew_are_not_taken_for_others() -> None:
+    """A layer goes, so that the last convolution has the number that names the constants of the one before it."""
+
+    def fewer(graph):  # type: ignore[no-untyped-def]
+        return narrowest(simplified(graph)[0])
+
+    b = ModelBuilder()
+    x = b.slice(b.input("x", SHAPE, "int8", *QUANT), (0, 0, 0, 0), SHAPE)
+    values = np.random.default_rng(4).integers(-127, 128, (8, 1, 1, 8)).astype(np.int8)
+    values[3:] = 0
+    y = conv(b, b.tanh(conv(b, x, "a"), name="t"), "b")
+    z = b.conv2d(y, values, np.zeros(8, np.int32), weight_scale=0.01, out=QUANT, name="c")
+    b.output(conv(b, b.tanh(z, name="u"), "d"))
+    made = compare(b.build(), seed=3, change=fewer)
+    assert made.wrong == {}
+    assert made.graph.tensors["c"].shape[-1] == 3
