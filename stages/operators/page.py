@@ -25,7 +25,7 @@ a test holds it to them.
 16-bit activations weights are int8, biases int64 and zero points 0. "LiteRT" are the types of data that its own kernels
 take, as `python -m tests.tflm.litert_types` of a clone finds by trying. All tensors have fixed shapes of at most eight
 axes. An operator that is not here is refused, unless its result follows from constants and fixed shapes (SHAPE, FILL,
-RANGE, ...): that is a constant.
+RANGE, ...): that is a constant. Operators of ONNX, which become these, are in `docs/onnx.md`.
 
 | operator | name | int8, uint8 | int16 | float32 | other types | LiteRT | what must hold |
 |---|---|---|---|---|---|---|---|
