@@ -50,7 +50,7 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
             "model.pads.0.1: should be less than or equal to 2147483647",
         ),
         ("{op: leaky_relu, shape: [4], alpha: .inf}", "model.alpha: should be a finite number, is inf"),
-        ("{op: dequantize, shape: [4], dtype: float32}", "4:44: model.dtype: dequantize reads int8 or uint8"),
+        ("{op: dequantize, shape: [4], dtype: float32}", "4:44: model.dtype: dequantize reads int8, uint8 or int16"),
     ],
 )
 def test_refused_at_its_place(project: FakeProject, entry: str, message: str) -> None:
