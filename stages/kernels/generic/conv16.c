@@ -23,16 +23,36 @@ static int64_t dot(const int16_t *x, const int8_t *w, int32_t count)
     return sum;
 }
 
-/* The window of an output whose first row and column are `row` and `column`, which may lie outside of the image. */
-static int64_t window(const int16_t *x, const int8_t *w, int32_t row, int32_t column, const struct fl_conv16 *p)
+/* Taps of a window along an axis that lie inside of the image. */
+struct span {
+    int32_t from, to;
+};
+
+static struct span inside(int32_t start, int32_t dilation, int32_t taps, int32_t size)
+{
+    const int32_t from = start < 0 ? (dilation - 1 - start) / dilation : 0;
+    const int32_t to = start < size ? (size - start + dilation - 1) / dilation : 0;
+    return (struct span){from, to < taps ? to : taps};
+}
+
+/* Where a window lies: its first row and column, which may be outside of the image, and the taps that are not. */
+struct place {
+    int32_t row, column;
+    struct span rows, columns;
+};
+
+static int64_t window(const int16_t *x, const int8_t *w, const struct place *at, const struct fl_conv16 *p)
 {
     int64_t sum = 0;
-    for (int32_t ky = 0; ky < p->kernel_height; ky++) {
-        const int32_t iy = row + ky * p->dilation_y;
-        for (int32_t kx = 0; kx < p->kernel_width; kx++, w += p->depth) {
-            const int32_t ix = column + kx * p->dilation_x;
-            if (iy >= 0 && iy < p->height && ix >= 0 && ix < p->width) {
-                sum += dot(x + (iy * p->width + ix) * p->channels, w, p->depth);
+    for (int32_t ky = at->rows.from; ky < at->rows.to; ky++) {
+        const int32_t line = (at->row + ky * p->dilation_y) * p->width + at->column;
+        const int8_t *const taps = w + ky * p->kernel_width * p->depth;
+        for (int32_t kx = at->columns.from; kx < at->columns.to; kx++) {
+            const int16_t *const pixel = x + (line + kx * p->dilation_x) * p->channels;
+            if (p->depth == 1) {
+                sum += *pixel * taps[kx];
+            } else {
+                sum += dot(pixel, taps + kx * p->depth, p->depth);
             }
         }
     }
@@ -53,9 +73,11 @@ void fl_conv16(const int16_t *x, const int8_t *w, const int64_t *bias, const int
     for (int32_t oy = 0; oy < p->out_height; oy++) {
         for (int32_t ox = 0; ox < p->out_width; ox++) {
             const int32_t row = oy * p->stride_y - p->top, column = ox * p->stride_x - p->left;
+            const struct place at = {row, column, inside(row, p->dilation_y, p->kernel_height, p->height),
+                                     inside(column, p->dilation_x, p->kernel_width, p->width)};
             for (int32_t o = 0; o < p->out_channels; o++) {
                 const int16_t *group = x + o / p->units * p->depth;
-                const int64_t sum = bias[o] + window(group, w + o * taps, row, column, p);
+                const int64_t sum = bias[o] + window(group, w + o * taps, &at, p);
                 *y++ = scaled(sum, scales[2 * o], scales[2 * o + 1], p);
             }
         }

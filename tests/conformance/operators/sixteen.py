@@ -52,12 +52,15 @@ def clamped(draw: Draw) -> dict[str, int]:
 
 
 def window(draw: Draw, size: tuple[int, int]) -> dict[str, Any]:
-    """Kernel, stride and padding of a window over an image of that height and width, and the size of the output."""
+    """Kernel, stride, dilation and padding of a window over an image of that height and width; the output's size."""
     kernel = (draw.integer(1, min(3, size[0])), draw.integer(1, min(3, size[1])))
+    wanted = draw.choose(1, 1, 2)
+    dilation = tuple(wanted if (taps - 1) * wanted < extent else 1 for taps, extent in zip(kernel, size, strict=True))
+    reach = [(taps - 1) * apart + 1 for taps, apart in zip(kernel, dilation, strict=True)]
     stride, same = (draw.integer(1, 2), draw.integer(1, 2)), draw.integer(0, 1)
-    padding = [draw.integer(0, kernel[axis] - 1) * same for axis in (0, 1, 0, 1)]
-    out = [(size[axis] + padding[axis] + padding[axis + 2] - kernel[axis]) // stride[axis] + 1 for axis in (0, 1)]
-    return {"kernel": kernel, "stride": stride, "padding": tuple(padding), "out": tuple(out)}
+    padding = [draw.integer(0, reach[axis] - 1) * same for axis in (0, 1, 0, 1)]
+    out = [(size[axis] + padding[axis] + padding[axis + 2] - reach[axis]) // stride[axis] + 1 for axis in (0, 1)]
+    return {"kernel": kernel, "stride": stride, "dilation": dilation, "padding": tuple(padding), "out": tuple(out)}
 
 
 def products(draw: Draw, units: int) -> dict[str, np.ndarray]:
@@ -79,7 +82,6 @@ def conv2d(draw: Draw, **sizes: int) -> LayerView:
     op = Conv2D(
         **clamped(draw),
         **slides,
-        dilation=(1, 1),
         groups=groups,
         in_channels=depth * groups,
         out_channels=units * groups,
@@ -99,7 +101,6 @@ def depthwise(draw: Draw) -> LayerView:
     op = DepthwiseConv2D(
         **clamped(draw),
         **slides,
-        dilation=(1, 1),
         depth_multiplier=each,
         in_channels=channels,
         out_channels=channels * each,
@@ -172,6 +173,8 @@ def pool(draw: Draw) -> LayerView:
     size, channels = (draw.integer(1, 6), draw.integer(1, 6)), draw.integer(1, 9)
     slides = window(draw, size)
     out, batch = slides.pop("out"), draw.choose(1, 1, 2)
+    reach = [(taps - 1) * apart + 1 for taps, apart in zip(slides["kernel"], slides.pop("dilation"), strict=True)]
+    slides["kernel"] = tuple(reach)
     op = Pool2D(op=draw.choose("avg_pool2d", "max_pool2d"), **clamped(draw), **slides)
     x, y = image("x", (batch, *size, channels), "int16"), image("y", (batch, *out, channels), "int16")
     return view(op, [x], y)
