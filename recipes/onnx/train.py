@@ -1,6 +1,6 @@
 """Trains a small network on digits in PyTorch and writes it as ONNX, in float32 and quantized in all forms.
 
-In an environment of its own, with torch, onnx, onnxruntime and scikit-learn, from the project's root:
+With torch and scikit-learn beside Firmline's own packages and those of the group onnx, from the project's root:
 
     python -m recipes.onnx.train
 
@@ -84,6 +84,13 @@ def train(images: np.ndarray, labels: np.ndarray) -> Digits:
     return model.eval()
 
 
+def plain(model: onnx.ModelProto) -> None:
+    """Takes out what the exporter says of the machine: stack traces, names of files."""
+    for part in (model, model.graph, *model.graph.node, *model.graph.initializer, *model.graph.value_info):
+        part.doc_string = ""
+        del part.metadata_props[:]
+
+
 def main() -> None:
     images, labels, held, held_labels = load()
     images, held = (np.ascontiguousarray(part.transpose(0, 3, 1, 2)) for part in (images, held))
@@ -113,6 +120,7 @@ def main() -> None:
             )
     for path in sorted(FOLDER.glob("*.onnx")):
         whole = onnx.load(str(path))
+        plain(whole)
         onnx.save(whole, str(path))
         print(path.name, path.stat().st_size, sorted({node.op_type for node in whole.graph.node}))
 
