@@ -13,7 +13,6 @@ import numpy as np
 from stages.arithmetic.fixed_point import Array
 from stages.graph import Activation, Graph, Layer, LayerView, Move, Pool2D, Tensor
 from stages.operators.channels import Reach
-from stages.operators.layer import Clamped
 from stages.simplify.edits import is_private, merged, replaced, without_unread, writer
 from stages.simplify.rewrites import Rewrite, RuleName
 
@@ -21,6 +20,8 @@ Reaches = Mapping[str, Reach]
 Rule = Callable[[Graph, Reaches, Layer], tuple[Graph, str] | None]
 
 _BYTES = ("int8", "uint8")
+# TFLite has activations in them: whatever their bounds, kernels clamp.
+_ACTIVATED = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul", "avg_pool2d", "max_pool2d")
 
 
 def identity(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
@@ -58,7 +59,7 @@ def clamp(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | Non
     view = graph.view(layer)
     before = writer(graph, layer.inputs[0])
     table = table_of(view)
-    if table is None or before is None or not isinstance(before.op, Clamped) or not is_private(graph, layer.inputs[0]):
+    if table is None or before is None or not _clamps(before) or not is_private(graph, layer.inputs[0]):
         return None
     x, out = view.inputs[0], view.outputs[0]
     if x.dtype != out.dtype or not _lie_alike(x, out) or layer.wanted is not None:
@@ -74,6 +75,11 @@ def clamp(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | Non
     tensors = {name: tensor for name, tensor in graph.tensors.items() if name != x.name}
     made = Graph(tensors, layers, graph.inputs, graph.outputs, graph.constants)
     return without_unread(made), f"is the clamp of the {before.kind} before it"
+
+
+def _clamps(layer: Layer) -> bool:
+    """Whether its kernels clamp; those of steps have the bounds in them."""
+    return layer.op.op in _ACTIVATED and getattr(layer.op, "rounding", "") != "steps"
 
 
 def tables(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from stages.models.builder import ModelBuilder, Tensor
+from stages.quantize.real_products import stepped
 from stages.simplify.simplify import simplified
 from tests.support.constant_channels import Drawn, narrowest
 from tests.support.drawn_networks import network
-from tests.support.integer import LAYOUTS, compare
+from tests.support.integer import LAYOUTS, compare, integer_graph
 
 QUANT = (0.05, 3)
 SHAPE = (1, 4, 6, 8)
@@ -145,3 +146,22 @@ def test_constants_of_layers_that_were_numbered_anew_are_not_taken_for_others() 
     made = compare(b.build(), seed=3, change=fewer)
     assert made.wrong == {}
     assert made.graph.tensors["c"].shape[-1] == 3
+
+
+def test_layers_without_a_clamp_of_their_own_keep_the_function_behind_them() -> None:
+    """MEAN saturates only, and what is looked up in steps was clamped when these were made."""
+    b = ModelBuilder()
+    x = b.input("x", (1, 8), "int8", 0.05, 0)
+    values = np.random.default_rng(3).integers(-127, 128, (4, 8)).astype(np.int8)
+    zero = np.zeros(4, np.int32)
+    y = b.fully_connected(x, values, zero, weight_scale=0.01, out=(0.02, 0), name="steps")
+    b.output(b.relu(y, name="r"), b.relu(b.mean(b.input("z", SHAPE, "int8", *QUANT), (1, 2), out=QUANT), name="s"))
+    graph = integer_graph(b.build())
+    assert [rewrite.rule for rewrite in simplified(graph)[1]] == ["clamp"]  # the fully connected layer's
+    graph.layers[0] = graph.layers[0].model_copy(
+        update={"op": graph.layers[0].op.model_copy(update={"rounding": "steps"})}
+    )
+    graph.constants |= {name: stepped([0.025] * 4, -128, 127)[name] for name in ("steps", "step_rows")}
+    constants = graph.layers[0].constants | {"steps": "steps", "step_rows": "step_rows"}
+    graph.layers[0] = graph.layers[0].model_copy(update={"constants": constants})
+    assert simplified(graph) == (graph, [])
