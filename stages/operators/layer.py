@@ -190,10 +190,17 @@ class Clamped(LayerOp):
         return self.clamped(view, multiply_by_quantized_multiplier(total, multiplier, shift, view.op.rounding))
 
 
+PER_CHANNEL = ("bias", "multiplier", "shift", "step_rows", "real")
+
+
 def per_channel(view: LayerView, output: Kept) -> dict[str, Array]:
     """The constants that have a number for each output channel, for those that are kept."""
-    roles = ("bias", "multiplier", "shift", "step_rows", "real")
-    return {role: view.constant(role)[output.channels] for role in roles if view.has(role)}
+    return {role: view.constant(role)[output.channels] for role in PER_CHANNEL if view.has(role)}
+
+
+def is_known_by_channel(view: LayerView) -> bool:
+    """Whether of each constant it is known if it has a number for each output channel."""
+    return view.layer.constants.keys() <= {*PER_CHANNEL, "weights", "steps"}
 
 
 class Window(Clamped):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from stages.operators.channels import Reach, channels_of
-from stages.operators.layer import Clamped, Narrowed, Rounding, Window, per_channel
+from stages.operators.layer import Clamped, Narrowed, Rounding, Window, is_known_by_channel, per_channel
 
 if TYPE_CHECKING:
     from stages.graph import LayerView, Tensor
@@ -70,7 +70,7 @@ class Conv2D(Window):
         return self.reach_of_sums(view, least, most)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
-        return () if self.groups == 1 else None
+        return () if self.groups == 1 and is_known_by_channel(view) else None
 
     def absorbs(self, view: LayerView, reach: Reach) -> Array:
         """In padding there is the zero point instead."""
@@ -144,9 +144,11 @@ class DepthwiseConv2D(Window):
         positive, negative = (bound(self._factors(view), 0).sum(axis=0) for bound in (np.maximum, np.minimum))
         return self.reach_of_sums(view, positive * low + negative * high, positive * high + negative * low)
 
-    def carries(self, view: LayerView) -> tuple[Array, ...]:
+    def carries(self, view: LayerView) -> tuple[Array, ...] | None:
         import numpy as np
 
+        if not is_known_by_channel(view):
+            return None
         return (np.arange(self.out_channels) // self.depth_multiplier,)
 
     def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
@@ -207,7 +209,7 @@ class FullyConnected(Clamped):
         return self.reach_of_sums(view, positive @ low + negative @ high, positive @ high + negative @ low)
 
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
-        return None if self._by_channel(view) is None else ()
+        return () if is_known_by_channel(view) and self._by_channel(view) is not None else None
 
     def absorbs(self, view: LayerView, reach: Reach) -> Array:
         weights = self._by_channel(view)

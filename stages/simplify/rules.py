@@ -14,12 +14,12 @@ from stages.arithmetic.fixed_point import Array
 from stages.graph import Activation, Graph, Layer, LayerView, Move, Pool2D, Tensor
 from stages.operators.channels import Reach
 from stages.simplify.edits import is_private, merged, replaced, without_unread, writer
+from stages.simplify.reach import BYTES
 from stages.simplify.rewrites import Rewrite, RuleName
 
 Reaches = Mapping[str, Reach]
 Rule = Callable[[Graph, Reaches, Layer], tuple[Graph, str] | None]
 
-_BYTES = ("int8", "uint8")
 # TFLite has activations in them: whatever their bounds, kernels clamp.
 _ACTIVATED = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul", "avg_pool2d", "max_pool2d")
 
@@ -159,7 +159,7 @@ def table_of(view: LayerView) -> Array | None:
     """
     data = [tensor for tensor in view.inputs if not tensor.constant]
     (out,) = view.outputs
-    if len(data) != 1 or not {data[0].dtype, out.dtype} <= {*_BYTES} or data[0].shape != out.shape:
+    if len(data) != 1 or not {data[0].dtype, out.dtype} <= {*BYTES} or data[0].shape != out.shape:
         return None
     if isinstance(view.op, Activation):
         return view.constant("table")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stages.graph import Graph
-from stages.simplify.reach import reaches
+from stages.simplify.reach import BYTES, reaches
 from stages.simplify.rewrites import Rewrite
 from stages.simplify.rules import RULES, rewritten
 
@@ -19,7 +19,7 @@ def simplified(graph: Graph) -> tuple[Graph, list[Rewrite]]:
             if changed is not None:
                 graph, what = changed
                 found.append(rewritten(layer, name, what))
-                if not reach.keys() >= graph.tensors.keys():
+                if any(name not in reach for name, tensor in graph.tensors.items() if tensor.dtype in BYTES):
                     reach = reaches(graph)
                 break
         else:
