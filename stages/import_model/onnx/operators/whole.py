@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from stages.import_model.onnx.operators.windows import Weights, connect, convolve, whole_bias
+from stages.import_model.onnx.operators.weights import Weights, whole_bias
+from stages.import_model.onnx.operators.windows import connect, convolve
 from stages.import_model.onnx.translation import Node, Out, Translation
 from stages.import_model.onnx.values import Array, Held, Stored
 from stages.operators.operation import Refused
