@@ -205,3 +205,18 @@ def test_every_tensor_is_litert_s(build: Callable[[Rng, str], Made]) -> None:
             result = compare(data, inputs)
             outputs = len(read(data).outputs)
             assert (result.wrong, result.checked >= outputs + len(inputs)) == ({}, True), (seed, dtype)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.05, 0.031), (0.5, 0.25), (0.97, 0.71), (0.003, 0.0029), (0.9, 0.003)])
+def test_numbers_that_are_nearly_equal_compare_as_in_litert(first: float, second: float) -> None:
+    """Each with its nearest neighbours on the other scale: what the rounding of both decides."""
+    a = np.repeat(np.arange(-128, 128), 3)
+    b = np.clip(np.round((a + 3) * first / second) + 7 + np.tile([-1, 0, 1], 256), -128, 127)
+    for op in ("EQUAL", "LESS", "GREATER_EQUAL"):
+        net = Net(np.random.default_rng(0))
+        inputs = [
+            net.data(a.shape, "int8", a, {"int8": (first, -3)}),
+            net.data(b.shape, "int8", b, {"int8": (second, 7)}),
+        ]
+        data, given = net.made(op, inputs, [a.shape], "bool")
+        assert compare(data, given).wrong == {}, op
