@@ -16,6 +16,10 @@ from stages.models.tflite_reader import ModelInfo, OperatorInfo
 _NODE = re.compile(r"Node number (\d+) \(\w+\) failed to (?:prepare|invoke)\.?")
 _PLACE = re.compile(r"\S*\.(?:cc|h):\d+ ")  # the line of LiteRT's source
 _UNKNOWN = re.compile(r"Didn't find op for builtin opcode '(\w+)' version '(\d+)'")
+_INDICES = (
+    "Random inputs are no indices: give files with numbers inside of their axis, "
+    "stages: {simulate: {inputs: {random: 0, files: [...]}}}."
+)
 _HINT = "LiteRT gives the results that everything is verified with."
 
 
@@ -40,7 +44,7 @@ def refusal(info: ModelInfo, name: str, message: str) -> RunError:
     who = called(operator.index, operator.op)
     return RunError(
         f"{who} is refused by LiteRT: {reason or 'it does not say why'}\n  {sides(operator, info)}",
-        hint=_HINT,
+        hint=_INDICES if "index out of bounds" in reason else _HINT,
     )
 
 

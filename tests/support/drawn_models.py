@@ -170,9 +170,45 @@ def movement(draw: Draw, b: ModelBuilder, name: str, dtype: str) -> Tensor:
     return b.resize_nearest_neighbor(x, size, align_corners=align, half_pixel_centers=half, name=name)
 
 
+def picking(draw: Draw, b: ModelBuilder, name: str, dtype: str) -> Tensor:
+    """GATHER with constant indices, TILE, MIRROR_PAD, REVERSE_V2, PACK, UNPACK, SELECT_V2 of a comparison."""
+    shape = any_shape(draw)
+    x = input_tensor(draw, b, name, dtype, shape)
+    axis = draw(st.integers(0, len(shape) - 1))
+
+    def known(numbers: Any) -> Tensor:
+        return b.constant(f"{name}/known", np.array(numbers, np.int32))
+
+    kind = draw(st.sampled_from(["GATHER", "TILE", "MIRROR_PAD", "REVERSE_V2", "PACK", "UNPACK", "SELECT_V2"]))
+    if kind == "GATHER":
+        indices = draw(st.lists(st.integers(0, shape[axis] - 1), min_size=1, max_size=6))
+        return b.emit(kind, [x, known(indices)], None, None, name, "GatherOptions", {"axis": axis, "batchDims": 0})
+    if kind == "TILE":
+        return b.emit(kind, [x, known([draw(st.integers(1, 3)) for _ in shape])], None, None, name)
+    if kind == "MIRROR_PAD":
+        pads = [[draw(st.integers(0, n - 1)), draw(st.integers(0, n - 1))] for n in shape]
+        return b.emit(kind, [x, known(pads)], None, None, name, "MirrorPadOptions", {"mode": 0})
+    if kind == "REVERSE_V2":
+        return b.emit(kind, [x, known([axis])], None, None, name)
+    if kind == "PACK":
+        y = b.input(f"{name}/other", shape, dtype, x.scale[0], x.zero_point[0])
+        return b.emit(kind, [x, y], None, None, name, "PackOptions", {"valuesCount": 2, "axis": axis})
+    if kind == "UNPACK":
+        rest = (*shape[:axis], *shape[axis + 1 :])
+        parts = [b.tensor(name, rest, dtype, x.scale, x.zero_point) for _ in range(shape[axis])]
+        b.operator(kind, [x], parts, "UnpackOptions", {"num": len(parts), "axis": axis})
+        return parts[-1]
+    y = input_tensor(draw, b, f"{name}/other", dtype, shape)
+    less = b.tensor(f"{name}/less", shape, "bool")
+    b.operator("LESS", [x, y], [less])
+    chosen = b.tensor(name, shape, dtype, x.scale, x.zero_point)
+    b.operator(kind, [less, x, y], [chosen])
+    return chosen
+
+
 OPERATORS = {
     f.__name__: f
-    for f in (conv2d, depthwise_conv2d, fully_connected, pool2d, binary, activation, mean, softmax, movement)
+    for f in (conv2d, depthwise_conv2d, fully_connected, pool2d, binary, activation, mean, softmax, movement, picking)
 }
 
 
