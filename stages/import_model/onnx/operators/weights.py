@@ -9,7 +9,7 @@ import numpy as np
 
 from stages.import_model.onnx.values import Array, Held, Stored
 from stages.models.onnx_names import LOWERED
-from stages.operators.operation import Refused
+from stages.operators.operation import Refused, listed
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,10 @@ class Weights:
             return cls(stored.values)
         if stored.scale.size > 1 and stored.axis % stored.values.ndim != axis:
             raise Refused(f"has weights with scales along axis {stored.axis}; output channels are along axis {axis}")
+        if stored.scale.size not in (1, stored.values.shape[axis]):
+            raise Refused(
+                f"has weights {listed(stored.values.shape)} with {stored.scale.size} scales along axis {axis}"
+            )
         if stored.values.dtype not in (np.int8, np.uint8):
             raise Refused(f"has weights of {stored.values.dtype}; int8 and uint8 are supported")
         values, zero_points = stored.values, np.asarray(stored.zero_point).astype(np.int64)
@@ -56,15 +60,25 @@ class Weights:
         return {} if self.scale is None else {"weight_scale": self.scale, "weight_zero_point": self.zero_point}
 
 
+def is_bias(added: Stored, units: int) -> bool:
+    """Whether a constant that broadcasts to rows of `units` has one number, or one for each unit: not one for a row."""
+    return added.values.size == 1 or added.values.size == added.values.shape[-1] == units
+
+
 def whole_bias(bias: Stored | None, x: Held, weights: Weights) -> tuple[Array | None, dict[str, bool]]:
-    """The bias on the scale of sums, int32: as it is where it has that scale, else rounded, as the rule says then."""
+    """The bias on the scale of sums, int32: as it is where it has that scale, else rounded, as the rule says then.
+
+    weights: output channels are their first axis. Refused for a bias that is neither one number nor one for each.
+    """
     if bias is None:
         return None, {}
     assert weights.scale is not None
-    count = bias.values.size
+    count = weights.values.shape[0]
+    if bias.values.size not in (1, count):
+        raise Refused(f"has the bias {listed(bias.values.shape)} for {count} outputs")
     scale = np.broadcast_to(np.float32(x.tensor.scale[0]) * weights.scale, count)
     own = None if bias.scale is None else np.broadcast_to(bias.scale.reshape(-1), count)
     if bias.values.dtype == np.int32 and own is not None and np.array_equal(own, scale):
-        return bias.values.reshape(-1), {}
-    sums = np.rint(bias.real.reshape(-1).astype(np.float64) / scale.astype(np.float64))
+        return np.broadcast_to(bias.values.reshape(-1), count), {}
+    sums = np.rint(np.broadcast_to(bias.real.reshape(-1), count).astype(np.float64) / scale.astype(np.float64))
     return np.clip(sums, -(2.0**31), 2.0**31 - 1).astype(np.int32), {"rounded_bias": True}

@@ -15,13 +15,16 @@ from stages.import_model.onnx.operators.weights import Weights, whole_bias
 from stages.import_model.onnx.operators.windows import connect, convolve
 from stages.import_model.onnx.translation import Node, Out, Translation
 from stages.import_model.onnx.values import Array, Held, Stored
-from stages.operators.operation import Refused
+from stages.operators.operation import Refused, listed
 
 _HINT = "Behind it stand Cast, Mul by a constant, perhaps Add of a constant and Relu, and QuantizeLinear."
 
 
-def _behind(t: Translation, node: Node) -> tuple[Array, Stored | None, Out]:
-    """The scale of the sums, the bias in real numbers, and where the result goes. Refused for anything else."""
+def _behind(t: Translation, node: Node, axes: int) -> tuple[Array, Stored | None, Out]:
+    """The scale of the sums, the bias in real numbers, and where the result goes. Refused for anything else.
+
+    axes: how many of the result stand behind that of its channels.
+    """
     passed, last, scale, bias = [], node, np.ones((), np.float32), None
     after = t.only_reader(node.outputs[0])
     if after is None or after.op != "Cast" or after.attributes.get("to") != 1:
@@ -33,6 +36,10 @@ def _behind(t: Translation, node: Node) -> tuple[Array, Stored | None, Out]:
             other = t.values.get(after.inputs[position])
             if not isinstance(other, Stored) or bias is not None:
                 raise Refused("is scaled by a computed tensor, as dynamic quantization does", _HINT)
+            if other.values.size > 1 and other.values.size != (*(1,) * (axes + 1), *other.values.shape)[-1 - axes]:
+                raise Refused(
+                    f"has the constant {listed(other.values.shape)} behind it, which is not one for a channel"
+                )
             if after.op == "Mul":
                 scale = scale * other.real.astype(np.float32)
             else:
@@ -67,8 +74,8 @@ def _weights(t: Translation, node: Node, x: Held, scale: Array, axis: int) -> We
 
 def conv(t: Translation, node: Node) -> None:
     """ConvInteger(x, w, zero of x, zero of w)."""
-    scale, real, out = _behind(t, node)
     x = _read(t, node)
+    scale, real, out = _behind(t, node, len(x.shape) - 2)
     weights = _weights(t, node, x, scale, 0)
     bias, rule = whole_bias(real, x, weights)
     convolve(t, node, x, weights, bias, out, sums="float", **rule)
@@ -76,7 +83,7 @@ def conv(t: Translation, node: Node) -> None:
 
 def matmul(t: Translation, node: Node) -> None:
     """MatMulInteger(a, b, zero of a, zero of b), by weights of two axes."""
-    scale, real, out = _behind(t, node)
+    scale, real, out = _behind(t, node, 0)
     x = _read(t, node)
     weights = _weights(t, node, x, scale, 1)
     weights = weights.with_values(weights.values.T)

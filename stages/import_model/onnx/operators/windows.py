@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stages.arithmetic.sliding import extent, places
-from stages.import_model.onnx.operators.weights import Weights, whole_bias
+from stages.import_model.onnx.operators.weights import Weights, is_bias, whole_bias
 from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
 from stages.import_model.onnx.values import Array, Held, Real, Stored, image_order, plain_order
 from stages.models.tflite_writer import Tensor
@@ -151,6 +151,8 @@ def convolve(t: Translation, node: Node, x: Held, weights: Weights, bias: Array 
     }
     if bias is None:
         bias = np.zeros(values.shape[0], np.float32 if out.quant is None else np.int32)
+    if bias.size != values.shape[0]:
+        raise Refused(f"has the bias {listed(bias.shape)} for {values.shape[0]} outputs")
     # No kernel has a depthwise convolution of int8 by weights with a zero point; one in groups is the same.
     if group == x.shape[1] and group > 1 and not weights.zero_point:
         kept = weights.with_values(values[:, 0].transpose(1, 2, 0)[None])
@@ -176,8 +178,10 @@ def matmul(t: Translation, node: Node) -> None:
     stored, bias, after = t.value(node, 1), None, t.only_reader(node.outputs[0])
     if isinstance(stored, Stored) and stored.values.ndim == 2 and after is not None and after.op == "Add":
         position = 1 - list(after.inputs).index(node.outputs[0])
-        other = t.values.get(after.inputs[position])
-        if isinstance(other, Stored) and other.values.size == other.values.shape[-1:][0] == stored.values.shape[1]:
+        other, x = t.values.get(after.inputs[position]), t.value(node, 0)
+        rank = len((x.held if isinstance(x, Real) else x).shape) if not isinstance(x, Stored) else 0
+        # A constant of more axes gives them to the result.
+        if isinstance(other, Stored) and other.values.ndim <= rank and is_bias(other, stored.values.shape[1]):
             bias = other
             node = Node(node.index, _renamed(node, after))
             t.done.add(after.index)
@@ -199,8 +203,8 @@ def _connected(t: Translation, node: Node, stored: Any, transposed: bool, bias: 
     if stored.values.ndim != 2:
         raise Refused(f"has weights of shape {listed(stored.values.shape)}; two axes are supported")
     x, channels = t.value(node, 0), stored.values.shape[0 if transposed else 1]
-    if bias is not None and bias.values.size not in (1, channels):
-        raise Refused(f"has the bias {listed(bias.values.shape)} for {channels} outputs")
+    if bias is not None and not is_bias(bias, channels):
+        raise Refused(f"has the bias {listed(bias.values.shape)}; one number, or one for each of {channels} outputs")
     if isinstance(x, Real) and stored.scale is not None and (alpha, beta) == (1.0, 1.0):
         out = t.destination(node, integers=True)
         if out is not None:
@@ -236,8 +240,8 @@ def connect(t: Translation, x: Held, weights: Weights, bias: Array | None, out: 
     else:
         tensor = x.tensor
     keep = len(x.shape) > 2
-    if keep and tensor.shape[-1] != depth:
-        tensor = t.plain(x).tensor
+    if keep and tensor.shape != x.shape:  # rows of `depth` lie one behind another: only their axes are others
+        tensor = t.builder.reshape(tensor, x.shape, name=f"{out.name}/rows")
     made = t.builder.fully_connected(
         tensor,
         np.ascontiguousarray(weights.values),
@@ -249,7 +253,8 @@ def connect(t: Translation, x: Held, weights: Weights, bias: Array | None, out: 
         name=out.name,
     )
     t.rule(**rule)
-    t.finish(out, Held.of(made, plain_order(len(x.shape))))
+    shape = (*x.shape[:-1], units)
+    t.finish(out, Held(made, made.shape, shape, plain_order(len(made.shape))))
 
 
 def max_pool(t: Translation, node: Node, x: Held) -> Held:

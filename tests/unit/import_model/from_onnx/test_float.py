@@ -104,6 +104,34 @@ CASES = {
         w=drawn(1, 4, 6, 3, 3),
         g=drawn(2, 140, 3),
     ),
+    "rows of an image that was convolved": chain(
+        (1, 6, 4, 4),
+        node("Conv", ["x", "w"], ["v"]),
+        node("Reshape", ["v", "s"], ["r"]),
+        node("MatMul", ["r", "g"], ["y"]),
+        w=drawn(1, 8, 6, 1, 1),
+        s=ints(1, 1, 128),
+        g=drawn(2, 128, 10),
+    ),
+    "matmul of rows whose axes moved": chain(
+        (1, 8, 4), node("Transpose", ["x"], ["r"], perm=[1, 0, 2]), node("MatMul", ["r", "g"], ["y"]), g=drawn(2, 4, 3)
+    ),
+    "matmul of a vector": one("MatMul", (10,), drawn(1, 10, 4)),
+    "matmul and a scalar": chain(
+        (3, 10), node("MatMul", ["x", "g"], ["v"]), node("Add", ["s", "v"], ["y"]), g=drawn(1, 10, 4), s=floats(2)[0]
+    ),
+    "matmul and a constant of more axes": chain(
+        (3, 10),
+        node("MatMul", ["x", "g"], ["v"]),
+        node("Add", ["v", "b"], ["a"]),
+        node("Softmax", ["a"], ["y"], axis=1),
+        g=drawn(1, 10, 4),
+        b=drawn(2, 1, 1, 4),
+    ),
+    "matmul and a constant of each row": chain(
+        (4, 10), node("MatMul", ["x", "g"], ["v"]), node("Add", ["v", "b"], ["y"]), g=drawn(1, 10, 4), b=drawn(2, 4, 1)
+    ),
+    "gemm and one number": one("Gemm", (3, 10), drawn(1, 10, 5), drawn(2, 1, 1)),
     "a shape that is computed": chain(
         IMAGE,
         node("Conv", ["x", "w"], ["v"]),

@@ -193,6 +193,15 @@ def matrix(kind: str, op: str) -> Any:
     return net.model()
 
 
+def gemm_and_one_number(channels: bool) -> Any:
+    net = Net("int8")
+    x = net.op("Flatten", [net.dequantize(net.quantize("x", "q"))], "flat")
+    w = net.real_weights("w", (10, 378), "int8", 0, channels=channels)
+    net.op("Gemm", [x, w, net.number("b", [0.7])], "v", transB=1)
+    net.quantize("v", "y", 0.3, 0)
+    return net.model()
+
+
 def joined(kind: str, qlinear: bool) -> Any:
     net = Net(kind)
     a, b = net.quantize("x", "a", 0.017, 11), net.quantize("x", "b", 0.031, -40)
@@ -257,6 +266,8 @@ CASES = {
     "qlinear conv uint8 and int8": qlinear_conv("uint8", "int8", (16, 6, 3, 3), channels=True, strides=[2, 2]),
     "qlinear depthwise": qlinear_conv("uint8", "int8", (12, 1, 3, 3), channels=True, group=6),
     "qdq gemm": matrix("int8", "Gemm"),
+    "qdq gemm and one number": gemm_and_one_number(channels=False),
+    "qdq gemm, a scale for each channel and one number": gemm_and_one_number(channels=True),
     "qgemm": matrix("uint8", "QGemm"),
     "qlinear matmul": matrix("int8", "QLinearMatMul"),
     "qdq add": pair("Add", "int8", False),

@@ -111,6 +111,28 @@ def test_unknown_operators_are_all_named() -> None:
             "operator 0 (DynamicQuantizeLinear) 'q_node' is not supported",
         ),
         (
+            model(
+                [node("Gemm", ["x", "w", "c"], ["y"])], {"x": (4, 3)}, ["y"], {"w": drawn(1, 3, 4), "c": ONES[:, None]}
+            ),
+            "operator 0 (Gemm) 'y_node' has the bias [4, 1]; one number, or one for each of 4 outputs",
+        ),
+        (
+            model(
+                [
+                    node("QuantizeLinear", ["x", "s"], ["q"]),
+                    node("ConvInteger", ["q", "b"], ["i"]),
+                    node("Cast", ["i"], ["f"], to=1),
+                    node("Mul", ["f", "m"], ["g"]),
+                    node("QuantizeLinear", ["g", "s"], ["y"]),
+                ],
+                {"x": (1, 3, 4, 4)},
+                ["y"],
+                {"s": np.float32(0.1), "b": np.ones((4, 3, 1, 1), np.int8), "m": ONES},
+                types={"y": 2},
+            ),
+            "operator 1 (ConvInteger) 'i_node' has the constant [4] behind it, which is not one for a channel",
+        ),
+        (
             model([node("Reshape", ["x", "s"], ["y"])], {"x": (1, 6), "s": (2,)}, ["y"], types={"s": 7}),
             "input 's' is int64; float32, int8 and uint8 are supported",
         ),
