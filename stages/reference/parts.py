@@ -129,8 +129,7 @@ class PartedReference:
                 continue
             order = [self._values[tensor.index] for tensor in reference.inputs]
             reference.run(order)
-            written = (index for operator in part.operators for index in operator.outputs)
-            self._values |= {index: reference.tensor(index) for index in written}
+            self._values |= {index: reference.tensor(index) for index in (*_written(part), *_kept(part, self.info))}
         return [self.tensor(index) for index in self.info.outputs]
 
     def reset(self) -> None:
@@ -154,11 +153,11 @@ class PartedReference:
             self._values[tensor.index] = array
 
     def has(self, index: int) -> bool:
-        """Whether the tensor is one that the reference knows, as all are."""
-        return True
+        """Whether the tensor has a value: that of the last run, or a constant's."""
+        return index in self._values or self.info.tensors[index].data is not None
 
     def tensor(self, index: int) -> Array:
-        """A tensor of the last run, or a constant."""
+        """A tensor as the last run left it, or a constant."""
         if index in self._values:
             return self._values[index]
         if self.info.tensors[index].data is None:
@@ -174,6 +173,16 @@ def reference_of(model: bytes, *, name: str = "model") -> Reference | PartedRefe
     """The oracle of a file: LiteRT alone where it knows every operator."""
     info = read(model, name)
     return Reference(model, name=name) if _is_whole(info) else PartedReference(model, name=name)
+
+
+def _written(part: Part) -> list[int]:
+    return [index for operator in part.operators for index in operator.outputs]
+
+
+def _kept(part: Part, info: ModelInfo) -> list[int]:
+    """The variable tensors of a part, which LiteRT keeps from one run to the next."""
+    read_here = [index for operator in part.operators for index in operator.inputs if index >= 0]
+    return [index for index in read_here if info.tensors[index].variable]
 
 
 def _judge(op: str) -> str:

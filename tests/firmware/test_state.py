@@ -121,6 +121,30 @@ def test_all_stages_judge_sequences(tmp_path: Path) -> None:
     assert firsts == [1, 0, 0] * 4 + [1, 0, 0, 0, 0]
 
 
+@pytest.mark.parametrize("op", ["ELU", "SUM"])
+def test_state_is_judged_beside_operators_of_another_judge(tmp_path: Path, op: str) -> None:
+    """ELU is not among LiteRT's reference kernels, and SUM of int8 has a formula of its own: two SVDF are two parts."""
+    b, rng = ModelBuilder(), np.random.default_rng(5)
+    y = b.input("x", (1, 6), "int8", 0.05, -3)
+    for number, name in enumerate(("first", "second")):
+        if number and op == "ELU":
+            y = b.emit("ELU", [y], (1, 6), (0.06, 4), "elu")
+        elif number:
+            axes = b.constant("axes", np.asarray([0], np.int32))
+            y = b.emit("SUM", [y, axes], (1, 6), (0.06, 4), "sum", "ReducerOptions", {"keepDims": True})
+        feature = rng.integers(-127, 128, (6, 6)).astype(np.int8)
+        time = rng.integers(-9999, 9999, (6, 4)).astype(np.int16)
+        y = b.svdf(y, feature, time, scales=(0.005, 4e-5, 8e-4), out=(0.06, 5), name=name)
+    b.output(y)
+    (tmp_path / "model.tflite").write_bytes(b.build())
+    inputs = {"random": 2, "steps": STEPS, "extremes": False}
+    model, target = FileModel(file=str(tmp_path / "model.tflite")), target_named("host")
+    made = run_stages(model, target, tmp_path / "made", until="verify", configs={"simulate": {"inputs": inputs}})
+    verified = json.loads((made["verify"] / "verify.json").read_text())
+    assert (verified["inputs"], verified["layers_checked"]) == (2 * STEPS, 3)
+    assert f"for 1 x {op}" in verified["reference"]
+
+
 def test_a_step_without_its_state_fails(tmp_path: Path) -> None:
     """What verify says of a firmware that was reset where LiteRT was not."""
     (tmp_path / "model.tflite").write_bytes(network())
