@@ -60,15 +60,15 @@ def gather(view: LayerView) -> Lowering:
     """y[b, o, r, e] = x[b, o, place of row r, e], for each row its place first."""
     op, (x, indices), y = view.op, view.inputs, view.outputs[0]
     rows, depth = prod(op.sizes), len(op.sizes)
-    bounds = [size - 1 for size in op.sizes]
+    # In the indices' own type a bound may not exist: 16 bits count 32,767 rows.
+    wide: Any = T.int64 if indices.dtype == "int64" else T.int32
 
     def meaning(b: Any) -> None:
         with loop(("b", op.batch), ("o", op.outer), ("r", op.rows)) as (batch, outer, row):
             place: Any = T.int32(0)
             for number, size in enumerate(op.sizes):
-                index = b.indices[(batch * op.rows + row) * depth + number]
-                low, high = T.Cast(indices.dtype, T.int32(0)), T.Cast(indices.dtype, T.int32(bounds[number]))
-                place = place * size + T.Cast("int32", clamp(index, low, high))
+                index = wide(b.indices[(batch * op.rows + row) * depth + number])
+                place = place * size + T.int32(clamp(index, wide(0), wide(size - 1)))
             store(b.row, place, 0)
             with loop(("e", op.inner)) as e:
                 source = ((batch * op.outer + outer) * rows + b.row[0]) * op.inner + e

@@ -40,6 +40,13 @@ def gather(draw: Draw) -> LayerView:
     return view(op, [x, indices], image("y", (batch, outer, rows, inner), draw.dtype))
 
 
+def many_rows() -> LayerView:
+    """By indices of 16 bits, which reach a part of the rows."""
+    op = Gather(kind="gather", batch=1, outer=1, sizes=(33000,), inner=1, rows=3)
+    x, indices = image("x", (1, 1, 33000, 1), "int8"), image("indices", (1, 3, 1), "int16")
+    return view(op, [x, indices], image("y", (1, 1, 3, 1), "int8"))
+
+
 def _inputs(draw: Draw, layer: LayerView) -> tuple[Inputs, ...]:
     """Values and, where there are indices, some inside of their sizes; then the extremes of both."""
     x = values(draw, layer.inputs[0])
@@ -64,3 +71,5 @@ def mandatory() -> Iterator[Case]:
         draw = Draw(number, TYPES[number % len(TYPES)])
         layer = gather(draw)
         yield Case(f"gather {number}", ("extremes", "gather"), layer, _inputs(draw, layer))
+    layer = many_rows()
+    yield Case("gather of more rows than int16 counts", ("extremes", "gather"), layer, _inputs(Draw(42, "int8"), layer))
