@@ -92,6 +92,8 @@ def compare(reference: Reference, quantized: Quantized, samples: Sequence[Sample
     found = Comparison()
     for sample, exact in zip(samples, runs(reference, samples, begins), strict=True):
         fed = [stored(array, tensor) for array, tensor in zip(sample.inputs, integers.inputs, strict=True)]
+        if sample.first:
+            integers.reset()
         outputs = integers.run(fed)
         for index in (*reference.info.inputs, *computed):
             tensor = quantized.tensor(index)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,11 +28,15 @@ _LABELS = "labels"
 
 @dataclass(frozen=True)
 class Sample:
-    """The inputs of one inference, float32, in the network's order; its class if that is known."""
+    """The inputs of one inference, float32, in the network's order; its class if that is known.
+
+    `first`: it begins a sequence, before which a network's state is reset.
+    """
 
     inputs: tuple[np.ndarray, ...]
     name: str
     label: int | None = None
+    first: bool = True
 
 
 def external_files(options: QuantizeOptions, root: Path) -> dict[str, Path]:
@@ -52,7 +57,7 @@ def calibration(options: QuantizeOptions, files: Mapping[str, Path], info: Model
     if options.data.random is not None:
         return _drawn(options.data.random, options.samples or _DRAWN, info)
     found = _read("data", options.data, files, info)
-    return _chosen(found, options)
+    return _chosen(found, options, info)
 
 
 def evaluation(options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo) -> list[Sample] | None:
@@ -64,7 +69,7 @@ def evaluation(options: QuantizeOptions, files: Mapping[str, Path], info: ModelI
         return found
     with blaming(*_AT, "evaluate", "labels"):
         labels = read_labels(files[_LABELS], len(found), _classes(info), "quantize.evaluate.files")
-    return [Sample(one.inputs, one.name, label) for one, label in zip(found, labels, strict=True)]
+    return [replace(one, label=label) for one, label in zip(found, labels, strict=True)]
 
 
 def check_data(options: QuantizeOptions, files: Mapping[str, Path], info: ModelInfo | None) -> None:
@@ -97,7 +102,7 @@ def _read(
     for name, path in _named(key, files).items():
         with blaming(*blamed(source.files, name, (*_AT, key, "files"))):
             for one in read_inferences(name, path, ports):
-                found.append(Sample(_decoded(one.data, ports, source.encoding), one.name))
+                found.append(Sample(_decoded(one.data, ports, source.encoding), one.name, first=one.first))
     return found
 
 
@@ -122,7 +127,7 @@ def _decoded(data: bytes, ports: Sequence[Port], encoding: Encoding | None) -> t
 
 
 def _drawn(random: RandomSamples, count: int, info: ModelInfo) -> list[Sample]:
-    """PCG64's raw output, which NumPy promises to keep: the same seed gives the same numbers everywhere."""
+    """One sequence of PCG64's raw output, which NumPy promises to keep: the same seed gives the same numbers."""
     import numpy as np
 
     stream, samples = np.random.PCG64(random.seed), []
@@ -133,15 +138,20 @@ def _drawn(random: RandomSamples, count: int, info: ModelInfo) -> list[Sample]:
             raw = np.asarray(stream.random_raw(prod(shape)), dtype=np.uint64) >> np.uint64(11)
             values = random.low + (random.high - random.low) * (raw.astype(np.float64) / 2.0**53)
             inputs.append(values.astype(np.float32).reshape(shape))
-        samples.append(Sample(tuple(inputs), f"random sample {number} of seed {random.seed}"))
+        samples.append(Sample(tuple(inputs), f"random sample {number} of seed {random.seed}", first=number == 0))
     return samples
 
 
-def _chosen(found: list[Sample], options: QuantizeOptions) -> list[Sample]:
-    """As many as wanted, evenly over all."""
+def _chosen(found: list[Sample], options: QuantizeOptions, info: ModelInfo) -> list[Sample]:
+    """As many as wanted, evenly over all; of a network with state each sequence's share from its beginning."""
     _check_enough(len(found), options)
-    count = options.samples or min(len(found), MOST_SAMPLES)
-    return [found[number * len(found) // count] for number in range(count)]
+    total = len(found)
+    count = options.samples or min(total, MOST_SAMPLES)
+    if not any(tensor.variable for tensor in info.tensors):
+        return [found[number * total // count] for number in range(count)]
+    begins = [*(at for at, one in enumerate(found) if one.first), total]
+    shares = [(begin, end * count // total - begin * count // total) for begin, end in pairwise(begins)]
+    return [one for begin, share in shares for one in found[begin : begin + share]]
 
 
 def _check_enough(there: int, options: QuantizeOptions) -> None:

@@ -33,6 +33,8 @@ def runs(reference: Reference, samples: Sequence[Sample], begins: Begins) -> Ite
     fed = [tensor.index for tensor in reference.inputs]
     for number, sample in enumerate(samples):
         begins(number)
+        if sample.first:
+            reference.reset()
         reference.run(list(sample.inputs))
         found = {**dict(zip(fed, sample.inputs, strict=True)), **reference.computed()}
         values = {index: array for index, array in found.items() if array.dtype == np.float32}

@@ -15,7 +15,10 @@ from stages.import_model.normalize.graph import one_graph
 from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import ModelInfo, read
 from stages.operators.table import OPERATORS
+from stages.options.quantization import QuantizeOptions
 from stages.ptq import precision
+from stages.ptq.compare import MOST_DB
+from stages.ptq.data import calibration
 from stages.reference import Reference
 from tests.support.float_networks import images, run_ptq, small_network
 from tests.support.optional import needs
@@ -159,6 +162,37 @@ def test_samples_are_spread_over_all_files(data: Path) -> None:
     three = quantized(data, samples=3)[1]
     two = quantized(data, samples=2)[1]
     assert three["samples"] == 3 and three["layers"][0]["seen"][1] > 3 * two["layers"][0]["seen"][1]
+
+
+def with_state() -> bytes:
+    """The sum over two inputs of the last four inferences, which the quantizer leaves float."""
+    b = ModelBuilder()
+    x = b.input("x", (1, 2), "float32")
+    y = b.svdf(x, np.ones((1, 2), np.float32), np.ones((1, 4), np.float32), activation="none", name="sums")
+    b.output(b.fully_connected(y, np.ones((3, 1), np.float32), np.zeros(3, np.float32), name="dense"))
+    return b.build()
+
+
+def test_each_file_is_a_sequence_to_a_network_with_state(tmp_path: Path) -> None:
+    """What is kept from the first file, or from the run before, would show in the sums of the second."""
+    np.save(tmp_path / "a.npy", np.full((3, 2), 127, np.float32))
+    np.save(tmp_path / "b.npy", np.full((6, 2), -128, np.float32))
+    files = {"files": ["a.npy", "b.npy"]}
+    out = run_ptq(tmp_path, with_state(), {"data": files, "evaluate": {"files": ["b.npy", "a.npy"]}})
+    summary = json.loads((out / "ptq.json").read_text())
+    (sums,) = (layer for layer in summary["layers"] if layer["name"] == "sums")
+    assert (sums["seen"], sums["dtype"], sums["snr"]) == ([-1024, 762], "float32", MOST_DB)
+
+
+def test_of_each_sequence_the_beginning_is_taken(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.full((3, 2), 10, np.float32))
+    np.save(tmp_path / "b.npy", np.full((6, 2), -1, np.float32))
+    files = {name: tmp_path / name.removeprefix("data: ") for name in ("data: a.npy", "data: b.npy")}
+    options = QuantizeOptions.model_validate({"mode": "calibrate", "data": {"files": ["a.npy", "b.npy"]}, "samples": 4})
+    chosen = calibration(options, files, read(with_state()))
+    assert [(one.name, one.first) for one in chosen] == [
+        *(("a.npy[0]", True), ("b.npy[0]", True), ("b.npy[1]", False), ("b.npy[2]", False))
+    ]
 
 
 def test_random_data_need_no_file(tmp_path: Path) -> None:
