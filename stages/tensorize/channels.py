@@ -52,9 +52,10 @@ def without_channels(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrit
 def _written(graph: Graph, made: Graph, family: Family, staying: Array) -> Rewrite | None:
     """What was left out of a family, if anything was."""
     names = [layer.outputs[0] for layer in graph.layers if layer.outputs[0] in family.bundles]
-    counts = [(channels_of(graph.tensors[name]), channels_of(made.tensors[name])) for name in names]
-    if staying.all():
+    names = [name for name in names if name in made.tensors]  # of others nothing is left: nobody reads them
+    if staying.all() or not names:
         return None
+    counts = [(channels_of(graph.tensors[name]), channels_of(made.tensors[name])) for name in names]
     numbers = ", ".join(dict.fromkeys(f"{before - after} of {before}" for before, after in counts if after < before))
     return Rewrite(rule="channels", layers=tuple(names), what=f"{numbers} channels are constant or of no weight")
 
