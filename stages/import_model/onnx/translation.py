@@ -113,16 +113,34 @@ class Translation:
         if isinstance(value, Held):
             self.names.setdefault(value.tensor.index, Traced(name, value.base, value.order))
 
-    def held(self, node: Node, position: int) -> Held:
-        """An input that is computed, in real numbers or as integers that nobody dequantized; Refused for a constant."""
+    @cached_property
+    def _types(self) -> Mapping[str, int]:
+        graph = onnx.shape_inference.infer_shapes(self.model).graph
+        return {one.name: one.type.tensor_type.elem_type for one in (*graph.input, *graph.value_info, *graph.output)}
+
+    def integer_type(self, name: str) -> np.dtype[Any]:
+        """int8 or uint8, as ONNX has the integers of `name`; Refused where it cannot be known."""
+        found = self._types.get(name, onnx.TensorProto.UNDEFINED)
+        if found not in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8):
+            raise Refused(f"reads the integers '{name}', of which the file does not say whether they are int8 or uint8")
+        return np.dtype(np.uint8 if found == onnx.TensorProto.UINT8 else np.int8)
+
+    def held(self, node: Node, position: int, *, integers: bool = False) -> Held:
+        """An input that is computed; Refused for a constant, and for integers as they are where these are not meant."""
         value = self.value(node, position)
         if isinstance(value, Stored):
             raise Refused(f"reads the constant '{node.inputs[position]}' where a computed tensor is needed")
+        if integers and isinstance(value, Held):
+            return value
         return self.real(node.inputs[position], value)
 
     def real(self, name: str, value: Held | Real) -> Held:
-        """What is dequantized, in float32."""
+        """What is dequantized, in float32. Refused for integers that nobody dequantized."""
         if isinstance(value, Held):
+            if value.tensor.scale:
+                raise Refused(
+                    f"computes on the integers '{name}' as they are", "A DequantizeLinear is to stand before it."
+                )
             return value
         if name not in self._dequantized:
             source = value.held

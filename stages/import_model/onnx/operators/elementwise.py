@@ -243,6 +243,14 @@ def concat(t: Translation, node: Node) -> None:
     if _concat_integers(t, node):
         return
     values = [t.value(node, position) for position in range(len(node.inputs))]
+    if all(isinstance(value, Held) and value.tensor.scale for value in values):
+        parts = [value for value in values if isinstance(value, Held)]
+        if len({(part.tensor.scale[0], part.tensor.zero_point[0]) for part in parts}) > 1:
+            raise Refused("joins integers of several scales")
+        tensors, order, axis = joined(t, node, list(parts))
+        made = t.builder.concatenation(tensors, order.index(axis), name=node.outputs[0])
+        t.bind(node.outputs[0], Held.of(made, order))
+        return
     tensors, order, axis = joined(
         t, node, [None if isinstance(v, Stored) else t.real(n, v) for n, v in zip(node.inputs, values, strict=True)]
     )

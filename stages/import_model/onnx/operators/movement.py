@@ -8,7 +8,8 @@ from math import prod
 import numpy as np
 
 from stages.import_model.onnx.translation import Node, Translation, axis_in, check_rank
-from stages.import_model.onnx.values import Array, Held, image_order, permuted
+from stages.import_model.onnx.values import Array, Held, Real, image_order, permuted
+from stages.models.onnx_names import LOWERED
 from stages.models.tflite_writer import Tensor
 from stages.operators.operation import Refused, listed
 
@@ -156,7 +157,7 @@ def gather(t: Translation, node: Node, x: Held) -> Held:
 
 
 def pad(t: Translation, node: Node, x: Held) -> Held:
-    """Pad with one value; integers that stand for zero are their zero point."""
+    """Pad with one value: of what is dequantized a real number, of integers themselves an integer."""
     x = t.settled(x)
     if node.attributes.get("mode", "constant") != "constant":
         raise Refused(f"pads in the mode {node.attributes['mode']}; constant is supported")
@@ -172,17 +173,31 @@ def pad(t: Translation, node: Node, x: Held) -> Held:
     if node.has(2):
         value = float(t.stored(node, 2, "the value").reshape(-1)[0])
     laid = [pairs[axis] for axis in x.order]
-    if value == 0.0:
+    zero, quant = 0.0, (x.tensor.scale[0], x.tensor.zero_point[0]) if x.tensor.scale else None
+    if quant is not None:
+        zero, value = quant[1], _padding_integer(t, node, value, *quant)
+    if value == zero:
         return Held.of(t.builder.pad(x.tensor, laid, name=node.outputs[0]), x.order)
-    if x.tensor.scale:
-        raise Refused(f"pads integers with {value:g}; 0 is supported")
+    dtype = np.float32 if quant is None else np.int8
     inputs = [
         x.tensor,
         t.builder.constant(f"{node.outputs[0]}/pads", np.array(laid, np.int32)),
-        t.builder.constant(f"{node.outputs[0]}/value", np.array([value], np.float32)),
+        t.builder.constant(f"{node.outputs[0]}/value", np.array([value], dtype), *(quant or (None,))),
     ]
     shape = [size + sum(pair) for size, pair in zip(x.tensor.shape, laid, strict=True)]
     return Held.of(t.builder.emit("PADV2", inputs, shape, None, node.outputs[0], "PadV2Options"), x.order)
+
+
+def _padding_integer(t: Translation, node: Node, value: float, scale: float, zero_point: int) -> int:
+    """The int8 number that a Pad writes; Refused for a real number that none stands for."""
+    if isinstance(t.value(node, 0), Real):
+        found = np.clip(np.rint(np.float32(value) / np.float32(scale)), -128 - zero_point, 127 - zero_point)
+        after = t.only_reader(node.outputs[0])
+        requantized = after is not None and after.op == "QuantizeLinear" and t.parameters(after, 1, 2)
+        if requantized != (scale, zero_point) and np.float32(found) * np.float32(scale) != np.float32(value):
+            raise Refused(f"pads integers with {value:g}, which none of their scale {scale:g} stands for")
+        return int(found) + zero_point
+    return int(value) - (LOWERED if t.integer_type(node.inputs[0]) == np.uint8 else 0)
 
 
 def resize(t: Translation, node: Node, x: Held) -> Held:

@@ -114,7 +114,10 @@ def function(t: Translation, node: Node) -> None:
     x, out = _read(t, node, 0), _out(t, node, 3)
     assert out.quant is not None
     made = t.builder.quantize(x.tensor, "int8", out.quant, name=out.name)
-    t.rule(table=integer_results(t, node), function=node.proto.op_type.removeprefix("QLinear").lower())
+    t.rule(
+        table=integer_results(t, node, t.stored(node, 4, "the zero point").dtype),
+        function=node.proto.op_type.removeprefix("QLinear").lower(),
+    )
     t.finish(out, Held(made, x.base, x.shape, x.order))
 
 

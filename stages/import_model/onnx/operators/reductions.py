@@ -45,7 +45,7 @@ def _reduced(t: Translation, node: Node, op: str) -> tuple[Held, Out]:
     value, out = t.value(node, 0), t.destination(node, integers=True)
     if op == "MEAN" and isinstance(value, Real) and out is not None and out.activation == "none":
         return t.settled(value.held), out
-    return t.settled(t.held(node, 0)), Out(node.outputs[0])
+    return t.settled(t.held(node, 0, integers=op in ("REDUCE_MAX", "REDUCE_MIN"))), Out(node.outputs[0])
 
 
 def reduce_held(t: Translation, out: Out, op: str, x: Held, axes: list[int], *, keep: bool, **rule: Any) -> None:

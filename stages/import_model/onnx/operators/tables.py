@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 
 from stages.import_model.onnx.translation import BOUNDS, Node, Out, Translation
 from stages.import_model.onnx.values import Held, Real
 from stages.models.onnx_names import LOWERED
+from stages.operators.operation import Refused
 
 
 def looked_up(t: Translation, node: Node) -> bool:
-    """Whether it is a function between integers: a table of what ONNX Runtime gives for each of the 256."""
+    """Whether it is a function between integers: a table of what ONNX Runtime gives for each of the 256.
+
+    They are those around it, dequantized and quantized, or those that it reads itself.
+    """
     value = t.value(node, 0)
+    if isinstance(value, Held) and value.tensor.scale:
+        quant = value.tensor.scale[0], value.tensor.zero_point[0]
+        made = t.builder.quantize(value.tensor, "int8", quant, name=node.outputs[0])
+        table = integer_results(t, node, t.integer_type(node.inputs[0]))
+        t.rule(table=table, function=node.op.lower())
+        t.bind(node.outputs[0], Held(made, value.base, value.shape, value.order))
+        return True
     if not isinstance(value, Real):
         return False
     last = t.destination(node, integers=True)
@@ -81,15 +94,16 @@ def requantized(t: Translation, x: Held, quant: tuple[float, int], name: str) ->
     return Held(made, x.base, x.shape, x.order)
 
 
-def integer_results(t: Translation, node: Node) -> list[int]:
+def integer_results(t: Translation, node: Node, kind: np.dtype[Any]) -> list[int]:
     """Of each int8 number what an operator of one tensor of integers and constants gives, by ONNX Runtime.
 
-    Where its integers are uint8, these are 128 more.
+    Where its integers are uint8 (`kind`), these are 128 more. Refused where ONNX Runtime has no such operator.
     """
+    from onnxruntime.capi import onnxruntime_pybind11_state as failures
+
     from stages.reference.onnx_runtime import session
 
     constants = {name: t.stored(node, at, "its constants") for at, name in enumerate(node.inputs) if at and name}
-    kind = next(array.dtype for array in constants.values() if array.dtype in (np.int8, np.uint8))
     made, helper = type(node.proto)(), onnx.helper
     made.CopyFrom(node.proto)
     made.input[0], made.output[0] = "x", "y"
@@ -99,5 +113,8 @@ def integer_results(t: Translation, node: Node) -> list[int]:
     model = helper.make_model(graph, opset_imports=t.model.opset_import, ir_version=t.model.ir_version)
     lowered = LOWERED if kind == np.uint8 else 0
     numbers = (np.arange(-128, 128) + lowered).astype(kind)
-    (found,) = session(model, node.name).run(None, {"x": numbers})
+    try:
+        (found,) = session(model, node.name).run(None, {"x": numbers})
+    except (failures.Fail, failures.InvalidArgument, failures.InvalidGraph, failures.NotImplemented) as error:
+        raise Refused(f"computes on {kind}, which ONNX Runtime does not") from error
     return [int(value) - lowered for value in found]

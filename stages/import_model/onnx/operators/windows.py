@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -289,10 +290,10 @@ def _pool_name(x: Held, name: str) -> str:
 def average_pool(t: Translation, node: Node) -> None:
     """AveragePool of real numbers, with padding that counts or one that TFLite knows.
 
-    Between integers it is a depthwise convolution whose weights are 1, where all padding counts.
+    Between integers it is a depthwise convolution whose weights are 1, where all places have one divisor.
     """
     value = t.value(node, 0)
-    if isinstance(value, Real):
+    if isinstance(value, Real) and has_one_divisor(node, value.held):
         out = t.destination(node, integers=True)
         if out is not None:
             average_integers(t, node, value.held, out, sums="float")
@@ -322,15 +323,20 @@ def average_pool(t: Translation, node: Node) -> None:
     t.finish(out, from_image(t, made, len(x.shape), out.name))
 
 
+def has_one_divisor(node: Node, x: Held) -> bool:
+    """Whether all windows of an average pool have as many places that count: what ceil_mode adds never counts."""
+    check_rank(x, (3, 4))
+    padded = Window.of(node, x, node.attributes["kernel_shape"]).padded
+    return not padded or bool(node.attributes.get("count_include_pad", 0) and not node.attributes.get("ceil_mode", 0))
+
+
 def average_integers(t: Translation, node: Node, x: Held, out: Out, **rule: Any) -> None:
-    """Refused where padding does not count: the divisor would differ from place to place."""
-    check_rank(x, (4,))
+    """Refused where the divisor differs from place to place."""
+    if not has_one_divisor(node, x):
+        raise Refused("has padding that does not count, between integers")
     size = tuple(node.attributes["kernel_shape"])
-    window = Window.of(node, x, size)
-    if (window.padded and not node.attributes.get("count_include_pad", 0)) or node.attributes.get("ceil_mode", 0):
-        raise Refused(f"has the padding {list(window.pads)}, which does not count, between integers")
     ones = np.ones((x.shape[1], 1, *size), np.int8)
-    weights = Weights(ones, np.array([1 / (size[0] * size[1])], np.float32))
+    weights = Weights(ones, np.array([1 / prod(size)], np.float32))
     grouped = _with_attributes(node, group=x.shape[1])
     convolve(t, grouped, x, weights, None, out, **rule)
 

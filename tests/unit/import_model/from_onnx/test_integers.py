@@ -219,6 +219,35 @@ def joined(kind: str, qlinear: bool) -> Any:
     return net.model()
 
 
+def raw(kind: str, op: str, value: Any = None, constants: Any = (), **attributes: Any) -> Any:
+    """quantize, one operator on the integers themselves, dequantize. `value` and `constants`: its other inputs."""
+    net = Net(kind)
+    inputs = [net.quantize("x", "q"), *(net.number(f"c{at}", one, np.int64) for at, one in enumerate(constants))]
+    if value is not None:
+        inputs.append(net.number("value", value, KINDS[kind]))
+    net.op(op, inputs, "y", **attributes)
+    net.nodes.append(node("DequantizeLinear", ["y", "q_s", "q_z"], ["real"]))
+    return model(net.nodes, {"x": SHAPE}, ["real"], net.constants)
+
+
+def raw_clip(kind: str) -> Any:
+    net = Net(kind)
+    bounds = [net.number(name, value, KINDS[kind]) for name, value in (("low", 3), ("high", 90))]
+    net.op("Clip", [net.quantize("x", "q"), *bounds], "y")
+    return net.model()
+
+
+def padded_real(value: float) -> Any:
+    net = Net("int8")
+    x = net.dequantize(net.quantize("x", "q"))
+    net.op("Pad", [x, net.number("pads", PADS, np.int64), net.number("value", value)], "v")
+    net.quantize("v", "y")
+    return net.model()
+
+
+PADS = (0, 0, 1, 2, 0, 1, 2, 1)
+
+
 def averaged(kind: str) -> Any:
     net = Net(kind)
     net.quantize("x", "q")
@@ -281,6 +310,25 @@ CASES = {
     "qlinear global average pool": averaged("uint8"),
     "qdq global average pool": qdq("int8", "GlobalAveragePool", scale=0.007),
     "qdq average pool": qdq("int8", "AveragePool", kernel_shape=[3, 3], strides=[2, 2], scale=0.03),
+    "qdq average pool of one axis": qdq("int8", "AveragePool", (1, 6, 20), kernel_shape=[3], strides=[2], scale=0.03),
+    "qdq average pool, pads count": qdq(
+        "int8", "AveragePool", kernel_shape=[3, 3], pads=[1] * 4, count_include_pad=1, scale=0.03
+    ),
+    "qdq average pool, pads do not": qdq("int8", "AveragePool", kernel_shape=[3, 3], pads=[1] * 4, scale=0.03),
+    "qdq average pool ceil": qdq(
+        "uint8", "AveragePool", (1, 6, 9, 9), kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1, scale=0.03
+    ),
+    "pad of integers with 0": raw("int8", "Pad", constants=[PADS]),
+    "pad of uint8 with 0": raw("uint8", "Pad", constants=[PADS]),
+    "pad of integers with their zero point": raw("int8", "Pad", -7, [PADS]),
+    "pad of uint8 with their zero point": raw("uint8", "Pad", 121, [PADS]),
+    "pad of real numbers with 0": padded_real(0),
+    "pad of real numbers with another one": padded_real(SCALE * 5),
+    "relu of integers": raw("int8", "Relu"),
+    "abs of integers": raw("int8", "Abs"),
+    "clip of integers": raw_clip("int8"),
+    "clip of uint8": raw_clip("uint8"),
+    "max of integers over an axis": raw("uint8", "ReduceMax", constants=[(1,)]),
     "qdq mean": qdq("int8", "ReduceMean", keepdims=0, scale=0.004),
     "qdq max pool": qdq("uint8", "MaxPool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], scale=SCALE),
     "qdq sigmoid": qdq("int8", "Sigmoid", scale=1 / 200),

@@ -133,6 +133,33 @@ def test_unknown_operators_are_all_named() -> None:
             "operator 1 (ConvInteger) 'i_node' has the constant [4] behind it, which is not one for a channel",
         ),
         (
+            model(
+                [
+                    node("QuantizeLinear", ["x", "s"], ["q"]),
+                    node("QuantizeLinear", ["z", "s"], ["r"]),
+                    node("Max", ["q", "r"], ["y"]),
+                ],
+                {"x": (1, 6), "z": (1, 6)},
+                ["y"],
+                {"s": np.float32(0.1)},
+                types={"y": 2},
+            ),
+            "operator 2 (Max) 'y_node' computes on the integers 'q' as they are",
+        ),
+        (
+            model(
+                [
+                    node("QuantizeLinear", ["x", "s"], ["q"]),
+                    node("DequantizeLinear", ["q", "s"], ["r"]),
+                    node("Pad", ["r", "p", "v"], ["y"]),
+                ],
+                {"x": (6,)},
+                ["y"],
+                {"s": np.float32(0.1), "p": np.array([1, 1]), "v": np.float32(0.25)},
+            ),
+            "operator 2 (Pad) 'y_node' pads integers with 0.25, which none of their scale 0.1 stands for",
+        ),
+        (
             model([node("Reshape", ["x", "s"], ["y"])], {"x": (1, 6), "s": (2,)}, ["y"], types={"s": 7}),
             "input 's' is int64; float32, int8 and uint8 are supported",
         ),
