@@ -1,8 +1,9 @@
 """`doit search recipe=NAME`: tries mixed precisions of a float network, and shows which are better than all others.
 
-Each candidate is the recipe with other options of quantize, run as far as the simulator, on one inference: so RAM, ROM
-and instructions are those of its firmware. Of each kind of exception as many layers are tried as lose most in int8: 1,
-2, 4, …; what was made stays in the store, so a second search only looks it up.
+Each candidate is the recipe with other options of quantize, run on the simulator and verified, on one inference: RAM,
+ROM and instructions are those of its firmware, and one that differs from the reference is never the best. Of each kind
+of exception as many layers are tried as lose most in int8: 1, 2, 4, …; what was made stays in the store, so a second
+search only looks it up.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Candidate:
 class Measured:
     """What a candidate comes to: loss in percentage points, noise of the outputs in dB, RAM and ROM in bytes.
 
-    `error` is why there is no firmware of it, '' where there is.
+    `error` is why there is no firmware of it, or what verify said; '' where nothing is wrong.
     """
 
     candidate: Candidate
@@ -163,12 +164,13 @@ def search(
         raise PipelineError(f"target {loaded.target.name} counts no instructions, so there is nothing to compare")
     options = config.model_dump(mode="json", exclude_none=True, exclude={"kind"})
     wanted = options.get("search", {})
+    last = "verify" if "verify" in loaded.chain.names else "simulate"  # a recipe may leave it out
     budget = Budget(wanted.get("max_loss", options.get("max_loss")), wanted.get("ram"), wanted.get("instructions"))
 
     def measure(candidate: Candidate) -> tuple[Measured, RunResult | None]:
         try:
             changed = _recipe(recipe, loaded.title, candidate)
-            result = run_recipe(changed, overrides, until="simulate", root=project, display=display, **places)
+            result = run_recipe(changed, overrides, until=last, root=project, display=display, **places)
         except StageFailed as error:
             return Measured(candidate, error=str(error).splitlines()[0]), None
         return _measured(candidate, result), result
@@ -190,7 +192,7 @@ def _recipe(name: str, title: str, candidate: Candidate) -> dict[str, Any]:
         "name": f"{title.partition(':')[0]}_search",
         "stages": {
             "quantize": {"max_loss": None, "min_snr": None, **candidate.options},
-            "simulate": {"inputs": inputs, "trace": False},
+            "simulate": {"inputs": inputs, "trace": True},
         },
     }
 

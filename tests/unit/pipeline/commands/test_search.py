@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipeline.api import run_recipe
 from pipeline.commands.search import Budget, Candidate, Measured, best, candidates, front, search, table
 from pipeline.errors import PipelineError
 from tests.support.optional import needs
@@ -76,10 +78,19 @@ def test_a_recipe_that_quantizes_nothing_is_refused(tmp_path: Path) -> None:
 
 
 @needs("ai_edge_quantizer", "ptq")
-def test_candidates_are_measured_as_firmware(tmp_path: Path) -> None:
+def test_candidates_are_measured_and_verified_as_firmware(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    verified = []
+
+    def watched(*given: Any, **places: Any) -> Any:
+        result = run_recipe(*given, **places)
+        verified.append(json.loads((result.artifacts["verify"] / "verify.json").read_text()))
+        return result
+
+    monkeypatch.setattr("pipeline.commands.search.run_recipe", watched)
     budget = {"set": "stages.quantize.search={most: 3, max_loss: 5.0, ram: 64K, instructions: 100000}"}
     found, bounds = search("digits_ptq", budget, store=tmp_path / "store", build=tmp_path / "build")
     assert bounds == Budget(5.0, 65536, 100_000)
+    assert [(one["inputs"], one["layers_checked"] > 3) for one in verified] == [(1, True)] * 3
     plain, narrow, wide = found
     assert not any(one.error for one in found)
     assert narrow.snr < plain.snr and narrow.loss >= plain.loss
