@@ -33,6 +33,14 @@ class Family:
     removable: Array
     values: Mapping[str, Array]
 
+    def filled(self, staying: Array) -> Array:
+        """These bundles, and one of each tensor that would have none."""
+        made = staying.copy()
+        for own in self.bundles.values():
+            if not made[own].any():
+                made[own[0]] = True
+        return made
+
     def kept(self, name: str, staying: Array) -> Kept:
         """What is left of a tensor with the bundles that stay, bool[bundles]."""
         return Kept(np.flatnonzero(staying[self.bundles[name]]), self.values[name])

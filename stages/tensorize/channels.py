@@ -57,7 +57,8 @@ def _written(graph: Graph, made: Graph, family: Family, staying: Array) -> Rewri
         return None
     counts = [(channels_of(graph.tensors[name]), channels_of(made.tensors[name])) for name in names]
     numbers = ", ".join(dict.fromkeys(f"{before - after} of {before}" for before, after in counts if after < before))
-    return Rewrite(rule="channels", layers=tuple(names), what=f"{numbers} channels are constant or of no weight")
+    what = f"{numbers} channels are constant or of no weight"
+    return Rewrite(rule="channels", layers=tuple(names), what=what) if numbers else None
 
 
 def _choices(family: Family) -> list[Array]:
@@ -69,7 +70,7 @@ def _choices(family: Family) -> list[Array]:
     for number in [count, *(number for number in numbers if number < count)]:
         staying = needed.copy()
         staying[spare[: number - int(needed.sum())]] = True
-        found.append(staying)
+        found.append(family.filled(staying))
     return found
 
 

@@ -113,11 +113,7 @@ class Drawn:
 
 
 def narrowest(graph: Graph) -> Graph:
-    """All channels left out that can be; one stays of each family."""
+    """All channels left out that can be; one stays of each tensor."""
     found = families(graph, reaches(graph))
-    staying = []
-    for family in found:
-        own = ~family.removable
-        own[0] |= not own.any()
-        staying.append(own)
+    staying = [family.filled(~family.removable) for family in found]
     return Narrowing(graph, found, staying).graph_without()
