@@ -40,4 +40,4 @@ def translate(t: Translation, node: Node) -> None:
     x = value.held if isinstance(value, Real) else t.held(node, 0, integers=True)
     made = MOVES[node.op](t, node, x)
     for name, one in zip(node.outputs, made if isinstance(made, list) else [made], strict=False):
-        t.bind(name, Real(one) if isinstance(value, Real) else one)
+        t.bind(name, Real(one) if isinstance(value, Real) and one.tensor.scale else one)

@@ -7,10 +7,10 @@ from math import prod
 
 import numpy as np
 
+from stages.import_model.onnx.operators.evaluated import evaluated
 from stages.import_model.onnx.translation import Node, Translation, axis_in, check_rank
 from stages.import_model.onnx.values import Array, Held, Real, image_order, permuted
 from stages.models.onnx_names import LOWERED
-from stages.models.tflite_writer import Tensor
 from stages.operators.operation import Refused, listed
 
 _ENDLESS = 2**31 - 1
@@ -175,7 +175,11 @@ def pad(t: Translation, node: Node, x: Held) -> Held:
     laid = [pairs[axis] for axis in x.order]
     zero, quant = 0.0, (x.tensor.scale[0], x.tensor.zero_point[0]) if x.tensor.scale else None
     if quant is not None:
-        zero, value = quant[1], _padding_integer(t, node, value, *quant)
+        whole = _padding_integer(t, node, value, *quant)
+        if whole is None:
+            x, quant = t.ordered(t.held(node, 0), x.order), None
+        else:
+            zero, value = quant[1], whole
     if value == zero:
         return Held.of(t.builder.pad(x.tensor, laid, name=node.outputs[0]), x.order)
     dtype = np.float32 if quant is None else np.int8
@@ -188,103 +192,80 @@ def pad(t: Translation, node: Node, x: Held) -> Held:
     return Held.of(t.builder.emit("PADV2", inputs, shape, None, node.outputs[0], "PadV2Options"), x.order)
 
 
-def _padding_integer(t: Translation, node: Node, value: float, scale: float, zero_point: int) -> int:
-    """The int8 number that a Pad writes; Refused for a real number that none stands for."""
+def _padding_integer(t: Translation, node: Node, value: float, scale: float, zero_point: int) -> int | None:
+    """The int8 number that a Pad writes; None for a real number that none stands for."""
     if isinstance(t.value(node, 0), Real):
         found = np.clip(np.rint(np.float32(value) / np.float32(scale)), -128 - zero_point, 127 - zero_point)
         after = t.only_reader(node.outputs[0])
         requantized = after is not None and after.op == "QuantizeLinear" and t.parameters(after, 1, 2)
         if requantized != (scale, zero_point) and np.float32(found) * np.float32(scale) != np.float32(value):
-            raise Refused(f"pads integers with {value:g}, which none of their scale {scale:g} stands for")
+            return None
         return int(found) + zero_point
     return int(value) - (LOWERED if t.integer_type(node.inputs[0]) == np.uint8 else 0)
 
 
 def resize(t: Translation, node: Node, x: Held) -> Held:
-    """Resize and Upsample over height and width, to the nearest, where TFLite takes the same neighbours."""
+    """Resize and Upsample over height and width, where TFLite takes the same places.
+
+    Where each result comes from is what ONNX Runtime makes of an image of its own coordinates.
+    """
     check_rank(x, (4,))
-    mode = node.attributes.get("mode", "nearest")
-    sizes = _resized(t, node, x)
-    if sizes[:2] != list(x.shape[:2]):
-        raise Refused(f"resizes {listed(x.shape)} to {sizes}: height and width are supported")
-    image = t.ordered(x, image_order(4)).tensor
-    if mode in ("linear", "bilinear"):
-        return Held.of(_bilinear(t, node, image, sizes), image_order(4))
-    if mode != "nearest":
+    mode, how = (node.attributes.get(key, "") for key in ("mode", "coordinate_transformation_mode"))
+    if mode not in ("", "nearest", "linear", "bilinear"):
         raise Refused(f"resizes in the mode {mode}; nearest and linear are supported")
-    wanted = [_neighbours(t, node, before, after) for before, after in zip(x.shape[2:], sizes[2:], strict=True)]
-    for half in (False, True):
-        if all(
-            np.array_equal(line, _tflite_neighbours(before, after, half=half))
-            for line, before, after in zip(wanted, x.shape[2:], sizes[2:], strict=True)
-        ):
-            name = node.outputs[0]
-            made = t.builder.resize_nearest_neighbor(image, sizes[2:], half_pixel_centers=half, name=name)
-            return Held.of(made, image_order(4))
-    raise Refused(f"takes other neighbours than TFLite's resize does, from {listed(x.shape)} to {sizes}")
-
-
-def _resized(t: Translation, node: Node, x: Held) -> list[int]:
-    if "scales" in node.attributes:
-        scales = list(node.attributes["scales"])
-    else:
-        at = 1 if t.opset < 11 or node.op == "Upsample" else 2
-        if node.has(3):
-            return t.integers(node, 3, "the sizes")
-        scales = [float(one) for one in t.stored(node, at, "the scales").reshape(-1)]
-    return [int(np.floor(size * scale)) for size, scale in zip(x.shape, scales, strict=True)]
-
-
-def _coordinates(t: Translation, node: Node, before: int, after: int) -> Array:
-    """Of each result, the place in the source."""
-    how = node.attributes.get("coordinate_transformation_mode", "half_pixel")
-    if t.opset < 11 or node.op == "Upsample":
-        how = "asymmetric"
-    at, scale = np.arange(after, dtype=np.float64), after / before
-    if how == "asymmetric":
-        return at / scale
-    if how == "align_corners":
-        return at * ((before - 1) / (after - 1)) if after > 1 else at * 0
-    if how == "half_pixel" or (how == "pytorch_half_pixel" and after > 1):
-        return (at + 0.5) / scale - 0.5
-    raise Refused(f"has the coordinates {how}")
-
-
-def _neighbours(t: Translation, node: Node, before: int, after: int) -> Array:
-    x, how = _coordinates(t, node, before, after), node.attributes.get("nearest_mode", "round_prefer_floor")
-    if t.opset < 11 or node.op == "Upsample":
-        how = "floor"
-    rounded = {
-        "floor": np.floor(x),
-        "ceil": np.ceil(x),
-        "round_prefer_floor": np.ceil(x - 0.5),
-        "round_prefer_ceil": np.floor(x + 0.5),
-    }
-    if how not in rounded:
-        raise Refused(f"has the nearest mode {how}")
-    found: Array = np.clip(rounded[how], 0, before - 1).astype(np.int64)
-    return found
-
-
-def _tflite_neighbours(before: int, after: int, *, half: bool) -> Array:
-    at = np.arange(after, dtype=np.float32) + np.float32(0.5 if half else 0.0)
-    found: Array = np.minimum(np.floor(at * np.float32(before / after)), before - 1).astype(np.int64)
-    return found
-
-
-def _bilinear(t: Translation, node: Node, image: Tensor, sizes: Sequence[int]) -> Tensor:
-    if image.scale:
-        raise Refused("resizes integers in the mode linear; nearest is supported")
-    how = node.attributes.get("coordinate_transformation_mode", "half_pixel")
-    if t.opset < 11 or node.op == "Upsample":
-        how = "asymmetric"
-    if how not in ("asymmetric", "align_corners", "half_pixel", "pytorch_half_pixel"):
+    if how.startswith("tf_crop"):
         raise Refused(f"has the coordinates {how}")
-    fields = {"alignCorners": how == "align_corners", "halfPixelCenters": how.endswith("half_pixel")}
-    constant = t.builder.constant(f"{node.outputs[0]}/size", np.array(sizes[2:], np.int32))
-    shape = (image.shape[0], *sizes[2:], image.shape[3])
-    inputs = [image, constant]
-    return t.builder.emit("RESIZE_BILINEAR", inputs, shape, None, node.outputs[0], "ResizeBilinearOptions", fields)
+    if node.attributes.get("antialias", 0):
+        raise Refused("is antialiased")
+    shape, wanted = _sources(t, node, x)
+    if shape[:2] != x.shape[:2]:
+        raise Refused(f"resizes {listed(x.shape)} to {listed(shape)}: height and width are supported")
+    linear, name = mode in ("linear", "bilinear"), node.outputs[0]
+    if linear and x.tensor.scale:
+        x = t.held(node, 0)
+    image = t.ordered(x, image_order(4)).tensor
+    for align, half in ((False, False), (True, False), (False, True)):
+        if any(
+            not np.allclose(
+                line, _places(before, len(line), linear=linear, align=align, half=half), rtol=1e-6, atol=1e-5
+            )
+            for line, before in zip(wanted, x.shape[2:], strict=True)
+        ):
+            continue
+        if not linear:
+            made = t.builder.resize_nearest_neighbor(
+                image, shape[2:], align_corners=align, half_pixel_centers=half, name=name
+            )
+            return Held.of(made, image_order(4))
+        fields = {"alignCorners": align, "halfPixelCenters": half}
+        inputs = [image, t.builder.constant(f"{name}/size", np.array(shape[2:], np.int32))]
+        laid = permuted(shape, image_order(4))
+        made = t.builder.emit("RESIZE_BILINEAR", inputs, laid, None, name, "ResizeBilinearOptions", fields)
+        return Held.of(made, image_order(4))
+    raise Refused(f"takes other places than TFLite's resize does, from {listed(x.shape)} to {listed(shape)}")
+
+
+def _sources(t: Translation, node: Node, x: Held) -> tuple[tuple[int, ...], list[Array]]:
+    """The shape of the result, and for each of its rows and columns the place in x that it comes from."""
+    lines = [np.arange(size, dtype=np.float32) for size in x.shape[2:]]
+    found = [
+        evaluated(t, node, np.ascontiguousarray(np.broadcast_to(line, x.shape)))
+        for line in (lines[0][:, None], lines[1])
+    ]
+    if not found[0].size:
+        raise Refused(f"resizes {listed(x.shape)} to {listed(found[0].shape)}")
+    return found[0].shape, [found[0][0, 0, :, 0], found[1][0, 0, 0, :]]
+
+
+def _places(before: int, after: int, *, linear: bool, align: bool, half: bool) -> Array:
+    """As TFLite has them."""
+    at = np.arange(after, dtype=np.float32) + np.float32(0.5 if half else 0.0)
+    scale = np.float32((before - 1) / (after - 1) if align and after > 1 else before / after)
+    if linear:
+        along: Array = at * scale - np.float32(0.5 if half else 0.0)
+    else:
+        along = np.floor(at * scale + np.float32(0.5 if align else 0.0))
+    return np.clip(along, 0, before - 1)
 
 
 def depth_to_space(t: Translation, node: Node, x: Held) -> Held:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import onnx
 
+from stages.import_model.onnx.operators.evaluated import evaluated
 from stages.import_model.onnx.translation import BOUNDS, Node, Out, Translation
 from stages.import_model.onnx.values import Held, Real
 from stages.models.onnx_names import LOWERED
-from stages.operators.operation import Refused
 
 
 def looked_up(t: Translation, node: Node) -> bool:
@@ -99,22 +99,6 @@ def integer_results(t: Translation, node: Node, kind: np.dtype[Any]) -> list[int
 
     Where its integers are uint8 (`kind`), these are 128 more. Refused where ONNX Runtime has no such operator.
     """
-    from onnxruntime.capi import onnxruntime_pybind11_state as failures
-
-    from stages.reference.onnx_runtime import session
-
-    constants = {name: t.stored(node, at, "its constants") for at, name in enumerate(node.inputs) if at and name}
-    made, helper = type(node.proto)(), onnx.helper
-    made.CopyFrom(node.proto)
-    made.input[0], made.output[0] = "x", "y"
-    ends = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(kind), [256]) for name in ("x", "y")]
-    stored = [onnx.numpy_helper.from_array(array, name) for name, array in constants.items()]
-    graph = helper.make_graph([made], "table", ends[:1], ends[1:], stored)
-    model = helper.make_model(graph, opset_imports=t.model.opset_import, ir_version=t.model.ir_version)
     lowered = LOWERED if kind == np.uint8 else 0
     numbers = (np.arange(-128, 128) + lowered).astype(kind)
-    try:
-        (found,) = session(model, node.name).run(None, {"x": numbers})
-    except (failures.Fail, failures.InvalidArgument, failures.InvalidGraph, failures.NotImplemented) as error:
-        raise Refused(f"computes on {kind}, which ONNX Runtime does not") from error
-    return [int(value) - lowered for value in found]
+    return [int(value) - lowered for value in evaluated(t, node, numbers)]

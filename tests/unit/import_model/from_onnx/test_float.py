@@ -191,6 +191,38 @@ CASES = {
         nearest_mode="floor",
     ),
     "resize linear": one("Resize", IMAGE, None, None, ints(1, 6, 18, 14), mode="linear"),
+    "resize linear, align corners": one(
+        *("Resize", IMAGE, None, floats(1, 1, 2, 3)), mode="linear", coordinate_transformation_mode="align_corners"
+    ),
+    "resize nearest, align corners": one(
+        *("Resize", IMAGE, None, None, ints(1, 6, 20, 11)),
+        mode="nearest",
+        coordinate_transformation_mode="align_corners",
+        nearest_mode="round_prefer_ceil",
+    ),
+    "resize by scales of two axes": one("Resize", IMAGE, None, floats(2, 3), mode="linear", axes=[2, 3]),
+    "resize, aspect kept": one(
+        *("Resize", IMAGE, None, None, ints(18, 18)),
+        mode="linear",
+        axes=[2, 3],
+        keep_aspect_ratio_policy="not_larger",
+    ),
+    "resize by scales that give the sizes in float32": one(
+        *("Resize", (1, 2, 10, 10), None, floats(1, 1, 0.7, 0.7)), mode="linear"
+    ),
+    "resize nearest by scales": one(
+        *("Resize", (1, 2, 5, 5), None, floats(1, 1, 1.5, 1.5)),
+        mode="nearest",
+        coordinate_transformation_mode="asymmetric",
+        nearest_mode="floor",
+    ),
+    "resize to one pixel": one(
+        *("Resize", (1, 2, 5, 8), None, None, ints(1, 2, 1, 1)),
+        mode="linear",
+        coordinate_transformation_mode="pytorch_half_pixel",
+    ),
+    "resize, old": one("Resize", IMAGE, floats(1, 1, 2, 3), mode="linear", opset=10),
+    "upsample": one("Upsample", IMAGE, mode="nearest", scales=[1.0, 1.0, 2.0, 2.0], opset=7),
     "depth to space": one("DepthToSpace", (1, 8, 3, 3), blocksize=2),
     "a bound that is known behind the operator": chain(
         IMAGE,

@@ -237,10 +237,18 @@ def raw_clip(kind: str) -> Any:
     return net.model()
 
 
-def padded_real(value: float) -> Any:
+def padded_real(value: float, scale: float = SCALE) -> Any:
     net = Net("int8")
     x = net.dequantize(net.quantize("x", "q"))
     net.op("Pad", [x, net.number("pads", PADS, np.int64), net.number("value", value)], "v")
+    net.quantize("v", "y", scale)
+    return net.model()
+
+
+def resized() -> Any:
+    net = Net("int8")
+    x = net.dequantize(net.quantize("x", "q"))
+    net.op("Resize", [x, "", "", net.number("sizes", (1, 6, 18, 14), np.int64)], "v", mode="linear")
     net.quantize("v", "y")
     return net.model()
 
@@ -324,6 +332,8 @@ CASES = {
     "pad of uint8 with their zero point": raw("uint8", "Pad", 121, [PADS]),
     "pad of real numbers with 0": padded_real(0),
     "pad of real numbers with another one": padded_real(SCALE * 5),
+    "pad of real numbers with one between": padded_real(0.033, scale=0.011),
+    "qdq resize linear": resized(),
     "relu of integers": raw("int8", "Relu"),
     "abs of integers": raw("int8", "Abs"),
     "clip of integers": raw_clip("int8"),

@@ -24,6 +24,16 @@ def conv(shape: Any = (1, 3, 8, 8), **more: Any) -> Any:
     return model([node("Conv", ["x", "w"], ["y"])], {"x": shape}, ["y"], WEIGHTS, **more)
 
 
+def resized(scales: float = 0.0, sizes: int = 0, *, nearest: bool = False, **attributes: Any) -> Any:
+    """A Resize of five rows and columns."""
+    given = {"s": np.float32([1, 1, scales, scales])} if scales else {"s": np.array([1, 2, sizes, sizes])}
+    inputs = ["x", "", "s"] if scales else ["x", "", "", "s"]
+    if nearest:
+        attributes |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    mode = "nearest" if nearest else "linear"
+    return model([node("Resize", inputs, ["y"], mode=mode, **attributes)], {"x": (1, 2, 5, 5)}, ["y"], given)
+
+
 def refused(data: Any, shapes: Any = None) -> str:
     """The message, of one to five lines."""
     data = data if isinstance(data, bytes) else data.SerializeToString()
@@ -146,19 +156,11 @@ def test_unknown_operators_are_all_named() -> None:
             ),
             "operator 2 (Max) 'y_node' computes on the integers 'q' as they are",
         ),
-        (
-            model(
-                [
-                    node("QuantizeLinear", ["x", "s"], ["q"]),
-                    node("DequantizeLinear", ["q", "s"], ["r"]),
-                    node("Pad", ["r", "p", "v"], ["y"]),
-                ],
-                {"x": (6,)},
-                ["y"],
-                {"s": np.float32(0.1), "p": np.array([1, 1]), "v": np.float32(0.25)},
-            ),
-            "operator 2 (Pad) 'y_node' pads integers with 0.25, which none of their scale 0.1 stands for",
-        ),
+        (resized(scales=1.5), "operator 0 (Resize) 'y_node' takes other places than TFLite's resize does"),
+        (resized(scales=1.7, nearest=True), "(Resize) 'y_node' takes other places than TFLite's resize does"),
+        (resized(scales=0.1, nearest=True), "(Resize) 'y_node' resizes [1, 2, 5, 5] to [1, 2, 0, 0]"),
+        (resized(scales=0.5, antialias=1), "operator 0 (Resize) 'y_node' is antialiased"),
+        (resized(sizes=4, coordinate_transformation_mode="what"), "(Resize) 'y_node' is not computed by ONNX Runtime"),
         (
             model([node("Reshape", ["x", "s"], ["y"])], {"x": (1, 6), "s": (2,)}, ["y"], types={"s": 7}),
             "input 's' is int64; float32, int8 and uint8 are supported",

@@ -1,0 +1,40 @@
+"""One operator by itself, as ONNX Runtime computes it."""
+
+from __future__ import annotations
+
+import onnx
+
+from stages.import_model.onnx.translation import Node, Translation
+from stages.import_model.onnx.values import Array
+from stages.operators.operation import Refused
+
+
+def evaluated(t: Translation, node: Node, x: Array) -> Array:
+    """The first result of `node` where its first input is `x`; its others are constants.
+
+    Refused where ONNX Runtime does not compute it.
+    """
+    from stages.reference.onnx_runtime import session
+
+    made, helper = type(node.proto)(), onnx.helper
+    made.CopyFrom(node.proto)
+    del made.output[1:]
+    made.input[0], made.output[0] = "x", "y"
+    stored = []
+    for at in range(1, len(made.input)):
+        if made.input[at]:
+            made.input[at] = f"constant{at}"
+            stored.append(onnx.numpy_helper.from_array(t.stored(node, at, "its constants"), made.input[at]))
+    ends = [
+        helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape),
+        onnx.ValueInfoProto(),
+    ]
+    ends[1].name = "y"
+    graph = helper.make_graph([made], "evaluated", ends[:1], ends[1:], stored)
+    model = helper.make_model(graph, opset_imports=t.model.opset_import, ir_version=t.model.ir_version)
+    try:
+        found: Array = session(model, node.name).run(None, {"x": x})[0]
+    except Exception as error:  # its exceptions have no common base but this one
+        reason = " ".join(str(error).split())[-200:]
+        raise Refused(f"is not computed by ONNX Runtime on {x.dtype}: {reason}") from error
+    return found
