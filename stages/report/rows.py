@@ -52,6 +52,10 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         name, tensor = next(iter(verify["overflowed"].items()))
         which = ", ".join(verify["overflowed"])
         lines.append(("not verified", f"{which}: LiteRT's results leave float32's range, on {name} in {tensor}"))
+    if verify.get("tied"):
+        name, tensor = next(iter(verify["tied"].items()))
+        which = ", ".join(verify["tied"])
+        lines.append(("not verified", f"{which}: behind float numbers that round either way, on {name} in {tensor}"))
     if verify.get("distance"):
         lines.append(("distance", _distance(verify["distance"], report["layers"])))
     if report.get("quantization"):

@@ -14,6 +14,7 @@ from stages.reference.interpreter import Reference
 from stages.reference.onnx_runtime import OnnxReference
 from stages.reference.parts import PartedReference
 from stages.verify.compare import Difference, difference
+from stages.verify.float_ties import Tied, rounds_floats, tied
 from stages.verify.onnx_layers import OnnxLayers
 from stages.verify.own import Distance, GraphReference
 from stages.verify.records import Port, Records
@@ -45,6 +46,7 @@ class _Judge:
         self.labelled = 0
         self.hits = {"ours": 0, "litert": 0, "agree": 0}
         self.overflowed: dict[int, str] = {}
+        self.tied: dict[int, Tied] = {}
 
     def inference(self, index: int) -> None:
         records = self.records
@@ -63,6 +65,10 @@ class _Judge:
         if differ and (tensor := overflowing(self.reference)):
             self.overflowed[index] = tensor
             return
+        if differ and (ties := self._ties(index)) is not None:
+            self.tied[index] = ties
+            outputs = [pair for at, pair in enumerate(outputs) if self._output_index(at) not in ties.behind]
+            layers = [(port, found) for port, found in layers if port.tflite_index not in ties.behind]
         for port, found in outputs:
             self._output(index, port, found)
         for port, found in layers:
@@ -71,7 +77,7 @@ class _Judge:
             expected = self._compare_with_litert(self.litert, index, got)
         label = records.labels[index] if records.labels is not None else None
         if label is not None:
-            our_class, their_class = (int(np.argmax(outputs[0])) for outputs in (got, expected))
+            our_class, their_class = (int(np.argmax(arrays[0])) for arrays in (got, expected))
             self.labelled += 1
             self.hits["ours"] += our_class == label
             self.hits["litert"] += their_class == label
@@ -92,6 +98,27 @@ class _Judge:
         for port, ours in zip(self.records.traces.ports, self.records.traces.row(index), strict=True):
             if port.tflite_index >= 0 and self.reference.has(port.tflite_index):
                 yield port, difference(ours, port.of_file(self.reference.tensor(port.tflite_index)))
+
+    def _ties(self, index: int) -> Tied | None:
+        """What a tie behind float layers accounts for, in this inference or in what is kept from one before."""
+        if not isinstance(self.reference, Reference | PartedReference):
+            return None
+        if self.records.kept and not self.records.is_first(index) and index - 1 in self.tied:
+            return self.tied[index - 1]
+        ours = {
+            self._output_index(at): (port, array)
+            for at, (port, array) in enumerate(
+                zip(self.records.outputs.ports, self.records.outputs.row(index), strict=True)
+            )
+        }
+        if self.records.traces.count:
+            rows = zip(self.records.traces.ports, self.records.traces.row(index), strict=True)
+            ours |= {port.tflite_index: (port, array) for port, array in rows if port.tflite_index >= 0}
+        return tied(self.reference, ours, self.tolerance)
+
+    def _output_index(self, at: int) -> int:
+        """The number in the file of an output."""
+        return self.reference.info.outputs[at] if isinstance(self.reference, Reference | PartedReference) else -1
 
     def _output(self, index: int, port: Port, found: Difference | None) -> None:
         if port.dtype == "float32":
@@ -150,8 +177,9 @@ def judge(
     LiteRT itself left float32's range is not judged: `overflowed` has its name and the `overflowing` tensor. `accuracy`
     holds shares of the labelled inferences: `ours` and `litert` that are classified rightly, `agree` that both put into
     the same class (the index of the first output's largest value). `begins` is told each inference; those in `without`
-    are left out, and named in `without_reference`. `litert` is given where the reference is another: `distance` says
-    how far outputs, and all that was traced, are from it.
+    are left out, and named in `without_reference`. Inferences in which a float number is rounded to the integer beside
+    LiteRT's (stages.verify.float_ties) are judged as far as that explains nothing, and named in `tied`. `litert` is
+    given where the reference is another: `distance` says how far outputs, and all that was traced, are from it.
     """
     count = records.inputs.count
     if not count:
@@ -162,7 +190,7 @@ def judge(
         if index not in without:
             begins(index)
             work.inference(index)
-    judged = [index for index in range(count) if index not in without and index not in work.overflowed]
+    judged = [index for index in range(count) if index not in {*without, *work.overflowed, *work.tied}]
     checked = sum(int(np.prod(port.shape)) for port in records.outputs.ports) * len(judged)
     if work.worst is not None:
         raise _error(work, checked)
@@ -177,6 +205,7 @@ def judge(
         "inputs": len(judged),
         "without_reference": [records.names[index] for index in sorted(without)],
         "overflowed": {records.names[index]: tensor for index, tensor in sorted(work.overflowed.items())},
+        "tied": {records.names[index]: ties.tensor for index, ties in sorted(work.tied.items())},
         "outputs_checked": checked,
         "mismatches": 0,
         "layers_checked": len(work.layers_checked),
@@ -210,6 +239,14 @@ def _float(work: _Judge) -> dict[str, float] | None:
 
 
 def _nothing_left(work: _Judge) -> StageError:
+    if work.tied:
+        index, ties = next(iter(work.tied.items()))
+        return StageError(
+            f"nothing is judged to its end: on {work.records.names[index]} numbers of float layers in "
+            f"{escape.quoted(ties.tensor)}\n"
+            "lie so near a half that QUANTIZE may round them either way, and such there are on all other inputs",
+            hint="Feed it other inputs, or more (simulate.inputs).",
+        )
     index, tensor = next(iter(work.overflowed.items()))
     return StageError(
         f"LiteRT's own results leave the range of float32 on every input, first in {escape.quoted(tensor)} "
@@ -242,7 +279,16 @@ def _error(work: _Judge, checked: int) -> StageError:
         f"  element {list(found.index)} is {_number(found.got)}, expected {_number(found.expected)}",
     ]
     kernel = layer.get("kernel")
-    return StageError("\n".join(lines), hint=f"Its kernel is {kernel}." if kernel else "")
+    hint = f"Its kernel is {kernel}." if kernel else ""
+    if not records.traces.count and _is_behind_floats(work.reference):
+        hint = "A number that QUANTIZE may round either way shows in traces only: simulate: {trace: true} tells."
+    return StageError("\n".join(lines), hint=hint)
+
+
+def _is_behind_floats(reference: AnyReference) -> bool:
+    if not isinstance(reference, Reference | PartedReference):
+        return False
+    return any(rounds_floats(operator, reference.info) for operator in reference.info.operators)
 
 
 def _number(value: float) -> str:

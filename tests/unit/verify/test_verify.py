@@ -218,6 +218,63 @@ def test_what_differs_after_litert_overflowed_is_left_out_and_named(tmp_path: Pa
         made.verify()
 
 
+def rounding(folder: Path, scale: float = 0.05) -> Firmware:
+    """A float layer, its numbers as integers, and two integer layers behind."""
+    b, rng = ModelBuilder(), np.random.default_rng(2)
+    y = b.fully_connected(b.input("x", (1, 4), "float32"), rng.normal(0, 1, (6, 4)).astype("f"), name="floats")
+    y = b.relu(b.quantize(y, "int8", (scale, 3), name="rounded"), name="behind")
+    dense = rng.integers(-99, 99, (3, 6)).astype(np.int8)
+    b.output(b.fully_connected(y, dense, weight_scale=0.01, out=(0.1, 0), name="last"))
+    return Firmware(folder, b.build())
+
+
+def tie(made: Firmware, inference: int, by: float = 1e-5, step: int = 1) -> None:
+    """Lets the float that is nearest to a half be another by a share `by` of the largest, and what follows from it."""
+    (floats, rounded) = made.traces[inference]["floats"], made.traces[inference]["rounded"]
+    near = int(np.argmin(np.abs(np.abs(floats / np.float32(0.05)) % 1 - 0.5)))
+    floats.flat[near] += np.float32(by) * np.abs(floats).max()
+    rounded.flat[near] += step
+    made.traces[inference]["behind"].flat[near] += step
+    made.outputs[inference][0].flat[0] += 1
+    made.traces[inference]["last"] = made.outputs[inference][0].copy()
+
+
+def test_a_tie_behind_a_float_layer_is_named_and_what_lies_behind_left_out(tmp_path: Path) -> None:
+    made = rounding(tmp_path)
+    assert made.verify()["tied"] == {}
+    tie(made, 1)
+    result = made.verify(tolerance=0.01)
+    assert (result["tied"], result["inputs"], result["outputs_checked"]) == ({"random 1": "rounded"}, 2, 6)
+    with pytest.raises(StageError, match="QUANTIZE may round either way shows in traces only") as caught:
+        made.verify(traced=False, tolerance=0.01)
+    assert "output 'last', on random 1" in str(caught.value) + caught.value.message
+
+
+FAULTS: dict[str, Callable[[Firmware], None]] = {
+    "two steps": lambda made: tie(made, 1, step=2),
+    "the same float": lambda made: tie(made, 1, by=0),
+    "another element": lambda made: made.traces[1]["rounded"].__iadd__(1),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_no_tie_fails(tmp_path: Path, fault: str) -> None:
+    made = rounding(tmp_path)
+    FAULTS[fault](made)
+    with pytest.raises(StageError, match="'rounded', on random 1"):
+        made.verify(tolerance=0.01)
+
+
+def test_nothing_is_judged_where_all_inferences_are_tied(tmp_path: Path) -> None:
+    made = rounding(tmp_path)
+    for inference in range(INFERENCES):
+        tie(made, inference)
+    with pytest.raises(
+        StageError, match="nothing is judged to its end: on random 0 numbers of float layers in 'rounded'"
+    ):
+        made.verify(tolerance=0.01)
+
+
 def test_nothing_is_verified_where_litert_overflows_on_all_inputs(tmp_path: Path) -> None:
     made = overflowing(tmp_path)
     for row in made.outputs:
