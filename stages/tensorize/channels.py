@@ -1,12 +1,12 @@
 """Channels that the graph can do without (stages.simplify) are left out as far as that costs fewer instructions.
 
 Kernels work on 4, 8 or 16 channels at once, and 17 can cost more than 24: of each family of tensors so many channels
-stay that their number is a multiple that pays best, over the whole graph.
+stay that their number is a multiple that pays best, over the whole graph. All stay where that promises little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stages.tensorize.setting import Setting
 
 _MULTIPLES = (1, 2, 4, 8, 16)
+_WORTH = 0.98  # what layers of fewer channels may take of the instructions: so exactly costs are known
 
 
 def without_channels(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrite]]:
@@ -43,10 +44,16 @@ def without_channels(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrit
         if not renames_only(graph, layer) and (cost := _cost(graph, layer, found, choices, setting))
     ]
     numbers = cheapest({index: len(own) for index, own in enumerate(choices)}, costs)
+    if _total(costs, numbers) > _WORTH * _total(costs, dict.fromkeys(numbers, 0)):
+        return graph, []
     staying = [own[numbers[index]] for index, own in enumerate(choices)]
     made = Narrowing(graph, found, staying).graph_without()
     written = (_written(graph, made, family, own) for family, own in zip(found, staying, strict=True))
     return made, [rewrite for rewrite in written if rewrite is not None]
+
+
+def _total(costs: Sequence[Costs[int]], numbers: Mapping[int, int]) -> float:
+    return sum(float(one.table[tuple(numbers[index] for index in one.variables)]) for one in costs)
 
 
 def _written(graph: Graph, made: Graph, family: Family, staying: Array) -> Rewrite | None:

@@ -15,6 +15,7 @@ from stages.calibrate.measure import measure
 from stages.calibrate.table import Table
 from stages.kernels import registry
 from stages.kernels.digest import kernel_digest
+from stages.kernels.kernel import Kernel
 from stages.models.operators import build
 from stages.models.spec import OpModel
 from stages.targets.spec import Target
@@ -50,17 +51,22 @@ def command(target: Target) -> str:
 
 
 def rivals(target: Target) -> set[str]:
-    """Kernels that are not the only one of the target for all of their operators, roundings and bits."""
+    """Kernels that are not the only one of the target for all of their operators, roundings, halves and bits."""
     kernels = registry.kernels(target.kernels).values()
     return {
         k.name
         for k in kernels
         if any(
-            k.ops & other.ops and k.roundings & other.roundings and k.bits == other.bits
+            k.ops & other.ops and k.roundings & other.roundings and (k.bits, _halves(k)) == (other.bits, _halves(other))
             for other in kernels
             if other is not k
         )
     }
+
+
+def _halves(kernel: Kernel) -> str:
+    """Which way a kernel that quantizes rounds halves: no layer has a choice of these."""
+    return getattr(kernel, "halves", "")
 
 
 @every_target
