@@ -90,7 +90,10 @@ def hard_sigmoid(t: Translation, node: Node) -> None:
 
 def prelu(t: Translation, node: Node) -> None:
     x, slope = t.settled(t.held(node, 0)), t.stored(node, 1, "the slope")
-    constant = t.builder.constant(f"{node.outputs[0]}/slope", _laid(slope, x))
+    laid = _laid(slope, x)
+    if any(size not in (1, whole) for size, whole in zip(laid.shape, x.tensor.shape, strict=True)):
+        raise Refused(f"has the slope {listed(slope.shape)} for {listed(x.shape)}")
+    constant = t.builder.constant(f"{node.outputs[0]}/slope", laid)
     _follow(t, node, x, t.builder.emit("PRELU", [x.tensor, constant], x.tensor.shape, None, node.outputs[0]))
 
 
@@ -286,7 +289,10 @@ def joined(t: Translation, node: Node, parts: list[Held | None]) -> tuple[list[T
         if part is not None:
             found.append(next(rest).tensor)
             continue
-        laid = np.ascontiguousarray(t.stored(node, position, "a part").transpose(order))
+        stored = t.stored(node, position, "a part")
+        if stored.ndim != len(order):
+            raise Refused(f"joins a constant {listed(stored.shape)} to tensors with {len(order)} axes")
+        laid = np.ascontiguousarray(stored.transpose(order))
         found.append(t.builder.constant(f"{node.outputs[0]}/part{position}", laid))
     return found, order, axis
 

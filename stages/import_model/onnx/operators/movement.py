@@ -65,6 +65,8 @@ def unsqueeze(t: Translation, node: Node, x: Held) -> Held:
     given = _axes(t, node)
     rank = len(x.shape) + len(given)
     axes, sizes = {axis_in(axis, rank) for axis in given}, iter(x.shape)
+    if len(axes) != len(given):
+        raise Refused(f"has the axes {listed(given)}, one of them twice")
     return _as(t, x, [1 if axis in axes else next(sizes) for axis in range(rank)])
 
 
@@ -89,6 +91,8 @@ def slice_(t: Translation, node: Node, x: Held) -> Held:
         starts, ends = t.integers(node, 1, "the starts"), t.integers(node, 2, "the ends")
         axes = t.integers(node, 3, "the axes") if node.has(3) else list(range(len(starts)))
         steps = t.integers(node, 4, "the steps") if node.has(4) else [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise Refused(f"has {len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps")
     cuts = [slice(None)] * rank
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         if step < 1:
@@ -144,7 +148,10 @@ def gather(t: Translation, node: Node, x: Held) -> Held:
     """With one constant index, or several that follow each other: a slice."""
     x = t.settled(x)
     axis, indices = axis_in(int(node.attributes.get("axis", 0)), len(x.shape)), t.stored(node, 1, "the indices")
-    flat = [int(index) % x.shape[axis] for index in indices.reshape(-1)]
+    size = x.shape[axis]
+    if not indices.size or indices.min() < -size or indices.max() >= size:
+        raise Refused(f"gathers the indices {listed(indices.reshape(-1))} of {size}")
+    flat = [int(index) % size for index in indices.reshape(-1)]
     step = flat[1] - flat[0] if len(flat) > 1 else 1
     if indices.ndim > 1 or step < 1 or flat != list(range(flat[0], flat[0] + step * len(flat), step)):
         raise Refused(f"gathers the indices {listed(flat)}; one, or evenly spaced ones, are supported")
@@ -164,6 +171,8 @@ def pad(t: Translation, node: Node, x: Held) -> Held:
     rank = len(x.shape)
     amounts = list(node.attributes["pads"]) if "pads" in node.attributes else t.integers(node, 1, "the pads")
     axes = [axis_in(axis, rank) for axis in t.integers(node, 3, "the axes")] if node.has(3) else list(range(rank))
+    if len(amounts) != 2 * len(axes):
+        raise Refused(f"has {len(amounts)} pads for {len(axes)} axes; two for each")
     pairs = [(0, 0)] * rank
     for axis, before, after in zip(axes, amounts[: len(axes)], amounts[len(axes) :], strict=True):
         if min(before, after) < 0:
@@ -282,6 +291,10 @@ def _blocks(t: Translation, node: Node, x: Held, op: str, known: bool) -> Held:
         raise Refused(f"has the mode {node.attributes['mode']}; DCR is supported")
     image, block = t.ordered(x, image_order(4)).tensor, int(node.attributes["blocksize"])
     batch, height, width, channels = image.shape
+    if op == "SPACE_TO_DEPTH" and (height % block or width % block):
+        raise Refused(f"makes blocks of {block} of {listed(x.shape)}")
+    if op == "DEPTH_TO_SPACE" and channels % block**2:
+        raise Refused(f"makes blocks of {block} of {channels} channels")
     shape = (batch, height * block, width * block, channels // block**2)
     if op == "SPACE_TO_DEPTH":
         shape = (batch, height // block, width // block, channels * block**2)

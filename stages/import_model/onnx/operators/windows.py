@@ -36,6 +36,9 @@ class Window:
         if len(kernel) != rank:
             raise Refused(f"has a window of {len(kernel)} axes over a tensor with {rank + 2}")
         stride, dilation = list(given.get("strides", [1] * rank)), list(given.get("dilations", [1] * rank))
+        for name, values in (("strides", stride), ("dilations", dilation)):
+            if len(values) != rank:
+                raise Refused(f"has {len(values)} {name} for {rank} axes")
         auto = given.get("auto_pad", "NOTSET")
         if auto in ("SAME_UPPER", "SAME_LOWER"):
             pads = [
@@ -44,6 +47,8 @@ class Window:
             ]
         else:
             flat = list(given.get("pads", [0] * (2 * rank))) if auto == "NOTSET" else [0] * (2 * rank)
+            if len(flat) != 2 * rank:
+                raise Refused(f"has {len(flat)} pads for {rank} axes; two for each")
             pads = list(zip(flat[:rank], flat[rank:], strict=True))
         if given.get("ceil_mode", 0):
             pads = [

@@ -173,3 +173,41 @@ def test_unknown_operators_are_all_named() -> None:
 )  # fmt: skip
 def test_operators_say_what_is_wrong(proto: Any, said: str) -> None:
     assert said in refused(proto)
+
+
+def ints(*values: int) -> Any:
+    return np.array(values, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("op", "constants", "attributes", "said"),
+    [
+        ("Conv", [drawn(1, 4, 6, 3, 3)], {"strides": [2]}, "has 1 strides for 2 axes"),
+        ("Conv", [drawn(1, 4, 6, 3, 3)], {"dilations": [1]}, "has 1 dilations for 2 axes"),
+        ("Conv", [drawn(1, 4, 6, 3, 3)], {"pads": [1, 1]}, "has 2 pads for 2 axes; two for each"),
+        ("Conv", [drawn(1, 4, 6, 3, 3), drawn(2, 3)], {}, "has the bias [3] for 4 outputs"),
+        ("MaxPool", [], {"kernel_shape": [2, 2], "strides": [2], "auto_pad": "SAME_UPPER"}, "has 1 strides for 2 axes"),
+        ("Pad", [ints(1, 1)], {}, "has 2 pads for 4 axes; two for each"),
+        ("Slice", [ints(1, 1), ints(3)], {}, "has 2 starts, 1 ends, 2 axes and 2 steps"),
+        ("Unsqueeze", [ints(0, 0)], {}, "has the axes [0, 0], one of them twice"),
+        ("Gather", [ints(99)], {"axis": 1}, "gathers the indices [99] of 6"),
+        ("Gather", [ints()], {"axis": 1}, "gathers the indices [] of 6"),
+        ("SpaceToDepth", [], {"blocksize": 2}, "makes blocks of 2 of [1, 6, 9, 7]"),
+        ("DepthToSpace", [], {"blocksize": 4}, "makes blocks of 4 of 6 channels"),
+        ("PRelu", [drawn(1, 5, 1, 1)], {}, "has the slope [5, 1, 1] for [1, 6, 9, 7]"),
+        ("Concat", [drawn(1, 2)], {"axis": 0}, "joins a constant [2] to tensors with 4 axes"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(op: str, constants: Any, attributes: Any, said: str) -> None:
+    names = [f"c{at}" for at in range(len(constants))]
+    one = node(op, ["x", *names], ["y"], **attributes)
+    graph = onnx.helper.make_graph(
+        [one],
+        "graph",
+        [onnx.helper.make_tensor_value_info("x", 1, (1, 6, 9, 7))],
+        [onnx.helper.make_tensor_value_info("y", 1, None)],
+        [onnx.numpy_helper.from_array(value, name) for value, name in zip(constants, names, strict=True)],
+    )
+    graph.output[0].type.tensor_type.shape.SetInParent()
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)], ir_version=8)
+    assert f"operator 0 ({op}) 'y_node' {said}" in refused(proto)
