@@ -35,6 +35,7 @@ def ranges_svg(layers: Sequence[Mapping[str, Any]]) -> str:
             f'<text x="{zero}" y="{_TOP - 14}" text-anchor="middle">0</text>',
             f'<text x="{_LEFT}" y="{_TOP - 14}">{-most:.3g}</text>',
             f'<text x="{_LEFT + _WIDTH}" y="{_TOP - 14}" text-anchor="end">{most:.3g}</text>',
+            f'<text x="{width - 8}" y="{_TOP - 14}" text-anchor="end" fill="#777777">square-root scale</text>',
             *body,
             "</svg>\n",
         ]
