@@ -23,7 +23,8 @@ a test holds it to them.
 
 `name` is the operator's in rules and reports; those with a dot can also stand alone, as `model: {op: name}`. With
 16-bit activations weights are int8, biases int64 and zero points 0. "LiteRT" are the types of data that its own kernels
-take, as `python -m tests.tflm.litert_types` of a clone finds by trying. All tensors have fixed shapes of at most eight
+take, as `python -m tests.tflm.litert_types` of a clone finds by trying; `python -m tests.tflm.held` counts the cases of
+TFLM's operator tests and how many come out equal (`docs/arithmetic.md`). All tensors have fixed shapes of at most eight
 axes. An operator that is not here is refused, unless its result follows from constants and fixed shapes (SHAPE, FILL,
 RANGE, ...): that is a constant. Operators of ONNX, which become these, are in `docs/onnx.md`.
 
