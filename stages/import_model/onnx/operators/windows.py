@@ -13,6 +13,7 @@ from stages.arithmetic.sliding import extent, places
 from stages.import_model.onnx.operators.weights import Weights, is_bias, whole_bias
 from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
 from stages.import_model.onnx.values import Array, Held, Real, Stored, image_order, plain_order
+from stages.models.onnx_names import Traced
 from stages.models.tflite_writer import Tensor
 from stages.operators.operation import Refused, listed
 
@@ -101,10 +102,11 @@ def as_image(t: Translation, x: Held) -> Tensor:
 
 
 def from_image(t: Translation, made: Tensor, rank: int, name: str) -> Held:
-    """The other way; `name` is that of the result in ONNX."""
+    """The other way; `name` is that of the result in ONNX, which the image of one row is as well."""
     if rank == 4:
         return Held.of(made, image_order(4))
     batch, _, width, channels = made.shape
+    t.names[made.index] = Traced(name, (batch, channels, width), (0, 2, 1))
     return Held.of(t.builder.reshape(made, (batch, width, channels), name=name), (0, 2, 1))
 
 

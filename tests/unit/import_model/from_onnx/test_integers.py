@@ -376,6 +376,14 @@ def test_channels_without_an_exact_multiplier_differ_in_near_ties_alone(tmp_path
     assert sum(one.differing for one in layers.ties.values()) < 10
 
 
+@pytest.mark.parametrize(("shape", "kernel"), [((1, 6, 4, 20), [1, 2]), ((1, 6, 20), [2])])
+def test_near_ties_are_known_in_windows_over_one_axis_too(shape: Any, kernel: Any, tmp_path: Path) -> None:
+    """Half the sum of two numbers on one scale: ties, which are those of the pool, not of the reshape behind it."""
+    layers = held(qdq("int8", "AveragePool", shape, kernel_shape=kernel, scale=SCALE), tmp_path)
+    (ties,) = layers.ties.values()
+    assert ties.near > ties.values / 3 > 0 < ties.differing
+
+
 def test_two_roundings_differ_more_often_and_in_near_ties_alone(tmp_path: Path) -> None:
     once, twice = (
         held(CASES["qdq conv"], folder, twice=twice)
