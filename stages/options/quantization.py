@@ -131,6 +131,8 @@ class QuantizeOptions(StrictModel):
             raise mistake("goes with mode: prequantized", "rounding", key=True, beside=self._beside("mode"))
         elif self.percentile is not None and self.ranges != "percentile":
             raise mistake("goes with ranges: percentile", "percentile", key=True, beside=self._beside("ranges"))
+        elif (self.weights, self.activations) == ("int4", "int16"):
+            raise mistake("goes with activations: int8", "weights", beside=("activations",))
         elif self.data is None:
             raise mistake("calibrate needs data: {files: [...]}, or data: {random: {}}", "mode")
         return self

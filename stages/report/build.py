@@ -69,6 +69,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         }
         for position, layer in enumerate(model["layers"])
     ]
+    laid_out = Graph.load(Path(artifacts["tensorize"]), constants=False)
     return {
         "format": FORMAT,
         "model": {
@@ -115,10 +116,15 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             *tensorized.get("warnings", []),
             *model.get("warnings", []),
             *counts.get("warnings", []),
-            *kept_from_better(layers, Graph.load(Path(artifacts["tensorize"]), constants=False)),
+            *kept_from_better(layers, laid_out, _engine(target_fields)),
         ],
         "symbols": sizes.get("symbols", []),
     }
+
+
+def _engine(target_fields: dict[str, Any]) -> str:
+    """The name of the target's accelerator, '' where it has none."""
+    return str((target_fields.get("accelerator") or {}).get("kind", ""))
 
 
 def _in_regions(part: str, rows: list[dict[str, Any]], blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -12,16 +12,18 @@ if TYPE_CHECKING:
     from stages.graph import Graph
 
 
-def kept_from_better(layers: list[dict[str, Any]], graph: Graph) -> list[str]:
+def kept_from_better(layers: list[dict[str, Any]], graph: Graph, engine: str = "") -> list[str]:
     """A sentence for each such kernel and reason, with its layers. `layers` are the report's, `graph` tensorize's.
 
+    `engine` is the target's accelerator: what any kernel of the core computes for the sake of a layout counts.
     Reasons that differ in the names of the layers' tensors are one.
     """
     names = {layer.index: [*layer.inputs, *layer.outputs] for layer in graph.layers}
     found: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for layer in layers:
-        for other in layer["alternatives"] if layer["kernel"].startswith("generic.") else ():
-            reason = other.get("reason", "")
+        is_general = layer["kernel"].startswith("generic.")
+        for other in layer["alternatives"]:
+            reason = other.get("reason", "") if is_general or other["kernel"] == engine else ""
             if any(word in reason for word in ("NHWC", "NCHW", "layout")):
                 general = _general(reason, names.get(layer["index"], ()))
                 found.setdefault((other["kernel"], general), []).append((layer["index"], reason))

@@ -76,7 +76,7 @@ def _plan(title: str, columns: tuple[tuple[str, str], ...], rows: list[dict[str,
     return [*lines, *(markdown_row([_cell(row[key]) for _, key in columns]) for row in rows)]
 
 
-def _rewrites(rewrites: list[dict[str, Any]]) -> list[str]:
+def _rewrites(rewrites: list[dict[str, Any]] | None) -> list[str]:
     """What was taken out of the graph; nothing for nothing."""
     if not rewrites:
         return []

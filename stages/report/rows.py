@@ -64,7 +64,10 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         told = f"{ties['near']:,} of {ties['values']:,} sums of real numbers may round otherwise in ONNX Runtime"
         lines.append(("near ties", f"{told}, {ties['differing']:,} do"))
     lines.append(("legalize", _widths(report["legalize"])))
-    if rewrites := report["simplify"]["rewrites"]:
+    rewrites = report["simplify"]["rewrites"]
+    if rewrites is None:
+        lines.append(("simplify", "off: all of the network is computed"))
+    elif rewrites:
         lines.append(("simplify", _simplified(rewrites, report["simplify"]["macs"], report["model"]["macs"])))
     accuracy = verify.get("accuracy")
     if accuracy:

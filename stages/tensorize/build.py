@@ -64,7 +64,9 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     placed = place_parts(chosen, setting)
     planned = plan_programs(with_own_arithmetic(placed, setting), setting)
     made = pack_and_lower(planned, setting, job.progress)
-    made = replace(made, plan=made.plan.model_copy(update={"rewrites": tuple(rewrites)}))
+    made = replace(
+        made, plan=made.plan.model_copy(update={"rewrites": tuple(rewrites) if job.config.simplify else None})
+    )
 
     for warning in made.plan.warnings:
         job.log(f"warning: {warning}")

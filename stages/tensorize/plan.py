@@ -87,7 +87,7 @@ class TensorizePlan(_Model):
     """One entry for each layer of the graph, in order.
 
     `unused_rules` are numbers, from 1, of the recipe's rules that decided for no layer; `warnings` say what they match.
-    `rewrites` are what the graph of the quantize stage has more.
+    `rewrites` are what the graph of the quantize stage has more; None where the recipe has all of it computed.
     `attachment` is there where an accelerator computes a layer, with a predicted `timeline` and `search`,
     which tells how tiles and places were found.
     """
@@ -97,7 +97,7 @@ class TensorizePlan(_Model):
     layers: tuple[LayerPlan, ...]
     unused_rules: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
-    rewrites: tuple[Rewrite, ...] = ()
+    rewrites: tuple[Rewrite, ...] | None = ()
     attachment: Attachment | None = None
     timeline: tuple[Stretch, ...] = ()
     search: Search | None = None

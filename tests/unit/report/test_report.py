@@ -167,6 +167,14 @@ def test_one_warning_for_all_layers_that_a_layout_keeps_from_a_kernel(artifacts)
     ]
 
 
+@pytest.mark.parametrize(("engine", "told"), [("e", 1), ("", 0)])
+def test_an_engine_that_a_layout_keeps_from_a_layer_is_told(engine: str, told: int):
+    """Whichever kernel of the core computes it then."""
+    alternatives = [{"kernel": "e", "reason": "tensor a is NHWC; this kernel is for NCHW16c"}]
+    layers = [{"index": 0, "kernel": "rvp.gemm_s8", "alternatives": alternatives}]
+    assert len(kept_from_better(layers, Graph(), engine)) == told
+
+
 def test_a_tensor_whose_name_begins_another_is_not_taken_for_it():
     layers = [
         {"index": 0, "kernel": "generic.x", "alternatives": [{"kernel": "k", "reason": "tensor a b is NCHW"}]},
