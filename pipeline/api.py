@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,15 +39,17 @@ def run_recipe(
     store: Path | None = None,
     build: Path | None = None,
     display: Display | None = None,
+    install: Callable[[str], bool] | None = None,
 ) -> RunResult:
     """Run a recipe given by name, path or dictionary.
 
     `overrides` are those of the command line: target, model, set. `until` is the last stage to run: tools of later ones
-    need not be there, and the build folder gets log.txt only. `root` is the project, by default that of the
-    current directory; `store` and `build` default to its own. Raises PipelineError; a StageFailed is also a StageError,
-    with the stage's own message and hint.
+    need not be there, and the build folder gets log.txt only. `root` is the project, by default that of the current
+    directory; `store` and `build` default to its own. `install` is asked to install a group of Python packages that is
+    missing, and says whether it did (pipeline.keys.groups); without, that is an error. Raises PipelineError; a
+    StageFailed is also a StageError, with the stage's own message and hint.
     """
-    with Workspace(root=root, registry=registry, store=store, build=build) as workspace:
+    with Workspace(root=root, registry=registry, store=store, build=build, install=install) as workspace:
         session = Session(workspace, workspace.plan(recipe, overrides, until), display, until)
         try:
             for action in session.plan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ from pipeline.commands.command import Command
 from pipeline.commands.reported import reported
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import PipelineError, RecipeError, list_known
+from pipeline.keys.groups import install
 from pipeline.keys.tools import Tools
 from pipeline.plugins.registry import default_registry, registry_of
 from pipeline.project import Project, here, project_of
@@ -92,11 +93,12 @@ def calibrate(
     overrides: Mapping[str, str] | None = None,
     root: Path | Project | None = None,
     display: Display | None = None,
+    install: Callable[[str], bool] | None = None,
 ) -> Outcome:
     """Measure what the table of a target lacks for `recipes`; none: all of the target's family, and the grid.
 
     `again` measures also what the table has; `check` measures and writes nothing. `overrides` are `model` and `set`,
-    for each recipe. Raises PipelineError.
+    for each recipe; `install` is as of run_recipe. Raises PipelineError.
     """
     project = here() if root is None else project_of(root)
     targets = load_targets(project)
@@ -110,15 +112,15 @@ def calibrate(
         raise PipelineError(f"target {target.name} counts no instructions, so there is nothing to calibrate by")
     given = {**(overrides or {}), "target": target_name}
     try:
-        return _calibrate(target, recipes, given, again=again, check=check, project=project, display=display)
+        graphs = _graphs(target, recipes, given, project, display, install)
+        return _calibrate(target, graphs, again=again, check=check, project=project, display=display)
     except StageError as error:
         raise PipelineError(f"{CALIBRATION}: {error}") from error
 
 
 def _calibrate(
     target: Target,
-    recipes: tuple[str, ...],
-    given: Mapping[str, str],
+    graphs: Iterator[Graph],
     *,
     again: bool,
     check: bool,
@@ -133,7 +135,7 @@ def _calibrate(
     # A project's own table begins with what is built in.
     places = (cost_table(target.core, folder) for folder in project.folders)
     table = Table.read(next(filter(Path.is_file, places), path), target)
-    wanted = cases(_graphs(target, recipes, given, project, display), target)
+    wanted = cases(graphs, target)
     missing = wanted if again else table.missing(wanted)
     table.describe(wanted)
     if not check:
@@ -154,7 +156,12 @@ def _calibrate(
 
 
 def _graphs(
-    target: Target, recipes: tuple[str, ...], given: Mapping[str, str], project: Project, display: Display | None
+    target: Target,
+    recipes: tuple[str, ...],
+    given: Mapping[str, str],
+    project: Project,
+    display: Display | None,
+    install: Callable[[str], bool] | None,
 ) -> Iterator[Graph]:
     """The integer graphs of the recipes, and the grid when no recipes are named."""
     from stages.graph import Graph
@@ -164,7 +171,7 @@ def _graphs(
         build = project.root / "build" / CALIBRATION
         loaded = load_recipe(name, root=project, registry=registry_of(project), variables=given)
         last = loaded.chain.provider("quantize")
-        result = run_recipe(name, given, until=last, root=project, build=build, display=display)
+        result = run_recipe(name, given, until=last, root=project, build=build, display=display, install=install)
         yield Graph.load(result.artifacts[last])
     if not recipes:
         from stages.calibrate.grid import grid
@@ -211,7 +218,13 @@ def _run(given: dict[str, str], options: Mapping[str, Any]) -> int:
     display = ProgressDisplay()
     try:
         outcome = calibrate(
-            target, names, again=options["all"], check=options["check"], overrides=given, display=display
+            target,
+            names,
+            again=options["all"],
+            check=options["check"],
+            overrides=given,
+            display=display,
+            install=install,
         )
     finally:
         display.close()

@@ -21,6 +21,7 @@ from pipeline.commands.command import Command
 from pipeline.commands.reported import reported
 from pipeline.documents.overrides import RECIPE_VARIABLES, check_assignments
 from pipeline.errors import PipelineError, StageFailed
+from pipeline.keys.groups import install
 from pipeline.plugins.registry import registry_of
 from pipeline.project import Project, here, project_of
 from pipeline.recipes.loader import load_recipe
@@ -153,7 +154,10 @@ def search(
     display: Display | None = None,
     **places: Any,
 ) -> tuple[list[Measured], Budget]:
-    """Measures the candidates of a recipe. `places` are `store` and `build` of run_recipe. Raises PipelineError."""
+    """Measures the candidates of a recipe. `places` are `store`, `build` and `install` of run_recipe.
+
+    Raises PipelineError.
+    """
     project = here() if root is None else project_of(root)
     loaded = load_recipe(recipe, root=project, registry=registry_of(project), variables=overrides)
     config: Any = loaded.recipe.config("quantize")
@@ -233,7 +237,7 @@ def _run(given: dict[str, str]) -> int:
         raise PipelineError("which recipe? `doit search recipe=NAME`")
     display = ProgressDisplay()
     try:
-        found, budget = search(name, given, display=display)
+        found, budget = search(name, given, display=display, install=install)
         shown = table(found, budget)
         display.show(lambda width: render(shown, f"mixed precisions of {name}"))
     finally:

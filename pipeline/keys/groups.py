@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 from pipeline.errors import ToolError
@@ -27,7 +28,10 @@ def install(group: str) -> bool:
     if not _bootstrapped():
         return False
     command = [str(INSTALLATION / "bootstrap"), "--with", group, "true"]
-    if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False).returncode:
+    with (Path(sys.prefix) / ".firmline-installing").open("w") as lock:
+        flock(lock, LOCK_EX)  # processes of one bench come to it at the same time
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode:
         message = f"the Python packages of the group {group} cannot be installed, see above"
         raise ToolError(message, hint=f"install them when there is a way: {how_to_install(group)}")
     importlib.invalidate_caches()

@@ -17,6 +17,7 @@ from typing import Any
 from pipeline.commands.bench.cases import Case
 from pipeline.commands.bench.record import Record, record_of
 from pipeline.errors import PipelineError, first_line
+from pipeline.keys.groups import install
 from pipeline.project import Project, project_of
 from pipeline.terminal.progress import ProgressDisplay
 
@@ -125,7 +126,8 @@ def _run_recipe(case: Case, root: Path | Project, display: _CaseDisplay | None) 
     from pipeline.api import run_recipe
 
     assert case.recipe is not None
-    return run_recipe(case.recipe, root=root, build=project_of(root).root / "build" / "bench", display=display).report
+    build = project_of(root).root / "build" / "bench"
+    return run_recipe(case.recipe, root=root, build=build, display=display, install=install).report
 
 
 def _message(error: Exception) -> str:
