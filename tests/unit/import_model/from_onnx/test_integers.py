@@ -245,14 +245,6 @@ def padded_real(value: float, scale: float = SCALE) -> Any:
     return net.model()
 
 
-def resized() -> Any:
-    net = Net("int8")
-    x = net.dequantize(net.quantize("x", "q"))
-    net.op("Resize", [x, "", "", net.number("sizes", (1, 6, 18, 14), np.int64)], "v", mode="linear")
-    net.quantize("v", "y")
-    return net.model()
-
-
 PADS = (0, 0, 1, 2, 0, 1, 2, 1)
 
 
@@ -333,7 +325,6 @@ CASES = {
     "pad of real numbers with 0": padded_real(0),
     "pad of real numbers with another one": padded_real(SCALE * 5),
     "pad of real numbers with one between": padded_real(0.033, scale=0.011),
-    "qdq resize linear": resized(),
     "relu of integers": raw("int8", "Relu"),
     "abs of integers": raw("int8", "Abs"),
     "clip of integers": raw_clip("int8"),
