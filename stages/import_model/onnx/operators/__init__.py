@@ -7,6 +7,7 @@ from collections.abc import Callable
 from stages.import_model.onnx.operators import (
     elementwise,
     movement,
+    products,
     qlinear,
     quantization,
     reductions,
@@ -24,6 +25,7 @@ TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
     **whole.TRANSLATORS,
     **quantization.TRANSLATORS,
     **windows.TRANSLATORS,
+    **products.TRANSLATORS,
 }
 SCALED = {op: (2, 5, 8) if op.endswith("QLinearConcat") else (0, 3) for op in qlinear.TRANSLATORS}
 """Inputs of operators on integers behind which their scale and zero point are."""

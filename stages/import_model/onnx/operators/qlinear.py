@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from stages.import_model.onnx.operators.elementwise import concat_held, of_integers
+from stages.import_model.onnx.operators.products import connect
 from stages.import_model.onnx.operators.reductions import reduce_held
 from stages.import_model.onnx.operators.tables import integer_results
 from stages.import_model.onnx.operators.weights import Weights
-from stages.import_model.onnx.operators.windows import average_integers, connect, convolve
+from stages.import_model.onnx.operators.windows import average_integers, convolve
 from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation
 from stages.import_model.onnx.values import Held, Stored
 from stages.models.onnx_names import LOWERED

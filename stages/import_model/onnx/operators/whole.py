@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from stages.import_model.onnx.operators.products import connect
 from stages.import_model.onnx.operators.weights import Weights, whole_bias
-from stages.import_model.onnx.operators.windows import connect, convolve
+from stages.import_model.onnx.operators.windows import convolve
 from stages.import_model.onnx.translation import Node, Out, Translation
 from stages.import_model.onnx.values import Array, Held, Stored
 from stages.operators.operation import Refused, listed
