@@ -59,6 +59,16 @@ class Node:
         found = {one.name: onnx.helper.get_attribute_value(one) for one in self.proto.attribute}
         return {name: value.decode() if isinstance(value, bytes) else value for name, value in found.items()}
 
+    def copied(self, inputs: Sequence[str], outputs: Sequence[str]) -> onnx.NodeProto:
+        """The operator with other names for its inputs and outputs; an absent input stays so."""
+        made = onnx.NodeProto()
+        made.CopyFrom(self.proto)
+        made.ClearField("input")
+        made.ClearField("output")
+        made.input.extend(inputs)
+        made.output.extend(outputs)
+        return made
+
     def has(self, position: int) -> bool:
         return position < len(self.inputs) and self.inputs[position] != ""
 

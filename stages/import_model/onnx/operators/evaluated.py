@@ -16,15 +16,10 @@ def evaluated(t: Translation, node: Node, x: Array) -> Array:
     """
     from stages.reference.onnx_runtime import session
 
-    made, helper = type(node.proto)(), onnx.helper
-    made.CopyFrom(node.proto)
-    del made.output[1:]
-    made.input[0], made.output[0] = "x", "y"
-    stored = []
-    for at in range(1, len(made.input)):
-        if made.input[at]:
-            made.input[at] = f"constant{at}"
-            stored.append(onnx.numpy_helper.from_array(t.stored(node, at, "its constants"), made.input[at]))
+    helper = onnx.helper
+    names = {at: f"constant{at}" for at in range(1, len(node.inputs)) if node.has(at)}
+    made = node.copied(["x", *(names.get(at, "") for at in range(1, len(node.inputs)))], ["y"])
+    stored = [onnx.numpy_helper.from_array(t.stored(node, at, "its constants"), name) for at, name in names.items()]
     ends = [
         helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape),
         onnx.ValueInfoProto(),

@@ -32,17 +32,9 @@ def matmul(t: Translation, node: Node) -> None:
         # A constant of more axes gives them to the result.
         if isinstance(other, Stored) and other.values.ndim <= rank and is_bias(other, stored.values.shape[1]):
             bias = other
-            node = Node(node.index, _renamed(node, after))
+            node = Node(node.index, node.copied(node.inputs, after.outputs))
             t.done.add(after.index)
     _connected(t, node, stored, False, bias, 1.0, 1.0)
-
-
-def _renamed(node: Node, after: Node) -> Any:
-    """The operator with the result of the one after it."""
-    made = type(node.proto)()
-    made.CopyFrom(node.proto)
-    made.output[0] = after.outputs[0]
-    return made
 
 
 def _connected(t: Translation, node: Node, stored: Any, transposed: bool, bias: Any, alpha: float, beta: float) -> None:

@@ -45,9 +45,7 @@ def results(t: Translation, node: Node, out: Out, source: tuple[float, int]) -> 
 
     helper, constant = onnx.helper, onnx.numpy_helper.from_array
     assert out.quant is not None
-    made = type(node.proto)()
-    made.CopyFrom(node.proto)
-    made.input[0], made.output[0] = "real", "value"
+    made = node.copied(["real", *node.inputs[1:]], ["value"])
     nodes = [helper.make_node("DequantizeLinear", ["x", "s0", "z0"], ["real"]), made]
     last = "value"
     if out.activation != "none":

@@ -256,8 +256,7 @@ def average_integers(t: Translation, node: Node, x: Held, out: Out, **rule: Any)
 
 
 def _with_attributes(node: Node, **attributes: Any) -> Node:
-    made = type(node.proto)()
-    made.CopyFrom(node.proto)
+    made = node.copied(node.inputs, node.outputs)
     for name, value in attributes.items():
         one = made.attribute.add()
         one.name, one.i, one.type = name, value, one.INT
