@@ -9,6 +9,17 @@ from stages.import_model.onnx.values import Array
 from stages.operators.operation import Refused
 
 
+def constants(t: Translation, node: Node) -> tuple[list[str], list[onnx.TensorProto]]:
+    """What an operator reads behind its first input: names for it, empty where it is absent, and the constants."""
+    names = [f"constant{at}" if node.has(at) else "" for at in range(1, len(node.inputs))]
+    stored = [
+        onnx.numpy_helper.from_array(t.stored(node, at, "its constants"), name)
+        for at, name in enumerate(names, 1)
+        if name
+    ]
+    return names, stored
+
+
 def evaluated(t: Translation, node: Node, x: Array) -> Array:
     """The first result of `node` where its first input is `x`; its others are constants.
 
@@ -17,9 +28,8 @@ def evaluated(t: Translation, node: Node, x: Array) -> Array:
     from stages.reference.onnx_runtime import session
 
     helper = onnx.helper
-    names = {at: f"constant{at}" for at in range(1, len(node.inputs)) if node.has(at)}
-    made = node.copied(["x", *(names.get(at, "") for at in range(1, len(node.inputs)))], ["y"])
-    stored = [onnx.numpy_helper.from_array(t.stored(node, at, "its constants"), name) for at, name in names.items()]
+    names, stored = constants(t, node)
+    made = node.copied(["x", *names], ["y"])
     ends = [
         helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape),
         onnx.ValueInfoProto(),

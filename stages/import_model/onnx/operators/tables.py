@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from stages.import_model.onnx.operators.evaluated import evaluated
+from stages.import_model.onnx.operators.evaluated import constants, evaluated
 from stages.import_model.onnx.translation import BOUNDS, Node, Out, Translation
 from stages.import_model.onnx.values import Held, Real
 from stages.models.onnx_names import LOWERED
@@ -45,7 +45,8 @@ def results(t: Translation, node: Node, out: Out, source: tuple[float, int]) -> 
 
     helper, constant = onnx.helper, onnx.numpy_helper.from_array
     assert out.quant is not None
-    made = node.copied(["real", *node.inputs[1:]], ["value"])
+    names, others = constants(t, node)
+    made = node.copied(["real", *names], ["value"])
     nodes = [helper.make_node("DequantizeLinear", ["x", "s0", "z0"], ["real"]), made]
     last = "value"
     if out.activation != "none":
@@ -56,7 +57,7 @@ def results(t: Translation, node: Node, out: Out, source: tuple[float, int]) -> 
     else:
         bounds = []
     nodes.append(helper.make_node("QuantizeLinear", [last, "s1", "z1"], ["y"]))
-    constants = [
+    quantization = [
         constant(np.array(value, dtype), name)
         for name, value, dtype in (
             ("s0", source[0], np.float32),
@@ -65,15 +66,12 @@ def results(t: Translation, node: Node, out: Out, source: tuple[float, int]) -> 
             ("z1", out.quant[1], np.int8),
         )
     ]
-    others = [constant(t.stored(node, at, "its constants"), name) for at, name in enumerate(node.inputs) if at and name]
-    for one, name in zip(others, [name for at, name in enumerate(node.inputs) if at and name], strict=True):
-        one.name = name
     graph = helper.make_graph(
         nodes,
         "table",
         [helper.make_tensor_value_info("x", onnx.TensorProto.INT8, [256])],
         [helper.make_tensor_value_info("y", onnx.TensorProto.INT8, [256])],
-        [*constants, *bounds, *others],
+        [*quantization, *bounds, *others],
     )
     model = helper.make_model(graph, opset_imports=t.model.opset_import, ir_version=t.model.ir_version)
     (found,) = session(model, node.name).run(None, {"x": np.arange(-128, 128, dtype=np.int8)})

@@ -237,6 +237,15 @@ def raw_clip(kind: str) -> Any:
     return net.model()
 
 
+def clip_then_relu() -> Any:
+    """Whose bounds are called what a table's own might be."""
+    net = Net("int8")
+    x = net.dequantize(net.quantize("x", "q"))
+    net.op("Clip", [x, net.number("low", -0.7), net.number("high", 0.9)], "v")
+    net.quantize(net.op("Relu", ["v"], "r"), "y", 0.01)
+    return net.model()
+
+
 def padded_real(value: float, scale: float = SCALE) -> Any:
     net = Net("int8")
     x = net.dequantize(net.quantize("x", "q"))
@@ -338,6 +347,7 @@ CASES = {
     "qdq leaky relu": qdq("int8", "LeakyRelu", alpha=0.1, scale=0.02),
     "qdq elu, then relu": qdq("int8", "Elu", after="Relu", scale=0.02),
     "qdq relu": qdq("uint8", "Relu", scale=0.011),
+    "qdq clip, then relu": clip_then_relu(),
     "qdq transpose": qdq("int8", "Transpose", perm=[0, 2, 3, 1], scale=0.013),
 }  # fmt: skip
 
