@@ -49,6 +49,8 @@ def convert(data: bytes, name: str, shapes: Mapping[str, Sequence[int]], layout:
     _walk(t)
     for one in dict.fromkeys(t.outputs):
         _output(t, one, layout)
+    if not t.builder.operators:
+        raise StageError(f"{name} computes nothing: its outputs are its inputs")
     return Converted(t.builder.build(), t.names, t.rules)
 
 

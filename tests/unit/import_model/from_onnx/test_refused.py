@@ -69,6 +69,11 @@ def test_what_is_no_onnx_file() -> None:
     assert "is not an ONNX file" in refused(conv().SerializeToString()[:40])
 
 
+def test_a_network_without_anything_to_run() -> None:
+    nodes = [node("Dropout", ["x"], ["d"]), node("Clip", ["d"], ["y"])]
+    assert "net.onnx computes nothing: its outputs are its inputs" in refused(model(nodes, {"x": (1, 3, 4, 4)}, ["y"]))
+
+
 def test_an_unknown_opset() -> None:
     newest = onnx.defs.onnx_opset_version()
     assert f"has opset {newest + 1}; known are 7 to {newest}" in refused(conv(opset=newest + 1))
