@@ -59,6 +59,10 @@ class Lowering:
     intrinsics: Sequence[Intrinsic] = ()
 
 
+# Layers that round so have no others' sums: kernels that do nothing else are for no other layers.
+_OF_OTHER_SUMS = frozenset({"steps", "wide", "real"})
+
+
 class Kernel(ABC):
     """One kernel. Stateless: everything about a layer comes in through its view.
 
@@ -110,7 +114,8 @@ class Kernel(ABC):
 
     def is_for(self, op: LayerOp) -> bool:
         """Whether it computes layers of this kind; `why_not` says why it may not compute one."""
-        return op.op in self.ops and ("steps" not in self.roundings or getattr(op, "rounding", "") == "steps")
+        is_own = not self.roundings <= _OF_OTHER_SUMS or getattr(op, "rounding", "") in self.roundings
+        return op.op in self.ops and is_own
 
     def why_not(self, view: LayerView, target: Target) -> str:
         """The reason this kernel cannot compute the layer on the target, '' when it can."""
@@ -134,6 +139,8 @@ class Kernel(ABC):
             return ""
         if rounding == "floor":
             return "its sums are rounded as an engine does, which this kernel does not"
+        if rounding in ("wide", "real"):
+            return "its activations have 16 bits and its sums 64, this kernel's have 8 and 32"
         return "no multiplier of 32 bits rounds its sums as LiteRT does; this kernel multiplies"
 
     @abstractmethod

@@ -272,7 +272,7 @@ CONSTANTS: list[tuple[bytes, Alteration, str]] = [
 ]
 TYPES: list[tuple[bytes, Alteration, str]] = [
     (
-        unary("TANH"),
+        unary("HARD_SWISH"),
         tensor("x", type="INT16"),
         "has the type int16 in 'x'; known are int8, uint8, float32\n  'x' -> 'y'\nExport with int8",
     ),
