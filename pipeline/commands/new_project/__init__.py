@@ -128,7 +128,7 @@ def _recipe_name(root: Path) -> str:
 
 
 def _recipe_values(name: str, target: Target, entry: Mapping[str, str]) -> dict[str, str]:
-    base = next((_BASES[kernel] for kernel in target.kernels if kernel in _BASES), "")
+    base = _base(target)
     extends = f"extends: {base}\n" if base else ""
     written = yaml.safe_dump(dict(entry), default_flow_style=True, allow_unicode=True, width=math.inf)
     return {
@@ -139,6 +139,14 @@ def _recipe_values(name: str, target: Target, entry: Mapping[str, str]) -> dict[
         "extends": extends,
         "model": written.rstrip(),
     }
+
+
+def _base(target: Target) -> str:
+    """The built-in recipe to begin with, '' for none. Layouts that suit the core need not suit an engine beside it."""
+    if target.accelerator is not None:
+        own = f"{target.accelerator.kind}_base"
+        return own if own in recipe_names(INSTALLATION, abstract=True) else ""
+    return next((_BASES[kernel] for kernel in target.kernels if kernel in _BASES), "")
 
 
 def _packages(target: Target) -> tuple[str, ...]:

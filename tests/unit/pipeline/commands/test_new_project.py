@@ -32,6 +32,21 @@ def refused(folder: Path, **given: str) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("target", "base"),
+    [
+        ("rv32-rvp", "rvp_base"),
+        ("rv32-ne16", "ne16_base"),
+        ("rv32-ne16x", "ne16_base"),
+        ("rv32-outer16", "outer16_base"),
+    ],
+)
+def test_a_board_with_an_engine_begins_with_the_recipe_of_that(tmp_path: Path, target: str, base: str) -> None:
+    """What suits the core alone may keep layers from the engine."""
+    new_project(tmp_path / "net", target=target)
+    assert f"extends: {base}\n" in (tmp_path / "net/recipes/net.yaml").read_text()
+
+
 def doit(folder: Path, *words: str, store: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **({"FIRMLINE_STORE": str(store)} if store else {})}
     command = [sys.executable, "-P", "-m", "pipeline", *words]
