@@ -78,7 +78,7 @@ def test_its_commands_print_what_it_says(tmp_path: Path) -> None:
 def test_no_code_outside_of_its_folder_knows_the_engine() -> None:
     """But for its board, recipes, rows of the bench, tests and what people read."""
     if not (ROOT / ".git").exists():
-        pytest.skip("no clone")
+        pytest.skip("the sources are no git clone, in which the engine's name could be looked for")
     command = ["git", "grep", "-lIi", "outer16"]
     knowing = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     code = [name for name in knowing if name.startswith(("stages/", "pipeline")) or "/" not in name]

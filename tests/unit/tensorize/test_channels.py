@@ -48,6 +48,19 @@ def test_as_many_stay_as_cost_least(alive: int, step: int, left: int, monkeypatc
     assert [rewrite.layers for rewrite in rewrites] == ([("first",)] if left < 30 else [])
 
 
+@pytest.mark.parametrize(("saved", "goes"), [(0.01, False), (0.03, True)])
+def test_all_stay_where_little_is_promised(saved: float, goes: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Costs are known to about two percent."""
+
+    def cost(_self: Setting, view: LayerView) -> float:
+        return 1000.0 * (1 - saved * (view.tensors["first"].shape[-1] < 30))
+
+    monkeypatch.setattr(Setting, "cost", cost)
+    given = integer_graph(two_convolutions(30, 5))
+    graph, rewrites = without_channels(given, Setting.of(target_named("host"), TensorizeConfig(), ()))
+    assert (graph is not given, bool(rewrites)) == (goes, goes)
+
+
 def test_firmware_is_litert_s(tmp_path: Path) -> None:
     target, fewer = target_named("host"), 0
     for seed in range(2):
