@@ -24,6 +24,12 @@ MODULES = {
     "Calibrate": "pipeline.commands.calibrate",
     "Bench": "pipeline.commands.bench.command",
     "Search": "pipeline.commands.search",
+    "Targets": "pipeline.commands.catalogue.targets",
+    "Boards": "pipeline.commands.catalogue.targets",
+    "Kernels": "pipeline.commands.catalogue.kernels",
+    "Operators": "pipeline.commands.catalogue.operators",
+    "ShowStore": "pipeline.commands.show_store",
+    "Doctor": "pipeline.commands.doctor",
 }
 
 

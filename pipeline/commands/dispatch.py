@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from doit import doit_cmd
@@ -20,16 +19,13 @@ from doit.plugin import PluginDict, PluginEntry
 from doit.version import VERSION as DOIT_VERSION
 
 from pipeline.commands.overview import overview
+from pipeline.commands.pyproject import in_pyproject
 from pipeline.errors import PipelineError, first_line, list_known
 from pipeline.project import here
 from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
-from stages.system.installation import INSTALLATION
 from stages.system.system_limits import system_limit
-
-# Has the names of the commands, and the version.
-DECLARED = "pyproject.toml"
 
 # What a command line that means nothing ends with, as in doit.
 USAGE = 3
@@ -97,7 +93,7 @@ def _run(words: list[str]) -> int:
 
 
 def _commands() -> PluginDict:
-    named = _declared("tool", "doit", "plugins", "command")
+    named = in_pyproject("tool", "doit", "plugins", "command")
     return PluginDict({name: PluginEntry("COMMAND", name, place) for name, place in named.items()})
 
 
@@ -147,17 +143,4 @@ def _alone(words: list[str]) -> None:
 
 
 def _version() -> str:
-    return str(_declared("project")["version"])
-
-
-def _declared(*path: str) -> Mapping[str, Any]:
-    """A table of pyproject.toml. Raises PipelineError."""
-    try:
-        table: Any = tomllib.loads((INSTALLATION / DECLARED).read_text(encoding="utf-8"))
-        for part in path:
-            table = table[part]
-    except (OSError, ValueError, KeyError) as error:
-        # tomllib's errors are ValueErrors.
-        raise PipelineError(f"{DECLARED} cannot be read: {first_line(error)}") from None
-    named: Mapping[str, Any] = table
-    return named
+    return str(in_pyproject("project")["version"])

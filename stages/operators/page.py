@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from stages.operators.declaration import EIGHT_BITS, INTEGERS, MOVED, Operator
 
@@ -38,20 +40,40 @@ def page() -> str:
     """The page, in Markdown."""
     from stages.operators.table import OPERATORS
 
-    tried = json.loads((Path(__file__).parent / "litert_types.json").read_text())
-    rows = (_row(operator, tried.get(operator.name, ())) for operator in OPERATORS.values())
-    return _HEAD + "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return _HEAD + "".join(f"| {' | '.join(_row(described(operator)))} |\n" for operator in OPERATORS.values())
 
 
-def _row(operator: Operator, theirs: Sequence[str]) -> tuple[str, ...]:
-    """`theirs` are the types that LiteRT takes."""
-    name = f"`{operator.kind}`{' .' if operator.model else ''}"
-    eight = _eight_bits(operator)
+def described(operator: Operator) -> dict[str, Any]:
+    """What the page says of one, by field; `litert` are the types that LiteRT takes, [] of a plug-in's operator."""
     float32 = "moved" if operator.moves else "exact" if operator.mixed or operator.opaque else "float"
-    float32 = float32 if "float32" in operator.types else _REFUSED
-    sixteen = _how(operator) if "int16" in operator.types else _REFUSED
-    limits = "; ".join(_limits(operator))
-    return operator.name, name, eight, sixteen, float32, _others(operator), ", ".join(theirs), limits
+    return {
+        "name": operator.name,
+        "kind": operator.kind,
+        "alone": operator.model is not None,
+        "int8": _eight_bits(operator),
+        "int16": _how(operator) if "int16" in operator.types else _REFUSED,
+        "float32": float32 if "float32" in operator.types else _REFUSED,
+        "others": _others(operator),
+        "litert": list(_tried().get(operator.name, ())),
+        "limits": "; ".join(_limits(operator)),
+    }
+
+
+@cache
+def _tried() -> Mapping[str, Sequence[str]]:
+    found: Mapping[str, Sequence[str]] = json.loads((Path(__file__).parent / "litert_types.json").read_text())
+    return found
+
+
+def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
+    types = tuple(one[field] for field in ("int8", "int16", "float32", "others"))
+    return (
+        one["name"],
+        f"`{one['kind']}`{' .' if one['alone'] else ''}",
+        *types,
+        ", ".join(one["litert"]),
+        one["limits"],
+    )
 
 
 def _eight_bits(operator: Operator) -> str:

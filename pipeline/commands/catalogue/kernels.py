@@ -1,0 +1,76 @@
+"""`doit kernels`: the micro-kernels, what they are for, and the cores they run on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from pipeline.commands.catalogue.listing import Listing, Record
+from pipeline.commands.command import words
+from pipeline.commands.tasks import given_variables
+from pipeline.errors import RecipeError, list_known
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from stages.kernels.kernel import Kernel
+    from stages.targets.spec import Target
+
+
+class Kernels(Listing):
+    """`doit kernels`."""
+
+    name = "kernels"
+    what = "kernel"
+    names = "kernels or operators"
+    variables = ("target",)
+    doc_purpose = "list kernels: operators, layouts, roundings, the cores they run on"
+    doc_usage = "[NAME...] [target=NAME] [--json]"
+    doc_description = (
+        "NAME is a kernel's, such as 'rvp.*', or an operator's, such as conv2d. target= leaves what runs there."
+    )
+    columns = ("name", "operators", "bits", "layouts", "cores")
+
+    def matches(self, record: Record, word: str) -> bool:
+        """By its name, or an operator that it computes."""
+        return super().matches(record, word) or any(fnmatchcase(kind, word) for kind in record["operators"])
+
+    def records(self) -> Sequence[Record]:
+        """Those of all targets, or of the one that was given, in the order in which they are offered."""
+        from stages.kernels.registry import folders_of
+
+        found: dict[str, dict[str, Any]] = {}
+        for target in _targets():
+            for folder in folders_of(target).values():
+                for cls in folder.kernels if not folder.why_not(target) else ():
+                    record = found.setdefault(cls.name, _record(cls()))
+                    if target.core not in record["cores"]:
+                        record["cores"].append(target.core)
+        return list(found.values())
+
+
+def _targets() -> Sequence[Target]:
+    from pipeline.project import here
+    from pipeline.recipes.targets import load_targets
+
+    known, name = load_targets(here()), given_variables(words()).get("target")
+    if name is not None and name not in known:
+        message = f"unknown target '{escape.name(name)}'{did_you_mean(name, known)}"
+        raise RecipeError(message, hint=list_known("targets", known))
+    return list(known.values()) if name is None else [known[name]]
+
+
+def _record(kernel: Kernel) -> dict[str, Any]:
+    """`bits` are those of activations, `code` the files of its C and assembly relative to its folder."""
+    return {
+        "name": kernel.name,
+        "operators": sorted(kernel.ops),
+        "bits": kernel.bits,
+        "layouts": list(kernel.layouts),
+        "roundings": sorted(kernel.roundings),
+        "parameters": {name: str(field.default) for name, field in kernel.params.model_fields.items()},
+        "in_place": kernel.in_place,
+        "code": list(kernel.sources),
+        "cores": [],
+    }

@@ -1,0 +1,101 @@
+"""A command that lists records: as aligned columns, one of them in full when it is named, as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, ClassVar
+
+from pipeline.commands.command import Command
+from pipeline.commands.reported import reported
+from pipeline.errors import PipelineError, list_known
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
+
+Record = Mapping[str, Any]
+
+JSON = {
+    "name": "json",
+    "long": "json",
+    "short": "",
+    "type": bool,
+    "default": False,
+    "help": "print JSON, for programs",
+}
+
+
+class Listing(Command):
+    """A command that lists records, each with a `name`; words that follow it name some, `*` stands for any text."""
+
+    what: ClassVar[str]
+    columns: ClassVar[tuple[str, ...]]
+    cmd_options = (JSON,)
+
+    def records(self) -> Sequence[Record]:
+        """All there are, with values that JSON has; those of one name after each other."""
+        raise NotImplementedError
+
+    def matches(self, record: Record, word: str) -> bool:
+        """Whether a word of the command line names the record."""
+        return fnmatchcase(record["name"], word)
+
+    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
+        """Print them. Returns the exit code."""
+        return reported(lambda: self._print(opt_values["json"], pos_args))
+
+    def _print(self, as_json: bool, named: Sequence[str]) -> int:
+        records = self.records()
+        for word in named:
+            if not any(self.matches(record, word) for record in records):
+                known = list(dict.fromkeys(str(record["name"]) for record in records))
+                message = f"no {self.what} is called '{escape.name(word)}'{did_you_mean(word, known)}"
+                raise PipelineError(message, hint=list_known(f"{self.what}s", known))
+        if named:
+            records = [record for record in records if any(self.matches(record, word) for word in named)]
+        if as_json:
+            print(json.dumps(records, indent=1))
+        elif named and len(records) == 1:
+            print("\n".join(_in_full(records[0])))
+        else:
+            print("\n".join(in_columns(records, self.columns)))
+        return 0
+
+
+def in_columns(records: Sequence[Record], columns: Sequence[str]) -> list[str]:
+    """A line of titles and one for each record; numbers to the right."""
+    rows = [[_text(record.get(column)) for column in columns] for record in records]
+    widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
+    right = [any(isinstance(record.get(column), int) for record in records) for column in columns]
+    lines = []
+    for row in (list(columns), *rows):
+        cells = [
+            cell.rjust(width) if number else cell.ljust(width)
+            for cell, width, number in zip(row, widths, right, strict=True)
+        ]
+        lines.append(escape.line("  ".join(cells).rstrip()))
+    return lines
+
+
+def _in_full(record: Record) -> list[str]:
+    """A line for each field, and for what a field has inside."""
+    width = max(map(len, record))
+    lines = []
+    for field, value in record.items():
+        nested = value if isinstance(value, Mapping) else {"": value}
+        for number, (name, inner) in enumerate(nested.items()):
+            title = field if not number else ""
+            lines.append(escape.line(f"{title:{width}}  {f'{name}: ' if name else ''}{_text(inner)}".rstrip()))
+    return lines
+
+
+def _text(value: Any) -> str:
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return "yes"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_text(inner)}" for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)

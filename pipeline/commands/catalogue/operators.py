@@ -1,0 +1,34 @@
+"""`doit operators`: the operators of a TFLite file that firmware can have, and in which types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from pipeline.commands.catalogue.listing import Listing, Record
+
+
+class Operators(Listing):
+    """`doit operators`."""
+
+    name = "operators"
+    what = "operator"
+    names = "operators"
+    doc_purpose = "list operators: their types, and how each is computed"
+    doc_usage = "[NAME...] [--json]"
+    doc_description = "NAME is that of TFLite or of rules: CONV_2D, conv2d. docs/operators.md explains the words."
+    columns = ("name", "kind", "int8", "int16", "float32", "limits")
+
+    def matches(self, record: Record, word: str) -> bool:
+        """By either name, in capitals or not."""
+        return any(fnmatchcase(record[field].lower(), word.lower()) for field in ("name", "kind"))
+
+    def records(self) -> Sequence[Record]:
+        """Firmline's by name, then those of the project's plug-ins."""
+        from pipeline.plugins.importing import declare_operators
+        from pipeline.project import here
+        from stages.operators.page import described
+        from stages.operators.table import OPERATORS, outside
+
+        declare_operators(here())
+        return [described(operator) for operator in (*OPERATORS.values(), *outside().operators.values())]

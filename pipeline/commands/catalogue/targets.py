@@ -1,0 +1,75 @@
+"""`doit targets` and `doit boards`: what a recipe's `target` may name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pipeline.commands.catalogue.listing import Listing, Record
+
+if TYPE_CHECKING:
+    from stages.targets.spec import Target
+
+
+class Targets(Listing):
+    """`doit targets`."""
+
+    name = "targets"
+    what = "target"
+    names = "targets"
+    doc_purpose = "list what a recipe's target may be: cores, and boards with one"
+    doc_usage = "[NAME...] [--json]"
+    doc_description = "Those of pipeline.yaml, the project's own and its plug-ins'. One that is named is shown in full."
+    columns = ("name", "core", "isa", "kernels", "simulator", "accelerator")
+
+    def records(self) -> Sequence[Record]:
+        """In the order of pipeline.yaml: cores, then boards."""
+        return [_record(target) for target in _targets()]
+
+
+class Boards(Listing):
+    """`doit boards`."""
+
+    name = "boards"
+    what = "board"
+    names = "boards"
+    doc_purpose = "list boards: core, clock, memories, accelerator"
+    doc_usage = "[NAME...] [--json]"
+    doc_description = "Each is a target. One that is named is shown in full, with its source."
+    columns = ("name", "core", "clock", "rom", "ram", "accelerator", "title")
+
+    def records(self) -> Sequence[Record]:
+        """In the order of pipeline.yaml."""
+        return [_record(target) for target in _targets() if target.board is not None]
+
+
+def _targets() -> Sequence[Target]:
+    from pipeline.project import here
+    from pipeline.recipes.targets import load_targets
+
+    return list(load_targets(here()).values())
+
+
+def _record(target: Target) -> Record:
+    """Memories in bytes, the clock in Hz."""
+    memory = target.memory
+    regions = {} if memory is None else memory.regions
+    found = {
+        "name": target.name,
+        "core": target.core,
+        "isa": target.isa,
+        "abi": target.abi,
+        "word_bits": target.word_bits,
+        "fpu": target.fpu,
+        "extensions": dict(target.extensions),
+        "kernels": list(target.kernels),
+        "compiler": target.compiler.command,
+        "simulator": target.simulator.command or target.simulator.kind,
+        "accelerator": None if target.accelerator is None else target.accelerator.kind,
+        "rom": sum(region.length for region in regions.values() if not region.is_written) or None,
+        "ram": sum(region.length for region in regions.values() if region.is_written) or None,
+        "memory": {name: f"{region.length:,} bytes at {region.origin:#x}" for name, region in regions.items()},
+    }
+    if target.board is not None:
+        found |= {"title": target.board.title, "clock": target.board.clock, "source": target.board.source}
+    return found

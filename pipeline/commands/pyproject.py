@@ -1,0 +1,25 @@
+"""What pyproject.toml says of this installation: the names of the commands, the version, optional packages."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.errors import PipelineError, first_line
+from stages.system.installation import INSTALLATION
+
+DECLARED = "pyproject.toml"
+
+
+def in_pyproject(*path: str) -> Mapping[str, Any]:
+    """A table of pyproject.toml. Raises PipelineError."""
+    try:
+        table: Any = tomllib.loads((INSTALLATION / DECLARED).read_text(encoding="utf-8"))
+        for part in path:
+            table = table[part]
+    except (OSError, ValueError, KeyError) as error:
+        # tomllib's errors are ValueErrors.
+        raise PipelineError(f"{DECLARED} cannot be read: {first_line(error)}") from None
+    named: Mapping[str, Any] = table
+    return named

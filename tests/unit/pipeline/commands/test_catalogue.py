@@ -1,0 +1,110 @@
+"""`doit targets`, `doit boards`, `doit kernels`, `doit operators`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from doit import doit_cmd
+
+from pipeline.commands.catalogue.kernels import Kernels
+from pipeline.commands.catalogue.listing import Listing, in_columns
+from pipeline.commands.catalogue.operators import Operators
+from pipeline.commands.catalogue.targets import Boards, Targets
+from pipeline.project import here
+from pipeline.recipes.targets import load_targets
+
+
+@pytest.fixture(autouse=True)
+def in_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doit_cmd, "_CMDLINE_VARS", {})
+
+
+def listed(command: type[Listing], *named: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    assert command().execute({"json": True}, list(named)) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_targets_are_those_that_a_recipe_may_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [one["name"] for one in listed(Targets, capsys=capsys)] == list(load_targets(here()))
+
+
+def test_boards_have_their_vendors_memory_and_clock(capsys: pytest.CaptureFixture[str]) -> None:
+    (board,) = listed(Boards, "nucleo-f446re", capsys=capsys)
+    assert (board["core"], board["clock"], board["rom"], board["ram"]) == (
+        "cortex-m4",
+        180_000_000,
+        512 << 10,
+        128 << 10,
+    )
+    names = [one["name"] for one in listed(Boards, capsys=capsys)]
+    assert "cortex-m4" not in names and "esp32-c3" in names
+
+
+def test_kernels_of_an_operator_on_a_target(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(doit_cmd, "_CMDLINE_VARS", {"target": "cortex-m0plus"})
+    names = {one["name"] for one in listed(Kernels, "conv2d", capsys=capsys)}
+    assert "generic.conv2d" in names
+    assert not {name for name in names if not name.startswith("generic.")}
+
+
+def test_kernels_of_all_targets_name_their_cores(capsys: pytest.CaptureFixture[str]) -> None:
+    found = {one["name"]: one["cores"] for one in listed(Kernels, "rvp.*", capsys=capsys)}
+    assert found["rvp.gemm_s8"] == ["rv64-rvp", "rv32-rvp"]
+
+
+def test_operators_by_either_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert listed(Operators, "conv2d", capsys=capsys) == listed(Operators, "Conv_2D", capsys=capsys)
+    (found,) = listed(Operators, "conv2d", capsys=capsys)
+    assert (found["name"], found["int8"], found["float32"]) == ("CONV_2D", "exact", "float")
+
+
+@pytest.mark.parametrize(
+    ("command", "word", "message"),
+    [
+        (Targets, "cortex-m3", "no target is called 'cortex-m3'; did you mean 'cortex-m33'?"),
+        (Boards, "cortex-m4", "no board is called 'cortex-m4'"),
+        (Operators, "CONV_4D", "no operator is called 'CONV_4D'"),
+    ],
+)
+def test_what_there_is_not(command: type[Listing], word: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command().execute({"json": False}, [word]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_unknown_target_of_kernels(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(doit_cmd, "_CMDLINE_VARS", {"target": "rv65"})
+    assert Kernels().execute({"json": False}, []) == 1
+    assert "unknown target 'rv65'" in capsys.readouterr().err
+
+
+def test_one_that_is_named_is_shown_in_full(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Targets().execute({"json": False}, ["nrf52840-dk"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert ["core", "cortex-m4"] in [line.split() for line in lines]
+    assert any("ram: 262,144 bytes at 0x20000000" in line for line in lines)
+
+
+def test_columns_line_up_and_numbers_stand_right() -> None:
+    records = [{"name": "a", "bytes": 5, "of": ["x", "y"]}, {"name": "long", "bytes": 12345, "of": None}]
+    assert in_columns(records, ("name", "bytes", "of")) == ["name   bytes  of", "a          5  x, y", "long  12,345"]
+
+
+def test_names_from_outside_cannot_steer_a_terminal() -> None:
+    (_, line) = in_columns([{"name": "a\x1b[2J\nb"}], ("name",))
+    assert "\x1b" not in line and "\n" not in line
+
+
+def test_a_projects_own_board_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "pipeline.yaml").write_text(
+        "schema: 1\nboards:\n  mine: {core: cortex-m4, title: Mine, memory: {rom: {origin: 0, length: 64K}, "
+        "ram: {origin: 0x20000000, length: 32K}, stack: 4K}}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert [one["ram"] for one in listed(Boards, "mine", capsys=capsys)] == [32 << 10]

@@ -1,0 +1,67 @@
+"""`doit doctor`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.commands.doctor import Doctor
+from stages.base import StageError
+
+
+def look(*targets: str) -> int:
+    return Doctor().execute({"json": True}, list(targets))
+
+
+def test_a_whole_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert look("nrf52840-dk", "rv32-rvp") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {one["core"]: one["problem"] for one in found["self_tests"]} == {"cortex-m4": "", "rv32-rvp": ""}
+    cores = {one["command"]: one["cores"] for one in found["tools"]}
+    assert cores["arm-none-eabi-gcc"] == ["cortex-m4"]
+    assert {one["group"] for one in found["optional"]} == {"ptq", "onnx"}
+
+
+def test_a_compiler_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("gcc", "g++", "dtc", "riscv64-unknown-elf-gcc", "riscv64-unknown-elf-ld"):
+        (tmp_path / name).symlink_to(f"/usr/bin/{name}")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert look("cortex-m4", "rv64-scalar") == 1
+    found = json.loads(capsys.readouterr().out)
+    missing = {one["command"]: one["install"] for one in found["tools"] if one["problem"]}
+    assert missing.keys() >= {"arm-none-eabi-gcc", "qemu-system-arm"}
+    assert "apt-get install gcc-arm-none-eabi" in missing["arm-none-eabi-gcc"]
+    problems = {one["core"]: one["problem"] for one in found["self_tests"]}
+    assert problems["rv64-scalar"] == ""
+    assert problems["cortex-m4"].startswith("needs ")
+
+
+def test_a_simulator_that_counts_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from stages.simulators import bench
+
+    def counts(*_: object, **__: object) -> bench.BenchRun:
+        return bench.BenchRun("works", {"short": 3005, "long": 6006})
+
+    monkeypatch.setattr(bench, "compile_and_run_c", counts)
+    assert look("cortex-m4") == 1
+    assert "it counts 3,005 and 6,006" in capsys.readouterr().out
+
+
+def test_a_program_that_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from stages.simulators import bench
+
+    def fails(*_: object, **__: object) -> bench.BenchRun:
+        raise StageError("the program ended with status 3")
+
+    monkeypatch.setattr(bench, "compile_and_run_c", fails)
+    assert Doctor().execute({"json": False}, ["cortex-m4"]) == 1
+    assert "cortex-m4  qemu-system-arm  the program ended with status 3" in capsys.readouterr().out
+
+
+def test_unknown_target(capsys: pytest.CaptureFixture[str]) -> None:
+    assert look("cortex-m5") == 1
+    assert "unknown target 'cortex-m5'; did you mean 'cortex-m55'?" in capsys.readouterr().err

@@ -1,0 +1,96 @@
+"""`doit store`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pipeline.commands import show_store
+from pipeline.commands.show_store import ShowStore
+from tests.unit.pipeline.conftest import FakeProject
+
+
+@pytest.fixture(autouse=True)
+def served(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.serve(monkeypatch, show_store)
+
+
+def show(*words: str, as_json: bool = False) -> int:
+    return ShowStore().execute({"json": as_json}, list(words))
+
+
+def artifact_file(project: FakeProject, stage: str) -> Path:
+    """A file that a stage wrote, made writable."""
+    for manifest in project.store.glob("artifacts/*/*/manifest.json"):
+        if json.loads(manifest.read_text())["stage"] == stage:
+            path = next(path for path in (manifest.parent / "files").rglob("*") if path.is_file())
+            path.chmod(0o644)
+            return path
+    raise AssertionError(stage)
+
+
+def test_sizes_by_stage(project: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
+    assert show(as_json=True) == 0
+    assert json.loads(capsys.readouterr().out) == []
+    project.run()
+    capsys.readouterr()
+    assert show(as_json=True) == 0
+    records = {one["stage"]: one for one in json.loads(capsys.readouterr().out)}
+    files = [path for path in project.store.glob("artifacts/*/*/files/**/*") if path.is_file()]
+    assert sum(one["bytes"] for one in records.values()) == sum(path.stat().st_size for path in files)
+    assert records["compile"]["artifacts"] == 1
+
+
+def test_list_names_what_made_each(project: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
+    project.run()
+    capsys.readouterr()
+    assert show("list", as_json=True) == 0
+    records = json.loads(capsys.readouterr().out)
+    assert {one["recipe"] for one in records} == {"demo"}
+    assert len({one["key"] for one in records}) == len(records)
+
+
+def test_verify_reads_every_byte(project: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
+    project.run()
+    assert show("verify") == 0
+    path = artifact_file(project, "compile")
+    before, content = path.stat(), path.read_bytes()
+    path.write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    # An altered file whose size and times are as before is found too.
+    import os
+
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    capsys.readouterr()
+    assert show("verify") == 1
+    out = capsys.readouterr().out
+    assert f"compile of demo: {path.name} has other bytes" in out
+    assert "1 damaged" in out
+
+
+@pytest.mark.parametrize("harm", ["gone", "more", "manifest"])
+def test_verify_finds(harm: str, project: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
+    project.run()
+    path = artifact_file(project, "emit")
+    if harm == "gone":
+        path.parent.chmod(0o755)
+        path.unlink()
+    elif harm == "more":
+        path.parent.chmod(0o755)
+        path.with_name("more").write_text("")
+    else:
+        manifest = next(parent for parent in path.parents if (parent / "manifest.json").exists()) / "manifest.json"
+        manifest.write_text("{")
+    capsys.readouterr()
+    assert show("verify", as_json=True) == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    expected = {"gone": f"{path.name} is gone", "more": "more is not of it", "manifest": "manifest.json cannot be read"}
+    assert expected[harm] in found["damage"][0]
+
+
+def test_words_that_mean_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert show("sise") == 1
+    assert "did you mean 'size'?" in capsys.readouterr().err
+    assert show("list", "demo") == 1
+    assert "takes no 'demo'" in capsys.readouterr().err
