@@ -105,7 +105,7 @@ def run_batch(batch: Sequence[Case], target: Target) -> list[int]:
             save(tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values()), tensorized)
             described = emit(tensorized, emitted, EmitConfig(), target, name="calibrate", folders=folders)
         compile_firmware(emitted / "src", described, target, built)
-        inputs = _inputs(graph)
+        inputs = random_inputs(graph)
         run = run_firmware(
             built / "firmware.elf",
             target,
@@ -153,7 +153,7 @@ def joined(cases: Sequence[Case]) -> Graph:
     return graph
 
 
-def _inputs(graph: Graph) -> dict[str, NDArray[np.generic]]:
+def random_inputs(graph: Graph) -> dict[str, NDArray[np.generic]]:
     """Random values over the whole range of each input's type (float32: -1 to 1), in logical order."""
     random = np.random.default_rng(0)
     made: dict[str, NDArray[np.generic]] = {}

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Kernel
     from stages.targets.spec import Target
     from stages.tensorize import TensorizeConfig
+    from stages.tensorize.choices import Chosen
 
 
 def tensorize(job: Job[TensorizeConfig]) -> None:
@@ -51,17 +52,7 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     costs = CostTable.read(job.files["costs"]) if "costs" in job.files else None
     setting = Setting.of(job.target, job.config, kernels, costs, _float_module(source))
 
-    graph = Graph.load(source)
-    rewrites: list[Rewrite] = []
-    if job.config.simplify:
-        graph, gone = simplified(graph)
-        graph, left_out = without_channels(graph, setting)
-        rewrites = [*gone, *left_out]
-    formed = with_cheapest_forms(graph, setting)
-    laid_out = with_cheapest_layouts(formed, setting)
-    signed = laid_out if setting.offload is None else with_cheapest_signs(laid_out, setting.cost)
-    chosen = choose_kernels(signed, setting)
-    placed = place_parts(chosen, setting)
+    placed, rewrites = decide(Graph.load(source), setting)
     planned = plan_programs(with_own_arithmetic(placed, setting), setting)
     made = pack_and_lower(planned, setting, job.progress)
     made = replace(
@@ -71,6 +62,19 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     for warning in made.plan.warnings:
         job.log(f"warning: {warning}")
     save(made, job.out)
+
+
+def decide(graph: Graph, setting: Setting) -> tuple[Chosen, list[Rewrite]]:
+    """The passes up to `placement`: what is computed of the graph of quantize, and with which kernels; what is not."""
+    rewrites: list[Rewrite] = []
+    if setting.config.simplify:
+        graph, gone = simplified(graph)
+        graph, left_out = without_channels(graph, setting)
+        rewrites = [*gone, *left_out]
+    formed = with_cheapest_forms(graph, setting)
+    laid_out = with_cheapest_layouts(formed, setting)
+    signed = laid_out if setting.offload is None else with_cheapest_signs(laid_out, setting.cost)
+    return place_parts(choose_kernels(signed, setting), setting), rewrites
 
 
 def tensorize_graph(

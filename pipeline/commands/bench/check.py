@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.commands.bench.cases import Case
 from pipeline.commands.bench.record import Record, unit_of
 from pipeline.commands.bench.run import Outcome
+from stages.messages import escape
 
 TOLERANCE = 0.01
 # A layer counts by itself when it also moved its network by this share: 28 instructions that become 30 do not.
@@ -31,6 +32,12 @@ class Verdict:
         """Whether anything is worse."""
         return bool(self.worse)
 
+    def tell(self) -> None:
+        """Prints all of it, what is worse at the end."""
+        for label, lines in (("note", self.notes), ("better", self.better), ("WORSE", self.worse)):
+            for line in lines:
+                print(f"{label}: {escape.message(line)}")
+
 
 @dataclass(frozen=True)
 class _Move:
@@ -43,7 +50,7 @@ class _Move:
     now: int
 
     def __str__(self) -> str:
-        return f"layer {self.index} ({self.op}) {self.name!r}: {_change(self.before, self.now)}"
+        return f"layer {self.index} ({self.op}) {self.name!r}: {change(self.before, self.now)}"
 
 
 def check(outcomes: Iterable[Outcome], stored: Mapping[tuple[str, str], Record]) -> Verdict:
@@ -93,7 +100,7 @@ def _compare(title: str, before: Record, now: Record, verdict: Verdict) -> None:
         old, new = before.memory.get(key), now.memory.get(key)
         if old is None or new is None:
             continue
-        line = f"{title}: {label} {_change(old, new)} bytes"
+        line = f"{title}: {label} {change(old, new)} bytes"
         if _rose(old, new):
             verdict.worse.append(line)
         elif _rose(new, old):
@@ -107,7 +114,7 @@ def _compare_instructions(title: str, before: Record, now: Record, verdict: Verd
             verdict.worse.append(f"{title}: instructions were {old}, are {new}")
         return
     moves = _moves(before.layers, now.layers)
-    line = f"{title}: {unit_of(now)} {_change(old, new)}"
+    line = f"{title}: {unit_of(now)} {change(old, new)}"
     if _rose(old, new):
         rising = sorted((move for move in moves if move.now > move.before), key=lambda move: move.before - move.now)
         verdict.worse.append("\n  ".join([line, *map(str, rising[:_LAYERS_NAMED])]))
@@ -149,7 +156,7 @@ def _rose(before: int, now: int) -> bool:
     return now - before > TOLERANCE * before
 
 
-def _change(before: int, now: int) -> str:
+def change(before: int, now: int) -> str:
     """`1,000 -> 1,020 (+2.0 %)`."""
     share = f"{100 * (now - before) / before:+.1f} %" if before else "new"
     return f"{before:,} -> {now:,} ({share})"

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from doit import doit_cmd
+
+from pipeline.commands.bench.files import writing
 from pipeline.commands.command import Command
 from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError
 from pipeline.project import Project, here, project_of
 from stages.messages import escape
+from stages.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
     from pipeline.terminal.table import Table
 
 
+NETWORKS, LAYERS = "networks", "layers"
+
+
 def _option(name: str, kind: type, default: Any, text: str, short: str = "") -> dict[str, Any]:
     return {"name": name, "long": name, "short": short, "type": kind, "default": default, "help": text}
 
@@ -32,11 +38,13 @@ class Bench(Command):
     """Runs the suite, prints the table, and keeps or checks the figures."""
 
     name = "bench"
+    variables = ("suite",)
     doc_purpose = "measure instructions, RAM and ROM of the networks in pipeline/commands/bench/suite.yaml"
-    doc_usage = "[--only GLOBS] [--targets NAMES] [--models DIR] [--check | --update | --times]"
+    doc_usage = "[suite=layers] [--only GLOBS] [--targets NAMES] [--models DIR] [--check | --update | --times]"
     doc_description = (
         "Artifacts are cached as in any run. Exit code 1 when a row fails, or when --check finds figures worse than "
-        "those of docs/bench.json, a figure above its `at_most` or a ratio below its `at_least`."
+        "those of docs/bench.json, a figure above its `at_most` or a ratio below its `at_least`. suite=layers measures "
+        "single layers instead, many in one firmware, and keeps their figures in docs/layers.json."
     )
     cmd_options = (
         _option("only", str, "", "names of rows, with * and ?, separated by commas"),
@@ -62,7 +70,7 @@ class Bench(Command):
         def work() -> int:
             if pos_args:
                 raise PipelineError(f"doit bench takes no argument '{pos_args[0]}'; rows are chosen with --only")
-            return bench(opt_values)
+            return bench(opt_values, suite_name=(doit_cmd._CMDLINE_VARS or {}).get("suite", NETWORKS))
 
         return reported(work)
 
@@ -73,17 +81,32 @@ def bench(
     root: Path | Project | None = None,
     suite_file: Path | None = None,
     run: Runner | None = None,
+    suite_name: str = NETWORKS,
 ) -> int:
     """What `doit bench` does; `run` gives the report of a case, by running its recipe if None. Raises PipelineError."""
     from pipeline.commands.bench import suite as suites
+    from pipeline.commands.bench.layers import bench_layers
+    from pipeline.commands.bench.layers import refuse as refuse_modes
     from pipeline.commands.bench.run import recipe_runner
     from pipeline.commands.bench.times import measure_times
     from pipeline.terminal.progress import ProgressDisplay
 
     suite = suites.load_suite(suite_file or suites.SUITE)
-    _refuse(options)
+    if suite_name not in (NETWORKS, LAYERS):
+        guess = did_you_mean(suite_name, (NETWORKS, LAYERS))
+        raise PipelineError(f"unknown suite '{escape.name(suite_name)}'{guess}", hint=f"Known: {NETWORKS}, {LAYERS}")
     project = here() if root is None else project_of(root)
+    if suite_name == LAYERS:
+        refuse_modes(options)
+    else:
+        _refuse(options)
     _refuse_elsewhere(options, project)
+    if suite_name == LAYERS:
+        display = ProgressDisplay()
+        try:
+            return bench_layers(options, suite.layers, project, display)
+        finally:
+            display.close()
     root = project.root
     if options["times"]:
         measure_times(suite.times, root, lambda line: print(escape.line(line), flush=True))
@@ -177,9 +200,9 @@ def _finish(
     for title, table in ratio_tables(suite, measured):
         display.show(partial(_drawn, table, f"{title}, instructions"))
     if options["json"]:
-        _writing(options["json"], lambda path: write_records(path, records))
+        writing(options["json"], lambda path: write_records(path, records))
     if options["markdown"]:
-        _writing(options["markdown"], lambda path: path.write_text(page(outcomes, suite), encoding="utf-8"))
+        writing(options["markdown"], lambda path: path.write_text(page(outcomes, suite), encoding="utf-8"))
     failed = sum(outcome.failed for outcome in outcomes)
     if options["check"]:
         return _check(root, outcomes, short_ratios(suite, measured))
@@ -203,9 +226,7 @@ def _check(root: Path, outcomes: list[Outcome], short: list[str]) -> int:
 
     verdict = check(outcomes, read_records(root / "docs" / "bench.json"))
     verdict.worse.extend(short)
-    for label, lines in (("note", verdict.notes), ("better", verdict.better), ("WORSE", verdict.worse)):
-        for line in lines:
-            print(f"{label}: {escape.message(line)}")
+    verdict.tell()
     compared = sum(outcome.record is not None for outcome in outcomes)
     print(f"{len(verdict.worse)} worse, {len(verdict.better)} better; {compared} of {len(outcomes)} rows measured")
     return 1 if verdict.failed else 0
@@ -232,10 +253,3 @@ def _update(root: Path, suite: Suite, cases: list[Case], outcomes: list[Outcome]
     changed = update_readme(root / "README.md", readme_section(cases, suite, kept))
     print(f"docs/bench.json: {len(kept)} rows" + (f", {old} of them as they were" if old else ""))
     print(f"README.md: the table {'is new' if changed else 'is as it was'}")
-
-
-def _writing(name: str, write: Callable[[Path], object]) -> None:
-    try:
-        write(Path(name).expanduser())
-    except OSError as error:
-        raise PipelineError(f"{escape.name(name)} cannot be written: {error.strerror}") from error

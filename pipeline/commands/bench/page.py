@@ -53,11 +53,11 @@ def readme_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[s
     return f"{text}\nNot measured: {names}.\n" if missing else text
 
 
-def replace_section(text: str, section: str) -> str:
+def replace_section(text: str, section: str, page: str = "the README") -> str:
     """`text` with `section` between the two markers. Raises PipelineError unless each is there once, in order."""
     begin, end = text.find(BEGIN), text.find(END)
     if text.count(BEGIN) != 1 or text.count(END) != 1 or end < begin:
-        raise PipelineError(f"the README needs the lines {BEGIN} and {END}, once each, around the table")
+        raise PipelineError(f"{page} needs the lines {BEGIN} and {END}, once each, around the table")
     return f"{text[: begin + len(BEGIN)]}\n{section.strip()}\n{text[end:]}"
 
 

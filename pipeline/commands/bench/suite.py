@@ -79,6 +79,13 @@ class Ratio(StrictModel):
     at_least: Annotated[float, Field(gt=0)] | None = None
 
 
+class Layers(StrictModel):
+    """What `suite=layers` measures: matrices of one-operator models, each a class of layers, on these targets."""
+
+    recipes: Names
+    targets: Names
+
+
 class Loose(StrictModel):
     """How the files of `--models` are measured: these have no row of their own."""
 
@@ -100,6 +107,7 @@ class Suite(StrictModel):
     rows: Annotated[tuple[Row, ...], Field(min_length=1)]
     ratios: tuple[Ratio, ...] = ()
     models: Loose
+    layers: Layers
     times: Times
 
 

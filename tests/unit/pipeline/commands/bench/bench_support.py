@@ -35,6 +35,7 @@ ratios:
     denominator: {row: net, target: rv64-rvp}
     at_least: 0.5
 models: {recipe: demo, targets: [rv64-rvp, rv64-scalar]}
+layers: {recipes: [layers/pooling], targets: [rv64-rvp]}
 times: {recipe: demo, changed: stages.emit.unroll=2}
 """
 

@@ -1,0 +1,175 @@
+"""`doit bench suite=layers`: single layers of real networks, many in one firmware, against docs/layers.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pipeline.commands.bench.files import writing
+from pipeline.commands.bench.layer_figures import Figure, LayerRow, check_layers, merged, read_rows, write_rows
+from pipeline.commands.bench.layer_page import family_table, layer_table, peer_tables, section, update_page
+from pipeline.commands.bench.suite import Layers
+from pipeline.errors import PipelineError, RecipeError, list_known
+from pipeline.plugins.registry import default_registry
+from pipeline.project import Project
+from pipeline.recipes.loader import LoadedRecipe, load_recipes
+from pipeline.recipes.targets import load_targets
+from pipeline.terminal.table import Table, render
+from stages.base import StageError
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
+
+if TYPE_CHECKING:
+    from pipeline.terminal.progress import ProgressDisplay
+    from stages.calibrate.side_by_side import Network
+
+_NETWORKS_ONLY = ("models", "recipe", "times")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A layer of the suite, `CLASS/NAME`, as the recipe that it is on one target."""
+
+    name: str
+    loaded: LoadedRecipe
+
+
+def bench_layers(options: Mapping[str, Any], layers: Layers, project: Project, display: ProgressDisplay) -> int:
+    """Measures what the options select, shows it, keeps it or holds it to what is stored. Returns the exit code.
+
+    Raises PipelineError, also for a layer whose firmware is not exact.
+    """
+    refuse(options)
+    wanted = _targets(options["targets"], layers, project)
+    members = {target: list(_members(layers, target, project)) for target in wanted}
+    names = list(dict.fromkeys(one.name for found in members.values() for one in found))
+    chosen = _selected(names, options["only"])
+    rows: dict[str, LayerRow] = {}
+    for target, found in members.items():
+        for row in _counted(target, [one for one in found if one.name in chosen], project, display):
+            before = rows.get(row.name)
+            rows[row.name] = (
+                row if before is None else LayerRow(row.name, row.macs, row.elements, {**before.figures, **row.figures})
+            )
+    return _finish(options, project, rows, names, display)
+
+
+def refuse(options: Mapping[str, Any]) -> None:
+    """Raises PipelineError for options that are about networks."""
+    for name in _NETWORKS_ONLY:
+        if options[name]:
+            raise PipelineError(f"--{name} is about networks; it does not go with suite=layers")
+    if options["jobs"] != 1:
+        raise PipelineError("-n is about networks: suite=layers measures many layers in one firmware")
+    if options["check"] and options["update"]:
+        raise PipelineError("give one of --check and --update")
+
+
+def _targets(given: str, layers: Layers, project: Project) -> list[str]:
+    known = load_targets(project)
+    wanted = [name.strip() for name in given.split(",") if name.strip()] or [*layers.targets]
+    for name in wanted:
+        if name not in known:
+            guess = did_you_mean(name, known)
+            raise RecipeError(f"unknown target '{escape.name(name)}'{guess}", hint=list_known("targets", known))
+        if known[name].counter == "none" or known[name].accelerator is not None:
+            why = "counts no instructions" if known[name].counter == "none" else "has an accelerator"
+            raise PipelineError(f"suite=layers measures kernels of cores; target {name} {why}")
+    return list(dict.fromkeys(wanted))
+
+
+def _members(layers: Layers, target: str, project: Project) -> Iterator[Member]:
+    for recipe in layers.recipes:
+        found = load_recipes(recipe, root=project, registry=default_registry(), variables={"target": target})
+        for loaded in found:
+            yield Member(f"{recipe.rpartition('/')[2]}/{loaded.labels['model']}", loaded)
+
+
+def _selected(names: Sequence[str], only: str) -> set[str]:
+    globs = [part.strip() for part in only.split(",") if part.strip()]
+    found = {name for name in names if not globs or any(fnmatchcase(name, glob) for glob in globs)}
+    if not found:
+        families = dict.fromkeys(f"{name.partition('/')[0]}/*" for name in names)
+        raise PipelineError(f"--only {escape.name(only)}: no layer is called that", hint=list_known("layers", families))
+    return found
+
+
+def _counted(name: str, members: Sequence[Member], project: Project, display: ProgressDisplay) -> Iterator[LayerRow]:
+    """What a target's memory does not hold is told, and left out."""
+    if not members:
+        return
+    from stages.calibrate.side_by_side import count
+    from stages.tensorize import cost_table
+    from stages.tensorize.costs import CostTable
+
+    def progress(message: str, fraction: float | None = None) -> None:
+        display.progress("", name, message, fraction)
+
+    target = members[0].loaded.target
+    try:
+        table = cost_table(target.core, project.root)
+        costs = CostTable.read(table) if table.is_file() else None
+        networks = [_network(one) for one in members]
+        measured = set()
+        for one in count(networks, target, costs, progress=progress):
+            measured.add(one.network.name)
+            figures = {name: Figure(one.instructions, one.kernels)}
+            yield LayerRow(one.network.name, one.network.macs, one.network.elements, figures)
+    except StageError as error:
+        raise PipelineError(f"suite=layers on {name}: {error}") from error
+    finally:
+        display.end("", name)
+    for member in members:
+        if member.name not in measured:
+            display.line(f"  {member.name} on {name}: skipped, its memory does not hold it")
+
+
+def _network(member: Member) -> Network:
+    from stages.calibrate.side_by_side import Network
+    from stages.layout.rules import LayoutConfig
+    from stages.models.spec import OpModel
+    from stages.tensorize import TensorizeConfig
+
+    recipe = member.loaded.recipe
+    layout, tensorize = recipe.stages.get("layout", LayoutConfig()), recipe.stages.get("tensorize", TensorizeConfig())
+    assert isinstance(recipe.model, OpModel) and isinstance(layout, LayoutConfig)
+    assert isinstance(tensorize, TensorizeConfig)
+    return Network.of(member.name, recipe.model, layout, tensorize)
+
+
+def _finish(
+    options: Mapping[str, Any],
+    project: Project,
+    rows: Mapping[str, LayerRow],
+    names: Iterable[str],
+    display: ProgressDisplay,
+) -> int:
+    ordered = [rows[name] for name in names if name in rows]
+    tables = [("instructions per multiply-accumulate or element", layer_table(ordered))]
+    tables += [("the same by class: median, and from least to most", family_table(ordered)), *peer_tables(ordered)]
+    for title, table in tables:
+        display.show(partial(_drawn, table, title))
+    if options["json"]:
+        writing(options["json"], lambda path: write_rows(path, ordered))
+    if options["markdown"]:
+        writing(options["markdown"], lambda path: path.write_text(section(ordered), encoding="utf-8"))
+    place = project.root / "docs" / "layers.json"
+    if options["update"]:
+        kept = merged(read_rows(place), rows, names)
+        write_rows(place, kept.values())
+        changed = update_page(place.with_suffix(".md"), [*kept.values()])
+        print(f"docs/layers.json: {len(kept)} layers; docs/layers.md is {'new' if changed else 'as it was'}")
+    if not options["check"]:
+        return 0
+    verdict = check_layers(rows, read_rows(place))
+    verdict.tell()
+    compared = sum(len(row.figures) for row in rows.values())
+    print(f"{len(verdict.worse)} worse, {len(verdict.better)} better; {compared} figures of {len(rows)} layers")
+    return 1 if verdict.failed else 0
+
+
+def _drawn(table: Table, title: str, width: int) -> Any:
+    return render(table, title)

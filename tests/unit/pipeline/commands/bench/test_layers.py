@@ -1,0 +1,145 @@
+"""`doit bench suite=layers`: figures of single layers, what is stored of them, and what is typed wrong."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.commands.bench import layers
+from pipeline.commands.bench.command import bench
+from pipeline.commands.bench.layer_figures import Figure, LayerRow, check_layers, merged, read_rows, write_rows
+from pipeline.commands.bench.layer_page import family_table, layer_table, peer_tables, section
+from pipeline.commands.bench.suite import load_suite
+from pipeline.errors import PipelineError
+from pipeline.plugins.registry import default_registry
+from pipeline.recipes.loader import load_recipes
+
+ROOT = Path(__file__).resolve().parents[5]
+OPTIONS: dict[str, Any] = {
+    "only": "",
+    "targets": "",
+    "models": "",
+    "recipe": "",
+    "check": False,
+    "update": False,
+    "times": False,
+    "json": "",
+    "markdown": "",
+    "jobs": 1,
+}
+ROWS = {
+    row.name: row
+    for row in (
+        LayerRow("conv/a", 1000, 50, {"m4": Figure(900, ("x.gemm",), {"cmsis-nn": 1800}), "m55": Figure(200, ("y",))}),
+        LayerRow("conv/b", 100, 50, {"m4": Figure(300, ("x.gemm",), {"cmsis-nn": 150})}),
+        LayerRow("pool/c", 0, 50, {"m4": Figure(100, ("x.pool",))}),
+    )
+}
+
+
+def run(**options: Any) -> int:
+    return bench({**OPTIONS, **options}, root=ROOT, suite_name=options.pop("suite", "layers"))
+
+
+def test_the_suite_has_layers_of_every_class() -> None:
+    suite = load_suite().layers
+    members = [
+        loaded.recipe.model.model_dump()
+        for recipe in suite.recipes
+        for loaded in load_recipes(recipe, root=ROOT, registry=default_registry(), variables={"target": "rv64-rvp"})
+    ]
+    assert len(members) >= 120
+
+    def some(op: str, **wanted: Any) -> bool:
+        return any(one["op"] == op and all(one[key] == value for key, value in wanted.items()) for one in members)
+
+    assert all(some(op, out_channels=number) for op in ("conv2d", "fully_connected") for number in (1, 2, 3))
+    assert some("mul", other_shape=(1, 1, 240)) and some("conv2d", groups=32) and some("max_pool2d", kernel=(3, 3))
+    assert some("depthwise_conv2d", kernel=(7, 7), padding="valid") and some("depthwise_conv2d", dilation=(4, 4))
+    assert some("depthwise_conv2d", kernel=(9, 1)) and some("depthwise_conv2d", kernel=(1, 9))
+    assert some("quantize", dtype="float32") and some("mean") and some("transpose") and some("softmax") and some("pad")
+
+
+def test_file_keeps_rows(tmp_path: Path) -> None:
+    path = tmp_path / "docs" / "layers.json"
+    assert read_rows(path) == {}
+    write_rows(path, ROWS.values())
+    assert read_rows(path) == ROWS
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"format": 1}', '{"format": 1, "layers": {"a/b": {"macs": 1}}}'])
+def test_ruined_file(text: str, tmp_path: Path) -> None:
+    (tmp_path / "layers.json").write_text(text)
+    with pytest.raises(PipelineError, match=r"layers.json cannot be read"):
+        read_rows(tmp_path / "layers.json")
+
+
+def test_merging_keeps_what_was_not_measured() -> None:
+    new = LayerRow("conv/a", 1000, 50, {"m4": Figure(800, ("z",))})
+    kept = merged(ROWS, {"conv/a": new}, ["conv/a", "pool/c"])
+    assert [*kept] == ["conv/a", "pool/c"]
+    assert kept["conv/a"].figures["m4"] == Figure(800, ("z",), {"cmsis-nn": 1800})
+    assert kept["conv/a"].figures["m55"] == ROWS["conv/a"].figures["m55"]
+    other = replace(new, macs=2000)  # the recipe is another now
+    assert merged(ROWS, {"conv/a": other}, ["conv/a"]) == {"conv/a": other}
+
+
+def test_check() -> None:
+    now = {
+        "conv/a": LayerRow("conv/a", 1000, 50, {"m4": Figure(905, ("x.gemm",)), "m55": Figure(203, ("w",))}),
+        "conv/b": LayerRow("conv/b", 100, 50, {"m4": Figure(200, ("x",))}),
+        "new/d": LayerRow("new/d", 100, 50, {"m4": Figure(200, ("x",))}),
+    }
+    verdict = check_layers(now, ROWS)
+    assert verdict.worse == ["conv/a on m55: instructions 200 -> 203 (+1.5 %), by w; were by y"]
+    assert verdict.better == ["conv/b on m4: instructions 300 -> 200 (-33.3 %)"]
+    assert [note.partition(":")[0] for note in verdict.notes] == ["new/d on m4"]
+
+
+def test_tables() -> None:
+    rows = [*ROWS.values()]
+    assert family_table(rows).rows[0] == ("conv", "MAC", "2", "1.95 (0.90 to 3.00)", "0.20 (0.20 to 0.20)")
+    assert layer_table(rows).rows[2] == ("pool/c", "50 elements", "2.000", "")
+    ((title, table),) = peer_tables(rows)
+    assert title == "cmsis-nn by ours on m4: 2 layers, median 1.25, 1 below 1"
+    assert table.rows == (("conv/b", "0.50", "300", "150"), ("conv/a", "2.00", "900", "1,800"))
+    assert section(rows).count("\n## ") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"suite": "layer"}, "unknown suite 'layer'; did you mean 'layers'?"),
+        ({"times": True}, "--times is about networks; it does not go with suite=layers"),
+        ({"models": "/x"}, "--models is about networks; it does not go with suite=layers"),
+        ({"jobs": 2}, "-n is about networks: suite=layers measures many layers in one firmware"),
+        ({"check": True, "update": True}, "give one of --check and --update"),
+        ({"only": "nothing/*"}, "--only nothing/\\*: no layer is called that"),
+        ({"targets": "cortex-m5"}, "unknown target 'cortex-m5'; did you mean 'cortex-m"),
+        ({"targets": "host"}, "suite=layers measures kernels of cores; target host counts no instructions"),
+        ({"targets": "rv32-ne16"}, "suite=layers measures kernels of cores; target rv32-ne16 has an accelerator"),
+    ],
+)
+def test_what_is_typed_wrong(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(PipelineError, match=says.replace("?", "\\?")):
+        run(**options)
+
+
+def test_one_layer_from_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = tmp_path / "figures.json"
+    assert run(only="pooling/lenet_max_2x2", targets="rv64-rvp,rv32-rvp", json=str(made)) == 0
+    (row,) = read_rows(made).values()
+    assert [*row.figures] == ["rv64-rvp", "rv32-rvp"] and row.elements == 28 * 28 * 6
+    assert "pooling/lenet_max_2x2" in capsys.readouterr().out
+
+
+def test_figures_that_rose_fail_the_check(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(layers, "read_rows", lambda path: stored)
+    stored = read_rows(ROOT / "docs" / "layers.json")
+    name = "functions/ds_cnn_softmax"
+    figure = stored[name].figures["rv64-rvp"]
+    for count, code in ((figure.instructions, 0), (figure.instructions - 20, 1)):
+        stored[name] = replace(stored[name], figures={"rv64-rvp": replace(figure, instructions=count)})
+        assert run(only=name, targets="rv64-rvp", check=True) == code
+    assert f"WORSE: {name} on rv64-rvp: instructions" in capsys.readouterr().out
