@@ -4,12 +4,14 @@
 
 #include <stdint.h>
 
-/* Where the windows lie in an NHWC image. `fill` stands outside of it: the zero point as int8. `flip` is 0x80 for uint8, which
- * becomes int8 by it, else 0. `depth` elements are gathered into rows of `row` bytes, whose rest is arbitrary. */
+/* Where the windows lie in an NHWC image, of which `channels` neighbouring channels are read; `pixel` and `line` are the bytes from
+ * a pixel and from a row to the next; `neighbours` tells that the taps of a window's row are one run of bytes. `fill` stands outside
+ * of the image: the zero point as int8. `flip` is 0x80 for uint8, which becomes int8 by it, else 0. `depth` elements are gathered
+ * into rows of `row` bytes, whose rest is arbitrary. */
 struct mve_windows {
     int32_t height, width, channels;
     int32_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x, top, left;
-    int32_t out_width, fill, flip, depth, row, weight_zero_point;
+    int32_t out_width, pixel, line, neighbours, fill, flip, depth, row, weight_zero_point;
 };
 
 /* The windows of output pixels first, first + 1, ..., one in each row, as int8. Where the weights have a zero point,
@@ -26,5 +28,12 @@ mve_gemm mve_gemm_single_whole, mve_gemm_single_rest, mve_gemm_single_short;
 mve_gemm mve_gemm_exact_whole_offsets, mve_gemm_exact_rest_offsets, mve_gemm_exact_short_offsets;
 mve_gemm mve_gemm_lowered_whole_offsets, mve_gemm_lowered_rest_offsets, mve_gemm_lowered_short_offsets;
 mve_gemm mve_gemm_single_whole_offsets, mve_gemm_single_rest_offsets, mve_gemm_single_short_offsets;
+
+/* The functions of columns.S, which describes them. */
+typedef void mve_columns(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, int32_t rows, int32_t columns,
+                         const int32_t *fields, const int32_t *offsets);
+
+mve_columns mve_columns_exact, mve_columns_lowered, mve_columns_single;
+mve_columns mve_columns_exact_offsets, mve_columns_lowered_offsets, mve_columns_single_offsets;
 
 #endif

@@ -1,4 +1,4 @@
-"""CONV_2D and FULLY_CONNECTED: rows of int8 times packed weights, two rows and four channels at a time."""
+"""CONV_2D and FULLY_CONNECTED: int8 rows times weights, two rows and four columns at a time, or four and one."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from pydantic import Field
 
 from stages.kernels.eight_bit import why_not_sums, why_not_types
 from stages.kernels.kernel import KernelParams
-from stages.kernels.matrix import columns_of, depth_of, rows_of, run_elements
+from stages.kernels.matrix import depth_of, rows_of, run_elements
 from stages.kernels.mve.base import MveKernel, arithmetic
 from stages.kernels.mve.rows import (
     BLOCK,
+    BLOCK_FIELDS,
     CHUNK,
-    FIELDS,
+    COLUMN_FIELDS,
     GATHERED,
-    block_starts,
-    fields,
+    block_cost,
+    block_fields,
+    column_cost,
+    column_fields,
+    columns,
+    columns_in_group,
     gathers,
+    groups_of,
     images,
     row_bytes,
     windows_fields,
@@ -32,44 +38,45 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
-SCRATCH_BYTES = 1024  # of gathered rows, unless two are larger
+SCRATCH_BYTES = 1024  # of gathered rows, unless four are larger
 
 
 class GemmParams(KernelParams):
-    """`rows` windows are gathered at a time (0: as many as 1 KB holds, and at least two)."""
+    """`rows` windows are gathered at a time (0: as many as 1 KB holds, and at least four)."""
 
     rows: int = Field(default=0, ge=0, le=4096)
 
 
 class _Gemm(MveKernel):
-    sources = ("gemm.S", "windows.c")
+    sources = ("gemm.S", "columns.S", "windows.c")
     headers: ClassVar[tuple[str, ...]] = ("gemm.h",)
     params = GemmParams
 
     def why_not_operator(self, view: LayerView) -> str:
-        if bad := why_not_types(view):
-            return bad
-        if view.op.op == "conv2d" and view.op.groups != 1:
-            return f"{view.op.groups} groups; this kernel has one"
-        if columns_of(view) < BLOCK:
-            return f"{columns_of(view)} output channels; this kernel computes {BLOCK} at a time"
-        return why_not_sums(depth_of(view), lambda: arithmetic(view))
+        return why_not_types(view) or why_not_sums(depth_of(view), lambda: arithmetic(view))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
-        made, starts = arithmetic(view), block_starts(columns_of(view))
+        made, split, groups, in_group = arithmetic(view), columns(view), groups_of(view), columns_in_group(view)
         padded = np.pad(made.weights.astype(np.int8), ((0, 0), (0, -depth_of(view) % CHUNK)))
-        blocks = np.stack([padded[first : first + BLOCK] for first in starts])
-        values = fields(view)
-        constants = {
-            "weights": np.ascontiguousarray(blocks.reshape(len(starts), BLOCK, -1, CHUNK).transpose(0, 2, 1, 3)),
-            "params": np.stack([made.params[:, first : first + BLOCK] for first in starts]).astype(np.int32),
-            "fields": np.array([values[name] for name in FIELDS], np.int32),
-        }
+        padded = padded.reshape(groups, in_group, -1)
+        by_group = made.params.astype(np.int32).reshape(3, groups, in_group).transpose(1, 0, 2)
+        constants: dict[str, Any] = {}
+        if split.starts:
+            blocks = np.stack([padded[:, first : first + BLOCK] for first in split.starts], 1)
+            blocks = blocks.reshape(groups, len(split.starts), BLOCK, -1, CHUNK).transpose(0, 1, 3, 2, 4)
+            constants["weights"] = np.ascontiguousarray(blocks)
+            constants["params"] = np.stack([by_group[:, :, first : first + BLOCK] for first in split.starts], 1)
+            constants["fields"] = BLOCK_FIELDS.of(block_fields(view))
+        if split.singles:
+            constants["single_weights"] = np.ascontiguousarray(padded[:, in_group - split.singles :])
+            params_of = by_group[:, :, in_group - split.singles :].transpose(0, 2, 1)
+            constants["single_params"] = np.ascontiguousarray(params_of)
+            constants["single_fields"] = COLUMN_FIELDS.of(column_fields(view))
         if gathers(view):
             constants["windows"] = GATHERED.of(windows_fields(view))
-        return constants  # type: ignore[return-value]  # the stubs of np.stack say object
+        return constants
 
     def lower(self, view: LayerView, params: GemmParams, target: Target) -> Lowering:
         from stages.kernels.mve.gemm_tir import gemm
@@ -77,17 +84,16 @@ class _Gemm(MveKernel):
         return gemm(view, rows_at_a_time(view, params))
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
-        """A tile of two rows: 16 instructions for a chunk, 27 around; of a gathered row 3 for 16 bytes, 8 for each run,
-        50 around; as counted.
-        """
-        rows, depth = rows_of(view), depth_of(view)
-        blocks = len(block_starts(columns_of(view)))
-        tiles = blocks * (rows // 2 * (16 * -(-depth // CHUNK) + 27) + rows % 2 * (10 * -(-depth // CHUNK) + 22))
+        """Blocks and columns; of a gathered row 3 for 16 bytes, 8 for each run, 50 around; as counted."""
+        rows, depth, groups, split = rows_of(view), depth_of(view), groups_of(view), columns(view)
+        tiles = block_cost(view, len(split.starts)) if split.starts else 0.0
+        if split.singles:
+            tiles += column_cost(view, split.singles)
         gathered = 0.0
         if gathers(view):
-            runs = 1 if view.op.op == "fully_connected" else depth // run_elements(view)
+            runs = 1 if view.op.op == "fully_connected" else depth * groups // run_elements(view)
             gathered = rows * (depth * 3 / CHUNK + runs * 8 + 50)
-        return tiles + rows // 2 * 20 + gathered + 100
+        return groups * (tiles + gathered) + 100
 
 
 class Conv2d(_Gemm):
@@ -109,5 +115,5 @@ def rows_at_a_time(view: LayerView, params: GemmParams) -> int:
     rows = images(view)[1]
     if not gathers(view):
         return rows
-    fitting = max(SCRATCH_BYTES // row_bytes(view) // 2 * 2, 2)
+    fitting = max(SCRATCH_BYTES // row_bytes(view) // 4 * 4, 4)
     return min(params.rows or fitting, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.kernels.eight_bit import INT8_OFFSET, weight_zero_point
@@ -15,13 +16,62 @@ if TYPE_CHECKING:
 
 BLOCK = 4  # output channels of a block
 CHUNK = 16  # elements of the depth in a vector
-GATHERED = Structure("mve_windows", (*WINDOWS, "fill", "flip", "depth", "row", "weight_zero_point"))  # of gemm.h
-FIELDS = ("more", "rest", "x_row", "y_row", "zero_point", "low", "high")  # of gemm.S
+GATHERED = Structure(  # of gemm.h
+    "mve_windows", (*WINDOWS, "pixel", "line", "neighbours", "fill", "flip", "depth", "row", "weight_zero_point")
+)
+_OUTPUT = ("x_row", "y_row", "zero_point", "low", "high")
+BLOCK_FIELDS = Structure("mve_gemm_fields", ("more", "rest", *_OUTPUT))  # of gemm.S
+COLUMN_FIELDS = Structure("mve_columns_fields", ("chunks", "rest", *_OUTPUT))  # of columns.S
 
 
-def block_starts(columns: int) -> list[int]:
-    """The first channel of each block; the last block overlaps the one before where channels are left over."""
-    return [*range(0, columns - BLOCK + 1, BLOCK), *([columns - BLOCK] if columns % BLOCK else [])]
+@dataclass(frozen=True)
+class Columns:
+    """How the output channels of a group are computed: blocks of four, which begin at `starts`, and single ones behind.
+
+    The last block overlaps the one before where that computes less than what is left as single columns.
+    """
+
+    starts: tuple[int, ...]
+    singles: int
+
+    @property
+    def whole(self) -> int:
+        """Blocks that are neighbours."""
+        return sum(1 for start in self.starts if start % BLOCK == 0)
+
+
+def columns_in_group(view: LayerView) -> int:
+    return columns_of(view) // groups_of(view)
+
+
+def groups_of(view: LayerView) -> int:
+    return int(view.op.groups) if view.op.op == "conv2d" else 1
+
+
+def columns(view: LayerView) -> Columns:
+    """Of a tile of two rows a block takes 16 instructions for a chunk and 27 around; a single column of four rows 10
+    and 26.
+    """
+    count = columns_in_group(view)
+    whole, left = divmod(count, BLOCK)
+    starts = tuple(range(0, whole * BLOCK, BLOCK))
+    if left and whole and column_cost(view, left) > block_cost(view, 1):
+        return Columns((*starts, count - BLOCK), 0)
+    return Columns(starts, left)
+
+
+def block_cost(view: LayerView, blocks: int) -> float:
+    """Instructions for blocks of all rows, as counted."""
+    rows, chunks = rows_of(view), -(-depth_of(view) // CHUNK)
+    return blocks * (rows // 2 * (16 * chunks + 27) + rows % 2 * (10 * chunks + 22)) + rows // 2 * 20
+
+
+def column_cost(view: LayerView, singles: int) -> float:
+    """Instructions for single columns of all rows, as counted."""
+    rows, depth = rows_of(view), depth_of(view)
+    chunks, rest = depth // CHUNK, 8 if depth % CHUNK else 0
+    quads = rows // 4 * (10 * chunks + 28 + 2 * rest)
+    return singles * (quads + rows % 4 * (3.5 * chunks + 26 + rest) + 25)
 
 
 def gathers(view: LayerView) -> bool:
@@ -32,7 +82,7 @@ def gathers(view: LayerView) -> bool:
 def row_bytes(view: LayerView) -> int:
     """From a row to the next: gathered rows are padded to whole chunks."""
     depth = depth_of(view)
-    return -(-depth // CHUNK) * CHUNK if gathers(view) else depth
+    return -(-depth // CHUNK) * CHUNK if gathers(view) else depth * groups_of(view)
 
 
 def images(view: LayerView) -> tuple[int, int]:
@@ -48,6 +98,10 @@ def windows_fields(view: LayerView) -> dict[str, int]:
     op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
     windows = windows_of(view) if has_windows(view) else pixels_of(rows_of(view), depth_of(view))
     return windows | {
+        "channels": windows["channels"] // groups_of(view),
+        "pixel": windows["channels"],
+        "line": windows["width"] * windows["channels"],
+        "neighbours": int(groups_of(view) == 1 and windows["dilation_x"] == 1),
         "fill": op.input_zero_point - offset,
         "flip": offset,
         "depth": depth_of(view),
@@ -56,13 +110,27 @@ def windows_fields(view: LayerView) -> dict[str, int]:
     }
 
 
-def fields(view: LayerView) -> dict[str, int]:
+def block_fields(view: LayerView) -> dict[str, int]:
     """The fields of gemm.S."""
-    op, row = view.op, row_bytes(view)
+    chunks, rest = divmod(_multiplied(view), CHUNK)
+    return {"more": max(chunks - 1, 0), "rest": rest, **_output_fields(view)}
+
+
+def column_fields(view: LayerView) -> dict[str, int]:
+    """The fields of columns.S."""
+    chunks, rest = divmod(_multiplied(view), CHUNK)
+    return {"chunks": chunks, "rest": rest, **_output_fields(view)}
+
+
+def _multiplied(view: LayerView) -> int:
+    """Bytes of a row that are multiplied: what fills up a gathered row meets weights of 0."""
+    return row_bytes(view) if gathers(view) else depth_of(view)
+
+
+def _output_fields(view: LayerView) -> dict[str, int]:
+    op = view.op
     return {
-        "more": max(row // CHUNK - 1, 0),
-        "rest": row % CHUNK,
-        "x_row": row,
+        "x_row": row_bytes(view),
         "y_row": columns_of(view),
         "zero_point": op.output_zero_point,
         "low": op.act_min,
@@ -70,9 +138,17 @@ def fields(view: LayerView) -> dict[str, int]:
     }
 
 
-def function(view: LayerView) -> str:
+def block_function(view: LayerView) -> str:
     """Which function of gemm.S multiplies the layer."""
-    row = row_bytes(view)
+    row = _multiplied(view)
     depth = "short" if row < CHUNK else "rest" if row % CHUNK else "whole"
-    offsets = "_offsets" if weight_zero_point(view) else ""
-    return f"mve_gemm_{arithmetic(view).mode}_{depth}{offsets}"
+    return f"mve_gemm_{arithmetic(view).mode}_{depth}{_offsets(view)}"
+
+
+def column_function(view: LayerView) -> str:
+    """Which function of columns.S multiplies the layer's single columns."""
+    return f"mve_columns_{arithmetic(view).mode}{_offsets(view)}"
+
+
+def _offsets(view: LayerView) -> str:
+    return "_offsets" if weight_zero_point(view) else ""

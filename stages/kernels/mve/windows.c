@@ -63,18 +63,18 @@ MVE_INLINE void window(uint8_t *to, const uint8_t *image, int32_t y, int32_t x, 
             return;
         }
     }
-    const int32_t to_step = g->kernel_x * g->channels, from_step = g->dilation_y * g->width * g->channels;
+    const int32_t to_step = g->kernel_x * g->channels, from_step = g->dilation_y * g->line;
     const int32_t count = rows.last - rows.first;
-    const uint8_t *const row = image + (y + rows.first * g->dilation_y) * g->width * g->channels;
+    const uint8_t *const row = image + (y + rows.first * g->dilation_y) * g->line;
     to += rows.first * to_step;
-    if (g->dilation_x == 1) {
+    if (g->neighbours) {
         const int32_t bytes = (columns.last - columns.first) * g->channels;
         const uint8_t *const from = row + (x + columns.first) * g->channels;
         copy_runs(to + columns.first * g->channels, from, count, bytes, to_step, from_step, flips, flip);
         return;
     }
     for (int32_t kx = columns.first; kx < columns.last; kx++) {
-        const uint8_t *const from = row + (x + kx * g->dilation_x) * g->channels;
+        const uint8_t *const from = row + (x + kx * g->dilation_x) * g->pixel;
         copy_runs(to + kx * g->channels, from, count, g->channels, to_step, from_step, flips, flip);
     }
 }
