@@ -189,7 +189,7 @@ def search(
 
 def _recipe(name: str, title: str, candidate: Candidate) -> dict[str, Any]:
     """The recipe with a candidate's options, without bounds, on one inference."""
-    inputs = {"random": 1, "extremes": False, "files": [], "labels": None}
+    inputs = {"random": 1, "extremes": False, "files": [], "encoding": None, "labels": None}
     return {
         "schema": 1,
         "extends": name,

@@ -32,7 +32,7 @@ from stages.base import Stage, StageConfig, StageError, Tool, ToolIdentity
 from stages.messages import escape
 from stages.models.spec import ModelSource
 from stages.system.loaded_code import package_files
-from stages.system.pathname import located
+from stages.system.pathname import located, of_variable
 from stages.targets.spec import Target
 
 _OPERATORS = "stages/operators/table.py"  # who has it among its code asks plug-ins too
@@ -285,8 +285,8 @@ class Planner:
             if isinstance(error, IsADirectoryError):
                 reason = "is a folder, not a file" if (self._root / path).is_dir() else "is not a regular file"
             message = f"{kind}: file {escape.name(self.shown(path), 200)} {reason}"
-            written = next(_paths_to(values, self._root, self._root / path), None)
-            raise loaded.sources.error(message, written or ("stages", kind)) from None
+            written, name = next(_paths_to(values, self._root, self._root / path), (("stages", kind), ""))
+            raise loaded.sources.error(message, written, hint=of_variable(name)) from None
 
 
 def _named(link: Link) -> str:
@@ -322,11 +322,11 @@ def _names(text: str, root: Path) -> Path | None:
         return None
 
 
-def _paths_to(value: Any, root: Path, wanted: Path) -> Iterator[tuple[str | int, ...]]:
-    """Paths in a recipe's values at which a string names the file `wanted`."""
+def _paths_to(value: Any, root: Path, wanted: Path) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Paths in a recipe's values at which a string names the file `wanted`, with the string."""
     if isinstance(value, str) and value and _names(value, root) == wanted:
-        yield ()
+        yield (), value
     elif isinstance(value, dict | list):
         for part, child in value.items() if isinstance(value, dict) else enumerate(value):
-            for rest in _paths_to(child, root, wanted):
-                yield (part, *rest)
+            for rest, name in _paths_to(child, root, wanted):
+                yield (part, *rest), name

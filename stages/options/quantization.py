@@ -6,21 +6,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from stages.options.encoding import Encoding
 from stages.options.layer_rules import LayerMatch
 from stages.options.strict_model import StrictModel, mistake
 from stages.system.pathname import Pathname
 from stages.targets.memory import Size
 
 Mode = Literal["prequantized", "calibrate"]
-Positive = Annotated[float, Field(gt=0, lt=2.0**128)]
-
-
-class Encoding(StrictModel):
-    """How numbers stand in a file: as `scale * (stored - zero_point)`."""
-
-    dtype: Literal["int8", "uint8", "int16", "float32"]
-    scale: Positive = 1.0
-    zero_point: int = 0
 
 
 class RandomSamples(StrictModel):

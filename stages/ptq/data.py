@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stages.base import StageError, blaming
+from stages.samples.encoding import decoded, stored_as
 from stages.samples.files import Port, inferences_in, read_inferences, read_labels
 from stages.samples.named import Place, blamed, files_named
 from stages.system.pathname import located
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from stages.models.tflite_reader import ModelInfo, TensorInfo
-    from stages.options.quantization import CalibrationData, Encoding, EvaluationData, QuantizeOptions, RandomSamples
+    from stages.options.encoding import Encoding
+    from stages.options.quantization import CalibrationData, EvaluationData, QuantizeOptions, RandomSamples
 
 _AT: Place = ("stages", "quantize")
 MOST_SAMPLES = 500  # where a recipe does not say how many
@@ -102,28 +104,13 @@ def _read(
     for name, path in _named(key, files).items():
         with blaming(*blamed(source.files, name, (*_AT, key, "files"))):
             for one in read_inferences(name, path, ports):
-                found.append(Sample(_decoded(one.data, ports, source.encoding), one.name, first=one.first))
+                found.append(Sample(tuple(decoded(one.data, ports, source.encoding)), one.name, first=one.first))
     return found
 
 
 def _port(tensor: TensorInfo, encoding: Encoding | None) -> Port:
-    dtype = encoding.dtype if encoding is not None else tensor.dtype
-    size = {"int8": 1, "uint8": 1, "int16": 2, "float32": 4}[dtype] * prod(tensor.shape)
-    port = {"name": tensor.name, "dtype": dtype, "shape": list(tensor.shape), "bytes": size}
-    return {**port, "encoded": encoding is not None}
-
-
-def _decoded(data: bytes, ports: Sequence[Port], encoding: Encoding | None) -> tuple[Any, ...]:
-    import numpy as np
-
-    arrays, at = [], 0
-    for port in ports:
-        stored = np.frombuffer(data[at : at + int(port["bytes"])], port["dtype"]).reshape(port["shape"])
-        at += int(port["bytes"])
-        if encoding is not None:
-            stored = (stored.astype(np.float64) - encoding.zero_point) * encoding.scale
-        arrays.append(stored.astype(np.float32))
-    return tuple(arrays)
+    port = {"name": tensor.name, "dtype": tensor.dtype, "shape": list(tensor.shape), "bytes": 4 * prod(tensor.shape)}
+    return stored_as(port, encoding) if encoding is not None else port
 
 
 def _drawn(random: RandomSamples, count: int, info: ModelInfo) -> list[Sample]:

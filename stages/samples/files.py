@@ -56,9 +56,12 @@ def inferences_in(name: str, path: Path, ports: Sequence[Port] | None) -> int:
     held = path.stat().st_size
     if ports is not None and held != _bytes(ports):
         wanted = ", ".join(f"{escape.name(port['name'])} {list(port['shape'])} {port['dtype']}" for port in ports)
+        floats = held == sum(4 * prod(port["shape"]) for port in ports)
         raise StageError(
             f"{name}: has {held:,} bytes, one inference takes {_bytes(ports):,} ({wanted})",
-            hint="a .bin holds exactly one inference; several go into a .npy with a leading axis",
+            hint="if it holds float32, say so: encoding: {dtype: float32}"
+            if floats
+            else "a .bin holds exactly one inference; several go into a .npy with a leading axis",
         )
     return 1
 
@@ -73,7 +76,7 @@ def read_inferences(name: str, path: Path, ports: Sequence[Port]) -> list[Infere
         data = path.read_bytes()
     else:
         array = load_npy(name, path)
-        data = (_quantized(name, array, ports[0]) if _is_real(array, ports[0]) else array).tobytes()
+        data = (quantized(name, array, ports[0]) if _is_real(array, ports[0]) else array).tobytes()
     parts = [data[at * size : (at + 1) * size] for at in range(count)]
     made = [Inference(part, name if count == 1 else f"{name}[{at}]", first=at == 0) for at, part in enumerate(parts)]
     for inference in made:
@@ -103,7 +106,7 @@ def _is_real(array: np.ndarray, port: Port) -> bool:
     return bool(array.dtype == "float32" and port["dtype"] != "float32" and port.get("scale"))
 
 
-def _quantized(name: str, array: np.ndarray, port: Port) -> np.ndarray:
+def quantized(name: str, array: np.ndarray, port: Port) -> np.ndarray:
     """As TFLite's QUANTIZE: in float32, halves away from zero, clamped to the type. StageError for NaN and infinity."""
     import numpy as np
 

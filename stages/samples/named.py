@@ -9,7 +9,7 @@ from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import several
 from stages.samples.globs import MOST_LOOKED_AT, TooMany, expand, fits, is_glob
-from stages.system.pathname import located, what_lies_at
+from stages.system.pathname import located, of_variable, what_lies_at
 
 Place = tuple[str | int, ...]  # a path in the recipe
 
@@ -26,11 +26,14 @@ def files_named(patterns: Sequence[str], root: Path, at: Place) -> dict[str, Pat
 
 
 def _files_of(pattern: str, root: Path, at: Place) -> dict[str, Path]:
-    path = located(pattern, root)
     if not is_glob(pattern):
-        return {pattern: path}
+        return {pattern: located(pattern, root)}
+    parts = Path(pattern).parts
+    fixed = next(number for number, part in enumerate(parts) if is_glob(part))
+    named = Path(*parts[:fixed])
+    folder = located(str(named), root)
     try:
-        matches, others = expand(path)
+        matches, others = expand(folder.joinpath(*parts[fixed:]))
     except TooMany as error:
         raise StageError(
             f"{pattern} stands for too much: more than {MOST_LOOKED_AT:,} names to look at, in {error} and elsewhere",
@@ -39,15 +42,15 @@ def _files_of(pattern: str, root: Path, at: Place) -> dict[str, Path]:
         ) from None
     if not matches:
         found = several([f"{other.name} is {what_lies_at(other)}" for other in others], 3)
-        hint = f"what matches is no file: {found}" if others else f"it is looked up in {root}"
+        where = of_variable(pattern) or f"it is looked up in {folder}"
+        hint = f"what matches is no file: {found}" if others else where
         raise StageError(f"no file matches {pattern}", hint=escape.name(hint, 300), at=at)
-    absolute = Path(pattern).expanduser().is_absolute()
-    return {str(match) if absolute else match.relative_to(root).as_posix(): match for match in matches}
+    return {(named / match.relative_to(folder)).as_posix(): match for match in matches}
 
 
 def blamed(patterns: Sequence[str], name: str, at: Place) -> Place:
     """The entry of the list at `at` that a file of `files_named` comes from."""
     for number, pattern in enumerate(patterns):
-        if pattern == name or (is_glob(pattern) and fits(Path(pattern).expanduser(), Path(name))):
+        if pattern == name or (is_glob(pattern) and fits(Path(pattern), Path(name))):
             return (*at, number)
     return at

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from stages.base import Job, Stage, StageConfig, StageError, Tool
 from stages.models.spec import ModelSource
+from stages.options.encoding import Encoding
+from stages.options.strict_model import mistake
 from stages.system.pathname import Pathname
 from stages.targets.spec import Target
 
@@ -21,7 +23,7 @@ class InputsConfig(StageConfig):
     one of all minimum and one of all maximum; then `files`, as paths or globs relative to the project's root (`**`: in
     any folder below; names that begin with a dot are left out): a .bin is the bytes of exactly one inference (all
     inputs one after the other), a .npy has a leading axis of inferences, float32 also where
-    the input is quantized.
+    the input is quantized. `encoding` says how numbers stand in the files, if not as the network takes them.
     For a network that keeps state from one inference to the next, each of `random` and `extremes` is a sequence of
     `steps` inferences, and so is a file, as long as it is; the state is reset before each sequence.
     `labels` is a .npy with the class of each inference from `files`.
@@ -32,7 +34,14 @@ class InputsConfig(StageConfig):
     extremes: bool = True
     steps: int = Field(default=8, ge=1, le=10_000)
     files: tuple[Pathname, ...] = ()
+    encoding: Encoding | None = None
     labels: Pathname | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> InputsConfig:
+        if self.encoding is not None and not self.files:
+            raise mistake("is of files, and there are none", "encoding")
+        return self
 
 
 class SimulateConfig(StageConfig):

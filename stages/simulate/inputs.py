@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError, blaming
+from stages.samples.encoding import fed, stored_as
 from stages.samples.files import Inference, Port, inferences_in, read_inferences, read_labels
 from stages.samples.named import Place, blamed, files_named
 from stages.system.pathname import located
@@ -15,6 +16,7 @@ from stages.system.pathname import located
 if TYPE_CHECKING:
     import numpy as np
 
+    from stages.options.encoding import Encoding
     from stages.simulate import InputsConfig
 
 LABELS = "labels"
@@ -72,11 +74,18 @@ def make_inputs(
                 labels = read_labels(path, len(from_files), classes, "simulate.inputs.files")
                 from_files = [replace(one, label=label) for one, label in zip(from_files, labels, strict=True)]
             else:
-                from_files += read_inferences(name, path, ports)
+                from_files += _read(name, path, ports, config.encoding)
     inferences += from_files
     if not inferences:
         raise StageError("there is no input", hint="set random, extremes or files", at=_FILES[:-1])
     return inferences
+
+
+def _read(name: str, path: Path, ports: Sequence[Port], encoding: Encoding | None) -> list[Inference]:
+    if encoding is None:
+        return read_inferences(name, path, ports)
+    found = read_inferences(name, path, [stored_as(port, encoding) for port in ports])
+    return [replace(one, data=fed(one, ports, encoding)) for one in found]
 
 
 def check_files(
@@ -86,6 +95,8 @@ def check_files(
 
     `ports` and `classes` are None as long as they are not known.
     """
+    if ports is not None and config.encoding is not None:
+        ports = [stored_as(port, config.encoding) for port in ports]
     count = 0
     for name, path in files.items():
         with blaming(*_blamed(config, name)):

@@ -9,6 +9,7 @@ import pytest
 
 from stages.base import StageError
 from stages.samples import globs
+from stages.samples.named import blamed
 from stages.simulate import InputsConfig
 from stages.simulate.inputs import external_files
 
@@ -67,3 +68,14 @@ def test_the_machine_is_not_walked(tree: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_circle_of_links_ends(tree: Path) -> None:
     assert globs.expand(tree / "/".join(["*"] * 200) / "z") == ([], [])
+
+
+def test_files_are_named_as_the_pattern_says(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the machine's folders are: these names are in keys and artifacts."""
+    monkeypatch.setenv("HOME", str(tree))
+    monkeypatch.setenv("NETS", str(tree / "x"))
+    patterns = ("~/*.bin", "${NETS}/*.bin", "x/y/../*.bin", f"{tree}/x/*.bin")
+    found = external_files(InputsConfig(files=patterns), tree)
+    assert list(found) == ["~/a.bin", "~/b.bin", "${NETS}/a.bin", "x/y/../a.bin", f"{tree}/x/a.bin"]
+    assert all(path.is_file() for path in found.values())
+    assert [blamed(patterns, name, ()) for name in found] == [(0,), (0,), (1,), (2,), (3,)]

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from stages.base import StageError
 from stages.simulate import InputsConfig
-from stages.simulate.inputs import external_files, make_inputs
+from stages.simulate.inputs import check_files, external_files, make_inputs
 
 INT8 = {"name": "x", "dtype": "int8", "shape": [1, 4, 5], "bytes": 20}
 UINT8 = {**INT8, "dtype": "uint8"}
@@ -194,3 +194,34 @@ def test_floats_for_a_quantized_input_become_its_integers(tmp_path):
         arrays(config, port, {"a.npy": tmp_path / "a.npy"})
     with pytest.raises(StageError, match="holds float32, the network's input x is int8"):
         arrays(config, {**port, "scale": None}, {"a.npy": tmp_path / "a.npy"})
+
+
+def test_encoded_files_are_the_numbers_that_they_stand_for(tmp_path):
+    """int8 from -128 standing for 0 to 255, given to an int8 input of steps of 2 and to a float one."""
+    stored = np.arange(-128, -108, dtype=np.int8).reshape(1, 4, 5)
+    stored.tofile(tmp_path / "a.bin")
+    np.save(tmp_path / "b.npy", stored)
+    files = {name: tmp_path / name for name in ("a.bin", "b.npy")}
+    coded = {"dtype": "int8", "scale": 1.0, "zero_point": -128}
+    config = InputsConfig(random=0, extremes=False, files=tuple(files), encoding=coded)
+    real = np.arange(20).reshape(1, 4, 5)
+    for given in arrays(config, FLOAT, files):
+        np.testing.assert_array_equal(given, real.astype(np.float32))
+    # Halves away from zero, as TFLite's QUANTIZE.
+    for given in arrays(config, {**INT8, "scale": 2.0, "zero_point": -5}, files):
+        np.testing.assert_array_equal(given, (real + 1) // 2 - 5)
+
+
+def test_floats_in_bytes_for_an_integer_input(tmp_path):
+    real = np.linspace(-1, 1, 20, dtype=np.float32)
+    real.tofile(tmp_path / "a.bin")
+    files, port = {"a.bin": tmp_path / "a.bin"}, {**INT8, "scale": 0.1, "zero_point": 0}
+    with pytest.raises(StageError, match="has 80 bytes, one inference takes 20") as caught:
+        arrays(InputsConfig(random=0, extremes=False, files=("a.bin",)), port, files)
+    assert caught.value.hint == "if it holds float32, say so: encoding: {dtype: float32}"
+    config = InputsConfig(random=0, extremes=False, files=("a.bin",), encoding={"dtype": "float32"})
+    check_files(config, files, [port], None)
+    (given,) = arrays(config, port, files)
+    np.testing.assert_array_equal(given.ravel(), np.rint(real * 10))
+    with pytest.raises(ValidationError, match="is of files, and there are none"):
+        InputsConfig(encoding={"dtype": "float32"})

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from stages.models.spec import FileModel
 from stages.simulate import InputsConfig
-from stages.system.pathname import located
+from stages.system.pathname import located, of_variable
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,25 @@ def test_located(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     root = Path("/project")
     assert [str(located(name, root)) for name in ("a/b", "/a", "~/a")] == ["/project/a/b", "/a", "/home/me/a"]
+
+
+def test_located_in_a_folder_that_a_variable_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    root, names = Path("/project"), ("${NETS}/a", "${NETS:-../nets}/a/b", "${NETS}", "a/${NETS}/b")
+    monkeypatch.delenv("NETS", raising=False)
+    assert [str(located(name, root)) for name in names] == [
+        "/project/${NETS}/a",
+        "/project/../nets/a/b",
+        "/project/${NETS}",
+        "/project/a/${NETS}/b",
+    ]
+    for value, folder in (("/nets", "/nets"), ("nets", "/project/nets")):
+        monkeypatch.setenv("NETS", value)
+        assert [str(located(name, root)) for name in names[:3]] == [f"{folder}/a", f"{folder}/a/b", folder]
+        assert of_variable(names[1]) == f"the environment variable NETS names the folder; it is {value}"
+    assert of_variable("plain") == ""
+
+
+@pytest.mark.parametrize("name", ["${NETS/a", "${}/a", "${1}/a", "${NETS}a", "${NETS-x}/a", "${N:-${M}}/a"])
+def test_no_variable(name: str) -> None:
+    with pytest.raises(ValidationError, match=r"should begin as \$\{NAME\}/ or \$\{NAME:-folder\}/"):
+        FileModel(file=name)
