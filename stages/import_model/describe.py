@@ -50,11 +50,11 @@ def describe(
     outputs, options}], inputs, outputs}.
 
     Tensors and operators are in the order of the file; `inputs` and `outputs` are tensor indices, -1 for an absent
-    input. Scales are the float32 values of the file, written so that reading them back gives the same float32; `axis`
-    is null where there is one scale or none. Of a network that came as ONNX `arithmetic` is `onnxruntime`, and
-    operators have a `rule`, where they need one: `sums` (float: of real numbers, integer: of integers), `rounded_bias`
-    where real numbers became one of integers, `table` with the name of its `function`, `lowered`
-    (stages.arithmetic.pairs).
+    input. Operators that have some have `intermediates`, tensors too. Scales are the float32 values of the file,
+    written so that reading them back gives the same float32; `axis` is null where there is one scale or none. Of a
+    network that came as ONNX `arithmetic` is `onnxruntime`, and operators have a `rule`, where they need one: `sums`
+    (float: of real numbers, integer: of integers), `rounded_bias` where real numbers became one of integers, `table`
+    with the name of its `function`, `lowered` (stages.arithmetic.pairs).
     """
     tensors = [
         {
@@ -76,6 +76,7 @@ def describe(
             "inputs": list(operator.inputs),
             "outputs": list(operator.outputs),
             "options": options[operator.index],
+            **({"intermediates": list(operator.intermediates)} if operator.intermediates else {}),
         }
         for operator in info.operators
     ]

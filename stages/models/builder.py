@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stages.models.builder_lstm import LstmOperators
 from stages.models.builder_shapes import ShapeOperators
 from stages.models.stated_shapes import stated_shapes
 from stages.models.tflite_writer import BuildError, Tensor
@@ -43,7 +44,7 @@ ACTIVATIONS = {"none": 0, "relu": 1, "relu_n1_to_1": 2, "relu6": 3}
 PADDINGS = {"same": 0, "valid": 1}
 
 
-class ModelBuilder(ShapeOperators):
+class ModelBuilder(LstmOperators, ShapeOperators):
     """Builds a one-subgraph TFLite model; see the module's docstring."""
 
     # ---- convolution and matrix product ------------------------------------------------------------------------

@@ -105,6 +105,7 @@ class OperatorInfo:
     """One operator: its name in the schema ("CONV_2D"; a custom one: "CUSTOM:<name>"), tensor numbers, -1 if absent.
 
     options is None when the file has no table of options for the operator; `custom` is the bytes of a custom one's.
+    intermediates are tensors that stand for what it computes on the way: a file has them for their scales.
     """
 
     index: int
@@ -113,6 +114,7 @@ class OperatorInfo:
     outputs: tuple[int, ...]
     options: Options | None = None
     custom: bytes = b""
+    intermediates: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -290,7 +292,8 @@ def _operator(index: int, table: Table, codes: list[str], tensors: int) -> Opera
     inputs = _indices(table.numbers(1, "<i4"), tensors, f"the inputs of {who}", optional=True)
     outputs = _indices(table.numbers(2, "<i4"), tensors, f"the outputs of {who}")
     custom = bytes(table.raw(5)) if codes[code].startswith(CUSTOM) else b""
-    return OperatorInfo(index, codes[code], inputs, outputs, options, custom)
+    between = _indices(table.numbers(8, "<i4"), tensors, f"the intermediates of {who}")
+    return OperatorInfo(index, codes[code], inputs, outputs, options, custom, between)
 
 
 def _indices(values: npt.NDArray[Any], count: int, what: str, *, optional: bool = False) -> tuple[int, ...]:

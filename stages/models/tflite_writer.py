@@ -61,6 +61,7 @@ class _Operator:
     options: str
     fields: Mapping[str, Any]
     custom: tuple[str, bytes] = ("", b"")
+    intermediates: tuple[int, ...] = ()
 
 
 class TFLiteWriter:
@@ -173,12 +174,14 @@ class TFLiteWriter:
         *,
         version: int = 1,
         custom: bytes = b"",
+        intermediates: Sequence[Tensor] = (),
     ) -> None:
         """Appends one operator; any of the schema's builtin operators, also ones without a method of their own.
 
         op       name in the schema's BuiltinOperator, for example "CONV_2D"; "CUSTOM:" and the code of a custom one
         custom   the options of a custom one, often a flexbuffer
         inputs   None stands for an absent optional input (index -1)
+        intermediates   tensors that nobody computes, for the scales of what an LSTM has on the way
         options  name of the options table, for example "Conv2DOptions"; fields are its members (`strideH`, ...)
         """
         from ai_edge_litert import schema_py_generated as schema
@@ -198,6 +201,7 @@ class TFLiteWriter:
                 options,
                 dict(fields or {}),
                 (op.removeprefix(CUSTOM) if op.startswith(CUSTOM) else "", custom),
+                tuple(tensor.index for tensor in intermediates),
             )
         )
 
@@ -285,6 +289,8 @@ def _operator_table(schema: Any, op: _Operator, codes: list[tuple[int, int, str]
     table = schema.OperatorT(
         opcodeIndex=codes.index((op.code, op.version, name)), inputs=_int32(op.inputs), outputs=_int32(op.outputs)
     )
+    if op.intermediates:
+        table.intermediates = _int32(op.intermediates)
     if custom:
         table.customOptions = np.frombuffer(custom, np.uint8)
     if op.options:

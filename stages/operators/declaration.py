@@ -34,6 +34,7 @@ _KINDS = {
     "MAX_POOL_2D": "max_pool2d",
     "CONV_2D": "conv2d",
     "DEPTHWISE_CONV_2D": "depthwise_conv2d",
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": "lstm",
 }
 
 

@@ -30,12 +30,14 @@ class Refused(Exception):
 class Operation:
     """An operator with its tensors instead of their numbers.
 
-    inputs  without the absent ones (-1) at the end, which are as good as not there; None for others that are absent
+    inputs         without the absent ones (-1) at the end, which are as good as not there; None for others absent
+    intermediates  as of OperatorInfo
     """
 
     operator: OperatorInfo
     inputs: tuple[TensorInfo | None, ...]
     outputs: tuple[TensorInfo, ...]
+    intermediates: tuple[TensorInfo, ...] = ()
 
     @classmethod
     def of(cls, operator: OperatorInfo, info: ModelInfo) -> Operation:
@@ -43,7 +45,10 @@ class Operation:
         while indices and indices[-1] < 0:
             indices.pop()
         inputs = tuple(info.tensors[index] if index >= 0 else None for index in indices)
-        return cls(operator, inputs, tuple(info.tensors[index] for index in operator.outputs))
+        outputs, between = (
+            tuple(info.tensors[index] for index in some) for some in (operator.outputs, operator.intermediates)
+        )
+        return cls(operator, inputs, outputs, between)
 
     @property
     def op(self) -> str:

@@ -46,6 +46,7 @@ class _Lowering:
         self.file_tensors: list[dict[str, Any]] = description["tensors"]
         self.file_inputs = {entry["index"]: entry["inputs"] for entry in description["operators"]}
         self.onnx = description.get("arithmetic") == "onnxruntime"
+        self.between = {entry["index"]: entry.get("intermediates", ()) for entry in description["operators"]}
         self.rules = {entry["index"]: entry.get("rule") for entry in description["operators"]}
         self.options = {entry["index"]: entry["options"] for entry in description["operators"]}
         self.lowered = Lowered(Graph())
@@ -101,7 +102,8 @@ class _Lowering:
         given = [self.file_tensors[i] if i >= 0 else None for i in self.file_inputs.get(call.index, ())]
         options, rule = self.options.get(call.index, {}), self.rules.get(call.index)
         rule = {**(rule or {}), "twice": self.twice}
-        operator = Operator(call, inputs, outputs, options, given, onnx=self.onnx, rule=rule)
+        between = [self.file_tensors[i] for i in self.between.get(call.index, ())]
+        operator = Operator(call, inputs, outputs, options, given, between, onnx=self.onnx, rule=rule)
         self.writer.operator = operator
         try:
             self._layers(operator)

@@ -96,13 +96,14 @@ class Operator:
         outputs: Sequence[Tensor],
         options: dict[str, Any],
         file_inputs: Sequence[dict[str, Any] | None] = (),
+        intermediates: Sequence[dict[str, Any]] = (),
         *,
         onnx: bool = False,
         rule: Mapping[str, Any] | None = None,
     ) -> None:
         self.onnx, self.rule = onnx, dict(rule or {})
         self.call, self.inputs, self.outputs, self.options = call, tuple(inputs), tuple(outputs), options
-        self.file_inputs = tuple(file_inputs)
+        self.file_inputs, self.intermediates = tuple(file_inputs), tuple(intermediates)
         self.bindings = relax.analysis.get_var2val(call.function)
         self.result: relax.Expr = call.function.body.body
         self._tensors = dict(zip(call.function.params, self.inputs, strict=True))

@@ -17,12 +17,16 @@ Inputs = tuple[np.ndarray, ...]
 
 @dataclass(frozen=True)
 class Case:
-    """`covers` are the classes of the coverage table; each of `inputs` is one run, arrays in logical order."""
+    """`covers` are the classes of the coverage table; each of `inputs` is one run, arrays in logical order.
+
+    `within`: how far numbers may be from the reference's, of themselves, where functions of the C library round.
+    """
 
     name: str
     covers: tuple[str, ...]
     view: LayerView
     inputs: tuple[Inputs, ...]
+    within: float = 0.0
 
     @cached_property
     def states(self) -> list[Inputs]:

@@ -272,7 +272,7 @@ def _outcomes(layers: Sequence[_Lowered], functions: Sequence[CFunction], result
                 got = to_logical(np.frombuffer(results, tensor.dtype, tensor.elements, position), tensor)
                 position += tensor.bytes
                 what = f"run {number}{f', state {at - 1}' if at else ''}"
-                wrong = wrong or _difference(got, expected[at], status, what)
+                wrong = wrong or _difference(got, expected[at], status, what, case.within)
         found.append(Outcome(layer.trial, wrong, functions[layer.function].body))
     assert position == len(results)
     return found
@@ -290,12 +290,15 @@ def _written(case: Case, params: Sequence[Param]) -> list[tuple[int, Tensor]]:
     return found
 
 
-def _difference(got: np.ndarray, expected: np.ndarray, status: int, where: str) -> str:
+def _difference(got: np.ndarray, expected: np.ndarray, status: int, where: str, within: float) -> str:
     damage = [text for bit, text in _DAMAGE.items() if status & bit]
     if damage:
         return f"{where} {' and '.join(damage)}"
     flat = [np.ascontiguousarray(array).reshape(-1) for array in (got, expected)]
-    differ = np.flatnonzero(flat[0].view(f"u{got.itemsize}") != flat[1].view(f"u{got.itemsize}"))
+    if within:
+        differ = np.flatnonzero(~np.isclose(*flat, rtol=within, atol=within))
+    else:
+        differ = np.flatnonzero(flat[0].view(f"u{got.itemsize}") != flat[1].view(f"u{got.itemsize}"))
     if not differ.size:
         return ""
     first = tuple(int(i) for i in np.unravel_index(differ[0], got.shape))

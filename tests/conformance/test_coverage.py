@@ -23,6 +23,7 @@ ALWAYS = {
     "elementwise": ("extremes",),
     "fully_connected": ("ties", "tails", "zero points", "extremes", "shifts"),
     "interpolation": ("extremes", "shapes", "ties"),
+    "lstm": ("tails", "extremes"),
     "movement": ("tails",),
     "picking": ("extremes",),
     "pool2d": ("extremes", "zero points"),

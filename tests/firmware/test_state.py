@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +44,31 @@ def network(dtype: str = "int8") -> bytes:
     return b.build()
 
 
+def lstm_network(dtype: str = "int8") -> bytes:
+    """As Keras has it converted: two LSTM, of which the second gives its last step, and a fully connected layer."""
+    rng, b, integers = np.random.default_rng(4), ModelBuilder(), dtype == "int8"
+
+    def weights(*shape: int) -> np.ndarray:
+        drawn = rng.integers(-127, 128, shape)
+        return drawn.astype(np.int8) if integers else (drawn / 200).astype(np.float32)
+
+    def quant(scale: float, zero_point: int) -> tuple[float, int] | None:
+        return (scale, zero_point) if integers else None
+
+    y = b.input("x", (1, 2, 5), dtype, *(quant(0.03, -3) or (None,)))
+    for name, depth, units in (("first", 5, 7), ("second", 7, 4)):
+        bias = rng.integers(-900, 900, (4, units)).astype(np.int32) if integers else weights(4, units)
+        scales = (0.008, 0.009) if integers else None
+        out = quant(0.0078, 5)
+        y = b.lstm(y, weights(4, units, depth), weights(4, units, units), bias, scales=scales, out=out, name=name)
+    ends = ((0, -1, 0), (0, 0, 0), (1, 1, 1))
+    given = [b.constant(f"at_{n}", np.array(end, np.int32)) for n, end in enumerate(ends)]
+    masks = {"beginMask": 5, "endMask": 7, "shrinkAxisMask": 2}
+    y = b.emit("STRIDED_SLICE", [y, *given], (1, 4), None, "last", "StridedSliceOptions", masks)
+    b.output(b.fully_connected(y, weights(3, 4), weight_scale=0.01 if integers else None, out=quant(0.03, 1)))
+    return b.build()
+
+
 def emitted(folder: Path, tflite: bytes, **options: str) -> Path:
     (folder / "model.tflite").write_bytes(tflite)
     model = FileModel(file=str(folder / "model.tflite"))
@@ -70,7 +95,10 @@ def differing(
 
 @pytest.mark.parametrize("options", [{}, {"arena": "caller", "prefix": "kws"}], ids=["static", "caller's memory"])
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
-def test_a_sequence_is_litert_s(tmp_path: Path, dtype: str, options: dict[str, str]) -> None:
+@pytest.mark.parametrize("network", [network, lstm_network], ids=["svdf", "lstm"])
+def test_a_sequence_is_litert_s(
+    tmp_path: Path, network: Callable[[str], bytes], dtype: str, options: dict[str, str]
+) -> None:
     """State is kept over steps, begins anew at a reset, and where model_init was called alone."""
     made, reference = emitted(tmp_path, network(dtype), **options), Reference(network(dtype))
     given, resets = sequence(reference, 2 * STEPS), (STEPS,)

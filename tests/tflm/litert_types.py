@@ -29,7 +29,10 @@ _QUANTIZED = {"int8": (0.5, 0), "uint8": (0.5, 128), "int16": (0.5, 0)}
 # What an output may have to be quantized with: as its input, or with all of the range of a function.
 _OUTPUTS = (None, (1 / 256, -128), (1 / 256, 0), (1 / 128, 0), (1 / 128, 128), (1 / 32768, 0))
 _BIAS = (0.25, 0)  # of input and weights
-_ALONE = {"SVDF": {"shape": [16], "out_channels": 4}}
+_ALONE = {
+    "SVDF": {"shape": [16], "out_channels": 4},
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": {"shape": [3, 16], "out_channels": 4},
+}
 _VERSIONS = (1, 2, 3, 4)
 _WEIGHTS = {"float32": ("float32", "float32"), "uint8": ("uint8", "int32"), "int16": ("int8", "int64")}
 
@@ -37,7 +40,7 @@ _WEIGHTS = {"float32": ("float32", "float32"), "uint8": ("uint8", "int32"), "int
 def supported(name: str) -> list[str]:
     """The types of the operator's data with which LiteRT computes some case of it."""
     if name in _ALONE:
-        models = {dtype: OpModel(op=name.lower(), dtype=dtype, **_ALONE[name]) for dtype in ("int8", "float32")}
+        models = {dtype: OpModel(op=OPERATORS[name].kind, dtype=dtype, **_ALONE[name]) for dtype in ("int8", "float32")}
         return [dtype for dtype, spec in models.items() if _survives(build(spec))]
     cases = list(_cases(OPERATORS[name]))
     return [dtype for dtype in TYPES if any(_tried(case, dtype) for case in cases)]

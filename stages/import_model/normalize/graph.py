@@ -130,6 +130,7 @@ class _Flattening:
 
         for index in range(graph.OperatorsLength()):
             inputs, outputs = _inputs(graph.Operators(index)), _outputs(graph.Operators(index))
+            between = [place(tensor) for tensor in _intermediates(graph.Operators(index))]
             read_at, written_at = [place(tensor) for tensor in inputs], [place(tensor) for tensor in outputs]
             if len(self._made.operators) + self._made.composites.total() >= _MOST_OPERATORS:
                 raise StageError(f"{self._name} has composites of {_MOST_OPERATORS:,} operators and more")
@@ -140,6 +141,7 @@ class _Flattening:
             operator = self._schema.OperatorT.InitFromObj(graph.Operators(index))
             operator.inputs = np.asarray(read_at, dtype=np.int32)
             operator.outputs = np.asarray(written_at, dtype=np.int32)
+            operator.intermediates = np.asarray(between, dtype=np.int32) if between else None
             self._made.operators.append(operator)
 
     def _composite(
@@ -181,3 +183,8 @@ def _inputs(table: Any) -> list[int]:
 
 def _outputs(table: Any) -> list[int]:
     return [int(table.Outputs(index)) for index in range(table.OutputsLength())]
+
+
+def _intermediates(operator: Any) -> list[int]:
+    """The tensors that stand for what an operator computes on the way."""
+    return [int(operator.Intermediates(index)) for index in range(operator.IntermediatesLength())]

@@ -55,6 +55,8 @@ SVDF = Structure(
         *EPILOGUE,
     ),
 )
+LSTM = Structure("fl_lstm", ("units", "depth", "cell_bits", "clip", "multiplier", "shift", "zero_point"))
+FLOAT_LSTM = Structure("fl_float_lstm", ("units", "depth"))
 FLOAT_SVDF = Structure("fl_float_svdf", ("units", "rank", "depth", "memory"))
 STEPPED = Structure("fl_stepped", ("units", "depth", "weight_zero_point", "zero_point"))
 MUL = Structure("fl_mul", ("zero_point0", "zero_point1", "multiplier", "shift", *EPILOGUE))

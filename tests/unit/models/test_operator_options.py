@@ -13,6 +13,7 @@ from stages.models.tflite_reader import read
 
 # Ours -> the schema's, where it is more than another way to write the words.
 _NAMES = {
+    "cell_activation": "fusedActivationFunction",
     "activation": "fusedActivationFunction", "stride_w": "strideW", "stride_h": "strideH",
     "dilation_w": "dilationWFactor", "dilation_h": "dilationHFactor", "filter_w": "filterWidth",
     "filter_h": "filterHeight",

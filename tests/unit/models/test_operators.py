@@ -22,6 +22,7 @@ NEEDS: dict[str, dict[str, Any]] = {
     "transpose_conv": {"out_channels": 24, "kernel": [3, 3], "stride": [2, 2]},
     "batch_matmul": {"shape": [12, 16]},
     "svdf": {"shape": [96], "out_channels": 200},
+    "lstm": {"shape": [10, 16], "out_channels": 20},
     "avg_pool2d": {"kernel": [2, 2], "stride": [2, 2]},
     "max_pool2d": {"kernel": [2, 2], "stride": [2, 2]},
     "mean": {"axes": [1, 2]},
@@ -52,6 +53,7 @@ BUILTIN = {
     "max_pool2d": "MAX_POOL_2D",
     "conv2d": "CONV_2D",
     "depthwise_conv2d": "DEPTHWISE_CONV_2D",
+    "lstm": "UNIDIRECTIONAL_SEQUENCE_LSTM",
 }
 CASES = [
     (op, dtype)

@@ -1,0 +1,106 @@
+"""LSTM, on integers and in float32."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.generic.parameters import FLOAT_LSTM, LSTM
+from stages.kernels.kernel import Kernel, Lowering
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.targets.spec import Target
+
+
+class _Lstm(Kernel):
+    """A step of a sequence at a time, with its part of the state."""
+
+    def _weights(self, view: LayerView) -> dict[str, np.ndarray]:
+        """The gates of a cell one after the other, [units * 4, depth] and [units * 4, units]."""
+        import numpy as np
+
+        parts = {"input": view.constant("input_weights"), "recurrent": view.constant("recurrent_weights")}
+        return {
+            name: np.ascontiguousarray(array.swapaxes(0, 1)).reshape(-1, array.shape[2])
+            for name, array in parts.items()
+        }
+
+
+class Lstm(_Lstm):
+    """int8 data, int16 cells; biases have the zero points in them."""
+
+    name = "generic.lstm"
+    ops: ClassVar[frozenset[str]] = frozenset({"lstm"})
+    sources = ("lstm.c", "sigmoid16.c")
+    headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return "" if view.inputs[0].dtype == "int8" else f"{view.inputs[0].dtype}; this kernel is for int8"
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        op, weights = view.op, self._weights(view)
+        zero_points = (("input", op.input_zero_point), ("recurrent", op.state_zero_point))
+        offsets = [-zero_point * weights[name].astype(np.int64).sum(axis=1) for name, zero_point in zero_points]
+        bias = view.constant("bias").astype(np.int64).T.reshape(-1)
+        both = np.stack([bias + offsets[0], offsets[1]], axis=1)
+        fields = {
+            "units": op.units,
+            "depth": op.depth,
+            "cell_bits": op.cell_bits,
+            "clip": op.clip or 1 << 15,
+            "multiplier": op.scale[0],
+            "shift": op.scale[1],
+            "zero_point": op.output_zero_point,
+        }
+        scales = [[*ahead, *back] for ahead, back in zip(op.input_scales, op.recurrent_scales, strict=True)]
+        given = {"bias": both.astype(np.int32), "scales": np.array(scales, np.int32)}
+        return {**weights, **given, "lstm": LSTM.of(fields)}
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """6 instructions for a product, 700 for the functions of a cell."""
+        op = view.op
+        return float(view.outputs[0].elements * (24 * (op.depth + op.units) + 700))
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.lstm_tir import lstm
+
+        return lstm(view)
+
+
+class FloatLstm(_Lstm):
+    """All in float32."""
+
+    name = "generic.float_lstm"
+    ops: ClassVar[frozenset[str]] = frozenset({"float_lstm"})
+    sources = ("float_lstm.c",)
+    headers: ClassVar[tuple[str, ...]] = ("float_lstm.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return "" if view.inputs[0].dtype == "float32" else f"{view.inputs[0].dtype}; this kernel is for float32"
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        bias = view.constant("bias").T.reshape(-1)
+        return {
+            **self._weights(view),
+            "bias": bias,
+            "lstm": FLOAT_LSTM.of({"units": view.op.units, "depth": view.op.depth}),
+        }
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """8 instructions for a product with an FPU, 120 without; 5 functions of a cell."""
+        op, each = view.op, 8 if target.fpu else 120
+        return float(view.outputs[0].elements * (4 * (op.depth + op.units) * each + 100 * each))
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.lstm_tir import float_lstm
+
+        return float_lstm(view)
+
+
+KERNELS: tuple[type[Kernel], ...] = (FloatLstm, Lstm)

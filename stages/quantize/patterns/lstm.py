@@ -1,0 +1,64 @@
+"""UNIDIRECTIONAL_SEQUENCE_LSTM, on integers and in float32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stages.operators.lstm import (
+    BIASES,
+    CELL,
+    GIVEN,
+    HIDDEN,
+    INPUT_WEIGHTS,
+    RECURRENT_WEIGHTS,
+    FloatLstm,
+    Lstm,
+    power_of_two,
+)
+from stages.quantize.arithmetic import Fixed, float32_product, float32_ratio, quantize_multiplier
+from stages.quantize.operator import Array, Operator
+from stages.quantize.writer import GraphWriter
+
+_GATE = 2.0**-12  # what gates are on, before their functions
+
+
+def lstm(operator: Operator, writer: GraphWriter) -> None:
+    """Real multipliers are float32 expressions; that of the results is one of doubles at first."""
+    x, hidden, cell, out = (*(operator.tensor_at(at) for at in (0, HIDDEN, CELL)), operator.outputs[0])
+    weights, recurrent, bias = (_stacked(operator, at) for at in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES))
+    constants = {"input_weights": weights, "recurrent_weights": recurrent, "bias": bias}
+    _, units, depth = weights.shape
+    time_major, clip = bool(operator.options["timeMajor"]), float(operator.options["cellClip"])
+    op: Lstm | FloatLstm
+    if x.dtype == "float32":
+        op = FloatLstm(depth=depth, units=units, time_major=time_major, clip=max(clip, 0.0))
+    else:
+        given = operator.intermediates[GIVEN]
+        op = Lstm(
+            depth=depth,
+            units=units,
+            time_major=time_major,
+            input_zero_point=x.zero_point,
+            state_zero_point=hidden.zero_point,
+            output_zero_point=int(given["zero_points"][0]),
+            input_scales=_scales(operator, INPUT_WEIGHTS, x.scale),
+            recurrent_scales=_scales(operator, RECURRENT_WEIGHTS, hidden.scale),
+            scale=quantize_multiplier(float(np.float32(2.0**-30 / given["scales"][0]))),
+            cell_bits=15 + power_of_two(cell.scale),
+            clip=int(min(float32_ratio(clip, cell.scale), 32767.0)) if clip > 0 else 0,
+        )
+    writer.layer(op, [x], out, constants, state=[hidden, cell])
+
+
+def _stacked(operator: Operator, positions: Sequence[int]) -> Array:
+    return np.stack([operator.known(at) for at in positions])
+
+
+def _scales(operator: Operator, positions: Sequence[int], scale: float) -> tuple[Fixed, ...]:
+    products = (float32_product(operator.scale_at(at), scale) for at in positions)
+    return tuple(quantize_multiplier(float32_ratio(product, _GATE)) for product in products)
+
+
+FAMILY = {"UNIDIRECTIONAL_SEQUENCE_LSTM": lstm}

@@ -1,0 +1,109 @@
+"""Cases of LSTM: from any state on, some steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stages.graph import LayerView
+from stages.operators.lstm import FloatLstm, Lstm
+from tests.conformance.case import Case, drawn_inputs
+from tests.conformance.draw import Draw, bounds, image, view, with_constants
+
+OPS = ("lstm", "float_lstm")
+_USUAL = {"batch": 1, "steps": 2, "depth": 5, "units": 3}
+
+
+def lstm(draw: Draw, batch: int, steps: int, depth: int, units: int, **fields: Any) -> LayerView:
+    """On int8, with gates over all of their range."""
+    draw = Draw(draw.seed)
+    op = Lstm(
+        depth=depth,
+        units=units,
+        time_major=draw.choose(False, True),
+        input_zero_point=draw.zero_point(),
+        state_zero_point=draw.zero_point(),
+        output_zero_point=draw.zero_point(),
+        input_scales=tuple(draw.multiplier(-3, 2) for _ in range(4)),
+        recurrent_scales=tuple(draw.multiplier(-3, 2) for _ in range(4)),
+        scale=draw.multiplier(-24, -21),
+        cell_bits=draw.integer(0, 6),
+        clip=draw.choose(0, 0, 1, 2000, 32767),
+    ).model_copy(update=fields)
+    constants = {
+        "input_weights": draw.array((4, units, depth), "int8"),
+        "recurrent_weights": draw.array((4, units, units), "int8"),
+        "bias": draw.rng.integers(-30000, 30000, (4, units)).astype(np.int32),
+    }
+    return _view(op, batch, steps, constants, ("int8", "int16"))
+
+
+def float_lstm(draw: Draw, batch: int, steps: int, depth: int, units: int) -> LayerView:
+    draw = Draw(draw.seed)
+    op = FloatLstm(depth=depth, units=units, time_major=draw.choose(False, True), clip=draw.choose(0.0, 0.0, 1.0))
+    shapes = {"input_weights": (4, units, depth), "recurrent_weights": (4, units, units), "bias": (4, units)}
+    constants = {name: (draw.rng.normal(0, 1, shape) / depth).astype(np.float32) for name, shape in shapes.items()}
+    return _view(op, batch, steps, constants, ("float32", "float32"))
+
+
+def _view(
+    op: Lstm | FloatLstm, batch: int, steps: int, constants: dict[str, np.ndarray], types: tuple[str, str]
+) -> LayerView:
+    lead = (steps, batch) if op.time_major else (batch, steps)
+    state = tuple(image(name, (batch, op.units), dtype) for name, dtype in zip(("hidden", "cell"), types, strict=True))
+    x, y = (image(name, (*lead, size), types[0]) for name, size in (("x", op.depth), ("y", op.units)))
+    return view(op, [x], y, constants, state)
+
+
+def drawn(draw: Draw) -> LayerView:
+    return lstm(draw, draw.choose(1, 1, 3), draw.integer(1, 5), draw.integer(1, 40), draw.integer(1, 9))
+
+
+def mandatory() -> Iterator[Case]:
+    yield from _tails()
+    yield from _functions()
+    yield from _extremes()
+
+
+def _tails() -> Iterator[Case]:
+    """Each size of each axis."""
+    for axis, most in (("batch", 3), ("steps", 4), ("depth", 9), ("units", 6)):
+        for size in range(1, most + 1):
+            for maker in (lstm, float_lstm):
+                draw = Draw(size)
+                layer = maker(draw, **_USUAL | {axis: size})
+                given = drawn_inputs(draw, layer)
+                if maker is float_lstm:  # of sums beyond float32 there are functions of no number
+                    given = ((draw.rng.normal(0, 2, layer.inputs[0].shape).astype(np.float32),),)
+                within = 0.0 if maker is lstm else 2e-6
+                yield Case(f"{layer.op.op} {axis} {size}", ("tails", "extremes"), layer, given, within)
+
+
+def _functions() -> Iterator[Case]:
+    """Gates of any values of int16, from the biases alone; cells of every scale."""
+    unit = ((1 << 30), 1)
+    few = np.array([-(1 << 15), 1 - (1 << 15), -1, 0, 1, (1 << 15) - 1])
+    for bits in range(7):
+        draw = Draw(bits)
+        scales = (unit,) * 4
+        layer = lstm(draw, 1, 2, 1, 48, cell_bits=bits, clip=0, input_scales=scales, recurrent_scales=scales)
+        values = draw.array((4, 48), "int16")
+        values[:, : few.size] = draw.rng.choice(few, (4, few.size))
+        still = {name: np.zeros_like(layer.constant(name)) for name in ("input_weights", "recurrent_weights")}
+        layer = with_constants(layer, **still, bias=values.astype(np.int32))
+        yield Case(f"lstm functions {bits}", ("functions",), layer, drawn_inputs(draw, layer))
+
+
+def _extremes() -> Iterator[Case]:
+    """Sums as large as they get, gates that saturate, zero points at both ends."""
+    low, high = bounds("int8")
+    for number in range(8):
+        draw = Draw(number)
+        points = {"input_zero_point": (low, high)[number % 2], "state_zero_point": (low, high)[number // 2 % 2]}
+        layer = lstm(draw, 2, 2, 16, 5, output_zero_point=(low, high)[number // 4], **points)
+        parts = ("input_weights", "recurrent_weights")
+        ends = {name: np.array([low, high])[draw.rng.integers(0, 2, layer.constant(name).shape)] for name in parts}
+        layer = with_constants(layer, **{name: array.astype(np.int8) for name, array in ends.items()})
+        yield Case(f"lstm extremes {number}", ("extremes", "zero points"), layer, drawn_inputs(draw, layer))

@@ -1,0 +1,48 @@
+"""sigmoid16.c against the same in numpy, which the reference interpreter holds: every value of int16."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from stages.arithmetic.sigmoid16 import logistic16, tanh16
+
+KERNELS = Path(__file__).resolve().parents[3] / "stages" / "kernels"
+PROGRAM = """
+#include <stdio.h>
+#include "sigmoid16.h"
+int main(void)
+{
+    for (int32_t bits = -1; bits <= 6; bits++) {
+        for (int32_t x = -32768; x <= 32767; x++) {
+            const int32_t y = bits < 0 ? fl_sigmoid16(x) : fl_tanh16(x, bits);
+            fwrite(&y, sizeof y, 1, stdout);
+        }
+    }
+    return 0;
+}
+"""
+
+
+def test_every_value_is_numpy_s(tmp_path: Path) -> None:
+    (tmp_path / "main.c").write_text(PROGRAM)
+    folders = [f"-I{KERNELS / name}" for name in ("generic", "include")]
+    sources = [str(tmp_path / "main.c"), str(KERNELS / "generic" / "sigmoid16.c")]
+    sanitizers = ["-O1", "-fsanitize=undefined", "-fno-sanitize-recover"]
+    subprocess.run(["gcc", *sanitizers, *folders, *sources, "-o", tmp_path / "all"], check=True)
+    made = subprocess.run([tmp_path / "all"], check=True, stdout=subprocess.PIPE).stdout
+    found = np.frombuffer(made, np.int32).reshape(8, -1)
+    x = np.arange(-(1 << 15), 1 << 15)
+    assert np.array_equal(found[0], logistic16(x))
+    for bits in range(7):
+        assert np.array_equal(found[1 + bits], tanh16(x, bits)), bits
+
+
+def test_it_is_near_the_functions() -> None:
+    """Within gemmlowp's error, so that no constant is another."""
+    x = np.arange(-(1 << 15), 1 << 15)
+    assert np.abs(logistic16(x) / 2**15 - 1 / (1 + np.exp(-x / 2**12))).max() < 3e-4
+    for bits in range(7):
+        assert np.abs(tanh16(x, bits) / 2**15 - np.tanh(x / 2.0 ** (15 - bits))).max() < 2e-3

@@ -1,0 +1,91 @@
+"""What LSTM layers of files may be, and what is said of those that may not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.models.builder import ModelBuilder
+from stages.models.tflite_writer import Tensor
+from tests.support.integer import integer_graph
+
+WEIGHTS, RECURRENT, BIAS = range(1, 5), range(5, 9), range(12, 16)
+
+
+def lstm(
+    changed: dict[int, str | None] | None = None, between: int = 5, dtype: str = "int8", **fields: object
+) -> bytes:
+    """An LSTM of 2 steps, 3 inputs and 4 cells, of which inputs are other tensors than they should be."""
+    b = ModelBuilder()
+    x = b.input("x", (1, 2, 3), dtype, *((0.05, 0) if dtype == "int8" else ()))
+    parts: dict[str, Tensor | None] = {
+        "weights": b.constant("weights", np.ones((4, 3), np.int8), 0.01),
+        "recurrent": b.constant("recurrent", np.ones((4, 4), np.int8), 0.01),
+        "bias": b.constant("bias", np.ones(4, np.int32), 5e-4),
+        "hidden": b.variable("hidden", (1, 4), "int8", 0.01, 3),
+        "cell": b.variable("cell", (1, 4), "int16", 2.0**-11),
+        "wide": b.constant("wide", np.ones((4, 5), np.int8), 0.01),
+        "channels": b.constant("channels", np.ones((4, 3), np.int8), [0.01] * 4),
+        "off": b.constant("off", np.ones((4, 3), np.int8), 0.01, 2),
+        "float": b.constant("float", np.ones((4, 3), np.float32)),
+        "coefficients": b.constant("coefficients", np.ones(4, np.int16), 0.01),
+        "odd": b.variable("odd", (1, 4), "int16", 0.0005),
+        "coarse": b.variable("coarse", (1, 4), "int16", 2.0**-8),
+        "short": b.variable("short", (1, 3), "int16", 2.0**-11),
+        "kept": b.tensor("kept", (1, 4), "int8", 0.01, 3),
+        "real": b.variable("real", (1, 4), "float32"),
+    }
+    usual: dict[int, str | None] = {18: "hidden", 19: "cell"}
+    for positions, name in ((WEIGHTS, "weights"), (RECURRENT, "recurrent"), (BIAS, "bias")):
+        usual |= dict.fromkeys(positions, name)
+    usual |= changed or {}
+    inputs = [x, *(parts.get(usual.get(at) or "") for at in range(1, 24))]
+    y = b.tensor("y", (1, 2, 4), dtype, *((0.01, 3) if dtype == "int8" else ()))
+    inner = [b.tensor(f"between_{n}", (1,), "int8", 0.01, 3) for n in range(between)]
+    options = {"fusedActivationFunction": 4, **fields}
+    table = "UnidirectionalSequenceLSTMOptions"
+    b.operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [y], table, options, intermediates=inner)
+    b.output(y)
+    return b.build()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"changed": {9: "coefficients"}}, "has peepholes, which Firmline does not compute"),
+        ({"changed": {16: "recurrent"}}, "has a projection, which Firmline does not compute"),
+        ({"changed": {20: "coefficients"}}, "has layer normalization, which Firmline does not compute"),
+        ({"changed": {1: None, 5: None, 12: None}}, "has no input gate of its own (CIFG)"),
+        ({"changed": {3: "wide"}}, "has 'wide' [4, 5]; [4, 3] is wanted"),
+        ({"changed": {2: "channels"}}, "has 4 scales in 'channels'"),
+        ({"changed": {4: "off"}}, "has the zero point 2 in 'off'; it must be 0"),
+        ({"changed": {4: "float"}}, "has weights of float32 in 'float'; with int8 data int8 is wanted"),
+        ({"changed": {19: "odd"}}, "has the scale 0.0005 for the cell state 'odd'; a power of two, 2^-15 to 2^-9"),
+        ({"changed": {19: "coarse"}}, "has the scale 0.00390625 for the cell state 'coarse'"),
+        ({"changed": {19: "short"}}, "has the state 'short' [1, 3]; it remembers [1, 4]"),
+        ({"changed": {18: "real"}}, "keeps float32 in 'real'; with int8 data int8 is wanted"),
+        ({"changed": {18: "bias"}}, "keeps its state in 'bias', which is no variable tensor"),
+        ({"between": 0}, "has 0 intermediate tensors"),
+        ({"fusedActivationFunction": 1}, "has another activation than TANH"),
+        ({"diagonalRecurrentTensors": True}, "has diagonal recurrent weights"),
+        ({"dtype": "float32"}, "has weights of int8 in 'weights'; with float32 data float32 is wanted"),
+    ],
+)
+def test_what_is_wrong_is_said(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(StageError) as caught:
+        integer_graph(lstm(**changes))  # type: ignore[arg-type]
+    assert message in caught.value.message
+    assert "operator 0 (UNIDIRECTIONAL_SEQUENCE_LSTM)" in caught.value.message
+
+
+def test_state_that_is_no_variable() -> None:
+    with pytest.raises(StageError, match=r"reads tensor .*'kept', which nothing writes"):
+        integer_graph(lstm({18: "kept"}))
+
+
+def test_the_graph_keeps_both_states() -> None:
+    graph = integer_graph(lstm())
+    (layer,) = graph.layers
+    assert (layer.inputs, layer.state) == (("x",), ("hidden", "cell"))
+    assert (graph.tensors["hidden"].initial, graph.tensors["cell"].initial) == (3, 0)

@@ -1,0 +1,110 @@
+"""UNIDIRECTIONAL_SEQUENCE_LSTM in numpy beside LiteRT, over sequences of inferences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.models.builder import ModelBuilder
+from stages.models.tflite_writer import Tensor
+from stages.operators.lstm import Lstm
+from stages.reference.integer import run_graph
+from stages.reference.interpreter import Reference, random_inputs
+from tests.support.integer import integer_graph
+
+STEPS = 4
+
+
+def layer(b: ModelBuilder, rng: np.random.Generator, dtype: str, **fields: Any) -> Tensor:
+    """An LSTM of drawn sizes, scales and zero points behind an input of its own."""
+    batch, steps, depth, units = (int(v) for v in (rng.integers(1, 4), rng.integers(1, 7), *rng.integers(1, 16, 2)))
+    shape = (steps, batch, depth) if fields.get("time_major") else (batch, steps, depth)
+    if dtype == "float32":
+        x = b.input("x", shape, dtype)
+        drawn = (rng.normal(0, 0.5, (4, units, size)).astype(np.float32) for size in (depth, units))
+        return b.lstm(x, *drawn, rng.normal(0, 0.5, (4, units)).astype(np.float32), **fields)
+    x = b.input("x", shape, dtype, float(rng.uniform(0.005, 0.1)), int(rng.integers(-128, 128)))
+    drawn = (rng.integers(-127, 128, (4, units, size)).astype(np.int8) for size in (depth, units))
+    bias = rng.integers(-3000, 3000, (4, units)).astype(np.int32)
+    scales = (float(rng.uniform(0.0005, 0.05)), float(rng.uniform(0.0005, 0.05)))
+    out = (float(rng.uniform(0.004, 0.01)), int(rng.integers(-128, 128)))
+    return b.lstm(x, *drawn, bias, scales=scales, out=out, **fields)
+
+
+def differing(data: bytes, within: float = 0.0) -> tuple[int, int]:
+    """Numbers that differ and numbers in all, outputs and states, of a sequence, a reset, and a sequence."""
+    graph, reference = integer_graph(data), Reference(data)
+    wrong = total = 0
+    for _ in range(2):
+        states = None
+        reference.reset()
+        for step in range(STEPS):
+            given = random_inputs(reference.info, step)
+            reference.run(given)
+            made = run_graph(graph, given, None, states)
+            states = {name: made[name] for name, tensor in graph.tensors.items() if tensor.state}
+            for name in (*graph.outputs, *states):
+                index = graph.tensors[name].tflite_index
+                assert index is not None
+                apart = np.abs(made[name].astype(float) - reference.tensor(index).astype(float))
+                wrong, total = wrong + int((apart > within).sum()), total + apart.size
+    return wrong, total
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_is_litert_s(seed: int) -> None:
+    rng, b = np.random.default_rng(seed), ModelBuilder()
+    fields = {"time_major": bool(seed % 2), "cell_clip": (0.0, 1.5, 6.0)[seed % 3]}
+    b.output(layer(b, rng, "int8", cell_scale=2.0 ** -(9 + seed % 7), **fields))
+    wrong, total = differing(b.build())
+    assert wrong == 0 and total > 8
+
+
+@pytest.mark.parametrize("fields", [{}, {"time_major": True}, {"cell_clip": 0.3}], ids=str)
+def test_in_float32(fields: dict[str, Any]) -> None:
+    b = ModelBuilder()
+    b.output(layer(b, np.random.default_rng(1), "float32", **fields))
+    assert differing(b.build(), 1e-5)[0] == 0
+
+
+def test_the_state_and_the_results_may_have_scales_of_their_own() -> None:
+    """LiteRT takes the results' from the fifth of the intermediates, whatever the output says."""
+    b, rng = ModelBuilder(), np.random.default_rng(0)
+    y = layer(b, rng, "int8")
+    b.output(y)
+    data = bytearray(b.build())
+    from ai_edge_litert import schema_py_generated as schema
+
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(data, 0))
+    tensors, operator = model.subgraphs[0].tensors, model.subgraphs[0].operators[0]
+    between = tensors[operator.intermediates[4]].quantization
+    between.scale, between.zeroPoint = np.array([0.0061], np.float32), np.array([17])
+    import flatbuffers
+
+    builder = flatbuffers.Builder(4096)
+    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    changed = bytes(builder.Output())
+    (one,) = integer_graph(changed).layers
+    assert isinstance(one.op, Lstm) and one.op.output_zero_point == 17 != y.zero_point[0]
+    assert differing(changed)[0] == 0
+
+
+@pytest.mark.parametrize("how", ["STRIDED_SLICE", "GATHER"])
+def test_the_last_step_alone(how: str) -> None:
+    """As Keras writes `return_sequences=False`."""
+    b, rng = ModelBuilder(), np.random.default_rng(5)
+    y = layer(b, rng, "int8")
+    batch, steps, units = y.shape
+    if how == "GATHER":
+        last = b.constant("last", np.array(steps - 1, np.int32))
+        y = b.emit("GATHER", [y, last], (batch, units), None, "last", "GatherOptions", {"axis": 1})
+    else:
+        ends = ((0, steps - 1, 0), (batch, steps, units), (1, 1, 1))
+        given = [b.constant(f"at_{n}", np.array(end, np.int32)) for n, end in enumerate(ends)]
+        masks = {"shrinkAxisMask": 2}
+        y = b.emit("STRIDED_SLICE", [y, *given], (batch, units), None, "last", "StridedSliceOptions", masks)
+    weights = rng.integers(-127, 128, (4, units)).astype(np.int8)
+    b.output(b.fully_connected(y, weights, weight_scale=0.01, out=(0.05, 3)))
+    assert differing(b.build())[0] == 0
