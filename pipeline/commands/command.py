@@ -59,12 +59,14 @@ class Common:
     """Goes before one of doit's command classes.
 
     names        what words without `=` name, '' when the command takes none
-    variables    the `name=value` arguments that it takes
+    variables    the `name=value` arguments that it takes, those about recipes
+    own          those that it takes beside them, for itself: in `given` when it runs
     offered      of the options that doit's class has, those that are taken here; None for all
     """
 
     names: ClassVar[str] = ""
     variables: ClassVar[tuple[str, ...]] = ()
+    own: ClassVar[tuple[str, ...]] = ()
     offered: ClassVar[tuple[str, ...] | None] = None
 
     def get_options(self) -> list[Any]:
@@ -85,7 +87,7 @@ class Common:
             print(command.help())
             return 0
         options, given = _parsed(arguments, parser, command.name)
-        self._take(command.name, given)
+        self.given = self._take(command.name, given)
         if any(one.name == "verbosity" and int(one.value) == 2 for one in options):
             os.environ["FIRMLINE_TRACEBACK"] = "1"
         ordered = [word for one in options for word in one.words()]
@@ -93,20 +95,25 @@ class Common:
         inherited: Any = super()
         return guarded(lambda: inherited.parse_execute(ordered))
 
-    def _take(self, name: str, given: Sequence[str]) -> None:
-        """Keep the words; refuse those that the command does not take. Raises CmdParseError, RecipeError."""
+    def _take(self, name: str, given: Sequence[str]) -> dict[str, str]:
+        """Keep the words; refuse those that the command does not take. Raises CmdParseError, RecipeError.
+
+        Returns what is the command's own.
+        """
         for word in given:
             if "=" not in word and not word.strip():
                 raise CmdParseError(f"'{escape.name(word)}' names nothing")
             if "=" not in word and not self.names:
                 raise CmdParseError(f"doit {name} takes no '{escape.name(word)}'{self._instead(word)}")
         typed = [word.partition("=")[::2] for word in given if "=" in word]
-        if typed and not self.variables:
+        if typed and not (*self.variables, *self.own):
             raise CmdParseError(f"doit {name} takes no '{escape.name(typed[0][0])}='")
-        check_assignments(typed, self.variables)
+        check_assignments(typed, (*self.variables, *self.own))
         for variable, value in typed:
-            doit_cmd.set_var(variable, value)
-        _words[:] = given
+            if variable not in self.own:
+                doit_cmd.set_var(variable, value)
+        _words[:] = [word for word in given if word.partition("=")[0] not in self.own]
+        return {variable: value for variable, value in typed if variable in self.own}
 
     def _instead(self, word: str) -> str:
         for variable in ("recipe", "recipes"):

@@ -29,6 +29,7 @@ MODULES = {
     "Kernels": "pipeline.commands.catalogue.kernels",
     "Operators": "pipeline.commands.catalogue.operators",
     "ShowStore": "pipeline.commands.show_store",
+    "Completion": "pipeline.commands.completion",
     "Doctor": "pipeline.commands.doctor",
 }
 

@@ -34,14 +34,13 @@ USAGE = 3
 _ELSEWHERE = {
     "auto": "runs nothing by itself; `doit run NAME` runs what changed",
     "clean": "deletes nothing; build/ may be deleted by hand, `doit gc` trims the artifact store",
-    "completion": "writes no script for a shell",
     "dumpdb": "has no state of doit to show; `doit explain NAME` says what is cached",
     "forget": "has nothing to forget; `doit run -a NAME` runs everything anew, `doit gc` trims the artifact store",
     "ignore": "ignores no task; a recipe's stages need each other",
     "info": "knows less than `doit explain NAME`, which says what is cached, or why it will run",
     "reset-dep": "has no dependencies to reset; `doit explain NAME` says what is cached",
     "strace": "traces nothing; what a stage reads is in the manifest.json of its artifact",
-    "tabcompletion": "writes no script for a shell",
+    "tabcompletion": "is doit's own; `doit completion bash` writes a script for a shell",
 }
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from doit.cmd_list import List as DoitList
 from doit.cmdparse import CmdParseError
 
+from pipeline.commands.catalogue.listing import JSON
 from pipeline.commands.command import Common, words
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from stages.messages import escape
@@ -17,11 +20,12 @@ class List(Common, DoitList):  # type: ignore[misc]
 
     name = "list"
     doc_purpose = "list recipes: model, target, what each is for"
-    doc_usage = "[NAME...] [--all]"
+    doc_usage = "[NAME...] [--all] [--json]"
     doc_description = "With names, these; with --all the sub-recipes of matrices too, and of a recipe its stages."
     names = "recipes"
     variables = RECIPE_VARIABLES
-    offered = ("subtasks", "quiet", "sort")
+    cmd_options = (*DoitList.cmd_options, JSON)
+    offered = ("subtasks", "quiet", "sort", "json")
 
     def execute(self, opt_values: Any, pos_args: list[str]) -> Any:
         """Returns the exit code; a word that names no recipe is an error, a glob names several."""
@@ -39,7 +43,26 @@ class List(Common, DoitList):  # type: ignore[misc]
             for word in pos_args
             for one in (recipes_named([word], here(), registry_of(here())) if "*" in word else [word])
         ]
+        if opt_values["json"]:
+            print(json.dumps(_records(named), indent=1))
+            return 0
         return super().execute(opt_values, named)
 
     def _print_task(self, template: str, task: Any, *_: Any) -> None:
         self.outstream.write(f"{escape.line(template.rstrip().format(name=task.name, doc=task.doc))}\n")
+
+
+def _records(named: Sequence[str]) -> list[dict[str, Any]]:
+    """What each recipe says of itself; `error` is '' where it can be read. Of a matrix `target` may be one of many."""
+    from pipeline.project import here
+    from pipeline.recipes.loader import describe
+    from pipeline.recipes.recipe_files import is_built_in, recipe_names
+
+    found = []
+    for name in recipe_names(here(), nested=True):
+        if not named or name in named:
+            one = describe(name, here())
+            model, target = one.columns or ("", "")
+            own = {"name": name, "model": model, "target": target, "purpose": one.purpose, "matrix": one.matrix}
+            found.append({**own, "built_in": is_built_in(name, here()), "error": one.error})
+    return found

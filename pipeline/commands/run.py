@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,9 @@ from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.process.streams import Output
 from stages.messages import escape
 
+_DRY_RUN = "dry_run"
+# The exit code of a dry run that found work.
+_PENDING = 3
 _RUN_HELP = {
     "always": "run all stages anew, also what is up to date",
     "continue": "when a recipe fails, go on with the others [default: %(default)s]",
@@ -29,10 +32,14 @@ class Run(Common, DoitRun):  # type: ignore[misc]
 
     name = "run"
     doc_purpose = "run recipes: from a network to tested firmware"
-    doc_usage = "NAME... | recipe=a,b [target=… model=… set=…] [-n JOBS] [-a] [--no-continue]"
-    doc_description = 'README.md, "Commands", has what NAME may be: a glob, NAME:STAGE, a sub-recipe of a matrix.'
+    doc_usage = "NAME... | recipe=a,b [target=… model=… set=…] [dry_run=1] [-n JOBS] [-a] [--no-continue]"
+    doc_description = (
+        'README.md, "Commands", has what NAME may be: a glob, NAME:STAGE, a sub-recipe of a matrix. With dry_run=1 '
+        "nothing runs; what would is said as `doit explain` says it, with exit code 3 where that is anything."
+    )
     names = "recipes"
     variables = RECIPE_VARIABLES
+    own = (_DRY_RUN,)
     offered = ("always", "continue", "verbosity", "outfile", "num_process")
 
     def get_options(self) -> list[Any]:
@@ -47,11 +54,22 @@ class Run(Common, DoitRun):  # type: ignore[misc]
         from pipeline.commands.tasks import check_named
 
         pos_args = check_named(pos_args)
+        if _is_dry(self.given):
+            from pipeline.commands.explain import print_explanations
+
+            return _PENDING if print_explanations(pos_args) else 0
         if not isinstance(opt_values["outfile"], str):
             return super().execute(opt_values, pos_args)
         with _output_file(opt_values["outfile"]) as stream:
             opt_values["outfile"] = stream
             return super().execute(opt_values, pos_args)
+
+
+def _is_dry(given: Mapping[str, str]) -> bool:
+    value = given.get(_DRY_RUN, "0")
+    if value not in ("0", "1"):
+        raise CmdParseError(f"{_DRY_RUN}={escape.name(value)}: should be 0 or 1")
+    return value == "1"
 
 
 @contextmanager

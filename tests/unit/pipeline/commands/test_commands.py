@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -35,7 +36,7 @@ def given(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Callable[...
 
 
 def explain(*names: str, check: bool = False) -> int:
-    return Explain().execute({"check": check}, list(names))
+    return Explain().execute({"check": check, "json": False}, list(names))
 
 
 def shown(text: str) -> list[str]:
@@ -81,6 +82,27 @@ def test_explain_by_name(project: FakeProject, given: Callable[..., None], capsy
     ]
     assert explain("dem") == 1
     assert capsys.readouterr().err.startswith("ERROR: unknown recipe 'dem'; did you mean 'demo'?")
+
+
+def test_explain_as_json(project: FakeProject, given: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
+    project.run()
+    capsys.readouterr()
+    given(recipe="demo", set="stages.compile.opt=O3")
+    assert Explain().execute({"check": True, "json": True}, []) == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["recipe"], found["target"], found["pending"]) == ("demo", "rv64-rvp", True)
+    stages = {stage["kind"]: stage for stage in found["stages"]}
+    assert stages["compile"]["reasons"] == ["parameter opt: O2 -> O3"]
+    assert stages["import"]["cached"] and stages["report"]["unless"] == ["compile"]
+
+
+def test_explain_as_far_as_a_stage(
+    project: FakeProject, given: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    given()
+    assert explain("demo:emit") == 0
+    lines = shown(capsys.readouterr().out)
+    assert [line.split()[0] for line in lines if "will run" in line] == ["import", "emit"]
 
 
 def test_explain_refuses(project: FakeProject, given: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,10 @@ from pipeline.commands.command import MOST_JOBS
 from stages.system.installation import INSTALLATION as ROOT
 from tests.support.command_lines import run_all
 
-VERBS = ("run", "list", "explain", "gc", "matrix-json", "schema", "calibrate", "bench", "search")
+VERBS = (
+    *("run", "list", "explain", "gc", "matrix-json", "schema", "calibrate", "bench", "search"),
+    *("targets", "boards", "kernels", "operators", "store", "doctor", "completion"),
+)
 # None of these names a recipe, an option or a number.
 HOSTILE = (
     *("", " ", "-", "/", "../x", "*zzz", "zzz", "~nouser/x", "no.yaml", "kws_rvp:nope", "kws_rvp:", ":emit"),
@@ -41,7 +44,15 @@ LINES = (
     *("runn kws_rvp", "runs", "lsit", "zzz", "kws_rvp:nope", "forget", "clean", "dumpdb", "strace", "ignore", "auto"),
     *("reset-dep", "tabcompletion", "info kws_rvp", "help zzz", "help run list", "help forget", "help kws_rvp"),
     *("--version x", "--check explain", "-v 2 run kws_rvp", "gc", "gc --days 1 --days 2", "gc --days 1 --size zz"),
-    *("explain", "explain kws_rvp zzz", "explain kws_rvp:emit", "list kws_rvp target=zzz", "list target=host"),
+    *(
+        "explain",
+        "explain kws_rvp zzz",
+        "explain kws_rvp:nope",
+        "run kws_rvp dry_run=2",
+        "explain kws_rvp dry_run=1",
+        "list kws_rvp target=zzz",
+        "list target=host",
+    ),
     *("bench --check --update", "bench -n 0", "bench --json /nonexistent/x --only nothing", "run -c --no-continue x"),
     *("run -n 1 -n 2 kws_rvp", "calibrate target=host", "calibrate target=rv64-rvp,host", "matrix-json kws_rvp"),
     *(
@@ -145,7 +156,7 @@ def shell(line: str, tmp_path: Path) -> tuple[int, str]:
         ("doit list >&-", 1, "ERROR: standard output is closed; `> /dev/null` discards it\n"),
         ("doit list > /dev/full", 1, "ERROR: standard output cannot be written: No space left on device\n"),
         ("doit help > /dev/full", 1, "ERROR: standard output cannot be written: No space left on device\n"),
-        ("doit list -o x", 3, "ERROR: unknown option -o\noptions: --all, --quiet, --sort, -q\n"),
+        ("doit list -o x", 3, "ERROR: unknown option -o\noptions: --all, --quiet, --sort, --json, -q\n"),
         ("doit list --all | true", 141, ""),
         ("doit run zzz 2>&-", 3, ""),
         ("doit list 2>&-", 0, ""),

@@ -1,0 +1,189 @@
+"""`doit completion SHELL`: a script with which a shell completes recipes, targets, stages and options.
+
+The script asks `doit completion words …` for what may follow; what is offered is what the commands themselves go by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from doit.cmd_base import NamespaceTaskLoader
+from doit.plugin import PluginDict
+
+from pipeline.commands.command import Command
+from pipeline.commands.pyproject import in_pyproject
+from pipeline.commands.reported import reported
+from pipeline.errors import PipelineError
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
+
+# `:` and `=` divide words of bash: what is offered is the rest of the word behind the last of them.
+_BASH = """\
+_firmline() {
+    local line=${COMP_LINE:0:COMP_POINT} word
+    local -a words
+    read -ra words <<<"$line"
+    [[ $line == *[[:space:]] ]] && words+=("")
+    word=${words[-1]}
+    local before=${word%"${word##*[:=]}"}
+    COMPREPLY=()
+    while IFS= read -r found; do
+        COMPREPLY+=("${found#"$before"}")
+    done < <("${words[0]}" completion words "${words[@]:1}" 2>/dev/null)
+    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[:=] ]] && compopt -o nospace
+}
+complete -o default -F _firmline doit firmline
+"""
+_ZSH = """\
+#compdef doit firmline
+_firmline() {
+    local -a found
+    found=("${(@f)$("${words[1]}" completion words "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    compadd -S '' -- $found
+}
+compdef _firmline doit firmline
+"""
+_FISH = """\
+function __firmline
+    set -l words (commandline -opc) (commandline -ct)
+    $words[1] completion words $words[2..-1] 2>/dev/null
+end
+complete -c doit -c firmline -a '(__firmline)'
+"""
+_SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
+_ASKED = "words"
+
+
+class Completion(Command):
+    """`doit completion`."""
+
+    name = "completion"
+    names = "a shell"
+    doc_purpose = "print a script that completes recipes, targets and stages: bash, zsh, fish"
+    doc_usage = "bash | zsh | fish"
+    doc_description = (
+        "In .bashrc: source <(doit completion bash). With zsh: source <(doit completion zsh) after compinit."
+    )
+
+    def parse_execute(self, arguments: list[str]) -> Any:
+        """Called with what follows the command's name: of `words` all belongs to the line that is being typed."""
+        if arguments[:1] == [_ASKED]:
+            return reported(lambda: _print(offered(arguments[1:])))
+        return super().parse_execute(arguments)
+
+    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
+        """Print the script. Returns the exit code."""
+        return reported(lambda: self._script(pos_args))
+
+    def _script(self, named: Sequence[str]) -> int:
+        if len(named) != 1 or named[0] not in _SCRIPTS:
+            wrong = f"'{escape.name(named[0])}'{did_you_mean(named[0], _SCRIPTS)}" if named else "nothing"
+            raise PipelineError(f"doit completion: one of {', '.join(_SCRIPTS)} is needed, got {wrong}")
+        return _print([_SCRIPTS[named[0]].rstrip("\n")])
+
+
+def _print(lines: Iterable[str]) -> int:
+    for line in lines:
+        print(line)
+    return 0
+
+
+def offered(words: Sequence[str]) -> list[str]:
+    """What the last of the words behind `doit` may become, sorted; words that end with `=` or `:` go on."""
+    *before, current = words or [""]
+    commands = list(in_pyproject("tool", "doit", "plugins", "command"))
+    command = before[0] if before and before[0] in commands else "run"
+    found: Iterable[str]
+    if not before and "=" not in current and ":" not in current:
+        found = [*commands, "help", *_recipes()]
+    elif before[:1] == ["help"]:
+        found = commands
+    elif current.startswith("-"):
+        found = _options(command)
+    elif "=" in current:
+        variable, _, value = current.partition("=")
+        head = value.rpartition(",")[0]
+        values = _VALUES.get(variable, list)()
+        found = [f"{variable}={head}{',' if head else ''}{one}" for one in values]
+    elif ":" in current:
+        recipe = current.rpartition(":")[0]
+        found = [f"{recipe}:{part}" for part in _parts(recipe)]
+    else:
+        found = _WORDS.get(command, list)()
+        found = [*found, *(f"{name}=" for name in _variables(command))]
+    return sorted({escape.line(one) for one in found if one.startswith(current)})
+
+
+def _recipes() -> list[str]:
+    from pipeline.project import here
+    from pipeline.recipes.recipe_files import recipe_names
+
+    return recipe_names(here(), nested=True)
+
+
+def _targets() -> list[str]:
+    from pipeline.project import here
+    from pipeline.recipes.targets import load_targets
+
+    return list(load_targets(here()))
+
+
+def _models() -> list[str]:
+    from stages.models.zoo.names import NAMES
+
+    return [f"zoo:{name}" for name in NAMES]
+
+
+def _parts(recipe: str) -> list[str]:
+    """The stages of a recipe, and the sub-recipes of a matrix."""
+    from pipeline.plugins.registry import registry_of
+    from pipeline.project import here
+    from pipeline.recipes.loader import load_recipes
+
+    members = load_recipes(recipe, root=here(), registry=registry_of(here()))
+    if len(members) == 1:
+        return list(members[0].chain.names)
+    return [member.variant for member in members]
+
+
+def _operators() -> list[str]:
+    from stages.operators.table import kinds
+
+    return kinds()
+
+
+def _boards() -> list[str]:
+    from pipeline.project import here
+    from pipeline.recipes.targets import load_targets
+
+    return [name for name, target in load_targets(here()).items() if target.board is not None]
+
+
+Offer = Callable[[], Iterable[str]]
+_VALUES: dict[str, Offer] = {"recipe": _recipes, "recipes": _recipes, "target": _targets, "model": _models}
+_WORDS: dict[str, Offer] = {
+    **dict.fromkeys(("run", "list", "explain"), _recipes),
+    **dict.fromkeys(("targets", "doctor"), _targets),
+    "boards": _boards,
+    **dict.fromkeys(("kernels", "operators"), _operators),
+    "store": lambda: ("size", "list", "verify"),
+    "completion": lambda: _SCRIPTS,
+}
+
+
+def _class(command: str) -> Any:
+    from pipeline.commands import declared
+
+    place = in_pyproject("tool", "doit", "plugins", "command")[command]
+    return getattr(declared, place.rpartition(":")[2])
+
+
+def _variables(command: str) -> list[str]:
+    made = _class(command)
+    return [*made.variables, *made.own]
+
+
+def _options(command: str) -> list[str]:
+    made = _class(command)(task_loader=NamespaceTaskLoader(), config={}, bin_name="doit", cmds=PluginDict())
+    return [f"--{option.long}" for option in made.get_options() if option.long]
