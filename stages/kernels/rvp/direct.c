@@ -29,12 +29,58 @@ RVP_INLINE int smaller(int a, int b)
     return a < b ? a : b;
 }
 
+/* RVP_WORD_BYTES pixels of fewer than four channels, from `channels` registers of memory. What follows a pixel in its
+ * chunk counts nothing: weights are 0 there.
+ */
+RVP_INLINE void put_pixels(struct writer *w, const int8_t *from, int channels)
+{
+    rvp_word registers[3] = {rvp_load(from)};
+#pragma GCC unroll 2
+    for (int i = 1; i < channels; i++) {
+        registers[i] = rvp_load(from + i * W);
+    }
+#pragma GCC unroll 8
+    for (int pixel = 0; pixel < W; pixel++) {
+        const int i = pixel * channels / W, offset = pixel * channels % W;
+        rvp_word x = registers[i] >> (8 * offset);
+        if (offset + channels > W) {
+            x |= registers[i + 1] << (8 * (W - offset));
+        }
+        rvp_store(w->to, rvp_pack_all(x));
+        w->to += w->step;
+    }
+}
+
+/* `count` neighbouring pixels of fewer than four channels. Pixels before and behind whole registers go one by one. */
+RVP_INLINE void put_small_pixels(struct writer *w, const int8_t *from, int count, int channels)
+{
+    while (count > 0) {
+        if (count >= W && ((uintptr_t)from & (W - 1)) == 0) {
+            do {
+                put_pixels(w, from, channels);
+                from += W * channels;
+                count -= W;
+            } while (count >= W);
+        } else {
+            put_short_run(w, place_of(from), from + channels - 1, 1, 0);
+            from += channels;
+            count--;
+        }
+    }
+}
+
 /* `count` neighbouring columns of an image's row, from `from` on. */
 RVP_INLINE void put_columns(struct writer *w, const int8_t *from, int count, const struct rvp_direct_geometry *g)
 {
     const int channels = g->channels, step = g->column_step;
     if (step == channels && channels % 4 == 0) {
         put_run(w, from, count * channels);
+    } else if (step == channels && channels == 3) {
+        put_small_pixels(w, from, count, 3);
+    } else if (step == channels && channels == 2) {
+        put_small_pixels(w, from, count, 2);
+    } else if (step == channels && channels == 1) {
+        put_small_pixels(w, from, count, 1);
     } else if (channels <= 4) {
         for (; count > 0; count--) {
             put_short_run(w, place_of(from), from + channels - 1, 1, 0);

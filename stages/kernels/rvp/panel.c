@@ -47,10 +47,48 @@ RVP_INLINE int panel_bytes(int chunks, int rows, int offsets)
     return (chunks + (offsets ? 1 : 0)) * rows * W;
 }
 
+/* Rows that begin and end with whole registers, or on RV64 with whole chunks (`step` bytes): a step of all rows of a
+ * panel at a time.
+ */
+RVP_INLINE void panel_steps(int32_t *panel, const int8_t *x, int rows, int panels, int depth, int stride, int step)
+{
+    int8_t *to = (int8_t *)panel;
+    for (; panels > 0; panels--) {
+        const int8_t *const end = x + depth;
+        for (const int8_t *at = x; at != end; at += step) {
+            const int8_t *from = at;
+#pragma GCC unroll 5
+            for (int row = 0; row < rows; row++) {
+                if (step == W) {
+                    const rvp_word activations = rvp_load(from);
+                    rvp_store(to + row * W, rvp_pack_all(activations));
+                    if (RVP_LANES == 2) {
+                        rvp_store(to + (rows + row) * W, rvp_packu(activations, activations));
+                    }
+                } else {
+                    rvp_store(to + row * W, rvp_pack_all(rvp_load_lane(from)));
+                }
+                from += stride;
+            }
+            to += rows * W * (step / 4);
+        }
+        x += rows * stride;
+    }
+}
+
 RVP_INLINE void panel_rows(int32_t *panel, const int8_t *x, int rows, int panels, int depth, int stride, int adjust,
                            int flip, int weight_zero_point)
 {
+    const uintptr_t places = (uintptr_t)x | (uintptr_t)stride | (uintptr_t)depth;
     const int aligned = (((uintptr_t)x | (uintptr_t)stride) & (W - 1)) == 0;
+    if (!adjust && places % W == 0) {
+        panel_steps(panel, x, rows, panels, depth, stride, W);
+        return;
+    }
+    if (!adjust && RVP_LANES == 2 && places % 4 == 0) {
+        panel_steps(panel, x, rows, panels, depth, stride, 4);
+        return;
+    }
     /* From a panel's first chunks to the next panel's. */
     const int skip = panel_bytes((depth + 3) / 4, rows, adjust && weight_zero_point != 0) - rows * W;
     int8_t *to = (int8_t *)panel;

@@ -12,6 +12,7 @@
 typedef uintptr_t rvp_word;
 /* A word of a byte buffer: may alias anything, but must be aligned. */
 typedef rvp_word __attribute__((may_alias)) rvp_memory;
+typedef uint32_t __attribute__((may_alias)) rvp_lane_memory;
 
 enum { RVP_WORD_BYTES = sizeof(rvp_word), RVP_LANES = RVP_WORD_BYTES / 4 };
 
@@ -81,6 +82,9 @@ RVP_INLINE rvp_word rvp_pkbb16(rvp_word a, rvp_word b) { return rvp_pack(b, a); 
 RVP_INLINE rvp_word rvp_pktt16(rvp_word a, rvp_word b) { return rvp_packu(b, a); }
 #endif
 
+/* The low 32-bit lane in every lane. */
+RVP_INLINE rvp_word rvp_pack_all(rvp_word a) { return RVP_LANES == 1 ? a : rvp_pack(a, a); }
+
 /* mask ? a : b, bit by bit (cmix of Zbpbo). */
 RVP_INLINE rvp_word rvp_select_bits(rvp_word mask, rvp_word a, rvp_word b)
 {
@@ -122,6 +126,17 @@ RVP_INLINE rvp_word rvp_sll(rvp_word a, uintptr_t amount)
 RVP_INLINE rvp_word rvp_load(const void *p)
 {
     return *(const rvp_memory *)p;
+}
+
+/* Four bytes in the low lane, of any place that is a multiple of four. */
+RVP_INLINE rvp_word rvp_load_lane(const void *p)
+{
+    return *(const rvp_lane_memory *)p;
+}
+
+RVP_INLINE void rvp_store_lane(void *p, rvp_word value)
+{
+    *(rvp_lane_memory *)p = (uint32_t)value;
 }
 
 RVP_INLINE void rvp_store(void *p, rvp_word value)
