@@ -1,14 +1,15 @@
 """Kernels for Cortex-M cores with Helium, the vectors of Armv8.1-M (MVE, integer)."""
 
 from stages.kernels.folder import KernelFolder
-from stages.kernels.mve.add import Add
 from stages.kernels.mve.depthwise import Depthwise, Depthwise3x3
+from stages.kernels.mve.elementwise import Add, Mul
 from stages.kernels.mve.gemm import Conv2d, FullyConnected
 from stages.kernels.mve.pooling import Pool2d
+from stages.kernels.mve.table import Table
 
 FOLDER = KernelFolder(
     __file__,
-    kernels=(Add, Conv2d, Depthwise, Depthwise3x3, FullyConnected, Pool2d),
+    kernels=(Add, Conv2d, Depthwise, Depthwise3x3, FullyConnected, Mul, Pool2d, Table),
     needs=(("mve", "mve.fp"),),
     needed="needs Armv8.1-M with MVE",
     condition="defined(__ARM_FEATURE_MVE)",

@@ -1,0 +1,161 @@
+/* Sums, differences and products of two tensors of 8 bits, eight elements at a time. Armv8.1-M with MVE (integer).
+ *
+ *   void mve_<add|sub>_<s8|u8>(const void *x0, const void *x1, void *y, const int32_t *fields);
+ *   void mve_mul_<mode>_<s8|u8>(const void *x0, const void *x1, void *y, const int32_t *fields);
+ *
+ *   add   y = requantize(((x0 - zero_point0) << 19) + or - scaled((x1 - zero_point1) << 20)), in mode lowered of rounding.py
+ *   mul   y = requantize((x0 - zero_point0) * (x1 - zero_point1)), in mode exact, lowered or single
+ *
+ *   fields   rows of the output, which lie behind each other; whole, rest: vectors of 8 elements of a row, and elements behind them;
+ *            row0, row1: bytes from where an input's row begins to the next; repeat: 0, or 1 or 2 where a row of x0 or x1 is one byte
+ *            that counts for all elements; then zero_point0, zero_point1, of add multiplier1, rounder1; multiplier, rounder,
+ *            zero_point, low, high
+ *
+ * Numbers are 16 bits wide when zero points are subtracted and when results are clipped; b and t of an instruction make 32 bits of the
+ * even and of the odd ones, and go back. So nothing between a load and a store may be predicated: only the tail's are, by themselves.
+ * A byte that is repeated is read from copies on the stack. y may be x0 or x1.
+ */
+#include "mve_asm.h"
+
+#define ROWS 16                        /* the frame: 16 times a byte that is repeated, rows to come */
+#define FRAME 24
+
+#define FIELD_ROWS 0
+#define FIELD_WHOLE 4                  /* and rest */
+#define FIELD_ROW0 12                  /* and row1 */
+#define FIELD_REPEAT 20
+#define FIELD_ARITHMETIC 24
+
+/* q0 from x0, q1 from x1 to q2, the output as 16 bits. */
+.macro compute operation, mode
+    vsub.i16 q0, q0, r4
+    vsub.i16 q1, q1, r5
+    .ifc \operation,mul
+    vmullb.s16 q2, q0, q1
+    vmullt.s16 q3, q0, q1
+    .ifc \mode,single
+    vqdmulh.s32 q2, q2, r6
+    vqdmulh.s32 q3, q3, r6
+    .else
+    vqrdmulh.s32 q2, q2, r6
+    vqrdmulh.s32 q3, q3, r6
+    .endif
+    .ifc \mode,lowered
+    lower q2, q0
+    lower q3, q1
+    .endif
+    vqrdmulh.s32 q2, q2, r7
+    vqrdmulh.s32 q3, q3, r7
+    .else
+    vshl.i16 q1, q1, #4
+    vshllb.s16 q2, q1, #16
+    vshllt.s16 q3, q1, #16
+    scale lowered, q2, r6, r7, q1
+    scale lowered, q3, r6, r7, q1
+    vshl.i16 q0, q0, #3
+    vshllb.s16 q4, q0, #16
+    vshllt.s16 q5, q0, #16
+    v\operation\().i32 q2, q4, q2
+    v\operation\().i32 q3, q5, q3
+    scale lowered, q2, r8, r9, q1
+    scale lowered, q3, r8, r9, q1
+    .endif
+    vqmovnb.s32 q2, q2
+    vqmovnt.s32 q2, q3
+    vqadd.s16 q2, q2, r12
+    vmax.s16 q2, q2, q6
+    vmin.s16 q2, q2, q7
+.endm
+
+/* The whole vectors of a row; an input's pointer goes on by \step0 or \step1. */
+.macro vectors operation, mode, type, step0, step1
+    wls lr, lr, 2f
+1:  .if \step0
+    vldrb.\type\()16 q0, [r0], #\step0
+    .else
+    vldrb.\type\()16 q0, [r0]
+    .endif
+    .if \step1
+    vldrb.\type\()16 q1, [r1], #\step1
+    .else
+    vldrb.\type\()16 q1, [r1]
+    .endif
+    compute \operation, \mode
+    vstrb.16 q2, [r2], #8
+    le lr, 1b
+2:
+.endm
+
+.macro elementwise name, operation, mode, type
+    function \name
+    push {r4-r11, lr}
+    vpush {d8-d15}
+    sub sp, sp, #FRAME
+    mov r10, r0
+    mov r11, r1
+    add lr, r3, #FIELD_ARITHMETIC
+    .ifc \operation,mul
+    ldmia lr!, {r4-r7, r12}
+    .else
+    ldmia lr!, {r4-r9, r12}
+    .endif
+    ldrd r0, r1, [lr]
+    vdup.16 q6, r0
+    vdup.16 q7, r1
+    ldr lr, [r3, #FIELD_ROWS]
+3:  str lr, [sp, #ROWS]
+    mov r0, r10
+    mov r1, r11
+    ldr lr, [r3, #FIELD_REPEAT]
+    cmp lr, #1
+    beq 4f
+    bgt 5f
+    ldr lr, [r3, #FIELD_WHOLE]
+    vectors \operation, \mode, \type, 8, 8
+    b 6f
+4:  ldrb lr, [r10]
+    mov r0, sp
+    vdup.8 q0, lr
+    vstrw.32 q0, [sp]
+    ldr lr, [r3, #FIELD_WHOLE]
+    vectors \operation, \mode, \type, 0, 8
+    b 6f
+5:  ldrb lr, [r11]
+    mov r1, sp
+    vdup.8 q0, lr
+    vstrw.32 q0, [sp]
+    ldr lr, [r3, #FIELD_WHOLE]
+    vectors \operation, \mode, \type, 8, 0
+6:  ldr lr, [r3, #(FIELD_WHOLE + 4)]
+    cmp lr, #0
+    beq 7f
+    vctp.16 lr
+    vpstt
+    vldrbt.\type\()16 q0, [r0]
+    vldrbt.\type\()16 q1, [r1]
+    compute \operation, \mode
+    vpst
+    vstrbt.16 q2, [r2]
+    add r2, r2, lr
+7:  ldrd r0, r1, [r3, #FIELD_ROW0]
+    ldr lr, [sp, #ROWS]
+    add r10, r10, r0
+    add r11, r11, r1
+    subs lr, lr, #1
+    bne 3b
+    add sp, sp, #FRAME
+    vpop {d8-d15}
+    pop {r4-r11, pc}
+    end_function \name
+.endm
+
+    elementwise mve_add_s8, add, lowered, s
+    elementwise mve_add_u8, add, lowered, u
+    elementwise mve_sub_s8, sub, lowered, s
+    elementwise mve_sub_u8, sub, lowered, u
+    elementwise mve_mul_exact_s8, mul, exact, s
+    elementwise mve_mul_exact_u8, mul, exact, u
+    elementwise mve_mul_lowered_s8, mul, lowered, s
+    elementwise mve_mul_lowered_u8, mul, lowered, u
+    elementwise mve_mul_single_s8, mul, single, s
+    elementwise mve_mul_single_u8, mul, single, u

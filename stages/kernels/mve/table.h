@@ -1,0 +1,9 @@
+/* The function of table.S, which describes it. */
+#ifndef FIRMLINE_MVE_TABLE_H
+#define FIRMLINE_MVE_TABLE_H
+
+#include <stdint.h>
+
+void mve_table(const void *x, const void *table, void *y, int32_t count);
+
+#endif
