@@ -40,7 +40,10 @@ class Bench(Command):
     name = "bench"
     variables = ("suite",)
     doc_purpose = "measure instructions, RAM and ROM of the networks in pipeline/commands/bench/suite.yaml"
-    doc_usage = "[suite=layers] [--only GLOBS] [--targets NAMES] [--models DIR] [--check | --update | --times]"
+    doc_usage = (
+        "[suite=layers [--peer NAME=PATH]] [--only GLOBS] [--targets NAMES] [--models DIR] "
+        "[--check | --update | --times]"
+    )
     doc_description = (
         "Artifacts are cached as in any run. Exit code 1 when a row fails, or when --check finds figures worse than "
         "those of docs/bench.json, a figure above its `at_most` or a ratio below its `at_least`. suite=layers measures "
@@ -51,6 +54,7 @@ class Bench(Command):
         _option("targets", str, "", "targets to measure on, separated by commas"),
         _option("models", str, "", "measure every *.tflite file under this folder instead of the suite"),
         _option("recipe", str, "", "with --models: the recipe whose options hold"),
+        _option("peer", str, "", "with suite=layers: cmsis-nn=PATH, a checkout whose functions are counted as well"),
         _option(
             "check",
             bool,
@@ -129,6 +133,8 @@ def _refuse(options: dict[str, Any]) -> None:
         raise PipelineError(f"{modes[0]} is about the suite; it does not go with --models")
     if options["recipe"] and not options["models"]:
         raise PipelineError("--recipe goes with --models; rows of the suite name their recipes")
+    if options["peer"]:
+        raise PipelineError("--peer goes with suite=layers")
     if options["jobs"] < 1:
         raise PipelineError(f"-n {options['jobs']}: should be 1 or more")
 

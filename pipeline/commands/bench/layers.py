@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.commands.bench.files import writing
 from pipeline.commands.bench.layer_figures import Figure, LayerRow, check_layers, merged, read_rows, write_rows
 from pipeline.commands.bench.layer_page import family_table, layer_table, peer_tables, section, update_page
+from pipeline.commands.bench.peer import AskedPeer, asked_peer
 from pipeline.commands.bench.suite import Layers
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.plugins.registry import default_registry
@@ -48,8 +49,11 @@ def bench_layers(options: Mapping[str, Any], layers: Layers, project: Project, d
     names = list(dict.fromkeys(one.name for found in members.values() for one in found))
     chosen = _selected(names, options["only"])
     rows: dict[str, LayerRow] = {}
+    peer = asked_peer(options["peer"])
+    if peer is not None and not any(load_targets(project)[name].family in peer.families for name in wanted):
+        raise PipelineError(f"--peer {peer.name} is for targets of family {', '.join(peer.families)}")
     for target, found in members.items():
-        for row in _counted(target, [one for one in found if one.name in chosen], project, display):
+        for row in _counted(target, [one for one in found if one.name in chosen], project, display, peer):
             before = rows.get(row.name)
             rows[row.name] = (
                 row if before is None else LayerRow(row.name, row.macs, row.elements, {**before.figures, **row.figures})
@@ -97,8 +101,10 @@ def _selected(names: Sequence[str], only: str) -> set[str]:
     return found
 
 
-def _counted(name: str, members: Sequence[Member], project: Project, display: ProgressDisplay) -> Iterator[LayerRow]:
-    """What a target's memory does not hold is told, and left out."""
+def _counted(
+    name: str, members: Sequence[Member], project: Project, display: ProgressDisplay, peer: AskedPeer | None
+) -> Iterator[LayerRow]:
+    """With the figures of a peer that is for the target. What its memory does not hold is told, and left out."""
     if not members:
         return
     from stages.calibrate.side_by_side import count
@@ -113,11 +119,16 @@ def _counted(name: str, members: Sequence[Member], project: Project, display: Pr
         table = cost_table(target.core, project.root)
         costs = CostTable.read(table) if table.is_file() else None
         networks = [_network(one) for one in members]
-        measured = set()
-        for one in count(networks, target, costs, progress=progress):
-            measured.add(one.network.name)
-            figures = {name: Figure(one.instructions, one.kernels)}
-            yield LayerRow(one.network.name, one.network.macs, one.network.elements, figures)
+        counted = list(count(networks, target, costs, progress=progress))
+        measured = {one.network.name for one in counted}
+        others: dict[str, int] = {}
+        if peer is not None and target.family in peer.families:
+            others = peer.figures([one.network for one in counted], target, progress, display.line)
+        for one in counted:
+            network = one.network
+            theirs = {peer.name: others[network.name]} if peer is not None and network.name in others else {}
+            figures = {name: Figure(one.instructions, one.kernels, theirs)}
+            yield LayerRow(network.name, network.macs, network.elements, figures)
     except StageError as error:
         raise PipelineError(f"suite=layers on {name}: {error}") from error
     finally:

@@ -17,15 +17,8 @@ from pipeline.recipes.loader import load_recipes
 
 ROOT = Path(__file__).resolve().parents[5]
 OPTIONS: dict[str, Any] = {
-    "only": "",
-    "targets": "",
-    "models": "",
-    "recipe": "",
-    "check": False,
-    "update": False,
-    "times": False,
-    "json": "",
-    "markdown": "",
+    **dict.fromkeys(("only", "targets", "models", "recipe", "peer", "json", "markdown"), ""),
+    **dict.fromkeys(("check", "update", "times"), False),
     "jobs": 1,
 }
 ROWS = {

@@ -1,0 +1,139 @@
+"""Counting a peer's functions, held against a stand-in for its library that lies in tests/support/peer."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.commands.bench.command import bench
+from pipeline.commands.bench.layer_figures import read_rows
+from pipeline.errors import PipelineError
+from stages.base import StageError
+from stages.calibrate.peers import PEERS
+from stages.calibrate.peers.count import PeerCount, count_peer, program
+from stages.calibrate.side_by_side import Network
+from stages.layout.rules import LayoutConfig
+from stages.models.spec import OpModel
+from stages.tensorize import TensorizeConfig
+from tests.support.emitted import target_named
+
+ROOT = Path(__file__).resolve().parents[3]
+STANDIN = ROOT / "tests/support/peer"
+PEER = PEERS["cmsis-nn"]
+M4 = target_named("cortex-m4")
+
+
+def network(name: str, **model: Any) -> Network:
+    return Network.of(name, OpModel.model_validate(model), LayoutConfig(), TensorizeConfig())
+
+
+def test_functions_are_counted_and_compared() -> None:
+    networks = [
+        network("strided", op="conv2d", shape=(9, 7, 5), out_channels=6, kernel=(3, 2), stride=(2, 1)),
+        network("relu6", op="conv2d", shape=(5, 5, 8), out_channels=3, activation="relu6"),
+        network("gate", op="mul", shape=(4, 4, 12), other_shape=(1, 1, 12)),
+        network("const", op="mul", shape=(4, 4, 12), other_shape=(1, 1, 12), constant=True),
+        network("pixels", op="mul", shape=(4, 4, 12), other_shape=(4, 4, 1)),
+        network("pool", op="max_pool2d", shape=(7, 7, 6), kernel=(3, 3), stride=(2, 2)),
+        network("pad", op="pad", shape=(4, 4, 3), pads=((0, 0), (1, 0), (0, 1), (0, 0))),
+        network("unsigned", op="max_pool2d", shape=(7, 7, 6), kernel=(3, 3), dtype="uint8"),
+    ]
+    found = {one.network.name: one for one in count_peer(PEER, STANDIN, networks, M4)}
+    assert [*found] == ["strided", "relu6", "gate", "const", "pool", "pad"]  # of the others it has no function
+    assert all(one.differing == 0 and one.instructions > one.outputs for one in found.values() if one != found["pad"])
+    pad = found["pad"]
+    assert (pad.outputs, pad.differing, pad.largest) == (75, 27, 40)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"op": "depthwise_conv2d", "shape": (9, 9, 8), "kernel": (3, 3), "depth_multiplier": 2, "dilation": (2, 1)},
+        {"op": "fully_connected", "shape": (16,), "out_channels": 3},
+        {"op": "add", "shape": (4, 4, 4)},
+        {"op": "avg_pool2d", "shape": (8, 8, 4), "kernel": (2, 2)},
+        {"op": "softmax", "shape": (10,)},
+        {"op": "transpose", "shape": (4, 4, 4), "permutation": (0, 3, 1, 2)},
+    ],
+    ids=lambda model: str(model["op"]),
+)
+def test_calls_of_other_functions(model: dict[str, Any]) -> None:
+    """The stand-in lacks these: what is said to them."""
+    one = network("layer", **model)
+    made = PEER.call(one)
+    assert made is not None
+    text, blob = program([(one, made)], "arm_nnfunctions.h")
+    (counted,) = re.findall(r'BENCH\("0", (.*)\);', text)
+    assert re.fullmatch(r"(status \|?= )?arm_\w+_s8\(.*\)", counted)
+    named = set(re.findall(r"&(\w+)", counted)) | {"output"}
+    assert all(re.search(rf"\b{name}\b(\[\d+\])? ?[=;]", text) for name in named), text
+    assert len(blob) >= one.expected[0].size // 8
+
+
+def test_softmax_gets_the_reference_parameters() -> None:
+    made = PEER.call(network("s", op="softmax", shape=(10,), input={"scale": 0.05, "zero_point": 0}))
+    assert made is not None  # 0.05 * 2^26 = 0.8 * 2^22; 31 * 2^26 / 2^22 = 496
+    assert made.counted.startswith("arm_softmax_s8(x0, 1, 10, 1717986944, 22, -496, output)")
+
+
+def test_what_a_function_refuses_is_named() -> None:
+    grouped = network("grouped", op="conv2d", shape=(5, 5, 8), out_channels=4, groups=2)
+    with pytest.raises(StageError, match="the peer's function for grouped returned -1"):
+        list(count_peer(PEER, STANDIN, [grouped], M4))
+    large = network("large", op="conv2d", shape=(2, 2, 65), out_channels=4)
+    with pytest.raises(StageError, match="the peer's function for large wants more scratch than 98,304 bytes"):
+        list(count_peer(PEER, STANDIN, [large], M4))
+
+
+def test_the_smaller_count_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = network("gate", op="mul", shape=(4, 4, 4))
+    counts = iter([500, 400])
+    monkeypatch.setattr("stages.calibrate.peers.count._run", lambda *_: [PeerCount(one, next(counts), 64)])
+    monkeypatch.setattr("stages.calibrate.peers.count.compile_sources", lambda *_, **__: [])
+    assert [count.instructions for count in count_peer(PEER, STANDIN, [one], M4)] == [400]
+
+
+OPTIONS: dict[str, Any] = {
+    **dict.fromkeys(("only", "targets", "models", "recipe", "peer", "json", "markdown"), ""),
+    **dict.fromkeys(("check", "update", "times"), False),
+    "jobs": 1,
+}
+
+
+def test_the_command_shows_ratios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = tmp_path / "figures.json"
+    asked = {"peer": f"cmsis-nn={STANDIN}", "only": "pooling/lenet_max_2x2,movement/pad_causal"}
+    options = {**OPTIONS, **asked, "targets": "cortex-m4,rv64-rvp", "json": str(made)}
+    assert bench(options, root=ROOT, suite_name="layers") == 0
+    rows = read_rows(made)
+    assert [*rows["pooling/lenet_max_2x2"].figures["cortex-m4"].peers] == ["cmsis-nn"]
+    assert not rows["pooling/lenet_max_2x2"].figures["rv64-rvp"].peers
+    shown = capsys.readouterr().out
+    assert "movement/pad_causal on cortex-m4: cmsis-nn differs from LiteRT in" in shown and "; left out" in shown
+    assert not rows["movement/pad_causal"].figures["cortex-m4"].peers
+    assert "cmsis-nn by ours on cortex-m4: 1 layers" in shown
+
+
+@pytest.mark.parametrize(
+    ("peer", "says"),
+    [
+        ("cmsis-nn", r"--peer cmsis-nn: write NAME=PATH"),
+        ("cmsis=x", r"--peer: unknown peer 'cmsis'; did you mean 'cmsis-nn'\?"),
+        ("cmsis-nn=/nowhere", r"--peer cmsis-nn: there is no Include/arm_nnfunctions.h in /nowhere"),
+    ],
+)
+def test_wrong_peers(peer: str, says: str) -> None:
+    with pytest.raises(PipelineError, match=says):
+        bench({**OPTIONS, "peer": peer, "only": "pooling/*"}, root=ROOT, suite_name="layers")
+
+
+def test_a_folder_without_sources_and_targets_of_others(tmp_path: Path) -> None:
+    shutil.copytree(STANDIN / "Include", tmp_path / "Include")
+    with pytest.raises(PipelineError, match=r"there are no Source/\*/\*.c in"):
+        bench({**OPTIONS, "peer": f"cmsis-nn={tmp_path}"}, root=ROOT, suite_name="layers")
+    with pytest.raises(PipelineError, match="--peer cmsis-nn is for targets of family cortex_m"):
+        bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN}", "targets": "rv64-rvp"}, root=ROOT, suite_name="layers")
+    with pytest.raises(PipelineError, match="--peer goes with suite=layers"):
+        bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN}"}, root=ROOT)
