@@ -51,6 +51,14 @@ DSP_INLINE uint32_t dsp_high_halves(uint32_t low, uint32_t high)
     return halves;
 }
 
+/* Bytes 0 and 2, alone in their halves. */
+DSP_INLINE uint32_t dsp_low_bytes(uint32_t halves)
+{
+    uint32_t bytes;
+    __asm__("uxtb16 %0, %1" : "=r"(bytes) : "r"(halves));
+    return bytes;
+}
+
 /* sum + both products of int16 halves. */
 DSP_INLINE int32_t dsp_smlad(uint32_t x, uint32_t y, int32_t sum)
 {

@@ -1,58 +1,193 @@
 #include "pool.h"
 
-#include "dsp.h"
+#include "sums.h"
 
-/* sum / count to the nearest, halves away from zero, clipped. */
-DSP_INLINE uint8_t average(int32_t sum, const struct arm_dsp_average *v)
+/* The part of a window that lies inside the image: `rows` times `columns` pixels from `from` on. */
+struct window {
+    const uint8_t *from;
+    int32_t rows, columns;
+};
+
+DSP_INLINE struct window window_at(const uint8_t *image, int32_t oy, int32_t ox, const struct arm_dsp_pool *p)
 {
-    const int32_t half = v->count / 2, mean = (sum > 0 ? sum + half : sum - half) / v->count;
-    return (uint8_t)(mean < v->low ? v->low : mean > v->high ? v->high : mean);
+    const int32_t y = oy * p->stride_y - p->top, x = ox * p->stride_x - p->left;
+    const int32_t y0 = y < 0 ? 0 : y, x0 = x < 0 ? 0 : x;
+    const int32_t y1 = y + p->kernel_y < p->height ? y + p->kernel_y : p->height;
+    const int32_t x1 = x + p->kernel_x < p->width ? x + p->kernel_x : p->width;
+    return (struct window){image + (y0 * p->width + x0) * p->channels, y1 - y0, x1 - x0};
 }
 
-/* Bytes as unsigned numbers, four at a time; what makes them unsigned is subtracted from the sum. */
-void arm_dsp_average_planes(const void *x, void *y, const int32_t *fields)
+/* Byte by byte the larger one. */
+DSP_INLINE uint32_t larger(uint32_t a, uint32_t b, int is_unsigned)
 {
-    const struct arm_dsp_average v = *(const struct arm_dsp_average *)fields;
-    const uint32_t flips = (uint32_t)v.flip * 0x01010101u;
-    const uint8_t *from = x;
-    uint8_t *to = y;
-    for (int32_t channels = v.channels; channels > 0; channels--) {
-        uint32_t sum = 0;
-        int32_t left = v.count;
-        for (; left >= 16; left -= 16) {
-            sum = dsp_add_bytes(dsp_load(from) ^ flips, sum);
-            sum = dsp_add_bytes(dsp_load(from + 4) ^ flips, sum);
-            sum = dsp_add_bytes(dsp_load(from + 8) ^ flips, sum);
-            sum = dsp_add_bytes(dsp_load(from + 12) ^ flips, sum);
-            from += 16;
-        }
-        for (; left > 0; left--) {
-            sum += *from++ ^ (uint32_t)v.flip;
-        }
-        *to++ = average((int32_t)sum - v.flip * v.count, &v);
+    uint32_t result;
+    if (is_unsigned) {
+        __asm__("usub8 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(result) : "r"(a), "r"(b) : "cc");
+    } else {
+        __asm__("ssub8 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(result) : "r"(a), "r"(b) : "cc");
+    }
+    return result;
+}
+
+/* Byte by byte the smaller one. */
+DSP_INLINE uint32_t smaller(uint32_t a, uint32_t b, int is_unsigned)
+{
+    uint32_t result;
+    if (is_unsigned) {
+        __asm__("usub8 %0, %1, %2\n\tsel %0, %2, %1" : "=&r"(result) : "r"(a), "r"(b) : "cc");
+    } else {
+        __asm__("ssub8 %0, %1, %2\n\tsel %0, %2, %1" : "=&r"(result) : "r"(a), "r"(b) : "cc");
+    }
+    return result;
+}
+
+DSP_INLINE uint32_t clipped(uint32_t bytes, const struct arm_dsp_pool *p, int is_unsigned)
+{
+    const uint32_t low = (uint8_t)p->low * 0x01010101u, high = (uint8_t)p->high * 0x01010101u;
+    return smaller(larger(bytes, low, is_unsigned), high, is_unsigned);
+}
+
+/* Four words of neighbouring channels; with `words` 1 the first alone. `words` and `is_unsigned` are constants. */
+struct maxima {
+    uint32_t a, b, c, d;
+};
+
+DSP_INLINE void compare(struct maxima *most, const uint8_t *x, int words, int is_unsigned)
+{
+    most->a = larger(most->a, dsp_load(x), is_unsigned);
+    if (words == 4) {
+        most->b = larger(most->b, dsp_load(x + 4), is_unsigned);
+        most->c = larger(most->c, dsp_load(x + 8), is_unsigned);
+        most->d = larger(most->d, dsp_load(x + 12), is_unsigned);
     }
 }
 
-/* Four channels at a time, in halves of two words: 255 bytes of one sign or another fit. */
-void arm_dsp_average_rows(const void *x, void *y, const int32_t *fields)
+DSP_INLINE void max_words(const struct window *w, int32_t c, uint8_t *y, const struct arm_dsp_pool *p, int words, int is_unsigned)
 {
-    const struct arm_dsp_average v = *(const struct arm_dsp_average *)fields;
-    const uint32_t flips = (uint32_t)(v.flip ^ 0x80) * 0x01010101u;
-    const int32_t unflip = v.flip ? 0 : 128 * v.count;
-    uint8_t *to = y;
-    for (int32_t c = 0; c < v.channels; c += 4) {
-        const uint8_t *from = (const uint8_t *)x + c;
-        uint32_t even = 0, odd = 0;
-        for (int32_t left = v.count; left > 0; left--) {
-            const uint32_t bytes = dsp_load(from) ^ flips;
-            even = dsp_sadd16(even, dsp_even(bytes));
-            odd = dsp_sadd16(odd, dsp_odd(bytes));
-            from += v.channels;
+    const uint32_t least = is_unsigned ? 0 : 0x80808080u;
+    const int32_t channels = p->channels, row_step = p->width * channels, columns = w->columns;
+    struct maxima most = {least, least, least, least};
+    const uint8_t *row = w->from + c;
+    for (int32_t rows = w->rows; rows > 0; rows--) {
+        const uint8_t *x = row;
+        for (int32_t left = columns; left > 0; left--) {
+            compare(&most, x, words, is_unsigned);
+            x += channels;
         }
-        to[0] = average((int16_t)even + unflip, &v);
-        to[1] = average((int16_t)odd + unflip, &v);
-        to[2] = average(((int32_t)even >> 16) + unflip, &v);
-        to[3] = average(((int32_t)odd >> 16) + unflip, &v);
-        to += 4;
+        row += row_step;
     }
+    dsp_store(y + c, clipped(most.a, p, is_unsigned));
+    if (words == 4) {
+        dsp_store(y + c + 4, clipped(most.b, p, is_unsigned));
+        dsp_store(y + c + 8, clipped(most.c, p, is_unsigned));
+        dsp_store(y + c + 12, clipped(most.d, p, is_unsigned));
+    }
+}
+
+/* One channel of fewer than four. */
+DSP_INLINE void max_byte(const struct window *w, int32_t c, uint8_t *y, const struct arm_dsp_pool *p, int is_unsigned)
+{
+    const uint8_t *row = w->from + c;
+    int32_t most = p->low;
+    for (int32_t rows = w->rows; rows > 0; rows--) {
+        const uint8_t *x = row;
+        for (int32_t left = w->columns; left > 0; left--) {
+            const int32_t value = sums_element(x, is_unsigned);
+            most = value > most ? value : most;
+            x += p->channels;
+        }
+        row += p->width * p->channels;
+    }
+    y[c] = (uint8_t)(most > p->high ? p->high : most);
+}
+
+/* sum / count to the nearest, halves away from zero. */
+DSP_INLINE int32_t average(int32_t sum, int32_t count, int32_t half, int is_unsigned)
+{
+    if (is_unsigned) {
+        return (int32_t)((uint32_t)(sum + half) / (uint32_t)count);
+    }
+    return (sum > 0 ? sum + half : sum - half) / count;
+}
+
+DSP_INLINE void store_averages(uint8_t *y, struct sums4 sum, int32_t count, const struct arm_dsp_pool *p, int is_unsigned)
+{
+    const int32_t half = count / 2;
+    const uint32_t a = (uint32_t)average(sum.a, count, half, is_unsigned), b = (uint32_t)average(sum.b, count, half, is_unsigned);
+    const uint32_t c = (uint32_t)average(sum.c, count, half, is_unsigned), d = (uint32_t)average(sum.d, count, half, is_unsigned);
+    dsp_store(y, clipped(sums_bytes(a, b, c, d), p, is_unsigned));
+}
+
+DSP_INLINE void average_window(const struct window *w, uint8_t *y, const struct arm_dsp_pool *p, int is_unsigned)
+{
+    const int32_t channels = p->channels, count = w->rows * w->columns;
+    const struct sums_walk walk = {w->rows, p->width * channels, w->columns, channels};
+    int32_t c = 0;
+    for (; count <= SUMS_MOST && c + 16 <= channels; c += 16) {
+        const struct sums_halves sum = sums_of_words(w->from + c, &walk, 4, is_unsigned);
+        store_averages(y + c, sums_split(sum.even0, sum.odd0, is_unsigned), count, p, is_unsigned);
+        store_averages(y + c + 4, sums_split(sum.even1, sum.odd1, is_unsigned), count, p, is_unsigned);
+        store_averages(y + c + 8, sums_split(sum.even2, sum.odd2, is_unsigned), count, p, is_unsigned);
+        store_averages(y + c + 12, sums_split(sum.even3, sum.odd3, is_unsigned), count, p, is_unsigned);
+    }
+    for (; c < channels && channels >= 4; c += 4) {
+        const int32_t first = c + 4 <= channels ? c : channels - 4;
+        store_averages(y + first, sums_of_four(w->from + first, &walk, is_unsigned), count, p, is_unsigned);
+    }
+    for (; c < channels; c++) {
+        const int32_t mean = average(sums_of_one(w->from + c, &walk, is_unsigned), count, count / 2, is_unsigned);
+        y[c] = (uint8_t)(mean < p->low ? p->low : mean > p->high ? p->high : mean);
+    }
+}
+
+/* Channels in blocks of 16 and 4; the last block of 4 may meet the one before it again. */
+DSP_INLINE void max_window(const struct window *w, uint8_t *y, const struct arm_dsp_pool *p, int is_unsigned)
+{
+    const int32_t channels = p->channels;
+    int32_t c = 0;
+    for (; c + 16 <= channels; c += 16) {
+        max_words(w, c, y, p, 4, is_unsigned);
+    }
+    for (; c < channels && channels >= 4; c += 4) {
+        max_words(w, c + 4 <= channels ? c : channels - 4, y, p, 1, is_unsigned);
+    }
+    for (; c < channels; c++) {
+        max_byte(w, c, y, p, is_unsigned);
+    }
+}
+
+DSP_INLINE void pool(const uint8_t *x, uint8_t *y, const int32_t *fields, int is_max, int is_unsigned)
+{
+    const struct arm_dsp_pool p = *(const struct arm_dsp_pool *)fields; /* a copy: y may point anywhere */
+    for (int32_t oy = 0; oy < p.out_height; oy++) {
+        for (int32_t ox = 0; ox < p.out_width; ox++) {
+            const struct window w = window_at(x, oy, ox, &p);
+            if (is_max) {
+                max_window(&w, y, &p, is_unsigned);
+            } else {
+                average_window(&w, y, &p, is_unsigned);
+            }
+            y += p.channels;
+        }
+    }
+}
+
+void arm_dsp_max_pool_s8(const void *x, void *y, const int32_t *fields)
+{
+    pool(x, y, fields, 1, 0);
+}
+
+void arm_dsp_max_pool_u8(const void *x, void *y, const int32_t *fields)
+{
+    pool(x, y, fields, 1, 1);
+}
+
+void arm_dsp_avg_pool_s8(const void *x, void *y, const int32_t *fields)
+{
+    pool(x, y, fields, 0, 0);
+}
+
+void arm_dsp_avg_pool_u8(const void *x, void *y, const int32_t *fields)
+{
+    pool(x, y, fields, 0, 1);
 }

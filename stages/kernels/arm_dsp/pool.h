@@ -1,17 +1,19 @@
-/* Averages over whole images. */
+/* Pooling of 8-bit images by windows, and means over pixels. */
 #ifndef FIRMLINE_ARM_DSP_POOL_H
 #define FIRMLINE_ARM_DSP_POOL_H
 
 #include <stdint.h>
 
-/* `count` pixels of each channel; flip is 0x80 for int8, whose bytes become unsigned by it, bias 128 then. low and high clip. */
-struct arm_dsp_average {
-    int32_t channels, count, flip, low, high;
+/* One NHWC image; only what lies inside it counts. low and high clip. */
+struct arm_dsp_pool {
+    int32_t height, width, channels, out_height, out_width;
+    int32_t kernel_y, kernel_x, stride_y, stride_x, top, left, low, high;
 };
 
-/* NCHW: a channel's pixels are neighbours. */
-void arm_dsp_average_planes(const void *x, void *y, const int32_t *fields);
-/* NHWC: a multiple of four channels, at most 255 pixels. */
-void arm_dsp_average_rows(const void *x, void *y, const int32_t *fields);
+void arm_dsp_max_pool_s8(const void *x, void *y, const int32_t *fields);
+void arm_dsp_max_pool_u8(const void *x, void *y, const int32_t *fields);
+/* At most 255 columns of a window. */
+void arm_dsp_avg_pool_s8(const void *x, void *y, const int32_t *fields);
+void arm_dsp_avg_pool_u8(const void *x, void *y, const int32_t *fields);
 
 #endif

@@ -318,4 +318,5 @@ COMMON: tuple[dict[str, Any], ...] = (
     {"op": "fully_connected", "shape": (64,), "out_channels": 16},
     {"op": "add", "shape": (8, 8, 16)},
     {"op": "avg_pool2d", "shape": (8, 8, 16), "kernel": (8, 8), "padding": "valid"},
+    {"op": "avg_pool2d", "shape": (8, 8, 1), "kernel": (8, 8), "padding": "valid"},
 )

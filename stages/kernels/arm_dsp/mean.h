@@ -1,0 +1,21 @@
+/* Means over pixels, requantized; the division is part of the multiplier. */
+#ifndef FIRMLINE_ARM_DSP_MEAN_H
+#define FIRMLINE_ARM_DSP_MEAN_H
+
+#include <stdint.h>
+
+/* The pixels of a mean: `rows` of `columns` (at most 255), whose steps are in bytes. `offset` is the input's zero point times their
+ * number, multiplier and shift as in requantize.h, low and high clip. */
+struct arm_dsp_mean {
+    int32_t rows, row_step, columns, column_step;
+    int32_t offset, multiplier, shift, single_rounding, zero_point, low, high;
+};
+
+/* `count` means of neighbours. */
+void arm_dsp_mean_rows_s8(const void *x, void *y, int32_t count, const int32_t *fields);
+void arm_dsp_mean_rows_u8(const void *x, void *y, int32_t count, const int32_t *fields);
+/* `count` means of columns * rows neighbours each, one behind the other. */
+void arm_dsp_mean_planes_s8(const void *x, void *y, int32_t count, const int32_t *fields);
+void arm_dsp_mean_planes_u8(const void *x, void *y, int32_t count, const int32_t *fields);
+
+#endif
