@@ -87,6 +87,10 @@ _PRODUCTS = (
     (4, 64, 32),
     (16, 128, 64),
 )
+# Of 16-bit activations: convolutions and depthwise ones as above, products as above.
+_WIDE = ((16, 16, 16, 16, (1, 1), 1), (8, 8, 64, 64, (1, 1), 1), (16, 16, 3, 8, (3, 3), 2), (8, 8, 16, 24, (3, 3), 1))
+_WIDE_DEPTHWISE = ((8, 8, 32, (3, 3), 1), (16, 16, 16, (3, 3), 2), (7, 7, 24, (5, 5), 1))
+_WIDE_PRODUCTS = ((1, 64, 12), (1, 256, 64), (1, 50, 7), (4, 128, 32))
 _IMAGES = ((8, 8, 16), (5, 5, 7), (16, 16, 32), (4, 4, 256), (12, 12, 3), (2, 3, 64), (14, 14, 40), (1, 1, 1000))
 _UNARY = ("logistic", "hard_swish", "relu", "softmax", "quantize", "dequantize")
 
@@ -139,6 +143,15 @@ def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
         yield op("concatenation", shape, axis=1, parts=3), rows
         for unary in _UNARY:
             yield op(unary, shape), rows
+    sixteen: dict[str, Any] = {"dtype": "int16"}
+    for height, width, before, after, kernel, stride in _WIDE:
+        options = {"kernel": kernel, "stride": (stride, stride), **sixteen}
+        yield op("conv2d", (height, width, before), out_channels=after, **options), rows
+    for height, width, channels, kernel, stride in _WIDE_DEPTHWISE:
+        options = {"kernel": kernel, "stride": (stride, stride), **sixteen}
+        yield op("depthwise_conv2d", (height, width, channels), **options), rows
+    for batch, depth, units in _WIDE_PRODUCTS:
+        yield op("fully_connected", (depth,), batch=batch, out_channels=units, **sixteen), rows
     for spec in (op("conv2d", (8, 8, 24), out_channels=24, dtype="uint8"), op("add", (8, 8, 24), dtype="uint8")):
         yield spec, rows
     yield op("depthwise_conv2d", (8, 8, 24), kernel=(3, 3), dtype="uint8"), both

@@ -6,11 +6,22 @@ from stages.kernels.arm_dsp.depthwise import DepthwiseConv2d, DepthwiseConv2dAny
 from stages.kernels.arm_dsp.fully_connected import FullyConnected
 from stages.kernels.arm_dsp.mean import Mean
 from stages.kernels.arm_dsp.pool import AveragePool, Pool2d
+from stages.kernels.arm_dsp.products16 import ArmProducts16
 from stages.kernels.folder import KernelFolder
 
 FOLDER = KernelFolder(
     __file__,
-    kernels=(Add, AveragePool, Conv2d, DepthwiseConv2d, DepthwiseConv2dAny, FullyConnected, Mean, Pool2d),
+    kernels=(
+        Add,
+        ArmProducts16,
+        AveragePool,
+        Conv2d,
+        DepthwiseConv2d,
+        DepthwiseConv2dAny,
+        FullyConnected,
+        Mean,
+        Pool2d,
+    ),
     needs=(("armv7e-m", "dsp", "mve", "mve.fp"),),  # MVE includes it
     needed="needs Thumb with the DSP extension",
     condition="defined(__ARM_FEATURE_DSP)",
