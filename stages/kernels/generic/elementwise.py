@@ -50,7 +50,7 @@ class Add(_Elementwise):
     sources = ("add.c",)
     headers: ClassVar[tuple[str, ...]] = ("add.h",)
     constant = ("add", ADD)
-    instructions = 55.0
+    instructions = 36.0
 
     def fields(self, op: Any) -> dict[str, int]:
         return {
@@ -75,7 +75,7 @@ class Mul(_Elementwise):
     sources = ("mul.c",)
     headers: ClassVar[tuple[str, ...]] = ("mul.h",)
     constant = ("mul", MUL)
-    instructions = 27.0
+    instructions = 25.0
 
     def fields(self, op: Any) -> dict[str, int]:
         return {**zero_points(op), "multiplier": op.output_multiplier, "shift": op.output_shift}
@@ -152,7 +152,8 @@ class Table(Kernel):
 
     name = "generic.table"
     ops: ClassVar[frozenset[str]] = frozenset({"activation"})
-    sources = ()
+    sources = ("table.c",)
+    headers: ClassVar[tuple[str, ...]] = ("table.h",)
     in_place = True
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -171,8 +172,8 @@ class Table(Kernel):
         return table(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """7 instructions for an element."""
-        return 7.0 * view.outputs[0].elements
+        """4.5 instructions for an element."""
+        return 4.5 * view.outputs[0].elements
 
 
 class Requantize(_Elementwise):
@@ -183,7 +184,7 @@ class Requantize(_Elementwise):
     sources = ("requantize_elements.c", "top_bits.c")
     headers: ClassVar[tuple[str, ...]] = ("requantize_elements.h", "top_bits.h")
     constant = ("requantize", REQUANTIZE)
-    instructions = 25.0
+    instructions = 21.0
     one_type = False
 
     def fields(self, op: Any) -> dict[str, int]:
@@ -238,8 +239,8 @@ class Quantize(Kernel):
         return quantize(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """20 instructions for an element with an FPU, 300 without."""
-        return (20.0 if target.fpu else 300.0) * view.outputs[0].elements
+        """25 instructions for an element with an FPU, 40 without."""
+        return (25.0 if target.fpu else 40.0) * view.outputs[0].elements
 
 
 class QuantizeEven(Quantize):
@@ -270,8 +271,8 @@ class Dequantize(Kernel):
         return dequantize(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """8 instructions for an element with an FPU, 120 without."""
-        return (8.0 if target.fpu else 120.0) * view.outputs[0].elements
+        """8 instructions for an element with an FPU, 45 without."""
+        return (8.0 if target.fpu else 45.0) * view.outputs[0].elements
 
 
 KERNELS: tuple[type[Kernel], ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
@@ -11,7 +12,7 @@ from tvm.tirx.script.builder import ir as T
 from stages.kernels.eight_bit import SUFFIX
 from stages.kernels.generic.parameters import ADD, MUL, REQUANTIZE
 from stages.kernels.tir.addition import rescaled_sum
-from stages.kernels.tir.block import Block, Function, Operand, loop, store
+from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.kernels.tir.fixed_point import clamp, divide_by_pot, high_mul, int64, output, requantize, select, widen
 from stages.kernels.tir.strides import broadcast_strides, logical_strides, offset, walk
 
@@ -98,12 +99,13 @@ def div(view: LayerView) -> Lowering:
 
 
 def table(view: LayerView) -> Lowering:
-    """No micro-kernel: the loop is all there is, and TVM cannot prove two indices equal that are loaded."""
+    def index(x: Sequence[Any]) -> Any:
+        return T.bitwise_and(widen(x[0]), 255)
 
     def value(x: Sequence[Any], b: Any) -> Any:
-        return b.table[T.bitwise_and(widen(x[0]), 255)]
+        return b.table[x[0]]
 
-    return _layer(view, "", value, {"table": Operand("table", (256,), view.outputs[0].dtype)})
+    return _layer(view, "fl_table", value, {"table": Operand("table", (256,), view.outputs[0].dtype)}, index=index)
 
 
 def requantize_layer(view: LayerView) -> Lowering:
@@ -173,9 +175,12 @@ def _layer(
     value: Callable[[Sequence[Any], Any], Any],
     constants: dict[str, Operand],
     extra: Sequence[Any] = (),
+    *,
+    index: Callable[[Sequence[Any]], Any] | None = None,
 ) -> Lowering:
     """y[i] = value of the inputs' elements; `value(elements, operands)` builds the expression.
 
+    With `index` its element is that of the inputs' elements, which may occur in an index.
     The C function gets (inputs..., y, count, step of each input, constants..., extra...); '' is none.
     """
     out = view.outputs[0]
@@ -185,8 +190,12 @@ def _layer(
     names = [f"x{i}" for i in range(len(view.inputs))]
 
     def meaning(b: Any) -> None:
-        with loop(("i", run.extent)) as i:
+        with ExitStack() as loops:
+            i = loops.enter_context(loop(("i", run.extent)))
             elements = [getattr(b, name)[i * step if step != 1 else i] for name, step in zip(names, steps, strict=True)]
+            if index:
+                store(b.acc, index(elements), 0)
+                elements = [loops.enter_context(position("at", b.acc[0]))]
             store(b.y, value(elements, b), i)
 
     def arguments(b: Any) -> list[Any]:
@@ -197,12 +206,15 @@ def _layer(
         *(Operand(n, ((run.extent - 1) * s + 1,), x.dtype) for n, s, x in zip(names, steps, view.inputs, strict=True)),
         *constants.values(),
         Operand("y", (run.extent,), out.dtype, "w"),
+        *([accumulator()] if index else []),
     )
     row = Block("row", operands, meaning, function, arguments)
     with Function(view.op.op) as f:
         inputs = [f.input(i, (x.elements,), x.dtype) for i, x in enumerate(view.inputs)]
         given = {key: f.constant(key, operand.shape, operand.dtype) for key, operand in constants.items()}
         y = f.output(0, (out.elements,), out.dtype)
+        if index:
+            given["acc"] = f.scratch("acc", (1,), "int32")
         with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as variables:
             starts = [offset(variables, outer, k) for k in range(len(inputs) + 1)]
             regions = {n: (buffer, starts[1 + k]) for k, (n, buffer) in enumerate(zip(names, inputs, strict=True))}

@@ -18,26 +18,49 @@ static int32_t reciprocal(int32_t half)
     return fl_saturate((int64_t)r * 2);
 }
 
+/* fl_high_mul of two values that are not negative. */
+static inline uint32_t unsigned_high_mul(uint32_t a, int32_t b)
+{
+#if UINTPTR_MAX > UINT32_MAX
+    return (uint32_t)(((uint64_t)a * (uint32_t)b + (1u << 30)) >> 31);
+#else
+    const uint64_t product = (uint64_t)a * ((uint32_t)b << 1);
+    return (uint32_t)(product >> 32) + ((uint32_t)product >> 31);
+#endif
+}
+
+/* The entry of an element; `row` is that of 0. */
+INLINE uint32_t entry(const uint32_t *row, const uint8_t *x, int is_unsigned)
+{
+    return *(row - (intptr_t)load(x, is_unsigned));
+}
+
+/* Rows have exponentials in [0, 1), the largest next to 1; so parts are not negative, and of the bounds one can be passed.
+ */
 INLINE void softmax(const uint8_t *x, const int32_t *exp, uint8_t *y, int32_t count, int32_t x_step, int32_t y_step,
                     int is_unsigned)
 {
     const int32_t lowest = is_unsigned ? 0 : -128;
-    int32_t highest = load(x, is_unsigned);
-    for (int32_t i = 1; i < count; i++) {
-        const int32_t value = load(x + i * x_step, is_unsigned);
+    const uint8_t *const end = x + count * x_step;
+    intptr_t highest = lowest;
+    for (const uint8_t *from = x; from != end; from += x_step) {
+        const intptr_t value = load(from, is_unsigned);
         highest = value > highest ? value : highest;
     }
-    int32_t sum = 0; /* Q12.19 */
-    for (int32_t i = 0; i < count; i++) {
-        sum = fl_add_wrapping(sum, fl_divide_by_pot(exp[highest - load(x + i * x_step, is_unsigned)], 12));
+    const uint32_t *const row = (const uint32_t *)exp + highest;
+    uint32_t sum = 0; /* Q12.19 */
+    for (const uint8_t *from = x; from != end; from += x_step) {
+        sum += (entry(row, from, is_unsigned) + (1 << 11)) >> 12;
     }
-    const int32_t zeros = fl_leading_zeros((uint32_t)sum);
+    const int32_t zeros = fl_leading_zeros(sum);
     const int32_t shift = 12 - zeros + 23;
-    const int32_t scale = reciprocal((int32_t)(((uint32_t)sum << zeros) >> 1));
-    for (int32_t i = 0; i < count; i++) {
-        const int32_t part = fl_high_mul(scale, exp[highest - load(x + i * x_step, is_unsigned)]);
-        const int32_t value = shift > 31 ? 0 : fl_divide_by_pot(part, shift);
-        y[i * y_step] = (uint8_t)fl_clamp(lowest + value, lowest, lowest + 255);
+    const int32_t scale = reciprocal((int32_t)((sum << zeros) >> 1));
+    const int32_t right = shift > 31 ? 31 : shift;
+    const uint32_t half = shift > 31 ? 0 : UINT32_C(1) << (right - 1); /* parts are below 2^31: 0 without a half */
+    for (const uint8_t *from = x; from != end; from += x_step) {
+        const uint32_t value = (unsigned_high_mul(entry(row, from, is_unsigned), scale) + half) >> right;
+        *y = (uint8_t)((value > 255 ? 255 : value) + (uint32_t)lowest);
+        y += y_step;
     }
 }
 

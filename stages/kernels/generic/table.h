@@ -1,0 +1,10 @@
+/* Tables of an 8-bit type: what an operator of one input gives for each of its values. */
+#ifndef FIRMLINE_GENERIC_TABLE_H
+#define FIRMLINE_GENERIC_TABLE_H
+
+#include <stdint.h>
+
+/* y[i] = table[x[i * step]], by the bits of an element. */
+void fl_table(const void *x, void *y, int32_t count, int32_t step, const void *table);
+
+#endif
