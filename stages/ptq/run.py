@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from stages.ptq.stage import PtqConfig
 
 _AT = ("stages", "quantize")
+_FEW = 5  # samples
+_LEAST_SNR, _MOST_LOSS = 10.0, 10.0  # dB and percentage points: beyond, nobody means it
 
 
 def run(job: Job[PtqConfig]) -> None:
@@ -66,7 +68,10 @@ def run(job: Job[PtqConfig]) -> None:
         "loss": round(found.loss, 4),
         "snr": round(found.outputs.snr, 2),
         "layers": layers,
-        "warnings": [*model.notes, *notes, *_left_float(model, quantized, wanted), *_always_zero(model, seen)],
+        "warnings": [
+            *(*model.notes, *notes, *_left_float(model, quantized, wanted), *_always_zero(model, seen)),
+            *(*_few(samples), *_ruined(found, layers)),
+        ],
     }
     (job.out / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
     for line in said(found):
@@ -121,6 +126,28 @@ def _check_loss(found: Comparison, layers: Sequence[dict[str, Any]], config: Ptq
     if config.min_snr is not None and found.outputs.snr < config.min_snr:
         message = f"the outputs are {found.outputs.snr:.1f} dB from the float network's, {config.min_snr:g} are wanted"
         raise StageError(message, hint=hint, at=(*_AT, "min_snr"))
+
+
+def _few(samples: Sequence[Sample]) -> tuple[str, ...]:
+    """A sentence on data too few for ranges."""
+    if len(samples) >= _FEW:
+        return ()
+    one = "1 sample" if len(samples) == 1 else f"{len(samples)} samples"
+    return (f"the ranges are of {one}: other inputs may lie outside of them; some hundred are usual",)
+
+
+def _ruined(found: Comparison, layers: Sequence[dict[str, Any]]) -> list[str]:
+    """A sentence on a network that is no longer the float one, whether or not the recipe has a limit."""
+    told = []
+    if found.outputs.snr < _LEAST_SNR:
+        told.append(f"its outputs are {found.outputs.snr:.1f} dB from the float network's")
+    if found.labelled and found.loss > _MOST_LOSS:
+        told.append(f"its accuracy is {found.loss:.1f} percentage points lower")
+    if not told:
+        return []
+    most = several([escape.name(one, 200) for one in worst(layers)])
+    lost = f"; most is lost in {most}" if most else ""
+    return [f"the quantized network is hardly the float one: {' and '.join(told)}{lost}"]
 
 
 def _left_float(model: FloatModel, quantized: Quantized, wanted: Any) -> list[str]:

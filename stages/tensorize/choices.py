@@ -11,6 +11,7 @@ from stages.offload.plan import Offload
 from stages.tensorize.explained import explained
 from stages.tensorize.select import Choice, unused_rules
 from stages.tensorize.sharing import renames_only
+from stages.tensorize.slow_layers import slow_layers
 
 if TYPE_CHECKING:
     from stages.tensorize.setting import Setting
@@ -22,7 +23,7 @@ class Chosen:
 
     choices       by layer index; float layers have none, nor have those whose inputs and outputs share memory
     unused_rules  numbers, from 1, of the recipe's rules that decided for no layer
-    warnings      sentences about rules, the arena's limit and outdated costs
+    warnings      sentences about rules, the arena's limit, outdated costs and slow layers
     offload       programs of the layers that the target's accelerator computes, once they are planned
     """
 
@@ -48,7 +49,12 @@ def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
     ruled = [graph.view(graph.layers[index]) for index in choices]
     unused, about_rules = unused_rules(setting.config.rules, ruled, floats)
     limited = () if bound is None else bound.warnings()
-    return Chosen(graph, choices, unused, (*about_rules, *limited, *_outdated(choices, setting)))
+    return Chosen(
+        graph,
+        choices,
+        unused,
+        (*about_rules, *limited, *_outdated(choices, setting), *slow_layers(graph, choices, setting)),
+    )
 
 
 def _outdated(choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from stages.base import StageError, blaming
 from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.messages.wording import all_known, did_you_mean
 from stages.options.layer_rules import about_unused
 from stages.options.wrong_option import first_wrong
 from stages.tensorize.costs import variant
@@ -198,7 +198,7 @@ def _named(rule: TensorizeRule, target: Target, known: dict[str, Kernel]) -> Ker
     has = f"target {target.core}" if target.accelerator is None else f"{target.core} with {target.accelerator.kind}"
     raise StageError(
         f"a tensorize rule names kernel {escape.name(rule.kernel)}, which {has} does not have{guess}",
-        hint="" if guess else f"Known: {', '.join(sorted(known))}",
+        hint="" if guess else all_known(sorted(known)),
     )
 
 

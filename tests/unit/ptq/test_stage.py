@@ -347,3 +347,24 @@ def test_a_network_that_overflows_on_its_data_is_refused(data: Path) -> None:
     b.output(b.mul(x, x, name="square"))
     with pytest.raises(StageError, match=r"the float network's tensor \d+ 'big' leaves the range of float32 on "):
         quantized(data, b.build())
+
+
+def test_a_ruined_network_and_few_samples_are_told(data: Path) -> None:
+    """Whether or not the recipe has a limit."""
+    _, summary = quantized(data, bad_network())
+    (line,) = summary["warnings"]
+    assert summary["snr"] < 10
+    assert line.startswith(f"the quantized network is hardly the float one: its outputs are {summary['snr']:.1f} dB")
+    assert "most is lost in" in line and "conv2d 'chosen'" in line
+    _, summary = quantized(data, samples=1)
+    assert summary["warnings"][0].startswith("the ranges are of 1 sample: ")
+    # Labels that only the float network gives.
+    np.save(
+        data / "labels.npy",
+        np.array([int(np.argmax(Reference(bad_network()).run([one[None]])[0])) for one in images()]),
+    )
+    _, summary = quantized(data, bad_network(), evaluate={"files": ["images.npy"], "labels": "labels.npy"})
+    assert (
+        summary["loss"] > 10
+        and f"its accuracy is {summary['loss']:.1f} percentage points lower" in summary["warnings"][0]
+    )

@@ -1,0 +1,126 @@
+"""Layers that take far longer than the same layer with usual parameters, for which the fast kernels are made.
+
+Usual are int8 activations, int8 weights without a zero point, and a multiplier with the rounding that the operator
+declares as its default. What is not usual is exact all the same, so nothing but the instructions tells of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from stages.base import StageError
+from stages.messages import escape
+from stages.messages.wording import several
+from stages.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
+from stages.tensorize.select import Choice, choose
+
+if TYPE_CHECKING:
+    from stages.graph import Graph, LayerView
+    from stages.tensorize.setting import Setting
+
+_TIMES = 2  # as long as usual
+_SHARE = 0.05  # of the network's instructions is lost
+_HALF, _SHIFT = 1 << 30, -6  # a multiplier as layers have it
+
+_STEPS = (
+    "no multiplier of 32 bits rounds as LiteRT does by their scales; others, by per_channel: false or more data, help"
+)
+_ONCE = (
+    "sums are rounded once, as ONNX Runtime's are; of QuantizeLinear, quantize: {rounding: twice} rounds as kernels do"
+)
+_WEIGHTS = "weights are uint8 or have a zero point; symmetric int8 ones are faster"
+_WIDE = "activations have 16 bits; keep_int16 for the layers that need them is faster"
+
+
+@dataclass(frozen=True)
+class _Slow:
+    name: str
+    cost: float
+    usual: float
+    reasons: tuple[str, ...]
+
+
+def slow_layers(graph: Graph, choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...]:
+    """A sentence for all layers that are slow for the same reasons: which, what they take, and what helps."""
+    total = sum(choice.cost or 0.0 for choice in choices.values())
+    found = list(_slow(graph, choices, setting))
+    told = []
+    for reasons in dict.fromkeys(one.reasons for one in found):
+        same = [one for one in found if one.reasons == reasons]
+        cost, usual = (sum(getattr(one, key) for one in same) for key in ("cost", "usual"))
+        if cost - usual >= _SHARE * total:
+            names = several([escape.quoted(one.name.partition(";")[0]) for one in same])
+            told.append(f"slow: {names}: {cost:,.0f} instead of some {usual:,.0f} instructions: {'; '.join(reasons)}")
+    return tuple(told)
+
+
+def _slow(graph: Graph, choices: Mapping[int, Choice], setting: Setting) -> Iterator[_Slow]:
+    for index, choice in choices.items():
+        view = graph.view(graph.layers[index])
+        reasons = tuple(_unusual(view))
+        if not reasons or choice.cost is None or setting.is_ruled(view):
+            continue
+        usual = _cost(_usual(view), setting)
+        if usual is not None and choice.cost >= _TIMES * usual:
+            yield _Slow(view.layer.name, choice.cost, usual, reasons)
+
+
+def _unusual(view: LayerView) -> Iterator[str]:
+    """What the layer has that fast kernels may be without."""
+    op = view.op
+    if not isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected) or not view.has("weights"):
+        return
+    if op.rounding == "steps":
+        yield _STEPS
+    if op.rounding == "single" != type(op).model_fields["rounding"].default:
+        yield _ONCE
+    if op.weight_zero_point or view.constant("weights").dtype == "uint8":
+        yield _WEIGHTS
+    if view.inputs[0].dtype == "int16":
+        yield _WIDE
+
+
+def _usual(view: LayerView) -> LayerView:
+    """The layer as fast kernels know it; what its constants are does not matter for what it costs."""
+    import numpy as np
+
+    op, out = view.op, view.outputs[0]
+    weights = view.constant("weights").astype(np.int64) - op.weight_zero_point
+    units = op.units if isinstance(op, FullyConnected) else op.out_channels
+    weights = np.clip(weights, -127, 127).astype(np.int8)
+    if isinstance(op, Conv2D) and op.groups == op.in_channels and op.kernel_layout == "OHWI":
+        # TFLite has no depthwise convolution with a zero point of int8 weights.
+        fields = op.model_dump(exclude={"op", "groups", "kernel_layout"})
+        op = DepthwiseConv2D(**fields, depth_multiplier=op.out_channels // op.in_channels)
+        weights = weights.transpose(3, 1, 2, 0)
+    made = {
+        "weights": weights,
+        "multiplier": np.full(units, _HALF, np.int32),
+        "shift": np.full(units, _SHIFT, np.int32),
+    }
+    if view.has("bias"):
+        made["bias"] = view.constant("bias").astype(np.int32)
+    eight = {"int16": "int8"}
+    tensors = {
+        tensor.name: tensor.model_copy(update={"dtype": eight.get(tensor.dtype, tensor.dtype)})
+        for tensor in (*view.inputs, out)
+    }
+    low, high = (0, 255) if tensors[out.name].dtype == "uint8" else (-128, 127)
+    changes = {"weight_zero_point": 0, "rounding": type(op).model_fields["rounding"].default}
+    bounds = {"act_min": max(op.act_min, low), "act_max": min(op.act_max, high)}
+    constants = {role: f"usual/{role}" for role in made}
+    layer = view.layer.model_copy(update={"op": op.model_copy(update={**changes, **bounds}), "constants": constants})
+    return replace(view, layer=layer, tensors=tensors, arrays={constants[role]: array for role, array in made.items()})
+
+
+def _cost(view: LayerView, setting: Setting) -> float | None:
+    """Instructions of the layer with the best of the target's kernels; None where that is not known."""
+    known = [setting.cost_on_engine(view)]
+    try:
+        cost = choose(view, setting.target, setting.kernels, (), setting.costs).cost
+    except StageError:
+        cost = None
+    known += [] if cost is None else [cost]
+    return None if min(known) == float("inf") else min(known)
