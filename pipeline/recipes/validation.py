@@ -51,7 +51,8 @@ def first_error(
     if places:
         more = f"and {len(places)} more {'mistake' if len(places) == 1 else 'mistakes'}"
         hint = f"{hint}; {more}" if hint else more
-    return sources.error(message, path, key=key, hint=hint)
+    message, _, below = message.partition("\n")
+    return sources.error(message, path, key=key, hint="\n".join(part for part in (below, hint) if part))
 
 
 def _yaml_path(detail: ErrorDetails, data: Any) -> YamlPath:

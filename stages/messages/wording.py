@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import textwrap
 from collections.abc import Iterable, Sequence
+
+from stages.messages.escape import LINE_LIMIT
 
 SHOWN = 3
 # Longer ones are no misspelt word, and cost seconds to compare.
@@ -14,6 +17,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'layout'?`, or '' when nothing known is near `word`."""
     near = difflib.get_close_matches(word[:_LONGEST_WORD], list(known), n=1, cutoff=0.6)
     return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def all_known(names: Iterable[str]) -> str:
+    """`Known: a, b, c`, in lines short enough to be shown whole."""
+    return textwrap.fill(f"Known: {', '.join(names)}", LINE_LIMIT, break_long_words=False, break_on_hyphens=False)
 
 
 def several(names: Sequence[str], shown: int = SHOWN) -> str:

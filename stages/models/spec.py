@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.messages.wording import all_known, did_you_mean
 from stages.models.zoo.names import check
 from stages.operators.table import OPERATORS, operator_of, outside
 from stages.options.strict_model import StrictModel, mistake
@@ -195,8 +195,11 @@ class OpModel(StrictModel):
     def _check(self) -> OpModel:
         declared = operator_of(self.op)
         if declared is None or declared.model is None:
-            guess = did_you_mean(self.op, _alone()) or "."
-            raise mistake(f"unknown operator {escape.quoted(self.op)}{guess} Known: {', '.join(_alone())}", "op")
+            if declared is not None:
+                message = f"{escape.name(self.op)} is computed in networks, and cannot stand alone as a model"
+                raise mistake(f"{message}\n{all_known(_alone())}", "op")
+            message = f"unknown operator {escape.quoted(self.op)}{did_you_mean(self.op, _alone())}"
+            raise mistake(f"{message}\n{all_known(_alone())}", "op")
         allowed, required, narrow = declared.model.options, declared.model.required, declared.narrow.get("int8", ())
         for name in sorted(self.model_fields_set - _COMMON):
             if name not in allowed:

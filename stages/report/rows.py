@@ -71,7 +71,9 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("simplify", _simplified(rewrites, report["simplify"]["macs"], report["model"]["macs"])))
     accuracy = verify.get("accuracy")
     if accuracy:
-        lines.append(("accuracy", ", ".join(f"{name} {value}" for name, value in accuracy.items())))
+        of_onnx = str(verify.get("reference", "")).startswith("ONNX")
+        called = {"litert": "ONNX Runtime" if of_onnx else "LiteRT"}
+        lines.append(("accuracy", ", ".join(f"{called.get(name, name)} {value}" for name, value in accuracy.items())))
     if instructions["total"] is not None:
         macs = report["model"]["macs"]
         per_mac = f", {instructions['total'] / macs:.3f} per MAC" if macs else ""

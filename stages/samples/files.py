@@ -140,7 +140,7 @@ def _in_array(name: str, array: np.ndarray, ports: Sequence[Port] | None) -> int
     port, called = ports[0], escape.name(ports[0]["name"])
     if array.dtype != np.dtype(port["dtype"]) and not _is_real(array, port):
         wanted = "its encoding says" if port.get("encoded") else f"the network's input {called} is"
-        raise StageError(f"{name}: holds {array.dtype}, {wanted} {port['dtype']}")
+        raise StageError(f"{name}: holds {array.dtype}, {wanted} {port['dtype']}", hint=_retyped(array, port))
     shape = tuple(port["shape"])
     elements = prod(shape)
     if array.shape[1:] not in (shape, shape[1:]) or array.size % elements:
@@ -151,6 +151,15 @@ def _in_array(name: str, array: np.ndarray, ports: Sequence[Port] | None) -> int
     if not len(array):
         raise StageError(f"{name}: has shape {list(array.shape)}: it holds no inference")
     return int(array.size // elements)
+
+
+def _retyped(array: np.ndarray, port: Port) -> str:
+    """What makes an array of another type what the network takes."""
+    if array.dtype.kind == "f" and (port["dtype"] == "float32" or port.get("scale")):
+        return "write it with array.astype(np.float32)"
+    if str(array.dtype) in ("int8", "uint8", "int16") and port["dtype"] == "float32":
+        return f"what its numbers stand for says encoding: {{dtype: {array.dtype}, scale: ..., zero_point: ...}}"
+    return ""
 
 
 def load_npy(name: str, path: Path, *, mapped: bool = False) -> np.ndarray:

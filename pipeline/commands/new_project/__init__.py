@@ -30,6 +30,10 @@ from stages.targets.spec import Target
 VARIABLES = ("model", "target")
 _FILES = Path(__file__).with_name("files")
 _MODELS = "models"
+_OF_ONNX = """\
+# What a file leaves open: shapes: {images: [1, 3, 96, 96]}. With layout: nhwc, inputs and outputs of four axes are
+# images, channels last, and nothing is transposed at run time.
+"""
 _WORKFLOW = ".github/workflows/firmware.yml"
 # The built-in recipe with layouts that suit the first of a target's kernels.
 _BASES = {"rvp": "rvp_base", "mve": "mve_base", "arm_dsp": "cortex_m_base"}
@@ -67,7 +71,7 @@ class Init(Command):
 def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "rv64-rvp") -> list[str]:
     """Make a project in a folder, which may have other files already; returns the paths written, relative to it.
 
-    `model` is a TFLite file, which is copied, or `zoo:NAME`. Raises PipelineError, and has then written nothing.
+    `model` is a TFLite or ONNX file, which is copied, or `zoo:NAME`. Raises PipelineError; nothing is written then.
     """
     check_assignments({"model": model, "target": target}.items(), VARIABLES)
     root = Path(folder).expanduser().absolute()
@@ -130,6 +134,7 @@ def _recipe_name(root: Path) -> str:
 def _recipe_values(name: str, target: Target, entry: Mapping[str, str]) -> dict[str, str]:
     base = _base(target)
     extends = f"extends: {base}\n" if base else ""
+    of_onnx = entry.get("file", "").lower().endswith(".onnx")
     written = yaml.safe_dump(dict(entry), default_flow_style=True, allow_unicode=True, width=math.inf)
     return {
         "name": name,
@@ -138,6 +143,8 @@ def _recipe_values(name: str, target: Target, entry: Mapping[str, str]) -> dict[
         "other": "host" if target.name != "host" else "rv32-scalar",
         "extends": extends,
         "model": written.rstrip(),
+        "reference": "ONNX Runtime" if of_onnx else "LiteRT",
+        "onnx": _OF_ONNX if of_onnx else "",
     }
 
 

@@ -17,7 +17,7 @@ from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
 from stages.import_model.onnx.values import Held, Real, Stored, image_order, permuted, plain_order
 from stages.messages import escape
 from stages.messages.operator_error import OperatorError, together
-from stages.messages.wording import several
+from stages.messages.wording import all_known, several
 from stages.models.onnx_names import LOWERED, Traced
 from stages.models.tflite_writer import BuildError
 from stages.operators.operation import Refused
@@ -96,7 +96,7 @@ def _walk(t: Translation) -> None:
     folded = _folded(t)
     unknown = [node for node in t.nodes if node.op not in (*TRANSLATORS, *MOVES, *FOLDED) and node.index not in folded]
     if unknown:
-        hint = f"Known: {', '.join(sorted((*TRANSLATORS, *MOVES)))}."
+        hint = all_known(sorted((*TRANSLATORS, *MOVES)))
         raise together([_error(t, node, "is not supported", hint) for node in unknown])
     _constants(t)
     for node in t.nodes:

@@ -51,7 +51,11 @@ def _dequantized(node: Node, given: list[Stored]) -> Stored | None:
     values, scale = given[0].values, given[1].values
     block = node.attributes.get("block_size", 0)
     if values.dtype.kind not in "iu" or scale.dtype != np.float32 or block:
-        raise Refused(f"dequantizes {values.dtype} with scales of {scale.dtype}, in blocks of {block}")
+        if block:
+            raise Refused(f"has a scale for each block of {block}; one for all, or for each channel, is supported")
+        if scale.dtype != np.float32:
+            raise Refused(f"has scales of {scale.dtype}; float32 is supported")
+        raise Refused(f"dequantizes constants of {values.dtype}; int8, uint8 and int32 are supported")
     zero_point = given[2].values if len(given) > 2 else np.zeros((), values.dtype)
     axis = axis_in(int(node.attributes.get("axis", 1)), values.ndim) if scale.size > 1 else 0
     return Stored(values, scale, np.broadcast_to(zero_point.reshape(-1), scale.reshape(-1).shape), axis)

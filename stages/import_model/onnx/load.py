@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
@@ -33,6 +34,7 @@ def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> onnx.Mo
         raise StageError(f"{name} is not an ONNX file, or has no operators ({len(data):,} bytes){found}")
     _check_opset(model, name)
     _check_external(model, name)
+    model = _with_shapes(model, name)
     try:
         onnx.checker.check_model(model)
         if model.functions:
@@ -96,10 +98,10 @@ def _fix_shapes(model: onnx.ModelProto, name: str, shapes: Mapping[str, Sequence
         dynamic = _dynamic(one)
         if dynamic or not kind.HasField("shape"):
             told = f"dynamic axes: {', '.join(dynamic)}" if dynamic else "no shape"
-            sizes = [dim.dim_value or 1 for dim in kind.shape.dim] or [1]
             raise StageError(
                 f"input {escape.quoted(one.name)} of {name} has {told}",
-                hint=f"{_UNTOLD} Say the sizes in the recipe: model: {{shapes: {{{one.name}: {sizes}}}}}.",
+                hint=f"{_UNTOLD} Say the sizes in the recipe: model: {{shapes: {{{one.name}: [{_example(one)}]}}}}"
+                ", with numbers in place of names.",
             )
 
 
@@ -115,6 +117,32 @@ def _check_shape(one: onnx.ValueInfoProto, wanted: Sequence[int], name: str) -> 
             f"input {escape.quoted(one.name)} of {name} is [{escape.line(', '.join(sizes))}], not {list(wanted)}",
             at=("model", "shapes", one.name),
         )
+
+
+def _with_shapes(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
+    """The model with the shapes of its outputs, which a file may leave out as they follow. Raises StageError."""
+    import onnx
+
+    if all(one.type.tensor_type.HasField("shape") for one in model.graph.output):
+        return model
+    with suppress(Exception):  # what is unsound is told by the checker
+        model = onnx.shape_inference.infer_shapes(model)
+    for one in model.graph.output:
+        if not one.type.tensor_type.HasField("shape"):
+            raise StageError(
+                f"output {escape.quoted(one.name)} of {name} has no shape, and none follows from the operators",
+                hint="Export it again, or write the shapes with onnx.shape_inference.infer_shapes.",
+            )
+    return model
+
+
+def _example(one: onnx.ValueInfoProto) -> str:
+    """`1, 3, height, width`: the sizes that are known, 1 for the batch, names for the others."""
+    sizes = [
+        str(dim.dim_value) if dim.dim_value > 0 else "1" if axis == 0 else escape.name(dim.dim_param) or f"size{axis}"
+        for axis, dim in enumerate(one.type.tensor_type.shape.dim)
+    ]
+    return ", ".join(sizes) or "1, ..."
 
 
 def _dynamic(one: onnx.ValueInfoProto) -> list[str]:

@@ -225,3 +225,19 @@ def test_floats_in_bytes_for_an_integer_input(tmp_path):
     np.testing.assert_array_equal(given.ravel(), np.rint(real * 10))
     with pytest.raises(ValidationError, match="is of files, and there are none"):
         InputsConfig(encoding={"dtype": "float32"})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "port", "hint"),
+    [
+        ("float64", FLOAT, "write it with array.astype(np.float32)"),
+        ("float64", {**INT8, "scale": 0.5, "zero_point": 0}, "write it with array.astype(np.float32)"),
+        ("int8", FLOAT, "what its numbers stand for says encoding: {dtype: int8, scale: ..., zero_point: ...}"),
+        ("int32", FLOAT, ""),
+    ],
+)
+def test_an_array_of_another_type_is_told_what_makes_it_fit(tmp_path, dtype, port, hint):
+    np.save(tmp_path / "a.npy", np.zeros((1, 4, 5), dtype))
+    with pytest.raises(StageError, match=f"a.npy: holds {dtype}, the network's input x is {port['dtype']}") as caught:
+        check_files(InputsConfig(files=("a.npy",)), {"a.npy": tmp_path / "a.npy"}, [port], None)
+    assert caught.value.hint == hint

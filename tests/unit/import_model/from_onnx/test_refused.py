@@ -14,6 +14,8 @@ import onnx
 
 from stages.base import StageError
 from stages.import_model.onnx import convert
+from stages.import_model.onnx.operators import MOVES, TRANSLATORS
+from stages.messages import escape
 from tests.support.onnx_graphs import drawn, model, node
 
 ONES = np.ones(4, np.float32)
@@ -47,9 +49,38 @@ def refused(data: Any, shapes: Any = None) -> str:
 def test_dynamic_axes_are_named_with_the_line_that_fixes_them() -> None:
     text = refused(conv(("batch", 3, "height", 8)))
     assert "input 'x' of net.onnx has dynamic axes: 0 ('batch'), 2 ('height')" in text
-    assert "model: {shapes: {x: [1, 3, 1, 8]}}" in text
+    assert "model: {shapes: {x: [1, 3, height, 8]}}, with numbers in place of names" in text
     fixed = convert(conv(("batch", 3, "height", 8)).SerializeToString(), "n", {"x": [1, 3, 6, 8]}, "nchw")
     assert fixed.data
+
+
+def test_outputs_without_a_shape_get_the_one_that_follows() -> None:
+    given = conv()
+    given.graph.output[0].type.tensor_type.ClearField("shape")
+    assert convert(given.SerializeToString(), "net.onnx", {}, "nchw").data
+    given.graph.node[0].op_type, given.graph.node[0].domain = "Mystery", "nobody.knows"
+    given.opset_import.add(domain="nobody.knows", version=1)
+    text = refused(given)
+    assert "output 'y' of net.onnx has no shape" in text and "infer_shapes" in text
+
+
+def test_constants_whose_integers_are_too_narrow_or_have_scales_for_blocks() -> None:
+    narrow = onnx.helper.make_tensor("w", onnx.TensorProto.INT4, [4, 4], [1] * 16)
+    nodes = [node("DequantizeLinear", ["w", "s"], ["wf"]), node("MatMul", ["x", "wf"], ["y"])]
+    given = model(nodes, {"x": (1, 4)}, ["y"], {"s": np.float32(0.1)}, opset=21)
+    given.graph.initializer.append(narrow)
+    assert "dequantizes constants of int4; int8, uint8 and int32 are supported" in refused(given)
+    nodes[0] = node("DequantizeLinear", ["w", "s"], ["wf"], axis=0, block_size=2)
+    blocks = {"w": np.ones((4, 4), np.int8), "s": np.full((2, 4), 0.1, np.float32)}
+    given = model(nodes, {"x": (1, 4)}, ["y"], blocks, opset=21)
+    assert "has a scale for each block of 2; one for all, or for each channel, is supported" in refused(given)
+
+
+def test_every_operator_that_is_known_is_named() -> None:
+    """A message's line has 600 characters."""
+    text = refused(model([node("Erf", ["x"], ["y"])], {"x": (1, 4)}, ["y"], {}))
+    known = set(text.partition("Known: ")[2].replace("\n", " ").split(", "))
+    assert known == {*TRANSLATORS, *MOVES} and escape.message(text) == text
 
 
 def test_shapes_that_do_not_fit() -> None:

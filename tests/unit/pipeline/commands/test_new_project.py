@@ -47,6 +47,14 @@ def test_a_board_with_an_engine_begins_with_the_recipe_of_that(tmp_path: Path, t
     assert f"extends: {base}\n" in (tmp_path / "net/recipes/net.yaml").read_text()
 
 
+def test_a_project_for_an_onnx_file_tells_of_that(tmp_path: Path) -> None:
+    new_project(tmp_path / "net", model=str(ROOT / "recipes/onnx/digits.onnx"))
+    text = (tmp_path / "net/recipes/net.yaml").read_text()
+    assert "must equal ONNX Runtime's" in text and "shapes: {" in text and "LiteRT" not in text
+    new_project(tmp_path / "other")
+    assert "ONNX Runtime" not in (tmp_path / "other/recipes/other.yaml").read_text()
+
+
 def doit(folder: Path, *words: str, store: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **({"FIRMLINE_STORE": str(store)} if store else {})}
     command = [sys.executable, "-P", "-m", "pipeline", *words]
