@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stages.codegen.layers import call
 from stages.codegen.printer import ctype
 from stages.emit.requirement import architecture_flags, requirements
+from stages.emit.reset import reset_of
 from stages.emit.weights import rows
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         for block, placed in zip(model.weights, model.placed.weights, strict=True)
         if placed.data
     ]
-    resets = [_reset(model, name) for name in model.kept]
+    resets = [reset_of(model, name) | {"comment": comment(name)} for name in model.kept]
     state = [{**_block(model.state, config.prefix), "resets": resets}] if resets else []
     return {
         "prefix": config.prefix,
@@ -196,12 +197,6 @@ def _block(block: Block, prefix: str) -> dict[str, Any]:
         "file": f"{name}.bin",
         "places": _places(block.places.values()),
     }
-
-
-def _reset(model: Model, name: str) -> dict[str, Any]:
-    """How a tensor of state is set to its beginning."""
-    tensor = model.graph.tensors[name]
-    return {"place": model.state_at(name), "value": tensor.initial, "bytes": tensor.bytes}
 
 
 def _places(places: Iterable[Place]) -> list[str]:

@@ -97,6 +97,16 @@ class Graph:
         """Multiply-accumulates of one inference, padding included, as papers count them; 0 for other operators."""
         return layer.op.products(self.tensors[layer.outputs[0]])
 
+    def beginning(self, name: str) -> np.ndarray:
+        """A tensor of state after a reset: the constant `begin` of a layer that writes it, or else `Tensor.initial`."""
+        import numpy as np
+
+        for layer in self.layers:
+            if name in layer.state and "begin" in layer.constants:
+                return self.constants[layer.constants["begin"]]
+        tensor = self.tensors[name]
+        return np.full(tensor.shape, tensor.initial, tensor.dtype)
+
     def save(self, folder: Path) -> None:
         """Writes graph.json and constants.npz; the same graph gives the same bytes."""
         import numpy as np

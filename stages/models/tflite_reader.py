@@ -219,10 +219,15 @@ def _without_elements(tensor: TensorInfo) -> TensorInfo:
 def _operator_name(table: Table) -> str:
     # The first field is a signed byte that ran out of numbers; newer codes are in the fourth, the larger one counts.
     code = max(table.scalar(0, "<b"), table.scalar(3, "<i"))
-    name = _builtin_names().get(code)
-    if name is None:
+    name = builtin_name(code)
+    if not name:
         raise Corrupt(f"{table.what} is {code}, which no operator has")
     return f"{CUSTOM}{escape.name(table.string(1))}" if name == "CUSTOM" else name
+
+
+def builtin_name(code: int) -> str:
+    """The schema's name of a builtin operator, '' for a number that is none."""
+    return _builtin_names().get(code, "")
 
 
 @cache

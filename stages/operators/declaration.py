@@ -115,8 +115,9 @@ class Operator:
     legalize  of a plug-in's operator: appends its layers to the integer graph, from a stages.quantize.operator.Operator
               and with a stages.quantize.writer.GraphWriter
     optimized whether LiteRT has it among its usual kernels alone, not among the reference ones
-    reference of a plug-in's operator that LiteRT does not know: its outputs, from an Operation and arrays in the order
-              of its inputs (constants too, None for absent ones). What `verify` compares with
+    reference of an operator that LiteRT does not know, a plug-in's mostly: its outputs, from an Operation and arrays in
+              the order of its inputs (constants too, None for absent ones), and behind them what it writes to its
+              state. What `verify` compares with
     misjudged types that LiteRT's reference kernel computes wrongly, for which `reference` says what is right
     version   the version at which TFLite's converter registers its int8 form; others are version 1
     """

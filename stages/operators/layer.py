@@ -64,6 +64,8 @@ class LayerOp(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     # Whether it has tensors beyond 8 bits and float32 because the file does, as what moves any bytes.
     any_type: ClassVar[bool] = False
+    # Whether it writes state that other layers read: it is needed even where nobody reads its output.
+    lasting: ClassVar[bool] = False
     if TYPE_CHECKING:
         op: str
 

@@ -71,7 +71,7 @@ def run_graph(
         if tensor.constant:
             values[tensor.name] = to_logical(graph.constants[tensor.name], tensor)
         if tensor.state:
-            values[tensor.name] = initial(tensor) if states is None else states[tensor.name]
+            values[tensor.name] = graph.beginning(tensor.name) if states is None else states[tensor.name]
     for layer in graph.layers:
         given_to = [values[name] for name in layer.inputs]
         made, kept = advance_layer(graph.view(layer), given_to, [values[n] for n in layer.state], float_function)

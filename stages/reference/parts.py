@@ -22,6 +22,8 @@ from stages.operators.table import OPERATORS, outside
 from stages.reference.interpreter import Array, Reference, is_optimized, litert
 from stages.reference.refusal import RunError
 
+_ASSIGN = "ASSIGN_VARIABLE"
+
 
 @dataclass(frozen=True)
 class Part:
@@ -37,12 +39,15 @@ class Part:
 
 
 def is_known(operator: OperatorInfo) -> bool:
-    """Whether LiteRT computes the operator."""
-    return not operator.op.startswith(CUSTOM)
+    """Whether LiteRT has the operator: not custom ones, nor those that stand for what it has in another form."""
+    if operator.op.startswith(CUSTOM):
+        return False
+    declared = OPERATORS.get(operator.op)
+    return declared is None or declared.reference is None or bool(declared.misjudged)
 
 
 def is_judged(operator: OperatorInfo, info: ModelInfo) -> bool:
-    """Whether LiteRT says what the operator gives: not of custom ones, nor of types that its kernel misreads."""
+    """Whether LiteRT says what the operator gives: not of those it lacks, nor of types that its kernel misreads."""
     if not is_known(operator):
         return False
     misjudged = OPERATORS[operator.op].misjudged if operator.op in OPERATORS else ()
@@ -107,6 +112,7 @@ class PartedReference:
             (part, Reference(part.model, name=name) if part.model else None) for part in parts(model, self.info)
         ]
         self._values: dict[int, Array] = {}
+        self._kept: dict[int, Array] = {}
         self.inputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.inputs)
         self.outputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.outputs)
 
@@ -122,7 +128,7 @@ class PartedReference:
     def run(self, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
         """Runs once and returns the outputs; `inputs` as for `Reference.run`."""
         given = [inputs[tensor.name] for tensor in self.inputs] if isinstance(inputs, Mapping) else list(inputs)
-        self._values = dict(zip(self.info.inputs, given, strict=True))
+        self._values = {**self._beginnings(), **self._kept, **dict(zip(self.info.inputs, given, strict=True))}
         for part, reference in self._parts:
             if reference is None:
                 self._compute(part.operators[0])
@@ -134,16 +140,29 @@ class PartedReference:
 
     def reset(self) -> None:
         """As `Reference.reset`."""
+        self._kept = {}
         for _, reference in self._parts:
             if reference is not None:
                 reference.reset()
+
+    def _beginnings(self) -> dict[int, Array]:
+        """What variables that operators assign are after a reset: the third input, or zeros."""
+        found = {}
+        for operator in self.info.operators:
+            if operator.op == _ASSIGN:
+                state, begin = self.info.tensors[operator.inputs[0]], operator.inputs[2:]
+                zeros = np.zeros(state.shape, state.dtype)
+                found[state.index] = self.info.tensors[begin[0]].values() if begin else zeros
+        return found
 
     def _compute(self, operator: OperatorInfo) -> None:
         operation, declared = Operation.of(operator, self.info), OPERATORS[operator.op]
         assert declared.reference is not None
         arrays = [None if tensor is None else self.tensor(tensor.index) for tensor in operation.inputs]
         made = declared.reference(operation, *arrays)
-        for tensor, array in zip(operation.outputs, made, strict=True):
+        for at, array in zip(declared.state, made[len(operation.outputs) :], strict=False):
+            self._kept[operator.inputs[at]] = self._values[operator.inputs[at]] = array
+        for tensor, array in zip(operation.outputs, made[: len(operation.outputs)], strict=True):
             if array.shape != tensor.shape or str(array.dtype) != tensor.dtype:
                 what, wanted = f"{array.dtype}{listed(array.shape)}", f"{tensor.dtype}{listed(tensor.shape)}"
                 raise StageError(
@@ -189,4 +208,4 @@ def _judge(op: str) -> str:
     """Who says what an operator gives that the reference kernels lack."""
     if OPERATORS[op].optimized:
         return litert("BUILTIN")
-    return "its formula" if OPERATORS[op].misjudged else outside().by[op].shown
+    return outside().by[op].shown if op in outside().by else "its formula"

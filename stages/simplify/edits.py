@@ -77,11 +77,11 @@ def merged(graph: Graph, layer: Layer, name: str) -> Graph | None:
 
 
 def without_unread(graph: Graph) -> Graph:
-    """The graph without layers that nobody reads, and constants of theirs."""
+    """The graph without layers that nobody reads and that write no state of others, and constants of theirs."""
     read = set(graph.outputs)
     layers: list[Layer] = []
     for layer in reversed(graph.layers):
-        if read & {*layer.outputs}:
+        if read & {*layer.outputs} or layer.op.lasting:
             read |= {*layer.inputs, *layer.state}
             layers.insert(0, layer)
     there = read | {name for layer in layers for name in (*layer.inputs, *layer.outputs)} | {*graph.inputs}

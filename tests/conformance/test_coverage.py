@@ -30,6 +30,7 @@ ALWAYS = {
     "reductions": ("extremes",),
     "sixteen": ("extremes",),
     "svdf": ("tails", "extremes"),
+    "variables": ("tails", "extremes"),
 }
 FIRST = [
     (kernel.name, name, operator)

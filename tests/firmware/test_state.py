@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ import pytest
 from stages.base import StageError
 from stages.models.builder import ModelBuilder
 from stages.models.spec import FileModel
+from stages.models.tflite_reader import read
 from stages.reference.interpreter import Reference, random_inputs
 from tests.support.emitted import Inference, run_emitted, target_named
 from tests.support.stages_run import run_stages
+from tests.support.variables import frames
 
 STEPS = 7
 
@@ -106,6 +109,36 @@ def test_a_sequence_is_litert_s(
     assert differing(reference, given, found, resets) == []
     reference.reset()
     assert STEPS in differing(reference, given, found, ()), "a reset has an effect"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_resource_variables_are_state(tmp_path: Path, dtype: str) -> None:
+    """As LiteRT runs the file itself: it begins with what CALL_ONCE assigns, here and after model_reset()."""
+    (tmp_path / "model.tflite").write_bytes(frames(dtype))
+    made = run_stages(FileModel(file=str(tmp_path / "model.tflite")), target_named("host"), tmp_path / "made")
+    given, resets = sequence_of(made["import"] / "model.tflite", 2 * STEPS), (STEPS,)
+    found = run_emitted(made["emit"], target_named("host"), given, resets=resets)
+    for begin in (0, STEPS):
+        interpreter = litert(frames(dtype))
+        for number in range(begin, begin + STEPS):
+            interpreter.set_tensor(interpreter.get_input_details()[0]["index"], given[number][0])
+            interpreter.invoke()
+            outputs = [interpreter.get_tensor(one["index"]) for one in interpreter.get_output_details()]
+            within = 1e-4 if dtype == "float32" else 0
+            for ours, theirs in zip(found[number].outputs, outputs, strict=True):
+                assert np.allclose(ours, theirs, rtol=within, atol=within), number
+
+
+def litert(data: bytes) -> Any:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    made = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    made.allocate_tensors()
+    return made
+
+
+def sequence_of(model: Path, count: int) -> list[list[np.ndarray]]:
+    return [random_inputs(read(model.read_bytes()), seed) for seed in range(count)]
 
 
 def test_state_lies_in_memory_of_its_own(tmp_path: Path) -> None:

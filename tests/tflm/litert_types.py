@@ -22,6 +22,7 @@ from stages.operators.declaration import Operator
 from stages.operators.table import OPERATORS
 from stages.reference.interpreter import Reference
 from stages.reference.refusal import RunError
+from tests.support.variables import Streaming
 from tests.tflm.case import Case, Port, files, load, model
 
 TYPES = ("int8", "uint8", "int16", "float32", "int32", "int64", "bool")
@@ -42,8 +43,21 @@ def supported(name: str) -> list[str]:
     if name in _ALONE:
         models = {dtype: OpModel(op=OPERATORS[name].kind, dtype=dtype, **_ALONE[name]) for dtype in ("int8", "float32")}
         return [dtype for dtype, spec in models.items() if _survives(build(spec))]
+    if name in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
+        return [dtype for dtype in TYPES if _survives(_variable(dtype))]
     cases = list(_cases(OPERATORS[name]))
     return [dtype for dtype in TYPES if any(_tried(case, dtype) for case in cases)]
+
+
+def _variable(dtype: str) -> bytes:
+    """A model that gives what it was given before."""
+    b, quant = Streaming(), _QUANTIZED.get(dtype)
+    x = b.input("x", (4,), dtype, *(quant or ()))
+    handle = b.resource("last", np.zeros(4, dtype), quant)
+    before = b.read(handle, (4,), dtype, quant)
+    b.assign(handle, x)
+    b.output(before)
+    return b.build()
 
 
 def _cases(operator: Operator) -> Iterator[Case]:

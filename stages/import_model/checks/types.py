@@ -64,7 +64,7 @@ def check_types(operation: Operation) -> None:
         _dequantize(operation)
     elif operation.op == "QUANTIZE" and operation.outputs[0].dtype == "float32":
         raise Refused(f"makes float32 in {named(operation.outputs[0])}; it makes integers")
-    elif not declared.mixed:
+    elif data and not declared.mixed:
         for tensor in (*data[1:], *(() if declared.results else operation.outputs)):
             if tensor.dtype != data[0].dtype:
                 raise Refused(f"mixes {data[0].dtype} in {named(data[0])} and {tensor.dtype} in {named(tensor)}")

@@ -10,6 +10,8 @@ from typing import Any
 from stages.import_model.normalize.dilate import dilate, dilated
 from stages.import_model.normalize.fold import FOLDED, known_results
 from stages.import_model.normalize.graph import one_graph
+from stages.import_model.normalize.variables import OPERATORS as VARIABLES
+from stages.import_model.normalize.variables import plain_variables
 from stages.messages import escape
 from stages.messages.wording import several
 from stages.models.graphs import Graphs, Signature, choose, composites, graphs
@@ -40,17 +42,19 @@ class Normalized:
 def normalized(data: bytes, name: str, signature: str | None = None) -> Normalized:
     """The graph of `signature` (by default of the first) in the file `data`, with everything said.
 
-    Composites become the operators that they stand for, scales on an axis that their tensor does not have go to the
-    only one that they can mean, shapes that the file leaves out are those that LiteRT infers (not where an operator is
-    unsupported: LiteRT may not know it either), and results that are known are constants. Raises StageError for a
-    corrupt file or an unknown signature, RunError when LiteRT cannot infer the shapes.
+    Composites become the operators that they stand for, resource variables variable tensors, scales on an axis that
+    their tensor does not have go to the only one that they can mean, shapes that the file leaves out are those that
+    LiteRT infers (not where an operator is unsupported: LiteRT may not know it either), and results that are known are
+    constants. Raises StageError for a corrupt file or an unknown signature, RunError when LiteRT cannot infer the
+    shapes.
     """
-    found = graphs(data, name)
+    found, file = graphs(data, name), data
     chosen = choose(found, signature, name)
     subgraph = chosen.subgraph if chosen is not None else 0
     info = read(data, name, subgraph)
     inner = composites(data, name, subgraph)
-    notes = _about_graphs(found, None if signature is None else chosen, composite=bool(inner))
+    of_others = bool(inner) or any(operator.op == "CALL_ONCE" for operator in info.operators)
+    notes = _about_graphs(found, None if signature is None else chosen, of_others=of_others)
     misplaced = [tensor for tensor in info.tensors if tensor.misplaced]
     if subgraph or inner or misplaced:
         graph = one_graph(data, name, subgraph)
@@ -65,6 +69,13 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
                 f"{_listed(misplaced)}: quantized_dimension is an axis that the tensor does not have; "
                 "it is taken as 0, and LiteRT is given the file so changed"
             )
+    if any(operator.op in VARIABLES for operator in info.operators):
+        graph = one_graph(data, name, 0)
+        kept = plain_variables(graph, file, name)
+        graph.mend_axes()
+        data = graph.pack()
+        info = read(data, name)
+        notes.append(f"{len(kept)} x resource variable ({several(kept)}): kept by the model from one run to the next")
     for _ in range(_ROUNDS):
         data, info = _shaped(data, info, name, notes)
         operators, values = known_results(data, info, name)
@@ -113,12 +124,12 @@ def _about_known(operators: Sequence[OperatorInfo]) -> str:
     return f"{listed}: what follows from constants and fixed shapes is computed once, when the model is imported"
 
 
-def _about_graphs(found: Graphs, asked: Signature | None, *, composite: bool) -> list[str]:
+def _about_graphs(found: Graphs, asked: Signature | None, *, of_others: bool) -> list[str]:
     names = [escape.quoted(signature.name) for signature in found.signatures]
     if len(names) > 1 and asked is None:
         all_named = f"the file has {len(names)} signatures ({several(names)})"
         return [f"{all_named}: the first is imported; choose with model: {{file: ..., signature: NAME}}"]
-    if found.count > 1 and not names and not composite:
+    if found.count > 1 and not names and not of_others:
         return [f"the file has {found.count} subgraphs and no signature: the first is imported"]
     return []
 

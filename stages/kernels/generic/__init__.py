@@ -16,6 +16,7 @@ from stages.kernels.generic import (
     sixteen,
     stepped,
     svdf,
+    variables,
 )
 
 FOLDER = KernelFolder(
@@ -35,5 +36,6 @@ FOLDER = KernelFolder(
         *pooling.KERNELS,
         *reduction.KERNELS,
         *svdf.KERNELS,
+        *variables.KERNELS,
     ),
 )

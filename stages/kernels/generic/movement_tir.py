@@ -43,6 +43,16 @@ def copies(view: LayerView, wanted: Sequence[Copy], fill: int | None, params: Co
     return f.lowering()
 
 
+def whole(view: LayerView) -> Lowering:
+    """All of the input, as it lies."""
+    x, y = view.inputs[0], view.outputs[0]
+    copy = Copy(0, 0, 0, (Axis(y.elements, (1, 1)),))
+    with Function(view.layer.kind) as f:
+        source, out = f.input(0, (x.elements,), x.dtype), f.output(0, (y.elements,), y.dtype)
+        f.place(_run("copy", copy, y.dtype, ITEM_BYTES[y.dtype]), x=source, y=out)
+    return f.lowering()
+
+
 def resize(view: LayerView) -> Lowering:
     """Each output pixel from the input's row and column in the tables."""
     x, y = view.inputs[0], view.outputs[0]

@@ -1,0 +1,23 @@
+"""READ_VARIABLE and ASSIGN_VARIABLE: copies out of and into a tensor of state."""
+
+from __future__ import annotations
+
+from stages.graph import Tensor
+from stages.operators.variables import Assign, Read
+from stages.quantize.operator import Operator
+from stages.quantize.writer import GraphWriter
+
+
+def read_variable(operator: Operator, writer: GraphWriter) -> None:
+    writer.layer(Read(), [operator.tensor_at(0)], operator.outputs[0])
+
+
+def assign_variable(operator: Operator, writer: GraphWriter) -> None:
+    state, value, begin = operator.tensor_at(0), operator.operand(1), operator.constant_at(2)
+    if not isinstance(value, Tensor):
+        value = writer.constant_tensor(f"{state.name}/value", operator.known(1), state.quant)
+    out = operator.outputs[0].model_copy(update={"alias_of": state.name})
+    writer.layer(Assign(), [value], out, {} if begin is None else {"begin": begin}, state=[state])
+
+
+FAMILY = {"READ_VARIABLE": read_variable, "ASSIGN_VARIABLE": assign_variable}

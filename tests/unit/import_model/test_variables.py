@@ -1,0 +1,155 @@
+"""Resource variables: what the file means to LiteRT, what it is normalized to, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+from stages.base import StageError
+from stages.import_model.normalize import normalized
+from stages.models.tflite_reader import read
+from stages.reference.integer import run_graph
+from stages.reference.interpreter import random_inputs
+from stages.reference.parts import reference_of
+from tests.support.integer import integer_graph
+from tests.support.variables import Streaming, frames
+
+STEPS = 5
+
+
+def litert(data: bytes, inputs: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
+    """The outputs of a sequence, by LiteRT on the file as it is."""
+    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    made = []
+    for given in inputs:
+        for detail, array in zip(interpreter.get_input_details(), given, strict=True):
+            interpreter.set_tensor(detail["index"], array)
+        interpreter.invoke()
+        made.append([interpreter.get_tensor(detail["index"]) for detail in interpreter.get_output_details()])
+    return made
+
+
+def same(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_the_oracle_and_the_graph_do_what_litert_does(dtype: str) -> None:
+    data = frames(dtype)
+    made = normalized(data, "frames.tflite").data
+    reference, graph = reference_of(made), integer_graph(made) if dtype == "int8" else None
+    for sequence in range(2):
+        given = [random_inputs(read(made), sequence * STEPS + step) for step in range(STEPS)]
+        reference.reset()
+        states = None
+        for inputs, expected in zip(given, litert(data, given), strict=True):
+            assert same(reference.run(inputs), expected)
+            if graph is not None:
+                values = run_graph(graph, inputs, None, states)
+                states = {name: values[name] for name, tensor in graph.tensors.items() if tensor.state}
+                assert same([values[name] for name in graph.outputs], expected)
+
+
+def test_a_value_that_was_written_is_read_again() -> None:
+    """READ, ASSIGN, READ: the second sees the new value, and what was read first is still the old one."""
+    b = Streaming()
+    x = b.input("x", (4,), "float32")
+    handle = b.resource("last", np.arange(4, dtype=np.float32))
+    before = b.read(handle, (4,), "float32")
+    b.assign(handle, b.add(before, x, name="sum"))
+    after = b.read(handle, (4,), "float32")
+    b.output(b.sub(after, before, name="step"), b.mul(after, before, name="product"))
+    data = b.build()
+    reference = reference_of(normalized(data, "m").data)
+    given = [[np.full(4, step, np.float32)] for step in range(3)]
+    for inputs, expected in zip(given, litert(data, given), strict=True):
+        assert same(reference.run(inputs), expected)
+
+
+def test_two_variables_that_exchange_their_values() -> None:
+    b = Streaming()
+    x = b.input("x", (2,), "float32")
+    one, other = (b.resource(name, np.array([1, 2], np.float32) * n) for n, name in ((1, "one"), (10, "other")))
+    first, second = (b.read(handle, (2,), "float32") for handle in (one, other))
+    b.assign(one, second)
+    b.assign(other, first)
+    b.output(b.add(b.add(first, x, name="a"), second, name="b"), b.sub(first, second, name="c"))
+    data = b.build()
+    reference = reference_of(normalized(data, "m").data)
+    given = [[np.zeros(2, np.float32)]] * 3
+    for inputs, expected in zip(given, litert(data, given), strict=True):
+        assert same(reference.run(inputs), expected)
+
+
+def test_what_is_never_written_is_a_constant() -> None:
+    b = Streaming()
+    x = b.input("x", (4,), "float32")
+    b.output(b.add(x, b.read(b.resource("bias", np.arange(4, dtype=np.float32)), (4,), "float32")))
+    info = normalized(b.build(), "m").info
+    assert [operator.op for operator in info.operators] == ["ADD"]
+    assert [tensor.values().tolist() for tensor in info.tensors if tensor.data is not None] == [[0, 1, 2, 3]]
+
+
+def test_what_is_never_read_is_not_kept() -> None:
+    b = Streaming()
+    y = b.relu(b.input("x", (4,), "float32"))
+    b.assign(b.resource("seen", None), y)
+    b.output(y)
+    assert [operator.op for operator in normalized(b.build(), "m").info.operators] == ["RELU"]
+
+
+def test_the_note_names_them() -> None:
+    (note,) = normalized(frames("int8"), "m").notes
+    assert note == "2 x resource variable ('frames', 'count'): kept by the model from one run to the next"
+
+
+def test_a_variable_without_a_first_value_is_refused() -> None:
+    b = Streaming()
+    x = b.input("x", (4,), "float32")
+    handle = b.resource("state", None)
+    y = b.add(x, b.read(handle, (4,), "float32"))
+    b.assign(handle, y)
+    b.output(y)
+    with pytest.raises(StageError, match="variable 'state' is read, and nothing gives it a first value"):
+        normalized(b.build(), "net.tflite")
+
+
+def test_two_types_of_one_variable_are_refused() -> None:
+    b = Streaming()
+    x = b.input("x", (4,), "float32")
+    handle = b.resource("state", np.zeros(4, np.float32))
+    b.output(b.add(x, b.read(handle, (4,), "float32")))
+    b.assign(handle, b.input("n", (4,), "int32"))
+    with pytest.raises(StageError, match="variable 'state' is read and written in 2 types"):
+        normalized(b.build(), "net.tflite")
+
+
+def test_another_shape_is_refused() -> None:
+    b = Streaming()
+    x = b.input("x", (4,), "float32")
+    handle = b.resource("state", np.zeros(4, np.float32))
+    b.output(b.add(x, b.read(handle, (4,), "float32")))
+    b.assign(handle, b.input("n", (2, 2), "float32"))
+    with pytest.raises(StageError) as caught:
+        integer_graph(normalized(b.build(), "m").data)
+    assert "writes float32[2, 2] of 'n' to the variable 'state', which is float32[4]" in caught.value.message
+
+
+def test_a_beginning_that_computes_is_refused() -> None:
+    """CALL_ONCE also makes tables of words, say."""
+    from ai_edge_litert import schema_py_generated as schema
+    from flatbuffers import Builder
+
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(frames("int8"), 0))
+    model.operatorCodes.append(
+        schema.OperatorCodeT(builtinCode=schema.BuiltinOperator.HASHTABLE_IMPORT, deprecatedBuiltinCode=127)
+    )
+    model.subgraphs[1].operators[-1].opcodeIndex = len(model.operatorCodes) - 1
+    builder = Builder(4096)
+    builder.Finish(model.Pack(builder), file_identifier=b"TFL3")
+    with pytest.raises(StageError, match=r"\(CALL_ONCE\) begins with HASHTABLE_IMPORT; variables are given"):
+        normalized(bytes(builder.Output()), "net.tflite")
