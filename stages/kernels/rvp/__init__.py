@@ -8,6 +8,7 @@ from stages.kernels.rvp.depthwise_window import DepthwiseWindow
 from stages.kernels.rvp.direct_conv2d import DirectConv2d
 from stages.kernels.rvp.fully_connected import FullyConnectedRows
 from stages.kernels.rvp.pooling import Pool2d
+from stages.kernels.rvp.products16 import RvpProducts16
 
 DRAFT = "0.9.11"
 
@@ -22,6 +23,7 @@ FOLDER = KernelFolder(
         FullyConnected,
         FullyConnectedRows,
         Pool2d,
+        RvpProducts16,
     ),
     needs=(f"rvp {DRAFT}",),
     needed=f"needs the P extension, draft {DRAFT}",
