@@ -14,18 +14,24 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.folders import remove
+from pipeline.runs.page import with_run
 from stages.system.asides import aside, clear_asides, write_whole, written_aside
 
 # Kind of artifact and name of what is copied; of the report everything is.
 _COPIED = (("compile", "firmware.elf"), ("emit", "src"))
 _REPORT = "report.json"
 _PAGE = "report.md"
+_HTML = "report.html"
 # Files of a report that not every one has.
 _NOT_ALWAYS = ("timeline.svg", "ranges.svg", "quantized.tflite")
 
 
-def publish(artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str, Any]) -> dict[str, Any] | None:
+def publish(
+    artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str, Any], command: str = ""
+) -> dict[str, Any] | None:
     """Copy from the artifacts' folders, by kind, into `folder`, and write report.json with `additions` in it.
+
+    report.html has them too, and the `command` that repeats the run.
 
     What a run before left of a kind that is not there goes: it would be taken for this one's.
 
@@ -37,13 +43,14 @@ def publish(artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str,
     # A matrix has its tables in the folder above.
     for place in (folder, folder.parent):
         clear_asides(place)
-    lacking = [name for kind, name in (*_COPIED, ("report", _REPORT), ("report", _PAGE)) if kind not in artifacts]
+    always = (*_COPIED, *(("report", name) for name in (_REPORT, _PAGE, _HTML)))
+    lacking = [name for kind, name in always if kind not in artifacts]
     lacking += [name for name in _NOT_ALWAYS if "report" not in artifacts or not (artifacts["report"] / name).exists()]
     for name in lacking:
         remove(folder / name)
     copied = [artifacts[kind] / name for kind, name in _COPIED if kind in artifacts]
     if "report" in artifacts:
-        copied += sorted(path for path in artifacts["report"].iterdir() if path.name != _REPORT)
+        copied += sorted(path for path in artifacts["report"].iterdir() if path.name not in (_REPORT, _HTML))
     for source in copied:
         if source.is_dir():
             _copy_folder(source, folder / source.name)
@@ -54,6 +61,9 @@ def publish(artifacts: Mapping[str, Path], folder: Path, additions: Mapping[str,
         return None
     report: dict[str, Any] = {**json.loads(made.read_text(encoding="utf-8")), **additions}
     write_whole(folder / _REPORT, json.dumps(report, indent=1) + "\n")
+    page = artifacts["report"] / _HTML
+    if page.is_file():
+        write_whole(folder / _HTML, with_run(page.read_text(encoding="utf-8"), command, additions))
     return report
 
 

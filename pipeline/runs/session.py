@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import shlex
 import threading
 import time
 import traceback
@@ -189,9 +190,10 @@ class Session:
             "stages": [vars(self.results[action.kind]) for action in self.plan],
             "tools": {name: tool.version for action in self.plan for name, tool in sorted(action.tools.items())},
         }
+        command = " ".join(["doit run", self.plan.recipe, *map(shlex.quote, self.plan.changes)])
         try:
             with store.locked(lock):
-                self.report = publish(artifacts, self.folder, additions)
+                self.report = publish(artifacts, self.folder, additions, command)
         except OSError as error:
             if is_disk_full(error):
                 raise DiskFullError(f"no space left for {self.folder}", hint="free some and run again") from error

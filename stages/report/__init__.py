@@ -1,7 +1,8 @@
-"""report: everything the other stages found -> report.json, a Markdown page, a timeline, the table in the terminal."""
+"""report: what the other stages found -> report.json, pages in HTML and Markdown, a timeline, the terminal's table."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 from stages.base import Job, Stage, StageConfig, Tool
@@ -19,7 +20,12 @@ class ReportStage(Stage[ReportConfig]):
     config = ReportConfig
     consumes = ("import", "layout", "quantize", "tensorize", "emit")
     may_consume = ("ptq", "compile", "simulate", "verify")
-    sources = ("stages/report/*.py", "stages/report/templates/*.j2")
+    sources = (
+        "stages/report/*.py",
+        "stages/report/templates/*.j2",
+        "stages/report/html/*.py",
+        "stages/report/html/templates/*",
+    )
     target_fields = (
         "name",
         "core",
@@ -33,7 +39,14 @@ class ReportStage(Stage[ReportConfig]):
     )
 
     def tools(self, config: ReportConfig, target: Target) -> tuple[Tool, ...]:
-        return () if target.accelerator is None else (Tool("jinja2", package="jinja2"),)
+        return (Tool("jinja2", package="jinja2"),)
+
+    def target_files(self, target: Target, root: Path) -> dict[str, Path]:
+        """Measured costs: how many instructions a multiply-accumulate takes at best."""
+        from stages.tensorize import cost_table
+
+        path = cost_table(target.core, root)
+        return {"costs": path} if path.is_file() else {}
 
     def run(self, job: Job[ReportConfig]) -> None:
         from stages.report.build import write_report

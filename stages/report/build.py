@@ -21,18 +21,24 @@ _BLOCK = ("part", "region", "bytes", "symbol", "address", "loaded_from")
 
 
 def write_report(job: Job[ReportConfig]) -> None:
-    """Writes report.json and report.md into the job's folder, and the pictures and files that they show."""
+    """Writes report.json, report.html and report.md into the job's folder, and what they show."""
+    from stages.report.html.extras import gathered
+    from stages.report.html.page import page
     from stages.report.markdown import markdown
     from stages.report.timeline import timeline_svg
 
     report = build_report(job.inputs, job.target.name, job.target.model_dump(mode="json"))
     (job.out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
     (job.out / "report.md").write_text(markdown(report))
-    if picture := timeline_svg(report):
-        (job.out / PICTURE).write_text(picture)
+    timeline, ranges = timeline_svg(report), ""
+    if timeline:
+        (job.out / PICTURE).write_text(timeline)
     if report["quantization"] is not None:
-        (job.out / RANGES).write_text(ranges_svg(report["quantization"]["layers"]))
+        ranges = ranges_svg(report["quantization"]["layers"])
+        (job.out / RANGES).write_text(ranges)
         (job.out / FILE).write_bytes((job.inputs["ptq"] / "model.tflite").read_bytes())
+    extras = gathered(job.inputs, job.files.get("costs"), timeline, ranges)
+    (job.out / "report.html").write_text(page(report, extras))
 
 
 def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> dict[str, Any]:

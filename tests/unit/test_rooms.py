@@ -17,7 +17,10 @@ PIPELINE = [
     *("recipes", "keys", "runs", "api", "terminal", "commands", "wheel", "__main__"),
 ]
 # (what imports, what is imported) where one of them is a stage's package; calibrate, no part of a run, may import all.
-BETWEEN = {("emit", "tensorize"), ("ptq", "import_model"), ("report", "quantize"), ("simulators", "compile")}
+BETWEEN = {
+    *(("emit", "tensorize"), ("ptq", "import_model"), ("simulators", "compile")),
+    *(("report", "quantize"), ("report", "tensorize"), ("report", "verify")),
+}
 
 
 def imported(path: Path, *, types: bool = True) -> Iterator[str]:

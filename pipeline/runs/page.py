@@ -1,0 +1,30 @@
+"""What report.html says of one run: how to repeat it, its stages with their keys, the tools it had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape as html
+from typing import Any
+
+from stages.messages import escape
+from stages.report.html import RUN
+
+
+def with_run(page: str, command: str, additions: Mapping[str, Any]) -> str:
+    """The page with a section in place of its mark; `additions` are those of report.json."""
+    stages = "".join(
+        f"<tr><td>{_text(one['kind'])}</td><td>{'cached' if one['cached'] else 'ran'}</td>"
+        f"<td>{one['seconds']:.1f} s</td><td><code>{_text(one['key'])}</code></td></tr>\n"
+        for one in additions["stages"]
+    )
+    tools = "".join(f"<dt>{_text(name)}</dt><dd>{_text(version)}</dd>" for name, version in additions["tools"].items())
+    section = (
+        f"<section><h2>How to repeat</h2><pre>{_text(command)}</pre>\n"
+        f"<p>The same keys give the same bytes.</p>\n<div class='wide'><table><tbody>\n{stages}</tbody></table></div>\n"
+        f"<h2>Tools</h2><dl>{tools}</dl></section>"
+    )
+    return page.replace(RUN, section, 1)
+
+
+def _text(value: Any) -> str:
+    return html(escape.line(str(value)))

@@ -1,0 +1,75 @@
+"""The layers as a graph: one below the other, with an arc for each tensor that skips layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stages.graph import Graph
+
+ROW, NODE, WIDTH, LEFT, LANE = 26, 20, 210, 8, 12
+
+
+@dataclass(frozen=True)
+class Node:
+    """A layer at a height; `share` of the instructions colours it, 0 to 1."""
+
+    index: int
+    y: int
+    label: str
+    title: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Drawing:
+    nodes: tuple[Node, ...]
+    edges: tuple[str, ...]
+    width: int
+    height: int
+
+
+def edges(graph: Graph) -> list[tuple[int, int]]:
+    """Positions of the layers between which tensors go, each pair once; what renames a tensor counts as its maker."""
+    maker = {name: position for position, layer in enumerate(graph.layers) for name in layer.outputs}
+    found = {
+        (maker[name], position): None
+        for position, layer in enumerate(graph.layers)
+        for name in layer.inputs
+        if name in maker
+    }
+    return list(found)
+
+
+def drawing(report: Mapping[str, Any], between: Sequence[tuple[int, int]]) -> Drawing:
+    """Positions and paths, in pixels."""
+    layers = report["layers"]
+    most = max((layer["instructions"] or 0 for layer in layers), default=0)
+    nodes = tuple(
+        Node(
+            layer["index"],
+            4 + ROW * position,
+            f"{layer['index']} {layer['op']}"[:32],
+            f"{layer['name']}: {layer['kernel']}",
+            (layer["instructions"] or 0) / most if most else 0.0,
+        )
+        for position, layer in enumerate(layers)
+    )
+    middle = LEFT + WIDTH // 2
+    straight = [f"M{middle} {4 + ROW * a + NODE}V{4 + ROW * b}" for a, b in between if b == a + 1]
+    skips = sorted((pair for pair in between if pair[1] != pair[0] + 1), key=lambda pair: pair[1] - pair[0])
+    lanes: list[list[tuple[int, int]]] = []
+    arcs = []
+    for a, b in skips:
+        lane = next((n for n, taken in enumerate(lanes) if all(b <= c or d <= a for c, d in taken)), len(lanes))
+        if lane == len(lanes):
+            lanes.append([])
+        lanes[lane].append((a, b))
+        right, out = LEFT + WIDTH, LEFT + WIDTH + LANE * (lane + 1)
+        start, end = 4 + ROW * a + NODE // 2, 4 + ROW * b + NODE // 2
+        bend = f"C{out + 4} {start} {out} {start + 6} {out} {start + 12}"
+        arcs.append(f"M{right} {start}{bend}V{end - 12}C{out} {end - 6} {out + 4} {end} {right} {end}")
+    width = LEFT + WIDTH + LANE * (len(lanes) + 2)
+    return Drawing(nodes, (*straight, *arcs), width, 8 + ROW * len(layers))

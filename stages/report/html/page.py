@@ -1,0 +1,137 @@
+"""Puts the page together: what the template shows, from the report and from what only the artifacts have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from stages.messages import escape
+from stages.report.html import RUN
+from stages.report.html.memory import HEIGHT as ARENA_HEIGHT
+from stages.report.html.memory import WIDTH as ARENA_WIDTH
+from stages.report.html.memory import arenas, short_name
+from stages.report.html.network import NODE, drawing
+from stages.report.html.network import WIDTH as NODE_WIDTH
+from stages.report.html.rom import HEIGHT as ROM_HEIGHT
+from stages.report.html.rom import WIDTH as ROM_WIDTH
+from stages.report.html.rom import boxes, groups
+from stages.report.rows import shape, summary
+
+if TYPE_CHECKING:
+    from stages.report.html.extras import Extras
+
+_GOOD, _BAD, _OPEN = "good", "bad", "open"
+
+
+def page(report: Mapping[str, Any], extras: Extras) -> str:
+    """The whole file."""
+    import jinja2
+
+    loader = jinja2.PackageLoader("stages.report.html")
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"name": escape.name, "number": _number, "pixels": _pixels}
+    found = groups(report)
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        title=f"{report['model']['name']} on {report['target']}",
+        verdict=verdict(report),
+        cards=_cards(report),
+        facts=summary(dict(report)),
+        rows=_rows(report, extras.reach or {}),
+        network=drawing(report, extras.edges),
+        node={"height": NODE, "width": NODE_WIDTH},
+        arenas=list(arenas(report)),
+        arena={"width": ARENA_WIDTH, "height": ARENA_HEIGHT},
+        rom=list(boxes(found)),
+        rom_size={"width": ROM_WIDTH, "height": ROM_HEIGHT},
+        rom_groups=[(name, sum(part.bytes for part in parts)) for name, parts in found.items()],
+        extras=extras,
+        samples=[*extras.inputs, *extras.outputs],
+        run=RUN,
+    )
+
+
+def verdict(report: Mapping[str, Any]) -> tuple[str, str]:
+    """How the page begins: `good`, `bad` or `open`, and one sentence."""
+    verify = report["verify"]
+    if not verify:
+        return _OPEN, "Nothing was compared"
+    if verify["mismatches"]:
+        return _BAD, f"{verify['mismatches']:,} of {verify['outputs_checked']:,} output values differ"
+    if verify.get("float"):
+        return _GOOD, f"Within {verify['float']['tolerance']:g} of the reference"
+    return _GOOD, f"All {verify['outputs_checked']:,} output values equal, byte for byte"
+
+
+def _cards(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Figures at the top; `share` of a limit where there is one, 0 to 1."""
+    memory, board = report["memory"], report["board"] or {}
+    total, macs, cycles = report["instructions"]["total"], report["model"]["macs"], report["cycles"]
+    cards: list[dict[str, Any]] = []
+    if cycles:
+        cards.append(
+            {"title": "cycles", "value": cycles["total"], "note": _seconds(cycles["total"], board.get("clock"))}
+        )
+    if total is not None:
+        per_mac = f"{total / macs:.3f} per MAC" if macs else ""
+        cards.append({"title": "instructions", "value": total, "note": per_mac})
+    for title, key in (("RAM", "ram_bytes"), ("ROM", "rom_bytes")):
+        if memory.get(key) is not None:
+            room = sum(one["length"] for one in memory["regions"] if _is_rom(one) == (title == "ROM"))
+            share = memory[key] / room if room else None
+            note = f"{100 * share:.1f} % of {room:,}" if share is not None and board else ""
+            cards.append(
+                {"title": f"{title}, bytes", "value": memory[key], "note": note, "share": share if board else None}
+            )
+    for title, key in (
+        ("arena, bytes", "arena_bytes"),
+        ("stack, bytes", "stack_bytes"),
+        ("weights, bytes", "weights_bytes"),
+    ):
+        if memory.get(key) is not None:
+            cards.append({"title": title, "value": memory[key], "note": ""})
+    accuracy = (report["verify"] or {}).get("accuracy")
+    if accuracy:
+        cards.append({"title": "accuracy", "value": accuracy["ours"], "note": f"{accuracy['images']} samples"})
+    return cards
+
+
+def _is_rom(region: Mapping[str, Any]) -> bool:
+    return "rom" in region["name"] or "flash" in region["name"]
+
+
+def _seconds(cycles: int, clock: int | None) -> str:
+    return f"{1000 * cycles / clock:,.3g} ms at {clock / 1e6:g} MHz" if clock else ""
+
+
+def _rows(report: Mapping[str, Any], reach: Mapping[str, float]) -> list[dict[str, Any]]:
+    total = report["instructions"]["total"] or 0
+    most = max((layer["instructions"] or 0 for layer in report["layers"]), default=0)
+    rows = []
+    for layer in report["layers"]:
+        count, macs = layer["instructions"], layer["macs"]
+        per_mac = count / macs if count and macs else None
+        best = reach.get(layer["op"])
+        rows.append(
+            {
+                **layer,
+                "short": short_name(layer["name"]),
+                "shape": shape(layer["shape_out"]),
+                "share": count / total if count and total else 0.0,
+                "bar": count / most if count and most else 0.0,
+                "per_mac": per_mac,
+                "reach": best,
+                "reached": min(1.0, best / per_mac) if best and per_mac else None,
+            }
+        )
+    return rows
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _pixels(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

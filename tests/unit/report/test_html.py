@@ -1,0 +1,251 @@
+"""report.html: what it shows of a report, and that it is one file without anything from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import struct
+import xml.etree.ElementTree as ET
+import zlib
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline.runs.page import with_run
+from stages.report.html import RUN
+from stages.report.html.extras import Extras
+from stages.report.html.memory import arenas, short_name
+from stages.report.html.network import drawing
+from stages.report.html.page import page, verdict
+from stages.report.html.rom import HEIGHT, WIDTH, boxes, groups
+from stages.report.html.samples import image_of, png, shown_input, shown_output
+from stages.report.html.treemap import Rectangle, squarified
+
+_BLOCK = {"part": "weights", "symbol": "model_weights", "region": "rom", "bytes": 600, "loaded_from": ""}
+HOSTILE = 'a"<script>alert(1)</script>\x1b[31m\u202e'
+
+
+def layer(index: int, **changes: Any) -> dict[str, Any]:
+    usual = {
+        "index": index,
+        "name": f"net/block_{index}/Relu;bias",
+        "op": "conv2d",
+        "shape_out": [1, 4, 4, 8],
+        "macs": 1000,
+        "kernel": "generic.conv2d",
+        "layout": "NHWC",
+        "instructions": 500 * (index + 1),
+        "why": "cheapest of 2 (measured)",
+        "alternatives": [],
+        "distance": None,
+    }
+    return {**usual, **changes}
+
+
+def buffer(name: str, offset: int, size: int, first: int, last: int, **changes: Any) -> dict[str, Any]:
+    usual = {"kind": "tensor", "region": "ram", "name": name}
+    return {**usual, "offset": offset, "bytes": size, "first": first, "last": last, **changes}
+
+
+def report(**changes: Any) -> dict[str, Any]:
+    usual: dict[str, Any] = {
+        "model": {"name": "net", "sha256": "ab", "signature": None, "macs": 3000},
+        "target": "cortex-m4",
+        "board": None,
+        "cycles": None,
+        "quantization": None,
+        "warnings": [],
+        "verify": verified(),
+        "instructions": {"total": 3000, "minimum": 3000, "maximum": 3000},
+        "legalize": {"tensors": {"int8": 4}, "widened": []},
+        "simplify": {"macs": 3000, "rewrites": []},
+        "memory": {
+            "arena_bytes": 300,
+            "rom_bytes": 900,
+            "ram_bytes": 400,
+            "stack_bytes": 64,
+            "weights_bytes": 600,
+            "model_rom_bytes": 800,
+            "regions": [],
+            "blocks": [_BLOCK],
+        },
+        "layers": [layer(0), layer(1), layer(2)],
+        "arena": [buffer("in", 0, 100, 0, 0), buffer("x", 100, 200, 0, 1), buffer("scratch:1:rows", 0, 90, 1, 1)],
+        "weights": [{"name": "000.w", "layers": [0], "region": "rom", "offset": 0, "bytes": 600}],
+        "symbols": [
+            {"name": "model_weights", "section": ".rodata", "bytes": 600, "file": "weights.S"},
+            {"name": "conv", "section": ".text", "bytes": 300, "file": "kernels/generic/gemm.c"},
+            {"name": "model_arena", "section": ".bss", "bytes": 300, "file": "model.c"},
+        ],
+    }
+    return {**usual, **changes}
+
+
+def verified(**changes: Any) -> dict[str, Any]:
+    usual = {"reference": "LiteRT", "inputs": 4, "outputs_checked": 40, "mismatches": 0, "layers_checked": 3}
+    return {**usual, "float": None, "accuracy": None, **changes}
+
+
+class Page(HTMLParser):
+    """Tags that are open, attributes that were seen, and what is loaded from elsewhere."""
+
+    VOID = frozenset({"meta", "input", "img", "br", "link", "path", "rect"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loaded: list[str] = []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.loaded += [value or "" for name, value in attributes if name in ("src", "href") and tag != "a"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_tags_are_closed_and_nothing_is_loaded() -> None:
+    pixels = np.arange(100, dtype=np.int8).reshape(1, 10, 10, 1)
+    made = page(report(), Extras([(0, 1), (1, 2), (0, 2)], [shown_input("in", pixels)]))
+    found = Page(made)
+    assert all(one.startswith("data:image/png;base64,") for one in found.loaded) and found.loaded
+    assert "http://" not in made and "https://" not in made
+
+
+def test_names_are_no_markup() -> None:
+    hostile = report(
+        layers=[layer(0, name=HOSTILE, why=HOSTILE)],
+        warnings=[HOSTILE],
+        arena=[buffer(HOSTILE, 0, 100, 0, 0)],
+        symbols=[{"name": HOSTILE, "section": ".text", "bytes": 9, "file": HOSTILE}],
+        model={"name": HOSTILE, "sha256": "ab", "signature": None, "macs": 0},
+    )
+    made = page(hostile, Extras([], [shown_input(HOSTILE, np.zeros((1, 3), np.int8))], fed=HOSTILE))
+    assert "<script>alert" not in made
+    assert "\x1b" not in made and "\u202e" not in made
+
+
+@pytest.mark.parametrize(
+    ("verify", "kind", "text"),
+    [
+        (verified(), "good", "All 40 output values equal, byte for byte"),
+        (verified(mismatches=3), "bad", "3 of 40 output values differ"),
+        (verified(float={"tolerance": 1e-4, "max_relative": 1e-6}), "good", "Within 0.0001 of the reference"),
+        (None, "open", "Nothing was compared"),
+    ],
+)
+def test_the_verdict_comes_first(verify: dict[str, Any] | None, kind: str, text: str) -> None:
+    assert verdict(report(verify=verify)) == (kind, text)
+    assert page(report(verify=verify), Extras()).index(text) < page(report(verify=verify), Extras()).index("<h2>")
+
+
+def test_a_report_without_counts_or_sizes() -> None:
+    bare = report(
+        instructions=dict.fromkeys(("total", "minimum", "maximum")),
+        symbols=[],
+        weights=[],
+        verify=None,
+        layers=[layer(0, instructions=None, macs=0, layout=None, why=None)],
+        memory={**report()["memory"], "rom_bytes": None, "ram_bytes": None, "stack_bytes": None, "blocks": []},
+    )
+    Page(page(bare, Extras()))
+
+
+def test_ram_and_rom_stand_against_the_board() -> None:
+    regions = [{"name": "flash", "length": 1800}, {"name": "ram", "length": 800}]
+    board = {"title": "B", "clock": 1_000_000, "source": "", "core": "cortex-m4", "machine": "m", "moved": []}
+    made = page(report(board=board, memory={**report()["memory"], "regions": regions}), Extras())
+    assert "50.0 % of 1,800" in made and "50.0 % of 800" in made
+
+
+def test_most_alive_is_marked() -> None:
+    (found,) = arenas(report())
+    assert (found.peak, found.bytes) == (0, 300)
+    assert [name for name, _ in found.alive] == ["x", "in"]
+    assert [block.at_peak for block in found.blocks] == [True, True, False]
+    later = report(arena=[*report()["arena"], buffer("y", 300, 100, 1, 2)])
+    assert next(iter(arenas(later))).peak == 1
+
+
+def test_buffers_of_two_regions_are_two_pictures() -> None:
+    both = report(arena=[buffer("a", 0, 10, 0, 1), buffer("b", 0, 20, 1, 2, region="dtcm")])
+    assert [(one.region, one.bytes) for one in arenas(both)] == [("ram", 10), ("dtcm", 20)]
+
+
+def test_rom_is_what_lies_in_it() -> None:
+    found = groups(report())
+    assert {name: [(part.name, part.bytes) for part in parts] for name, parts in found.items()} == {
+        "weights": [("0 conv2d", 600)],
+        "kernels/generic": [("conv", 300)],
+    }
+    leaves = [box for box in boxes(found) if not box.is_group]
+    assert all(box.place.x >= 0 and box.place.x + box.place.width <= WIDTH + 1e-6 for box in leaves)
+    assert all(box.place.y >= 0 and box.place.y + box.place.height <= HEIGHT + 1e-6 for box in leaves)
+
+
+@pytest.mark.parametrize("sizes", [[6, 6, 4, 3, 2, 2, 1], [1], [5, 5, 5], [1000, 1, 1, 1]])
+def test_areas_are_in_proportion(sizes: list[int]) -> None:
+    room = Rectangle(0, 0, 600, 400)
+    found = list(squarified([float(size) for size in sizes], room))
+    assert [one.width * one.height for one in found] == pytest.approx([240_000 * size / sum(sizes) for size in sizes])
+    for number, one in enumerate(found):
+        for other in found[:number]:
+            apart = one.x >= other.x + other.width - 1e-6 or other.x >= one.x + one.width - 1e-6
+            assert apart or one.y >= other.y + other.height - 1e-6 or other.y >= one.y + one.height - 1e-6
+
+
+def test_arcs_that_cross_have_lanes_of_their_own() -> None:
+    drawn = drawing(report(layers=[layer(n) for n in range(6)]), [(0, 1), (0, 3), (1, 4), (4, 5), (3, 5)])
+    arcs = [edge for edge in drawn.edges if "C" in edge]
+    lanes = [re.findall(r" (\d+) ", edge.split("C")[1])[1] for edge in arcs]
+    assert len(arcs) == 3 and len(drawn.edges) == 5
+    by_span = dict(zip([(3, 5), (0, 3), (1, 4)], lanes, strict=True))
+    assert by_span[0, 3] != by_span[1, 4]
+
+
+def test_an_image_can_be_read() -> None:
+    values = np.arange(8 * 9 * 3, dtype=np.int64).reshape(1, 8, 9, 3)
+    pixels = image_of(values)
+    assert pixels is not None and (int(pixels.min()), int(pixels.max())) == (0, 255)
+    data = png(pixels)
+    assert data[:8] == b"\x89PNG\r\n\x1a\n" and struct.unpack(">II", data[16:24]) == (9, 8)
+    start = data.index(b"IDAT")
+    rows = zlib.decompress(data[start + 4 : start + 4 + struct.unpack(">I", data[start - 4 : start])[0]])
+    assert b"".join(rows[1 + n * 28 : (n + 1) * 28] for n in range(8)) == pixels.tobytes()
+    assert image_of(np.zeros((1, 49, 10, 2))) is None and image_of(np.zeros((1, 640))) is None
+
+
+def test_the_largest_outputs_come_first() -> None:
+    found = shown_output("out", np.array([[3, -7, 9]], np.int8))
+    assert [(label, value) for label, value, _ in found.values] == [("[2]", "9"), ("[0]", "3"), ("[1]", "-7")]
+    assert [label for label, *_ in shown_output("out", np.array([1.0, 2.0]), ("cat", "dog")).values] == ["dog", "cat"]
+
+
+def test_pictures_are_svg_that_parses() -> None:
+    made = page(report(), Extras([(0, 1), (0, 2)]))
+    pictures = re.findall(r"<svg.*?</svg>", made, re.DOTALL)
+    assert len(pictures) == 3
+    for picture in pictures:
+        ET.fromstring(picture.replace("&nbsp;", " "))
+
+
+def test_a_run_is_put_into_the_page() -> None:
+    made = page(report(), Extras())
+    assert made.count(RUN) == 1
+    stages = [{"kind": "import", "key": "abcd", "cached": True, "seconds": 1.25}]
+    whole = with_run(made, "doit run 'a<b' target=x", {"stages": stages, "tools": {"gcc": "12.2"}})
+    assert RUN not in whole and "doit run &#x27;a&lt;b&#x27; target=x" in whole
+    assert "<code>abcd</code>" in whole and "<dt>gcc</dt><dd>12.2</dd>" in whole
+    Page(whole)
+
+
+def test_names_are_short() -> None:
+    assert short_name("model/activation_12/Relu;model/x") == "activation_12/Relu"
+    assert short_name("scratch:24:panel") == "scratch:24:panel"
