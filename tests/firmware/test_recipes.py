@@ -43,7 +43,8 @@ def test_digits_on_the_simulator_are_what_litert_says_image_by_image(digits: Run
 
 def test_a_run_leaves_the_firmware_its_sources_and_the_report(digits: RunResult, folder: Path) -> None:
     left = folder / "build/digits_rvp/rv64-rvp"
-    assert {path.name for path in left.iterdir()} == {"firmware.elf", "src", "report.json", "report.md", "log.txt"}
+    reports = {"report.json", "report.html", "report.md"}
+    assert {path.name for path in left.iterdir()} == {"firmware.elf", "src", *reports, "log.txt"}
     assert (left / "firmware.elf").read_bytes()[:4] == b"\x7fELF"
     report = json.loads((left / "report.json").read_text())
     network = Reference((DIGITS / "digits_int8.tflite").read_bytes()).info
