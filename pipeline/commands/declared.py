@@ -23,6 +23,7 @@ MODULES = {
     "Init": "pipeline.commands.new_project",
     "Calibrate": "pipeline.commands.calibrate",
     "Bench": "pipeline.commands.bench.command",
+    "Tune": "pipeline.commands.tune",
     "Search": "pipeline.commands.search",
     "Targets": "pipeline.commands.catalogue.targets",
     "Boards": "pipeline.commands.catalogue.targets",

@@ -174,7 +174,7 @@ class Planner:
         """All of a stage but what it consumes, once for the sub-recipes of a matrix in which it is the same."""
         recipe, target = loaded.recipe, loaded.target
         given = recipe.config(_named(link))
-        of = (link.stage, given, recipe.model, recipe.memory, target)
+        of = (link.stage, given, recipe.model, recipe.memory, target, loaded.path)
         # What is kept holds these objects, so that no other can take their identity.
         identity = (link.name, *map(id, of))
         if identity not in self._known:
@@ -184,6 +184,7 @@ class Planner:
     def _resolve(self, link: Link, loaded: LoadedRecipe, of: tuple[Any, ...]) -> _Resolved:
         recipe, target, stage = loaded.recipe, loaded.target, link.stage
         config = _limited(recipe.config(_named(link)) or _defaults(link, loaded), recipe)
+        config = _tuned(config, loaded)
         parameters = stage.parameters(config)
         try:
             files = stage.files(config, recipe.model, self._root)
@@ -312,6 +313,15 @@ def _limited(config: StageConfig, recipe: Recipe) -> StageConfig:
         if value is not None and name in type(config).model_fields and getattr(config, name) is None
     }
     return config.model_copy(update=given) if given else config
+
+
+def _tuned(config: StageConfig, loaded: LoadedRecipe) -> StageConfig:
+    """A stage's options with the tuning that lies beside the recipe, where they can name one and do not."""
+    beside = loaded.tuning
+    if "tuning" not in type(config).model_fields or getattr(config, "tuning") is not None:  # noqa: B009
+        return config
+    there = beside is not None and beside.is_file()
+    return config.model_copy(update={"tuning": str(beside)}) if there else config
 
 
 def _names(text: str, root: Path) -> Path | None:

@@ -53,7 +53,8 @@ class LoadedRecipe:
     """A checked recipe, its target, and where its values come from.
 
     A sub-recipe of a matrix has its `variant`, the name after the recipe's, and its `labels`: what its value on each
-    axis is called; `whole` has the variants of the matrix as it is written, of which these may be a part.
+    axis is called; `whole` has the variants of the matrix as it is written, of which these may be a part. `path` is the
+    recipe's file, None of one that is none.
     """
 
     recipe: Recipe
@@ -63,6 +64,12 @@ class LoadedRecipe:
     variant: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     whole: tuple[str, ...] = ()
+    path: Path | None = None
+
+    @property
+    def tuning(self) -> Path | None:
+        """The file beside the recipe in which `doit tune` keeps measurements; None of a recipe that is no file."""
+        return None if self.path is None else self.path.with_suffix(".tuning.json")
 
     @property
     def title(self) -> str:
@@ -172,10 +179,11 @@ def describe(name: str, root: Path | Project) -> Description:
 
 @dataclass(frozen=True)
 class _Written:
-    """A recipe as written: its documents, nearest first, and their values merged."""
+    """A recipe as written: its documents, nearest first, their values merged, and its file if it is one."""
 
     documents: tuple[Document, ...]
     data: dict[str, Any]
+    path: Path | None = None
 
 
 def _read(source: str | Path | Mapping[str, Any], project: Project) -> _Written:
@@ -190,7 +198,7 @@ def _read(source: str | Path | Mapping[str, Any], project: Project) -> _Written:
     for document in reversed(documents[:-1]):
         # A recipe's name is its own; with its parent's it would overwrite the parent's build folder.
         data = _extended({k: v for k, v in data.items() if k not in ("name", "abstract")}, document.data)
-    return _Written(tuple(documents), {"name": name, **data})
+    return _Written(tuple(documents), {"name": name, **data}, None if isinstance(source, Mapping) else path)
 
 
 def _check(
@@ -232,7 +240,7 @@ def _check(
         target = with_stack(targets[recipe.target], recipe.memory.stack)
     except StageError as error:
         raise sources.error(error.message, error.at) from None
-    return LoadedRecipe(recipe, target, sources, chain)
+    return LoadedRecipe(recipe, target, sources, chain, path=read.path)
 
 
 def _check_matrix(matrix: Any, sources: Sources, registry: Registry) -> dict[str, Any]:

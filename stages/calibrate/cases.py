@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # A kernel is not measured on a layer that takes it this many instructions, if another estimates a quarter of that.
 _LONG = 1_000_000
 _HOPELESS = 4
+_HOPELESS_HERE = 16  # of one network: estimates may be off by that
 # Of a target's RAM and ROM, what is left for everything but activations and weights: scratch, data; code.
 _OTHER_RAM, _OTHER_ROM = 1 / 8, 1 / 4
 
@@ -85,6 +86,19 @@ def cases(graphs: Iterable[Graph], target: Target) -> list[Case]:
     return list(found.values())
 
 
+def cases_of_views(views: Iterable[LayerView], target: Target) -> list[Case]:
+    """The measurements for these layers as they lie, each once, without those that the target's memory does not hold.
+
+    Few kernels are hopeless here: `_HOPELESS` is of tables, for which much is measured.
+    """
+    kernels, room = list(registry.kernels_of(target).values()), room_of(target)
+    found: dict[tuple[str, str], Case] = {}
+    for view in views:
+        for case in _of_layer(view, kernels, target, _HOPELESS_HERE) if room_for(view) <= room else ():
+            found.setdefault((case.signature, case.variant), case)
+    return list(found.values())
+
+
 def in_layouts(view: LayerView, kernels: Iterable[Kernel]) -> Iterator[LayerView]:
     """The layer in the layouts that kernels state beside NHWC and NCHW, which graphs have by themselves.
 
@@ -114,7 +128,7 @@ def _in(tensor: Tensor, layout: Layout) -> Tensor:
     return tensor.model_copy(update={"layout": layout, "alias_of": None, "offset": 0})
 
 
-def _of_layer(view: LayerView, kernels: Iterable[Kernel], target: Target) -> Iterator[Case]:
+def _of_layer(view: LayerView, kernels: Iterable[Kernel], target: Target, hopeless: int = _HOPELESS) -> Iterator[Case]:
     text = signature(view)
     able = [kernel for kernel in kernels if kernel.is_for(view.op) and not kernel.why_not(view, target)]
     made = [
@@ -125,5 +139,5 @@ def _of_layer(view: LayerView, kernels: Iterable[Kernel], target: Target) -> Ite
     least = min((case.estimate for case in made if case.estimate is not None), default=0.0)
     for case in made:
         long = case.estimate is not None and case.estimate > _LONG
-        if not (long and case.estimate is not None and case.estimate > _HOPELESS * least):
+        if not (long and case.estimate is not None and case.estimate > hopeless * least):
             yield case

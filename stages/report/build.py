@@ -70,6 +70,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             **layer,
             "instructions": inferences[0]["layers"][position] if counted and inferences else None,
             "why": plan.get(layer["index"], {}).get("why"),
+            "cost_source": plan.get(layer["index"], {}).get("cost_source", ""),
             "alternatives": plan.get(layer["index"], {}).get("alternatives", []),
             "distance": plan.get(layer["index"], {}).get("distance"),
         }

@@ -69,6 +69,9 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("simplify", "off: all of the network is computed"))
     elif rewrites:
         lines.append(("simplify", _simplified(rewrites, report["simplify"]["macs"], report["model"]["macs"])))
+    chosen = [layer.get("cost_source") for layer in report["layers"] if layer.get("cost_source")]
+    if tuned := chosen.count("tuned"):
+        lines.append(("tuned", f"{tuned} of {len(chosen)} kernels chosen by measurements of this network's layers"))
     accuracy = verify.get("accuracy")
     if accuracy:
         of_onnx = str(verify.get("reference", "")).startswith("ONNX")

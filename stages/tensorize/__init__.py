@@ -8,7 +8,9 @@ from typing import Any, Literal
 from pydantic import Field
 
 from stages.base import Job, Stage, StageConfig, Tool
+from stages.models.spec import ModelSource
 from stages.options.layer_rules import LayerMatch
+from stages.system.pathname import Pathname, located
 from stages.targets.memory import Size
 from stages.targets.spec import Target
 
@@ -33,7 +35,8 @@ class TensorizeConfig(StageConfig):
     `arena_limit` bounds the arena, in bytes: a kernel whose scratch brings it above is not chosen. The recipe's
     `memory.arena_limit` sets it. `requantize` says who makes 8-bit outputs of an accelerator's sums: the core, or the
     engine; without it the accelerator's default. With `narrow_weights` those that fit 4, 2 or 1 bits take no more in
-    ROM, and are widened into scratch before their layer.
+    ROM, and are widened into scratch before their layer. `tuning` has measurements of the network's own layers, which
+    count before all others.
     """
 
     rules: tuple[TensorizeRule, ...] = ()
@@ -42,6 +45,10 @@ class TensorizeConfig(StageConfig):
     narrow_weights: bool = Field(
         default=False,
         description="keep weights of 4 bits and less so in ROM, and widen them into RAM before their layer",
+    )
+    tuning: Pathname | Literal[False] | None = Field(
+        default=None,
+        description="a file of `doit tune`, by default NAME.tuning.json beside the recipe if there is one; `off`: none",
     )
     simplify: bool = Field(default=True, description="take out work that changes nothing; `off`: compute all of it")
 
@@ -53,6 +60,13 @@ class TensorizeStage(Stage[TensorizeConfig]):
     consumes = ("quantize",)
     sources = ("stages/tensorize/*.py", "stages/targets/spec.py")
     target_fields = ("core", "family", "isa", "word_bits", "fpu", "extensions", "kernels", "accelerator")
+
+    def parameters(self, config: TensorizeConfig) -> dict[str, Any]:
+        """Without the name of the tuning, whose content counts."""
+        return {name: value for name, value in super().parameters(config).items() if name != "tuning"}
+
+    def files(self, config: TensorizeConfig, model: ModelSource, root: Path) -> dict[str, Path]:
+        return {"tuning": located(config.tuning, root)} if config.tuning else {}
 
     def target_code(self, target: Target) -> dict[str, Path]:
         from stages.targets.places import accelerator_code, kernel_code

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.base import no_progress
+from stages.base import blaming, no_progress
 from stages.graph import Graph
 from stages.kernels import registry
 from stages.simplify.rewrites import Rewrite
@@ -36,6 +36,7 @@ from stages.tensorize.placement import place_parts
 from stages.tensorize.programs import plan_programs
 from stages.tensorize.setting import Setting
 from stages.tensorize.signs import with_cheapest_signs
+from stages.tensorize.tuning import tuned_table
 
 if TYPE_CHECKING:
     from stages.base import Job
@@ -49,7 +50,10 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     """Writes the stage's artifact into the job's folder."""
     source = job.inputs["quantize"]
     kernels = registry.kernels_of(job.target).values()
-    costs = CostTable.read(job.files["costs"]) if "costs" in job.files else None
+    costs = CostTable.read(job.files["costs"]) if "costs" in job.files else CostTable()
+    if "tuning" in job.files:
+        with blaming("stages", "tensorize", "tuning"):
+            costs = replace(costs, tuned=tuned_table(job.files["tuning"], job.target.core))
     setting = Setting.of(job.target, job.config, kernels, costs, _float_module(source))
 
     placed, rewrites = decide(Graph.load(source), setting)
@@ -64,13 +68,18 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     save(made, job.out)
 
 
+def reduced(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrite]]:
+    """The first passes: the graph without work that changes nothing, and what that was."""
+    if not setting.config.simplify:
+        return graph, []
+    graph, gone = simplified(graph)
+    graph, left_out = without_channels(graph, setting)
+    return graph, [*gone, *left_out]
+
+
 def decide(graph: Graph, setting: Setting) -> tuple[Chosen, list[Rewrite]]:
     """The passes up to `placement`: what is computed of the graph of quantize, and with which kernels; what is not."""
-    rewrites: list[Rewrite] = []
-    if setting.config.simplify:
-        graph, gone = simplified(graph)
-        graph, left_out = without_channels(graph, setting)
-        rewrites = [*gone, *left_out]
+    graph, rewrites = reduced(graph, setting)
     formed = with_cheapest_forms(graph, setting)
     laid_out = with_cheapest_layouts(formed, setting)
     signed = laid_out if setting.offload is None else with_cheapest_signs(laid_out, setting.cost)

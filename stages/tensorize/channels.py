@@ -44,7 +44,8 @@ def without_channels(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrit
         if not renames_only(graph, layer) and (cost := _cost(graph, layer, found, choices, setting))
     ]
     numbers = cheapest({index: len(own) for index, own in enumerate(choices)}, costs)
-    if _total(costs, numbers) > _WORTH * _total(costs, dict.fromkeys(numbers, 0)):
+    worth = _WORTH if setting.costs.tuned is None else 1.0  # what is tuned is known exactly
+    if _total(costs, numbers) > worth * _total(costs, dict.fromkeys(numbers, 0)):
         return graph, []
     staying = [own[numbers[index]] for index, own in enumerate(choices)]
     made = Narrowing(graph, found, staying).graph_without()

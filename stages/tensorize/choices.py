@@ -53,7 +53,13 @@ def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
         graph,
         choices,
         unused,
-        (*about_rules, *limited, *_outdated(choices, setting), *slow_layers(graph, choices, setting)),
+        (
+            *about_rules,
+            *limited,
+            *_outdated(choices, setting),
+            *_untuned(choices, setting),
+            *slow_layers(graph, choices, setting),
+        ),
     )
 
 
@@ -69,3 +75,17 @@ def _outdated(choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...
         return ()
     which = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} changed since measured"
     return (f"{which}, so costs are estimated: doit calibrate target={setting.target.core}",)
+
+
+def _untuned(choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...]:
+    """A sentence when the recipe's tuning has measurements of a kernel that was in question, of another version."""
+    tuned = setting.costs.tuned
+    if tuned is None:
+        return ()
+    compared = {choice.kernel.name for choice in choices.values()}
+    compared |= {one.kernel for choice in choices.values() for one in choice.alternatives if not one.reason}
+    names = sorted(one.name for one in setting.kernels if one.name in compared and tuned.outdated(one))
+    if not names:
+        return ()
+    which = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} changed since the recipe was tuned"
+    return (f"{which}: doit tune measures it again",)

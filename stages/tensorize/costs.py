@@ -40,7 +40,8 @@ _USUAL = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding": "d
 
 @dataclass(frozen=True)
 class Price:
-    """Instructions of one call, None when nobody knows; `source` is measured, fitted, modelled, estimated or ''."""
+    """Instructions of one call, None when nobody knows; `source` is tuned, measured, fitted, modelled, estimated or
+    ''."""
 
     cost: float | None = None
     source: str = ""
@@ -53,11 +54,13 @@ class CostTable:
     digests   kernel name -> digest
     measured  layer signature -> variant -> instructions
     factors   variant, or `of_kind` -> quantity of `quantities` -> instructions for one of it
+    tuned     measurements of the network's own layers, which count first (stages.tensorize.tuning)
     """
 
     digests: Mapping[str, str] = field(default_factory=dict)
     measured: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     factors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    tuned: CostTable | None = None
 
     @classmethod
     def read(cls, path: Path) -> CostTable:
@@ -82,6 +85,10 @@ class CostTable:
         """The best that is known about a call of the kernel for this layer."""
         view = kernel.seen(view)
         name = variant(kernel, params)
+        if self.tuned is not None and self.tuned.knows(kernel):
+            own = self.tuned.measured.get(signature(view), {}).get(name)
+            if own is not None:
+                return Price(own, "tuned")
         estimate = estimated(kernel, view, params, target)
         if self.knows(kernel):
             measured = self.measured.get(signature(view), {}).get(name)

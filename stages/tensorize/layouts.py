@@ -77,7 +77,8 @@ def with_cheapest_layouts(graph: Graph, setting: Setting) -> Graph:
     sizes |= dict.fromkeys((one for cost in costs for one in cost.variables if isinstance(one, _Copy)), 2)
     numbers = cheapest(sizes, costs)
     first = dict.fromkeys(numbers, 0)
-    if _total(costs, numbers) > _WORTH * _total(costs, first):
+    worth = _WORTH if setting.costs.tuned is None else 1.0  # what is tuned is known exactly
+    if _total(costs, numbers) > worth * _total(costs, first):
         numbers = first
     layouts = {variable: domain[numbers[variable]] for variable, domain in domains.items()}
     if all(layout == choices.now(variable) for variable, layout in layouts.items()):
@@ -85,6 +86,28 @@ def with_cheapest_layouts(graph: Graph, setting: Setting) -> Graph:
     homes = {name: layout for (reader, name), layout in layouts.items() if reader is None}
     reads = {(reader, name): layout for (reader, name), layout in layouts.items() if reader is not None}
     return with_transforms(given, homes, reads)
+
+
+def weighed(graph: Graph, setting: Setting) -> Iterator[LayerView]:
+    """Every layer, and every transform of an image, in each layout that the pass weighs for it."""
+    given = without_transforms(graph)
+    if given is None:
+        yield from (graph.view(layer) for layer in graph.layers if _is_computed(graph, layer))
+        return
+    choices = _Choices.of(given, setting)
+    domains = choices.domains()
+    for layer in given.graph.layers:
+        if _is_computed(given.graph, layer):
+            own = [variable for variable in choices.of_layer(layer) if variable in domains]
+            for layouts in product(*(domains[variable] for variable in own)):
+                yield choices.laid_out(layer, dict(zip(own, layouts, strict=True)))
+    for name in given.graph.tensors:
+        there = [layout for variable in choices.of_image(name) for layout in domains.get(variable, ())]
+        for home, layout in product(dict.fromkeys(there), repeat=2):
+            tensor = given.graph.tensors[name].model_copy(update={"layout": home})
+            layer, copy = transform(tensor, layout, f"{name}/{layout}")
+            if home != layout and copy.alias_of is None:
+                yield LayerView(layer, {tensor.name: tensor, copy.name: copy}, {})
 
 
 @dataclass(frozen=True)
@@ -110,7 +133,7 @@ class _Choices:
         variables: list[Variable] = [(None, name) for name in images]
         variables += [read for read in self.given.reads if read[1] in images]
         found = {variable: self._domain(variable) for variable in variables}
-        for own in map(self._of_layer, self.given.graph.layers):
+        for own in map(self.of_layer, self.given.graph.layers):
             there = [variable for variable in own if variable in found]
             if prod(len(found[variable]) for variable in there) > _MOST:
                 found.update({variable: found[variable][:1] for variable in there})
@@ -121,7 +144,7 @@ class _Choices:
         for layer in self.given.graph.layers:
             if not _is_computed(self.given.graph, layer) and layer.wanted is None:
                 continue
-            own = [variable for variable in self._of_layer(layer) if variable in domains]
+            own = [variable for variable in self.of_layer(layer) if variable in domains]
             prices = [
                 self._instructions(layer, dict(zip(own, layouts, strict=True)))
                 for layouts in product(*(domains[variable] for variable in own))
@@ -133,7 +156,7 @@ class _Choices:
     def of_images(self, domains: Domains) -> Iterator[Costs[Variable | _Copy]]:
         """What the transforms of each image take."""
         for name in self.given.graph.tensors:
-            own = [variable for variable in self._of_image(name) if variable in domains]
+            own = [variable for variable in self.of_image(name) if variable in domains]
             if prod(len(domains[variable]) for variable in own) > _TABLE:
                 yield from self._of_copies(name, own, domains)
             elif own:
@@ -158,12 +181,12 @@ class _Choices:
                 lacks = [wanted == layout != made and not is_there for wanted, made, is_there in wants]
                 yield _costs((read, home, copy), choices, [float("inf") if one else 0.0 for one in lacks])
 
-    def _of_layer(self, layer: Layer) -> list[Variable]:
+    def of_layer(self, layer: Layer) -> list[Variable]:
         """Its variables, images or not."""
         reads: list[Variable] = [(layer.index, name) for name in dict.fromkeys(layer.inputs)]
         return reads + [(None, name) for name in layer.outputs]
 
-    def _of_image(self, name: str) -> list[Variable]:
+    def of_image(self, name: str) -> list[Variable]:
         """Written first, then read."""
         return [(None, name), *(read for read in self.given.reads if read[1] == name)]
 
@@ -185,19 +208,22 @@ class _Choices:
         kernels = self.setting.kernels if kernel.in_place else (kernel,)
         return tuple(dict.fromkeys(Layout(text) for one in kernels for text in one.layouts))
 
-    def _instructions(self, layer: Layer, layouts: Mapping[Variable, Layout]) -> float:
-        """Infinity where no kernel can compute it. Types are decided later: an engine may have those that it wants."""
-        graph = self.given.graph
-        tensors = dict(graph.tensors)
+    def laid_out(self, layer: Layer, layouts: Mapping[Variable, Layout]) -> LayerView:
+        """The layer with its images in these layouts."""
+        tensors = dict(self.given.graph.tensors)
         for (_, name), layout in layouts.items():
             tensors[name] = tensors[name].model_copy(update={"layout": layout})
-        view = LayerView(layer, tensors, graph.constants)
+        return LayerView(layer, tensors, self.given.graph.constants)
+
+    def _instructions(self, layer: Layer, layouts: Mapping[Variable, Layout]) -> float:
+        """Infinity where no kernel can compute it. Types are decided later: an engine may have those that it wants."""
+        view = self.laid_out(layer, layouts)
         on_engine = self.setting.cost_on_engine(view)
         try:
             choice = self.setting.choose(view, None)
         except StageError:
             return on_engine
-        is_known = choice.cost_source in ("measured", "modelled") or choice.kernel.in_place
+        is_known = choice.cost_source in ("tuned", "measured", "modelled") or choice.kernel.in_place
         is_other = any(self.now(variable) != layout for variable, layout in layouts.items())
         return min((choice.cost or 0.0) * (_GUESS if is_other and not is_known else 1), on_engine)
 
@@ -227,7 +253,7 @@ class _Choices:
     def _readable(self, layer: Layer) -> dict[str, list[str]]:
         """Names of the kernels that can compute the layer, by the layout that they read, whatever they write then."""
         found: dict[str, list[str]] = {}
-        graph, images = self.given.graph, self._of_layer(layer)
+        graph, images = self.given.graph, self.of_layer(layer)
         for kernel in self.setting.kernels_for(layer):
             for data, out in product(self._layouts(kernel), repeat=2):
                 tensors = dict(graph.tensors)

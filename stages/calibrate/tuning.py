@@ -1,0 +1,209 @@
+"""Measures what tensorize weighs for one network: every kernel for every layer, in every form and layout it may get.
+
+What is measured decides what channels, forms and layouts cost least, and so which layers there are: it goes on until
+all that is chosen by these measurements has been measured itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stages.base import no_progress
+from stages.calibrate.cases import Case, cases_of_views
+from stages.calibrate.measure import measure
+from stages.kernels import registry
+from stages.kernels.digest import kernel_digest
+from stages.system.asides import write_whole
+from stages.tensorize.build import decide, reduced
+from stages.tensorize.costs import CostTable
+from stages.tensorize.forms import with_cheapest_forms, with_other_forms
+from stages.tensorize.layouts import weighed
+from stages.tensorize.setting import Setting
+from stages.tensorize.tuning import FORMAT, read_targets
+
+if TYPE_CHECKING:
+    from stages.graph import Graph
+    from stages.targets.spec import Target
+    from stages.tensorize import TensorizeConfig
+    from stages.tensorize.choices import Chosen
+
+_ROUNDS = 6
+_OFTEN = 32  # measurements after which the file is written, so that an interrupted run has them
+
+
+@dataclass
+class Tuning:
+    """What a tuning file has of one core.
+
+    stale   kernels that were measured in another version, or are no more; their figures are not in `layers`
+    """
+
+    path: Path
+    core: str
+    tools: dict[str, str] = field(default_factory=dict)
+    kernels: dict[str, str] = field(default_factory=dict)
+    layers: dict[str, dict[str, int]] = field(default_factory=dict)
+    stale: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path, target: Target) -> Tuning:
+        """What counts of the file; an empty one where it has nothing of the core. Raises StageError."""
+        raw = read_targets(path).get(target.core)
+        if raw is None:
+            return cls(path, target.core)
+        current = {name: kernel_digest(kernel) for name, kernel in registry.kernels_of(target).items()}
+        stale = tuple(sorted(name for name, digest in raw["kernels"].items() if current.get(name) != digest))
+        layers = {
+            signature: {variant: count for variant, count in row.items() if variant.split(" ")[0] not in stale}
+            for signature, row in raw["layers"].items()
+        }
+        kernels = {name: digest for name, digest in raw["kernels"].items() if name not in stale}
+        kept = {signature: row for signature, row in layers.items() if row}
+        return cls(path, target.core, dict(raw["tools"]), kernels, kept, stale)
+
+    @property
+    def table(self) -> CostTable:
+        """As tensorize reads it."""
+        return CostTable(dict(self.kernels), {signature: dict(row) for signature, row in self.layers.items()})
+
+    def has(self, case: Case) -> bool:
+        """Whether the case is measured."""
+        return case.variant in self.layers.get(case.signature, {})
+
+    def add(self, case: Case, instructions: int) -> None:
+        """Enters a measurement."""
+        self.layers.setdefault(case.signature, {})[case.variant] = instructions
+        self.kernels[case.kernel.name] = kernel_digest(case.kernel)
+
+    def entries(self) -> int:
+        """Number of measurements."""
+        return sum(map(len, self.layers.values()))
+
+    def write(self) -> None:
+        """Writes it over what the file has of the core: sorted, one line for each layer."""
+        targets = read_targets(self.path)
+        own = {"tools": self.tools, "kernels": self.kernels, "layers": self.layers}
+        parts = ",\n".join(_of_core(core, found) for core, found in sorted({**targets, self.core: own}.items()))
+        write_whole(self.path, f'{{\n "format": {FORMAT},\n "targets": {{\n{parts}\n }}\n}}\n')
+
+
+def _of_core(core: str, found: Mapping[str, Any]) -> str:
+    lines = [f"   {json.dumps(key)}: {json.dumps(found[key], sort_keys=True)}" for key in ("tools", "kernels")]
+    rows = (
+        f"    {json.dumps(name)}: {json.dumps(row, sort_keys=True)}" for name, row in sorted(found["layers"].items())
+    )
+    layers = ",\n".join(rows)
+    lines.append(f'   "layers": {{\n{layers}\n   }}' if layers else '   "layers": {}')
+    joined = ",\n".join(lines)
+    return f"  {json.dumps(core)}: {{\n{joined}\n  }}"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a tuning comes to.
+
+    measured      cases that were measured now
+    lost          signatures of layers in the file that the network does not have, in any form
+    before, now   instructions of all layers with the choices made without and with the tuning, as far as both are
+                  measured
+    changes       a line for each layer that is computed otherwise
+    """
+
+    measured: int
+    lost: tuple[str, ...]
+    before: int
+    now: int
+    changes: tuple[str, ...]
+
+
+def setting_for(target: Target, config: TensorizeConfig, costs: CostTable | None, tuning: Tuning | None) -> Setting:
+    """What tensorize would be told with these measurements over the core's table."""
+    table = costs or CostTable()
+    known = replace(table, tuned=tuning.table) if tuning is not None else table
+    return Setting.of(target, config, registry.kernels_of(target).values(), known)
+
+
+def wanted(graph: Graph, setting: Setting) -> Iterator[Case]:
+    """All that tensorize weighs for the graph of quantize, as far as the target's memory holds it."""
+    base, _ = reduced(graph, setting)
+    forms = (base, with_other_forms(base), with_cheapest_forms(base, setting))
+    views = (view for form in forms for view in weighed(form, setting))
+    yield from cases_of_views(views, setting.target)
+
+
+def tune(
+    graph: Graph,
+    target: Target,
+    config: TensorizeConfig,
+    costs: CostTable | None,
+    tuning: Tuning,
+    *,
+    again: bool = False,
+    progress: Callable[..., None] = no_progress,
+) -> Tuned:
+    """Measures what `tuning` lacks (with `again` all of it), and keeps it in its file as it becomes known.
+
+    Raises StageError for a kernel that computes something else than the integer reference; what was measured is kept.
+    """
+    if again:
+        tuning.kernels, tuning.layers = {}, {}
+    done, seen = 0, set[str]()
+    for _ in range(_ROUNDS):
+        cases = list(wanted(graph, setting_for(target, config, costs, tuning)))
+        seen |= {case.signature for case in cases}
+        missing = [case for case in cases if not tuning.has(case)]
+        if not missing:
+            break
+        try:
+            for case, instructions in measure(missing, target, progress=progress):
+                tuning.add(case, instructions)
+                done += 1
+                if done % _OFTEN == 0:
+                    tuning.write()
+        finally:
+            tuning.write()
+    lost = tuple(sorted(tuning.layers.keys() - seen))
+    before, _ = decide(graph, setting_for(target, config, costs, None))
+    now, _ = decide(graph, setting_for(target, config, costs, tuning))
+    return Tuned(done, lost, *_totals(before, now, setting_for(target, config, costs, tuning)))
+
+
+def missing_of(
+    graph: Graph, target: Target, config: TensorizeConfig, costs: CostTable | None, tuning: Tuning
+) -> tuple[list[Case], tuple[str, ...]]:
+    """The cases that a tuning lacks, and the signatures of layers that it has and the network has not."""
+    cases = list(wanted(graph, setting_for(target, config, costs, tuning)))
+    seen = {case.signature for case in cases}
+    return [case for case in cases if not tuning.has(case)], tuple(sorted(tuning.layers.keys() - seen))
+
+
+def _totals(before: Chosen, now: Chosen, setting: Setting) -> tuple[int, int, tuple[str, ...]]:
+    """Instructions of both, priced by what is measured, and what the second computes otherwise."""
+    totals, named = [], []
+    for chosen in (before, now):
+        views = {index: chosen.graph.view(chosen.graph.layers[index]) for index in chosen.choices}
+        prices = [
+            setting.costs.price(choice.kernel, views[index], choice.params, setting.target).cost or 0
+            for index, choice in chosen.choices.items()
+        ]
+        totals.append(round(sum(prices)))
+        named.append({views[index].layer.name: _described(views[index], c) for index, c in chosen.choices.items()})
+    first, second = named
+    changes = [
+        f"{name}: {first.get(name, 'not there')} -> {second.get(name, 'not there')}"
+        for name in dict.fromkeys((*first, *second))
+        if first.get(name) != second.get(name)
+    ]
+    return totals[0], totals[1], tuple(changes)
+
+
+def _described(view: Any, choice: Any) -> str:
+    """A kernel with its parameters, and the layouts that it reads and writes, where they are not NHWC."""
+    tuned = [f"{key}={value}" for key, value in sorted(choice.params.model_dump(mode="json").items())]
+    images = [tensor for tensor in (*view.inputs, *view.outputs) if len(tensor.shape) == 4]
+    layouts = list(dict.fromkeys(str(tensor.layout) for tensor in images if not tensor.lies_as("NHWC")))
+    return " ".join([choice.kernel.name, *tuned, *(f"({layout})" for layout in layouts)])

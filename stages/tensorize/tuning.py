@@ -1,0 +1,56 @@
+"""Measurements of one network's own layers, `recipes/NAME.tuning.json`, which count instead of a core's cost table.
+
+`doit tune recipe=NAME` writes the file beside the recipe:
+
+  format    of the file
+  targets   core -> {tools, kernels, layers}: versions it was measured with, kernel name -> digest of its code,
+            signature of a layer -> variant -> instructions (stages.tensorize.costs)
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from stages.base import StageError
+from stages.tensorize.costs import CostTable
+
+FORMAT = 1
+SUFFIX = ".tuning.json"
+
+
+def read_targets(path: Path) -> dict[str, dict[str, Any]]:
+    """What the file has of each core; nothing where there is no file. Raises StageError for one that is damaged."""
+    hint = f"delete it, or write it again: doit tune recipe={path.name.removesuffix(SUFFIX)} --all"
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise StageError(f"{path.name} cannot be read: {error}", hint=hint) from None
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT or not isinstance(raw.get("targets"), dict):
+        raise StageError(f"{path.name} is no tuning of format {FORMAT}", hint=hint)
+    targets: dict[str, dict[str, Any]] = raw["targets"]
+    for core, found in targets.items():
+        wrong = _wrong(found)
+        if wrong:
+            raise StageError(f"{path.name}, {core}: {wrong}", hint=hint)
+    return targets
+
+
+def _wrong(found: Any) -> str:
+    if not isinstance(found, dict) or not all(
+        isinstance(found.get(key), dict) for key in ("tools", "kernels", "layers")
+    ):
+        return "has no tools, kernels and layers"
+    for signature, row in found["layers"].items():
+        if not isinstance(row, dict) or not all(isinstance(count, int) and count >= 0 for count in row.values()):
+            return f"layer {signature!r} has figures that are no instructions"
+    return ""
+
+
+def tuned_table(path: Path, core: str) -> CostTable | None:
+    """The measurements for a core; None where there are none. Raises StageError as `read_targets`."""
+    found = read_targets(path).get(core)
+    return None if found is None else CostTable(found["kernels"], found["layers"])
