@@ -2,7 +2,7 @@
 
 from stages.kernels.arm_dsp.add import Add
 from stages.kernels.arm_dsp.convolution import Conv2d
-from stages.kernels.arm_dsp.depthwise import DepthwiseConv2d, DepthwiseConv2dAny
+from stages.kernels.arm_dsp.depthwise import DepthwiseConv2d, DepthwiseConv2dAny, DepthwiseConv2dChannels
 from stages.kernels.arm_dsp.fully_connected import FullyConnected
 from stages.kernels.arm_dsp.mean import Mean
 from stages.kernels.arm_dsp.pool import AveragePool, Pool2d
@@ -18,6 +18,7 @@ FOLDER = KernelFolder(
         Conv2d,
         DepthwiseConv2d,
         DepthwiseConv2dAny,
+        DepthwiseConv2dChannels,
         FullyConnected,
         Mean,
         Pool2d,

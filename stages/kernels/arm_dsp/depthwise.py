@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D, 3x3."""
+"""DEPTHWISE_CONV_2D: 3x3 and any other window, by planes and by channels."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from abc import abstractmethod
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stages.kernels.arm_dsp import channels
 from stages.kernels.arm_dsp.base import arithmetic, clamp_fields
 from stages.kernels.arm_dsp.planes import (
     any_plane,
@@ -18,7 +19,7 @@ from stages.kernels.arm_dsp.planes import (
     tap_pairs,
     widen_fields,
 )
-from stages.kernels.eight_bit import same_bytes, why_not_sums, why_not_types
+from stages.kernels.eight_bit import lies_planar, same_bytes, why_not_sums, why_not_types
 from stages.kernels.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -127,6 +128,50 @@ class DepthwiseConv2dAny(_Planes):
         return float(
             out.elements * (op.kernel[0] * (2.5 * tap_pairs(view) + 2) + 19) + out.shape[3] * plane.elements * 2.5
         )
+
+
+class DepthwiseConv2dChannels(Kernel):
+    """NHWC images, four channels at a time: any window, stride, dilation and multiplier; the output in either layout.
+
+    Nothing is copied: a window is a list of pointers to its pixels.
+    """
+
+    name = "arm_dsp.depthwise_channels_s8"
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    sources = ("depthwise_channels.S", "depthwise_channels.c")
+    headers: ClassVar[tuple[str, ...]] = ("depthwise_channels.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        x = view.inputs[0]
+        if x.shape[3] < channels.BLOCK:
+            return f"{x.shape[3]} channels; this kernel is for {channels.BLOCK} and more"
+        if lies_planar(x):
+            return f"tensor {x.name} is NCHW; this kernel is for NHWC"
+        return why_not_types(view) or _why_not_arithmetic(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        x = view.inputs[0]
+        return {
+            "blocks": channels.blocks(view),
+            "outside": np.full(x.shape[3], view.op.input_zero_point, x.dtype),
+            "fields": np.array(channels.fields(view), np.int32),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.arm_dsp.depthwise_channels_tir import depthwise
+
+        return depthwise(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As measured: 16 for two taps of a block, 29 for its results; for a window 5 for a tap and 60."""
+        op, y = view.op, view.outputs[0]
+        pixels, taps = y.shape[0] * y.shape[1] * y.shape[2], prod(op.kernel)
+        long = 20 if channels.scale_words(view) > 2 else 0
+        block = 16 * channels.pairs(view) + 29 + long + (0 if channels.is_near(view) else 9)
+        groups = op.depth_multiplier * (channels.block_count(view) * block + 40)
+        return float(pixels * (groups + 5.0 * taps + 60))
 
 
 def _why_not_arithmetic(view: LayerView) -> str:
