@@ -8,6 +8,7 @@ typedef int32_t p16_sum;
 #define P16_CHANNELS 2
 #define P16_PAIR 2
 #define P16_PAIRED 1
+#define P16_ALL_SHORT all_short
 /* products16_tile.S; the last returns nothing and leaves a channel that has no other beside it. */
 void arm_dsp_products16_r4(const int16_t *panel, const int8_t *w, int32_t steps, int32_t *sums);
 void arm_dsp_products16_r1(const int16_t *panel, const int8_t *w, int32_t steps, int32_t *sums);
@@ -47,7 +48,7 @@ DSP_INLINE void p16_products(int32_t rows, const int16_t *panel, int32_t pitch, 
 }
 
 /* All pairs of channels. */
-DSP_INLINE int32_t p16_short(const int16_t *panel, const int8_t *w, const void *channels, int16_t *y, int32_t out_channels,
+DSP_INLINE int32_t all_short(const int16_t *panel, const int8_t *w, const void *channels, int16_t *y, int32_t out_channels,
                              const void *parameters)
 {
     if (out_channels > 1) {

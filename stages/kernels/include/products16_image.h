@@ -6,7 +6,9 @@
  *   p16_copy    (to, apart, from, count): a run into a row of the panel
  *   p16_products(rows, panel, pitch, w, depth, count, sums): sums[channel * rows + row] = sum over `count` elements, for P16_ROWS
  *               rows or one. Rows are `pitch` apart; with P16_PAIRED words of two elements lie side by side, row by row
- *   p16_short   (panel, w, channels, y, out_channels, p): results of P16_ROWS rows in mode SHORT; returns of how many channels, maybe none
+ *
+ * It may define P16_HIGH(t, high), which is (t * high + 2^31) >> 32, and for mode SHORT P16_WRITE_SHORT, which is p16_write, and
+ * P16_ALL_SHORT(panel, w, channels, y, out_channels, p): results of P16_ROWS rows, which returns of how many channels.
  *
  * Windows are gathered into a panel: element k of a row lies at (k >> 1) * apart + (k & 1). Runs of neighbours in the image begin at
  * multiples of `pitch` elements; what is between them, and behind the last up to `depth`, has weights of 0.
@@ -135,6 +137,12 @@ P16_INLINE int32_t p16_scaled(int32_t t, int32_t high, int32_t low, int mode)
 P16_INLINE void p16_write(int16_t *y, const struct p16_scratch *s, const struct p16_channel *of, int32_t rows, int32_t channels,
                           int mode, const struct fl_products16 *p)
 {
+#ifdef P16_WRITE_SHORT
+    if (mode == P16_SHORT) {
+        P16_WRITE_SHORT(y, s->sums, of, rows, channels, p->out_channels, p->low, p->high);
+        return;
+    }
+#endif
     for (int32_t c = 0; c < channels; c++) {
         const int64_t bias = of[c].bias;
         const int32_t high = of[c].high, low = of[c].low;
@@ -152,7 +160,12 @@ P16_INLINE void p16_row(const int16_t *panel, const int8_t *w, const struct p16_
                         int32_t rows, int mode, const struct fl_products16 *p)
 {
     const int32_t apart = P16_PAIRED ? rows : 1;
-    int32_t c = mode == P16_SHORT && rows > 1 ? p16_short(panel, w, of, y, p->out_channels, p) : 0;
+    int32_t c = 0;
+#ifdef P16_ALL_SHORT
+    if (mode == P16_SHORT && rows > 1) {
+        c = P16_ALL_SHORT(panel, w, of, y, p->out_channels, p);
+    }
+#endif
     for (; c < p->out_channels; c += P16_CHANNELS) {
         const int8_t *const block = w + c * p->depth;
         const int32_t channels = p->out_channels - c < P16_CHANNELS ? p->out_channels - c : P16_CHANNELS;

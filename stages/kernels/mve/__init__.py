@@ -5,11 +5,12 @@ from stages.kernels.mve.depthwise import Depthwise, Depthwise3x3
 from stages.kernels.mve.elementwise import Add, Mul
 from stages.kernels.mve.gemm import Conv2d, FullyConnected
 from stages.kernels.mve.pooling import Pool2d
+from stages.kernels.mve.products16 import MveProducts16
 from stages.kernels.mve.table import Table
 
 FOLDER = KernelFolder(
     __file__,
-    kernels=(Add, Conv2d, Depthwise, Depthwise3x3, FullyConnected, Mul, Pool2d, Table),
+    kernels=(Add, Conv2d, Depthwise, Depthwise3x3, FullyConnected, Mul, MveProducts16, Pool2d, Table),
     needs=(("mve", "mve.fp"),),
     needed="needs Armv8.1-M with MVE",
     condition="defined(__ARM_FEATURE_MVE)",

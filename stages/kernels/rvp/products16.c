@@ -120,13 +120,6 @@ RVP_INLINE void p16_products(int32_t rows, const int16_t *panel, int32_t pitch, 
     put_sums(sums + 2, 3, &s2);
 }
 
-RVP_INLINE int32_t p16_short(const int16_t *panel, const int8_t *w, const void *channels, int16_t *y, int32_t out_channels,
-                             const void *parameters)
-{
-    (void)panel, (void)w, (void)channels, (void)y, (void)out_channels, (void)parameters;
-    return 0;
-}
-
 #include "products16_image.h"
 
 void rvp_products16(const int16_t *x, const int8_t *w, const int32_t *channels, int16_t *y, int32_t *scratch, const void *parameters)
