@@ -163,7 +163,7 @@ def _boards() -> list[str]:
 Offer = Callable[[], Iterable[str]]
 _VALUES: dict[str, Offer] = {"recipe": _recipes, "recipes": _recipes, "target": _targets, "model": _models}
 _WORDS: dict[str, Offer] = {
-    **dict.fromkeys(("run", "list", "explain"), _recipes),
+    **dict.fromkeys(("run", "list", "explain", "compare"), _recipes),
     **dict.fromkeys(("targets", "doctor"), _targets),
     "boards": _boards,
     **dict.fromkeys(("kernels", "operators"), _operators),

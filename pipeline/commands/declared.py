@@ -30,6 +30,7 @@ MODULES = {
     "Kernels": "pipeline.commands.catalogue.kernels",
     "Operators": "pipeline.commands.catalogue.operators",
     "ShowStore": "pipeline.commands.show_store",
+    "Compare": "pipeline.commands.compare.command",
     "Completion": "pipeline.commands.completion",
     "Doctor": "pipeline.commands.doctor",
 }

@@ -1,0 +1,1 @@
+"""`doit compare A B`: two runs side by side, what differs first."""

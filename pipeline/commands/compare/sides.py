@@ -1,0 +1,146 @@
+"""What `doit compare` may be given: a report's file, a recipe, a recipe on a target, a git revision."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import PipelineError
+from pipeline.keys.groups import install
+from pipeline.project import Project
+from pipeline.terminal.progress import ProgressDisplay
+from stages.messages import escape
+from stages.system.installation import is_clone
+from stages.system.scratch import temporary_folder
+
+GIT = "git:"
+_NAME = "report.json"
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one side is called, and its report.json."""
+
+    name: str
+    report: Mapping[str, Any]
+
+
+def sides(words: tuple[str, str], project: Project, store: Path) -> tuple[Side, Side]:
+    """Both; a `git:REV` without a recipe means that of the other. Runs what has to be run. Raises PipelineError."""
+    revisions = [word.startswith(GIT) and ":" not in word.removeprefix(GIT) for word in words]
+    if all(revisions):
+        raise PipelineError(
+            "which recipe at these revisions? one side names it", hint="doit compare git:HEAD~1:NAME git:HEAD"
+        )
+    wanted = []
+    for word, bare, other in zip(words, revisions, reversed(words), strict=True):
+        if bare:
+            recipe = other.removeprefix(GIT).partition(":")[2] if other.startswith(GIT) else other
+            if _report_file(recipe, project) is not None:
+                hint = f"doit compare {escape.name(other)} {escape.name(word)}:NAME"
+                raise PipelineError(f"{escape.name(other)} is a file and names no recipe for {word}", hint=hint)
+            wanted.append(f"{word}:{recipe}")
+        else:
+            wanted.append(word)
+    return _side(wanted[0], project, store), _side(wanted[1], project, store)
+
+
+def _side(word: str, project: Project, store: Path) -> Side:
+    if word.startswith(GIT):
+        revision, _, recipe = word.removeprefix(GIT).partition(":")
+        return Side(f"{recipe} at {revision}", _at_revision(revision, recipe, project, store))
+    path = _report_file(word, project)
+    if path is not None:
+        return Side(project.shown(path), _read(path, project.shown(path)))
+    from pipeline.api import run_recipe
+
+    name, overrides = _recipe(word)
+    display = ProgressDisplay(sys.stderr)
+    try:
+        report = run_recipe(name, overrides, root=project, store=store, install=install, display=display).report
+    finally:
+        display.close()
+    if report is None:
+        raise PipelineError(f"{escape.name(word)} leaves no report", hint="its recipe leaves the stage report out")
+    return Side(word, report)
+
+
+def _recipe(word: str) -> tuple[str, dict[str, str]]:
+    """`kws_rvp@rv32-rvp` is the recipe, and what is given to it."""
+    name, _, target = word.partition("@")
+    return name, {"target": target} if target else {}
+
+
+def _report_file(word: str, project: Project) -> Path | None:
+    """The report.json that a word names: itself, or that of a folder; None where it names neither."""
+    path = project.root / word
+    if word.endswith(".json"):
+        return path
+    return path / _NAME if word and (path / _NAME).is_file() else None
+
+
+def _read(path: Path, shown: str) -> Mapping[str, Any]:
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise PipelineError(f"{escape.name(shown)} cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise PipelineError(f"{escape.name(shown)} is no JSON: {escape.line(str(error))}") from None
+    parts = ("format", "model", "target", "instructions", "memory", "layers")
+    if not isinstance(report, dict) or any(part not in report for part in parts):
+        raise PipelineError(
+            f"{escape.name(shown)} is no report of a run", hint="build/RECIPE/TARGET/report.json is one"
+        )
+    return report
+
+
+def _at_revision(revision: str, recipe: str, project: Project, store: Path) -> Mapping[str, Any]:
+    """The report of a recipe as the project was then, its code too in a clone. Artifacts go to the store of now."""
+    if not revision or revision.startswith("-"):
+        raise PipelineError(f"{GIT}{escape.name(revision)} names no revision", hint=f"{GIT}HEAD~1, {GIT}v1.2")
+    name, overrides = _recipe(recipe)
+    with temporary_folder("compare") as folder:
+        there = folder / project.root.name
+        _git(project.root, "worktree", "add", "--detach", "--quiet", str(there), revision, what=f"revision {revision}")
+        try:
+            top = Path(_git(project.root, "rev-parse", "--show-prefix", what="the project's place").strip())
+            return _run(there / top, name, overrides, revision, project, store)
+        finally:
+            subprocess.run(
+                ["git", "worktree", "remove", "--force", str(there)], cwd=project.root, capture_output=True, check=False
+            )
+
+
+def _run(
+    folder: Path, name: str, overrides: Mapping[str, str], revision: str, project: Project, store: Path
+) -> Mapping[str, Any]:
+    built = project.installation / ".firmline"
+    if is_clone(folder) and built.is_dir():
+        (folder / ".firmline").symlink_to(built)  # what is compiled for this machine, by digest
+    module = "pipeline" if is_clone(folder) else "firmline"
+    command = [sys.executable, "-m", module, "run", name, *(f"{key}={value}" for key, value in overrides.items())]
+    environment = {**os.environ, "FIRMLINE_STORE": str(store.resolve())}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    found = sorted(folder.glob("build/**/report.json"))
+    if done.returncode or len(found) != 1:
+        said = "\n".join(done.stderr.strip().splitlines()[:4])
+        message = f"{escape.name(name)} does not run at revision {escape.name(revision)}"
+        raise PipelineError(f"{message}\n{escape.message(said)}" if said else message)
+    return _read(found[0], f"{revision}:report.json")
+
+
+def _git(folder: Path, *words: str, what: str) -> str:
+    try:
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise PipelineError(f"git does not run: {error.strerror}", hint="comparing revisions needs it") from None
+    if done.returncode:
+        said = done.stderr.strip().splitlines()[-1:]
+        raise PipelineError(f"git finds no {escape.name(what)}: {escape.line(''.join(said))}")
+    return done.stdout

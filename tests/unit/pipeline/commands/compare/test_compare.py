@@ -1,0 +1,208 @@
+"""`doit compare`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from pipeline.commands.compare import command, shown
+from pipeline.commands.compare.command import Compare
+from pipeline.commands.compare.difference import difference
+from tests.unit.pipeline.conftest import FakeProject
+
+OPTIONS = {"all": False, "markdown": "", "html": "", "json": False, "fail-above": ""}
+
+
+def layer(name: str, instructions: int | None, kernel: str = "generic.conv2d") -> dict[str, Any]:
+    return {"name": name, "op": "conv2d", "instructions": instructions, "kernel": kernel, "shape_out": [1, 8]}
+
+
+def report(*layers: dict[str, Any], total: int | None = 1000, rom: int | None = 500, **changes: Any) -> dict[str, Any]:
+    memory = {"ram_bytes": 300, "rom_bytes": rom, "arena_bytes": 200, "stack_bytes": 64, "weights_bytes": 100}
+    usual = {"format": 1, "model": {"macs": 10}, "target": "cortex-m4", "instructions": {"total": total}}
+    return {**usual, "memory": memory, "layers": list(layers), "cycles": None, "verify": None, **changes}
+
+
+def accurate(share: float) -> dict[str, Any]:
+    return report(verify={"mismatches": 0, "accuracy": {"ours": share}})
+
+
+@pytest.fixture
+def compare(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Compares two reports, or what words name; options by name."""
+    project.serve(monkeypatch, command)
+    monkeypatch.chdir(project.root)
+
+    def run(*sides: dict[str, Any] | str, **options: Any) -> int:
+        words = []
+        for number, side in enumerate(sides):
+            if isinstance(side, dict):
+                project.write(f"{number}.json", json.dumps(side))
+            words.append(side if isinstance(side, str) else f"{number}.json")
+        given = {name.replace("_", "-"): value for name, value in options.items()}
+        return Compare().execute({**OPTIONS, **given}, words)
+
+    return run
+
+
+def test_layers_are_matched_by_name_and_sorted_by_effect() -> None:
+    before = report(layer("a", 100), layer("b", 200), layer("gone", 5), layer("twice", 1), layer("twice", 2))
+    after = report(layer("b", 150), layer("a", 101), layer("new", 7), layer("twice", 1), layer("twice", 9))
+    found = difference(("A", "B"), before, after)
+    assert [(one.name, one.before, one.after) for one in found.layers] == [
+        ("b", 200, 150),
+        ("new", None, 7),
+        ("twice", 2, 9),
+        ("gone", 5, None),
+        ("a", 100, 101),
+        ("twice", 1, 1),
+    ]
+
+
+def test_what_is_printed(compare: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    before = report(layer("x/a", 100), layer("b", 7))
+    after = report(layer("x/a", 50, "rvp.gemm_s8"), layer("b", 7), total=900)
+    assert compare(before, after) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["instructions", "1,000", "900", "-100", "-10.00"] in lines
+    assert ["x/a", "conv2d", "100", "50", "-50", "-50.00", "generic.conv2d", "->", "rvp.gemm_s8"] in lines
+    assert ["1", "of", "2", "layers", "take", "as", "many", "instructions", "as", "before"] in lines
+    assert compare(before, after, json=True) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["totals"][0]["percent"] == -10 and found["layers"][0]["by"] == -50
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "limit", "grown"),
+    [
+        (report(), report(total=1010), "1%", []),
+        (report(), report(total=1011), "1%", ["instructions"]),
+        (report(), report(total=1011), "2", []),
+        (report(), report(rom=506), "1 %", ["ROM"]),
+        (report(), report(total=1), "0%", []),
+        (report(), report(total=None), "0%", []),
+        (report(cycles={"total": 5}), report(cycles={"total": 6}), "0", ["cycles"]),
+        (accurate(0.97), accurate(0.955), "1%", ["accuracy"]),
+        (accurate(0.97), accurate(0.962), "1%", []),
+    ],
+)
+def test_what_may_not_grow(
+    before: dict[str, Any],
+    after: dict[str, Any],
+    limit: str,
+    grown: list[str],
+    compare: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert compare(before, after, fail_above=limit) == (1 if grown else 0)
+    assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == grown
+
+
+def test_pages(compare: Callable[..., int], project: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "<script>x<|a"
+    before, after = report(layer(hostile, 100)), report(layer(hostile, 50))
+    assert compare(before, after, markdown="page.md", html=str(project.root / "page.html")) == 0
+    page = (project.root / "page.html").read_text()
+    assert "<script>x" not in page and "+0" in page
+    HTMLParser().feed(page)
+    table = [line for line in (project.root / "page.md").read_text().splitlines() if "script" in line]
+    assert len(table) == 1 and table[0].replace("\\|", "").count("|") == len(shown._LAYERS) + 1
+    capsys.readouterr()
+    assert compare(before, after, markdown="-") == 0
+    assert capsys.readouterr().out == (project.root / "page.md").read_text()
+
+
+def test_twenty_layers_unless_all(compare: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    many = [report(*(layer(f"layer{n}", n * by) for n in range(30))) for by in (1, 2)]
+    assert compare(*many) == 0
+    assert "9 more layers differ; 1 of 30" in capsys.readouterr().out
+    assert compare(*many, all=True) == 0
+    assert "layer1 " in capsys.readouterr().out
+
+
+def test_recipes_run_when_they_have_to(compare: Callable[..., int], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, dict[str, str]]] = []
+
+    class Result:
+        report = report(layer("a", 1))
+
+    def run_recipe(name: str, overrides: dict[str, str], **_: Any) -> Result:
+        asked.append((name, overrides))
+        return Result()
+
+    monkeypatch.setattr("pipeline.api.run_recipe", run_recipe)
+    assert compare("demo", "demo@host") == 0
+    assert asked == [("demo", {}), ("demo", {"target": "host"})]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("demo",), "doit compare takes two, got 1"),
+        (("nope.json", "demo"), "nope.json cannot be read: No such file or directory"),
+        (("model.txt", "demo"), "unknown recipe 'model.txt'"),
+        (("git:HEAD", "git:HEAD~1"), "which recipe at these revisions?"),
+        (("git:HEAD", "0.json"), "0.json is a file and names no recipe for git:HEAD"),
+        (("git::demo", "demo"), "git: names no revision"),
+        (("git:--help:demo", "demo"), "names no revision"),
+        (("list.json", "0.json"), "list.json is no report of a run"),
+        (("damaged.json", "0.json"), "damaged.json is no JSON"),
+    ],
+)
+def test_what_cannot_be_compared(
+    words: tuple[str, ...],
+    message: str,
+    compare: Callable[..., int],
+    project: FakeProject,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    project.write("list.json", "[]")
+    project.write("damaged.json", "{")
+    project.write("0.json", json.dumps(report()))
+    assert compare(*words) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("limit", ["-1", "one", "1%%", "1e3", "nan"])
+def test_limits_that_are_none(limit: str, compare: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(report(), report(), fail_above=limit) == 1
+    assert "should be a number of percent" in capsys.readouterr().err
+
+
+def test_a_revision_is_run_in_a_tree_of_its_own(
+    compare: Callable[..., int], project: FakeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The revision's own code and recipes; the tree is gone afterwards, also when it does not run."""
+
+    def git(*words: str) -> None:
+        identity = ("-c", "user.name=n", "-c", "user.email=e@x", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *identity, *words], cwd=project.root, check=True, capture_output=True)
+
+    # The revision has a program in place of Firmline's, which leaves a report.
+    project.write("then.json", json.dumps(report(layer("a", 5), total=5)))
+    program = (
+        "import pathlib, shutil\n"
+        "place = pathlib.Path('build/demo/x')\n"
+        "place.mkdir(parents=True)\n"
+        "shutil.copy('then.json', place / 'report.json')\n"
+    )
+    project.write("firmline/__init__.py", "")
+    project.write("firmline/__main__.py", program)
+    git("init", "-q")
+    git("add", "firmline", "recipes", "pipeline.yaml", "then.json")
+    git("commit", "-q", "-m", "first")
+    project.write("firmline/__main__.py", "import sys\nsys.exit('it fails')\n")
+    git("commit", "-q", "-a", "-m", "second")
+    project.write("0.json", json.dumps(report(layer("a", 7), total=7)))
+    assert compare("git:HEAD~1:demo", "0.json") == 0
+    assert "+2" in capsys.readouterr().out
+    assert compare("git:HEAD:demo", "0.json") == 1
+    assert capsys.readouterr().err == "ERROR: demo does not run at revision HEAD\nit fails\n"
+    assert compare("git:nope:demo", "0.json") == 1
+    assert "git finds no revision nope" in capsys.readouterr().err
+    assert not (project.root / ".git/worktrees").exists()
