@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from random import randrange
 from typing import TYPE_CHECKING, Any
 
 from doit import doit_cmd
@@ -29,11 +30,13 @@ from stages.messages.wording import did_you_mean
 from stages.system.asides import write_whole
 
 if TYPE_CHECKING:
+    from stages.calibrate.judge import Judged
     from stages.graph import Graph
     from stages.targets.spec import Target
 
 CALIBRATION = "calibrate"
-VARIABLES = ("target", "recipes", "model", "set")
+_MOST_DRAWN = 2_000
+VARIABLES = ("target", "recipes", "model", "set", "drawn", "seed")
 
 
 class Calibrate(Command):
@@ -42,12 +45,14 @@ class Calibrate(Command):
     name = "calibrate"
     variables = VARIABLES
     doc_purpose = "measure what kernels cost on a target; tensorize chooses by it"
-    doc_usage = "target=NAME [recipes=a,b] [model=… set=…] [--all | --check]"
+    doc_usage = "target=NAME [recipes=a,b] [model=… set=…] [--all | --check], or target=NAME drawn=200 [seed=1]"
     doc_description = (
         "Writes stages/kernels/costs/NAME.json: instructions of every kernel for every layer of the recipes (all of "
         "the target's family if none are named, and a grid of single operators), each compared with the integer "
         "reference. "
-        "Only what the table lacks, or has from another version of a kernel, is measured."
+        "Only what the table lacks, or has from another version of a kernel, is measured. With drawn= it measures so "
+        "many layers drawn at random in all ways, and says how far what the table chooses is from the best: exit code "
+        "1 when a layer is over 5 % behind. Each run draws others, seed= repeats one."
     )
     cmd_options = (
         {
@@ -101,21 +106,59 @@ def calibrate(
     for each recipe; `install` is as of run_recipe. Raises PipelineError.
     """
     project = here() if root is None else project_of(root)
-    targets = load_targets(project)
-    if target_name not in targets:
-        message = f"unknown target '{escape.name(target_name)}'{did_you_mean(target_name, targets)}"
-        raise RecipeError(message, hint=list_known("targets", targets))
-    target = targets[target_name]
-    if target.core != target.name:
-        raise PipelineError(f"{target.name} is a board, costs are its core's: doit calibrate target={target.core}")
-    if target.counter == "none":
-        raise PipelineError(f"target {target.name} counts no instructions, so there is nothing to calibrate by")
+    target = _measurable(target_name, project)
     given = {**(overrides or {}), "target": target_name}
     try:
         graphs = _graphs(target, recipes, given, project, display, install)
         return _calibrate(target, graphs, again=again, check=check, project=project, display=display)
     except StageError as error:
         raise PipelineError(f"{CALIBRATION}: {error}") from error
+
+
+def judge(
+    target_name: str,
+    count: int,
+    seed: int,
+    *,
+    root: Path | Project | None = None,
+    display: Display | None = None,
+) -> list[Judged]:
+    """Draws `count` layers and measures how far what a target's costs choose is from the best; the worst first.
+
+    Raises PipelineError.
+    """
+    from stages.calibrate.drawn import drawn
+    from stages.calibrate.judge import judge as judged
+    from stages.tensorize import cost_table
+    from stages.tensorize.costs import CostTable
+
+    project = here() if root is None else project_of(root)
+    target = _measurable(target_name, project)
+
+    def progress(message: str, fraction: float | None = None) -> None:
+        if display is not None:
+            display.progress(target.name, CALIBRATION, message, fraction)
+
+    table = next(filter(Path.is_file, (cost_table(target.core, folder) for folder in project.folders)), None)
+    try:
+        costs = None if table is None else CostTable.read(table)
+        return judged([*drawn(seed, count)], target, costs, progress=progress)
+    except StageError as error:
+        raise PipelineError(f"{CALIBRATION}: {error}") from error
+
+
+def _measurable(name: str, project: Project) -> Target:
+    """The core of that name. Raises PipelineError for what has no costs of its own."""
+    targets = load_targets(project)
+    if name not in targets:
+        message = f"unknown target '{escape.name(name)}'{did_you_mean(name, targets)}"
+        raise RecipeError(message, hint=list_known("targets", targets))
+    target = targets[name]
+    if target.core != target.name:
+        raise PipelineError(f"{target.name} is a board, costs are its core's: doit calibrate target={target.core}")
+    if target.counter == "none":
+        raise PipelineError(f"target {target.name} counts no instructions, so there is nothing to calibrate by")
+    return target
 
 
 def _calibrate(
@@ -212,6 +255,8 @@ def _run(given: dict[str, str], options: Mapping[str, Any]) -> int:
     if not target:
         known = list_known("targets", load_targets(here()))
         raise RecipeError("which target? `doit calibrate target=NAME`", hint=known)
+    if "drawn" in given or "seed" in given:
+        return _judge(target, given, options)
     names = tuple(dict.fromkeys(name.strip() for name in given.pop("recipes", "").split(",") if name.strip()))
     if given and not names:
         raise PipelineError(f"{'= and '.join(given)}= changes recipes: name them with recipes=")
@@ -238,3 +283,37 @@ def _run(given: dict[str, str], options: Mapping[str, Any]) -> int:
         print(f"missing: {escape.line(line)}")
     print(f"{shown}: {outcome.cases - len(outcome.missing)} of {outcome.cases} measurements are there")
     return 1 if outcome.missing or outcome.stale else 0
+
+
+def _judge(target: str, given: Mapping[str, str], options: Mapping[str, Any]) -> int:
+    others = [f"{name}=" for name in given if name not in ("drawn", "seed")]
+    others += [f"--{name}" for name in ("all", "check") if options[name]]
+    if others or "drawn" not in given:
+        raise PipelineError(
+            f"{others[0]} does not go with drawn=" if others else "seed= goes with drawn=, as drawn=200"
+        )
+    count = _number("drawn", given["drawn"], _MOST_DRAWN)
+    seed = _number("seed", given["seed"], 2**31) if "seed" in given else randrange(1, 2**31)
+    display = ProgressDisplay()
+    try:
+        found = judge(target, count, seed, display=display)
+    finally:
+        display.close()
+    from stages.calibrate.judge import TOLERANCE
+
+    behind = [one for one in found if one.behind > TOLERANCE]
+    for one in behind:
+        counts = f"{one.chosen:,} instructions, {one.best:,} best"
+        print(f"{100 * one.behind:6.1f} % behind: {escape.line(one.layer)}: {counts}")
+        for change in one.changes:
+            print(f"          {escape.line(change)}")
+    print(
+        f"{len(behind)} of {len(found)} layers over {100 * TOLERANCE:.0f} % behind the best; drawn={count} seed={seed}"
+    )
+    return 1 if behind else 0
+
+
+def _number(name: str, text: str, most: int) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= most:
+        raise PipelineError(f"{name}={escape.name(text)}: should be a number from 1 to {most:,}")
+    return int(text)

@@ -167,9 +167,17 @@ def tune(
         finally:
             tuning.write()
     lost = tuple(sorted(tuning.layers.keys() - seen))
+    return Tuned(done, lost, *compared(graph, target, config, costs, tuning))
+
+
+def compared(
+    graph: Graph, target: Target, config: TensorizeConfig, costs: CostTable | None, tuning: Tuning
+) -> tuple[int, int, tuple[str, ...]]:
+    """Instructions of what is chosen without and with a tuning, by its figures, and what is computed otherwise then."""
+    setting = setting_for(target, config, costs, tuning)
     before, _ = decide(graph, setting_for(target, config, costs, None))
-    now, _ = decide(graph, setting_for(target, config, costs, tuning))
-    return Tuned(done, lost, *_totals(before, now, setting_for(target, config, costs, tuning)))
+    now, _ = decide(graph, setting)
+    return _totals(before, now, setting)
 
 
 def missing_of(

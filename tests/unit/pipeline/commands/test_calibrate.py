@@ -41,6 +41,12 @@ def failure(*arguments: str) -> str:
         (["target=rv64-rvp", "recipe=kws_rvp"], "did you mean 'recipes'"),
         (["target=rv64-rvp", "recipes=kws_rpv"], "kws_rvp"),
         (["target=rv64-rvp", "model=x.tflite"], "name them with recipes="),
+        (["target=rv64-rvp", "drawn=many"], "drawn=many: should be a number from 1 to 2,000"),
+        (["target=rv64-rvp", "drawn=5", "seed=-1"], "seed=-1: should be a number from 1 to"),
+        (["target=rv64-rvp", "seed=5"], "seed= goes with drawn=, as drawn=200"),
+        (["target=rv64-rvp", "drawn=5", "recipes=kws_rvp"], "recipes= does not go with drawn="),
+        (["target=rv64-rvp", "drawn=5", "--check"], "--check does not go with drawn="),
+        (["target=rv64-rpv", "drawn=5"], "did you mean 'rv64-rvp'"),
     ],
 )
 def test_mistakes(arguments: list[str], message: str) -> None:

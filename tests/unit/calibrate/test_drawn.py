@@ -1,0 +1,49 @@
+"""Drawn layers, and how far what is chosen is from the best."""
+
+from pathlib import Path
+
+import pytest
+
+from stages.calibrate.drawn import described, drawn
+from stages.calibrate.judge import judge
+from stages.models.spec import OpModel
+from stages.tensorize import cost_table
+from stages.tensorize.costs import CostTable, Price
+from tests.support.emitted import target_named
+
+ROOT = Path(__file__).resolve().parents[3]
+RV64 = target_named("rv64-rvp")
+
+
+def test_the_same_seed_draws_the_same_layers() -> None:
+    first = [*drawn(3, 300)]
+    assert [*drawn(3, 300)] == first != [*drawn(4, 300)]
+    kinds = {spec.op for spec in first}
+    assert {"conv2d", "depthwise_conv2d", "fully_connected", "max_pool2d", "mul", "mean", "transpose"} <= kinds
+    assert any(spec.groups > 1 for spec in first) and any(spec.depth_multiplier > 1 for spec in first)
+    assert any(spec.dilation != (1, 1) for spec in first) and any(spec.out_channels == 1 for spec in first)
+    assert any(spec.kernel == spec.shape[:2] != (1, 1) for spec in first if spec.op == "depthwise_conv2d")
+
+
+def test_what_is_chosen_is_near_the_best() -> None:
+    """A few layers of each run's many (`doit calibrate target=rv64-rvp drawn=200`)."""
+    costs = CostTable.read(cost_table("rv64-rvp", ROOT))
+    found = judge([*drawn(12, 8)], RV64, costs)
+    assert len(found) >= 6 and all(one.best > 0 for one in found)
+    near = [one for one in found if one.behind <= 0.05]
+    assert len(near) >= len(found) - 1, found[:3]
+
+
+def test_a_wrong_choice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = OpModel(op="conv2d", shape=(8, 8, 32), out_channels=32)
+    price = CostTable.price
+
+    def wrong(self: CostTable, kernel, view, params, target) -> Price:  # type: ignore[no-untyped-def]
+        known = price(self, kernel, view, params, target)
+        return Price(1, "fitted") if self.tuned is None and kernel.name.startswith("generic") else known
+
+    monkeypatch.setattr(CostTable, "price", wrong)
+    (one,) = judge([spec], RV64, CostTable.read(cost_table("rv64-rvp", ROOT)))
+    (change,) = one.changes
+    assert one.behind > 1 and change.startswith("conv2d: generic.conv2d") and " -> rvp." in change
+    assert one.layer == described(spec) == "op: conv2d, shape: [8, 8, 32], out_channels: 32"
