@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import not_eight_bit
+from stages.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.kernels.generic.parameters import MEAN, epilogue
 from stages.kernels.kernel import Kernel, Lowering
-from stages.kernels.tir.strides import Axis, logical_strides, walk
+from stages.kernels.tir.strides import Axis, logical_strides, reduced_axes, two_axes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,12 +27,12 @@ class Mean(Kernel):
     headers: ClassVar[tuple[str, ...]] = ("mean.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        runs = len(mean_axes(view)[1])
+        runs = len(reduced_axes(view)[1])
         return not_eight_bit(view) or (f"the axes are {runs} runs in memory; this kernel sums 2" if runs > 2 else "")
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         op = view.op
-        kept, (outer, inner) = mean_axes(view)[0], two(mean_axes(view)[1])
+        kept, (outer, inner) = reduced_axes(view)[0], two_axes(reduced_axes(view)[1])
         fields = {
             "x_step": kept[-1].strides[1],
             "extent0": outer.extent,
@@ -43,13 +43,13 @@ class Mean(Kernel):
             "multiplier": op.multiplier,
             "shift": op.shift,
         }
-        return {"mean": MEAN.of(fields | epilogue(op, op.rounding))}
+        return {"fields": MEAN.of(fields | epilogue(op, op.rounding))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.generic.reduction_tir import mean
+        from stages.kernels.tir.means import means
 
-        kept, summed = mean_axes(view)
-        return mean(view, kept, two(summed))
+        kept, summed = reduced_axes(view)
+        return means(view, kept, two_axes(summed), f"fl_mean_{SUFFIX[view.inputs[0].dtype]}", MEAN.shape)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """3.5 instructions for an input, 30 for an output."""
@@ -69,7 +69,7 @@ class Reduce(Kernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.reduction_tir import reduce
 
-        return reduce(view, mean_axes(view)[0], logical_axes(view))
+        return reduce(view, reduced_axes(view)[0], logical_axes(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """6 instructions for an input that is added or compared, 20 for one that is multiplied; 30 for an output."""
@@ -148,31 +148,12 @@ class L2Normalization(Kernel):
         return 35.0 * elements + 400 * elements / view.outputs[0].shape[-1]
 
 
-def mean_axes(view: LayerView) -> tuple[list[Axis], list[Axis]]:
-    """Axes to loop over: those that stay, with strides of (output, input), and those that are summed, of (input,)."""
-    x, y = view.inputs[0], view.outputs[0]
-    summed = {axis % len(x.shape) for axis in view.op.axes}
-    kept = [axis for axis in range(len(x.shape)) if axis not in summed]
-    steps = logical_strides(x)
-    out = logical_strides(y)
-    if len(y.shape) == len(x.shape):  # keep_dims: summed axes are there with one element
-        out = tuple(out[axis] for axis in kept)
-    inputs = [steps[axis] for axis in kept]
-    stays = walk([x.shape[axis] for axis in kept], out, inputs) if kept else walk([], (), ())
-    return stays, walk([x.shape[axis] for axis in sorted(summed)], [steps[axis] for axis in sorted(summed)])
-
-
 def logical_axes(view: LayerView) -> list[Axis]:
     """The axes that are reduced, outermost first: products depend on the order of their factors."""
     x = view.inputs[0]
     steps = logical_strides(x)
     axes = [Axis(x.shape[axis], (steps[axis],)) for axis in sorted(view.op.axes) if x.shape[axis] > 1]
     return axes or [Axis(1, (1,))]
-
-
-def two(axes: list[Axis]) -> tuple[Axis, Axis]:
-    """One or two axes as an outer and an inner one."""
-    return (axes[0], axes[1]) if len(axes) == 2 else (Axis(1, (0,)), axes[0])
 
 
 KERNELS: tuple[type[Kernel], ...] = (

@@ -1,4 +1,4 @@
-"""TIR of MEAN, SOFTMAX and L2_NORMALIZATION."""
+"""TIR of reductions, SOFTMAX and L2_NORMALIZATION."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.eight_bit import SUFFIX
-from stages.kernels.generic.parameters import MEAN
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.kernels.tir.fixed_point import (
     clamp,
@@ -28,40 +27,8 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
 
 
-def mean(view: LayerView, kept: Sequence[Axis], summed: tuple[Axis, Axis]) -> Lowering:
-    """The loops around a run of means. Strides of the axes that are `kept` are of (output, input), else of (input,)."""
-    op, x, y = view.op, view.inputs[0], view.outputs[0]
-    run, (outer, inner) = kept[-1], summed
-    reach = sum((axis.extent - 1) * axis.strides[-1] for axis in (run, *summed)) + 1
-
-    def meaning(b: Any) -> None:
-        with loop(("i", run.extent)) as i:
-            store(b.acc, -op.input_zero_point * op.count, 0)
-            with loop(("a", outer.extent), ("b", inner.extent)) as (j, k):
-                element = b.x[i * run.strides[1] + j * outer.strides[0] + k * inner.strides[0]]
-                store(b.acc, b.acc[0] + widen(element), 0)
-            store(b.y, output(view, requantize(b.acc[0], op.multiplier, op.shift, op.rounding)), i)
-
-    operands = (
-        Operand("x", (reach,), x.dtype),
-        Operand("mean", MEAN.shape, "int32"),
-        Operand("y", (run.extent,), y.dtype, "w"),
-        accumulator(),
-    )
-    function = f"fl_mean_{SUFFIX[x.dtype]}"
-    row = Block("row", operands, meaning, function, lambda b: [b.x, b.y, run.extent, b.mean])
-    with Function("mean") as f:
-        source = f.input(0, (x.elements,), x.dtype)
-        fields = f.constant("mean", MEAN.shape, "int32")
-        target = f.output(0, (y.elements,), y.dtype)
-        acc = f.scratch("acc", (1,), "int32")
-        with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(kept[:-1]))) as at:
-            f.place(row, x=(source, offset(at, kept, 1)), y=(target, offset(at, kept, 0)), mean=fields, acc=acc)
-    return f.lowering()
-
-
 def reduce(view: LayerView, kept: Sequence[Axis], reduced: Sequence[Axis]) -> Lowering:
-    """The loops around a run of outputs, as `mean`; no micro-kernel. Strides of `reduced` are of (input,)."""
+    """The loops around a run of outputs, as `means`; no micro-kernel. Strides of `reduced` are of (input,)."""
     x, y = view.inputs[0], view.outputs[0]
     run = kept[-1]
     reach = (run.extent - 1) * run.strides[1] + sum((axis.extent - 1) * axis.strides[0] for axis in reduced) + 1

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import weight_rows
 from stages.kernels.generic.parameters import CONV16, DENSE16
-from stages.kernels.generic.reduction import logical_axes, mean_axes
+from stages.kernels.generic.reduction import logical_axes
 from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.structure import taps
+from stages.kernels.tir.strides import reduced_axes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -189,7 +190,7 @@ class Mean16(_Sixteen):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.sixteen_tir import mean16
 
-        return mean16(view, *mean_axes(view))
+        return mean16(view, *reduced_axes(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """5 instructions for an input, 30 for an output."""
@@ -259,7 +260,7 @@ class Extremes16(_Sixteen):
 
         if view.op.op in ("maximum", "minimum"):
             return elementwise_tir.extremum(view)
-        return reduction_tir.reduce(view, mean_axes(view)[0], logical_axes(view))
+        return reduction_tir.reduce(view, reduced_axes(view)[0], logical_axes(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """8 instructions for an element that is compared."""

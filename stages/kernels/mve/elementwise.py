@@ -14,6 +14,7 @@ from stages.kernels.mve.base import MveKernel
 from stages.kernels.mve.broadcast import GEOMETRY, VECTOR, geometry, why_not_geometry
 from stages.kernels.mve.rounding import requantization
 from stages.kernels.structure import Structure
+from stages.kernels.tir.strides import broadcast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,20 +64,20 @@ class _Elementwise(MveKernel):
         """The C function."""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        values = geometry(view, self.first(view)).fields | self.fields(view)
+        values = geometry(view, self.first(view)) | self.fields(view)
         return {"fields": self.structure.of(values)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.mve.elementwise_tir import elementwise
+        from stages.kernels.tir.broadcast import elementwise
 
         return elementwise(view, self.function(view), self.structure.shape, self.first(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As counted: vectors, what is left of a row like one more and 6, 20 for a row, 55 for a call."""
-        found = geometry(view, self.first(view))
+        found = broadcast(view, self.first(view))
         whole, rest = divmod(found.run.extent, VECTOR)
         row = whole * self.vector + (self.vector + 6 if rest else 0) + 20
-        return found.calls * (found.rows * row + 55)
+        return found.calls * (found.rows.extent * row + 55)
 
 
 class Add(_Elementwise):

@@ -7,6 +7,8 @@ from stages.kernels.rvp.depthwise_conv2d import DepthwiseConv2d
 from stages.kernels.rvp.depthwise_window import DepthwiseWindow
 from stages.kernels.rvp.direct_conv2d import DirectConv2d
 from stages.kernels.rvp.fully_connected import FullyConnectedRows
+from stages.kernels.rvp.mean import Mean
+from stages.kernels.rvp.mul import Mul
 from stages.kernels.rvp.pooling import Pool2d
 from stages.kernels.rvp.products16 import RvpProducts16
 
@@ -22,6 +24,8 @@ FOLDER = KernelFolder(
         DirectConv2d,
         FullyConnected,
         FullyConnectedRows,
+        Mean,
+        Mul,
         Pool2d,
         RvpProducts16,
     ),

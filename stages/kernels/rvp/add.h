@@ -1,14 +1,15 @@
-/* ADD and SUB of two 8-bit tensors of the same shape. */
+/* ADD and SUB of two 8-bit tensors. */
 #ifndef FIRMLINE_RVP_ADD_H
 #define FIRMLINE_RVP_ADD_H
 
-#include <stdint.h>
+#include "operands.h"
 
 /* Each input is put on the common scale, t = (x - zero_point) * multiplier / 2^s in two roundings; then the sum on the
  * output's. Zero points are those of int8 values: uint8 becomes int8 by flipping the top bit. A rounder is 2^(31 - s) +
  * 1 for an input (0: no second rounding) and 2^(31 - s) for the output; see packing.py.
  */
 struct rvp_add {
+    struct rvp_rows rows;
     int32_t shift; /* the operator's left shift, minus 15 */
     int32_t zero_point0, multiplier0, rounder0;
     int32_t zero_point1, multiplier1, rounder1;
@@ -16,7 +17,7 @@ struct rvp_add {
     int32_t clip; /* as in gemm_s8.S */
 };
 
-void rvp_add_s8(const void *x0, const void *x1, void *y, int count, const int32_t *parameters);
-void rvp_sub_s8(const void *x0, const void *x1, void *y, int count, const int32_t *parameters);
+void rvp_add_s8(const void *x0, const void *x1, void *y, const int32_t *fields);
+void rvp_sub_s8(const void *x0, const void *x1, void *y, const int32_t *fields);
 
 #endif

@@ -1,4 +1,4 @@
-"""ADD and SUB of tensors of one shape."""
+"""ADD and SUB, with broadcasting."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.kernels.eight_bit import INT8_OFFSET, not_eight_bit
 from stages.kernels.kernel import Kernel
 from stages.kernels.rvp.base import clip_word
+from stages.kernels.rvp.operands import ROWS, instructions, row_fields, why_not_rows
+from stages.kernels.structure import Structure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +19,13 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
-FIELDS = 10  # int32 fields of the C structure rvp_add
+ADD = Structure(
+    "rvp_add",
+    (
+        *(*ROWS, "shift", "zero_point0", "multiplier0", "rounder0", "zero_point1", "multiplier1", "rounder1"),
+        *("multiplier", "rounder", "clip"),
+    ),
+)
 
 
 class Add(Kernel):
@@ -30,36 +38,28 @@ class Add(Kernel):
     in_place = True
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return not_eight_bit(view) or _why_not_shape(view) or _why_not_arithmetic(view)
+        return not_eight_bit(view) or why_not_rows(view, target) or _why_not_arithmetic(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
-        fields = [op.left_shift - 15]
-        for zero_point, multiplier, shift in zip(op.zero_points, op.multipliers, op.shifts, strict=True):
-            fields += [zero_point - offset, multiplier, (1 << (31 + shift)) + 1 if shift else 0]
-        fields += [op.output_multiplier, 1 << (31 + op.output_shift), clip_word(view)]
-        return {"add": np.array(fields, np.int32)}
+        fields = {"shift": op.left_shift - 15, "multiplier": op.output_multiplier}
+        for number, shift in enumerate(op.shifts):
+            fields |= {
+                f"zero_point{number}": op.zero_points[number] - offset,
+                f"multiplier{number}": op.multipliers[number],
+                f"rounder{number}": (1 << (31 + shift)) + 1 if shift else 0,
+            }
+        fields |= {"rounder": 1 << (31 + op.output_shift), "clip": clip_word(view)}
+        return {"fields": ADD.of(row_fields(view) | fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.tir.addition import add
-        from stages.kernels.tir.block import Operand
+        from stages.kernels.tir.broadcast import elementwise
 
-        return add(view, f"rvp_{view.op.op}_s8", [Operand("add", (FIELDS,), "int32")])
+        return elementwise(view, f"rvp_{view.op.op}_s8", ADD.shape)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """62 instructions for four elements of each lane, as measured."""
-        return 62 / (4 * (target.word_bits // 32)) * view.outputs[0].elements + 80
-
-
-def _why_not_shape(view: LayerView) -> str:
-    first, second, out = *view.inputs, view.outputs[0]
-    if not first.shape == second.shape == out.shape:
-        return "the inputs are broadcast"
-    if len({tensor.permutation for tensor in (first, second, out)}) > 1:
-        return "the tensors have different layouts"
-    return ""
+        return instructions(view, target, 62)
 
 
 def _why_not_arithmetic(view: LayerView) -> str:

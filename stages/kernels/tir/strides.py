@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stages.graph import Tensor
+    from stages.graph import LayerView, Tensor
 
 
 @dataclass(frozen=True)
@@ -67,3 +68,49 @@ def walk(shape: Sequence[int], *strides: Sequence[int]) -> list[Axis]:
 def offset(variables: Sequence[Any], axes: Sequence[Axis], buffer: int) -> Any:
     """Where in a buffer the variables of a walk's outermost axes lead (of all axes, or of all but the last)."""
     return sum((v * axis.strides[buffer] for v, axis in zip(variables, axes, strict=False)), start=0)
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """Two inputs that broadcast, in calls of `rows.extent` rows of `run.extent` elements, which follow in the output.
+
+    Strides are those of the output, x0 and x1; along a run an input that repeats one value has 0.
+
+    outer  axes around the calls
+    """
+
+    outer: tuple[Axis, ...]
+    rows: Axis
+    run: Axis
+
+    @property
+    def calls(self) -> int:
+        return prod(axis.extent for axis in self.outer)
+
+
+def broadcast(view: LayerView, first: int = 0) -> Broadcast:
+    """Which elements of a layer's two inputs meet; x0 is the input number `first`."""
+    out = view.outputs[0]
+    inputs = (view.inputs[first], view.inputs[1 - first])
+    axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in inputs))
+    rows = axes[-2] if len(axes) > 1 else Axis(1, (axes[-1].extent, 0, 0))
+    return Broadcast(tuple(axes[:-2]), rows, axes[-1])
+
+
+def reduced_axes(view: LayerView) -> tuple[list[Axis], list[Axis]]:
+    """Axes to loop over: those that stay, with strides of (output, input), and those that are reduced, of (input,)."""
+    x, y = view.inputs[0], view.outputs[0]
+    summed = {axis % len(x.shape) for axis in view.op.axes}
+    kept = [axis for axis in range(len(x.shape)) if axis not in summed]
+    steps = logical_strides(x)
+    out = logical_strides(y)
+    if len(y.shape) == len(x.shape):  # keep_dims: summed axes are there with one element
+        out = tuple(out[axis] for axis in kept)
+    inputs = [steps[axis] for axis in kept]
+    stays = walk([x.shape[axis] for axis in kept], out, inputs) if kept else walk([], (), ())
+    return stays, walk([x.shape[axis] for axis in sorted(summed)], [steps[axis] for axis in sorted(summed)])
+
+
+def two_axes(axes: list[Axis]) -> tuple[Axis, Axis]:
+    """One or two axes as an outer and an inner one."""
+    return (axes[0], axes[1]) if len(axes) == 2 else (Axis(1, (0,)), axes[0])

@@ -176,7 +176,16 @@ def _tails() -> Iterator[Case]:
         shape = (count,) if count % 3 else (2, count)
         layer = add(draw, [shape, shape], op=("add", "sub")[count % 2])
         yield Case(f"{layer.op.op} {shape}", ("tails: elements",), layer, drawn_inputs(draw, layer))
-    wide = [((2, 3, 4), (3, 4)), ((1, 5, 1, 16), (2, 1, 3, 16)), ((7, 20), (1,)), ((4, 1), (1, 33)), ((1,), (5,))]
+    wide = [
+        ((3, 5, 24), (24,)),
+        ((2, 3, 16), (2, 3, 1)),
+        ((1, 1, 8), (4, 6, 8)),
+        ((2, 3, 4), (3, 4)),
+        ((1, 5, 1, 16), (2, 1, 3, 16)),
+        ((7, 20), (1,)),
+        ((4, 1), (1, 33)),
+        ((1,), (5,)),
+    ]
     for number, shapes in enumerate(wide):
         for dtype in ("int8", "uint8"):
             draw = Draw(number, dtype)

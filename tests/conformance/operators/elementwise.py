@@ -10,7 +10,7 @@ import numpy as np
 from stages.graph import Activation, Dequantize, LayerView, Mul, Quantize, Requantize
 from stages.operators.prelu import Prelu
 from tests.conformance.case import Case, drawn_inputs
-from tests.conformance.draw import Draw, bounds, image, middle, view, with_layouts
+from tests.conformance.draw import Draw, bounds, image, middle, view, with_layouts, with_op
 from tests.conformance.operators.add import every_pair
 from tests.conformance.sums import ties
 
@@ -103,6 +103,7 @@ def drawn(draw: Draw) -> LayerView:
 
 def mandatory() -> Iterator[Case]:
     yield from _mul_ties()
+    yield from _mul_rows()
     yield from _prelu_ties()
     yield from _requantize_ties()
     yield from _flips()
@@ -140,6 +141,21 @@ def _mul_ties() -> Iterator[Case]:
                 layer = view(op, [image(n, (1 << 16,), dtype) for n in ("x0", "x1")], image("y", (1 << 16,), dtype))
                 name = f"mul {rounding} {multiplier} {shift}"
                 yield Case(name, (f"ties: {rounding}", "shifts", "zero points"), layer, (every_pair(dtype),))
+
+
+def _mul_rows() -> Iterator[Case]:
+    """Rows of whole registers that meet a row, a column or one value, on either side."""
+    shapes = (
+        *(((1, 3, 5, 24), (1, 1, 1, 24)), ((1, 2, 3, 16), (1, 2, 3, 1)), ((1, 1, 1, 16), (1, 4, 4, 16))),
+        *(((4, 24), (1,)), ((1,), (57,)), ((2, 5, 1, 16), (2, 1, 3, 16)), ((2, 3, 1), (2, 3, 40))),
+    )
+    for number, (left, right) in enumerate(shapes):
+        for dtype in ("int8", "uint8"):
+            draw = Draw(number, dtype)
+            layer = with_op(mul(draw), output_shift=-draw.integer(6, 9), rounding="double")
+            inputs = [image(f"x{n}", shape, dtype) for n, shape in enumerate((left, right))]
+            layer = view(layer.op, inputs, image("y", tuple(np.broadcast_shapes(left, right)), dtype))
+            yield Case(f"mul {left} {right} {dtype}", ("broadcast",), layer, drawn_inputs(draw, layer))
 
 
 def _prelu_ties() -> Iterator[Case]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import numpy as np
 
@@ -111,6 +112,7 @@ def mandatory() -> Iterator[Case]:
         layer = drawn(draw)
         yield Case(f"{layer.op.op} {number}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
     yield from _mean_ties()
+    yield from _mean_images()
     yield from _lengths()
     yield from _many_axes()
 
@@ -160,6 +162,42 @@ def _mean_ties() -> Iterator[Case]:
                         layer, input_zero_point=(low, high)[number % 2], output_zero_point=(high, low)[number // 2]
                     )
                     yield Case(f"{name}, zero points at the ends", ("zero points",), ends, ((data,),))
+
+
+def _mean_images() -> Iterator[Case]:
+    """Means of neighbours: over pixels, rows or columns of images; all pairs of values, of two pixels."""
+    for number, (height, width, channels) in enumerate(
+        ((1, 1, 16), (2, 1, 8), (1, 3, 24), (7, 7, 64), (4, 4, 40), (5, 3, 8), (3, 2, 4), (2, 5, 12), (40, 30, 16))
+    ):
+        for dtype, axes in product(("int8", "uint8"), ((1, 2), (1,), (2,))):
+            draw = Draw(number, dtype)
+            size = (2, height, width, channels)
+            count = int(np.prod([size[axis] for axis in axes]))
+            out = tuple(n for axis, n in enumerate(size) if axis not in axes)
+            layer = view(_averaging(draw, axes, count), [image("x", size, dtype)], image("y", out, dtype))
+            yield Case(f"mean over {axes} of {size} {dtype}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
+    for number, (multiplier, shift) in enumerate(((1 << 30, -1), (1 << 30, -2), (3 << 29, -2), (1518500250, -7))):
+        for dtype in ("int8", "uint8"):
+            draw = Draw(number, dtype)
+            low, high = bounds(dtype)
+            values = np.arange(low, high + 1, 3).astype(dtype)
+            data = np.stack(np.meshgrid(values, values)).reshape(2, -1)[:, :7392]
+            op = _averaging(draw, (0,), 2).model_copy(update={"multiplier": multiplier, "shift": shift})
+            layer = view(op, [image("x", data.shape, dtype)], image("y", data.shape[1:], dtype))
+            yield Case(f"mean of neighbours {multiplier} {shift} {dtype}", ("ties: double",), layer, ((data,),))
+
+
+def _averaging(draw: Draw, axes: tuple[int, ...], count: int) -> Mean:
+    scale = draw.multiplier(-2, -1)
+    return Mean(
+        **draw.clamped(),
+        axes=axes,
+        input_zero_point=draw.zero_point(),
+        multiplier=scale[0],
+        shift=scale[1] - int(np.ceil(np.log2(count))),
+        count=count,
+        rounding="double",
+    )
 
 
 def _lengths() -> Iterator[Case]:

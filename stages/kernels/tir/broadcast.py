@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stages.kernels.mve.broadcast import geometry
 from stages.kernels.tir.addition import rescaled_sum
 from stages.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.kernels.tir.fixed_point import output, requantize, widen
-from stages.kernels.tir.strides import offset
+from stages.kernels.tir.strides import broadcast, offset
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
 
 
-def elementwise(view: LayerView, function: str, fields: tuple[int, ...], first: int) -> Lowering:
+def elementwise(view: LayerView, function: str, fields: tuple[int, ...], first: int = 0) -> Lowering:
     """The layer as calls of `function(x0, x1, y, fields)`; x0 is the input number `first`."""
     op, out = view.op, view.outputs[0]
-    found = geometry(view, first)
-    rows, run, dtype = found.row, found.run, out.dtype
+    found = broadcast(view, first)
+    rows, run, dtype = found.rows, found.run, out.dtype
 
     def value(elements: tuple[Any, Any]) -> Any:
         if op.op != "mul":

@@ -1,0 +1,19 @@
+/* MEAN of 8-bit tensors whose means are neighbours. */
+#ifndef FIRMLINE_RVP_MEAN_H
+#define FIRMLINE_RVP_MEAN_H
+
+#include <stdint.h>
+
+/* y[i] = the sum over rows and columns of x[i + row * row_step + column * column_step], less offset, scaled. Steps are bytes,
+ * multiples of a register. Signs and the rounder are as in mul.h. */
+struct rvp_mean {
+    int32_t rows, row_step, columns, column_step;
+    int32_t offset, multiplier, rounder;
+    int32_t clip; /* as in gemm_s8.S */
+};
+
+/* `count` is a multiple of a register. */
+void rvp_mean_s8(const void *x, void *y, int count, const int32_t *fields);
+void rvp_mean_u8(const void *x, void *y, int count, const int32_t *fields);
+
+#endif

@@ -1,0 +1,32 @@
+/* Two operands of a layer on rows of elements, each read in step or one value for a whole row. */
+#ifndef FIRMLINE_RVP_OPERANDS_H
+#define FIRMLINE_RVP_OPERANDS_H
+
+#include "rvp_intrinsics.h"
+
+/* `rows` of `count` elements, one after the other in the output: the first fields of a layer's structure. Steps of elements
+ * are 1 or 0. Rows begin at multiples of a register, but of an operand that repeats one value; where a row ends within a
+ * register, all of that is read. */
+struct rvp_rows {
+    int32_t rows, count;
+    int32_t step0, step1; /* elements */
+    int32_t row0, row1;   /* bytes */
+};
+
+/* Where an operand is read in a row. */
+struct operand_reader {
+    const int8_t *from;
+    int advance; /* bytes for a register of elements */
+};
+
+/* A row of an operand; `repeated` is room for its value where it has but one. */
+RVP_INLINE struct operand_reader reader_of(const int8_t *row, int step, rvp_word *repeated)
+{
+    if (step != 0) {
+        return (struct operand_reader){row, RVP_WORD_BYTES};
+    }
+    *repeated = rvp_splat8(*row);
+    return (struct operand_reader){(const int8_t *)repeated, 0};
+}
+
+#endif
