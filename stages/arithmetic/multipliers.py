@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import floor, frexp, isfinite
+from math import floor, frexp, isfinite, log2
 
 Fixed = tuple[int, int]  # (multiplier, shift)
 
@@ -27,3 +27,9 @@ def quantize_multiplier(real: float) -> Fixed:
     if shift < -31:
         return 0, 0
     return multiplier, shift
+
+
+def power_of_two(scale: float) -> int | None:
+    """The exponent of a scale above 0 that LiteRT takes for a power of two (CheckedLog2); None for another."""
+    exponent = log2(scale)
+    return round(exponent) if abs(exponent - round(exponent)) < 1e-3 else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from stages.operators.channels import Reach, every_channel
 from stages.operators.declaration import COMPUTED, FLOAT, WIDE, OneOperatorModel, Operator, Table
+from stages.operators.functions16 import Leaky, Lines
 from stages.operators.interpolated import Interpolated
 from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Shape
@@ -167,7 +168,9 @@ def _ranged_model(function: Callable[[float], float], table: str = "") -> OneOpe
 
 
 _INT8 = ("int8", "float32")
+_INT8_16 = (*_INT8, "int16")
 _NOT_NEGATIVE = "LiteRT stops at int8 values below 0"
+_NO_ROOT = "LiteRT stops at integers below 0"
 
 
 _Q15 = "in 16 bits the output's scale is 1/32768"
@@ -178,6 +181,8 @@ OPERATORS = (
         "LEAKY_RELU",
         _clamped_model(lambda low, alpha: min(0.0, alpha * low), inf, "alpha"),
         Table("LeakyReluOptions", "alpha:float"),
+        types=WIDE,
+        more=(Leaky,),
     ),
     _table("LOGISTIC", unary_model(), types=WIDE, limits=_Q15, more=(Interpolated,)),
     _table("RELU", _clamped_model(lambda low, alpha: 0.0), types=WIDE),
@@ -188,17 +193,20 @@ OPERATORS = (
     _table(
         "ELU", _ranged_model(lambda x: max(x, expm1(min(x, 0.0)))), types=_INT8, body=_elu, version=1, optimized=True
     ),
-    _table("EXP", _ranged_model(exp), types=_INT8, body=_called("exp")),
+    _table("EXP", _ranged_model(exp), types=_INT8_16, body=_called("exp"), more=(Lines,)),
     _table(
         "GELU",
         _ranged_model(lambda x: max(x, -0.17), "GeluOptions"),
         Table("GeluOptions", "approximate:bool"),
+        types=WIDE,
         body=_gelu,
+        more=(Lines,),
     ),
     _table(
         "LOG",
-        types=_INT8,
+        types=_INT8_16,
         body=_called("log"),
+        more=(Lines,),
         limits="what is not above 0 gives the lowest value",
     ),
     _table(
@@ -208,7 +216,7 @@ OPERATORS = (
         body=_called("negative"),
         limits="of int8 the integers themselves, whatever the zero points",
     ),
-    _table("RSQRT", types=_INT8, body=_called("rsqrt"), limits=_NOT_NEGATIVE),
+    _table("RSQRT", types=_INT8_16, body=_called("rsqrt"), limits=_NO_ROOT, more=(Lines,)),
     _table("SQRT", types=_INT8, body=_called("sqrt"), limits=_NOT_NEGATIVE),
     _float("CEIL", optimized=True),
     _float("COS"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from stages.messages.naming import named
 from stages.operators.channels import Reach, every_channel
 from stages.operators.declaration import COMPUTED, FLOAT, NUMBERS, OneOperatorModel, Operator, Table
+from stages.operators.functions16 import PowerOfTwoSum
 from stages.operators.layer import Clamped, LayerOp, Rounding, Shifted
 from stages.operators.operation import Operation, Refused, Shape, listed
 
@@ -237,7 +238,7 @@ def _binary_model(combine: Callable[[float, float], float]) -> OneOperatorModel:
     return OneOperatorModel(build, frozenset({"other_shape", "other", "constant", "activation", "output"}))
 
 
-def _computed(name: str, layer: type[LayerOp], combine: Callable[[float, float], float]) -> Operator:
+def _computed(name: str, layers: tuple[type[LayerOp], ...], combine: Callable[[float, float], float]) -> Operator:
     return Operator(
         name,
         binary_shape,
@@ -245,7 +246,7 @@ def _computed(name: str, layer: type[LayerOp], combine: Callable[[float, float],
         table=_table(name.title()),
         types=(*NUMBERS, "int16"),
         layout="following",
-        layers=(layer,),
+        layers=layers,
         model=_binary_model(combine),
     )
 
@@ -318,7 +319,7 @@ def _sum_shape(operation: Operation) -> list[Shape]:
 
 
 OPERATORS = (
-    _computed("ADD", Add, operator.add),
+    _computed("ADD", (Add, PowerOfTwoSum), operator.add),
     Operator("ADD_N", _sum_shape, (1, 1 << 10), types=_WHOLE, quantized=False, layout="following"),
     Operator(
         "DIV",
@@ -335,7 +336,7 @@ OPERATORS = (
     Operator("FLOOR_MOD", binary_shape, (2, 2), types=_WHOLE, quantized=False, layout="following"),
     _extremum("MAXIMUM"),
     _extremum("MINIMUM"),
-    _computed("MUL", Mul, operator.mul),
+    _computed("MUL", (Mul,), operator.mul),
     Operator("POW", binary_shape, (2, 2), types=FLOAT, quantized=False, layout="following"),
     Operator(
         "SQUARED_DIFFERENCE",
@@ -347,5 +348,5 @@ OPERATORS = (
         layers=(SquaredDifference,),
         model=_pair_model(lambda a, b: (a - b) ** 2),
     ),
-    _computed("SUB", Add, operator.sub),
+    _computed("SUB", (Add, PowerOfTwoSum), operator.sub),
 )

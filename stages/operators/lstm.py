@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Literal
 
+from stages.arithmetic.multipliers import power_of_two
 from stages.messages.naming import named
 from stages.operators.declaration import OneOperatorModel, Operator, Table
 from stages.operators.layer import LayerOp
@@ -106,7 +107,8 @@ def _check(operation: Operation) -> None:
 
 def _check_quantized(operation: Operation) -> None:
     cell, given = operation.input(CELL), operation.intermediates
-    if power_of_two(float(cell.scale[0])) + 15 not in _CELL_BITS:
+    exponent = power_of_two(float(cell.scale[0]))
+    if exponent is None or exponent + 15 not in _CELL_BITS:
         scale = f"the scale {float(cell.scale[0]):g} for the cell state {named(cell)}"
         raise Refused(f"has {scale}; a power of two, 2^-15 to 2^-9, is wanted")
     if len(given) != INTERMEDIATES:
@@ -114,18 +116,6 @@ def _check_quantized(operation: Operation) -> None:
     result = given[GIVEN]
     if result.scale.size != 1 or not result.scale.all():
         raise Refused(f"has no scale for its results in the intermediate tensor {named(result)}")
-
-
-def power_of_two(scale: float) -> int:
-    """The exponent of a power of two; 1000 for another number, as LiteRT tells them apart."""
-    import numpy as np
-
-    from stages.arithmetic.fixed_point import round_half_away
-
-    with np.errstate(divide="ignore"):
-        exponent = np.log(np.float32(scale)) * np.float32(1 / np.log(2))
-    whole = float(round_half_away(np.asarray(exponent)))
-    return int(whole) if abs(float(exponent) - whole) < 1e-3 else 1000
 
 
 class _Lstm(LayerOp):

@@ -322,6 +322,7 @@ OPERATORS = (
         _transpose_conv,
         inputs=(3, 4),
         table=_TRANSPOSED,
+        types=WIDE,
         indices=(0,),
         own=(1, 3),
         operands=(2, 1, 3),

@@ -6,7 +6,9 @@ point, SQRT in float32 without rounding, NEG on the bare integers (elementwise.c
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from math import erfc, pi, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -52,10 +54,7 @@ def log_table(x: Quantized, out: Quantized) -> Array:
     """LOG: the output's lowest value where x is not above 0."""
     lowest = np.float32(LIMITS[out.dtype][0] - out.zero_point) * np.float32(out.scale)
 
-    def log(real: Array) -> Array:
-        return np.where(real > 0, correctly_rounded(np.log, np.where(real > 0, real, 1)), lowest)
-
-    return float_table(x, out, log)
+    return float_table(x, out, lambda real: _log(real, lowest))
 
 
 def neg_table(x: Quantized, out: Quantized) -> Array:
@@ -84,3 +83,20 @@ def rsqrt_table(x: Quantized, out: Quantized) -> Array:
 def sqrt_table(x: Quantized, out: Quantized) -> Array:
     """SQRT: cut off, not rounded. As of 0 for what is below 0, where the reference stops."""
     return finish(np.trunc(np.sqrt(np.maximum(x.real, 0)) / np.float32(out.scale)), out)
+
+
+def _log(x: Array, lowest: np.float32) -> Array:
+    return np.where(x > 0, correctly_rounded(np.log, np.where(x > 0, x, 1)), lowest)
+
+
+def _rsqrt(x: Array, highest: np.float32) -> Array:
+    return np.where(x > 0, np.float32(1) / np.sqrt(np.where(x > 0, x, np.float32(1))), highest)
+
+
+# Functions of float32 by which 16 bits are tabulated, of the numbers, the output's scale and the options.
+REAL: dict[str, Callable[[Array, float, Mapping[str, Any]], Array]] = {
+    "EXP": lambda x, scale, options: correctly_rounded(np.exp, x),
+    "GELU": lambda x, scale, options: (_gelu_by_tanh if options.get("approximate") else _gelu)(x),
+    "LOG": lambda x, scale, options: _log(x, np.float32(-(1 << 15)) * np.float32(scale)),
+    "RSQRT": lambda x, scale, options: _rsqrt(x, np.float32((1 << 15) - 1) * np.float32(scale)),
+}

@@ -22,6 +22,7 @@ ALWAYS = {
     "depthwise_conv2d": ("ties", "tails", "zero points", "extremes", "shifts"),
     "elementwise": ("extremes",),
     "fully_connected": ("ties", "tails", "zero points", "extremes", "shifts"),
+    "functions16": ("extremes",),
     "interpolation": ("extremes", "shapes", "ties"),
     "lstm": ("tails", "extremes"),
     "movement": ("tails",),

@@ -104,12 +104,10 @@ def fully_connected16(view: LayerView) -> Lowering:
 
 def elementwise16(view: LayerView) -> Lowering:
     """One block of loops over all elements."""
-    return _elements(view, lambda x, b: _VALUES[view.op.op](view, x), ())
+    return elements(view, lambda x, b: _VALUES[view.op.op](view, x), ())
 
 
-def _elements(
-    view: LayerView, value: Callable[[Sequence[Expr], Any], Expr], constants: tuple[Operand, ...]
-) -> Lowering:
+def elements(view: LayerView, value: Callable[[Sequence[Expr], Any], Expr], constants: tuple[Operand, ...]) -> Lowering:
     """y = value(elements of the inputs, operands), with constants by their names."""
     op, out = view.op, view.outputs[0]
     axes = walk(out.shape, logical_strides(out), *(broadcast_strides(x, out.shape) for x in view.inputs))
@@ -181,7 +179,7 @@ def interpolated16(view: LayerView) -> Lowering:
             signed = T.shift_right(select(scaled >= 0, above, below), 8)
         return T.Cast("int16", signed)
 
-    return _elements(view, value, (Operand("table", (256,), "int32"),))
+    return elements(view, value, (Operand("table", (256,), "int32"),))
 
 
 def softmax16(view: LayerView) -> Lowering:

@@ -9,10 +9,11 @@ from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
 from stages.arithmetic.fixed_point import quantized_bound
 from stages.graph import Activation, Requantize, Tensor
+from stages.operators.functions16 import Leaky, Lines
 from stages.operators.interpolated import Interpolated
 from stages.quantize import function_tables, tables
-from stages.quantize.arithmetic import LIMITS, float32_ratio, quantize_multiplier
-from stages.quantize.interpolation import sigmoid_scaling, sigmoid_table
+from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
+from stages.quantize.interpolation import function_table, sigmoid_scaling, sigmoid_table
 from stages.quantize.operator import Array, Operator, dequantized, quantized
 from stages.quantize.tables import Quantized
 from stages.quantize.writer import GraphWriter
@@ -47,7 +48,7 @@ def activation(operator: Operator, writer: GraphWriter) -> None:
     match = operator.expect(quantized(core), f"quantize({operator.call.op.lower()}(dequantize(x)))")
     source, out = operator.data(match[x]), operator.outputs[0]
     if source.dtype == "int16":
-        (_interpolated if operator.call.op in ("LOGISTIC", "TANH") else _clamped)(operator, writer, source)
+        _SIXTEEN.get(operator.call.op, _clamped)(operator, writer, source)
         return
     quantizations = operator.quantized(source), operator.quantized(out)
     try:
@@ -84,6 +85,40 @@ def _clamped(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
         act_max=limits[1] if high is None else min(quantized_bound(high, out.scale, out.zero_point), limits[1]),
     )
     writer.layer(op, [source], out)
+
+
+def _lines(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
+    """EXP, GELU, LOG and RSQRT of 16 bits: float32 at 513 places, and lines."""
+    out, function = operator.outputs[0], function_tables.REAL[operator.call.op]
+    table = function_table(lambda x: function(x, out.scale, operator.options), source.scale, out.scale)
+    writer.layer(Lines(function=operator.call.op.lower()), [source], out, {"table": table})  # type: ignore[arg-type]
+
+
+def _leaky(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
+    """LEAKY_RELU of 16 bits: with a negative slope the value times its magnitude, negated."""
+    out, alpha = operator.outputs[0], float(operator.options.get("alpha", 0.0))
+    multiplier, shift = quantize_multiplier(float32_ratio(source.scale, out.scale))
+    slope, slope_shift = quantize_multiplier(abs(float32_ratio(float32_product(source.scale, alpha), out.scale)))
+    low, high = LIMITS[out.dtype]
+    op = Leaky(
+        multiplier=multiplier,
+        shift=shift,
+        slope=slope,
+        slope_shift=slope_shift,
+        sign=-1 if alpha < 0 else 1,
+        output_zero_point=0,
+        act_min=low,
+        act_max=high,
+    )
+    writer.layer(op, [source], out)
+
+
+_SIXTEEN = {
+    "LOGISTIC": _interpolated,
+    "TANH": _interpolated,
+    "LEAKY_RELU": _leaky,
+    **dict.fromkeys(("EXP", "GELU", "LOG", "RSQRT"), _lines),
+}
 
 
 def _clamp(low: float | None, high: float | None) -> Table:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from math import frexp
+from collections.abc import Sequence
 
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
 from stages.arithmetic.fixed_point import Array, reciprocal
+from stages.arithmetic.multipliers import power_of_two
 from stages.graph import Add, Mul, Tensor
 from stages.operators.arithmetic import Div, Extremum, SquaredDifference
+from stages.operators.functions16 import PowerOfTwoSum
 from stages.quantize.arithmetic import float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.operator import Operator, activated, quantized
 from stages.quantize.patterns.operand import operand
@@ -27,8 +29,10 @@ def add(operator: Operator, writer: GraphWriter) -> None:
     a, b = _operands(operator, writer, "relax.subtract" if subtract else "relax.add")
     out = operator.outputs[0]
     left = LEFT_SHIFT[out.dtype]
-    if out.dtype == "int16" and all(frexp(tensor.scale)[0] == 0.5 for tensor in (a, b, out)):
-        raise operator.error("has scales that are all powers of two, for which LiteRT rounds int16 in another way")
+    exponents = [power_of_two(tensor.scale) for tensor in (a, b, out)]
+    if out.dtype == "int16" and operator.options.get("potScaleInt16", True) and None not in exponents:
+        _power_of_two_sum(operator, writer, (a, b), [exponent or 0 for exponent in exponents])
+        return
     twice = 2 * max(a.scale, b.scale)
     fixed = [quantize_multiplier(tensor.scale / twice) for tensor in (a, b)]
     output = quantize_multiplier(twice / ((1 << left) * out.scale))
@@ -46,6 +50,26 @@ def add(operator: Operator, writer: GraphWriter) -> None:
         act_max=high,
     )
     writer.layer(op, [a, b], out)
+
+
+def _power_of_two_sum(
+    operator: Operator, writer: GraphWriter, given: tuple[Tensor, Tensor], exponents: Sequence[int]
+) -> None:
+    """On scales that are powers of two, unless the options say otherwise: one operand is on the output's scale."""
+    shifts = [exponents[2] - exponent for exponent in exponents[:2]]
+    if min(shifts) < 0 or 0 not in shifts or max(shifts) > 31:
+        raise operator.error(
+            "has scales that are powers of two, of which LiteRT takes one equal to the output's and none above it",
+            "Export with pot_scale_int16 off: scales are any numbers then.",
+        )
+    if operator.call.op == "ADD" and given[0].shape != given[1].shape:
+        raise operator.error(
+            "has scales that are all powers of two and broadcasts, which LiteRT's ADD of int16 does not"
+        )
+    low, high = operator.clamp
+    name = f"power_of_two_{operator.call.op.lower()}"
+    op = PowerOfTwoSum(op=name, shifts=(shifts[0], shifts[1]), output_zero_point=0, act_min=low, act_max=high)  # type: ignore[arg-type]
+    writer.layer(op, list(given), operator.outputs[0])
 
 
 def mul(operator: Operator, writer: GraphWriter) -> None:

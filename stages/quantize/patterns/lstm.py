@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from stages.arithmetic.multipliers import power_of_two
 from stages.operators.lstm import (
     BIASES,
     CELL,
@@ -15,7 +16,6 @@ from stages.operators.lstm import (
     RECURRENT_WEIGHTS,
     FloatLstm,
     Lstm,
-    power_of_two,
 )
 from stages.quantize.arithmetic import Fixed, float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.operator import Array, Operator
@@ -46,7 +46,7 @@ def lstm(operator: Operator, writer: GraphWriter) -> None:
             input_scales=_scales(operator, INPUT_WEIGHTS, x.scale),
             recurrent_scales=_scales(operator, RECURRENT_WEIGHTS, hidden.scale),
             scale=quantize_multiplier(float(np.float32(2.0**-30 / given["scales"][0]))),
-            cell_bits=15 + power_of_two(cell.scale),
+            cell_bits=15 + (power_of_two(cell.scale) or 0),
             clip=int(min(float32_ratio(clip, cell.scale), 32767.0)) if clip > 0 else 0,
         )
     writer.layer(op, [x], out, constants, state=[hidden, cell])

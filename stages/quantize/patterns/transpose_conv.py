@@ -35,11 +35,13 @@ def transpose_conv(operator: Operator, writer: GraphWriter) -> None:
     match = operator.expect(activated(is_op("relax.add")(core, bias) | core), form)
     source, out = operator.data(match[x]), operator.outputs[0]
     given = operator.parameters(match[weights]).map(lambda part: part.transpose(1, 2, 3, 0))  # from IOHW
-    zero_point = 0 if source.dtype == "int8" else weight_zero_point(operator, given)
+    zero_point = 0 if source.dtype != "uint8" else weight_zero_point(operator, given)
     reals = real_multipliers(given, source.dtype, source.scale, out.scale)
-    constants = columns_of(fixed_multipliers(operator, reals))
+    wide = source.dtype == "int16"
+    constants = columns_of(fixed_multipliers(operator, reals, 7 if wide else 30))
     if bias in match:
-        constants["bias"] = operator.parameters(match[bias]).values.reshape(-1).astype(np.int32)
+        given_bias = operator.parameters(match[bias]).values.reshape(-1)
+        constants["bias"] = given_bias.astype(np.int64 if wide else np.int32)
     strides = [int(stride) for stride in match[core].attrs.strides]
     sizes = zip(source.shape[1:3], out.shape[1:3], given.values.shape[1:3], strides, strict=True)
     height, width = (PhaseAxis.of(*each) for each in sizes)
@@ -95,7 +97,10 @@ class _Phases:
         values = np.concatenate(parts)
         channels = len(weights)
         own = {name: np.tile(np.broadcast_to(array, channels), len(phases)) for name, array in constants.items()}
-        own["weights"] = settle_constant_channels(values, own, source.dtype, source.zero_point, self.zero_point)
+        wide = source.dtype == "int16"
+        if not wide:
+            values = settle_constant_channels(values, own, source.dtype, source.zero_point, self.zero_point)
+        own["weights"] = values
         (top, bottom), (left, right) = rows.padding(taps[0]), columns.padding(taps[1])
         low, high = self.operator.clamp
         op = Conv2D(
@@ -110,6 +115,7 @@ class _Phases:
             output_zero_point=self.out.zero_point,
             act_min=low,
             act_max=high,
+            rounding="wide" if wide else "double",
         )
         name = "phases" if len(phases) > 1 else f"phase {phases[0][0]}, {phases[0][1]}"
         return self.writer.layer(op, [source], self._image(len(values), name), own)

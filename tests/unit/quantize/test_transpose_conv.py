@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,16 @@ from tests.support.integer import compare, integer_graph
 
 def model(dtype: str, image: tuple[int, ...], weights: np.ndarray, shape: tuple[int, ...], **options: Any) -> bytes:
     b = ModelBuilder()
-    x = b.input("x", image, dtype, 0.05, (LIMITS[dtype][0] + LIMITS[dtype][1]) // 3)
-    b.output(b.transpose_conv(x, weights, shape=shape, out=(0.11, LIMITS[dtype][0] + 70), **options))
+    low, high = LIMITS[dtype]
+    points = (0, 0) if dtype == "int16" else ((low + high) // 3, low + 70)
+    x = b.input("x", image, dtype, 0.05, points[0])
+    b.output(b.transpose_conv(x, weights, shape=shape, out=(0.11, points[1]), **options))
     return b.build()
 
 
-@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize(
+    ("dtype", "layout"), [*product(("int8", "uint8"), ("NHWC", "NCHW")), ("int16", "NHWC")], ids=str
+)
 def test_windows_and_strides(dtype: str, layout: str) -> None:
     """Any window and stride, windows smaller than the stride, outputs larger than inputs and windows reach."""
     rng, (low, high) = np.random.default_rng(7), LIMITS[dtype]
@@ -34,16 +38,20 @@ def test_windows_and_strides(dtype: str, layout: str) -> None:
         else:
             out = tuple((n - 1) * s + k + more for n, s, k, more in zip(size, stride, kernel, spare, strict=True))
         depth, channels = (1, 3, 16)[number % 3], int(rng.integers(1, 6))
-        weights = rng.integers(low + (dtype == "int8"), high + 1, (channels, *kernel, depth)).astype(dtype)
+        held = "int8" if dtype == "int16" else dtype
+        least, most = LIMITS[held]
+        weights = rng.integers(least + (held == "int8"), most + 1, (channels, *kernel, depth)).astype(held)
         scales = [float(np.float32(scale)) for scale in rng.uniform(0.002, 0.02, channels)]
         data = model(
             dtype,
             (2, *size, depth),
             weights,
             (2, *out, channels),
-            bias=rng.integers(-3000, 3000, channels).astype(np.int32) if number % 4 else None,
-            weight_scale=scales if dtype == "int8" and number % 3 else scales[0],
-            weight_zero_point=0 if dtype == "int8" else int(rng.integers(0, 256)),
+            bias=rng.integers(-3000, 3000, channels).astype("int64" if dtype == "int16" else "int32")
+            if number % 4
+            else None,
+            weight_scale=scales if held == "int8" and number % 3 else scales[0],
+            weight_zero_point=0 if held == "int8" else int(rng.integers(0, 256)),
             stride=stride,
             padding=padding,
             activation=("none", "relu", "relu6")[number % 3],
