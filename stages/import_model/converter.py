@@ -302,6 +302,12 @@ class Converter(MovingConverter):
         made = relax.op.nn.softmax(relax.op.multiply(real, relax.const(beta, "float32")), axis=-1)
         return self.quantize(made, result) if result.qnn_params else made
 
+    def convert_gelu(self, op: Any) -> relax.Expr:
+        """Also by tanh, which TVM takes for the other."""
+        if options_of(op, "GeluOptions").Approximate():
+            return relax.op.nn.gelu_tanh(self.get_expr(self.get_input_tensors(op)[0].tensor_idx))
+        return super().convert_gelu(op)
+
     def convert_l2_normalization(self, op: Any) -> relax.Expr:
         """Also for quantized tensors, which TVM refuses."""
         source, result = self.get_input_tensors(op)[0], self.get_output_tensors(op)[0]

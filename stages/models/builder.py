@@ -321,6 +321,14 @@ class ModelBuilder(LstmOperators, ShapeOperators):
             made.append(self.constant(f"{name}/bias", bias, product))
         return made
 
+    def place(self, op: str, x: Tensor, axis: int, *, name: str) -> Tensor:
+        """ARG_MAX and ARG_MIN along an axis, as int64."""
+        made = self.tensor(name, (*x.shape[:axis], *x.shape[axis + 1 :]), "int64")
+        given = [x, self.constant(f"{name}/axis", np.array([axis], dtype=np.int32))]
+        table = {"ARG_MAX": "ArgMaxOptions", "ARG_MIN": "ArgMinOptions"}[op]
+        self.operator(op, given, [made], table, {"outputType": 4}, version=2 if x.dtype == "int8" else 1)
+        return made
+
     def emit(
         self,
         op: str,

@@ -87,7 +87,8 @@ class OnnxLayers:
         index = self.graph.tensors[out].tflite_index
         known = index is not None and self.theirs.has(index)
         given = [self._values[name] for name in layer.inputs if name in self._values]
-        if layer.op.op == "float":
+        moves_reals = len(given) < len(layer.inputs) and self.graph.tensors[out].dtype == "float32"
+        if layer.op.op == "float" or moves_reals:
             if known:
                 self._values[out] = self._theirs(layer)
             return

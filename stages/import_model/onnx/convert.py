@@ -22,6 +22,13 @@ from stages.models.onnx_names import LOWERED, Traced
 from stages.models.tflite_writer import BuildError
 from stages.operators.operation import Refused
 
+# What to do about operators that will not be known.
+_INSTEAD = {
+    "DynamicQuantizeLinear": "Dynamic quantization finds scales at run time. Take the float network, and in the recipe"
+    " quantize: {mode: calibrate, data: ...}; or quantize_static.",
+    f"{MICROSOFT}.QLinearSoftmax": "Its tables are ONNX Runtime's own. Write the network with quant_format=QDQ, or"
+    " leave Softmax out of op_types_to_quantize.",
+}
 _TYPES = {"float32": "float32", "int8": "int8", "uint8": "uint8"}
 
 
@@ -96,8 +103,8 @@ def _walk(t: Translation) -> None:
     folded = _folded(t)
     unknown = [node for node in t.nodes if node.op not in (*TRANSLATORS, *MOVES, *FOLDED) and node.index not in folded]
     if unknown:
-        hint = all_known(sorted((*TRANSLATORS, *MOVES)))
-        raise together([_error(t, node, "is not supported", hint) for node in unknown])
+        known = all_known(sorted((*TRANSLATORS, *MOVES)))
+        raise together([_error(t, node, "is not supported", _INSTEAD.get(node.op, known)) for node in unknown])
     _constants(t)
     for node in t.nodes:
         if node.index in t.done:

@@ -11,6 +11,7 @@ from stages.import_model.onnx.operators import (
     qlinear,
     quantization,
     reductions,
+    transposed,
     whole,
     windows,
 )
@@ -26,6 +27,7 @@ TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
     **quantization.TRANSLATORS,
     **windows.TRANSLATORS,
     **products.TRANSLATORS,
+    **transposed.TRANSLATORS,
 }
 SCALED = {op: (2, 5, 8) if op.endswith("QLinearConcat") else (0, 3) for op in qlinear.TRANSLATORS}
 """Inputs of operators on integers behind which their scale and zero point are."""

@@ -49,6 +49,11 @@ def elu(t: Translation, node: Node) -> None:
     _unary("ELU")(t, node)
 
 
+def gelu(t: Translation, node: Node) -> None:
+    approximate = node.attributes.get("approximate", "none") == "tanh"
+    _unary("GELU", "GeluOptions", approximate=approximate)(t, node)
+
+
 def clip(t: Translation, node: Node) -> None:
     if looked_up(t, node):
         return
@@ -120,7 +125,7 @@ def laid_alike(t: Translation, parts: Sequence[Held | Stored], name: str) -> tup
     computed = [part for part in parts if isinstance(part, Held)]
     rank = max(len(part.shape) if isinstance(part, Held) else part.values.ndim for part in parts)
     if any(len(part.shape) != rank for part in computed):
-        computed = [_with_rank(t, part, rank) for part in computed]
+        computed = [with_rank(t, part, rank) for part in computed]
     computed = t.aligned(computed)
     found, rest = [], iter(computed)
     for number, part in enumerate(parts):
@@ -134,7 +139,7 @@ def laid_alike(t: Translation, parts: Sequence[Held | Stored], name: str) -> tup
     return found, computed[0].order
 
 
-def _with_rank(t: Translation, x: Held, rank: int) -> Held:
+def with_rank(t: Translation, x: Held, rank: int) -> Held:
     if len(x.shape) == rank:
         return x
     plain = t.plain(x)
@@ -324,6 +329,7 @@ TRANSLATORS: dict[str, Translator] = {
     "Elu": elu,
     "Exp": _unary("EXP", "ExpOptions"),
     "Floor": _unary("FLOOR"),
+    "Gelu": gelu,
     "HardSigmoid": hard_sigmoid,
     "HardSwish": _unary("HARD_SWISH", "HardSwishOptions"),
     "LeakyRelu": leaky_relu,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stages.import_model.onnx.operators.matrices import multiply
 from stages.import_model.onnx.operators.weights import Weights, is_bias, whole_bias
 from stages.import_model.onnx.translation import Node, Out, Translation
 from stages.import_model.onnx.values import Array, Held, Real, Stored, plain_order
@@ -23,9 +24,12 @@ def gemm(t: Translation, node: Node) -> None:
 
 
 def matmul(t: Translation, node: Node) -> None:
-    """A product with constant weights, to which a bias may be added."""
+    """A product with constant weights, to which a bias may be added, or of two matrices that are computed."""
     stored, bias, after = t.value(node, 1), None, t.only_reader(node.outputs[0])
-    if isinstance(stored, Stored) and stored.values.ndim == 2 and after is not None and after.op == "Add":
+    if isinstance(t.value(node, 0), Stored) or not isinstance(stored, Stored) or stored.values.ndim != 2:
+        multiply(t, node)
+        return
+    if after is not None and after.op == "Add":
         position = 1 - list(after.inputs).index(node.outputs[0])
         other, x = t.values.get(after.inputs[position]), t.value(node, 0)
         rank = len((x.held if isinstance(x, Real) else x).shape) if not isinstance(x, Stored) else 0

@@ -67,7 +67,28 @@ def _global(op: str) -> Translator:
     return translate
 
 
+def _place(op: str) -> Translator:
+    """ArgMax and ArgMin: the first place, as int64."""
+
+    def translate(t: Translation, node: Node) -> None:
+        if node.attributes.get("select_last_index", 0):
+            raise Refused("takes the last of equal elements; the first is supported")
+        value, name = t.value(node, 0), node.outputs[0]
+        x = t.settled(value.held if isinstance(value, Real) else t.held(node, 0, integers=True))
+        axis = axis_in(int(node.attributes.get("axis", 0)), len(x.shape))
+        place, keep = x.order.index(axis), bool(node.attributes.get("keepdims", 1))
+        made = t.builder.place(op, x.tensor, place, name=f"{name}/place" if keep else name)
+        if keep:
+            shape = [1 if at == place else size for at, size in enumerate(x.tensor.shape)]
+            made = t.builder.reshape(made, shape, name=name)
+        t.bind(name, Held.of(made, reduced_order(x, [axis], keep)))
+
+    return translate
+
+
 TRANSLATORS: dict[str, Translator] = {
+    "ArgMax": _place("ARG_MAX"),
+    "ArgMin": _place("ARG_MIN"),
     "GlobalAveragePool": _global("MEAN"),
     "GlobalMaxPool": _global("REDUCE_MAX"),
     "ReduceMax": _reduce("REDUCE_MAX"),

@@ -37,9 +37,12 @@ class Weights:
         if values.dtype == np.uint8:
             values, zero_points = (values.astype(np.int16) - LOWERED).astype(np.int8), zero_points - LOWERED
         if zero_points.min() != zero_points.max():
-            raise Refused(
-                f"has weights with {len(set(zero_points.reshape(-1).tolist()))} zero points; one is supported"
-            )
+            along = (1,) * axis + (-1,) + (1,) * (values.ndim - axis - 1)
+            moved = values.astype(np.int64) - zero_points.reshape(along)
+            if moved.min() < -128 or moved.max() > 127:
+                what = f"has weights with {len(set(zero_points.reshape(-1).tolist()))} zero points; one is supported"
+                raise Refused(what, "Quantize weights as int8, without zero points, or all by one scale.")
+            values, zero_points = moved.astype(np.int8), np.zeros(1, np.int64)
         return cls(values, stored.scale.reshape(-1).astype(np.float32), int(zero_points.reshape(-1)[0]))
 
     def with_values(self, values: Array) -> Weights:

@@ -64,6 +64,69 @@ CASES = {
     "gemm": one("Gemm", (3, 10), drawn(1, 10, 5), drawn(2, 5), alpha=0.5, beta=2.0),
     "gemm transposed": one("Gemm", (3, 10), drawn(1, 5, 10), transB=1),
     "matmul": one("MatMul", (2, 5, 10), drawn(1, 10, 4)),
+    "matmul of two computed matrices": model(
+        [node("MatMul", ["x", "z"], ["y"])], {"x": (2, 3, 5, 4), "z": (2, 3, 4, 6)}, ["y"]
+    ),
+    "matmul that broadcasts": model([node("MatMul", ["x", "z"], ["y"])], {"x": (2, 3, 5, 4), "z": (4, 6)}, ["y"]),
+    "matmul by what is transposed": chain(
+        (2, 5, 4), node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), node("MatMul", ["x", "t"], ["y"])
+    ),
+    "matmul of what is transposed": chain(
+        (2, 5, 4), node("Transpose", ["x"], ["t"], perm=[0, 2, 1]), node("MatMul", ["t", "x"], ["y"])
+    ),
+    "matmul of images": model([node("MatMul", ["x", "z"], ["y"])], {"x": (1, 6, 9, 7), "z": (1, 6, 7, 3)}, ["y"]),
+    "matmul by a constant of several matrices": one("MatMul", (2, 5, 4), drawn(1, 2, 4, 3)),
+    "matmul of a constant": model([node("MatMul", ["c", "x"], ["y"])], {"x": (2, 5, 4)}, ["y"], {"c": drawn(1, 3, 5)}),
+    "attention": chain(
+        (1, 5, 8),
+        *(node("MatMul", ["x", f"w{part}"], [f"p{part}"]) for part in "qkv"),
+        *(node("Reshape", [f"p{part}", "heads"], [f"r{part}"]) for part in "qkv"),
+        *(node("Transpose", [f"r{part}"], [f"h{part}"], perm=[0, 2, 1, 3]) for part in "qv"),
+        node("Transpose", ["rk"], ["hk"], perm=[0, 2, 3, 1]),
+        node("MatMul", ["hq", "hk"], ["s"]),
+        node("Softmax", ["s"], ["a"]),
+        node("MatMul", ["a", "hv"], ["o"]),
+        node("Transpose", ["o"], ["b"], perm=[0, 2, 1, 3]),
+        node("Reshape", ["b", "whole"], ["y"]),
+        **{f"w{part}": drawn(at, 8, 8) for at, part in enumerate("qkv")},
+        heads=ints(1, 5, 2, 4),
+        whole=ints(1, 5, 8),
+    ),
+    "conv transpose": one("ConvTranspose", IMAGE, drawn(1, 6, 4, 3, 3), drawn(2, 4), strides=[2, 2]),
+    "conv transpose, doubled": one("ConvTranspose", IMAGE, drawn(1, 6, 4, 4, 4), strides=[2, 2], pads=[1, 1, 1, 1]),
+    "conv transpose, pads and output padding": one(
+        *("ConvTranspose", IMAGE, drawn(1, 6, 4, 3, 3), drawn(2, 4)),
+        strides=[2, 2],
+        pads=[1, 1, 1, 1],
+        output_padding=[1, 1],
+    ),
+    "conv transpose, pads that differ": one(
+        "ConvTranspose", IMAGE, drawn(1, 6, 4, 3, 5), strides=[1, 3], pads=[0, 2, 1, 1], output_padding=[0, 2]
+    ),
+    "conv transpose, window smaller than its stride": one("ConvTranspose", IMAGE, drawn(1, 6, 2, 1, 2), strides=[2, 3]),
+    "conv transpose, zeros behind": one(
+        "ConvTranspose", IMAGE, drawn(1, 6, 2, 2, 2), drawn(2, 2), strides=[3, 3], output_padding=[2, 1]
+    ),
+    "conv transpose SAME_UPPER": one(
+        "ConvTranspose", IMAGE, drawn(1, 6, 2, 3, 4), strides=[2, 2], auto_pad="SAME_UPPER"
+    ),
+    "conv transpose SAME_LOWER": one(
+        "ConvTranspose", IMAGE, drawn(1, 6, 2, 3, 4), strides=[2, 2], auto_pad="SAME_LOWER"
+    ),
+    "conv transpose to a size": one(
+        "ConvTranspose", IMAGE, drawn(1, 6, 2, 3, 3), strides=[2, 2], output_shape=[18, 14]
+    ),
+    "conv transpose of one axis": one(
+        "ConvTranspose", (1, 4, 15), drawn(1, 4, 3, 4), drawn(2, 3), strides=[2], pads=[1, 0]
+    ),
+    "gelu": one("Gelu"),
+    "gelu by tanh": one("Gelu", approximate="tanh"),
+    "arg max": model([node("ArgMax", ["x"], ["y"], axis=-1)], {"x": (3, 7)}, ["y"], types={"y": 7}),
+    "arg min of channels": model(
+        [node("GlobalMaxPool", ["x"], ["p"]), node("ArgMin", ["p"], ["y"], axis=1, keepdims=0)],
+        *({"x": IMAGE}, ["y"]),
+        types={"y": 7},
+    ),
     "relu": one("Relu"),
     "clip": one("Clip", IMAGE, floats(-0.25).reshape(()), floats(0.5).reshape(())),
     "clip to six": one("Clip", IMAGE, floats(0).reshape(()), floats(6).reshape(())),

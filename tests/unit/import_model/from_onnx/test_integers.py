@@ -160,6 +160,17 @@ def qlinear_conv(kind: str, weights: str, shape: tuple[int, ...], *, channels: b
     return net.model()
 
 
+def moved_channels(low: int, high: int) -> Any:
+    """A convolution by weights from `low` to `high` whose zero points are one for each channel."""
+    net = Net("int8")
+    x = net.dequantize(net.quantize("x", "q"))
+    w = net.real_weights("w", (8, 6, 3, 3), "int8", 0, channels=True)
+    net.constants["w"] = np.random.default_rng(1).integers(low, high, (8, 6, 3, 3)).astype(np.int8)
+    net.constants["w_z"] = np.arange(-4, 4, dtype=np.int8)
+    net.quantize(net.op("Conv", [x, w], "v"), "y", 0.05, 3)
+    return net.model()
+
+
 def pair(op: str, kind: str, qlinear: bool) -> Any:
     net = Net(kind)
     a, b = net.quantize("x", "a", 0.017, 11), net.quantize("x", "b", 0.023, -40)
@@ -288,6 +299,7 @@ def function(kind: str, op: str, **attributes: Any) -> Any:
 
 
 CASES = {
+    "qdq conv, a zero point for each channel": moved_channels(-120, 121),
     "conv integer": whole("uint8", "ConvInteger"),
     "matmul integer": whole("int8", "MatMulInteger"),
     "qlinear sigmoid": function("uint8", "QLinearSigmoid"),
@@ -404,3 +416,18 @@ def test_a_multiplier_that_is_off_is_found(tmp_path: Path) -> None:
     layers = OnnxLayers(tmp_path, tmp_path / "tensors.json", theirs)
     with pytest.raises(StageError, match=r"layer 2 \(conv2d\) 'y' is not what ONNX Runtime .* makes of its inputs"):
         layers.run([np.random.default_rng(0).uniform(-3, 3, SHAPE).astype(np.float32)])
+
+
+def test_zero_points_that_leave_no_int8_are_refused() -> None:
+    with pytest.raises(StageError, match="has weights with 8 zero points; one is supported"):
+        graph_of(moved_channels(-127, 128))
+
+
+def test_real_numbers_that_onnx_does_not_have_may_move_before_integers(tmp_path: Path) -> None:
+    """A ConvTranspose between integers is a TRANSPOSE_CONV and a slice of real numbers."""
+    net = Net("int8")
+    x = net.dequantize(net.quantize("x", "q"))
+    net.number("w", drawn(1, 6, 4, 3, 3))
+    sizes = {"strides": [2, 2], "pads": [1, 1, 1, 1], "output_padding": [1, 1]}
+    net.quantize(net.op("ConvTranspose", [x, "w"], "v", **sizes), "y", 0.05, 3)
+    held(net.model(), tmp_path)

@@ -83,6 +83,43 @@ def test_every_operator_that_is_known_is_named() -> None:
     assert known == {*TRANSLATORS, *MOVES} and escape.message(text) == text
 
 
+def test_what_to_do_about_scales_that_are_found_at_run_time_and_tables_of_onnx_runtime() -> None:
+    dynamic = node("DynamicQuantizeLinear", ["x"], ["y", "s", "z"])
+    assert "quantize: {mode: calibrate" in refused(model([dynamic], {"x": (1, 4)}, ["s"], {}))
+    integers = node("QuantizeLinear", ["x", "s", "z"], ["q"])
+    table = node("QLinearSoftmax", ["q", "s", "z", "s", "z"], ["y"], "com.microsoft", opset=13)
+    given = model([integers, table], {"x": (1, 4)}, ["y"], {"s": np.float32(1), "z": np.int8(0)}, types={"y": 3})
+    assert "quant_format=QDQ" in refused(given)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "what"),
+    [
+        ({"group": 2}, "is in groups, or dilated"),
+        ({"dilations": [2, 2]}, "is in groups, or dilated"),
+        ({"strides": [2]}, "has 1 strides for 2 axes"),
+        ({"output_padding": [2, 0], "strides": [2, 2]}, "output paddings [2, 0]"),
+        ({"pads": [9, 9, 9, 9]}, "pads [9, 9, 9, 9]"),
+        ({"kernel_shape": [2, 2]}, "has the window [2, 2] and weights [3, 3]"),
+    ],
+)
+def test_transposed_convolutions_that_tflite_has_not(attributes: Any, what: str) -> None:
+    given = model(
+        [node("ConvTranspose", ["x", "w"], ["y"], **attributes)],
+        {"x": (1, 4, 5, 5)},
+        ["y"],
+        {"w": drawn(1, 4, 2, 3, 3)},
+    )
+    assert what in refused(given)
+
+
+def test_products_of_vectors_and_of_places_that_differ() -> None:
+    vector = model([node("MatMul", ["x", "z"], ["y"])], {"x": (1, 4, 5), "z": (5,)}, ["y"])
+    assert "multiplies tensors of 3 and 1 axes; 2 to 5 are supported" in refused(vector)
+    last = node("ArgMax", ["x"], ["y"], select_last_index=1)
+    assert "takes the last of equal elements" in refused(model([last], {"x": (1, 4)}, ["y"], types={"y": 7}))
+
+
 def test_shapes_that_do_not_fit() -> None:
     assert "input 'x' of net.onnx is [batch, 3, 8, 8], not [1, 4, 8, 8]" in refused(
         conv(("batch", 3, 8, 8)), {"x": [1, 4, 8, 8]}

@@ -1,0 +1,97 @@
+"""ConvTranspose, of real numbers: TRANSPOSE_CONV, and a slice where TFLite has no such padding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from stages.import_model.onnx.operators.windows import as_image, from_image
+from stages.import_model.onnx.translation import Node, Translation, check_rank
+from stages.import_model.onnx.values import Held, Stored
+from stages.operators.operation import Refused, listed
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One axis of a transposed convolution: what lies in `size` places is `cut` before and `more` behind are added."""
+
+    size: int
+    taps: int
+    stride: int
+    before: int
+    result: int
+
+    @property
+    def whole(self) -> int:
+        """What all products reach, and zeros up to the end of the result."""
+        return max((self.size - 1) * self.stride + self.taps, self.before + self.result)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether TFLite's SAME cuts as much before the result."""
+        total = (self.size - 1) * self.stride + self.taps - self.result
+        return -(-self.result // self.stride) == self.size and max(total, 0) // 2 == self.before
+
+
+def conv_transpose(t: Translation, node: Node) -> None:
+    x, stored = t.held(node, 0), t.value(node, 1)
+    bias = t.stored(node, 2, "its bias") if node.has(2) else None
+    if not isinstance(stored, Stored):
+        raise Refused(f"takes its weights from '{node.inputs[1]}', a computed tensor; they must be a constant")
+    check_rank(x, (3, 4))
+    values, rank = stored.real, len(x.shape) - 2
+    if node.attributes.get("group", 1) != 1 or any(one != 1 for one in node.attributes.get("dilations", [])):
+        raise Refused("is in groups, or dilated; TFLite has no such transposed convolution")
+    if values.ndim != rank + 2 or values.shape[0] != x.shape[1]:
+        raise Refused(f"has weights {listed(values.shape)} for an input {listed(x.shape)}")
+    axes = _axes(node, x, values.shape[2:])
+    if rank == 1:
+        values, axes = values[:, :, None], [_Axis(1, 1, 1, 0, 1), *axes]
+    image, name = as_image(t, x), node.outputs[0]
+    same = all(axis.is_same for axis in axes)
+    made = t.builder.transpose_conv(
+        image,
+        np.ascontiguousarray(values.transpose(1, 2, 3, 0)),
+        np.zeros(values.shape[1], np.float32) if bias is None else bias.reshape(-1),
+        shape=(x.shape[0], *(axis.result if same else axis.whole for axis in axes), values.shape[1]),
+        stride=(axes[0].stride, axes[1].stride),
+        padding="same" if same else "valid",
+        name=f"{name}/whole",
+    )
+    if made.shape[1:3] != tuple(axis.result for axis in axes):
+        begins, sizes = [axis.before for axis in axes], [axis.result for axis in axes]
+        made = t.builder.slice(made, [0, *begins, 0], [x.shape[0], *sizes, values.shape[1]], name=f"{name}/cut")
+    t.bind(name, from_image(t, made, len(x.shape), name))
+
+
+def _axes(node: Node, x: Held, taps: Sequence[int]) -> list[_Axis]:
+    """What the operator says of each axis: its result, and what is cut before that."""
+    given, rank = node.attributes, len(x.shape) - 2
+    strides, more = given.get("strides", [1] * rank), given.get("output_padding", [0] * rank)
+    pads, wanted, auto = given.get("pads", [0] * 2 * rank), given.get("output_shape"), given.get("auto_pad", "NOTSET")
+    for what, values, count in (
+        *(("strides", strides, rank), ("output paddings", more, rank), ("pads", pads, 2 * rank)),
+        ("sizes of the output", wanted if wanted is not None else [0] * rank, rank),
+    ):
+        if len(values) != count:
+            raise Refused(f"has {len(values)} {what} for {rank} axes")
+    if tuple(given.get("kernel_shape", taps)) != tuple(taps):
+        raise Refused(f"has the window {listed(given['kernel_shape'])} and weights {listed(taps)}")
+    axes = []
+    for at, (size, window, stride) in enumerate(zip(x.shape[2:], taps, strides, strict=True)):
+        whole = (size - 1) * stride + window + more[at]
+        before, behind = (pads[at], pads[rank + at]) if auto == "NOTSET" else (0, 0)
+        if wanted is not None or auto.startswith("SAME"):
+            cut = max(whole - (size * stride if wanted is None else wanted[at]), 0)
+            before = cut // 2 if auto == "SAME_UPPER" else cut - cut // 2
+            behind = cut - before
+        result = whole - before - behind
+        if min(stride, result) < 1 or min(before, behind, more[at]) < 0 or more[at] >= stride > 0:
+            raise Refused(f"has strides {listed(strides)}, pads {listed(pads)} and output paddings {listed(more)}")
+        axes.append(_Axis(size, window, stride, before, result))
+    return axes
+
+
+TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {"ConvTranspose": conv_transpose}
