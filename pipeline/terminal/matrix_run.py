@@ -1,4 +1,4 @@
-"""One run of a matrix: which sub-recipe came to what, as a table, matrix.json and matrix.md."""
+"""One run of a matrix: which sub-recipe came to what, as a table, matrix.json, matrix.html and matrix.md."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from pipeline.keys.planner import Plan
 from pipeline.recipes.loader import LoadedRecipe
+from pipeline.terminal.matrix_page import matrix_page
 from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.table import Table, markdown, render
 from stages.messages import escape
@@ -103,7 +104,7 @@ class MatrixRun:
         return escape.line(f"  {row.name:{width}} {what}")
 
     def end(self, display: ProgressDisplay) -> None:
-        """Write matrix.json and matrix.md, and show the table. Raises OSError."""
+        """Write matrix.json, matrix.html and matrix.md, and show the table. Raises OSError."""
         rows = self.rows()
         table = matrix_table(rows)
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -112,8 +113,9 @@ class MatrixRun:
         write_whole(self._folder / "matrix.json", json.dumps(content, indent=1) + "\n")
         page = filter(None, (f"# {escape.markdown(self.name)}", escape.markdown(part), markdown(table)))
         write_whole(self._folder / "matrix.md", "\n\n".join(page))
+        write_whole(self._folder / "matrix.html", matrix_page(self.name, part, rows, self._folder))
         display.show(partial(_render, table, self.name))
-        display.line(f"{self._shown}/matrix.md, matrix.json")
+        display.line(f"{self._shown}/matrix.html, matrix.md, matrix.json")
 
     def _part(self) -> str:
         """`3 of the 11 combinations` when this is not the matrix as it is written, else ''."""

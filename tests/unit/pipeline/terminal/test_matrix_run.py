@@ -49,7 +49,7 @@ def test_shared_stages_run_once_and_a_table_ends_it(grid: FakeProject, doit: Doi
         "b-rv64-rvp",
         "b-rv64-scalar",
     ]
-    assert out.splitlines()[-1] == "build/grid/matrix.md, matrix.json"
+    assert out.splitlines()[-1] == "build/grid/matrix.html, matrix.md, matrix.json"
     assert [(row["axes"]["model"], row["target"], row["instructions"], row["error"]) for row in rows(grid)] == [
         (model, target, 42, "") for model in "ab" for target in ("rv64-rvp", "rv64-scalar")
     ]
@@ -68,12 +68,12 @@ def test_two_at_a_time_give_the_same(grid: FakeProject, doit: Doit, monkeypatch:
     grid.write("b.txt", "broken\n")
     folder = grid.root / "build/grid"
     one = doit("run", "recipe=grid")
-    alone = [(folder / name).read_bytes() for name in ("matrix.json", "matrix.md")]
+    alone = [(folder / name).read_bytes() for name in ("matrix.json", "matrix.md", "matrix.html")]
     ran = sorted(grid.ran())
     monkeypatch.setenv("FIRMLINE_STORE", "another")
     monkeypatch.setenv("FAKE_MOOD", "slow")
     two = doit("run", "-n", "2", "-P", "thread", "recipe=grid")
-    assert [(folder / name).read_bytes() for name in ("matrix.json", "matrix.md")] == alone
+    assert [(folder / name).read_bytes() for name in ("matrix.json", "matrix.md", "matrix.html")] == alone
     assert sorted(grid.ran()) == ran
     assert (one[0], one[2]) == (two[0], two[2])
 
@@ -168,7 +168,7 @@ def test_explain_and_matrix_json(
     grid.serve(monkeypatch, explain, matrix_json)
     grid.run("grid:a-rv64-rvp")
     monkeypatch.setattr("doit.doit_cmd._CMDLINE_VARS", {"recipe": "grid", "model": "a"})
-    assert Explain().execute({"check": True}, []) == 1
+    assert Explain().execute({"check": True, "json": False}, []) == 1
     assert capsys.readouterr().out.splitlines() == [
         "grid:a-rv64-rvp on rv64-rvp: cached",
         "grid:a-rv64-scalar on rv64-scalar, of which no run is noted",
