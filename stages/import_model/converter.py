@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tvm import relax
 from tvm.relax.frontend.tflite.tflite_frontend import ExprTable, TensorWrapper
 
+from stages.arithmetic.activation_bounds import BOUNDS
 from stages.arithmetic.fixed_point import quantized_bound
 from stages.arithmetic.transposed import PhaseAxis
 from stages.import_model.file_tables import Widened, options_of
@@ -214,11 +215,10 @@ class Converter(MovingConverter):
 
         TVM divides in double and rounds halves to even.
         """
-        bounds = {1: (0.0, None), 2: (-1.0, 1.0), 3: (0.0, 6.0)}  # RELU, RELU_N1_TO_1, RELU6
         if fused_activation_fn == 0:
             return expr
         limits = np.iinfo(dtype)
-        low, high = bounds[fused_activation_fn]
+        low, high = list(BOUNDS.values())[fused_activation_fn]
 
         def quantized(value: float | None, otherwise: int) -> float:
             if value is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.messages.naming import named
 from stages.operators.channels import Reach, every_channel
@@ -59,6 +59,7 @@ class Add(Clamped):
     y = ((t_0 +- t_1) * output_multiplier + output_offset >> output_shift) + output_zero_point.
     """
 
+    by_element: ClassVar[bool] = True
     op: Literal["add", "sub"]
     zero_points: tuple[int, int]
     left_shift: int
@@ -108,6 +109,7 @@ class Add(Clamped):
 class Mul(Clamped):
     """y = M((x_0 - zp_0) * (x_1 - zp_1), output_multiplier, output_shift) + zp, with broadcasting."""
 
+    by_element: ClassVar[bool] = True
     op: Literal["mul"] = "mul"
     zero_points: tuple[int, int]
     output_multiplier: int
@@ -135,6 +137,7 @@ class Mul(Clamped):
 class Extremum(LayerOp):
     """The larger, or the smaller, integer of two with broadcasting, whatever numbers they stand for."""
 
+    by_element: ClassVar[bool] = True
     op: Literal["maximum", "minimum"]
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
@@ -150,6 +153,7 @@ class Extremum(LayerOp):
 class SquaredDifference(Clamped):
     """Both inputs brought to a common scale as by `Add`; y = M((t_0 - t_1)^2, output_multiplier, output_shift) + zp."""
 
+    by_element: ClassVar[bool] = True
     op: Literal["squared_difference"] = "squared_difference"
     zero_points: tuple[int, int]
     left_shift: int
@@ -187,6 +191,7 @@ class Div(Clamped):
     each index. The reference stops at d = 0; here inverse[0] is 0.
     """
 
+    by_element: ClassVar[bool] = True
     op: Literal["div"] = "div"
     zero_points: tuple[int, int]
     output_multiplier: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.operators.activations import same_shape, unary_model
 from stages.operators.channels import Reach, every_channel
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class Requantize(Clamped):
     """QUANTIZE of an integer tensor: y = M(x - input_zero_point, multiplier, shift) + output_zero_point."""
 
+    by_element: ClassVar[bool] = True
     op: Literal["requantize"] = "requantize"
     input_zero_point: int
     multiplier: int

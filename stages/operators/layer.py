@@ -66,6 +66,8 @@ class LayerOp(BaseModel):
     any_type: ClassVar[bool] = False
     # Whether it writes state that other layers read: it is needed even where nobody reads its output.
     lasting: ClassVar[bool] = False
+    # Whether an element of the output follows from the elements of the inputs, which broadcast, at its place alone.
+    by_element: ClassVar[bool] = False
     if TYPE_CHECKING:
         op: str
 
@@ -142,6 +144,14 @@ class Clamped(LayerOp):
         import numpy as np
 
         return np.clip(scaled + self.output_zero_point, self.act_min, self.act_max).astype(view.outputs[0].dtype)
+
+    def terms(self, out: Tensor) -> int:
+        """How many products, or elements, one sum has."""
+        return self.products(out) // out.elements
+
+    def scaling(self, view: LayerView) -> tuple[Array | int, Array | int]:
+        """Multiplier and shift of its sums, one for all or one for each channel."""
+        return view.constant("multiplier"), view.constant("shift")
 
     def reach_of_sums(self, view: LayerView, least: Array, most: Array) -> Reach:
         """Of sums of products from `least` to `most`, int64[O]: what `requantized` makes of them never falls.

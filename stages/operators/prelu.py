@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.messages.naming import named
 from stages.operators.arithmetic import binary_shape
@@ -38,6 +38,7 @@ class Prelu(Clamped):
     y = M(v, multiplier_0, shift_0) + zp where v >= 0, else M(v * s, multiplier_1, shift_1) + zp
     """
 
+    by_element: ClassVar[bool] = True
     op: Literal["prelu"] = "prelu"
     zero_points: tuple[int, int]
     multipliers: tuple[int, int]

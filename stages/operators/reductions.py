@@ -14,7 +14,7 @@ from stages.operators.layer import Clamped, LayerOp, Rounding, Shifted
 from stages.operators.operation import Operation, Refused, Shape
 
 if TYPE_CHECKING:
-    from stages.graph import LayerView
+    from stages.graph import LayerView, Tensor
     from stages.models.operators import OneOperator
     from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
@@ -45,6 +45,12 @@ class Mean(Clamped):
     shift: int
     count: int
     rounding: Rounding = "double"
+
+    def terms(self, out: Tensor) -> int:
+        return self.count
+
+    def scaling(self, view: LayerView) -> tuple[Array | int, Array | int]:
+        return self.multiplier, self.shift
 
     def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
         """It rises with every element."""

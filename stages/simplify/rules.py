@@ -15,7 +15,7 @@ from stages.graph import Activation, Graph, Layer, LayerView, Move, Pool2D, Tens
 from stages.operators.channels import Reach
 from stages.simplify.edits import is_private, merged, replaced, without_unread, writer
 from stages.simplify.reach import BYTES
-from stages.simplify.rewrites import Rewrite, RuleName
+from stages.simplify.rewrites import Rewrite
 
 Reaches = Mapping[str, Reach]
 Rule = Callable[[Graph, Reaches, Layer], tuple[Graph, str] | None]
@@ -163,7 +163,7 @@ def table_of(view: LayerView) -> Array | None:
         return None
     if isinstance(view.op, Activation):
         return view.constant("table")
-    if view.op.op not in ("requantize", "add", "sub", "mul"):
+    if not view.op.by_element:
         return None
     inputs = []
     for tensor in view.inputs:
@@ -192,7 +192,7 @@ def _rows(tensor: Tensor) -> str:
     return "NHWC" if len(tensor.shape) == 4 else ""
 
 
-RULES: Mapping[RuleName, Rule] = {
+RULES: Mapping[str, Rule] = {
     "identity": identity,
     "clamp": clamp,
     "tables": tables,
@@ -201,5 +201,5 @@ RULES: Mapping[RuleName, Rule] = {
 }
 
 
-def rewritten(layer: Layer, rule: RuleName, what: str) -> Rewrite:
+def rewritten(layer: Layer, rule: str, what: str) -> Rewrite:
     return Rewrite(rule=rule, layers=(layer.name,), what=f"{layer.kind} {what}")

@@ -65,14 +65,14 @@ def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any])
     op = view.op
     bias = view.constant("bias").astype(np.int64) if view.has("bias") else 0
     total = op.sums(view, *inputs) + bias
-    real = np.abs(_multiplier(view))
+    multiplier, shift = (np.asarray(part, np.float64) for part in op.scaling(view))
+    real = np.abs(multiplier * 2.0 ** (shift - 31))
     if rule["sums"] == "integer":
         reach = 4 * _UNIT * np.abs(total).astype(np.float64)
     else:
-        terms = op.count if op.op == "mean" else op.products(view.outputs[0]) // view.outputs[0].elements
+        terms = op.terms(view.outputs[0])
         growth = (terms + 6) * _UNIT / (1 - (terms + 6) * _UNIT)
         reach = growth * (_absolute(view, inputs) + np.abs(bias)).astype(np.float64)
-    shift = np.asarray(op.shift if op.op == "mean" else view.constant("shift")).astype(np.float64)
     first = np.where(shift < 0, 2.0 ** (shift - 1), 0.0) if op.rounding == "double" else 0.0
     scaled = total * real
     error = (reach + np.abs(total) * 2.0**-30 + (0.5 if rule.get("rounded_bias") else 0.0)) * real + first
@@ -80,20 +80,11 @@ def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any])
     return np.asarray(np.abs(fraction - 0.5) <= error).reshape(view.outputs[0].shape)
 
 
-def _multiplier(view: LayerView) -> Array:
-    """The real multiplier of each channel, or of all."""
-    op = view.op
-    if op.op == "mean":
-        return np.asarray(op.multiplier * 2.0 ** (op.shift - 31))
-    return view.constant("multiplier").astype(np.float64) * 2.0 ** (view.constant("shift").astype(np.float64) - 31)
-
-
 def _absolute(view: LayerView, inputs: Sequence[Array]) -> Array:
     """A of the module's docstring, without the bias."""
     op = view.op
     centred = np.abs(inputs[0].astype(np.int64) - op.input_zero_point)
-    if op.op == "mean":
-        return np.asarray(centred.sum(axis=op.axes))
-    plain = op.model_copy(update={"input_zero_point": 0, "weight_zero_point": 0})
+    points = {name: 0 for name in ("input_zero_point", "weight_zero_point") if name in type(op).model_fields}
+    plain = op.model_copy(update=points)
     magnitudes: Any = _Magnitudes(view)
     return np.asarray(plain.sums(magnitudes, centred))

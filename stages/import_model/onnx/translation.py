@@ -16,13 +16,17 @@ from typing import Any
 import numpy as np
 import onnx
 
+from stages.arithmetic import activation_bounds
 from stages.import_model.onnx.values import Array, Held, Order, Real, Shape, Stored, Value, permuted, plain_order
 from stages.models.builder import ModelBuilder
 from stages.models.onnx_names import LOWERED, Traced
 from stages.operators.operation import Refused, listed
 
 MICROSOFT = "com.microsoft"
-BOUNDS = {"none": (-np.inf, np.inf), "relu": (0.0, np.inf), "relu6": (0.0, 6.0), "relu_n1_to_1": (-1.0, 1.0)}
+BOUNDS = {
+    name.lower(): (-np.inf if low is None else low, np.inf if high is None else high)
+    for name, (low, high) in activation_bounds.BOUNDS.items()
+}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
+from stages.arithmetic.activation_bounds import BOUNDS
 from stages.arithmetic.fixed_point import quantized_bound
 from stages.graph import Activation, Requantize, Tensor
 from stages.operators.functions16 import Leaky, Lines
@@ -18,7 +19,6 @@ from stages.quantize.operator import Array, Operator, dequantized, quantized
 from stages.quantize.tables import Quantized
 from stages.quantize.writer import GraphWriter
 
-_BOUNDS: dict[str, tuple[float | None, float | None]] = {"RELU": (0, None), "RELU6": (0, 6), "RELU_N1_TO_1": (-1, 1)}
 Table = Callable[[Quantized, Quantized, Mapping[str, Any]], Array]  # by input, output and the file's options
 
 
@@ -73,7 +73,7 @@ def _interpolated(operator: Operator, writer: GraphWriter, source: Tensor) -> No
 
 def _clamped(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
     """RELU, RELU6 and RELU_N1_TO_1 of 16 bits, of which there is no table: requantized, then clamped."""
-    out, low, high = operator.outputs[0], *_BOUNDS[operator.call.op]
+    out, low, high = operator.outputs[0], *BOUNDS[operator.call.op]
     multiplier, shift = quantize_multiplier(float32_ratio(source.scale, out.scale))
     limits = LIMITS[out.dtype]
     op = Requantize(
@@ -138,9 +138,9 @@ def _gelu(x: Quantized, out: Quantized, options: Mapping[str, Any]) -> Array:
 
 
 _FUNCTIONS: dict[str, tuple[Callable[[DFPattern], DFPattern], Table]] = {
-    "RELU": (lambda x: _unary("relax.nn.relu", x), _clamp(*_BOUNDS["RELU"])),
-    "RELU6": (_clip, _clamp(*_BOUNDS["RELU6"])),
-    "RELU_N1_TO_1": (_clip, _clamp(*_BOUNDS["RELU_N1_TO_1"])),
+    "RELU": (lambda x: _unary("relax.nn.relu", x), _clamp(*BOUNDS["RELU"])),
+    "RELU6": (_clip, _clamp(*BOUNDS["RELU6"])),
+    "RELU_N1_TO_1": (_clip, _clamp(*BOUNDS["RELU_N1_TO_1"])),
     "LEAKY_RELU": (lambda x: _unary("relax.nn.leakyrelu", x), _leaky_relu),
     "LOGISTIC": (lambda x: _unary("relax.sigmoid", x), _plain(tables.logistic_table)),
     "TANH": (lambda x: _unary("relax.tanh", x), _plain(tables.tanh_table)),

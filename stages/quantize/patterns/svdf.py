@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from stages.arithmetic.activation_bounds import BOUNDS
 from stages.operators.svdf import FloatSvdf, Svdf
 from stages.quantize.arithmetic import float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.operator import Array, Operator
 from stages.quantize.writer import GraphWriter
-
-# The bounds of fused activations in float32, by their names in the schema.
-_BOUNDS = {"NONE": (None, None), "RELU": (0.0, None), "RELU_N1_TO_1": (-1.0, 1.0), "RELU6": (0.0, 6.0)}
 
 
 def svdf(operator: Operator, writer: GraphWriter) -> None:
@@ -23,7 +21,7 @@ def svdf(operator: Operator, writer: GraphWriter) -> None:
         constants["bias"] = bias
     sizes = {"rank": int(operator.options["rank"]), "depth": feature.shape[1], "memory": time.shape[1]}
     if x.dtype == "float32":
-        low, high = _BOUNDS[operator.options["fusedActivationFunction"]]
+        low, high = BOUNDS[operator.options["fusedActivationFunction"]]
         writer.layer(FloatSvdf(**sizes, low=low, high=high), [x], out, constants, state=[state])
         return
     feature_scale, time_scale = operator.scale_at(1), operator.scale_at(2)

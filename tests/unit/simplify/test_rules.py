@@ -34,6 +34,12 @@ def two(b: ModelBuilder, one: Tensor, other: Tensor) -> Tensor:
     return b.add(one, other, out=(0.1, 0), name="y")
 
 
+def extreme(b: ModelBuilder, op: str, x: Tensor, value: int) -> Tensor:
+    quant = (x.scale[0], x.zero_point[0])
+    number = b.constant(f"{op} {value}", np.full(1, value, np.int8), *quant)
+    return b.emit(op, [x, number], x.shape, None, f"{op} of {value}", "MaximumMinimumOptions")
+
+
 CASES: dict[str, tuple[Build, list[str], list[str]]] = {
     # what is built behind x, the rules that are found, the kinds of the layers that are left
     "relu behind a convolution": (lambda b, x: b.relu(conv(b, x)), ["clamp"], ["conv2d"]),
@@ -62,6 +68,16 @@ CASES: dict[str, tuple[Build, list[str], list[str]]] = {
     ),
     "a number less it": (lambda b, x: b.sub(_number(b, 19), x, out=(0.06, 4)), ["tables"], ["requantize"]),
     "times a number for each channel": (lambda b, x: b.mul(x, _row(b), out=(0.2, -3)), [], ["mul"]),
+    "the larger of it and a number": (
+        lambda b, x: extreme(b, "MAXIMUM", extreme(b, "MINIMUM", conv(b, x), 90), -40),
+        ["clamp", "clamp"],
+        ["conv2d"],
+    ),
+    "the square of its distance from a number": (
+        lambda b, x: b.emit("SQUARED_DIFFERENCE", [x, _number(b, 19)], x.shape, (0.3, -128), "y"),
+        ["tables"],
+        ["requantize"],
+    ),
     "paddings": (
         lambda b, x: padded(b, padded(b, x, 1, 0, 2, 1), 0, 2, 1, 1, name="p2"),
         ["movement"],

@@ -1,0 +1,13 @@
+"""What fused activations clamp to, in real numbers."""
+
+from __future__ import annotations
+
+Bounds = tuple[float | None, float | None]
+
+# In the order of the schema's ActivationFunctionType, by its names; None where there is no bound.
+BOUNDS: dict[str, Bounds] = {
+    "NONE": (None, None),
+    "RELU": (0.0, None),
+    "RELU_N1_TO_1": (-1.0, 1.0),
+    "RELU6": (0.0, 6.0),
+}
