@@ -3,6 +3,7 @@
 from stages.kernels.arm_dsp.add import Add
 from stages.kernels.arm_dsp.convolution import Conv2d
 from stages.kernels.arm_dsp.depthwise import DepthwiseConv2d, DepthwiseConv2dAny, DepthwiseConv2dChannels
+from stages.kernels.arm_dsp.depthwise16 import ArmDepthwise16
 from stages.kernels.arm_dsp.fully_connected import FullyConnected
 from stages.kernels.arm_dsp.mean import Mean
 from stages.kernels.arm_dsp.pool import AveragePool, Pool2d
@@ -13,6 +14,7 @@ FOLDER = KernelFolder(
     __file__,
     kernels=(
         Add,
+        ArmDepthwise16,
         ArmProducts16,
         AveragePool,
         Conv2d,

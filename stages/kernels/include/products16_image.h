@@ -7,7 +7,7 @@
  *   p16_products(rows, panel, pitch, w, depth, count, sums): sums[channel * rows + row] = sum over `count` elements, for P16_ROWS
  *               rows or one. Rows are `pitch` apart; with P16_PAIRED words of two elements lie side by side, row by row
  *
- * It may define P16_HIGH(t, high), which is (t * high + 2^31) >> 32, and for mode SHORT P16_WRITE_SHORT, which is p16_write, and
+ * It may define S16_HIGH (scale16.h), and for mode SHORT P16_WRITE_SHORT, which is p16_write, and
  * P16_ALL_SHORT(panel, w, channels, y, out_channels, p): results of P16_ROWS rows, which returns of how many channels.
  *
  * Windows are gathered into a panel: element k of a row lies at (k >> 1) * apart + (k & 1). Runs of neighbours in the image begin at
@@ -21,8 +21,7 @@
 #define FIRMLINE_PRODUCTS16_IMAGE_H
 
 #include "fixed_point.h"
-
-#define P16_INLINE static inline __attribute__((always_inline))
+#include "scale16.h"
 
 enum { P16_SHORT, P16_FINE, P16_LONG };
 
@@ -32,24 +31,13 @@ struct fl_products16 {
     int32_t pixels, out_channels, run, pitch, depth, chunk, direct, mode, low, high;
 };
 
-/* Of an output channel. */
-struct p16_channel {
-    int64_t bias;
-    int32_t high, low;
-};
-
 /* Of one block of channels: sums of a chunk, and of all chunks where these are several. */
 struct p16_scratch {
     p16_sum sums[P16_ROWS * P16_CHANNELS];
     int64_t totals[P16_ROWS * P16_CHANNELS];
 };
 
-P16_INLINE int32_t p16_clamp(int32_t x, int32_t low, int32_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
-
-P16_INLINE void p16_zero(int16_t *to, int32_t apart, int32_t from, int32_t end)
+S16_INLINE void p16_zero(int16_t *to, int32_t apart, int32_t from, int32_t end)
 {
     if ((from & 1) && from < end) {
         to[(from >> 1) * apart + 1] = 0;
@@ -67,7 +55,7 @@ P16_INLINE void p16_zero(int16_t *to, int32_t apart, int32_t from, int32_t end)
 }
 
 /* The elements of a run from `from` to `to`, which lie in the image; 0 around them. */
-P16_INLINE void p16_part(int16_t *panel, int32_t apart, const int16_t *x, int32_t run, int32_t from, int32_t to)
+S16_INLINE void p16_part(int16_t *panel, int32_t apart, const int16_t *x, int32_t run, int32_t from, int32_t to)
 {
     p16_zero(panel, apart, 0, from);
     if (P16_PAIRED && (from & 1)) {
@@ -80,7 +68,7 @@ P16_INLINE void p16_part(int16_t *panel, int32_t apart, const int16_t *x, int32_
     p16_zero(panel, apart, to, run);
 }
 
-P16_INLINE void p16_window(int16_t *panel, int32_t apart, const int16_t *x, int32_t row, int32_t column, const struct fl_products16 *p)
+S16_INLINE void p16_window(int16_t *panel, int32_t apart, const int16_t *x, int32_t row, int32_t column, const struct fl_products16 *p)
 {
     const int32_t taps = p->dilation_x == 1 ? p->kernel_width : 1; /* of a run */
     int32_t at = 0;
@@ -93,7 +81,7 @@ P16_INLINE void p16_window(int16_t *panel, int32_t apart, const int16_t *x, int3
             if (inside && ix >= 0 && ix + taps <= p->width) {
                 p16_copy(to, apart, x + (iy * p->width + ix) * p->channels, p->run);
             } else {
-                const int32_t from = p16_clamp(-ix, 0, taps), end = inside ? p16_clamp(p->width - ix, from, taps) : from;
+                const int32_t from = s16_clamp(-ix, 0, taps), end = inside ? s16_clamp(p->width - ix, from, taps) : from;
                 p16_part(to, apart, x + (iy * p->width + ix) * p->channels, p->run, from * p->channels, end * p->channels);
             }
             at += p->pitch;
@@ -103,7 +91,7 @@ P16_INLINE void p16_window(int16_t *panel, int32_t apart, const int16_t *x, int3
 }
 
 /* The rows of pixels first, first + 1, ... of the output. */
-P16_INLINE void p16_gather(int16_t *panel, const int16_t *x, int32_t first, int32_t rows, const struct fl_products16 *p)
+S16_INLINE void p16_gather(int16_t *panel, const int16_t *x, int32_t first, int32_t rows, const struct fl_products16 *p)
 {
     const int32_t paired = P16_PAIRED && rows > 1;
     int32_t oy = first / p->out_width, ox = first % p->out_width;
@@ -121,20 +109,16 @@ P16_INLINE void p16_gather(int16_t *panel, const int16_t *x, int32_t first, int3
     }
 }
 
-#ifndef P16_HIGH
-#define P16_HIGH(t, high) ((int32_t)(((int64_t)(t) * (high) + ((int64_t)1 << 31)) >> 32))
-#endif
-
-P16_INLINE int32_t p16_scaled(int32_t t, int32_t high, int32_t low, int mode)
+S16_INLINE int32_t p16_scaled(int32_t t, int32_t high, int32_t low, int mode)
 {
     if (mode == P16_SHORT) {
-        return P16_HIGH(t, high);
+        return S16_HIGH(t, high);
     }
     return (int32_t)(((int64_t)t * high + (((int64_t)t * low) >> 32) + ((int64_t)1 << 31)) >> 32);
 }
 
 /* The sums of a block of `channels` channels as results. */
-P16_INLINE void p16_write(int16_t *y, const struct p16_scratch *s, const struct p16_channel *of, int32_t rows, int32_t channels,
+S16_INLINE void p16_write(int16_t *y, const struct p16_scratch *s, const struct s16_channel *of, int32_t rows, int32_t channels,
                           int mode, const struct fl_products16 *p)
 {
 #ifdef P16_WRITE_SHORT
@@ -150,13 +134,13 @@ P16_INLINE void p16_write(int16_t *y, const struct p16_scratch *s, const struct 
         for (int32_t r = 0; r < rows; r++) {
             const int64_t sum = mode == P16_LONG ? s->totals[c * rows + r] : s->sums[c * rows + r];
             const int32_t t = mode == P16_LONG ? fl_saturate(sum + bias) : (int32_t)((uint32_t)sum + (uint32_t)bias);
-            y[r * p->out_channels + c] = (int16_t)p16_clamp(p16_scaled(t, high, low, mode), p->low, p->high);
+            y[r * p->out_channels + c] = (int16_t)s16_clamp(p16_scaled(t, high, low, mode), p->low, p->high);
         }
     }
 }
 
 /* All channels of `rows` pixels. */
-P16_INLINE void p16_row(const int16_t *panel, const int8_t *w, const struct p16_channel *of, int16_t *y, struct p16_scratch *s,
+S16_INLINE void p16_row(const int16_t *panel, const int8_t *w, const struct s16_channel *of, int16_t *y, struct p16_scratch *s,
                         int32_t rows, int mode, const struct fl_products16 *p)
 {
     const int32_t apart = P16_PAIRED ? rows : 1;
@@ -185,12 +169,12 @@ P16_INLINE void p16_row(const int16_t *panel, const int8_t *w, const struct p16_
 }
 
 #define P16_ROW(name, rows, mode)                                                                                          \
-    static void name(const int16_t *panel, const int8_t *w, const struct p16_channel *of, int16_t *y, struct p16_scratch *s, \
+    static void name(const int16_t *panel, const int8_t *w, const struct s16_channel *of, int16_t *y, struct p16_scratch *s, \
                      const struct fl_products16 *p)                                                                        \
     {                                                                                                                      \
         p16_row(panel, w, of, y, s, rows, mode, p);                                                                        \
     }
-typedef void p16_function(const int16_t *panel, const int8_t *w, const struct p16_channel *of, int16_t *y, struct p16_scratch *s,
+typedef void p16_function(const int16_t *panel, const int8_t *w, const struct s16_channel *of, int16_t *y, struct p16_scratch *s,
                           const struct fl_products16 *p);
 P16_ROW(p16_many_short, P16_ROWS, P16_SHORT)
 P16_ROW(p16_many_fine, P16_ROWS, P16_FINE)
@@ -200,7 +184,7 @@ P16_ROW(p16_one_fine, 1, P16_FINE)
 P16_ROW(p16_one_long, 1, P16_LONG)
 
 /* One image. The panel lies in the scratch, behind the sums. Up to `direct` rows at a time are read where they lie. */
-P16_INLINE void p16_image(const int16_t *x, const int8_t *w, const void *channels, int16_t *y, int32_t *scratch,
+S16_INLINE void p16_image(const int16_t *x, const int8_t *w, const void *channels, int16_t *y, int32_t *scratch,
                           const struct fl_products16 *p)
 {
     static p16_function *const many[] = {p16_many_short, p16_many_fine, p16_many_long};

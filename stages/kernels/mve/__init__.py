@@ -2,6 +2,7 @@
 
 from stages.kernels.folder import KernelFolder
 from stages.kernels.mve.depthwise import Depthwise, Depthwise3x3
+from stages.kernels.mve.depthwise16 import MveDepthwise16
 from stages.kernels.mve.elementwise import Add, Mul
 from stages.kernels.mve.gemm import Conv2d, FullyConnected
 from stages.kernels.mve.pooling import Pool2d
@@ -10,7 +11,7 @@ from stages.kernels.mve.table import Table
 
 FOLDER = KernelFolder(
     __file__,
-    kernels=(Add, Conv2d, Depthwise, Depthwise3x3, FullyConnected, Mul, MveProducts16, Pool2d, Table),
+    kernels=(Add, Conv2d, Depthwise, Depthwise3x3, FullyConnected, Mul, MveDepthwise16, MveProducts16, Pool2d, Table),
     needs=(("mve", "mve.fp"),),
     needed="needs Armv8.1-M with MVE",
     condition="defined(__ARM_FEATURE_MVE)",

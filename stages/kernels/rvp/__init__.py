@@ -3,6 +3,7 @@
 from stages.kernels.folder import KernelFolder
 from stages.kernels.rvp.add import Add
 from stages.kernels.rvp.convolution import Conv2d, FullyConnected
+from stages.kernels.rvp.depthwise16 import RvpDepthwise16
 from stages.kernels.rvp.depthwise_conv2d import DepthwiseConv2d
 from stages.kernels.rvp.depthwise_window import DepthwiseWindow
 from stages.kernels.rvp.direct_conv2d import DirectConv2d
@@ -27,6 +28,7 @@ FOLDER = KernelFolder(
         Mean,
         Mul,
         Pool2d,
+        RvpDepthwise16,
         RvpProducts16,
     ),
     needs=(f"rvp {DRAFT}",),

@@ -26,7 +26,7 @@ typedef int32_t p16_sum;
 
 enum { STEP = RVP_WORD_BYTES / 2 };
 
-#define P16_HIGH(t, high) ((int32_t)rvp_smmul_u((rvp_word)(t), (rvp_word)(high)))
+#define S16_HIGH(t, high) ((int32_t)rvp_smmul_u((rvp_word)(t), (rvp_word)(high)))
 
 RVP_INLINE void p16_copy(int16_t *to, int32_t apart, const int16_t *from, int32_t count)
 {

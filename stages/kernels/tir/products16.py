@@ -31,6 +31,12 @@ def within32(value: Expr) -> Expr:
     return T.min(T.max(value, T.int64(-(1 << 31))), T.int64((1 << 31) - 1))
 
 
+def wide_bias(b: Any, channel: Expr) -> Expr:
+    """The bias of struct s16_channel, int64; the structures are the operand `channels`."""
+    low = T.bitwise_and(int64(b.channels[channel, 0]), T.int64(0xFFFFFFFF))
+    return T.shift_left(int64(b.channels[channel, 1]), T.int64(32)) + low
+
+
 def products16(view: LayerView, tile: Tile, made: Plan, function: str) -> Lowering:
     """The loop over images around the block of one; rows of a batch are the pixels of one image."""
     op, channels, run = view.op, columns_of(view), run_elements(view)
@@ -45,24 +51,20 @@ def products16(view: LayerView, tile: Tile, made: Plan, function: str) -> Loweri
         first = T.truncdiv(o, tile.pair) * (tile.pair * made.depth)
         return widen(b.w[first + k * tile.pair + T.truncmod(o, tile.pair)])
 
-    def bias(b: Any, o: Expr) -> Expr:
-        low = T.bitwise_and(int64(b.channels[o, 0]), T.int64(0xFFFFFFFF))
-        return T.shift_left(int64(b.channels[o, 1]), T.int64(32)) + low
-
     def result(b: Any, o: Expr) -> Expr:
         value = scaled16(within32(b.acc[0]), b.channels[o, 2], b.channels[o, 3])
         return T.Cast("int16", clamp(value, op.act_min, op.act_max))
 
     def rows(b: Any) -> None:
         with loop(("n", op.batch), ("o", channels)) as (n, o):
-            store(b.acc, bias(b, o), 0)
+            store(b.acc, wide_bias(b, o), 0)
             with loop(("k", op.depth)) as k:
                 store(b.acc, b.acc[0] + int64(widen(b.x[n, k]) * weight(b, o, k)), 0)
             store(b.y, result(b, o), n, o)
 
     def windows(b: Any) -> None:
         with loop(("oy", out[0]), ("ox", out[1]), ("o", channels)) as (oy, ox, o):
-            store(b.acc, bias(b, o), 0)
+            store(b.acc, wide_bias(b, o), 0)
             with loop(("ky", op.kernel[0]), ("kx", op.kernel[1]), ("c", op.in_channels)) as (ky, kx, c):
                 taps = run // op.in_channels
                 k = (ky * made.pitch + kx * op.in_channels) if taps > 1 else (ky * op.kernel[1] + kx) * made.pitch

@@ -113,6 +113,31 @@ def depthwise(draw: Draw) -> LayerView:
     return view(op, [x], image("y", (batch, *out, channels * each), "int16"), constants)
 
 
+def usual_depthwise(draw: Draw) -> LayerView:
+    """One filter for a channel; of 3x3 and 5x5 too, over images with an inside and edges."""
+    channels, size = draw.choose(1, 3, 4, 8, 12, 16, 20, 24), (draw.integer(3, 7), draw.integer(3, 7))
+    slides = window(draw, size)
+    if draw.integer(0, 2):
+        edge = min(draw.choose(1, 2), (min(size) - 1) // 2)
+        square = {"kernel": (2 * edge + 1,) * 2, "padding": (edge,) * 4, "stride": (1, 1), "dilation": (1, 1)}
+        slides |= square | {"out": size}
+    out, batch = slides.pop("out"), draw.choose(1, 1, 2)
+    op = DepthwiseConv2D(
+        **clamped(draw),
+        **slides,
+        depth_multiplier=1,
+        in_channels=channels,
+        out_channels=channels,
+        input_zero_point=0,
+        rounding="wide",
+    )
+    constants = products(draw, channels)
+    constants["weights"] = draw.array((1, *op.kernel, channels), "int8")
+    return view(
+        op, [image("x", (batch, *size, channels), "int16")], image("y", (batch, *out, channels), "int16"), constants
+    )
+
+
 def fully_connected(draw: Draw, depth: int = 0) -> LayerView:
     batch, depth, units = draw.choose(1, 1, 3), depth or draw.integer(1, 40), draw.integer(1, 9)
     op = FullyConnected(**clamped(draw), batch=batch, depth=depth, units=units, input_zero_point=0, rounding="real")
@@ -257,6 +282,7 @@ def mandatory() -> Iterator[Case]:
     yield from _ties()
     yield from _reals()
     yield from _deep()
+    yield from _within_32_bits()
     yield from _functions()
 
 
@@ -315,6 +341,18 @@ def _deep() -> Iterator[Case]:
                 layer = with_constants(layer, weights=weights)
                 name = f"{layer.op.op} depth {depth} of {end}"
                 yield Case(name, ("tails", "extremes"), layer, drawn_inputs(draw, layer))
+
+
+def _within_32_bits() -> Iterator[Case]:
+    """Sums that 32 bits hold, as those of networks: more channels, rows and windows than a tile has."""
+    for number in range(60):
+        draw = Draw(900 + number, "int16")
+        maker = (conv2d, usual_depthwise, fully_connected)[number % 3]
+        layer = maker(draw, units=draw.integer(1, 9), groups=1) if maker is conv2d else maker(draw)
+        if layer.has("bias"):
+            units = len(layer.constant("bias"))
+            layer = with_constants(layer, bias=draw.rng.integers(-(1 << 26), 1 << 26, units))
+        yield Case(f"{layer.op.op} within 32 bits {number}", ("shapes", "tails"), layer, drawn_inputs(draw, layer))
 
 
 def _functions() -> Iterator[Case]:

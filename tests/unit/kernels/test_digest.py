@@ -38,7 +38,7 @@ FILES = ROOT / "stages" / "kernels"
 # Where code lies that folders share. Everything else is of one folder, but that neon_dotprod builds on neon.
 SHARED = (
     *("include/", "tir/", "eight_bit.py", "matrix.py", "rounding.py", "structure.py"),
-    *("plan16.py", "products16.py", "scales16.py"),
+    *("depthwise16.py", "lanes16.py", "plan16.py", "products16.py", "scales16.py"),
     *("generic/parameters.py", "generic/packing.py"),
 )
 NO_CODE = ("folder.py", "kernel.py", "registry.py", "digest.py", "definitions.py")  # of a kernel

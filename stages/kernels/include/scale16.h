@@ -1,0 +1,25 @@
+/* What kernels of 16-bit activations share: an output channel's constants, and how its sums are scaled. */
+#ifndef FIRMLINE_SCALE16_H
+#define FIRMLINE_SCALE16_H
+
+#include <stdint.h>
+
+#define S16_INLINE static inline __attribute__((always_inline))
+
+/* Of an output channel; the scale is high * 2^32 + low, a factor of 2^-64. */
+struct s16_channel {
+    int64_t bias;
+    int32_t high, low;
+};
+
+S16_INLINE int32_t s16_clamp(int32_t x, int32_t low, int32_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* (t * high + 2^31) >> 32; a family's file may have an instruction for it. */
+#ifndef S16_HIGH
+#define S16_HIGH(t, high) ((int32_t)(((int64_t)(t) * (high) + ((int64_t)1 << 31)) >> 32))
+#endif
+
+#endif

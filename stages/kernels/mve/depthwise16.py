@@ -1,0 +1,24 @@
+"""Depthwise convolutions of 16-bit activations: eight channels at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from stages.kernels.depthwise16 import Depthwise16
+from stages.kernels.lanes16 import Lanes
+
+if TYPE_CHECKING:
+    from stages.targets.spec import Target
+
+
+class MveDepthwise16(Depthwise16):
+    """Products by VMULLB and VMULLT."""
+
+    name = "mve.depthwise16"
+    sources = ("depthwise16.c",)
+    headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
+    function = "mve_depthwise16"
+    prices = (30.0, 8.0, 4.0)
+
+    def lanes(self, target: Target) -> Lanes:
+        return Lanes(group=8, taps=1, inner=8, apart=1, outer=0)

@@ -1,0 +1,110 @@
+/* A register of channels at a time, four on RV64 and two on RV32: products of its even and of its odd halves, which KMABB and KMATT add
+ * to 32-bit lanes. A register of weights has those of two neighbours in a row of the window.
+ */
+#include "depthwise16.h"
+
+#include "rvp_intrinsics.h"
+
+enum { GROUP = RVP_WORD_BYTES / 2 };
+
+#define D16_GROUP GROUP
+#define D16_PIXEL pixel
+#define D16_COPY copy
+#define D16_ZERO zero
+#define S16_HIGH(t, high) ((int32_t)rvp_smmul_u((rvp_word)(t), (rvp_word)(high)))
+
+/* The panel is at a multiple of a register; images are, where their channels are whole groups. */
+RVP_INLINE void copy(int16_t *to, const int16_t *from, int32_t count)
+{
+    if (((uintptr_t)from & (RVP_WORD_BYTES - 1)) != 0) {
+        for (; count > 0; count--) {
+            *to++ = *from++;
+        }
+    }
+    for (; count >= 4 * GROUP; count -= 4 * GROUP) {
+#pragma GCC unroll 4
+        for (int32_t k = 0; k < 4 * GROUP; k += GROUP) {
+            rvp_store(to + k, rvp_load(from + k));
+        }
+        to += 4 * GROUP;
+        from += 4 * GROUP;
+    }
+    for (; count > 0; count -= GROUP) {
+        rvp_store(to, rvp_load(from));
+        to += GROUP;
+        from += GROUP;
+    }
+}
+
+RVP_INLINE void zero(int16_t *to, int32_t count)
+{
+    for (; count > 0; count -= GROUP) {
+        rvp_store(to, 0);
+        to += GROUP;
+    }
+}
+
+#include "depthwise16_image.h"
+
+RVP_ACCUMULATE(kmabb, 0x77, 1, 0x2d) /* 32-bit lanes: d += the product of the low halves, saturated, which sums never reach */
+RVP_ACCUMULATE(kmatt, 0x77, 1, 0x3d) /* of the upper halves */
+
+/* The bias of a group's first channel, or its second, in each lane. */
+RVP_INLINE rvp_word biases(const struct s16_channel *of)
+{
+#if __riscv_xlen == 64
+    return rvp_pack((rvp_word)(uint32_t)of[0].bias, (rvp_word)(uint32_t)of[2].bias);
+#else
+    return (rvp_word)of[0].bias;
+#endif
+}
+
+/* Results of every other channel of which there are `left`. */
+RVP_INLINE void put(int16_t *y, rvp_word sums, const struct s16_channel *of, int32_t left, const struct fl_depthwise16 *p)
+{
+    if (left > 0) {
+        y[0] = (int16_t)s16_clamp(S16_HIGH(sums, of[0].high), p->low, p->high);
+    }
+#if __riscv_xlen == 64
+    if (left > 2) {
+        y[2] = (int16_t)s16_clamp(S16_HIGH(sums >> 32, of[2].high), p->low, p->high);
+    }
+#endif
+}
+
+RVP_INLINE void pixel(const int16_t *x, int32_t row, int32_t column, const int8_t *w, const struct s16_channel *of, int16_t *y,
+                      const struct fl_depthwise16 *p, int32_t height, int32_t width)
+{
+    for (int32_t left = p->channels; left > 0; left -= GROUP) {
+        rvp_word even = biases(of), odd = biases(of + 1);
+        const int16_t *line = x;
+        for (int32_t ky = 0; ky < height; ky++) {
+            const int16_t *at = line;
+#pragma GCC unroll 2
+            for (int32_t kx = 0; kx < width; kx += 2) {
+                const rvp_word weights = rvp_load(w), first = rvp_sunpkd820(weights), value = rvp_load(at);
+                even = rvp_kmabb(even, value, first);
+                odd = rvp_kmatt(odd, value, first);
+                at += column;
+                if (kx + 1 < width) {
+                    const rvp_word second = rvp_sunpkd831(weights), next = rvp_load(at);
+                    even = rvp_kmabb(even, next, second);
+                    odd = rvp_kmatt(odd, next, second);
+                    at += column;
+                }
+                w += RVP_WORD_BYTES;
+            }
+            line += row;
+        }
+        put(y, even, of, left, p);
+        put(y + 1, odd, of + 1, left - 1, p);
+        x += GROUP;
+        y += GROUP;
+        of += GROUP;
+    }
+}
+
+void rvp_depthwise16(const int16_t *x, const int8_t *w, const int32_t *channels, int16_t *y, int16_t *panel, const void *parameters)
+{
+    d16_image(x, w, channels, y, panel, parameters);
+}

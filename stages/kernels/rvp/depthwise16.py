@@ -1,0 +1,25 @@
+"""Depthwise convolutions of 16-bit activations: a register of channels at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from stages.kernels.depthwise16 import Depthwise16
+from stages.kernels.lanes16 import Lanes
+
+if TYPE_CHECKING:
+    from stages.targets.spec import Target
+
+
+class RvpDepthwise16(Depthwise16):
+    """Products by KMABB and KMATT."""
+
+    name = "rvp.depthwise16"
+    sources = ("depthwise16.c",)
+    headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
+    function = "rvp_depthwise16"
+    prices = (40.0, 6.0, 4.0)
+
+    def lanes(self, target: Target) -> Lanes:
+        group = target.word_bits // 16
+        return Lanes(group=group, taps=2, inner=group, apart=2, outer=0)
