@@ -1,0 +1,105 @@
+"""The pages that runs leave, in Chromium: nothing fails, nothing overflows, sorting and filtering work."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.api import RunResult, run_recipe
+from pipeline.commands.compare import shown
+from pipeline.commands.compare.difference import difference
+from pipeline.terminal.matrix_page import matrix_page
+from pipeline.terminal.matrix_run import MatrixRow
+
+playwright = pytest.importorskip("playwright.sync_api", reason="./bootstrap --with browser pytest runs them")
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    assert CHROMIUM, "the group browser is there without chromium: apt-get install chromium"
+    with playwright.sync_playwright() as started:
+        # In a container root has no sandbox; what is opened are files of this test.
+        chromium = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+    return run_recipe("digits_rvp", build=tmp_path_factory.mktemp("build"))
+
+
+@pytest.fixture(scope="module")
+def pages(run: RunResult, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A report, a comparison and a matrix."""
+    folder = tmp_path_factory.mktemp("pages")
+    report = json.loads((run.folder / "report.json").read_text())
+    half = {**report, "layers": [{**one, "instructions": one["instructions"] // 2} for one in report["layers"]]}
+    (folder / "compare.html").write_text(shown.page(difference(("before", "after"), report, half)))
+    axes = [("a model with a long name", f"target-{number}") for number in range(12)]
+    rows = [MatrixRow("m", b, {"model": a, "target": b}, "exact", 10**8, 10**6, 10**6, "") for a, b in axes]
+    (folder / "matrix.html").write_text(matrix_page("many", "", rows, folder))
+    return {"report": run.folder / "report.html", "compare": folder / "compare.html", "matrix": folder / "matrix.html"}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("which", ["report", "compare", "matrix"])
+def test_nothing_fails_and_nothing_overflows(
+    browser: Any, pages: dict[str, Path], which: str, width: int, scheme: str
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page, wrong, asked = context.new_page(), [], []
+    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(pages[which].as_uri())
+    assert wrong == []
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+    context.close()
+
+
+def test_layers_are_sorted_and_filtered(browser: Any, run: RunResult) -> None:
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto((run.folder / "report.html").as_uri())
+    assert run.report is not None
+    counts = {str(one["index"]): one["instructions"] for one in run.report["layers"]}
+
+    def indices() -> list[str]:
+        found: list[str] = page.eval_on_selector_all(
+            "#layers tbody tr:not([hidden])", "rows => rows.map(row => row.cells[0].textContent)"
+        )
+        return found
+
+    page.click("#layers th:nth-child(5)")
+    assert [counts[index] for index in indices()] == sorted(counts.values(), reverse=True)
+    assert page.get_attribute("#layers th:nth-child(5)", "aria-sort") == "descending"
+    page.click("#layers th:nth-child(5)")
+    assert [counts[index] for index in indices()] == sorted(counts.values())
+    page.focus("#layers th:nth-child(1)")
+    page.keyboard.press("Enter")
+    assert indices() == sorted(counts, key=int)
+    page.fill("#filter", "fully_connected")
+    wanted = [str(one["index"]) for one in run.report["layers"] if one["op"] == "fully_connected"]
+    assert indices() == wanted and page.text_content("#shown") == f"{len(wanted)} of {len(counts)}"
+    page.fill("#filter", "")
+    assert len(indices()) == len(counts)
+    page.click(".network a >> nth=3")
+    assert page.url.endswith("#layer-3")
+    page.close()
+
+
+def test_the_graph_is_folded_where_there_is_no_room(browser: Any, run: RunResult) -> None:
+    page = browser.new_page(viewport={"width": 400, "height": 900})
+    page.goto((run.folder / "report.html").as_uri())
+    assert page.get_attribute(".network", "open") is None
+    page.close()

@@ -1,0 +1,106 @@
+"""Commands and recipes on the pages of docs/ run as they stand; the site has all pages, links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pipeline.api import run_recipe
+from stages.system.installation import INSTALLATION as ROOT
+from stages.system.installation import is_clone
+
+DOCS = ROOT / "docs"
+# Those whose `sh` blocks are one session, from the clone's folder on.
+SESSIONS = ("first_recipe.md", "store.md")
+# What stands on a page for a clone is in the environment of these tests already.
+_READY = re.compile(r"^(\./bootstrap |source \.venv/bin/activate$)", re.MULTILINE)
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (DOCS / page).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A folder that looks like the clone, so that what a session makes beside it goes with the test."""
+    folder = tmp_path / "clone"
+    shutil.copytree(
+        ROOT, folder, ignore=shutil.ignore_patterns(".git", ".venv", ".firmline", "build", "__pycache__", ".*_cache")
+    )
+    (folder / ".firmline").mkdir()
+    for built in ("spike", "qemu"):
+        if (ROOT / ".firmline" / built).is_dir():
+            (folder / ".firmline" / built).symlink_to(ROOT / ".firmline" / built)
+    program = tmp_path / "bin/doit"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={folder} exec {sys.executable} -P -m pipeline "$@"\n')
+    program.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize("page", SESSIONS)
+def test_a_session_runs(page: str, clone: Path) -> None:
+    script = "\n".join(["set -eu", *(_READY.sub("", block) for block in blocks(page, "sh"))])
+    assert script.count("doit ") > 3
+    environment = {**os.environ, "PATH": f"{clone.parent / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    if page == "store.md":
+        script = script.replace("set -eu", "set -eu\ndoit run digits_rvp:import")
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=clone, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{done.stdout[-2000:]}{done.stderr}"
+
+
+def test_what_the_first_page_promises(clone: Path) -> None:
+    """Figures in words on the page are those of the run."""
+    report = run_recipe("digits_rvp", build=clone / "elsewhere").report
+    assert report is not None
+    page = (DOCS / "first_recipe.md").read_text()
+    assert f"{100 * report['verify']['accuracy']['ours']:.1f} %" in page
+    thousands = re.search(r"some (\d+),000 instructions", page)
+    assert thousands and abs(int(thousands[1]) - report["instructions"]["total"] / 1000) < 5
+
+
+def test_the_recipe_runs_as_it_stands(tmp_path: Path) -> None:
+    first, *others = blocks("recipe.md", "yaml")
+    (tmp_path / "line_by_line.yaml").write_text(first)
+    result = run_recipe(tmp_path / "line_by_line.yaml", build=tmp_path / "build")
+    assert result.report is not None and result.report["verify"]["mismatches"] == 0
+    assert "kws_run" in (result.folder / "src/model.h").read_text()
+    for other in others:
+        assert isinstance(yaml.safe_load(other), dict)
+
+
+def test_all_pages_are_in_the_navigation() -> None:
+    def named(entry: Any) -> list[str]:
+        if isinstance(entry, dict):
+            return [name for value in entry.values() for name in named(value)]
+        return [name for one in entry for name in named(one)] if isinstance(entry, list) else [entry]
+
+    navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]
+    assert sorted(named(navigation)) == sorted(path.name for path in DOCS.glob("*.md"))
+
+
+def test_the_site_is_built(tmp_path: Path) -> None:
+    pytest.importorskip("mkdocs", reason="./bootstrap --with docs pytest runs it")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "site/first_recipe/index.html").is_file()
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    assert is_clone()
+    for path in DOCS.glob("*.md"):
+        for target in re.findall(r"\]\(([\w./-]+\.md)", path.read_text()):
+            assert (path.parent / target).is_file(), (path.name, target)
