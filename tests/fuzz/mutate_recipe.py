@@ -18,9 +18,10 @@ from tests.support.emitted import ROOT
 _DIGITS = "@digits@"
 _TINY: dict[str, Any] = {"op": "conv2d", "shape": [5, 6, 4], "out_channels": 8, "kernel": [3, 3]}
 _IMAGES = "recipes/digits/heldout_int8.npy"
+_REALS = "recipes/digits/heldout_float32.npy"
 _CONV = {"match": {"op": "conv2d"}, "data": "NHWC"}
 # Every key that recipes have, so that each can be mistaken.
-_WRITTEN: tuple[dict[str, Any], ...] = (
+WRITTEN: tuple[dict[str, Any], ...] = (
     {"schema": 1, "name": "fuzzed", "target": "host", "model": _TINY},
     {
         "schema": 1,
@@ -64,6 +65,42 @@ _WRITTEN: tuple[dict[str, Any], ...] = (
         },
     },
     {"schema": 1, "target": "host", "model": {"zoo": "autoencoder", "dtype": "int8", "seed": 3}},
+    {
+        "schema": 1,
+        "target": "host",
+        "model": {"file": "${FUZZED:-recipes}/digits/digits_float32.tflite"},
+        "stages": {
+            "quantize": {
+                "mode": "calibrate",
+                "data": {"files": ["recipes/digits/calib*.npy"], "encoding": {"dtype": "float32", "scale": 1.0}},
+                "samples": 20,
+                "evaluate": {"files": [_REALS], "labels": "recipes/digits/labels.npy"},
+                "weights": "int8",
+                "activations": "int8",
+                "per_channel": True,
+                "keep_float": [{"op": "softmax"}],
+                "keep_int16": [{"name": "dense*"}],
+                "ranges": "percentile",
+                "percentile": 99.9,
+                "equalize": True,
+                "bias_correction": True,
+                "max_loss": 50.0,
+                "min_snr": 5.0,
+                "search": {"max_loss": 1.0, "ram": "64K", "instructions": 1000000, "most": 3},
+            },
+            "simulate": {
+                "inputs": {"random": 1, "extremes": False, "files": [_REALS], "encoding": {"dtype": "float32"}},
+            },
+        },
+    },
+    {
+        "schema": 1,
+        "target": "host",
+        "model": {"file": "recipes/digits/digits_float32.tflite"},
+        "stages": {
+            "quantize": {"mode": "calibrate", "data": {"random": {"low": 0.0, "high": 1.0, "seed": 2}}, "samples": 5},
+        },
+    },
 )  # fmt: skip
 
 
@@ -103,8 +140,8 @@ def recipe_mutant(seed: int, index: int) -> Mutant:
 
 def _seed_recipe(rng: Random) -> tuple[str, dict[str, Any]]:
     if rng.random() < 0.7:
-        number = rng.randrange(len(_WRITTEN))
-        return f"recipe {number}", copy.deepcopy(_WRITTEN[number])
+        number = rng.randrange(len(WRITTEN))
+        return f"recipe {number}", copy.deepcopy(WRITTEN[number])
     path = rng.choice(sorted(ROOT.glob("recipes/*.yaml")))
     data = yaml.safe_load(path.read_text())
     data.pop("name", None)  # which must be the file's name in recipes/ only
@@ -140,7 +177,7 @@ def change_key(rng: Random, data: Any) -> None:
 def add_key(rng: Random, data: Any) -> None:
     """A key of some other place, or no key at all, in a mapping."""
     holders = [holder for holder in _holders(data) if isinstance(holder, dict)]
-    keys = [key for written in _WRITTEN for holder in _holders(written) if isinstance(holder, dict) for key in holder]
+    keys = [key for written in WRITTEN for holder in _holders(written) if isinstance(holder, dict) for key in holder]
     rng.choice(holders)[rng.choice([*keys, hostile.text(rng), None, 7])] = _value(rng, rng.choice([1, "host", [1, 2]]))
 
 

@@ -11,7 +11,10 @@ import pytest
 
 from pipeline.errors import StageFailed
 from stages.base import StageError
+from stages.models.spec import OPTIONS
+from stages.options.quantization import QuantizeOptions
 from tests.fuzz import campaign, disasters, mutate_model, mutate_recipe
+from tests.fuzz.model_seeds import OPERATORS
 from tests.fuzz.mutate_bytes import MUTATIONS, damage
 from tests.fuzz.mutate_command import command_mutant
 from tests.fuzz.mutate_model import model_mutant
@@ -44,6 +47,13 @@ def test_every_mutation_finds_something_to_change(make, mutations) -> None:
         missing -= set(re.findall(r"\w+", make(1, index).made.partition(": ")[2]))
         index += 1
     assert not missing
+
+
+def test_every_operator_and_every_option_of_quantize_can_be_mutated() -> None:
+    assert {seed["op"] for seed in OPERATORS} == OPTIONS.keys()
+    given = {key for seed in mutate_recipe.WRITTEN for key in seed.get("stages", {}).get("quantize", {})}
+    # Of networks that are integers already.
+    assert given | {"rounding"} == QuantizeOptions.model_fields.keys()
 
 
 def test_every_damage_changes_the_file() -> None:

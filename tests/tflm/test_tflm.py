@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -23,6 +24,21 @@ def test_what_is_refused_says_why(name: str) -> None:
     for case in load(name):
         told = refusal(case) if case.refused else ""
         assert not told or case.refused in told, case.name
+
+
+def test_the_page_counts_the_cases() -> None:
+    """What docs/arithmetic.md says of all; that those which are computed are equal says the test of each."""
+    page = " ".join((ROOT / "docs/arithmetic.md").read_text().split())
+    told = re.search(
+        r"Of (\d+) cases of (\d+) operators (\d+) are equal, (\d+) are refused, .*?, (\d+) cannot be a file, none", page
+    )
+    assert told is not None
+    every = [case for name in files() for case in load(name)]
+    impossible = sum(bool(case.impossible) for case in every)
+    computed = [case for name in files() for case in runnable(name)]
+    equal = sum(not case.differs for case in computed)
+    refused = len(every) - impossible - len(computed)
+    assert [int(number) for number in told.groups()] == [len(every), len(files()), equal, refused, impossible]
 
 
 @pytest.mark.parametrize("name", ["ADD", "ARG_MAX", "CONV_2D", "LOGICAL_OR", "UNPACK"])
