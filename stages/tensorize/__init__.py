@@ -36,7 +36,7 @@ class TensorizeConfig(StageConfig):
     `memory.arena_limit` sets it. `requantize` says who makes 8-bit outputs of an accelerator's sums: the core, or the
     engine; without it the accelerator's default. With `narrow_weights` those that fit 4, 2 or 1 bits take no more in
     ROM, and are widened into scratch before their layer. `tuning` has measurements of the network's own layers, which
-    count before all others.
+    count before all others. `optimize_for` is what counts beside instructions (stages.tensorize.objective).
     """
 
     rules: tuple[TensorizeRule, ...] = ()
@@ -45,6 +45,10 @@ class TensorizeConfig(StageConfig):
     narrow_weights: bool = Field(
         default=False,
         description="keep weights of 4 bits and less so in ROM, and widen them into RAM before their layer",
+    )
+    optimize_for: Literal["speed", "rom", "ram"] = Field(
+        default="speed",
+        description="what kernels are chosen for: fewest instructions; few bytes of weights and code; the least arena",
     )
     tuning: Pathname | Literal[False] | None = Field(
         default=None,

@@ -30,6 +30,7 @@ from stages.tensorize.choices import choose_kernels
 from stages.tensorize.costs import CostTable
 from stages.tensorize.forms import with_cheapest_forms
 from stages.tensorize.layouts import with_cheapest_layouts
+from stages.tensorize.objective import with_objective
 from stages.tensorize.own_arithmetic import with_own_arithmetic
 from stages.tensorize.packing import pack_and_lower
 from stages.tensorize.placement import place_parts
@@ -80,6 +81,7 @@ def reduced(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrite]]:
 def decide(graph: Graph, setting: Setting) -> tuple[Chosen, list[Rewrite]]:
     """The passes up to `placement`: what is computed of the graph of quantize, and with which kernels; what is not."""
     graph, rewrites = reduced(graph, setting)
+    setting = with_objective(graph, setting)
     formed = with_cheapest_forms(graph, setting)
     laid_out = with_cheapest_layouts(formed, setting)
     signed = laid_out if setting.offload is None else with_cheapest_signs(laid_out, setting.cost)

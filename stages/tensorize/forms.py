@@ -39,7 +39,7 @@ def with_cheapest_forms(graph: Graph, setting: Setting) -> Graph:
         if setting.offload is not None and setting.config.arena_limit is None:  # with a limit no layout is decided
             own = setting.offload.layouts[0]
         try:
-            cost = setting.choose(view, setting.bound(one)).cost
+            cost = setting.choose(view, setting.bound(one)).price
         except StageError:  # in this form nothing can compute it; where no form can, the choice of kernels says so
             cost = None
         return min(float("inf") if cost is None else cost, setting.cost_on_engine(view, own))

@@ -225,7 +225,7 @@ class _Choices:
             return on_engine
         is_known = choice.cost_source in ("tuned", "measured", "modelled") or choice.kernel.in_place
         is_other = any(self.now(variable) != layout for variable, layout in layouts.items())
-        return min((choice.cost or 0.0) * (_GUESS if is_other and not is_known else 1), on_engine)
+        return min((choice.price or 0.0) * (_GUESS if is_other and not is_known else 1), on_engine)
 
     def _transform(self, name: str, home: Layout, layout: Layout) -> float:
         tensor = self.given.graph.tensors[name].model_copy(update={"layout": home})

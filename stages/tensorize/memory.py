@@ -49,12 +49,16 @@ class ArenaBound:
 
     def why_not(self, view: LayerView, kernel: Kernel, params: Any) -> str:
         """Why a kernel that can compute the layer brings the arena above the bound, '' when it does not."""
+        scratch, tensors = self.needed(view, kernel, params)
+        if tensors + scratch <= self._limit:
+            return ""
+        return f"{scratch:,} bytes of scratch and {tensors:,} of tensors exceed the arena's limit of {self._limit:,}"
+
+    def needed(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[int, int]:
+        """Bytes of the kernel's scratch, and of what is alive beside it."""
         now = view.layer.index
         overlaid = self._overlaid | ({now} if kernel.overlays(view) else set())
         alive = [b for b in liveness(self._graph, may_overlay=overlaid).buffers if b.first <= now <= b.last]
         tensors = lower_bound([Buffer(b.name, b.bytes, now, now) for b in alive])
         (needed,) = self._lowerings.scratch([self._lowerings.of_kernel(view, kernel, params)])
-        scratch = sum(needed.values())
-        if tensors + scratch <= self._limit:
-            return ""
-        return f"{scratch:,} bytes of scratch and {tensors:,} of tensors exceed the arena's limit of {self._limit:,}"
+        return sum(needed.values()), tensors

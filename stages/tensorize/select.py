@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stages.tensorize import TensorizeRule
     from stages.tensorize.costs import CostTable, Price
     from stages.tensorize.memory import ArenaBound
+    from stages.tensorize.rom import Rom
 
 ONLY = "the only kernel that can"
 
@@ -33,7 +34,8 @@ class Choice:
     """A kernel with its parameters, the reason for it, and what was not taken.
 
     `instead` names it and the one that the arena's limit excluded, '' when the limit decided nothing. `distance` is
-    that of an engine's own arithmetic, None of exact ones.
+    that of an engine's own arithmetic, None of exact ones. `worth` is the cost with what the recipe's objective adds,
+    None where only speed counts.
     """
 
     kernel: Kernel
@@ -44,6 +46,12 @@ class Choice:
     alternatives: tuple[Alternative, ...]
     instead: str = ""
     distance: Distance | None = None
+    worth: float | None = None
+
+    @property
+    def price(self) -> float | None:
+        """What passes compare: instructions, None where nobody knows them."""
+        return self.cost if self.worth is None else self.worth
 
     @property
     def as_alternative(self) -> Alternative:
@@ -90,20 +98,17 @@ def choose(
     rules: Sequence[TensorizeRule],
     costs: CostTable,
     bound: ArenaBound | None = None,
+    rom: Rom | None = None,
 ) -> Choice:
     """The layer's kernel. Raises StageError when no kernel, or not the one a rule names, can compute it.
 
-    With a `bound`, those that bring the arena above it are passed over.
+    With a `bound`, those that bring the arena above it are passed over; with `rom`, bytes count as well.
     """
     known = {kernel.name: kernel for kernel in kernels}
     offered = {name: kernel for name, kernel in known.items() if kernel.is_for(view.op)}
     reasons = {name: kernel.why_not(view, target) for name, kernel in offered.items()}
-    offers = [
-        Offer(kernel, params, costs.price(kernel, view, params, target))
-        for name, kernel in offered.items()
-        if not reasons[name]
-        for params in kernel.candidates(view, target)
-    ]
+    able = [kernel for name, kernel in offered.items() if not reasons[name]]
+    offers = offers_of(view, target, able, costs)
     rule = next((rule for rule in rules if rule.match.fits(view)), None)
     if rule is not None:
         number = list(rules).index(rule)
@@ -116,15 +121,15 @@ def choose(
             if rule.params
             else [offer for offer in offers if offer.kernel is kernel]
         )
-        taken, refused = _cheapest(allowed, view, bound)
+        taken, refused = _cheapest(allowed, view, bound, rom)
         why = f"rule {number + 1} of the recipe"
         if refused:
             why += ", with its cheapest parameters that keep to the arena's limit"
     else:
         if not offers:
             raise _nothing_can(view, target, reasons)
-        taken, refused = _cheapest(offers, view, bound)
-        why = _reason(len(offers), taken.price, limited=bool(refused))
+        taken, refused = _cheapest(offers, view, bound, rom)
+        why = _reason(len(offers), taken.price, limited=bool(refused), of_rom=rom is not None)
     return Choice(
         taken.kernel,
         taken.params,
@@ -133,18 +138,35 @@ def choose(
         taken.price.source,
         _others(taken, offers, reasons, refused),
         instead=f"{taken.variant} instead of {refused[0][0].variant}" if refused else "",
+        worth=None if rom is None else rom.worth(view, taken.kernel, taken.params, taken.price.cost or 0.0),
     )
 
 
+def offers_of(view: LayerView, target: Target, able: Iterable[Kernel], costs: CostTable) -> list[Offer]:
+    """The kernels that can compute the layer, `able`, with all of their parameters."""
+    return [
+        Offer(kernel, params, costs.price(kernel, view, params, target))
+        for kernel in able
+        for params in kernel.candidates(view, target)
+    ]
+
+
 def _cheapest(
-    offers: Sequence[Offer], view: LayerView, bound: ArenaBound | None
+    offers: Sequence[Offer], view: LayerView, bound: ArenaBound | None, rom: Rom | None
 ) -> tuple[Offer, list[tuple[Offer, str]]]:
     """The cheapest within the bound, and the cheaper ones that are not, with the reason.
 
     Among equal or unknown costs the first: the target's kernel folders are in order of preference. Raises StageError.
     """
     refused: list[tuple[Offer, str]] = []
-    for offer in sorted(offers, key=lambda one: float("inf") if one.price.cost is None else one.price.cost):
+
+    def order(one: Offer) -> tuple[bool, float]:
+        cost = float("inf") if one.price.cost is None else one.price.cost
+        if rom is None:
+            return False, cost
+        return one.kernel.name in rom.left_out, rom.worth(view, one.kernel, one.params, cost)
+
+    for offer in sorted(offers, key=order):
         reason = "" if bound is None else bound.why_not(view, offer.kernel, offer.params)
         if not reason:
             return offer, refused
@@ -178,14 +200,15 @@ def _nothing_can(view: LayerView, target: Target, reasons: dict[str, str]) -> St
     return StageError("\n".join(lines))
 
 
-def _reason(able: int, price: Price, *, limited: bool) -> str:
-    """`limited` tells that the cheaper ones of all `able` need too much scratch."""
+def _reason(able: int, price: Price, *, limited: bool, of_rom: bool) -> str:
+    """`limited` tells that the cheaper ones of all `able` need too much scratch, `of_rom` that bytes count as well."""
     if able == 1:
         return ONLY
     if price.cost is None:
         which = "keeps to the arena's limit" if limited else "can"
         return f"first of the target's kernels that {which}; no costs are known"
     keeps = " that keeps to the arena's limit" if limited else ""
+    keeps += " with its bytes of ROM" if of_rom else ""
     return f"cheapest of {able}{keeps} ({price.source})"
 
 

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Kernel
     from stages.targets.spec import Target
     from stages.tensorize import TensorizeConfig
+    from stages.tensorize.rom import Rom
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Passes read it; what they find goes from one to the next."""
+    """Passes read it; what they find goes from one to the next. `rom` is there where a recipe wants little of it."""
 
     target: Target
     config: TensorizeConfig
@@ -33,6 +34,7 @@ class Setting:
     costs: CostTable
     lowerings: Lowerings
     offload: OffloadKernel | None = None
+    rom: Rom | None = None
 
     @classmethod
     def of(
@@ -56,12 +58,15 @@ class Setting:
 
     def choose(self, view: LayerView, bound: ArenaBound | None) -> Choice:
         """The layer's kernel. Raises StageError when no kernel, or not the one a rule names, can compute it."""
-        return choose(view, self.target, self.kernels, self.config.rules, self.costs, bound)
+        return choose(view, self.target, self.kernels, self.config.rules, self.costs, bound, self.rom)
 
     def cost(self, view: LayerView) -> float:
-        """Instructions of the layer with its kernel, infinity where nothing can compute it."""
+        """Instructions of the layer with its kernel, infinity where nothing can compute it.
+
+        With what its bytes are worth, where the recipe wants little ROM.
+        """
         try:
-            return self.choose(view, None).cost or 0.0
+            return self.choose(view, None).price or 0.0
         except StageError:
             return float("inf")
 

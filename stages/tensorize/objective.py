@@ -1,0 +1,131 @@
+"""What a recipe wants little of beside instructions: `optimize_for: rom` or `ram`.
+
+rom   A kernel's constants count, and the code of each kernel that is used. One percent of the network's bytes is worth
+      five times the instructions that all of it takes when nothing but speed counts. Kernels are left out, one after
+      another, as long as that makes the sum of both smaller.
+ram   The arena has the least limit that any choice of kernels keeps to; within it speed counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from stages.base import StageError
+from stages.tensorize.costs import variant
+from stages.tensorize.memory import ArenaBound
+from stages.tensorize.rom import Rom
+from stages.tensorize.select import offers_of
+from stages.tensorize.sharing import renames_only
+
+if TYPE_CHECKING:
+    from stages.graph import Graph, LayerView
+    from stages.tensorize.select import Offer
+    from stages.tensorize.setting import Setting
+
+_WORTH = 500  # times the instructions of the network, for as many bytes as it has
+_CODE = 1_600  # bytes of a kernel's functions, as compilers make them for cores with narrow instructions
+
+
+def with_objective(graph: Graph, setting: Setting) -> Setting:
+    """The setting in which the recipe's objective decides; as it is for speed, which needs nothing more."""
+    wanted = setting.config.optimize_for
+    if wanted == "rom":
+        return replace(setting, rom=_least_rom(graph, setting))
+    if wanted == "ram":
+        limit = _least_arena(graph, setting)
+        if limit is not None:
+            return replace(setting, config=setting.config.model_copy(update={"arena_limit": limit}))
+    return setting
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    kernel: str
+    cost: float
+    bytes: int
+
+
+def _least_rom(graph: Graph, setting: Setting) -> Rom:
+    rom = Rom(setting.target)
+    layers = [
+        [
+            _Candidate(one.kernel.name, one.price.cost or 0.0, rom.bytes_of(view, one.kernel, one.params))
+            for one in offers
+        ]
+        for view, offers in _offered(graph, setting)
+    ]
+    layers = [layer for layer in layers if layer]  # of one that nothing can compute the choice of kernels tells
+    fastest = [min(layer, key=lambda one: one.cost) for layer in layers]
+    total = sum(one.bytes for one in fastest)
+    if not total:
+        return Rom(setting.target)
+    rate = _WORTH * sum(one.cost for one in fastest) / total
+    known = frozenset(one.kernel for layer in layers for one in layer)
+    allowed, least = known, _score(layers, rate, known)
+    while True:
+        used = _used(layers, rate, allowed)
+        # Without a kernel others may come in its place, or those that are used anyway.
+        tried = [among - {name} for name in sorted(used) for among in (allowed, used)]
+        score, best = min(((_score(layers, rate, one), number) for number, one in enumerate(tried)))
+        if score >= least:
+            # In another layout a layer may have other kernels: their code would come on top.
+            return Rom(setting.target, rate, known - used)
+        allowed, least = tried[best], score
+
+
+def _chosen(
+    layers: Sequence[Sequence[_Candidate]], rate: float, allowed: frozenset[str]
+) -> Iterator[_Candidate | None]:
+    for layer in layers:
+        there = (one for one in layer if one.kernel in allowed)
+        yield min(there, key=lambda one: one.cost + rate * one.bytes, default=None)
+
+
+def _used(layers: Sequence[Sequence[_Candidate]], rate: float, allowed: frozenset[str]) -> frozenset[str]:
+    return frozenset(one.kernel for one in _chosen(layers, rate, allowed) if one is not None)
+
+
+def _score(layers: Sequence[Sequence[_Candidate]], rate: float, allowed: frozenset[str]) -> float:
+    """Instructions of all layers, and bytes of constants and code in instructions; infinite where a layer has none."""
+    chosen = list(_chosen(layers, rate, allowed))
+    if any(one is None for one in chosen):
+        return float("inf")
+    found = [one for one in chosen if one is not None]
+    code = _CODE * len({one.kernel for one in found})
+    return sum(one.cost + rate * one.bytes for one in found) + rate * code
+
+
+def _least_arena(graph: Graph, setting: Setting) -> int | None:
+    """The least bound that a choice of kernels keeps to; None where a layer has no kernel, which is told later."""
+    bound = ArenaBound(graph, 0, setting.lowerings)
+    limit = 0
+    for view, offers in _offered(graph, setting):
+        if not offers:
+            return None
+        needs = [(sum(bound.needed(view, offer.kernel, offer.params)), number) for number, offer in enumerate(offers)]
+        least, number = min(needs)
+        bound.taken(view, offers[number].kernel)
+        limit = max(limit, least)
+    try:
+        within = ArenaBound(graph, limit, setting.lowerings)
+        for view, _ in _offered(graph, setting):
+            within.taken(view, setting.choose(view, within).kernel)
+    except StageError:
+        return None
+    return limit
+
+
+def _offered(graph: Graph, setting: Setting) -> Iterator[tuple[LayerView, list[Offer]]]:
+    """The layers that kernels compute, with what a recipe's rules leave of those that can."""
+    for layer in graph.layers:
+        if layer.op.op == "float" or renames_only(graph, layer):
+            continue
+        view = graph.view(layer)
+        able = [one for one in setting.kernels if one.is_for(view.op) and not one.why_not(view, setting.target)]
+        offers = offers_of(view, setting.target, able, setting.costs)
+        rule = next((rule for rule in setting.config.rules if rule.match.fits(view)), None)
+        if rule is not None:
+            offers = [offer for offer in offers if offer.kernel.name == rule.kernel] or offers
+        yield view, sorted(offers, key=lambda offer: variant(offer.kernel, offer.params))

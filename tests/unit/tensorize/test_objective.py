@@ -1,0 +1,123 @@
+"""`optimize_for`: kernels for few bytes of ROM, or for the least arena, instead of for speed alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.api import run_recipe
+from stages.base import StageError
+from stages.graph import Graph
+from stages.kernels import registry
+from stages.models.operators import build
+from stages.models.spec import OpModel
+from stages.tensorize import TensorizeConfig, TensorizeRule, cost_table
+from stages.tensorize.build import decide
+from stages.tensorize.choices import Chosen
+from stages.tensorize.costs import CostTable
+from stages.tensorize.memory import ArenaBound
+from stages.tensorize.rom import Rom
+from stages.tensorize.setting import Setting
+from tests.support.emitted import target_named
+from tests.support.integer import integer_graph
+from tests.support.shared_models import shared_models
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def graph_of(**options: Any) -> Graph:
+    return integer_graph(build(OpModel.model_validate(options)))
+
+
+def setting(target: str, **options: Any) -> Setting:
+    core = target_named(target)
+    costs = CostTable.read(cost_table(target, ROOT))
+    return Setting.of(core, TensorizeConfig(**options), registry.kernels_of(core).values(), costs)
+
+
+def decided(graph: Graph, target: str, **options: Any) -> tuple[Chosen, Setting]:
+    made = setting(target, **options)
+    return decide(graph, made)[0], made
+
+
+def instructions(chosen: Chosen) -> float:
+    return sum(choice.cost or 0 for choice in chosen.choices.values())
+
+
+def bytes_of(chosen: Chosen, made: Setting) -> int:
+    rom = Rom(made.target)
+    views = {index: chosen.graph.view(chosen.graph.layers[index]) for index in chosen.choices}
+    return sum(rom.bytes_of(views[index], c.kernel, c.params) for index, c in chosen.choices.items())
+
+
+def arena(chosen: Chosen, made: Setting) -> int:
+    bound = ArenaBound(chosen.graph, 0, made.lowerings)
+    most = 0
+    for index, choice in chosen.choices.items():
+        view = chosen.graph.view(chosen.graph.layers[index])
+        most = max(most, sum(bound.needed(view, choice.kernel, choice.params)))
+        bound.taken(view, choice.kernel)
+    return most
+
+
+WIDE = {"op": "depthwise_conv2d", "shape": (12, 12, 128), "kernel": (3, 3)}
+TEMPORAL = {"op": "conv2d", "shape": (49, 10, 1), "out_channels": 32, "kernel": (10, 4), "stride": (2, 2)}
+PLAIN = {"op": "conv2d", "shape": (16, 16, 24), "out_channels": 24, "kernel": (3, 3)}
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m55", "rv32-rvp"])
+@pytest.mark.parametrize("model", [WIDE, TEMPORAL, PLAIN], ids=["wide", "temporal", "plain"])
+def test_each_objective_is_least_in_its_own(target: str, model: dict[str, Any]) -> None:
+    graph = graph_of(**model)
+    found = {name: decided(graph, target, optimize_for=name) for name in ("speed", "rom", "ram")}
+    sizes = {name: bytes_of(*one) for name, one in found.items()}
+    arenas = {name: arena(*one) for name, one in found.items()}
+    assert sizes["rom"] == min(sizes.values())
+    assert arenas["ram"] == min(arenas.values())
+    assert instructions(found["speed"][0]) <= min(instructions(chosen) for chosen, _ in found.values())
+
+
+def test_bytes_are_weighed_against_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of(**WIDE)
+    fast, _ = decided(graph, "rv32-rvp")
+    monkeypatch.setattr(Rom, "bytes_of", lambda self, view, kernel, params: 500 if "generic" in kernel.name else 1000)
+    small, _ = decided(graph, "rv32-rvp", optimize_for="rom")
+    (choice,), (usual,) = small.choices.values(), fast.choices.values()
+    assert (usual.kernel.name, choice.kernel.name) == ("rvp.depthwise3x3_s8", "generic.depthwise_conv2d")
+    assert choice.why.startswith("cheapest of ") and "with its bytes of ROM" in choice.why
+    few = {True: 998, False: 1000}  # a fifth of a percent is not worth eight times the instructions
+    monkeypatch.setattr(Rom, "bytes_of", lambda self, view, kernel, params: few["generic" in kernel.name])
+    (same,) = decided(graph, "rv32-rvp", optimize_for="rom")[0].choices.values()
+    assert same.kernel.name == "rvp.depthwise3x3_s8"
+
+
+def test_speed_is_what_it_was_and_the_default() -> None:
+    graph = graph_of(**PLAIN)
+    named, _ = decided(graph, "rv32-rvp", optimize_for="speed")
+    usual, _ = decided(graph, "rv32-rvp")
+    assert [c.as_alternative for c in named.choices.values()] == [c.as_alternative for c in usual.choices.values()]
+    assert not any("ROM" in choice.why for choice in usual.choices.values())
+
+
+@pytest.mark.parametrize("wanted", ["rom", "ram"])
+def test_rules_are_obeyed(wanted: str) -> None:
+    rule = TensorizeRule(kernel="arm_dsp.depthwise3x3_s8")
+    chosen, _ = decided(graph_of(**WIDE), "cortex-m4", optimize_for=wanted, rules=(rule,))
+    assert [choice.kernel.name for choice in chosen.choices.values()] == ["arm_dsp.depthwise3x3_s8"]
+
+
+@pytest.mark.parametrize("wanted", ["rom", "ram"])
+def test_what_nothing_can_compute_is_told_as_ever(wanted: str) -> None:
+    made = setting("rv32-rvp", optimize_for=wanted)
+    lacking = Setting.of(made.target, made.config, [k for k in made.kernels if k.name == "rvp.gemm_s8"], made.costs)
+    with pytest.raises(StageError, match="no kernel of target rv32-rvp"):
+        decide(graph_of(**WIDE), lacking)
+
+
+def test_the_hosted_mobilenet_fits_the_rom_of_cortex_m55(tmp_path: Path) -> None:
+    (path,) = shared_models("hosted/mobilenet_v1_0.25_128_quant.tflite")
+    recipe = {"schema": 1, "name": "hosted", "extends": "mve_base", "model": {"file": str(path)}}
+    options = {"stages": {"tensorize": {"optimize_for": "rom"}}}
+    assert run_recipe({**recipe, **options}, until="compile", root=ROOT, build=tmp_path).artifacts["compile"].is_dir()
