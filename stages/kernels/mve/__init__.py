@@ -8,10 +8,23 @@ from stages.kernels.mve.gemm import Conv2d, FullyConnected
 from stages.kernels.mve.pooling import Pool2d
 from stages.kernels.mve.products16 import MveProducts16
 from stages.kernels.mve.table import Table
+from stages.kernels.mve.taps import DepthwiseTaps
 
 FOLDER = KernelFolder(
     __file__,
-    kernels=(Add, Conv2d, Depthwise, Depthwise3x3, FullyConnected, Mul, MveDepthwise16, MveProducts16, Pool2d, Table),
+    kernels=(
+        Add,
+        Conv2d,
+        Depthwise,
+        Depthwise3x3,
+        DepthwiseTaps,
+        FullyConnected,
+        Mul,
+        MveDepthwise16,
+        MveProducts16,
+        Pool2d,
+        Table,
+    ),
     needs=(("mve", "mve.fp"),),
     needed="needs Armv8.1-M with MVE",
     condition="defined(__ARM_FEATURE_MVE)",

@@ -41,8 +41,8 @@ class Arithmetic(Sums):
     params: NDArray[np.int32]
 
 
-def arithmetic(view: LayerView, *, lowered: bool = False) -> Arithmetic:
-    """The constants of a layer with weights; `lowered` prefers that mode.
+def arithmetic(view: LayerView, *, lowered: bool = False, shifted: bool = False) -> Arithmetic:
+    """The constants of a layer with weights; `lowered` prefers that mode, `shifted` permits that one.
 
     Activations reach the kernel as int8 (uint8 minus 128). Raises ValueError where rounding.py has no way.
     """
@@ -51,6 +51,8 @@ def arithmetic(view: LayerView, *, lowered: bool = False) -> Arithmetic:
     from stages.kernels.mve.rounding import requantization
 
     made = sums(view, INT8_OFFSET[view.inputs[0].dtype])
-    how = requantization(made.multiplier, made.shift, made.range.size, view.op.rounding, lowered=lowered)
+    how = requantization(
+        made.multiplier, made.shift, made.range.size, view.op.rounding, lowered=lowered, shifted=shifted
+    )
     params = np.stack([made.bias.astype(np.int32), made.multiplier, how.rounders])
     return Arithmetic(**vars(made), mode=how.mode, params=params)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import centred_weights, why_not_centred_types, why_not_sums
 from stages.kernels.mve.base import MveKernel, arithmetic
-from stages.kernels.mve.lines import FIELDS, GROUP, fields, group_count, parts_of
+from stages.kernels.mve.lines import FIELDS, GROUP, WIDEST, fields, group_count, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.kernels.mve.base import Arithmetic
     from stages.targets.spec import Target
-
-WIDEST = 254  # the largest weight that is the sum of two int8 numbers
 
 
 class DepthwiseKernel(MveKernel):

@@ -18,6 +18,10 @@ struct mve_windows {
  * offsets[i] is what row i adds to its sums for it; offsets is not used otherwise. */
 void mve_windows(const void *x, int8_t *rows, int32_t *offsets, int32_t first, int32_t count, const int32_t *windows);
 
+/* The windows of `count` neighbouring output pixels of a row, from `first` on, in one strip (strip.c): window i is what begins i * row
+ * bytes on. Columns of a window, dilation_x is 1, are [kernel_x][kernel_y][channels]. Offsets are as above. */
+void mve_strip(const void *x, int8_t *strip, int32_t *offsets, int32_t first, int32_t count, const int32_t *windows);
+
 /* The functions of gemm.S, which describes them. */
 typedef void mve_gemm(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, int32_t rows, int32_t blocks,
                       const int32_t *fields, const int32_t *offsets);

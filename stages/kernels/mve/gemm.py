@@ -25,7 +25,9 @@ from stages.kernels.mve.rows import (
     gathers,
     groups_of,
     images,
+    padded_depth,
     row_bytes,
+    slides,
     windows_fields,
 )
 
@@ -48,7 +50,7 @@ class GemmParams(KernelParams):
 
 
 class _Gemm(MveKernel):
-    sources = ("gemm.S", "columns.S", "windows.c")
+    sources = ("gemm.S", "columns.S", "strip.c", "windows.c")
     headers: ClassVar[tuple[str, ...]] = ("gemm.h",)
     params = GemmParams
 
@@ -59,7 +61,10 @@ class _Gemm(MveKernel):
         import numpy as np
 
         made, split, groups, in_group = arithmetic(view), columns(view), groups_of(view), columns_in_group(view)
-        padded = np.pad(made.weights.astype(np.int8), ((0, 0), (0, -depth_of(view) % CHUNK)))
+        weights = made.weights.astype(np.int8)
+        if slides(view):
+            weights = weights.reshape(len(weights), *view.op.kernel, -1).transpose(0, 2, 1, 3).reshape(weights.shape)
+        padded = np.pad(weights, ((0, 0), (0, -depth_of(view) % CHUNK)))
         padded = padded.reshape(groups, in_group, -1)
         by_group = made.params.astype(np.int32).reshape(3, groups, in_group).transpose(1, 0, 2)
         constants: dict[str, Any] = {}
@@ -84,13 +89,21 @@ class _Gemm(MveKernel):
         return gemm(view, rows_at_a_time(view, params))
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
-        """Blocks and columns; of a gathered row 3 for 16 bytes, 8 for each run, 50 around; as counted."""
+        """Blocks and columns; of a gathered row 3 for 16 bytes, 8 for each run, 50 around; of a strip 3 for 16 bytes of
+        a column and 8 around, or 6 for 8 bytes of few channels, 250 for all of it; as counted.
+        """
         rows, depth, groups, split = rows_of(view), depth_of(view), groups_of(view), columns(view)
         tiles = block_cost(view, len(split.starts)) if split.starts else 0.0
         if split.singles:
             tiles += column_cost(view, split.singles)
         gathered = 0.0
-        if gathers(view):
+        if slides(view):
+            tile, (ky, _), step = rows_at_a_time(view, params), view.op.kernel, view.op.stride[1]
+            channels = view.op.in_channels // groups
+            pixel = channels * 6 / 8 if groups == 1 and channels <= 8 else 8 + channels * 3 / CHUNK
+            strips = rows / tile
+            gathered = (rows * step + strips * (view.op.kernel[1] - step)) * ky * pixel + strips * (250 + 60 * ky)
+        elif gathers(view):
             runs = 1 if view.op.op == "fully_connected" else depth * groups // run_elements(view)
             gathered = rows * (depth * 3 / CHUNK + runs * 8 + 50)
         return groups * (tiles + gathered) + 100
@@ -111,9 +124,13 @@ class FullyConnected(_Gemm):
 
 
 def rows_at_a_time(view: LayerView, params: GemmParams) -> int:
-    """Rows of one product: all where nothing has to be copied."""
+    """Rows of one product: all where nothing has to be copied, else those of a pixel row at most where they overlap."""
     rows = images(view)[1]
     if not gathers(view):
         return rows
-    fitting = max(SCRATCH_BYTES // row_bytes(view) // 4 * 4, 4)
-    return min(params.rows or fitting, rows)
+    if slides(view):
+        rows = view.outputs[0].shape[2]
+        fitting = (SCRATCH_BYTES - padded_depth(view)) // row_bytes(view) + 1
+    else:
+        fitting = SCRATCH_BYTES // row_bytes(view)
+    return min(params.rows or max(fitting // 4 * 4, 4), rows)

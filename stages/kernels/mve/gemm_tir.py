@@ -1,11 +1,12 @@
 """TIR of layers that are products of matrices.
 
     for n in images, t in tiles of R rows, g in groups:
-      gather   rows[R, depth]  <- the windows of R output pixels as int8            mve_windows
+      gather   rows[R, depth]  <- the windows of R output pixels as int8            mve_windows, mve_strip
       product  y[R, columns]   <- requantize(bias + offsets + rows * weights)       mve_gemm_*, mve_columns_*
 
-Rows that can be read in place are not gathered. Rows left over get blocks of their own, `..._rest`; so do channels that
-are no whole block: `product_last`, four channels that overlap those before, or `product_singles`.
+Rows that can be read in place are not gathered; those that overlap lie in one strip, and a tile is of one pixel row.
+Rows left over get blocks of their own, `..._rest`; so do channels that are no whole block: `product_last`, four that
+overlap those before, or `product_singles`.
 """
 
 from __future__ import annotations
@@ -32,9 +33,12 @@ from stages.kernels.mve.rows import (
     gathers,
     groups_of,
     images,
+    padded_depth,
     row_bytes,
+    slides,
     windows_fields,
 )
+from stages.kernels.mve.strip_tir import gather_strip
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import output, widen
 from stages.kernels.tir.rows import gather_rows
@@ -54,6 +58,7 @@ class _Gemm:
         self.depth, self.row, self.groups = depth_of(view), row_bytes(view), groups_of(view)
         self.chunks = -(-self.depth // CHUNK)
         self.in_group, self.columns = columns_in_group(view), columns(view)
+        self.slides = slides(view)
         self.gathered, self.zero_point = gathers(view), weight_zero_point(view)
         self.windows = windows_fields(view)
         self.image = (self.windows["height"], self.windows["width"], self.windows["pixel"])
@@ -61,8 +66,14 @@ class _Gemm:
 
     def gather(self, name: str, rows: int) -> Block:
         """The windows of output pixels first ... first + rows - 1."""
+        if self.slides:
+            return gather_strip(self.view, name, self.windows, rows)
         shape = {"rows": rows, "row": self.row, "written": self.depth}
         return gather_rows(self.view, name, "mve_windows", self.windows, **shape)
+
+    def strip_bytes(self, rows: int) -> int:
+        """Of the windows of `rows` neighbouring pixels."""
+        return (rows - 1) * self.row + self.depth
 
     def product(self, name: str, rows: int, blocks: int) -> Block:
         """`blocks` blocks of columns of `rows` rows."""
@@ -93,7 +104,8 @@ class _Gemm:
         bias, multiplier, rounder = params
         store(b.acc, bias + (b.offsets[i] if self.zero_point else 0), 0)
         with loop(("k", self.depth)) as k:
-            store(b.acc, b.acc[0] + widen(b.x[i, k]) * widen(weight(k)), 0)
+            x = b.x[i * self.row + k] if self.slides else b.x[i, k]
+            store(b.acc, b.acc[0] + widen(x) * widen(weight(k)), 0)
         store(b.y, output(self.view, requantize(b.acc[0], multiplier, rounder, self.mode)), i, column)
 
     def _product(
@@ -106,8 +118,9 @@ class _Gemm:
         count: int,
     ) -> Block:
         rows = written[0]
+        shape = (rows, self.row if self.gathered else self.depth)
         operands = (
-            Operand("x", (rows, self.row if self.gathered else self.depth), "int8"),
+            Operand("x", (self.strip_bytes(rows),) if self.slides else shape, "int8"),
             Operand("weights", shapes["weights"], "int8"),
             Operand("params", shapes["params"], "int32"),
             Operand("y", written, self.view.outputs[0].dtype, "w"),
@@ -129,7 +142,9 @@ def gemm(view: LayerView, tile: int) -> Lowering:
     g, x, y = _Gemm(view), view.inputs[0], view.outputs[0]
     batch, rows = images(view)
     image = g.image if g.gathered else (rows, g.depth * g.groups)
-    parts = {"": tile, "_rest": rows % tile}
+    lines = y.shape[1] if g.slides else 1
+    in_line = rows // lines
+    parts = {"": tile, "_rest": in_line % tile}
     blocks, whole, singles = len(g.columns.starts), g.columns.whole, g.columns.singles
 
     with Function("gemm") as f:
@@ -146,7 +161,8 @@ def gemm(view: LayerView, tile: int) -> Lowering:
         out = f.output(0, (batch, rows, g.in_group * g.groups), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         first = f.scratch("first", (1,), "int32") if g.gathered else None
-        rows_of_windows = f.scratch("rows", (tile, g.row), "int8") if g.gathered else None
+        shape = ((tile - 1) * g.row + padded_depth(view),) if g.slides else (tile, g.row)
+        rows_of_windows = f.scratch("rows", shape, "int8") if g.gathered else None
         offsets = f.scratch("offsets", (tile,), "int32") if g.gathered else None
 
         def part(suffix: str, start: Any, n: Any) -> None:
@@ -165,7 +181,7 @@ def gemm(view: LayerView, tile: int) -> Lowering:
             with f.loop(("g", g.groups)) as (group,):
                 left: Any = (source, n, start, group * g.depth)
                 if gather:
-                    left = (rows_of_windows, 0, 0)
+                    left = (rows_of_windows, *(0 for _ in shape))
                     places = {"first": first, "windows": windows, "offsets": (offsets, 0), "acc": acc}
                     f.place(gather, x=(source, n, 0, 0, group * g.windows["channels"]), rows=left, **places)
                 column = group * g.in_group
@@ -178,9 +194,9 @@ def gemm(view: LayerView, tile: int) -> Lowering:
                     place = (out, n, start, column + g.in_group - singles)
                     f.place(single, x=left, y=place, fields=single_fields, **given, **extra)
 
-        with f.loop(("n", batch)) as (n,):
-            with f.loop(("t", rows // tile)) as (t,):
-                part("", t * tile, n)
+        with f.loop(("n", batch), ("line", lines)) as (n, line):
+            with f.loop(("t", in_line // tile)) as (t,):
+                part("", line * in_line + t * tile, n)
             if parts["_rest"]:
-                part("_rest", rows - rows % tile, n)
+                part("_rest", line * in_line + (in_line - parts["_rest"]), n)
     return f.lowering()

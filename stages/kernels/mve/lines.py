@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 GROUP = 16
+WIDEST = 254  # the largest weight that is the sum of two int8 numbers
 # The C structure mve_depthwise of depthwise.h, field by field.
 FIELDS = (
     *("height", "width", "pixel", "out_height", "out_width"),

@@ -79,9 +79,22 @@ def gathers(view: LayerView) -> bool:
     return has_windows(view) or view.inputs[0].dtype == "uint8" or weight_zero_point(view) != 0
 
 
+def slides(view: LayerView) -> bool:
+    """Whether the windows of neighbouring pixels are gathered into one strip, since they overlap."""
+    op = view.op
+    return has_windows(view) and op.dilation[1] == 1 and op.stride[1] < op.kernel[1]
+
+
+def padded_depth(view: LayerView) -> int:
+    """Bytes of a gathered row that are read: whole chunks."""
+    return -(-depth_of(view) // CHUNK) * CHUNK
+
+
 def row_bytes(view: LayerView) -> int:
-    """From a row to the next: gathered rows are padded to whole chunks."""
+    """From a row to the next: in a strip they overlap, other gathered rows are padded to whole chunks."""
     depth = depth_of(view)
+    if slides(view):
+        return depth // view.op.kernel[1] * view.op.stride[1]
     return -(-depth // CHUNK) * CHUNK if gathers(view) else depth * groups_of(view)
 
 
@@ -124,7 +137,7 @@ def column_fields(view: LayerView) -> dict[str, int]:
 
 def _multiplied(view: LayerView) -> int:
     """Bytes of a row that are multiplied: what fills up a gathered row meets weights of 0."""
-    return row_bytes(view) if gathers(view) else depth_of(view)
+    return padded_depth(view) if gathers(view) else depth_of(view)
 
 
 def _output_fields(view: LayerView) -> dict[str, int]:

@@ -44,7 +44,37 @@ def test_two_multiplications_give_the_reference_s_output(shift, size, rounding, 
             np.testing.assert_array_equal(np.clip(got + zero_point, -128, 127), np.clip(wanted + zero_point, -128, 127))
 
 
+@pytest.mark.parametrize("shift", [-31, -12, -1, 0, 1, 3])
+def test_a_layer_of_any_shift_gives_the_reference_s_output(shift):
+    size = 1 << 26
+    for multiplier in (1 << 30, (1 << 31) - 1, 1_777_777_777):
+        constants = (np.array([multiplier] * 2, np.int32), np.array([shift, 2], np.int32), np.full(2, size, np.int64))
+        made = requantization(*constants, "double", shifted=True)
+        assert made.mode == "shifted"
+        acc = near_halves(multiplier, shift, size)
+        t = (2 * (acc << max(shift, 0)) * multiplier + (1 << 31)) >> 32
+        s = -min(int(made.rounders[0]), 0)
+        got = (t - ((t < 0) & (s > 0)) + ((1 << s) >> 1)) >> s  # VRSHL
+        wanted = multiply_by_quantized_multiplier(acc, multiplier, shift, "double")
+        np.testing.assert_array_equal(np.clip(got, -512, 511), np.clip(wanted, -512, 511))
+
+
+def test_a_shift_of_0_needs_no_mode_of_its_own():
+    multiplier, shift = np.array([1 << 30, 3 << 29], np.int32), np.array([0, -7], np.int32)
+    made = requantization(multiplier, shift, np.full(2, 1 << 20, np.int64), "double")
+    assert made.mode == "exact"
+    acc = np.arange(-5000, 5000, dtype=np.int64)
+    for channel in range(2):
+        wanted = multiply_by_quantized_multiplier(acc, int(multiplier[channel]), int(shift[channel]), "double")
+        got = vectors(acc, int(multiplier[channel]), int(made.rounders[channel]), "exact")
+        np.testing.assert_array_equal(got, wanted)
+
+
 def test_left_shifts_are_refused_by_name_of_the_channel():
     multiplier, size = np.full(3, 1 << 30, np.int32), np.full(3, 100, np.int64)
+    with pytest.raises(ValueError, match="channel 2 has shift 1"):
+        requantization(multiplier, np.array([-1, -3, 1], np.int32), size, "double")
     with pytest.raises(ValueError, match="channel 2 has shift 0"):
-        requantization(multiplier, np.array([-1, -3, 0], np.int32), size, "double")
+        requantization(multiplier, np.array([-2, -3, 0], np.int32), size, "single")
+    with pytest.raises(ValueError, match="channel 2 has shift 25"):
+        requantization(multiplier, np.array([-2, -3, 25], np.int32), size, "double", shifted=True)
