@@ -41,7 +41,7 @@ class Arithmetic(Sums):
     params: NDArray[np.int32]
 
 
-def arithmetic(view: LayerView, *, lowered: bool = False, shifted: bool = False) -> Arithmetic:
+def arithmetic(view: LayerView, *, lowered: bool = False, shifted: bool = True) -> Arithmetic:
     """The constants of a layer with weights; `lowered` prefers that mode, `shifted` permits that one.
 
     Activations reach the kernel as int8 (uint8 minus 128). Raises ValueError where rounding.py has no way.

@@ -9,7 +9,7 @@
  *   y        rows, fields.y_row bytes apart, of which `columns` > 0 bytes are written
  *   fields   chunks that are whole; rest: elements behind them; x_row, y_row; zero_point, low, high
  *   offsets  [rows]: added to all sums of a row (what the weights' zero point adds); only _offsets reads them
- *   mode     how sums become outputs, see rounding.py: exact, lowered, single
+ *   mode     how sums become outputs, see rounding.py: exact, lowered, single, shifted
  *
  * Register blocking of a chunk, four rows times one column: 9 instructions and 1 of the loop for 64 multiply-accumulates. A row that
  * is left over takes two chunks at a time: 6 and 1 of the loop for 32.
@@ -46,6 +46,15 @@
 /* The sums in q0 to outputs in q0. */
 .macro requantize_column mode
     ldrd r0, r2, [sp, #MULTIPLIER]
+    .ifc \mode,shifted
+    bic r4, r2, r2, asr #31
+    and r2, r2, r2, asr #31
+    vshl.s32 q0, r4
+    vqrdmulh.s32 q0, q0, r0
+    vdup.32 q1, r2
+    lower_shifted q0, q1, q1
+    vrshl.s32 q0, r2
+    .else
     .ifc \mode,single
     vqdmulh.s32 q0, q0, r0
     .else
@@ -55,6 +64,7 @@
     lower q0, q1
     .endif
     vqrdmulh.s32 q0, q0, r2
+    .endif
     vadd.i32 q0, q0, q7
     vmax.s32 q0, q0, q5
     vmin.s32 q0, q0, q6
@@ -224,6 +234,8 @@
     columns exact
     columns lowered
     columns single
+    columns shifted
     columns exact, _offsets
     columns lowered, _offsets
     columns single, _offsets
+    columns shifted, _offsets

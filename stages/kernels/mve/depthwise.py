@@ -46,7 +46,7 @@ class DepthwiseKernel(MveKernel):
 
     def arithmetic(self, view: LayerView) -> Arithmetic:
         """The layer's constants with weights as [channels, (ky, kx)]."""
-        return arithmetic(view, lowered=self.prefers_lowered)
+        return arithmetic(view, lowered=self.prefers_lowered, shifted=False)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np

@@ -14,7 +14,7 @@
  *   depth    whole  a multiple of 16
  *            rest   above 16, no multiple
  *            short  below 16
- *   mode     how sums become outputs, see rounding.py: exact, lowered, single
+ *   mode     how sums become outputs, see rounding.py: exact, lowered, single, shifted
  *
  * Register blocking of a chunk, two rows times four channels: 14 instructions and 2 of the loop for 128 multiply-accumulates. All
  * even registers are sums, lr too: that is why the loop of two rows counts in r7 and that of a single row is a low-overhead loop.
@@ -112,7 +112,6 @@
 /* Sums in q0 (and q1) to outputs. */
 .macro requantize one, mode, offsets
     vldrw.32 q2, [r3], #16
-    vldrw.32 q3, [r3], #16
     for_rows \one, vadd.i32, q2
     .ifc \offsets,_offsets
     ldr r6, [sp, #OFFSETS]
@@ -125,6 +124,22 @@
     vadd.i32 q1, q1, r6
     .endif
     .endif
+    .ifc \mode,shifted
+    vldrw.32 q2, [r3, #16]
+    vmov.i32 q3, #0
+    vmax.s32 q3, q3, q2
+    for_rows \one, vshl.s32, q3
+    vldrw.32 q3, [r3], #32
+    for_rows \one, vqrdmulh.s32, q3
+    vmov.i32 q3, #0
+    vmin.s32 q2, q2, q3
+    lower_shifted q0, q2, q3
+    .if !\one
+    lower_shifted q1, q2, q3
+    .endif
+    for_rows \one, vrshl.s32, q2
+    .else
+    vldrw.32 q3, [r3], #16
     vldrw.32 q2, [r3], #16
     .ifc \mode,single
     for_rows \one, vqdmulh.s32, q3
@@ -138,6 +153,7 @@
     .endif
     .endif
     for_rows \one, vqrdmulh.s32, q2
+    .endif
     for_rows \one, vadd.i32, q4
     for_rows \one, vmax.s32, q5
     for_rows \one, vmin.s32, q6
@@ -261,6 +277,8 @@
     gemm_depths exact
     gemm_depths lowered
     gemm_depths single
+    gemm_depths shifted
     gemm_depths exact, _offsets
     gemm_depths lowered, _offsets
     gemm_depths single, _offsets
+    gemm_depths shifted, _offsets

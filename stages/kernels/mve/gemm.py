@@ -50,7 +50,7 @@ class GemmParams(KernelParams):
 
 
 class _Gemm(MveKernel):
-    sources = ("gemm.S", "columns.S", "strip.c", "windows.c")
+    sources = ("gemm.S", "pixels.S", "columns.S", "strip.c", "windows.c")
     headers: ClassVar[tuple[str, ...]] = ("gemm.h",)
     params = GemmParams
 

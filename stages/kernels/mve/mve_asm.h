@@ -25,6 +25,13 @@
     vadd.i32 \sum, \sum, \scratch
 .endm
 
+/* The same before a rounding shift to the right by -\shifts, a vector of numbers up to 0: where that is not 0. */
+.macro lower_shifted sum, shifts, scratch
+    vand \scratch, \sum, \shifts
+    vshr.s32 \scratch, \scratch, #31
+    vadd.i32 \sum, \sum, \scratch
+.endm
+
 /* Four sums times real numbers below one in two multiplications, in mode exact or lowered. Loses `scratch`, which may be the
  * multiplier.
  */

@@ -63,6 +63,8 @@ def columns(view: LayerView) -> Columns:
 def block_cost(view: LayerView, blocks: int) -> float:
     """Instructions for blocks of all rows, as counted."""
     rows, chunks = rows_of(view), -(-depth_of(view) // CHUNK)
+    if is_short(view):
+        return blocks * (rows * (18 if arithmetic(view).mode == "exact" else 21) + 15) + 30
     return blocks * (rows // 2 * (16 * chunks + 27) + rows % 2 * (10 * chunks + 22)) + rows // 2 * 20
 
 
@@ -123,6 +125,14 @@ def windows_fields(view: LayerView) -> dict[str, int]:
     }
 
 
+def is_short(view: LayerView) -> bool:
+    """Whether pixels.S has the layer: one chunk, and all int8 numbers for outputs."""
+    op, made = view.op, arithmetic(view)
+    plain = view.outputs[0].dtype == "int8" and (op.act_min, op.act_max) == (-128, 127)
+    fits = _multiplied(view) <= CHUNK and weight_zero_point(view) == 0
+    return plain and fits and made.mode in ("exact", "lowered")
+
+
 def block_fields(view: LayerView) -> dict[str, int]:
     """The fields of gemm.S."""
     chunks, rest = divmod(_multiplied(view), CHUNK)
@@ -152,8 +162,10 @@ def _output_fields(view: LayerView) -> dict[str, int]:
 
 
 def block_function(view: LayerView) -> str:
-    """Which function of gemm.S multiplies the layer."""
+    """Which function of gemm.S, or pixels.S, multiplies the layer."""
     row = _multiplied(view)
+    if is_short(view):
+        return f"mve_pixels_{arithmetic(view).mode}"
     depth = "short" if row < CHUNK else "rest" if row % CHUNK else "whole"
     return f"mve_gemm_{arithmetic(view).mode}_{depth}{_offsets(view)}"
 

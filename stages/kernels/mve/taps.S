@@ -82,9 +82,7 @@
     vshl.s32 \sum, r4
     vqrdmulh.s32 \sum, \sum, r10
     vdup.32 q0, r11
-    vand q0, q0, \sum
-    vshr.s32 q0, q0, #31
-    vadd.i32 \sum, \sum, q0
+    lower_shifted \sum, q0, q0
     vrshl.s32 \sum, r11
     .else
     scale \mode, \sum, r10, r11, q0

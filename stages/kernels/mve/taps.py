@@ -121,7 +121,7 @@ class DepthwiseTaps(MveKernel):
 def taps_arithmetic(view: LayerView) -> Arithmetic:
     """The layer's constants with weights as [channels, (ky, kx)]: mode exact only where a function has it."""
     has_exact = step_of(view) in STEPS and parts_of(view) == 1 and chunks_of(view) == 1
-    return arithmetic(view, lowered=not has_exact, shifted=True)
+    return arithmetic(view, lowered=not has_exact)
 
 
 def _rotations(kernel_y: int, kernel_x: int) -> np.ndarray:
