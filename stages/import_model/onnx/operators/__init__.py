@@ -7,6 +7,7 @@ from collections.abc import Callable
 from stages.import_model.onnx.operators import (
     elementwise,
     movement,
+    normalization,
     products,
     qlinear,
     quantization,
@@ -21,6 +22,7 @@ from stages.import_model.onnx.values import Held, Real
 MOVES: dict[str, Callable[[Translation, Node, Held], Held | list[Held]]] = {**movement.MOVES, **windows.MOVES}
 TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
     **elementwise.TRANSLATORS,
+    **normalization.TRANSLATORS,
     **reductions.TRANSLATORS,
     **qlinear.TRANSLATORS,
     **whole.TRANSLATORS,

@@ -95,14 +95,14 @@ def hard_sigmoid(t: Translation, node: Node) -> None:
 
 def prelu(t: Translation, node: Node) -> None:
     x, slope = t.settled(t.held(node, 0)), t.stored(node, 1, "the slope")
-    laid = _laid(slope, x)
-    if any(size not in (1, whole) for size, whole in zip(laid.shape, x.tensor.shape, strict=True)):
+    slopes = laid(slope, x)
+    if any(size not in (1, whole) for size, whole in zip(slopes.shape, x.tensor.shape, strict=True)):
         raise Refused(f"has the slope {listed(slope.shape)} for {listed(x.shape)}")
-    constant = t.builder.constant(f"{node.outputs[0]}/slope", laid)
+    constant = t.builder.constant(f"{node.outputs[0]}/slope", slopes)
     _follow(t, node, x, t.builder.emit("PRELU", [x.tensor, constant], x.tensor.shape, None, node.outputs[0]))
 
 
-def _laid(values: Array, x: Held) -> Array:
+def laid(values: Array, x: Held) -> Array:
     """A constant that broadcasts against x, with its axes as they lie there."""
     if values.ndim > len(x.shape):
         raise Refused(f"broadcasts {listed(x.shape)} to the {values.ndim} axes of a constant")
@@ -132,10 +132,10 @@ def laid_alike(t: Translation, parts: Sequence[Held | Stored], name: str) -> tup
         if isinstance(part, Held):
             found.append(next(rest).tensor)
         else:
-            laid, quant = _laid(part.values, computed[0]), _quantization(part)
-            if laid.dtype == np.uint8:
-                laid = (laid.astype(np.int16) - LOWERED).astype(np.int8)
-            found.append(t.builder.constant(f"{name}/operand{number}", laid, *(quant or (None,))))
+            values, quant = laid(part.values, computed[0]), _quantization(part)
+            if values.dtype == np.uint8:
+                values = (values.astype(np.int16) - LOWERED).astype(np.int8)
+            found.append(t.builder.constant(f"{name}/operand{number}", values, *(quant or (None,))))
     return found, computed[0].order
 
 
@@ -229,23 +229,6 @@ def power(t: Translation, node: Node) -> None:
     _unary("SQUARE" if float(exponent.reshape(())) == 2.0 else "SQRT")(t, node)
 
 
-def batch_normalization(t: Translation, node: Node) -> None:
-    """(x - mean) / sqrt(variance + epsilon) * scale + bias, of each channel: a product and a sum."""
-    x = t.settled(t.held(node, 0))
-    scale, bias, mean, variance = (t.stored(node, at, "its constants").astype(np.float64) for at in range(1, 5))
-    factor = scale / np.sqrt(variance + node.attributes.get("epsilon", 1e-5))
-    shape = (-1, *(1,) * (len(x.shape) - 2))
-    out = t.destination(node, integers=False)
-    assert out is not None
-    constants = [
-        t.builder.constant(f"{out.name}/{what}", _laid(values.astype(np.float32).reshape(shape), x))
-        for what, values in (("factor", factor), ("shift", bias - mean * factor))
-    ]
-    made = t.builder.mul(x.tensor, constants[0], name=f"{out.name}/scaled")
-    made = t.builder.add(made, constants[1], activation=out.activation, name=out.name)
-    t.finish(out, Held.of(made, x.order))
-
-
 def concat(t: Translation, node: Node) -> None:
     """Constants may be among them. Between integers each part is brought to the scale of the result."""
     if _concat_integers(t, node):
@@ -297,8 +280,8 @@ def joined(t: Translation, node: Node, parts: list[Held | None]) -> tuple[list[T
         stored = t.stored(node, position, "a part")
         if stored.ndim != len(order):
             raise Refused(f"joins a constant {listed(stored.shape)} to tensors with {len(order)} axes")
-        laid = np.ascontiguousarray(stored.transpose(order))
-        found.append(t.builder.constant(f"{node.outputs[0]}/part{position}", laid))
+        ordered = np.ascontiguousarray(stored.transpose(order))
+        found.append(t.builder.constant(f"{node.outputs[0]}/part{position}", ordered))
     return found, order, axis
 
 
@@ -321,7 +304,6 @@ def softmax(t: Translation, node: Node) -> None:
 TRANSLATORS: dict[str, Translator] = {
     "Abs": _unary("ABS", "AbsOptions"),
     "Add": _binary("ADD"),
-    "BatchNormalization": batch_normalization,
     "Clip": clip,
     "Concat": concat,
     "Cos": _unary("COS", "CosOptions"),

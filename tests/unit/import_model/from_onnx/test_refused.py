@@ -113,6 +113,13 @@ def test_transposed_convolutions_that_tflite_has_not(attributes: Any, what: str)
     assert what in refused(given)
 
 
+def test_normalizations_with_more_results_or_other_scales() -> None:
+    both = node("LayerNormalization", ["x", "s"], ["y", "m"])
+    assert "gives its mean or deviation as well" in refused(model([both], {"x": (2, 4)}, ["y", "m"], {"s": ONES}))
+    given = model([node("LayerNormalization", ["x", "s"], ["y"])], {"x": (2, 5)}, ["y"], {"s": ONES})
+    assert "has the scale [4] for [5]" in refused(given)
+
+
 def test_products_of_vectors_and_of_places_that_differ() -> None:
     vector = model([node("MatMul", ["x", "z"], ["y"])], {"x": (1, 4, 5), "z": (5,)}, ["y"])
     assert "multiplies tensors of 3 and 1 axes; 2 to 5 are supported" in refused(vector)
