@@ -1,10 +1,13 @@
 """Sigmoid and tanh of 16-bit fixed-point numbers, as gemmlowp's `logistic` and `tanh` compute them: LiteRT's LSTM.
 
+And the table of the sigmoid by whose lines LiteRT has both elsewhere (stages.operators.interpolated).
+
 Qm.n has m integer and n fraction bits, m + n = 15. All is computed in int64 and exact for int16 operands.
 """
 
 from __future__ import annotations
 
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -72,3 +75,16 @@ def _doubled(x: Array, times: int) -> Array:
     """x * 2^times within int16."""
     doubled: Array = np.clip(x << times, LOW, HIGH)
     return doubled
+
+
+def sigmoid_table() -> Array:
+    """The sigmoid of i / 24 in Q0.16, int32[256], half of the error of lines in the middle between entries taken off.
+
+    The last entry is the largest that 16 bits hold.
+    """
+
+    def sigmoid(x: float) -> float:
+        return 65536 / (1 + exp(-x / 24))
+
+    found = [sigmoid(i) - ((sigmoid(i + 1) + sigmoid(i)) / 2 - sigmoid(i + 0.5)) / 2 for i in range(255)]
+    return np.array([*map(round, found), 65535], np.int32)

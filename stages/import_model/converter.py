@@ -88,8 +88,14 @@ class Converter(MovingConverter):
         """
         types = [self.type(index) for index in operator.outputs]
         made = types[0] if len(types) == 1 else relax.TupleType(types)
-        operands = [self.get_expr(index) for index in operator.inputs if index >= 0]
+        keeps = bool(OPERATORS[operator.op].state)
+        operands = [self._typed(index) if keeps else self.get_expr(index) for index in operator.inputs if index >= 0]
         return relax.op.call_pure_packed(f"firmline.{OPERATORS[operator.op].kind}", *operands, ty_args=made)
+
+    def _typed(self, index: int) -> relax.Expr:
+        """As get_expr, where constants of 64 bits stay so: Relax makes indices of them."""
+        value = self.constant(index)
+        return self.get_expr(index) if value is None else relax.const(value, str(value.dtype))
 
     def _quantized_body(self, operator: OperatorInfo, body: Callable[..., relax.Expr]) -> relax.Expr:
         """quantize(body(dequantize(x), ...)) of what is declared to be computed with real numbers; body(x) of int32."""

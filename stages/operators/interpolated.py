@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from stages.operators.layer import Array
 
 
+_BITS = {"logistic": 9, "tanh": 8}
+_MOST = {"logistic": ((1 << 15) - 1) << 10, "tanh": ((1 << 16) - 1) << 8}
+
+
 class Interpolated(LayerOp):
     """LOGISTIC and TANH of int16, which give Q0.15; constant `table`, int32[256]: the sigmoid of i / 24 in Q0.16.
 
@@ -34,28 +38,37 @@ class Interpolated(LayerOp):
     @property
     def bits(self) -> int:
         """Those below an entry of the table."""
-        return 9 if self.function == "logistic" else 8
+        return _BITS[self.function]
 
     @property
     def most(self) -> int:
         """What r is beyond the table."""
-        return ((1 << 15) - 1) << 10 if self.function == "logistic" else ((1 << 16) - 1) << 8
+        return _MOST[self.function]
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np
 
         table = view.constant("table").astype(np.int64)
-        half = 1 << self.shift >> 1
-        scaled = (inputs[0].astype(np.int64) * self.multiplier + half) >> self.shift
-        size = np.abs(scaled)
-        entry = np.minimum(size >> self.bits, 254)
-        between = (size & ((1 << self.bits) - 1)) * (table[entry + 1] - table[entry])
-        value = np.where(size >> self.bits >= 255, self.most, (table[entry] << self.bits) + between)
-        if self.function == "logistic":
-            signed = np.where(scaled >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1) >> 10
-        else:
-            signed = np.where(scaled >= 0, value - (1 << 23) + (1 << 7), (1 << 23) - value + (1 << 7) - 1) >> 8
-        return signed.astype(np.int16)
+        found = interpolate(table, inputs[0].astype(np.int64), self.multiplier, self.shift, self.function)
+        return found.astype(np.int16)
+
+
+def interpolate(table: Array, x: Array, multiplier: int, shift: int, function: Literal["logistic", "tanh"]) -> Array:
+    """The formula of Interpolated, of int64 within int16's range."""
+    import numpy as np
+
+    bits, half = _BITS[function], 1 << shift >> 1
+    scaled = (x * multiplier + half) >> shift
+    size = np.abs(scaled)
+    entry = np.minimum(size >> bits, 254)
+    between = (size & ((1 << bits) - 1)) * (table[entry + 1] - table[entry])
+    value = np.where(size >> bits >= 255, _MOST[function], (table[entry] << bits) + between)
+    signed: Array
+    if function == "logistic":
+        signed = np.where(scaled >= 0, value + (1 << 9), (1 << 25) - value + (1 << 9) - 1) >> 10
+    else:
+        signed = np.where(scaled >= 0, value - (1 << 23) + (1 << 7), (1 << 23) - value + (1 << 7) - 1) >> 8
+    return signed
 
 
 class WideSoftmax(LayerOp):

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Literal
 from stages.arithmetic.multipliers import power_of_two
 from stages.messages.naming import named
 from stages.operators.declaration import OneOperatorModel, Operator, Table
-from stages.operators.layer import LayerOp
+from stages.operators.lstm_layers import LstmLayer
 from stages.operators.operation import Operation, Refused, Shape, listed
+from stages.operators.wide_lstm import WideLstm, wide_lstm
 
 if TYPE_CHECKING:
-    from stages.graph import LayerView, Tensor
+    from stages.graph import LayerView
     from stages.models.operators import OneOperator
     from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
@@ -41,7 +42,11 @@ _VARIANTS = {
 }
 _KERAS = "Keras' LSTM has none; import the cell as plain operators."
 # Types of weights, biases, hidden state and cell state, by the type of the data.
-_TYPES = {"int8": ("int8", "int32", "int8", "int16"), "float32": ("float32",) * 4}
+_TYPES = {
+    "int8": ("int8", "int32", "int8", "int16"),
+    "int16": ("int8", "int64", "int16", "int16"),
+    "float32": ("float32",) * 4,
+}
 # Powers of two that a cell state in int16 may be scaled by: tanh takes 0 to 6 bits before the point.
 _CELL_BITS = range(7)
 
@@ -95,13 +100,13 @@ def _check(operation: Operation) -> None:
             raise Refused(f"computes {what} {named(tensor)}; it must be a constant")
         if tensor.zero_point.any():
             raise Refused(f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; it must be 0")
-        if data.dtype == "int8" and at not in BIASES and (tensor.scale.size != 1 or not tensor.scale.all()):
+        if data.dtype != "float32" and at not in BIASES and (tensor.scale.size != 1 or not tensor.scale.all()):
             raise Refused(f"has {tensor.scale.size} scales in {named(tensor)}; it takes one")
     for at, dtype in ((HIDDEN, hidden), (CELL, cell)):
         tensor = operation.input(at)
         if tensor.dtype != dtype:
             raise Refused(f"keeps {tensor.dtype} in {named(tensor)}; with {data.dtype} data {dtype} is wanted")
-    if data.dtype == "int8":
+    if data.dtype != "float32":
         _check_quantized(operation)
 
 
@@ -111,6 +116,8 @@ def _check_quantized(operation: Operation) -> None:
     if exponent is None or exponent + 15 not in _CELL_BITS:
         scale = f"the scale {float(cell.scale[0]):g} for the cell state {named(cell)}"
         raise Refused(f"has {scale}; a power of two, 2^-15 to 2^-9, is wanted")
+    if operation.input(0).dtype == "int16":
+        return  # TFLM takes what it needs from the states
     if len(given) != INTERMEDIATES:
         raise Refused(f"has {len(given)} intermediate tensors; LiteRT takes the quantization of its results from 5")
     result = given[GIVEN]
@@ -118,26 +125,7 @@ def _check_quantized(operation: Operation) -> None:
         raise Refused(f"has no scale for its results in the intermediate tensor {named(result)}")
 
 
-class _Lstm(LayerOp):
-    """`time_major`: axes are steps, sequences, numbers; else sequences, steps, numbers."""
-
-    depth: int
-    units: int
-    time_major: bool = False
-
-    @property
-    def named(self) -> str:
-        return "lstm"
-
-    def products(self, out: Tensor) -> int:
-        return out.elements * 4 * (self.depth + self.units)
-
-    def _steps(self, x: Array) -> Array:
-        """The data as [steps, sequences, numbers], and back."""
-        return x if self.time_major else x.swapaxes(0, 1)
-
-
-class Lstm(_Lstm):
+class Lstm(LstmLayer):
     """For each step, with h the hidden state, int8[batch, units], and c the cell state, int16[batch, units]:
 
       g[k]  = clamp(clamp(M(bias[k] + (x - input_zero_point) @ input_weights[k].T, input_scales[k]))
@@ -167,13 +155,13 @@ class Lstm(_Lstm):
         shape = (-1, self.units)
         hidden, cell = states[0].reshape(shape).astype(np.int64), states[1].reshape(shape).astype(np.int64)
         made = []
-        for x in self._steps(inputs[0].astype(np.int64)):
+        for x in self.steps(inputs[0].astype(np.int64)):
             hidden, cell = self._step(view, x, hidden, cell)
             made.append(hidden)
         kept: list[Array] = [
             value.astype(state.dtype).reshape(state.shape) for value, state in zip((hidden, cell), states, strict=True)
         ]
-        return np.ascontiguousarray(self._steps(np.stack(made).astype(np.int8))), kept
+        return np.ascontiguousarray(self.steps(np.stack(made).astype(np.int8))), kept
 
     def _step(self, view: LayerView, x: Array, hidden: Array, cell: Array) -> tuple[Array, Array]:
         import numpy as np
@@ -198,7 +186,7 @@ class Lstm(_Lstm):
         return np.clip(given + self.output_zero_point, -128, 127), cell
 
 
-class FloatLstm(_Lstm):
+class FloatLstm(LstmLayer):
     """As Lstm in float32, without scales; `clip` bounds the cell state, 0 for none."""
 
     op: Literal["float_lstm"] = "float_lstm"
@@ -213,7 +201,7 @@ class FloatLstm(_Lstm):
 
         hidden, cell = (state.reshape(-1, self.units) for state in states)
         made = []
-        for x in self._steps(inputs[0]):
+        for x in self.steps(inputs[0]):
             i, f, g, o = (
                 view.constant("bias")[k]
                 + x @ view.constant("input_weights")[k].T
@@ -225,7 +213,33 @@ class FloatLstm(_Lstm):
             hidden = sigmoid(o) * np.tanh(cell)
             made.append(hidden)
         kept = [made[-1].reshape(states[0].shape), cell.reshape(states[1].shape)]
-        return np.ascontiguousarray(self._steps(np.stack(made))), kept
+        return np.ascontiguousarray(self.steps(np.stack(made))), kept
+
+
+def _reference(operation: Operation, *arrays: Array | None) -> Sequence[Array]:
+    """Of int16: the results, and the states behind them."""
+    import numpy as np
+
+    from stages.arithmetic.sigmoid16 import sigmoid_table
+
+    _, _, depth, units = sizes(operation)
+    scales = [float(operation.input(at).scale[0]) for at in (0, HIDDEN, CELL)]
+    weights = [[float(operation.input(at).scale[0]) for at in side] for side in (INPUT_WEIGHTS, RECURRENT_WEIGHTS)]
+    options = operation.options(_TABLE)
+    layer = wide_lstm(
+        (units, depth),
+        (scales[0], scales[1], scales[2]),
+        (weights[0], weights[1]),
+        options["cell_clip"],
+        time_major=options["time_major"],
+    )
+
+    def given(positions: Sequence[int]) -> list[Array]:
+        return [array for array in (arrays[at] for at in positions) if array is not None]
+
+    constants = [np.stack(given(side)) for side in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES)]
+    made, states = layer.sequence(given([0])[0], given([HIDDEN, CELL]), [*constants, sigmoid_table()])
+    return [made, *states]
 
 
 def _model(one: OneOperator, x: FileTensor) -> FileTensor:
@@ -255,14 +269,16 @@ OPERATORS = (
         (20, 24),
         optional=(1, 5, 9, 10, 11, 12, 16, 17),
         table=_TABLE,
-        types=("int8", "float32"),
+        types=("int8", "int16", "float32"),
         own=(*INPUT_WEIGHTS, *RECURRENT_WEIGHTS, *BIASES, 9, 10, 11, 16, 17, 20, 21, 22, 23),
         state=(HIDDEN, CELL),
-        layers=(Lstm, FloatLstm),
+        layers=(Lstm, WideLstm, FloatLstm),
         model=OneOperatorModel(_model, frozenset({"out_channels", "output"}), ("out_channels",)),
-        limits="3 axes; four gates, no peepholes, projection or layer normalization; with int8 data the cell state is "
-        "int16, its scale a power of two",
+        limits="3 axes; four gates, no peepholes, projection or layer normalization; on integers the cell state is "
+        "int16, its scale a power of two; int16 data are computed as by TFLM: LiteRT does not take them",
         check=_check,
+        reference=_reference,
+        misjudged=("int16",),
         version=3,
     ),
 )

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp
 
 import numpy as np
 
 from stages.arithmetic.fixed_point import Array, round_half_away
+from stages.arithmetic.sigmoid16 import sigmoid_table as sigmoid_table
 from stages.quantize.arithmetic import Fixed, quantize_multiplier
 
 _ENTRIES = 512
 _RANGE = 10.0  # the exponentials of differences beyond it are those of it
 _LARGEST = 32767.0
-
-
-def sigmoid_table() -> Array:
-    """The sigmoid of i / 24 in Q0.16, int32[256], half of the error of lines in the middle between entries taken off.
-
-    The last entry is the largest that 16 bits hold.
-    """
-
-    def sigmoid(x: float) -> float:
-        return 65536 / (1 + exp(-x / 24))
-
-    found = [sigmoid(i) - ((sigmoid(i + 1) + sigmoid(i)) / 2 - sigmoid(i + 0.5)) / 2 for i in range(255)]
-    return np.array([*map(round, found), 65535], np.int32)
 
 
 def sigmoid_scaling(scale: float) -> Fixed:

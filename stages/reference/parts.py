@@ -146,13 +146,14 @@ class PartedReference:
                 reference.reset()
 
     def _beginnings(self) -> dict[int, Array]:
-        """What variables that operators assign are after a reset: the third input, or zeros."""
-        found = {}
+        """What operators that LiteRT does not judge keep, after a reset: what a variable begins with, or zeros."""
+        found: dict[int, Array] = {}
         for operator in self.info.operators:
-            if operator.op == _ASSIGN:
-                state, begin = self.info.tensors[operator.inputs[0]], operator.inputs[2:]
-                zeros = np.zeros(state.shape, state.dtype)
-                found[state.index] = self.info.tensors[begin[0]].values() if begin else zeros
+            for at in () if is_judged(operator, self.info) else OPERATORS[operator.op].state:
+                state = self.info.tensors[operator.inputs[at]]
+                found.setdefault(state.index, np.zeros(state.shape, state.dtype))
+            if operator.op == _ASSIGN and operator.inputs[2:]:
+                found[operator.inputs[0]] = self.info.tensors[operator.inputs[2]].values()
         return found
 
     def _compute(self, operator: OperatorInfo) -> None:

@@ -25,6 +25,7 @@ ALWAYS = {
     "functions16": ("extremes",),
     "interpolation": ("extremes", "shapes", "ties"),
     "lstm": ("tails", "extremes"),
+    "lstm16": ("tails", "extremes"),
     "movement": ("tails",),
     "picking": ("extremes",),
     "pool2d": ("extremes", "zero points"),

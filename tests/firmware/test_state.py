@@ -12,7 +12,8 @@ import pytest
 
 from stages.base import StageError
 from stages.models.builder import ModelBuilder
-from stages.models.spec import FileModel
+from stages.models.operators import build
+from stages.models.spec import FileModel, OpModel
 from stages.models.tflite_reader import read
 from stages.reference.interpreter import Reference, random_inputs
 from tests.support.emitted import Inference, run_emitted, target_named
@@ -210,6 +211,17 @@ def test_state_is_judged_beside_operators_of_another_judge(tmp_path: Path, op: s
     verified = json.loads((made["verify"] / "verify.json").read_text())
     assert (verified["inputs"], verified["layers_checked"]) == (2 * STEPS, 3)
     assert f"for 1 x {op}" in verified["reference"]
+
+
+def test_sixteen_bits_are_judged_by_the_formula(tmp_path: Path) -> None:
+    """LiteRT has no LSTM of int16; what judges in its place keeps its states over a sequence too."""
+    (tmp_path / "model.tflite").write_bytes(build(OpModel(op="lstm", shape=(4, 6), out_channels=5, dtype="int16")))
+    configs = {"simulate": {"inputs": {"random": 2, "steps": STEPS}}}
+    model, target = FileModel(file=str(tmp_path / "model.tflite")), target_named("host")
+    made = run_stages(model, target, tmp_path / "made", until="verify", configs=configs)
+    verified = json.loads((made["verify"] / "verify.json").read_text())
+    assert (verified["inputs"], verified["mismatches"]) == (4 * STEPS, 0)
+    assert verified["reference"] == "its formula for 1 x UNIDIRECTIONAL_SEQUENCE_LSTM"
 
 
 def test_a_step_without_its_state_fails(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ A file of `cases/` is one operator:
 
 options     the schema's table of options and its fields; left out where the operator has none
 inputs      in the operator's order, null for an absent one; `constant` in the file, `variable` kept between inferences
+intermediates of the case: tensors that nobody computes, for their scales
 version     of the operator, 1 where it is not there
 scale       also `scales`, `zero_points` and `axis` for one each along an axis
 values      flat, in logical order; with `steps: 3` of the case, of what is neither constant nor variable a list for
@@ -74,6 +75,7 @@ class Case:
     differs: str = ""
     refused: str = ""
     impossible: str = ""
+    intermediates: tuple[Port, ...] = ()
 
     @property
     def data(self) -> tuple[Port, ...]:
@@ -99,7 +101,17 @@ def _case(operator: str, entry: dict[str, Any]) -> Case:
     ((table, options),) = given.pop("options", {"": {}}).items()
     inputs = tuple(port and _port(port, steps) for port in given.pop("inputs"))
     outputs = tuple(_port(port, steps) for port in given.pop("outputs"))
-    return Case(operator, inputs=inputs, outputs=outputs, table=table, options=options, steps=steps, **given)
+    between = tuple(_port(port, steps) for port in given.pop("intermediates", ()))
+    return Case(
+        operator,
+        inputs=inputs,
+        outputs=outputs,
+        table=table,
+        options=options,
+        steps=steps,
+        intermediates=between,
+        **given,
+    )
 
 
 def _port(entry: dict[str, Any], steps: int) -> Port:
@@ -124,7 +136,9 @@ def model(cases: Sequence[Case]) -> bytes:
     for case in cases:
         inputs = [port and _tensor(writer, case, port) for port in case.inputs]
         outputs = [_declared(writer, case, port) for port in case.outputs]
-        writer.operator(case.operator, inputs, outputs, case.table, _fields(case), version=case.version)
+        between = [_declared(writer, case, port) for port in case.intermediates]
+        fields = _fields(case)
+        writer.operator(case.operator, inputs, outputs, case.table, fields, version=case.version, intermediates=between)
         writer.output(*outputs)
     return writer.build()
 

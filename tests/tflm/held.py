@@ -14,7 +14,7 @@ import numpy as np
 from stages.base import StageError
 from stages.import_model.build import build_module
 from stages.models.tflite_reader import read
-from stages.reference.interpreter import Reference
+from stages.reference.parts import reference_of
 from tests.support.stages_run import run_tflite
 from tests.tflm.case import Case, files, load, model
 
@@ -50,7 +50,7 @@ def results(cases: Sequence[Case]) -> list[Result]:
     """Runs them as one model, each as often as the one with most steps."""
     data, steps = model(cases), max(case.steps for case in cases)
     given = [[port.at(step) for case in cases for port in case.data] for step in range(steps)]
-    reference = Reference(data)
+    reference = reference_of(data)
     expected = [reference.run(inputs) for inputs in given]
     with TemporaryDirectory() as folder:
         found = [inference.outputs for inference in run_tflite(data, given, Path(folder))]

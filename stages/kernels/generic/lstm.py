@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.generic.parameters import FLOAT_LSTM, LSTM
+from stages.kernels.generic.parameters import FLOAT_LSTM, LSTM, LSTM16
+from stages.kernels.generic.sixteen import why_not_sixteen
 from stages.kernels.kernel import Kernel, Lowering
 
 if TYPE_CHECKING:
@@ -73,6 +74,51 @@ class Lstm(_Lstm):
         return lstm(view)
 
 
+class Lstm16(_Lstm):
+    """int16 data and cells, int8 weights."""
+
+    name = "generic.lstm16"
+    ops: ClassVar[frozenset[str]] = frozenset({"wide_lstm"})
+    sources = ("lstm16.c",)
+    headers: ClassVar[tuple[str, ...]] = ("lstm16.h",)
+    bits = 16
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_sixteen(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.arithmetic.fixed_point import upper_half
+
+        op = view.op
+        fields = {
+            "units": op.units,
+            "depth": op.depth,
+            "entering": op.entering[0],
+            "entering_shift": op.entering[1],
+            "tanh_multiplier": op.cell_scaling[0],
+            "tanh_shift": op.cell_scaling[1],
+            "clip": op.clip or 1 << 15,
+            "multiplier": op.scale[0],
+            "shift": op.scale[1],
+        }
+        pairs = zip(op.input_scales, op.recurrent_scales, strict=True)
+        scales = [[part for multiplier, shift in pair for part in (upper_half(multiplier), shift)] for pair in pairs]
+        given = {"bias": view.constant("bias").T.reshape(-1), "scales": np.array(scales, np.int32)}
+        return {**self._weights(view), **given, "table": view.constant("table"), "lstm": LSTM16.of(fields)}
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """7 instructions for a product, 300 for the functions of a cell."""
+        op = view.op
+        return float(view.outputs[0].elements * (28 * (op.depth + op.units) + 300))
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.lstm16_tir import lstm16
+
+        return lstm16(view)
+
+
 class FloatLstm(_Lstm):
     """All in float32."""
 
@@ -103,4 +149,4 @@ class FloatLstm(_Lstm):
         return float_lstm(view)
 
 
-KERNELS: tuple[type[Kernel], ...] = (FloatLstm, Lstm)
+KERNELS: tuple[type[Kernel], ...] = (FloatLstm, Lstm, Lstm16)

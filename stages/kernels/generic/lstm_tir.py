@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Expr = Any  # a TIR expression or a Python int
 # Cells of the buffer of a meaning, behind those of the functions: four gates, and what leaves them.
-_GATES, _SUM = CELLS, CELLS + 4
+GATES, SUM = CELLS, CELLS + 4
 
 
 def lstm(view: LayerView) -> Lowering:
@@ -42,16 +42,16 @@ def lstm(view: LayerView) -> Lowering:
                     store(w, w[1] + widen(b.hidden[j]) * widen(b.recurrent[row, j]), 1)
                 first = clamp(requantize(w[0], b.scales[k, 0], b.scales[k, 1], "double"), LOW, HIGH)
                 second = requantize(w[1], b.scales[k, 2], b.scales[k, 3], "double")
-                store(w, clamp(first + second, LOW, HIGH), k + _GATES)
+                store(w, clamp(first + second, LOW, HIGH), k + GATES)
             for k, name in ((0, "si"), (1, "sf"), (3, "so")):
-                sigmoid16(w, _GATES + k, name)
-            tanh16(w, _GATES + 2, 3, "tg")
-            store(w, rounded(widen(b.cell[u]) * w[_GATES + 1], 15), _SUM)
-            store(w, w[_SUM] + rounded(w[_GATES] * w[_GATES + 2], 15 + op.cell_bits), _SUM)
-            store(w, clamp(clamp(w[_SUM], LOW, HIGH), low, high), _SUM)
-            store(b.cell, T.Cast("int16", w[_SUM]), u)
-            tanh16(w, _SUM, op.cell_bits, "tc")
-            given = requantize(w[_SUM] * w[_GATES + 3], op.scale[0], op.scale[1], "double")
+                sigmoid16(w, GATES + k, name)
+            tanh16(w, GATES + 2, 3, "tg")
+            store(w, rounded(widen(b.cell[u]) * w[GATES + 1], 15), SUM)
+            store(w, w[SUM] + rounded(w[GATES] * w[GATES + 2], 15 + op.cell_bits), SUM)
+            store(w, clamp(clamp(w[SUM], LOW, HIGH), low, high), SUM)
+            store(b.cell, T.Cast("int16", w[SUM]), u)
+            tanh16(w, SUM, op.cell_bits, "tc")
+            given = requantize(w[SUM] * w[GATES + 3], op.scale[0], op.scale[1], "double")
             store(b.y, T.Cast("int8", clamp(given + op.output_zero_point, -128, 127)), u)
         with loop(("u", op.units)) as u:
             store(b.hidden, b.y[u], u)
@@ -67,7 +67,7 @@ def lstm(view: LayerView) -> Lowering:
     def arguments(b: Any) -> list[Any]:
         return [b.x, b.input, b.recurrent, b.bias, b.scales, b.hidden, b.cell, b.y, b.lstm]
 
-    return _lstm(view, "fl_lstm_s8", constants, ("int8", "int16", "int32"), meaning, arguments)
+    return of_steps(view, "fl_lstm_s8", constants, ("int8", "int16", "int32"), meaning, arguments)
 
 
 def float_lstm(view: LayerView) -> Lowering:
@@ -82,14 +82,14 @@ def float_lstm(view: LayerView) -> Lowering:
         w = b.w
         with loop(("u", op.units)) as u:
             with loop(("k", 4)) as k:
-                store(w, b.bias[u * 4 + k], k + _GATES)
+                store(w, b.bias[u * 4 + k], k + GATES)
                 with loop(("i", op.depth)) as i:
-                    store(w, w[k + _GATES] + b.x[i] * b.input[u * 4 + k, i], k + _GATES)
+                    store(w, w[k + GATES] + b.x[i] * b.input[u * 4 + k, i], k + GATES)
                 with loop(("j", op.units)) as j:
-                    store(w, w[k + _GATES] + b.hidden[j] * b.recurrent[u * 4 + k, j], k + _GATES)
-            kept, entering = b.cell[u] * sigmoid(w[_GATES + 1]), sigmoid(w[_GATES]) * T.tanh(w[_GATES + 2])
+                    store(w, w[k + GATES] + b.hidden[j] * b.recurrent[u * 4 + k, j], k + GATES)
+            kept, entering = b.cell[u] * sigmoid(w[GATES + 1]), sigmoid(w[GATES]) * T.tanh(w[GATES + 2])
             store(b.cell, T.max(T.min(kept + entering, bound), T.float32(0) - bound), u)
-            store(b.y, sigmoid(w[_GATES + 3]) * T.tanh(b.cell[u]), u)
+            store(b.y, sigmoid(w[GATES + 3]) * T.tanh(b.cell[u]), u)
         with loop(("u", op.units)) as u:
             store(b.hidden, b.y[u], u)
 
@@ -103,10 +103,10 @@ def float_lstm(view: LayerView) -> Lowering:
     def arguments(b: Any) -> list[Any]:
         return [b.x, b.input, b.recurrent, b.bias, b.hidden, b.cell, b.y, bound, b.lstm]
 
-    return _lstm(view, "fl_lstm_f32", constants, ("float32",) * 3, meaning, arguments)
+    return of_steps(view, "fl_lstm_f32", constants, ("float32",) * 3, meaning, arguments)
 
 
-def _lstm(
+def of_steps(
     view: LayerView,
     function: str,
     constants: tuple[Operand, ...],
@@ -123,14 +123,14 @@ def _lstm(
         Operand("hidden", (op.units,), types[0], "rw"),
         Operand("cell", (op.units,), types[1], "rw"),
         Operand("y", (op.units,), types[0], "rw"),
-        Operand("w", (_SUM + 1,), types[2], "rw"),
+        Operand("w", (SUM + 1,), types[2], "rw"),
     )
     block = Block("step", operands, meaning, function, arguments)
     with StatefulFunction("lstm") as f:
         x = f.input(0, x_shape, types[0])
         given = {one.name: f.constant(one.name, one.shape, one.dtype) for one in constants}
         hidden, cell = f.state(0, (batch, op.units), types[0]), f.state(1, (batch, op.units), types[1])
-        y, w = f.output(0, y_shape, types[0]), f.scratch("w", (_SUM + 1,), types[2])
+        y, w = f.output(0, y_shape, types[0]), f.scratch("w", (SUM + 1,), types[2])
         with f.loop(("n", batch), ("t", steps)) as (n, t):
             at = (t, n, 0) if op.time_major else (n, t, 0)
             f.place(block, x=(x, *at), hidden=(hidden, n, 0), cell=(cell, n, 0), y=(y, *at), w=w, **given)

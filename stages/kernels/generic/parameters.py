@@ -56,6 +56,13 @@ SVDF = Structure(
     ),
 )
 LSTM = Structure("fl_lstm", ("units", "depth", "cell_bits", "clip", "multiplier", "shift", "zero_point"))
+LSTM16 = Structure(
+    "fl_lstm16",
+    (
+        *("units", "depth", "entering", "entering_shift", "tanh_multiplier", "tanh_shift", "clip"),
+        *("multiplier", "shift"),
+    ),
+)
 FLOAT_LSTM = Structure("fl_float_lstm", ("units", "depth"))
 FLOAT_SVDF = Structure("fl_float_svdf", ("units", "rank", "depth", "memory"))
 STEPPED = Structure("fl_stepped", ("units", "depth", "weight_zero_point", "zero_point"))

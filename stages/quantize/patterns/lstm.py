@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from stages.arithmetic.multipliers import power_of_two
+from stages.arithmetic.sigmoid16 import sigmoid_table
 from stages.operators.lstm import (
     BIASES,
     CELL,
@@ -17,6 +18,8 @@ from stages.operators.lstm import (
     FloatLstm,
     Lstm,
 )
+from stages.operators.lstm_layers import LstmLayer
+from stages.operators.wide_lstm import wide_lstm
 from stages.quantize.arithmetic import Fixed, float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.operator import Array, Operator
 from stages.quantize.writer import GraphWriter
@@ -31,9 +34,14 @@ def lstm(operator: Operator, writer: GraphWriter) -> None:
     constants = {"input_weights": weights, "recurrent_weights": recurrent, "bias": bias}
     _, units, depth = weights.shape
     time_major, clip = bool(operator.options["timeMajor"]), float(operator.options["cellClip"])
-    op: Lstm | FloatLstm
+    op: LstmLayer
     if x.dtype == "float32":
         op = FloatLstm(depth=depth, units=units, time_major=time_major, clip=max(clip, 0.0))
+    elif x.dtype == "int16":
+        sides = [[operator.scale_at(at) for at in side] for side in (INPUT_WEIGHTS, RECURRENT_WEIGHTS)]
+        given_scales = (x.scale, hidden.scale, cell.scale)
+        op = wide_lstm((units, depth), given_scales, (sides[0], sides[1]), clip, time_major=time_major)
+        constants["table"] = sigmoid_table()
     else:
         given = operator.intermediates[GIVEN]
         op = Lstm(

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from stages.arithmetic.sigmoid16 import sigmoid_table
 from stages.graph import LayerView
 from stages.operators.lstm import FloatLstm, Lstm
+from stages.operators.lstm_layers import LstmLayer
+from stages.operators.wide_lstm import WideLstm
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, view, with_constants
 
@@ -40,6 +43,30 @@ def lstm(draw: Draw, batch: int, steps: int, depth: int, units: int, **fields: A
     return _view(op, batch, steps, constants, ("int8", "int16"))
 
 
+def wide_lstm(draw: Draw, batch: int, steps: int, depth: int, units: int) -> LayerView:
+    """On int16, with cells of every scale."""
+    draw = Draw(draw.seed)
+    up = draw.integer(-3, 3)
+    op = WideLstm(
+        depth=depth,
+        units=units,
+        time_major=draw.choose(False, True),
+        input_scales=tuple(draw.multiplier(-11, -6) for _ in range(4)),
+        recurrent_scales=tuple(draw.multiplier(-11, -6) for _ in range(4)),
+        scale=draw.multiplier(-16, -13),
+        entering=(1 << 30, draw.integer(-20, -14)),
+        cell_scaling=(3 << up, 0) if up > 0 else (3, -up),
+        clip=draw.choose(0, 0, 1, 2000, 32767),
+    )
+    constants = {
+        "input_weights": draw.array((4, units, depth), "int8"),
+        "recurrent_weights": draw.array((4, units, units), "int8"),
+        "bias": draw.rng.integers(-(1 << 23), 1 << 23, (4, units)),
+        "table": sigmoid_table(),
+    }
+    return _view(op, batch, steps, constants, ("int16", "int16"))
+
+
 def float_lstm(draw: Draw, batch: int, steps: int, depth: int, units: int) -> LayerView:
     draw = Draw(draw.seed)
     op = FloatLstm(depth=depth, units=units, time_major=draw.choose(False, True), clip=draw.choose(0.0, 0.0, 1.0))
@@ -48,9 +75,7 @@ def float_lstm(draw: Draw, batch: int, steps: int, depth: int, units: int) -> La
     return _view(op, batch, steps, constants, ("float32", "float32"))
 
 
-def _view(
-    op: Lstm | FloatLstm, batch: int, steps: int, constants: dict[str, np.ndarray], types: tuple[str, str]
-) -> LayerView:
+def _view(op: LstmLayer, batch: int, steps: int, constants: dict[str, np.ndarray], types: tuple[str, str]) -> LayerView:
     lead = (steps, batch) if op.time_major else (batch, steps)
     state = tuple(image(name, (batch, op.units), dtype) for name, dtype in zip(("hidden", "cell"), types, strict=True))
     x, y = (image(name, (*lead, size), types[0]) for name, size in (("x", op.depth), ("y", op.units)))

@@ -12,6 +12,7 @@ from stages.models.tflite_writer import Tensor
 from stages.operators.lstm import Lstm
 from stages.reference.integer import run_graph
 from stages.reference.interpreter import Reference, random_inputs
+from stages.reference.parts import reference_of
 from tests.support.integer import integer_graph
 
 STEPS = 4
@@ -108,3 +109,35 @@ def test_the_last_step_alone(how: str) -> None:
     weights = rng.integers(-127, 128, (4, units)).astype(np.int8)
     b.output(b.fully_connected(y, weights, weight_scale=0.01, out=(0.05, 3)))
     assert differing(b.build())[0] == 0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sixteen_bits_are_near_real_numbers(seed: int) -> None:
+    """TFLM's arithmetic, which LiteRT cannot judge: results of two inferences are those of an LSTM of real numbers."""
+    rng, b = np.random.default_rng(seed), ModelBuilder()
+    batch, steps, depth, units, bits = 2, 3, 5, 4, seed
+    x = b.input("x", (steps, batch, depth) if seed % 2 else (batch, steps, depth), "int16", 3e-5, 0)
+    weights = [rng.normal(0, 1, (4, units, size)) for size in (depth, units)]
+    scales = [float(np.float32(np.abs(part).max() / 127)) for part in weights]
+    codes = [np.round(part / scale).astype(np.int8) for part, scale in zip(weights, scales, strict=True)]
+    bias = np.round(rng.normal(0, 0.5, (4, units)) / (3e-5 * scales[0])).astype(np.int64)
+    fields: dict[str, Any] = {"cell_scale": 2.0 ** (bits - 15), "time_major": bool(seed % 2)}
+    b.output(b.lstm(x, *codes, bias, scales=(scales[0], scales[1]), out=(1 / 32768, 0), **fields))
+    data = b.build()
+    graph, reference, states = integer_graph(data), reference_of(data), None
+    real = [code * scale for code, scale in zip(codes, scales, strict=True)]
+    hidden = cell = np.zeros((batch, units))
+    for step in range(2):
+        given = random_inputs(reference.info, step)
+        values = run_graph(graph, given, None, states)
+        states = {name: values[name] for name, tensor in graph.tensors.items() if tensor.state}
+        assert np.array_equal(values[graph.outputs[0]], reference.run(given)[0])
+        expected = []
+        for one in given[0] if seed % 2 else given[0].swapaxes(0, 1):
+            gates = [one * 3e-5 @ real[0][k].T + hidden @ real[1][k].T + bias[k] * 3e-5 * scales[0] for k in range(4)]
+            i, f, o = (1 / (1 + np.exp(-gates[k])) for k in (0, 1, 3))
+            cell = np.clip(f * cell + i * np.tanh(gates[2]), -(2.0**bits), 2.0**bits)
+            hidden = o * np.tanh(cell)
+            expected.append(hidden)
+        found = values[graph.outputs[0]] / 32768
+        assert np.abs((found if seed % 2 else found.swapaxes(0, 1)) - np.stack(expected)).max() < 2e-3
