@@ -69,8 +69,7 @@ def evaluation(options: QuantizeOptions, files: Mapping[str, Path], info: ModelI
     found = _read("evaluate", options.evaluate, files, info)
     if _LABELS not in files:
         return found
-    with blaming(*_AT, "evaluate", "labels"):
-        labels = read_labels(files[_LABELS], len(found), _classes(info), "quantize.evaluate.files")
+    labels = _labels(options.evaluate, files, len(found), info)
     return [replace(one, label=label) for one, label in zip(found, labels, strict=True)]
 
 
@@ -87,9 +86,14 @@ def check_data(options: QuantizeOptions, files: Mapping[str, Path], info: ModelI
                 counts[key] += inferences_in(name, path, ports)
     if options.data is not None and options.data.files and info is not None:
         _check_enough(counts["data"], options)
-    if _LABELS in files and info is not None:
-        with blaming(*_AT, "evaluate", "labels"):
-            read_labels(files[_LABELS], counts["evaluate"], _classes(info), "quantize.evaluate.files")
+    if _LABELS in files and info is not None and options.evaluate is not None:
+        _labels(options.evaluate, files, counts["evaluate"], info)
+
+
+def _labels(source: EvaluationData, files: Mapping[str, Path], count: int, info: ModelInfo) -> list[int]:
+    with blaming(*_AT, "evaluate", "labels"):
+        name = source.labels or _LABELS
+        return read_labels(name, files[_LABELS], count, _classes(info), "quantize.evaluate.files")
 
 
 def _named(key: str, files: Mapping[str, Path]) -> dict[str, Path]:

@@ -182,19 +182,22 @@ def load_npy(name: str, path: Path, *, mapped: bool = False) -> np.ndarray:
     return array
 
 
-def read_labels(path: Path, count: int, classes: int | None, of: str) -> list[int]:
-    """The classes of `count` inferences of the list of files `of`, which lie below `classes` if that is known."""
-    labels = load_npy(path.name, path)
+def read_labels(name: str, path: Path, count: int, classes: int | None, of: str) -> list[int]:
+    """The classes of `count` inferences of the list of files `of`, which lie below `classes` if that is known.
+
+    name: of the file, as the recipe has it.
+    """
+    labels, name = load_npy(name, path), escape.name(name, 200)
     if labels.ndim != 1 or labels.dtype.kind not in "iu" or len(labels) != count:
         raise StageError(
-            f"{path.name}: {list(labels.shape)} {labels.dtype} is not one integer class for "
+            f"{name}: {list(labels.shape)} {labels.dtype} is not one integer class for "
             f"each of the {count} inferences from {of}"
         )
     for number, label in enumerate(labels):
         if label < 0 or (classes is not None and label >= classes):
             most = f"0 to {classes - 1}" if classes is not None else "0 and above"
             raise StageError(
-                f"{path.name}: label {label} of inference {number} is no class: "
+                f"{name}: label {label} of inference {number} is no class: "
                 f"the network's first output has classes {most}"
             )
     return [int(label) for label in labels]

@@ -71,7 +71,7 @@ def make_inputs(
     for name, path in files.items():
         with blaming(*_blamed(config, name)):
             if name == LABELS:
-                labels = read_labels(path, len(from_files), classes, "simulate.inputs.files")
+                labels = read_labels(config.labels or name, path, len(from_files), classes, "simulate.inputs.files")
                 from_files = [replace(one, label=label) for one, label in zip(from_files, labels, strict=True)]
             else:
                 from_files += _read(name, path, ports, config.encoding)
@@ -101,7 +101,7 @@ def check_files(
     for name, path in files.items():
         with blaming(*_blamed(config, name)):
             if name == LABELS:
-                read_labels(path, count, classes, "simulate.inputs.files")
+                read_labels(config.labels or name, path, count, classes, "simulate.inputs.files")
             else:
                 count += inferences_in(name, path, ports)
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
@@ -14,6 +15,7 @@ pytest.importorskip("onnxruntime")
 from stages.base import StageError
 from stages.models.spec import FileModel
 from tests.support.emitted import target_named
+from tests.support.onnx_graphs import drawn, model, node
 from tests.support.stages_run import run_stages
 
 SIMULATED = {"inputs": {"random": 4, "seed": 1}}
@@ -47,7 +49,6 @@ def test_layers_between_integers_are_exact_but_for_near_ties(tmp_path: Path) -> 
 
 def test_a_layer_that_is_no_near_tie_fails_the_network(tmp_path: Path) -> None:
     """A bias that is off in the firmware and in the integer graph."""
-    import numpy as np
 
     def spoil(folder: Path) -> None:
         constants = dict(np.load(folder / "constants.npz"))
@@ -65,3 +66,36 @@ def test_a_layer_that_is_no_near_tie_fails_the_network(tmp_path: Path) -> None:
             configs={"simulate": SIMULATED},
             edit={"quantize": spoil},
         )
+
+
+def test_attention_and_a_transposed_convolution_of_real_numbers(tmp_path: Path) -> None:
+    """Products of two computed matrices, normalized before, and an image that is enlarged and cut."""
+    nodes = [
+        node("Conv", ["x", "k"], ["c"], pads=[1, 1, 1, 1]),
+        node("ConvTranspose", ["c", "u"], ["l"], strides=[2, 2], pads=[1, 1, 1, 1], output_padding=[1, 1]),
+        node("Reshape", ["l", "rows"], ["r"]),
+        node("LayerNormalization", ["r", "s"], ["n"]),
+        node("Transpose", ["n"], ["t"], perm=[0, 2, 1]),
+        node("MatMul", ["n", "t"], ["scores"]),
+        node("Softmax", ["scores"], ["shares"]),
+        node("MatMul", ["shares", "n"], ["a"]),
+        node("ArgMax", ["a"], ["y"], axis=2, keepdims=0),
+    ]
+    constants = {
+        "k": drawn(1, 4, 3, 3, 3),
+        "u": drawn(2, 4, 2, 3, 3),
+        "s": drawn(3, 32),
+        "rows": np.array([1, -1, 32], np.int64),
+    }
+    net = model(nodes, {"x": (1, 3, 8, 8)}, ["a", "y"], constants, types={"y": 7})
+    (tmp_path / "net.onnx").write_bytes(net.SerializeToString())
+    done = run_stages(
+        FileModel(file=str(tmp_path / "net.onnx")),
+        target_named("rv64-scalar"),
+        tmp_path / "run",
+        until="verify",
+        configs={"simulate": SIMULATED},
+    )
+    found = json.loads((done["verify"] / "verify.json").read_text())
+    assert found["mismatches"] == 0 and found["layers_checked"] >= 7
+    assert 0 < found["float"]["max_relative"] < 1e-5

@@ -331,6 +331,14 @@ def test_data_that_do_not_fit(data: Path, config: dict[str, Any], said: str, at:
     assert len(str(caught.value).splitlines()) <= 5
 
 
+def test_labels_are_named_as_the_recipe_has_them(data: Path) -> None:
+    (data / "all").mkdir()
+    np.save(data / "all/labels.npy", np.zeros(3, np.int32))
+    with pytest.raises(StageError, match=r"^all/labels\.npy: ") as caught:
+        quantized(data, evaluate={"files": ["images.npy"], "labels": "all/labels.npy"})
+    assert caught.value.at == ("stages", "quantize", "evaluate", "labels")
+
+
 def test_a_file_that_is_quantized_in_part_is_refused(data: Path) -> None:
     with pytest.raises(StageError) as caught:
         quantized(data, half_quantized())
