@@ -5,6 +5,8 @@ from stages.kernels.mve.depthwise import Depthwise, Depthwise3x3
 from stages.kernels.mve.depthwise16 import MveDepthwise16
 from stages.kernels.mve.elementwise import Add, Mul
 from stages.kernels.mve.gemm import Conv2d, FullyConnected
+from stages.kernels.mve.mean import Mean
+from stages.kernels.mve.movement import Concatenation, Move
 from stages.kernels.mve.pooling import Pool2d
 from stages.kernels.mve.products16 import MveProducts16
 from stages.kernels.mve.table import Table
@@ -14,11 +16,14 @@ FOLDER = KernelFolder(
     __file__,
     kernels=(
         Add,
+        Concatenation,
         Conv2d,
         Depthwise,
         Depthwise3x3,
         DepthwiseTaps,
         FullyConnected,
+        Mean,
+        Move,
         Mul,
         MveDepthwise16,
         MveProducts16,
