@@ -28,13 +28,16 @@ if TYPE_CHECKING:
 
 
 class ConvParams(KernelParams):
-    """`pixels` output pixels are gathered and multiplied at a time (0: four, or two when a window is large)."""
+    """`pixels` output pixels are gathered and multiplied at a time.
+
+    0: four, or two when a window has more than 512 elements, on RISC-V 1024.
+    """
 
     pixels: int = Field(default=0, ge=0, le=64)
 
 
 class Conv2d(Kernel):
-    """Convolution as im2col and a 2x8 blocked matrix product; a pointwise int8 NHWC layer reads its input in place.
+    """Convolution as im2col and a blocked matrix product; a pointwise int8 NHWC layer reads its input in place.
 
     Input and output may each be NHWC or NCHW. uint8 inputs become int8 while they are gathered.
     """
@@ -71,10 +74,13 @@ class Conv2d(Kernel):
     def lower(self, view: LayerView, params: ConvParams, target: Target) -> Lowering:
         from stages.kernels.generic.convolution_tir import conv2d
 
-        return conv2d(view, tile_pixels(view, params))
+        return conv2d(view, tile_pixels(view, params, target))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """2.1 instructions for a product, 42 for an output (32-bit machines: 3.3 and 53), 1.5 for a gathered byte."""
+        """2.1 instructions for a product, 42 for an output (32-bit machines: 3.3 and 53), 1.5 for a gathered byte.
+
+        RISC-V: 1.4 and 45 (2.8 and 40).
+        """
         out, depth = view.outputs[0], depth_of(view)
         gathered = 0 if reads_in_place(view) else out.elements // view.op.out_channels * view.op.groups * depth
         return out.elements * (_product(target) * depth + _output(target)) + 1.5 * gathered
@@ -120,22 +126,31 @@ class FullyConnected(Kernel):
 
 
 def _product(target: Target) -> float:
-    """Instructions for one product where two rows are computed at once."""
+    """Instructions for one product where several rows are computed at once."""
+    if _has_blocks(target):
+        return 1.4 if target.word_bits == 64 else 2.8
     return 2.1 if target.word_bits == 64 else 3.3
 
 
 def _output(target: Target) -> float:
     """Instructions to requantize and store one output."""
+    if _has_blocks(target):
+        return 45 if target.word_bits == 64 else 40
     return 42 if target.word_bits == 64 else 53
 
 
-def tile_pixels(view: LayerView, params: ConvParams) -> int:
+def _has_blocks(target: Target) -> bool:
+    """Whether the C computes four or six rows at once."""
+    return target.family == "riscv"
+
+
+def tile_pixels(view: LayerView, params: ConvParams, target: Target) -> int:
     """Output pixels of one matrix product."""
     out = view.outputs[0]
     pixels = out.shape[1] * out.shape[2]
     if reads_in_place(view):
         return pixels
-    chosen = params.pixels or (4 if depth_of(view) <= 512 else 2)
+    chosen = params.pixels or (4 if depth_of(view) <= (1024 if _has_blocks(target) else 512) else 2)
     return min(chosen, pixels)
 
 

@@ -8,14 +8,14 @@
 
 #include "channels.h"
 #include "elements.h"
-#include "requantize.h"
+#include "scaling.h"
 
 /* An output byte from the sum of products. */
 static uint8_t finish(int32_t sum, const int32_t *channel, const struct fl_depthwise *v)
 {
     const int32_t acc = fl_add_wrapping(channel[FL_BIAS], sum);
     const int32_t scaled = v->single_rounding ? fl_requantize_single(acc, channel[FL_MULTIPLIER], channel[FL_SHIFT])
-                                              : fl_requantize_double(acc, channel[FL_MULTIPLIER], channel[FL_SHIFT]);
+                                              : scaled_twice(acc, channel[FL_MULTIPLIER], channel[FL_SHIFT]);
     return (uint8_t)fl_clamp(fl_add_wrapping(scaled, v->zero_point), v->low, v->high);
 }
 

@@ -68,14 +68,17 @@ RVP_INLINE void add(const int8_t *row0, const int8_t *row1, int8_t *row_y, const
     for (int row = 0; row < r->rows; row++, row0 += r->row0, row1 += r->row1, row_y += r->count) {
         rvp_word repeated0, repeated1;
         struct operand_reader a = reader_of(row0, r->step0, &repeated0), b = reader_of(row1, r->step1, &repeated1);
-        int8_t *to = row_y, *const end = to + (r->count & -W);
-        for (; to != end; to += W) {
-            rvp_store(to, sum(rvp_load(a.from), rvp_load(b.from), &s));
+        int8_t *to = row_y, *const last = to + ((r->count - 1) & -W);
+        for (;;) {
+            const rvp_word bytes = sum(rvp_load(a.from), rvp_load(b.from), &s);
+            if (to == last) {
+                store_last(to, bytes, r->count - (int)(last - row_y));
+                break;
+            }
+            rvp_store(to, bytes);
             a.from += a.advance;
             b.from += b.advance;
-        }
-        if (r->count % W != 0) {
-            store_bytes(to, sum(rvp_load(a.from), rvp_load(b.from), &s), r->count % W);
+            to += W;
         }
     }
 }

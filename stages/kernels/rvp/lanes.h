@@ -39,9 +39,13 @@ RVP_INLINE rvp_word finish(struct lanes t, const struct epilogue *e)
     return rvp_smin8(rvp_smax8(bytes, e->lowest), e->highest) ^ e->flip;
 }
 
-/* The first `count` bytes of a register. */
-RVP_INLINE void store_bytes(int8_t *y, rvp_word bytes, int count)
+/* The first `count` bytes of a register, all of them at most. */
+RVP_INLINE void store_last(int8_t *y, rvp_word bytes, int count)
 {
+    if (count == RVP_WORD_BYTES) {
+        rvp_store(y, bytes);
+        return;
+    }
     for (; count > 0; count--) {
         *y++ = (int8_t)bytes;
         bytes >>= 8;

@@ -35,15 +35,18 @@ void rvp_mul_s8(const void *x0, const void *x1, void *y, const int32_t *fields)
     for (int row = 0; row < r->rows; row++, row0 += r->row0, row1 += r->row1, row_y += r->count) {
         rvp_word repeated0, repeated1;
         struct operand_reader a = reader_of(row0, r->step0, &repeated0), b = reader_of(row1, r->step1, &repeated1);
-        int8_t *to = row_y, *const end = to + (r->count & -W);
-        for (; to != end; to += W) {
-            rvp_store(to, products(rvp_load(a.from) ^ e.flip, rvp_load(b.from) ^ e.flip, zero_point0, zero_point1, &e));
+        int8_t *to = row_y, *const last = to + ((r->count - 1) & -W);
+        for (;;) {
+            const rvp_word bytes =
+                products(rvp_load(a.from) ^ e.flip, rvp_load(b.from) ^ e.flip, zero_point0, zero_point1, &e);
+            if (to == last) {
+                store_last(to, bytes, r->count - (int)(last - row_y));
+                break;
+            }
+            rvp_store(to, bytes);
             a.from += a.advance;
             b.from += b.advance;
-        }
-        if (r->count % W != 0) {
-            const rvp_word first = rvp_load(a.from) ^ e.flip, second = rvp_load(b.from) ^ e.flip;
-            store_bytes(to, products(first, second, zero_point0, zero_point1, &e), r->count % W);
+            to += W;
         }
     }
 }
