@@ -44,6 +44,9 @@ _CONVOLUTIONS = (
     (9, 9, 24, 24, (1, 7), 1),
     (9, 9, 24, 24, (7, 1), 1),
     (1, 1, 64, 10, (1, 1), 1),
+    (12, 12, 64, 1, (1, 1), 1),
+    (16, 16, 16, 2, (1, 1), 1),
+    (8, 8, 32, 3, (3, 3), 1),
 )
 # height, width, channels, window, stride
 _DEPTHWISE = (
@@ -92,6 +95,8 @@ _WIDE = ((16, 16, 16, 16, (1, 1), 1), (8, 8, 64, 64, (1, 1), 1), (16, 16, 3, 8, 
 _WIDE_DEPTHWISE = ((8, 8, 32, (3, 3), 1), (16, 16, 16, (3, 3), 2), (7, 7, 24, (5, 5), 1))
 _WIDE_PRODUCTS = ((1, 64, 12), (1, 256, 64), (1, 50, 7), (4, 128, 32))
 _IMAGES = ((8, 8, 16), (5, 5, 7), (16, 16, 32), (4, 4, 256), (12, 12, 3), (2, 3, 64), (14, 14, 40), (1, 1, 1000))
+_JOINED = ((10, 10, 24), (20, 20, 16), (6, 6, 96), (24, 24, 8), (7, 7, 20))  # along channels: short runs
+_FEW_MEANS = ((9, 9, 5), (20, 20, 2), (6, 6, 10), (14, 14, 3))
 _UNARY = ("logistic", "hard_swish", "relu", "softmax", "quantize", "dequantize")
 
 
@@ -143,6 +148,10 @@ def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
         yield op("concatenation", shape, axis=1, parts=3), rows
         for unary in _UNARY:
             yield op(unary, shape), rows
+    for shape in _JOINED:
+        yield op("concatenation", shape), rows
+    for shape in _FEW_MEANS:
+        yield op("mean", shape, axes=(1, 2)), rows
     sixteen: dict[str, Any] = {"dtype": "int16"}
     for height, width, before, after, kernel, stride in _WIDE:
         options = {"kernel": kernel, "stride": (stride, stride), **sixteen}

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from stages.base import StageError
 from stages.graph import Graph
 from stages.kernels.digest import kernel_digest
+from stages.kernels.generic.copies import parts
 from stages.operators.layer import Window
 from stages.operators.windows import Pool2D
 
@@ -169,6 +170,7 @@ def quantities(view: LayerView, estimate: float | None) -> dict[str, float]:
     inputs    elements read
     rows      pixels of the output, or rows of its last axis
     channels  elements of the output's last axis
+    runs      of a concatenation: neighbours of an input that are neighbours in the output
     call      1
     estimate  the kernel's own
     """
@@ -186,6 +188,8 @@ def quantities(view: LayerView, estimate: float | None) -> dict[str, float]:
         "channels": float(channels),
         "call": 1.0,
     }
+    if op.op == "concatenation":
+        known["runs"] = float(sum(prod(axis.extent for axis in copy.axes[:-1]) for copy in parts(view)))
     return known if estimate is None else {**known, "estimate": estimate}
 
 
