@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from pipeline.api import run_recipe
 from pipeline.commands.bench.suite import load_suite
 from pipeline.errors import RecipeError
 from pipeline.plugins.registry import default_registry
@@ -111,3 +112,12 @@ def test_list_shows_what_no_run_would_take(project: FakeProject, doit: Doit) -> 
 )
 def test_first_sentence(text: str, sentence: str) -> None:
     assert first_sentence(text) == sentence
+
+
+def test_no_layout_is_written_for_one_target_only() -> None:
+    """What kws_cortex_m4 says must not make it slow elsewhere: on another's target it decides as the other does."""
+    plans = []
+    for name in ("kws_cortex_m4", "kws_rvp"):
+        folder = run_recipe(name, {"target": "rv64-rvp"}, until="tensorize", root=ROOT).artifacts["tensorize"]
+        plans.append((folder / "plan.json").read_text())
+    assert plans[0] == plans[1]
