@@ -19,17 +19,19 @@ class Arithmetic(Sums):
     rounders: Rounders
 
 
-def arithmetic(view: LayerView, *, signed_activations: bool) -> Arithmetic:
+def arithmetic(view: LayerView, *, signed_activations: bool, any_shift: bool = False) -> Arithmetic:
     """The constants of a convolution or fully connected layer.
 
     `signed_activations`: uint8 activations reach the kernel as int8 (minus 128). Raises ValueError for a shift that the
-    kernels do not take.
+    kernels do not take; with `any_shift` one that rounds twice takes all.
     """
     from stages.kernels.rvp import rounding
 
     made = sums(view, INT8_OFFSET[view.inputs[0].dtype] if signed_activations else 0)
-    round_ = rounding.rounders_once if view.op.rounding == "single" else rounding.rounders
-    return Arithmetic(**vars(made), rounders=round_(made.multiplier, made.shift, made.range))
+    constants = (made.multiplier, made.shift, made.range)
+    if view.op.rounding == "single":
+        return Arithmetic(**vars(made), rounders=rounding.rounders_once(*constants))
+    return Arithmetic(**vars(made), rounders=rounding.rounders(*constants, any_shift=any_shift))
 
 
 def clip_word(view: LayerView) -> int:

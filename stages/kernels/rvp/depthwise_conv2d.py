@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import centred_weights, why_not_types
 from stages.kernels.kernel import Kernel
-from stages.kernels.rvp.strips import extents, geometry, is_split, layer_arithmetic, swapped, why_not_arithmetic
+from stages.kernels.rvp.strips import (
+    extents,
+    geometry,
+    group_channels,
+    is_split,
+    layer_arithmetic,
+    pixel_costs,
+    swapped,
+    why_not_arithmetic,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,22 +40,28 @@ class DepthwiseConv2d(Kernel):
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_types(view) or _why_not_shape(view, target) or why_not_arithmetic(view)
+        return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np
 
         from stages.kernels.rvp import packing
 
-        made = layer_arithmetic(view)
+        made, lanes = layer_arithmetic(view), target.word_bits // 32
         taps = centred_weights(view).astype(np.int64).T.reshape(3, 3, -1)
         if swapped(view):
             taps = taps.transpose(1, 0, 2)
         return {
             "params": packing.depthwise_params(
-                taps, made.bias, made.multiplier, made.rounders, target.word_bits, split=is_split(view)
+                taps,
+                made.bias,
+                made.multiplier,
+                made.rounders,
+                target.word_bits,
+                groups=group_channels(view.op.out_channels, lanes),
+                split=is_split(view),
             ),
-            "geometry": np.array(geometry(view, exchanged=swapped(view)), np.int32),
+            "geometry": np.array(geometry(view, lanes, exchanged=swapped(view)), np.int32),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -55,23 +70,21 @@ class DepthwiseConv2d(Kernel):
         return depthwise(view, target.word_bits // 32)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Per strip: 4 * 39 (stride 2: 46) a row in the kernel, 32 for a row in, 27 out, 300 around, as measured."""
+        """Per strip: 4 * 39 (stride 2: 46) a row in the kernel, a row in and out, 300 around, as measured."""
         lanes, stride = target.word_bits // 32, view.op.stride[0]
         _, _, out_rows, out_columns = extents(view, exchanged=swapped(view))
         strips = -(-out_columns // 4)
-        row = 4 * (39 if stride == 1 else 46) + 27 + 32 * stride * stride + (72 if is_split(view) else 0)
-        return float(view.op.out_channels / (4 * lanes) * strips * (out_rows * row + 300))
+        come, go = pixel_costs(view.op.out_channels, lanes)
+        row = 4 * (39 if stride == 1 else 46) + go + come * stride * stride + (72 if is_split(view) else 0)
+        return float(-(-view.op.out_channels // (4 * lanes)) * strips * (out_rows * row + 300))
 
 
-def _why_not_shape(view: LayerView, target: Target) -> str:
+def _why_not_shape(view: LayerView) -> str:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    group = 4 * (target.word_bits // 32)
     if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride not in ((1, 1), (2, 2)):
         return "only 3x3 windows without dilation, stride 1 or 2"
     if op.depth_multiplier != 1:
         return f"a depth multiplier of {op.depth_multiplier}"
-    if op.out_channels % group:
-        return f"{op.out_channels} channels are no multiple of {group}"
     if "NCHW" in (x.layout, y.layout):
         return "the kernel reads and writes NHWC; it transposes strips itself"
     if op.rounding != "double":

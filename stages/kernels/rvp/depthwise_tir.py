@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tvm.tirx.script.builder import ir as T
+
 from stages.kernels.rvp.requantize_tir import requantize
-from stages.kernels.rvp.strips import GEOMETRY_FIELDS, is_split, scratch_bytes, swapped
+from stages.kernels.rvp.strips import GEOMETRY_FIELDS, group_channels, is_split, scratch_bytes, swapped
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import output, widen
 from stages.kernels.tir.window import padded
@@ -16,17 +18,17 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
 
 
-def _group(view: LayerView, lanes: int) -> Block:
-    """4 * lanes channels of an image: channel lane * 4 + j has its constants in params[j, :, lane]."""
+def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:
+    """`channels` channels of an image: channel lane * 4 + j has its constants in params[j, :, lane]."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    channels = 4 * lanes
     _, height, width, _ = x.shape
     _, out_height, out_width, _ = y.shape
     exchanged, split = swapped(view), is_split(view)
 
     def meaning(b: Any) -> None:
-        loops = (("oy", out_height), ("ox", out_width), ("lane", lanes), ("j", 4))
-        with loop(*loops) as (oy, ox, lane, j):
+        loops = (("oy", out_height), ("ox", out_width), ("channel", channels))
+        with loop(*loops) as (oy, ox, channel):
+            lane, j = T.truncdiv(channel, 4), T.truncmod(channel, 4)
             store(b.acc, b.params[j, 3, lane], 0)
             with loop(("ky", 3), ("kx", 3)) as (ky, kx):
                 activation = padded(
@@ -34,7 +36,7 @@ def _group(view: LayerView, lanes: int) -> Block:
                     (height, width),
                     (oy, ox),
                     (ky, kx),
-                    lambda iy, ix: widen(b.x[iy, ix, lane * 4 + j]),
+                    lambda iy, ix: widen(b.x[iy, ix, channel]),
                     op.input_zero_point,
                 )
                 row, column = (kx, ky) if exchanged else (ky, kx)
@@ -44,7 +46,7 @@ def _group(view: LayerView, lanes: int) -> Block:
                 store(b.acc, b.acc[0] + activation * weight, 0)
             mark = b.params[0, 5, lanes - 1]
             scaled = requantize(b.acc[0], b.params[j, 4, lane], b.params[j, 5, lane], mark, op.rounding)
-            store(b.y, output(view, scaled), oy, ox, lane * 4 + j)
+            store(b.y, output(view, scaled), oy, ox, channel)
 
     operands = (
         Operand("x", (height, width, channels), x.dtype),
@@ -54,30 +56,41 @@ def _group(view: LayerView, lanes: int) -> Block:
         Operand("geometry", (GEOMETRY_FIELDS,), "int32"),
         accumulator(),
     )
-    function = f"rvp_depthwise_s{op.stride[0]}{'u' if x.dtype == 'uint8' else ''}{'s' if split else ''}"
-    return Block("group", operands, meaning, function, lambda b: [b.x, b.params, b.y, b.scratch, b.geometry])
+    parts = "parts_" if op.out_channels % (4 * lanes) else ""
+    function = f"rvp_depthwise_{parts}s{op.stride[0]}{'u' if x.dtype == 'uint8' else ''}{'s' if split else ''}"
+    return Block(name, operands, meaning, function, lambda b: [b.x, b.params, b.y, b.scratch, b.geometry])
 
 
 def depthwise(view: LayerView, lanes: int) -> Lowering:
-    """The loops over images and groups of channels."""
+    """The loops over images and groups of channels; the last group may begin within the one before."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    groups = op.out_channels // (4 * lanes)
-    block = _group(view, lanes)
+    groups = group_channels(op.out_channels, lanes)
+    size = len(groups[0])
+    whole, blocks = op.out_channels // size, [_group(view, lanes, "group", size)]
+    if whole < len(groups):
+        blocks.append(_group(view, lanes, "last", size))
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)
-        params = f.constant("params", (groups, *block.operands[1].shape), "int32")
+        params = f.constant("params", (len(groups), *blocks[0].operands[1].shape), "int32")
         geometry = f.constant("geometry", (GEOMETRY_FIELDS,), "int32")
         out = f.output(0, y.shape, y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         scratch = f.scratch("scratch", (scratch_bytes(view, lanes),), "int8")
-        with f.loop(("n", y.shape[0]), ("g", groups)) as (n, g):
+
+        def place(block: Block, n: Any, group: Any, channel: Any) -> None:
             f.place(
                 block,
-                x=(image, n, 0, 0, g * 4 * lanes),
-                params=(params, g, 0, 0, 0),
-                y=(out, n, 0, 0, g * 4 * lanes),
+                x=(image, n, 0, 0, channel),
+                params=(params, group, 0, 0, 0),
+                y=(out, n, 0, 0, channel),
                 scratch=scratch,
                 geometry=geometry,
                 acc=acc,
             )
+
+        with f.loop(("n", y.shape[0]), ("g", whole)) as (n, g):
+            place(blocks[0], n, g, g * size)
+        if whole < len(groups):
+            with f.loop(("n", y.shape[0])) as (n,):
+                place(blocks[1], n, whole, groups[-1][0])
     return f.lowering()

@@ -1,29 +1,41 @@
-/* Depthwise convolution with windows of any height and up to five columns on NHWC images, a group of 4 * RVP_LANES
- * channels at a time, through the strips of depthwise_strips.h.
+/* Depthwise convolution on NHWC images with windows of any size, dilated or not, strides 1 and 2 along a row and any
+ * along a column, any depth multiplier and number of channels.
  */
 #ifndef FIRMLINE_RVP_DEPTHWISE_WINDOW_H
 #define FIRMLINE_RVP_DEPTHWISE_WINDOW_H
 
-#include "depthwise.h"
+#include <stdint.h>
 
+/* Rows and columns may be exchanged (with the weights transposed). Steps are bytes. */
 struct rvp_depthwise_window {
-    struct rvp_depthwise_geometry image;
-    int32_t kernel_rows, kernel_columns;
-    int32_t row_stride;
-    int32_t addends; /* 2 where weights are sums of two int8 */
+    int32_t rows, columns; /* of the input */
+    int32_t row_step, column_step;
+    int32_t out_rows, out_columns;
+    int32_t out_row_step, out_column_step;
+    int32_t top, left; /* padding */
+    int32_t row_dilation, column_dilation;
+    int32_t fill;     /* what stands in the padding: the input's zero point */
+    int32_t flip;     /* what is xored into each byte of the input: 0x80 makes uint8 an int8 */
+    int32_t clip;     /* as in gemm_s8.S */
+    int32_t channels; /* of the output */
+    int32_t multiplier;
+    int32_t kernel_rows, row_stride;
+    int32_t full_words;   /* of weights for each row of the window: see depthwise_window.c */
+    int32_t window_words; /* of a line that a window reaches, beginning with the one it begins in */
+    int32_t record;       /* registers of params for a channel of each lane */
+    int32_t addends;      /* 2 where weights are sums of two int8 */
+    int32_t band;         /* rows of the output whose lines are in scratch at a time */
+    int32_t along_rows;   /* whether outputs below each other are computed together, or words of a row */
 };
 
-/* One group of channels; x and out point to its first channel, params are as in depthwise_window.c, window is a struct
- * rvp_depthwise_window. The numbers are the stride along the columns and the most columns that the window may have, u is
- * for uint8. channels: 0 for a whole group whose pixels are aligned registers, otherwise how many the group has.
- * scratch: see scratch_bytes of depthwise_window.py.
+/* One image; params are as in depthwise_window.c, window is a struct rvp_depthwise_window. The numbers are the stride
+ * along the columns and the columns of the window; where they are many, what the last word of weights is for. scratch: see
+ * Lines.scratch_bytes of window_lines.py.
  */
-typedef void rvp_depthwise_any(const void *x, const int32_t *params, void *out, int8_t *scratch, const int32_t *window,
-                               int channels);
+typedef void rvp_depthwise_any(const void *x, const int32_t *params, void *out, int8_t *scratch, const int32_t *window);
 
-rvp_depthwise_any rvp_depthwise_s1_k2, rvp_depthwise_s1_k3, rvp_depthwise_s1_k5;
-rvp_depthwise_any rvp_depthwise_s2_k2, rvp_depthwise_s2_k3, rvp_depthwise_s2_k5;
-rvp_depthwise_any rvp_depthwise_s1_k2u, rvp_depthwise_s1_k3u, rvp_depthwise_s1_k5u;
-rvp_depthwise_any rvp_depthwise_s2_k2u, rvp_depthwise_s2_k3u, rvp_depthwise_s2_k5u;
+rvp_depthwise_any rvp_depthwise_s1_k1, rvp_depthwise_s1_k2, rvp_depthwise_s1_k3, rvp_depthwise_s1_k4, rvp_depthwise_s1_k5;
+rvp_depthwise_any rvp_depthwise_s1_m0, rvp_depthwise_s1_m1, rvp_depthwise_s1_m2, rvp_depthwise_s1_m3;
+rvp_depthwise_any rvp_depthwise_s2_k2, rvp_depthwise_s2_k4, rvp_depthwise_s2_k6, rvp_depthwise_s2_m0, rvp_depthwise_s2_m1;
 
 #endif

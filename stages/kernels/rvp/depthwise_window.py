@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D with windows of any height and up to five columns."""
+"""DEPTHWISE_CONV_2D with windows of any size, through lines of transposed columns."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import centred_weights, why_not_types
 from stages.kernels.kernel import Kernel
-from stages.kernels.rvp.strips import geometry, is_split, layer_arithmetic, why_not_arithmetic
-from stages.kernels.rvp.window_strips import MAX_COLUMNS, orders, starts, strips_cost, swapped, window
+from stages.kernels.rvp.base import arithmetic
+from stages.kernels.rvp.strips import group_channels, is_split, why_not_arithmetic
+from stages.kernels.rvp.window_lines import WINDOW, Lines, fields, why_not_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class DepthwiseWindow(Kernel):
-    """Windows of up to five columns, or rows where strips run along the rows; strides 1 and 2 along them.
+    """Any window, dilation, depth multiplier and number of channels; strides 1 and 2 along one of the axes.
 
-    A group of 4 * lanes channels at a time, in the strips of the 3x3 kernel. Pixels that are not whole registers are
-    moved byte by byte.
+    A group of 4 * lanes channels at a time, whose lines are transposed into scratch, so that four columns of a channel
+    are neighbours, and back.
     """
 
     name = "rvp.depthwise_s8"
@@ -32,19 +33,18 @@ class DepthwiseWindow(Kernel):
     headers: ClassVar[tuple[str, ...]] = ("depthwise_window.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view)
+        return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view, any_shift=True)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np
 
         from stages.kernels.rvp import packing
 
-        made, exchanged = layer_arithmetic(view), swapped(view)
+        lanes = target.word_bits // 32
+        made, lines = arithmetic(view, signed_activations=True, any_shift=True), Lines.of(view, lanes)
         taps = centred_weights(view).astype(np.int64).T.reshape(*view.op.kernel, -1)
-        if exchanged:
+        if lines.exchanged:
             taps = taps.transpose(1, 0, 2)
-        (rows, columns), (row_stride, stride) = window(view)
-        fields = (*geometry(view, exchanged=exchanged), rows, columns, row_stride, 1 + is_split(view))
         return {
             "params": packing.window_params(
                 taps,
@@ -52,37 +52,28 @@ class DepthwiseWindow(Kernel):
                 made.multiplier,
                 made.rounders,
                 target.word_bits,
-                starts=starts(stride, columns),
+                starts=lines.words.starts,
+                groups=group_channels(view.op.out_channels, lanes),
                 split=is_split(view),
             ),
-            "window": np.array(fields, np.int32),
+            "window": WINDOW.of(fields(view, lines)),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.rvp.depthwise_window_tir import depthwise
 
-        return depthwise(view, target.word_bits // 32)
+        return depthwise(view, Lines.of(view, target.word_bits // 32))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of a strip: what `strips_cost` says, by group of channels; 300 around it."""
-        lanes = target.word_bits // 32
-        groups = -(-view.op.out_channels // (4 * lanes))
-        whole = view.op.out_channels % (4 * lanes) == 0
-        return float(groups * view.outputs[0].shape[0] * strips_cost(view, swapped(view), lanes, whole=whole))
+        return Lines.of(view, target.word_bits // 32).cost(view)
 
 
 def _why_not_shape(view: LayerView) -> str:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    if op.dilation != (1, 1):
-        return "only windows without dilation"
-    if not orders(view):
-        return f"only windows of up to {MAX_COLUMNS} columns or rows, with a stride of 1 or 2 along them"
-    if any(op.padding[i] >= op.kernel[i % 2] for i in range(4)):
-        return "windows that lie outside of the image"
-    if op.depth_multiplier != 1:
-        return f"a depth multiplier of {op.depth_multiplier}"
+    if bad := why_not_lines(view):
+        return bad
     if "NCHW" in (x.layout, y.layout):
-        return "the kernel reads and writes NHWC; it transposes strips itself"
+        return "the kernel reads and writes NHWC; it transposes lines itself"
     if op.rounding != "double":
         return "rounds once"
     return ""

@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution with any window: a block for each group of channels of an image."""
+"""TIR of depthwise convolution with any window: a block for each image."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.rvp.requantize_tir import requantize
-from stages.kernels.rvp.strips import is_split
-from stages.kernels.rvp.window_strips import WINDOW_FIELDS, columns_class, scratch_bytes, starts, swapped, window
+from stages.kernels.eight_bit import INT8_OFFSET
+from stages.kernels.rvp.requantize_tir import requantize_any
+from stages.kernels.rvp.strips import group_channels, is_split
+from stages.kernels.rvp.window_lines import WINDOW, Lines, record
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import output, widen
 from stages.kernels.tir.window import padded
@@ -19,97 +20,76 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
 
 
-def _group(view: LayerView, lanes: int, name: str, channels: int, *, whole: bool) -> Block:
-    """`channels` channels of an image, up to 4 * lanes: channel lane * 4 + j has its constants in params[j, :, lane].
-
-    `whole`: pixels are whole registers.
-    """
+def _image(view: LayerView, lines: Lines) -> Block:
+    """All groups: channel lane * 4 + j of one has its constants in params[group, j, :, lane]."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
-    _, out_height, out_width, _ = y.shape
-    exchanged, split = swapped(view), is_split(view)
-    (rows, columns), (_, stride) = window(view)
-    words = len(starts(stride, columns))
+    lanes, words, split = lines.lanes, lines.words, is_split(view)
+    rows, row_words, offset = lines.kernel[0], len(words.starts), INT8_OFFSET[x.dtype]
+    groups = group_channels(op.out_channels, lanes)
+    size = len(groups[0])
 
-    def weight(b: Any, row: Any, column: Any, lane: Any, j: Any) -> Any:
-        """Columns 0 to 3 are in the first word of a row, column 4 is the first byte of the last."""
-        last = T.truncdiv(column, 4)
-        return byte(b.params[j, 3 + row * words + last * (words - 1), lane], column - last * 4)
+    def channel(b: Any, oy: Any, ox: Any, group: Any, within: Any) -> None:
+        c = T.min(group * (4 * lanes), op.out_channels - size) + within
+        lane, j = T.truncdiv(within, 4), T.truncmod(within, 4)
 
-    def channel(b: Any, oy: Any, ox: Any, lane: Any, j: Any) -> None:
-        store(b.acc, b.params[j, 0, lane], 0)
+        def weight(row: Any, column: Any) -> Any:
+            word = row * row_words + words.place(T.truncdiv(column, 4))
+            return byte(b.params[group, j, 3 + word, lane], T.truncmod(column, 4))
+
+        store(b.acc, b.params[group, j, 0, lane], 0)
         with loop(("ky", op.kernel[0]), ("kx", op.kernel[1])) as (ky, kx):
             activation = padded(
                 op,
                 (height, width),
                 (oy, ox),
                 (ky, kx),
-                lambda iy, ix: widen(b.x[iy, ix, lane * 4 + j]),
-                op.input_zero_point,
+                lambda iy, ix: widen(b.x[iy, ix, T.truncdiv(c, op.depth_multiplier)]) - offset,
+                op.input_zero_point - offset,
             )
-            row, column = (kx, ky) if exchanged else (ky, kx)
-            factor = weight(b, row, column, lane, j)
+            row, column = (kx, ky) if lines.exchanged else (ky, kx)
+            factor = weight(row, column)
             if split:
-                factor = factor + weight(b, row + rows, column, lane, j)
+                factor = factor + weight(row + rows, column)
             store(b.acc, b.acc[0] + activation * factor, 0)
-        mark = b.params[0, 2, lanes - 1]
-        scaled = requantize(b.acc[0], b.params[j, 1, lane], b.params[j, 2, lane], mark, op.rounding)
-        store(b.y, output(view, scaled), oy, ox, lane * 4 + j)
+        marks = [b.params[group, register, 2, lanes - 1] for register in (0, 1)]
+        multiplier, rounder = (b.params[group, j, n, lane] for n in (1, 2))
+        store(b.y, output(view, requantize_any(b.acc[0], multiplier, rounder, *marks)), oy, ox, c)
 
     def meaning(b: Any) -> None:
-        with loop(("oy", out_height), ("ox", out_width)) as (oy, ox):
-            if channels // 4:
-                with loop(("lane", channels // 4), ("j", 4)) as (lane, j):
-                    channel(b, oy, ox, lane, j)
-            if channels % 4:
-                with loop(("j", channels % 4)) as j:
-                    channel(b, oy, ox, channels // 4, j)
+        loops = (("oy", y.shape[1]), ("ox", y.shape[2]), ("group", len(groups)), ("within", size))
+        with loop(*loops) as (oy, ox, group, within):
+            channel(b, oy, ox, group, within)
 
     operands = (
-        Operand("x", (height, width, channels), x.dtype),
-        Operand("params", (4, 3 + rows * words * (1 + split), lanes), "int32"),
-        Operand("y", (out_height, out_width, channels), y.dtype, "w"),
-        Operand("scratch", (scratch_bytes(view, lanes),), "int8", "w"),
-        Operand("window", (WINDOW_FIELDS,), "int32"),
+        Operand("x", x.shape[1:], x.dtype),
+        Operand("params", (len(groups), 4, record(view, lines), lanes), "int32"),
+        Operand("y", y.shape[1:], y.dtype, "w"),
+        Operand("scratch", (lines.scratch_bytes(),), "int8", "w"),
+        Operand("window", WINDOW.shape, "int32"),
         accumulator(),
     )
-    function = f"rvp_depthwise_s{stride}_k{columns_class(columns)}{'u' if x.dtype == 'uint8' else ''}"
-    moved = 0 if whole else channels
-    return Block(name, operands, meaning, function, lambda b: [b.x, b.params, b.y, b.scratch, b.window, moved])
+    return Block("image", operands, meaning, words.function, lambda b: [b.x, b.params, b.y, b.scratch, b.window])
 
 
-def depthwise(view: LayerView, lanes: int) -> Lowering:
-    """The loops over images and groups of channels; the last group may be smaller."""
-    op, x, y = view.op, view.inputs[0], view.outputs[0]
-    size = 4 * lanes
-    groups, rest = divmod(op.out_channels, size)
-    whole = rest == 0
-    blocks = [_group(view, lanes, "group", size, whole=whole)] if groups else []
-    blocks += [_group(view, lanes, "rest", rest, whole=False)] if rest else []
-    shape = blocks[0].operands[1].shape
+def depthwise(view: LayerView, lines: Lines) -> Lowering:
+    """The loop over images."""
+    x, y, block = view.inputs[0], view.outputs[0], _image(view, lines)
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)
-        params = f.constant("params", (groups + (rest > 0), *shape), "int32")
-        fields = f.constant("window", (WINDOW_FIELDS,), "int32")
+        params = f.constant("params", block.operands[1].shape, "int32")
+        fields = f.constant("window", WINDOW.shape, "int32")
         out = f.output(0, y.shape, y.dtype)
         acc = f.scratch("acc", (1,), "int32")
-        scratch = f.scratch("scratch", (scratch_bytes(view, lanes),), "int8")
-
-        def place(block: Block, n: Any, g: Any) -> None:
+        scratch = f.scratch("scratch", (lines.scratch_bytes(),), "int8")
+        with f.loop(("n", y.shape[0])) as (n,):
             f.place(
                 block,
-                x=(image, n, 0, 0, g * size),
-                params=(params, g, 0, 0, 0),
-                y=(out, n, 0, 0, g * size),
+                x=(image, n, 0, 0, 0),
+                params=params,
+                y=(out, n, 0, 0, 0),
                 scratch=scratch,
                 window=fields,
                 acc=acc,
             )
-
-        if groups:
-            with f.loop(("n", y.shape[0]), ("g", groups)) as (n, g):
-                place(blocks[0], n, g)
-        if rest:
-            with f.loop(("n", y.shape[0])) as (n,):
-                place(blocks[-1], n, groups)
     return f.lowering()

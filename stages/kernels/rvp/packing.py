@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Register j of a block holds this channel of the block (plus 4 in the upper lane): the order in which bytes are packed.
 COLUMN_CHANNEL = (0, 2, 1, 3)
 WIDE_MARK = -(1 << 31)
+EXACT_SHIFT = 64  # what a rounder that is a shift is more than it
 
 
 def lanes(word_bits: int) -> int:
@@ -149,25 +150,29 @@ def depthwise_params(
     rounder: Rounders,
     word_bits: int,
     *,
+    groups: list[list[int]],
     split: bool = False,
 ) -> NDArray[np.int32]:
     """params of depthwise3x3_s8.S: int32 [groups, 4, 6, lanes] of three rows of weights, bias, multiplier, rounder.
 
-    weights are [3, 3, channels], int8 values. `split`: they are sums of two int8, whose second addends' rows follow (9
-    instead of 6). A group is short when every channel in it can be; the first rounder of a wide group carries the mark.
+    weights are [3, 3, channels], int8 values, `groups` the channels of each group. `split`: they are sums of two int8,
+    whose second addends' rows follow (9 instead of 6). A group is short when every channel in it can be; the first
+    rounder of a wide group carries the mark.
     """
-    lane_count = lanes(word_bits)
-    channels = weights.shape[2]
-    groups = -(-channels // (4 * lane_count))
     addend = np.clip(weights, -128, 127)
     columns = [*_rows(addend), bias, multiplier.astype(np.int64), rounder.short, *_rows(weights - addend), rounder.wide]
-    padded = np.zeros((10, groups * 4 * lane_count), np.int64)
-    padded[:, :channels] = np.stack(columns)
-    params = padded.reshape(10, groups, lane_count, 4).transpose(1, 3, 0, 2)
+    params = _by_group(np.stack(columns), groups, word_bits)
     is_wide = (params[:, :, 5] < 0).any(axis=(1, 2))
     params[is_wide, :, 5] = params[is_wide, :, 9]
     params[is_wide, 0, 5, -1] += WIDE_MARK
     return np.ascontiguousarray(params[:, :, : 9 if split else 6]).astype(np.int32)
+
+
+def _by_group(values: NDArray[np.int64], groups: list[list[int]], word_bits: int) -> NDArray[np.int64]:
+    """[n, channels] -> [groups, 4, n, lanes]: channel lane * 4 + j of a group at [j, :, lane], 0 behind the last."""
+    padded = np.zeros((len(values), len(groups), 4 * lanes(word_bits)), np.int64)
+    padded[:, :, : len(groups[0])] = values[:, np.array(groups)]
+    return padded.reshape(len(values), len(groups), lanes(word_bits), 4).transpose(1, 3, 0, 2).copy()
 
 
 def _rows(weights: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -184,27 +189,56 @@ def window_params(
     word_bits: int,
     *,
     starts: tuple[int, ...],
+    groups: list[list[int]],
     split: bool,
 ) -> NDArray[np.int32]:
     """params of depthwise_window.c: int32 [groups, 4, 3 + rows of words, lanes] of bias, multiplier, rounder, weights.
 
     weights are [rows, columns, channels]; `starts` are the columns at which the words of a row begin (what lies outside
-    of the window is 0). `split`: weights are sums of two int8, whose second addends' rows follow. The first rounder of
-    a wide group carries the mark.
+    of the window is 0), `groups` the channels of each group. `split`: weights are sums of two int8, whose second
+    addends' rows follow. The first rounder of a wide group carries the mark; where a channel has not even a wide one,
+    so does the second, and rounders are shifts plus EXACT_SHIFT.
     """
-    lane_count = lanes(word_bits)
-    channels = weights.shape[2]
-    groups = -(-channels // (4 * lane_count))
     addend = np.clip(weights, -128, 127)
     rows = [_words(part, starts) for part in ((addend, weights - addend) if split else (addend,))]
-    columns = np.concatenate([[bias, multiplier.astype(np.int64), rounder.short], *rows, [rounder.wide]])
-    padded = np.zeros((len(columns), groups * 4 * lane_count), np.int64)
-    padded[:, :channels] = columns
-    params = padded.reshape(-1, groups, lane_count, 4).transpose(1, 3, 0, 2)
-    is_wide = (params[:, :, 2] < 0).any(axis=(1, 2))
-    params[is_wide, :, 2] = params[is_wide, :, -1]
-    params[is_wide, 0, 2, -1] += WIDE_MARK
-    return np.ascontiguousarray(params[:, :, :-1]).astype(np.int32)
+    return _with_roundings(bias, multiplier, rounder, np.concatenate(rows), groups, word_bits)
+
+
+def taps_params(
+    weights: NDArray[np.int16],
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    word_bits: int,
+    groups: list[list[int]],
+) -> NDArray[np.int32]:
+    """params of depthwise_taps.c: int32 [groups, 3 + quads, 4, lanes] of bias, multiplier, rounder, weights.
+
+    weights are [channels, taps], int8 values, four taps to a word; the rest is as in `window_params`.
+    """
+    taps = np.pad(weights.astype(np.int64) & 0xFF, ((0, 0), (0, -weights.shape[1] % 4)))
+    words = (taps.reshape(len(weights), -1, 4) << (8 * np.arange(4))).sum(2).T
+    made = _with_roundings(bias, multiplier, rounder, words, groups, word_bits)
+    return np.ascontiguousarray(made.transpose(0, 2, 1, 3))
+
+
+def _with_roundings(
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    rows: NDArray[np.int64],
+    groups: list[list[int]],
+    word_bits: int,
+) -> NDArray[np.int32]:
+    """int32 [groups, 4, 3 + rows, lanes] of bias, multiplier, rounder and rows [rows, channels], with the marks."""
+    roundings = [rounder.short, rounder.wide, rounder.shift + EXACT_SHIFT]
+    params = _by_group(np.concatenate([[bias, multiplier.astype(np.int64)], roundings, rows]), groups, word_bits)
+    is_wide, is_exact = ((params[:, :, row] < 0).any(axis=(1, 2)) for row in (2, 3))
+    params[is_wide, :, 2] = params[is_wide, :, 3]
+    params[is_exact, :, 2] = params[is_exact, :, 4]
+    params[is_wide | is_exact, 0, 2, -1] += WIDE_MARK
+    params[is_exact, 1, 2, -1] += WIDE_MARK
+    return np.ascontiguousarray(np.delete(params, (3, 4), axis=2)).astype(np.int32)
 
 
 def _words(weights: NDArray[np.int64], starts: tuple[int, ...]) -> NDArray[np.int64]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.kernels.rvp.packing import EXACT_SHIFT
+from stages.kernels.tir import fixed_point
 from stages.kernels.tir.fixed_point import int64, select
 
 if TYPE_CHECKING:
@@ -24,3 +26,10 @@ def requantize(acc: Expr, multiplier: Expr, rounder: Expr, mark: Expr, rounding:
     unmarked = int64(T.bitwise_and(rounder, 0x7FFFFFFF))
     wide = T.shift_right(lowered * unmarked + T.int64(1 << 30), T.int64(31))
     return T.Cast("int32", select(mark < 0, wide, short))
+
+
+def requantize_any(acc: Expr, multiplier: Expr, rounder: Expr, mark: Expr, exact_mark: Expr) -> Expr:
+    """The same, rounded twice, where a second negative mark says that the rounder holds the shift itself."""
+    shift = T.bitwise_and(rounder, 127) - EXACT_SHIFT
+    exact = fixed_point.requantize(acc, multiplier, shift, "double")
+    return select(exact_mark < 0, exact, requantize(acc, multiplier, rounder, mark, "double"))

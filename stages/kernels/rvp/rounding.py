@@ -37,18 +37,29 @@ def high_mul(acc: NDArray[np.int64], multiplier: NDArray[np.int64]) -> NDArray[n
 
 @dataclass(frozen=True)
 class Rounders:
-    """Second roundings, int64 [channels]: the short `p` of each channel (-1 where there is none) and the wide one."""
+    """Second roundings, int64 [channels]: the short `p` of each channel and the wide one (-1 where there is none).
+
+    shift   the channel's own
+    """
 
     short: NDArray[np.int64]
     wide: NDArray[np.int64]
+    shift: NDArray[np.int64]
 
 
-def rounders(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range) -> Rounders:
-    """Rounders of each channel. Raises ValueError for a multiplier of 1/2 or more (shift >= 0)."""
+def rounders(
+    multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range, *, any_shift: bool = False
+) -> Rounders:
+    """Rounders of each channel. Raises ValueError for a multiplier of 1/2 or more (shift >= 0).
+
+    With `any_shift` such a channel has none.
+    """
     m, s = multiplier.astype(np.int64), -shift.astype(np.int64)
     s = np.where(m == 0, 1, s)
-    if s.min() < 1 or s.max() > 31:
+    none = s < 1
+    if (not any_shift and none.any()) or s.max() > 31:
         raise ValueError("shifts must be in [-31, -1]")
+    s = np.maximum(s, 1)
     low, high = high_mul(acc.low, m), high_mul(acc.high, m)
     size = np.maximum(np.abs(low), np.abs(high))
     half = np.int64(1) << (s - 1)
@@ -62,7 +73,8 @@ def rounders(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range
     short = np.where(usable & turns_halves(size, s, _BITS), (np.int64(1) << (_BITS - s)) + 1, short)
     short = np.where(usable & no_half, np.int64(1) << (_BITS - s), short)
     short = np.where(is_zero(size, s), 0, short)
-    return Rounders(np.where(fits, short, -1), np.int64(1) << (31 - s))
+    wide = np.int64(1) << (31 - s)
+    return Rounders(np.where(fits & ~none, short, -1), np.where(none, -1, wide), np.where(none, shift, -s))
 
 
 def rounders_once(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range) -> Rounders:
@@ -74,4 +86,4 @@ def rounders_once(multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: 
     size = acc.size * m >> 31
     fits = size < (np.int64(32767 - 512) << s)
     short = np.where(s >= 3, np.int64(1) << (33 - s), -1)
-    return Rounders(np.where(fits, short, -1), np.int64(1) << (32 - s))
+    return Rounders(np.where(fits, short, -1), np.int64(1) << (32 - s), -s)

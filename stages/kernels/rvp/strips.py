@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -18,12 +19,13 @@ def layer_arithmetic(view: LayerView) -> Arithmetic:
     return arithmetic(view, signed_activations=False)
 
 
-GEOMETRY_FIELDS = 12  # int32 fields of the C structure rvp_depthwise_geometry
+GEOMETRY_FIELDS = 13  # int32 fields of the C structure rvp_depthwise_geometry
 
 
-def why_not_arithmetic(view: LayerView) -> str:
+def why_not_arithmetic(view: LayerView, *, any_shift: bool = False) -> str:
     """Why the layer's constants are not what the kernels multiply and round by, '' if they are."""
-    if bad := why_not_sums(prod(view.op.kernel), lambda: layer_arithmetic(view)):
+    made = partial(arithmetic, view, signed_activations=False, any_shift=any_shift)
+    if bad := why_not_sums(prod(view.op.kernel), made):
         return bad
     if is_split(view) and view.inputs[0].dtype == "int8":
         return "weights minus their zero point do not fit int8"
@@ -56,7 +58,21 @@ def extents(view: LayerView, *, exchanged: bool) -> tuple[int, int, int, int]:
     return (columns, rows, out_columns, out_rows) if exchanged else (rows, columns, out_rows, out_columns)
 
 
-def geometry(view: LayerView, *, exchanged: bool) -> tuple[int, ...]:
+def group_channels(channels: int, lanes: int) -> list[list[int]]:
+    """The channels of each group; the last one begins earlier where they are no multiple of a group."""
+    size = min(4 * lanes, channels)
+    firsts = [min(first, channels - size) for first in range(0, channels, 4 * lanes)]
+    return [list(range(first, first + size)) for first in firsts]
+
+
+def pixel_costs(channels: int, lanes: int) -> tuple[int, int]:
+    """Instructions that bring in four pixels of a group, and that write them."""
+    if channels % (4 * lanes) == 0:
+        return 32, 28
+    return (44, 40) if channels % 4 == 0 else (72, 24 + 8 * min(4 * lanes, channels))
+
+
+def geometry(view: LayerView, lanes: int, *, exchanged: bool) -> tuple[int, ...]:
     """The fields of rvp_depthwise_geometry, in order. `exchanged`: strips run along the rows."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     channels = op.out_channels
@@ -66,7 +82,7 @@ def geometry(view: LayerView, *, exchanged: bool) -> tuple[int, ...]:
     padding = op.padding[:2]
     if exchanged:
         steps, out_steps, padding = steps[::-1], out_steps[::-1], padding[::-1]
-    tail = (op.input_zero_point, clip_word(view))
+    tail = (op.input_zero_point, clip_word(view), min(4 * lanes, channels))
     return (rows, columns, *steps, out_rows, out_columns, *out_steps, *padding, *tail)
 
 

@@ -8,7 +8,8 @@ import pytest
 from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.kernels.eight_bit import Range
 from stages.kernels.rvp import packing, rounding
-from stages.kernels.rvp.window_strips import starts
+from stages.kernels.rvp.strips import group_channels
+from stages.kernels.rvp.window_lines import Words
 from stages.simulators.spike.rvp_model import compute
 
 LOW, HIGH = -128, 127
@@ -103,7 +104,7 @@ def test_weights_and_parameters_lie_where_the_kernels_read_them(word_bits):
     multiplier = np.full(channels, 1 << 30, np.int32)
     short = np.full(channels, 1 << 24)
     short[5] = -1
-    params = packing.gemm_params(bias, multiplier, rounding.Rounders(short, short * 2), word_bits, blocks)
+    params = packing.gemm_params(bias, multiplier, rounding.Rounders(short, short * 2, short), word_bits, blocks)
     for channel in range(channels):
         block, lane, j = channel // (4 * lanes), channel % (4 * lanes) // 4, (0, 2, 1, 3).index(channel % 4)
         for k in range(run * runs):
@@ -128,7 +129,7 @@ def test_direct_weights_and_parameters_lie_in_halves_of_blocks(word_bits):
     multiplier = rng.integers(1 << 30, 1 << 31, channels).astype(np.int32)
     short = np.full(channels, 1 << 24)
     short[9] = -1
-    params = packing.direct_params(bias, multiplier, rounding.Rounders(short, short * 2), word_bits)
+    params = packing.direct_params(bias, multiplier, rounding.Rounders(short, short * 2, short), word_bits)
     for channel in range(channels):
         block, lane, j, h = channel // (4 * lanes), channel % (4 * lanes) // 4, channel % 4 // 2, channel % 2
         for t, u, c in np.ndindex(taps, columns, depth):
@@ -154,7 +155,7 @@ def test_rows_lie_in_groups_of_units_that_exist_and_parameters_in_quads(word_bit
     short = np.full(units, 1 << 24)
     wide = short * 2
     short[units // 2] = -1
-    params = packing.rows_params(bias, multiplier, rounding.Rounders(short, wide), word_bits)
+    params = packing.rows_params(bias, multiplier, rounding.Rounders(short, wide, short), word_bits)
     steps = -(-depth // register)
     assert packed.size == units * steps * register, "no unit is padded"
     assert sum(packing.unit_groups(units)) == units
@@ -178,8 +179,10 @@ def test_depthwise_weights_that_need_nine_bits_are_sums_of_two_int8():
     weights = np.zeros((3, 3, 8), np.int64)
     weights[1, 2, 4], weights[0, 0, 1] = 254, -255
     channel = np.ones(8, np.int64)
-    rounder = rounding.Rounders(channel, channel)
-    params = packing.depthwise_params(weights, channel, channel.astype(np.int32), rounder, 64, split=True)
+    rounder = rounding.Rounders(channel, channel, channel)
+    params = packing.depthwise_params(
+        weights, channel, channel.astype(np.int32), rounder, 64, groups=[[*range(8)]], split=True
+    )
     assert params.shape == (1, 4, 9, 2)
 
     def tap(j: int, lane: int, row: int, column: int) -> int:
@@ -192,22 +195,46 @@ def test_depthwise_weights_that_need_nine_bits_are_sums_of_two_int8():
 
 
 @pytest.mark.parametrize("word_bits", [32, 64])
-@pytest.mark.parametrize(("stride", "columns"), [(s, k) for s in (1, 2) for k in range(1, 6)])
+@pytest.mark.parametrize(("stride", "columns"), [(s, k) for s in (1, 2) for k in range(1, 12)])
 def test_words_of_a_depthwise_window_are_its_taps_shifted_to_where_outputs_begin(word_bits, stride, columns):
-    """Each output of a lane finds its window in the two words it reaches, and zeros beside it."""
+    """Each output of a word finds its window in the words it reaches, and zeros beside it."""
     rng = np.random.default_rng(columns)
     weights = rng.integers(-128, 128, (2, columns, 5))
-    zeros, rounder = np.zeros(5, np.int64), rounding.Rounders(np.zeros(5, np.int64), np.zeros(5, np.int64))
-    begin = starts(stride, columns)
-    made = packing.window_params(weights, zeros, zeros, rounder, word_bits, starts=begin, split=False)
-    assert made.shape == (-(-5 // (word_bits // 8)), 4, 3 + 2 * len(begin), word_bits // 32)
-    words = np.ascontiguousarray(made[0, 2, 3:, 0])  # of channel 2
-    rows = words.view(np.int8).reshape(2, len(begin), 4)
-    for first in range(0, 4, stride):
-        found = np.zeros((2, 8), np.int64)
-        found[:, :4] = rows[:, begin.index(-first)]
-        if 4 - first in begin:
-            found[:, 4:] = rows[:, begin.index(4 - first)]
-        expected = np.zeros((2, 8), np.int64)
-        expected[:, first : first + columns] = weights[:, :, 2]
+    zeros = np.zeros(5, np.int64)
+    words, groups = Words(stride, columns), group_channels(5, word_bits // 32)
+    rounder, starts = rounding.Rounders(zeros, zeros, zeros), words.starts
+    made = packing.window_params(weights, zeros, zeros, rounder, word_bits, starts=starts, groups=groups, split=False)
+    assert made.shape == (len(groups), 4, 3 + 2 * len(starts), word_bits // 32)
+    rows = np.ascontiguousarray(made[0, 2, 3:, 0]).view(np.int8).reshape(2, len(starts), 4)  # of channel 2
+    width = 4 * words.reach
+    for output in range(4):
+        # With stride 2 outputs 2 and 3 have the words of 0 and 1, one word of the line further on.
+        first, skipped = (output, 0) if stride == 1 else (output % 2 * 2, output // 2 * 4)
+        found = np.zeros((2, width), np.int64)
+        for word in range(skipped // 4, words.reach):
+            if 4 * word - skipped - first in starts:
+                found[:, 4 * word : 4 * word + 4] = rows[:, starts.index(4 * word - skipped - first)]
+        expected = np.zeros((2, width), np.int64)
+        expected[:, output * stride : output * stride + columns] = weights[:, :, 2]
         assert np.array_equal(found, expected)
+
+
+def test_the_last_group_of_channels_begins_within_the_one_before():
+    assert group_channels(19, 2) == [[*range(8)], [*range(8, 16)], [*range(11, 19)]]
+    assert group_channels(3, 2) == [[0, 1, 2]]
+
+
+def test_a_group_with_a_channel_that_is_not_scaled_down_is_rounded_by_shifts():
+    """Two marks, and rounders that are the channels' shifts; the other group has the usual ones."""
+    multiplier, shift = np.full(16, 1 << 30, np.int32), np.full(16, -9, np.int32)
+    shift[3] = 2
+    bound = np.full(16, 1 << 20, np.int64)
+    rounder = rounding.rounders(multiplier, shift, Range(-bound, bound), any_shift=True)
+    zeros, weights = np.zeros(16, np.int64), np.zeros((1, 1, 16), np.int64)
+    made = packing.window_params(
+        weights, zeros, multiplier, rounder, 64, starts=(0,), groups=group_channels(16, 2), split=False
+    )
+    marks = made[:, :, 2, -1] < 0
+    assert marks.tolist() == [[True, True, False, False], [False] * 4]
+    shifts = (made[0, :, 2].T.reshape(-1) & 127) - packing.EXACT_SHIFT
+    assert shifts.tolist() == shift[:8].tolist()

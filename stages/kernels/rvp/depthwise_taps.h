@@ -1,0 +1,23 @@
+/* Depthwise convolution on NHWC images, output by output: windows that share little or nothing, such as one that is the
+ * whole image, any stride and dilation.
+ */
+#ifndef FIRMLINE_RVP_DEPTHWISE_TAPS_H
+#define FIRMLINE_RVP_DEPTHWISE_TAPS_H
+
+#include <stdint.h>
+
+struct rvp_depthwise_taps {
+    int32_t height, width, channels; /* of the input */
+    int32_t out_height, out_width;
+    int32_t kernel_height, kernel_width, stride_y, stride_x, dilation_y, dilation_x, top, left;
+    int32_t fill; /* what stands in the padding: the input's zero point */
+    int32_t flip; /* what is xored into each byte of the input: 0x80 makes uint8 an int8 */
+    int32_t clip; /* as in gemm_s8.S */
+};
+
+/* One image; params are as in depthwise_taps.c, taps is a struct rvp_depthwise_taps. scratch: see scratch_bytes of
+ * depthwise_taps.py.
+ */
+void rvp_depthwise_taps(const void *x, const int32_t *params, void *out, int8_t *scratch, const int32_t *taps);
+
+#endif
