@@ -8,6 +8,7 @@ from stages.kernels.rvp.depthwise_conv2d import DepthwiseConv2d
 from stages.kernels.rvp.depthwise_taps import DepthwiseTaps
 from stages.kernels.rvp.depthwise_window import DepthwiseWindow
 from stages.kernels.rvp.direct_conv2d import DirectConv2d
+from stages.kernels.rvp.few_outputs import FewOutputs
 from stages.kernels.rvp.fully_connected import FullyConnectedRows
 from stages.kernels.rvp.mean import Mean
 from stages.kernels.rvp.mul import Mul
@@ -25,6 +26,7 @@ FOLDER = KernelFolder(
         DepthwiseTaps,
         DepthwiseWindow,
         DirectConv2d,
+        FewOutputs,
         FullyConnected,
         FullyConnectedRows,
         Mean,

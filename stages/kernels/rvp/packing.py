@@ -108,6 +108,30 @@ def rows_weights(weights: NDArray[np.int8], zero_point: int, word_bits: int) -> 
     return np.concatenate([group.transpose(1, 0, 2).reshape(-1) for group in groups])
 
 
+def run_weights(weights: NDArray[np.int8], run: int, word_bits: int) -> NDArray[np.int8]:
+    """int8 [outputs, depth] -> [outputs, runs, registers of a run * 4 * lanes], 0 behind the end of a run."""
+    outputs, depth = weights.shape
+    split = weights.reshape(outputs, depth // run, run)
+    return np.pad(split, ((0, 0), (0, 0), (0, -run % (4 * lanes(word_bits)))))
+
+
+def few_params(
+    bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, word_bits: int
+) -> NDArray[np.int32]:
+    """params of few_outputs.c: int32 [outputs, 3, lanes] of bias (lower lane), multiplier, rounder.
+
+    Of the last lane the rounder's sign marks a wide one; where there is not even that, the multiplier's sign says so,
+    and the rounder is the shift plus EXACT_SHIFT.
+    """
+    is_wide, is_exact = rounder.short < 0, rounder.wide < 0
+    rounders = np.where(is_exact, rounder.shift + EXACT_SHIFT, np.where(is_wide, rounder.wide, rounder.short))
+    made = np.repeat(np.stack([bias, multiplier.astype(np.int64), rounders], 1)[..., None], lanes(word_bits), 2)
+    made[:, 0, 1:] = 0
+    made[is_wide | is_exact, 2, -1] += WIDE_MARK
+    made[is_exact, 1, -1] += WIDE_MARK
+    return made.astype(np.int32)
+
+
 def direct_params(
     bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, word_bits: int
 ) -> NDArray[np.int32]:

@@ -1,0 +1,347 @@
+/* Eight accumulators and six pointers leave few registers for loads ahead of their use. */
+#pragma GCC optimize("no-schedule-insns")
+#include "few_outputs.h"
+
+#include <stddef.h>
+
+#include "scaled_sums.h"
+
+/* Four neighbouring pixels of the output at a time. Windows inside the image are read where they are, if pixels are whole
+ * registers; others are gathered into scratch, one below the other. A step is a register of each: 4 * RVP_LANES
+ * consecutive k, whose products are added in all lanes; the lanes of a sum are added at the end.
+ *
+ *            w0   w1     <- one register of each output: 2 loads
+ *   pixel 0 | A0   A1    x: one load each, used for two outputs (the last of an odd number is alone)
+ *   ...
+ *   pixel 3 | D0   D1
+ *
+ *   weights  [outputs][runs][steps] registers, 0 behind the end of a run
+ *   params   [outputs][3] registers: bias (zero points folded in) in the lower lane and 0 in the upper one (RV64),
+ *            multiplier and rounder in every lane. The sign of the rounder marks a wide one, that of the multiplier one which is
+ *            a shift (packing.py)
+ */
+enum { W = RVP_WORD_BYTES, PIXELS = 4, SUMS = PIXELS / RVP_LANES };
+
+/* Where the windows of four pixels begin, and how far their runs are apart. */
+struct windows {
+    const int8_t *at[PIXELS];
+    int run_step;
+};
+
+struct sums {
+    rvp_word at[PIXELS];
+};
+
+RVP_INLINE rvp_word multiply(rvp_word sum, rvp_word x, rvp_word w, int is_unsigned)
+{
+    return is_unsigned ? rvp_smaqa_su(sum, w, x) : rvp_smaqa(sum, x, w);
+}
+
+/* The pointer, of which the compiler knows nothing: it steps it instead of adding it to a number of bytes each time. */
+RVP_INLINE const int8_t *anew(const int8_t *p)
+{
+    __asm__("" : "+r"(p));
+    return p;
+}
+
+/* Adds `steps` steps, a constant where this is inlined, of one output or of two. */
+RVP_INLINE void add_steps(struct windows *x, const int8_t *w, const int8_t *v, int steps, struct sums *first,
+                          struct sums *second, int is_unsigned)
+{
+#pragma GCC unroll 2
+    for (int step = 0; step < steps; step++) {
+        const rvp_word a = rvp_load(w + step * W), b = second != NULL ? rvp_load(v + step * W) : 0;
+#pragma GCC unroll 4
+        for (int i = 0; i < PIXELS; i++) {
+            const rvp_word pixel = rvp_load(x->at[i] + step * W);
+            first->at[i] = multiply(first->at[i], pixel, a, is_unsigned);
+            if (second != NULL) {
+                second->at[i] = multiply(second->at[i], pixel, b, is_unsigned);
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < PIXELS; i++) {
+        x->at[i] = anew(x->at[i] + steps * W);
+    }
+}
+
+/* The sums of one output, or of two. */
+RVP_INLINE void add_up(const struct windows *windows, const int8_t *weights, int output_bytes, int runs, int steps,
+                       struct sums *first, struct sums *second, int is_unsigned)
+{
+    const int8_t *w = weights, *v = weights + output_bytes;
+    struct windows x = *windows;
+    const int skip = x.run_step - steps * W, pair_bytes = steps / 2 * 2 * W;
+    for (; runs > 0; runs--) {
+        const int8_t *const end = w + pair_bytes;
+        while (w != end) {
+            add_steps(&x, w, v, 2, first, second, is_unsigned);
+            w = anew(w + 2 * W);
+            v = anew(v + 2 * W);
+        }
+        if (steps % 2 != 0) {
+            add_steps(&x, w, v, 1, first, second, is_unsigned);
+            w = anew(w + W);
+            v = anew(v + W);
+        }
+#pragma GCC unroll 4
+        for (int i = 0; i < PIXELS; i++) {
+            x.at[i] = anew(x.at[i] + skip);
+        }
+    }
+}
+
+/* What the bytes of outputs are clipped to, in every byte, and the zero point in every 16-bit lane. */
+struct clip {
+    rvp_word zero_point, lowest, highest, flip;
+    int needed;
+};
+
+RVP_INLINE rvp_word clip_halves(rvp_word halves, const struct clip *c)
+{
+    const rvp_word x = rvp_kslli16_8(rvp_add16(halves, c->zero_point));
+    return c->needed ? rvp_smin8(rvp_smax8(x, c->lowest), c->highest) ^ c->flip : x;
+}
+
+RVP_INLINE struct sums scaled(const struct sums *sums, const int8_t *params, enum rounding rounding)
+{
+    const rvp_word multiplier = without_mark(rvp_load(params + W)), rounder = without_mark(rvp_load(params + 2 * W));
+    struct sums y = {{0}};
+#pragma GCC unroll 4
+    for (int i = 0; i < SUMS; i++) {
+        rvp_word sum = sums->at[i];
+        if (RVP_LANES == 2) {
+            const rvp_word a = sums->at[RVP_LANES * i], b = sums->at[RVP_LANES * i + RVP_LANES - 1];
+            sum = rvp_add32(rvp_pack(a, b), rvp_packu(a, b));
+        }
+        y.at[i] = scale_sum(sum, multiplier, rounder, rounding);
+    }
+    return y;
+}
+
+/* One output of `count` pixels, which are `step` bytes apart. */
+RVP_INLINE void write_output(int8_t *out, const struct sums *sums, const int8_t *params, int count, int step,
+                             const struct clip *c)
+{
+    const intptr_t exact_mark = (intptr_t)rvp_load(params + W), mark = (intptr_t)rvp_load(params + 2 * W);
+    struct sums y;
+    if ((exact_mark | mark) >= 0) {
+        y = scaled(sums, params, SHORT);
+    } else if (exact_mark >= 0) {
+        y = scaled(sums, params, WIDE);
+    } else {
+        y = scaled(sums, params, EXACT);
+    }
+    /* A byte in the upper half of each 16 bits: of pixels 0 and 2 in the lower lane, 1 and 3 in the upper one (RV64). */
+    const rvp_word even = clip_halves(rvp_pkbb16(y.at[SUMS / 2], y.at[0]), c);
+    rvp_word odd = even;
+#if __riscv_xlen == 64
+    odd = even >> 32;
+#else
+    odd = clip_halves(rvp_pkbb16(y.at[3], y.at[1]), c);
+#endif
+    out[0] = (int8_t)(even >> 8);
+    if (count == PIXELS) {
+        out[step] = (int8_t)(odd >> 8);
+        out[2 * step] = (int8_t)((uint32_t)even >> 24);
+        out[3 * step] = (int8_t)((uint32_t)odd >> 24);
+        return;
+    }
+    if (count > 1) {
+        out[step] = (int8_t)(odd >> 8);
+    }
+    if (count > 2) {
+        out[2 * step] = (int8_t)((uint32_t)even >> 24);
+    }
+}
+
+RVP_INLINE struct sums start_of(const int8_t *params)
+{
+    const rvp_word bias = rvp_load(params);
+    return (struct sums){{bias, bias, bias, bias}};
+}
+
+/* What does not change from pixel to pixel. */
+struct layer {
+    const int8_t *weights, *params;
+    int outputs, output_bytes; /* of weights */
+    int runs, steps;
+    struct clip clip;
+};
+
+/* All outputs of four pixels, of which `count` are wanted. */
+RVP_INLINE void all_outputs(const struct windows *v, const struct layer *g, int8_t *out, int count, int is_unsigned)
+{
+    const int8_t *p = g->params, *weights = g->weights;
+    const int outputs = g->outputs, output_bytes = g->output_bytes;
+    for (int left = outputs; left > 0; left -= 2) {
+        struct sums first = start_of(p);
+        if (left == 1) {
+            add_up(v, weights, output_bytes, g->runs, g->steps, &first, NULL, is_unsigned);
+            write_output(out, &first, p, count, outputs, &g->clip);
+            return;
+        }
+        struct sums second = start_of(p + 3 * W);
+        add_up(v, weights, output_bytes, g->runs, g->steps, &first, &second, is_unsigned);
+        write_output(out, &first, p, count, outputs, &g->clip);
+        write_output(out + 1, &second, p + 3 * W, count, outputs, &g->clip);
+        out += 2;
+        weights += 2 * output_bytes;
+        p += 6 * W;
+    }
+}
+
+/* `count` pixels, whose windows begin `step` bytes apart and have runs `run_step` apart. */
+RVP_INLINE void row_of_pixels(const int8_t *first, int step, int run_step, const struct layer *g, int8_t *out, int count,
+                              int is_unsigned)
+{
+    for (; count > 0; count -= PIXELS) {
+        struct windows v = {.run_step = run_step};
+        const int8_t *at = first;
+#pragma GCC unroll 4
+        for (int i = 0; i < PIXELS; i++) {
+            v.at[i] = at;
+            at += i + 1 < count ? step : 0;
+        }
+        if (count >= PIXELS) {
+            all_outputs(&v, g, out, PIXELS, is_unsigned);
+        } else {
+            all_outputs(&v, g, out, count, is_unsigned);
+        }
+        first += PIXELS * step;
+        out += PIXELS * g->outputs;
+    }
+}
+
+static void pixels_s8(const int8_t *first, int step, int run_step, const struct layer *g, int8_t *out, int count)
+{
+    row_of_pixels(first, step, run_step, g, out, count, 0);
+}
+
+static void pixels_u8(const int8_t *first, int step, int run_step, const struct layer *g, int8_t *out, int count)
+{
+    row_of_pixels(first, step, run_step, g, out, count, 1);
+}
+
+/* `bytes` bytes from anywhere to whole registers; only registers that hold some of them are read. */
+RVP_INLINE void copy_run(int8_t *to, const int8_t *from, int bytes)
+{
+    const uintptr_t address = (uintptr_t)from;
+    const int8_t *next = (const int8_t *)(address & -(uintptr_t)W);
+    const int8_t *const last = (const int8_t *)((address + (uintptr_t)bytes - 1) & -(uintptr_t)W);
+    const uintptr_t shift = address * 8, rest = ~shift;
+    rvp_word low = rvp_load(next);
+    for (; bytes > 0; bytes -= W) {
+        next = next == last ? next : next + W;
+        const rvp_word high = rvp_load(next);
+        rvp_store(to, rvp_srl(low, shift) | rvp_sll(high << 1, rest));
+        low = high;
+        to += W;
+    }
+}
+
+RVP_INLINE void fill_run(int8_t *to, int bytes, rvp_word fill)
+{
+    for (; bytes > 0; bytes -= W) {
+        rvp_store(to, fill);
+        to += W;
+    }
+}
+
+/* The window that begins at (y, x) into scratch, wherever it lies. */
+static void gather(int8_t *to, const int8_t *image, int y, int x, const struct rvp_few_outputs *g, int steps)
+{
+    const rvp_word fill = rvp_splat8(g->fill);
+    const int taps = g->dilation_x == 1 ? 1 : g->kernel_width; /* runs of a row */
+    const int pixels = g->dilation_x == 1 ? g->kernel_width : 1;
+    for (int ky = 0; ky < g->kernel_height; ky++) {
+        const int row_inside = y >= 0 && y < g->height;
+        for (int tap = 0; tap < taps; tap++) {
+            const int column = x + tap * g->dilation_x;
+            const int first = column < 0 ? -column : 0;
+            const int last = g->width - column < pixels ? g->width - column : pixels;
+            if (row_inside && first == 0 && last == pixels) {
+                copy_run(to, image + (y * g->width + column) * g->channels, g->run_bytes);
+            } else if (!row_inside || first >= last) {
+                fill_run(to, g->run_bytes, fill);
+            } else {
+                const int begin = first * g->channels, end = last * g->channels;
+                const int8_t *const from = image + (y * g->width + column) * g->channels;
+                if (g->in_place) {
+                    fill_run(to, begin, fill);
+                    copy_run(to + begin, from + begin, end - begin);
+                    fill_run(to + end, g->run_bytes - end, fill);
+                } else {
+                    fill_run(to, g->run_bytes, fill);
+                    for (int i = begin; i < end; i++) {
+                        to[i] = from[i];
+                    }
+                }
+            }
+            to += steps * W;
+        }
+        y += g->dilation_y;
+    }
+}
+
+RVP_INLINE int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+typedef void pixels_kernel(const int8_t *first, int step, int run_step, const struct layer *g, int8_t *out, int count);
+
+static void few_outputs(const int8_t *x, const int8_t *weights, const int32_t *params, int8_t *out, int8_t *scratch,
+                        const struct rvp_few_outputs *g, pixels_kernel *kernel)
+{
+    const int steps = (g->run_bytes + W - 1) / W, window_bytes = g->runs * steps * W;
+    const struct layer layer = {
+        .weights = weights,
+        .params = (const int8_t *)params,
+        .outputs = g->outputs,
+        .output_bytes = window_bytes,
+        .runs = g->runs,
+        .steps = steps,
+        .clip = {rvp_splat16((int8_t)g->clip), rvp_splat8(g->clip >> 8), rvp_splat8(g->clip >> 16),
+                 rvp_splat8(g->clip >> 24), ((uint32_t)g->clip >> 8) != 0x007f80},
+    };
+    const int inner_y = g->height - (g->kernel_height - 1) * g->dilation_y;
+    /* Outputs whose windows lie inside the image, in a row */
+    const int inner_x = g->width - (g->kernel_width - 1) * g->dilation_x;
+    const int begin = smaller((g->left + g->stride_x - 1) / g->stride_x, g->out_width);
+    const int end = inner_x + g->left > 0 ? smaller((inner_x - 1 + g->left) / g->stride_x + 1, g->out_width) : 0;
+    for (int oy = 0; oy < g->out_height; oy++) {
+        const int row = oy * g->stride_y - g->top;
+        const int row_inside = g->in_place && row >= 0 && row < inner_y && begin < end;
+        for (int ox = 0; ox < g->out_width;) {
+            const int column = ox * g->stride_x - g->left;
+            int count;
+            if (row_inside && ox >= begin && ox < end) {
+                count = end - ox;
+                kernel(x + (row * g->width + column) * g->channels, g->stride_x * g->channels,
+                       g->dilation_y * g->width * g->channels, &layer, out, count);
+            } else {
+                count = smaller(PIXELS, (row_inside && ox < begin ? begin : g->out_width) - ox);
+                for (int i = 0; i < count; i++) {
+                    gather(scratch + i * window_bytes, x, row, column + i * g->stride_x, g, steps);
+                }
+                kernel(scratch, window_bytes, steps * W, &layer, out, count);
+            }
+            out += count * g->outputs;
+            ox += count;
+        }
+    }
+}
+
+void rvp_few_outputs_s8(const void *x, const int8_t *weights, const int32_t *params, void *out, int8_t *scratch,
+                        const int32_t *layer)
+{
+    few_outputs(x, weights, params, out, scratch, (const struct rvp_few_outputs *)layer, pixels_s8);
+}
+
+void rvp_few_outputs_u8(const void *x, const int8_t *weights, const int32_t *params, void *out, int8_t *scratch,
+                        const int32_t *layer)
+{
+    few_outputs(x, weights, params, out, scratch, (const struct rvp_few_outputs *)layer, pixels_u8);
+}

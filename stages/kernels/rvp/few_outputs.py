@@ -1,0 +1,115 @@
+"""CONV_2D with few output channels: dot products with the lanes along the depth, four pixels at a time."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.eight_bit import centred_weights, why_not_nhwc, why_not_sums, why_not_types
+from stages.kernels.kernel import Kernel
+from stages.kernels.matrix import depth_of, has_windows, run_elements
+from stages.kernels.rvp.base import arithmetic, clip_word
+from stages.kernels.structure import TAPS, Structure, taps
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+    from stages.targets.spec import Target
+
+LAYER = Structure(
+    "rvp_few_outputs",
+    (
+        *("height", "width", "channels", "out_height", "out_width", "outputs"),
+        *(*TAPS, "fill", "clip", "runs", "run_bytes", "in_place"),
+    ),
+)
+
+
+class FewOutputs(Kernel):
+    """Any window; nothing is computed for channels that are not there. Windows inside the image are read in place where
+    pixels are whole registers.
+    """
+
+    name = "rvp.few_outputs_s8"
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    sources = ("few_outputs.c",)
+    headers: ClassVar[tuple[str, ...]] = ("few_outputs.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        shape = why_not_types(view) or _why_not_shape(view)
+        return shape or why_not_sums(depth_of(view), lambda: arithmetic(view, signed_activations=False, any_shift=True))
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.kernels.rvp import packing
+
+        op, made = view.op, arithmetic(view, signed_activations=False, any_shift=True)
+        run, bits = run_elements(view), target.word_bits
+        image, out = list(view.inputs[0].shape[1:]), list(view.outputs[0].shape[1:])
+        if not has_windows(view):  # an image of one line: its outputs are whole quads of pixels
+            image[:2] = out[:2] = 1, prod(image[:2])
+        values = {
+            **dict(zip(("height", "width", "channels"), image, strict=True)),
+            **dict(zip(("out_height", "out_width", "outputs"), out, strict=True)),
+            **taps(op),
+            "fill": op.input_zero_point,
+            "clip": clip_word(view),
+            "runs": depth_of(view) // run,
+            "run_bytes": run,
+            "in_place": _in_place(view, bits // 8),
+        }
+        return {
+            "weights": packing.run_weights(centred_weights(view).astype(np.int8), run, bits),
+            "params": packing.few_params(made.bias, made.multiplier, made.rounders, bits),
+            "layer": LAYER.of(values),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.rvp.few_outputs_tir import convolution
+
+        return convolution(view, target.word_bits // 32, LAYER)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Of four pixels: for a register of the depth 13 instructions, 19 for two outputs; 38 to requantize an output,
+        30 around. A window that is gathered: 14 for a register, 60 for a run.
+        """
+        op, register = view.op, target.word_bits // 8
+        run = run_elements(view)
+        runs, steps = depth_of(view) // run, -(-run // register)
+        pairs, single = divmod(op.out_channels, 2)
+        quad = runs * (steps * (19 * pairs + 13 * single) + 10 * (pairs + single)) + 38 * op.out_channels + 30
+        pixels = prod(view.outputs[0].shape[:3])
+        inside = _inside(view) if _in_place(view, register) else 0
+        gathered = runs * (14 * steps + 60)
+        return float(pixels / 4 * quad + (pixels - inside) * gathered + 200)
+
+
+def _in_place(view: LayerView, register: int) -> bool:
+    """Whether windows inside the image are rows of whole registers."""
+    return view.op.in_channels % register == 0 and (view.op.dilation[1] == 1 or view.op.kernel[1] == 1)
+
+
+def _inside(view: LayerView) -> int:
+    """Windows that lie inside the images."""
+    op, x, y = view.op, view.inputs[0].shape, view.outputs[0].shape
+    count = x[0]
+    for axis in (0, 1):
+        span = (op.kernel[axis] - 1) * op.dilation[axis]
+        starts = (n * op.stride[axis] - op.padding[axis] for n in range(y[1 + axis]))
+        count *= sum(0 <= start < x[1 + axis] - span for start in starts)
+    return count
+
+
+def _why_not_shape(view: LayerView) -> str:
+    op = view.op
+    if op.groups != 1:
+        return f"{op.groups} groups; this kernel has one"
+    weights = centred_weights(view)
+    if weights.min() < -128 or weights.max() > 127:
+        return "weights minus their zero point do not fit int8"
+    return why_not_nhwc(view) or ("rounds once" if op.rounding != "double" else "")
