@@ -6,6 +6,7 @@ from stages.kernels.arm_dsp.depthwise import DepthwiseConv2d, DepthwiseConv2dAny
 from stages.kernels.arm_dsp.depthwise16 import ArmDepthwise16
 from stages.kernels.arm_dsp.fully_connected import FullyConnected
 from stages.kernels.arm_dsp.mean import Mean
+from stages.kernels.arm_dsp.mul import Mul
 from stages.kernels.arm_dsp.pool import AveragePool, Pool2d
 from stages.kernels.arm_dsp.products16 import ArmProducts16
 from stages.kernels.folder import KernelFolder
@@ -23,6 +24,7 @@ FOLDER = KernelFolder(
         DepthwiseConv2dChannels,
         FullyConnected,
         Mean,
+        Mul,
         Pool2d,
     ),
     needs=(("armv7e-m", "dsp", "mve", "mve.fp"),),  # MVE includes it

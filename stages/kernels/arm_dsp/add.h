@@ -2,7 +2,7 @@
 #ifndef FIRMLINE_ARM_DSP_ADD_H
 #define FIRMLINE_ARM_DSP_ADD_H
 
-#include <stdint.h>
+#include "rows.h"
 
 /* The rest of the constants; zero_point, floor and low as in gemm.S, doubled and rounder as in rounding.py. */
 struct arm_dsp_add {
@@ -12,5 +12,11 @@ struct arm_dsp_add {
 /* y[i] = requantize((x0[i] << 19) + table[x1[i]]); the table is indexed by the byte. y may be x0 or x1. */
 void arm_dsp_add_s8(const int8_t *x0, const int8_t *x1, void *y, int32_t count, const int32_t *table, const int32_t *fields);
 void arm_dsp_add_u8(const uint8_t *x0, const uint8_t *x1, void *y, int32_t count, const int32_t *table, const int32_t *fields);
+
+/* The same with rows of runs: `each` operand steps along, or `one0`, `one1` repeats an element in each run. */
+typedef void arm_dsp_add_runs(const void *x0, const void *x1, void *y, const int32_t *table, const int32_t *fields, const int32_t *rows);
+
+arm_dsp_add_runs arm_dsp_add_each_s8, arm_dsp_add_each_u8, arm_dsp_add_one0_s8, arm_dsp_add_one0_u8;
+arm_dsp_add_runs arm_dsp_add_one1_s8, arm_dsp_add_one1_u8;
 
 #endif
