@@ -4,6 +4,7 @@ from stages.kernels.arm_dsp.add import Add
 from stages.kernels.arm_dsp.convolution import Conv2d
 from stages.kernels.arm_dsp.depthwise import DepthwiseConv2d, DepthwiseConv2dAny, DepthwiseConv2dChannels
 from stages.kernels.arm_dsp.depthwise16 import ArmDepthwise16
+from stages.kernels.arm_dsp.few import FewChannels
 from stages.kernels.arm_dsp.fully_connected import FullyConnected
 from stages.kernels.arm_dsp.mean import Mean
 from stages.kernels.arm_dsp.mul import Mul
@@ -22,6 +23,7 @@ FOLDER = KernelFolder(
         DepthwiseConv2d,
         DepthwiseConv2dAny,
         DepthwiseConv2dChannels,
+        FewChannels,
         FullyConnected,
         Mean,
         Mul,

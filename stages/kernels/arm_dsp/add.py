@@ -65,7 +65,7 @@ class Add(Kernel):
         return layer(view, rows, f"arm_dsp_add_{kind}_{suffix}", constants, lambda x: rescaled_sum(view.op, x))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As measured: 10 instructions for an element, 8 or 9 where one operand repeats; 14 a run, 12 each of its last."""
+        """As measured: 10 instructions for an element, 8 or 9 where one operand repeats; 14 a run."""
         elements = view.outputs[0].elements
         if _is_flat(view):
             return 10.0 * elements + 40

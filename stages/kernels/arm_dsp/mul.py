@@ -64,7 +64,7 @@ class Mul(Kernel):
         return layer(view, rows, function, [Operand("fields", (len(FIELDS),), "int32")], scaled)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As measured: 7.5 for an element, 6.2 where one operand repeats; 20 a run and 6 for each of its last elements."""
+        """As measured: 7.5 for an element, 6.2 where one operand repeats; 20 a run, 6 each of its last elements."""
         rows, y = mul_rows(view), view.outputs[0]
         runs = y.elements / rows.run.extent
         each = 7.5 if rows.steps == (1, 1) else 6.2

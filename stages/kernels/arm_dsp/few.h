@@ -1,0 +1,35 @@
+/* Convolutions and fully connected layers of few output channels, or of groups: products in place, without panels. */
+#ifndef FIRMLINE_ARM_DSP_FEW_H
+#define FIRMLINE_ARM_DSP_FEW_H
+
+#include <stdint.h>
+
+/* The fields of few.S. */
+struct arm_dsp_few_windows {
+    int32_t units, odd, rest, runs, rows, jump, row_jump, pixel, y_pixel, y_channel, zero_point, floor, low;
+};
+
+/* An NHWC image and its windows. Those of the columns from first_x and of the rows from first_y up to end_x and end_y lie `inside` it;
+ * the others are copied, with `fill` outside, and are `copied`. Each of `groups` has group_in channels in and `blocks` of out channels,
+ * the last of which starts at `last` and may overlap the one before it; words are those of a block. y_row: bytes between rows of y. */
+struct arm_dsp_few {
+    int32_t height, width, channels, out_height, out_width;
+    int32_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x, top, left;
+    int32_t first_y, end_y, first_x, end_x, fill;
+    int32_t groups, group_in, group_out, blocks, block_channels, last, words, y_row;
+    struct arm_dsp_few_windows inside, copied;
+};
+
+/* `window` has room for one: kernel_y * kernel_x * channels bytes. */
+typedef void arm_dsp_few_layer(const void *x, const int32_t *weights, void *y, uint8_t *window, const int32_t *fields);
+
+arm_dsp_few_layer arm_dsp_conv1_s8_double, arm_dsp_conv1_s8_single, arm_dsp_conv1_s8_long;
+arm_dsp_few_layer arm_dsp_conv2_s8_double, arm_dsp_conv2_s8_single, arm_dsp_conv2_s8_long;
+arm_dsp_few_layer arm_dsp_conv3_s8_double, arm_dsp_conv3_s8_single, arm_dsp_conv3_s8_long;
+arm_dsp_few_layer arm_dsp_conv4_s8_double, arm_dsp_conv4_s8_single, arm_dsp_conv4_s8_long;
+arm_dsp_few_layer arm_dsp_conv1_u8_double, arm_dsp_conv1_u8_single, arm_dsp_conv1_u8_long;
+arm_dsp_few_layer arm_dsp_conv2_u8_double, arm_dsp_conv2_u8_single, arm_dsp_conv2_u8_long;
+arm_dsp_few_layer arm_dsp_conv3_u8_double, arm_dsp_conv3_u8_single, arm_dsp_conv3_u8_long;
+arm_dsp_few_layer arm_dsp_conv4_u8_double, arm_dsp_conv4_u8_single, arm_dsp_conv4_u8_long;
+
+#endif
