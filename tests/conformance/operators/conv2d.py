@@ -78,6 +78,7 @@ def _threes(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> L
 PRODUCTS = (
     Product("pointwise", pointwise, pixels=35, depth=70, units=35),
     Product("3x3", _threes, pixels=4, depth=20, units=20, shifts=range(-30, 2, 3)),
+    Product("single columns", pointwise, pixels=5, depth=20, units=3, shifts=(-12, -2, 1), whole=3, tied=3),
 )
 PLAIN = tuple(product.plain for product in PRODUCTS)
 

@@ -59,6 +59,7 @@ def _row(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> Laye
 PRODUCTS = (
     Product("row", _row, pixels=1, depth=70, units=35, int8_zero_points=(-128, 127)),
     Product("rows", fully_connected, pixels=18, depth=36, units=35, shifts=range(-30, 2, 3)),
+    Product("few units", fully_connected, pixels=4, depth=20, units=3, shifts=(-12, -2, 1), whole=3, tied=3),
 )
 PLAIN = (PRODUCTS[0].plain,)
 

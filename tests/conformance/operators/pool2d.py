@@ -124,6 +124,12 @@ def _bounds() -> Iterator[Case]:
         window = Window((4, 4), (4, 4)) if number % 3 == 0 else any_window(draw, dilated=False)
         layer = pool2d(draw, window, 16, op=op, act_min=floor, act_max=ceiling)
         yield Case(f"{op} bounds {floor} {ceiling}", ("extremes", "zero points"), layer, drawn_inputs(draw, layer))
+    for dtype in ("int8", "uint8"):
+        draw, (low, high) = Draw(5, dtype), bounds(dtype)
+        fields = {"op": "avg_pool2d", "act_min": low + 3, "act_max": high - 3}
+        layer = pool2d(draw, Window((4, 4), (4, 4)), 16, layouts=("NCHW", "NHWC"), **fields)
+        given = (*drawn_inputs(draw, layer), *extremes(layer.inputs))
+        yield Case(f"bounds of planes {dtype}", ("extremes", "zero points"), layer, given)
     for op in OPS:
         for dtype in ("int8", "uint8"):
             draw = Draw(3, dtype)

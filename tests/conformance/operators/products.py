@@ -19,7 +19,10 @@ SHIFTS = (*range(-31, 3), 7)
 
 @dataclass(frozen=True)
 class Product:
-    """`make(draw, rows, depth, units, **fields)` gives a layer; the others are the largest sizes of the sweeps."""
+    """`make(draw, rows, depth, units, **fields)` gives a layer; the others are the largest sizes of the sweeps.
+
+    whole and tied: units of layers whose sizes do not matter, and of layers of ties.
+    """
 
     name: str
     make: Callable[..., LayerView]
@@ -28,6 +31,8 @@ class Product:
     units: int
     shifts: Sequence[int] = SHIFTS
     int8_zero_points: Sequence[int] = ()  # of int8 weights, beside 0
+    whole: int = UNITS
+    tied: int = TIED
 
     def plain(self, draw: Draw, rounding: str) -> LayerView:
         """A layer for the search of bounds (modes.py)."""
@@ -67,8 +72,8 @@ def _ties(product: Product) -> Iterator[Case]:
         for shift in product.shifts:
             for sign in (0, 1, -1) if shift % 3 == 0 else (0,):
                 draw = Draw(1000 + shift, ("int8", "uint8")[shift % 2])
-                layer = plain(product, draw, TIED, rounding=rounding)
-                for number, constants in enumerate(tie_constants(rounding, shift, TIED, draw, sign)):
+                layer = plain(product, draw, product.tied, rounding=rounding)
+                for number, constants in enumerate(tie_constants(rounding, shift, product.tied, draw, sign)):
                     runs = zero_point_runs(draw, layer.inputs[0].shape, layer.op.input_zero_point)
                     name = f"{product.name} ties {rounding} shift {shift} sign {sign} {number}"
                     kinds = (f"ties: {rounding}", *(("ties: left shifts",) if shift > 0 else ()))
@@ -92,12 +97,12 @@ def _shifts(product: Product) -> Iterator[Case]:
         draw = Draw(number, ("int8", "uint8")[number % 2])
         rounding = ("double", "double", "double", "single")[number % 4]
         if number % 8 < 4:
-            layer = plain(product, draw, UNITS, rounding=rounding)
-            layer = with_constants(layer, **mixed_shifts(UNITS, draw, rounding))
+            layer = plain(product, draw, product.whole, rounding=rounding)
+            layer = with_constants(layer, **mixed_shifts(product.whole, draw, rounding))
         else:
-            layer = product.make(draw, 4, 12, UNITS, rounding=rounding)
+            layer = product.make(draw, 4, 12, product.whole, rounding=rounding)
             shift, bias = layer.constant("shift").copy(), layer.constant("bias").copy()
-            chosen = draw.rng.random(UNITS) < 0.3
+            chosen = draw.rng.random(product.whole) < 0.3
             shift[chosen] = draw.rng.choice(np.array([-2, -13, -15, -20, -31]), int(chosen.sum()))
             bias[chosen] = draw.rng.integers(-(1 << 26), 1 << 26, int(chosen.sum()))
             layer = with_constants(layer, shift=shift.astype(np.int32), bias=bias.astype(np.int32))
@@ -110,17 +115,17 @@ def _extremes(product: Product) -> Iterator[Case]:
         for number, ends in enumerate(((0, 0), (1, 1), (0, 1), (1, 0))):
             for dtype, weight_dtype, zero_point in (("int8", "int8", 0), ("uint8", "uint8", (0, 128, 255)[number % 3])):
                 draw = Draw(depth + number, dtype)
-                layer = product.make(draw, 4, depth, UNITS, weight_type=(weight_dtype, zero_point))
+                layer = product.make(draw, 4, depth, product.whole, weight_type=(weight_dtype, zero_point))
                 low, high = bounds(weight_dtype)
                 parity = np.indices(layer.constant("weights").shape).sum(0) % 2
                 weights = np.where(parity, (low, high)[ends[1]], (low, high)[ends[0]])
                 if number == 0 and depth == 16:
                     weights = weights.copy()
                     weights[weights == low] += draw.rng.integers(0, 2, int((weights == low).sum()))  # -128 and -127
-                taps = layer.constant("weights").size // UNITS
+                taps = layer.constant("weights").size // product.whole
                 shift = -max(int(np.log2(taps)) + 7, 2)
                 layer = with_constants(
-                    layer, weights=weights.astype(weight_dtype), shift=np.full(UNITS, shift, np.int32)
+                    layer, weights=weights.astype(weight_dtype), shift=np.full(product.whole, shift, np.int32)
                 )
                 layer = with_op(layer, output_zero_point=middle(dtype), act_min=bounds(dtype)[0])
                 name = f"{product.name} extremes {depth} {ends} {dtype}"
@@ -138,7 +143,7 @@ def _zero_points(product: Product) -> Iterator[Case]:
         for number, (x, y) in enumerate(((low, low), (low, high), (high, low), (high, high))):
             for weights in (0, 255) if weight_dtype == "uint8" else (0, *product.int8_zero_points):
                 draw = Draw(number + abs(weights), dtype)
-                layer = product.make(draw, 3, 11, UNITS, weight_type=(weight_dtype, weights))
+                layer = product.make(draw, 3, 11, product.whole, weight_type=(weight_dtype, weights))
                 floor = (low, min(y, high - 1), low, y)[number]
                 ceiling = (high, high, min(max(y, floor) + 1, high), y)[number]
                 layer = with_op(layer, input_zero_point=x, output_zero_point=y, act_min=floor, act_max=ceiling)
