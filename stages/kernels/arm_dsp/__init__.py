@@ -2,7 +2,12 @@
 
 from stages.kernels.arm_dsp.add import Add
 from stages.kernels.arm_dsp.convolution import Conv2d
-from stages.kernels.arm_dsp.depthwise import DepthwiseConv2d, DepthwiseConv2dAny, DepthwiseConv2dChannels
+from stages.kernels.arm_dsp.depthwise import (
+    DepthwiseConv2d,
+    DepthwiseConv2dAny,
+    DepthwiseConv2dChannels,
+    DepthwiseConv2dRows,
+)
 from stages.kernels.arm_dsp.depthwise16 import ArmDepthwise16
 from stages.kernels.arm_dsp.few import FewChannels
 from stages.kernels.arm_dsp.fully_connected import FullyConnected
@@ -23,6 +28,7 @@ FOLDER = KernelFolder(
         DepthwiseConv2d,
         DepthwiseConv2dAny,
         DepthwiseConv2dChannels,
+        DepthwiseConv2dRows,
         FewChannels,
         FullyConnected,
         Mean,

@@ -130,6 +130,52 @@ class DepthwiseConv2dAny(_Planes):
         )
 
 
+class DepthwiseConv2dRows(_Planes):
+    """Five or seven columns and up to seven rows, any stride of the rows and dilation along the columns.
+
+    Two outputs at a time, from pairs of taps that begin with an even one and with an odd one.
+    """
+
+    name = "arm_dsp.depthwise_rows_s8"
+    sources = ("depthwise_rows.S", "depthwise.c")
+    headers: ClassVar[tuple[str, ...]] = ("depthwise.h", "depthwise_rows.h")
+
+    def why_not_shape(self, view: LayerView) -> str:
+        op = view.op
+        if op.kernel[1] not in (5, 7) or op.kernel[0] > 7 or op.stride[1] != 1 or op.dilation[1] != 1:
+            return "only windows of 5 or 7 columns, up to 7 rows and stride 1, without dilation along the rows"
+        return ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.kernels.arm_dsp.packing import half_words
+
+        made, taps = arithmetic(view, long=True), centred_taps(view)
+        channels, rows, columns = taps.shape
+        pairs = np.concatenate([taps[:, :, : columns - 1], taps[:, :, 1:]], 2).reshape(channels, rows, -1, 2)
+        words = half_words(pairs).reshape(channels, -1)
+        return {
+            "channels": np.concatenate([words, result_words(made)], 1),
+            "fields": np.array(any_fields(view), np.int32),
+            "widen": np.array(widen_fields(view, any_plane(view)), np.int32),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.arm_dsp.depthwise_rows_tir import depthwise
+
+        return depthwise(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """As measured: 9 or 12 for a row of taps of two outputs, 31 for these; 2.6 an element, 25 a row."""
+        op, out, plane = view.op, view.outputs[0], any_plane(view)
+        long = 9 if arithmetic(view, long=True).scale.long else 0
+        pair = op.kernel[0] * (9 if op.kernel[1] == 5 else 12) + 31 + long
+        rows = plane.out_rows * (-(-plane.out_columns // 2) * pair + 25)
+        widened = plane.in_rows * (plane.in_columns * 2.6 + 14)
+        return float(out.shape[0] * out.shape[3] * (rows + widened + 110) + 2 * plane.elements)
+
+
 class DepthwiseConv2dChannels(Kernel):
     """NHWC images, four channels at a time: any window, stride, dilation and multiplier; the output in either layout.
 

@@ -220,7 +220,7 @@ def _extremes() -> Iterator[Case]:
 
 
 def _zero_points() -> Iterator[Case]:
-    for kernel in ((3, 3), (5, 4)):
+    for kernel in ((3, 3), (5, 4), (4, 5)):
         for dtype in ("int8", "uint8"):
             low, high = bounds(dtype)
             for number, (x, y) in enumerate(((low, low), (low, high), (high, low), (high, high))):
