@@ -10,7 +10,7 @@ static inline int32_t narrow_high_mul(int32_t x, int32_t multiplier)
 #if UINTPTR_MAX > UINT32_MAX
     return (int32_t)(((int64_t)x * multiplier + ((int64_t)1 << 30)) >> 31);
 #elif defined(__riscv)
-    const int64_t product = (int64_t)x * (uint32_t)(multiplier << 1);
+    const int64_t product = (int64_t)x * ((uint32_t)multiplier << 1);
     return (int32_t)((uint32_t)(product >> 32) + ((uint32_t)product >> 31));
 #else
     const int64_t product = (int64_t)(x * 2) * multiplier; /* |x| < 2^30 */
