@@ -40,6 +40,13 @@ def arithmetic(view: LayerView, *, long: bool = False) -> Arithmetic:
     return Arithmetic(**(vars(made) | live), scale=scale)
 
 
+def rounding_suffix(view: LayerView) -> str:
+    """Of the functions that round a layer of a long scale, or once."""
+    if view.op.rounding == "single":
+        return "_once"
+    return "_long" if arithmetic(view, long=True).scale.long else ""
+
+
 def splat(value: int) -> int:
     """A byte in every byte of an int32."""
     word = (value & 0xFF) * 0x01010101

@@ -109,8 +109,6 @@ def _why_not_shape(view: LayerView) -> str:
         return f"{op.groups} groups; this kernel has one"
     if op.out_channels < 2:
         return "one output channel; this kernel computes pairs"
-    if op.rounding != "double":
-        return "rounds once"
     if x.layout == "NCHW" and has_windows(view):
         return "windows of an NCHW input; panels are gathered from NHWC"
     return ""

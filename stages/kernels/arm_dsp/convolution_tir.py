@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.arm_dsp.base import arithmetic
+from stages.kernels.arm_dsp.base import arithmetic, rounding_suffix
 from stages.kernels.arm_dsp.panels import FIELDS, GEOMETRY, geometry, layer_form, step_elements
 from stages.kernels.arm_dsp.requantize_tir import requantize
 from stages.kernels.eight_bit import INT8_OFFSET
@@ -169,7 +169,7 @@ class _Gemm:
             Operand("y", (2 * pairs, rows) if self.planar else (rows, 2 * pairs), dtype, "w"),
             accumulator(),
         )
-        suffix = ("planes" if self.planar else "rows") + ("_long" if self.scale.long else "")
+        suffix = ("planes" if self.planar else "rows") + rounding_suffix(self.view)
         function = f"arm_dsp_gemm_{self.form}_r{rows}_{suffix}"
         return Block(name, operands, meaning, function, lambda b: [b.panel, b.pairs, b.y, pairs, b.fields])
 

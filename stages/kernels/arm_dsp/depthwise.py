@@ -66,7 +66,7 @@ class DepthwiseConv2d(_Planes):
         op = view.op
         if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride not in ((1, 1), (2, 2)):
             return "only 3x3 windows without dilation, stride 1 or 2"
-        return ""
+        return "rounds once" if op.rounding != "double" else ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
@@ -221,8 +221,6 @@ class DepthwiseConv2dChannels(Kernel):
 
 
 def _why_not_arithmetic(view: LayerView) -> str:
-    if view.op.rounding != "double":
-        return "rounds once"
     return why_not_sums(prod(view.op.kernel), lambda: arithmetic(view, long=True))
 
 

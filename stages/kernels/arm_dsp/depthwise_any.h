@@ -17,5 +17,6 @@ struct arm_dsp_depthwise {
  * for `long` left, multiplier, post, rounder. */
 void arm_dsp_depthwise_plane(const int16_t *plane, const int32_t *channel, void *y, const int32_t *fields);
 void arm_dsp_depthwise_plane_long(const int16_t *plane, const int32_t *channel, void *y, const int32_t *fields);
+void arm_dsp_depthwise_plane_once(const int16_t *plane, const int32_t *channel, void *y, const int32_t *fields);
 
 #endif

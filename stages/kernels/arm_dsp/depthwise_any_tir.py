@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stages.kernels.arm_dsp.base import arithmetic
+from stages.kernels.arm_dsp.base import rounding_suffix
 from stages.kernels.arm_dsp.depthwise_tir import channel_shape, over_planes, pixel
 from stages.kernels.arm_dsp.planes import ANY_FIELDS, any_plane, result_word_count, tap_pairs
 from stages.kernels.arm_dsp.requantize_tir import requantize
@@ -42,6 +42,6 @@ def depthwise(view: LayerView) -> Lowering:
         accumulator(),
     )
     arguments = lambda b: [b.plane, b.channel, b.y, b.fields]  # noqa: E731
-    function = "arm_dsp_depthwise_plane" + ("_long" if arithmetic(view, long=True).scale.long else "")
+    function = "arm_dsp_depthwise_plane" + rounding_suffix(view)
     block = Block("plane", operands, meaning, function, arguments)
     return over_planes(view, plane, block, (Operand("channels", (op.out_channels, words), "int32"), fields))

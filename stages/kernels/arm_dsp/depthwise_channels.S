@@ -1,6 +1,6 @@
 /* Depthwise convolution of one window, four channels at a time, requantized to 8 bits. Thumb-2 with the DSP extension.
  *
- *   void arm_dsp_channels_<s8|u8>_<near|apart>[_long](const uint8_t *const *taps, const int32_t *blocks, void *out,
+ *   void arm_dsp_channels_<s8|u8>_<near|apart>[_long|_once](const uint8_t *const *taps, const int32_t *blocks, void *out,
  *                                                     const int32_t *fields);
  *
  *   taps    fields.pairs * 2 pixels of the window, each a pointer to its first channel
@@ -69,6 +69,19 @@
     round_sums r2, r3, r6, r7, r8
 .endm
 
+/* Of layers that round once: the first multiplication rounds down. */
+.macro once_rounding
+    ldm blocks!, {r4-r7}
+    smmla r0, r0, r4, r0
+    smmla r1, r1, r5, r1
+    smmla r2, r2, r6, r2
+    smmla r3, r3, r7, r3
+    ldm blocks!, {r4-r7}
+    ldr r8, [sp, #ZERO_POINT]
+    round_sums r0, r1, r4, r5, r8
+    round_sums r2, r3, r6, r7, r8
+.endm
+
 .macro long_rounding
     ldm blocks!, {r4-r7}
     shift_left r0, r1, r4, r5
@@ -88,7 +101,7 @@
     .endr
 .endm
 
-.macro window name, unsigned, is_near, is_long
+.macro window name, unsigned, is_near, rounding
     .set is_unsigned, \unsigned
     enter \name, FRAME
     mov blocks, r1
@@ -120,11 +133,7 @@
     cmp taps, r4
     bne.w .Lloop_\@
 
-    .if \is_long
-    long_rounding
-    .else
-    short_rounding
-    .endif
+    \rounding\()_rounding
     ldrd r8, r9, [sp, #FLOOR]
     narrow 4, r8, r9, r0, r1, r2, r3
     ldr r5, [sp, #OUT]
@@ -154,12 +163,13 @@
     end_function \name
 .endm
 
-.macro both_roundings name, unsigned, is_near
-window \name, \unsigned, \is_near, 0
-window \name\()_long, \unsigned, \is_near, 1
+.macro all_roundings name, unsigned, is_near
+window \name, \unsigned, \is_near, short
+window \name\()_long, \unsigned, \is_near, long
+window \name\()_once, \unsigned, \is_near, once
 .endm
 
-both_roundings arm_dsp_channels_s8_near, 0, 1
-both_roundings arm_dsp_channels_s8_apart, 0, 0
-both_roundings arm_dsp_channels_u8_near, 1, 1
-both_roundings arm_dsp_channels_u8_apart, 1, 0
+all_roundings arm_dsp_channels_s8_near, 0, 1
+all_roundings arm_dsp_channels_s8_apart, 0, 0
+all_roundings arm_dsp_channels_u8_near, 1, 1
+all_roundings arm_dsp_channels_u8_apart, 1, 0

@@ -6,6 +6,7 @@
 typedef void window(const uint8_t *const *taps, const int32_t *blocks, void *out, const int32_t *fields);
 
 window arm_dsp_channels_s8_near, arm_dsp_channels_s8_near_long, arm_dsp_channels_s8_apart, arm_dsp_channels_s8_apart_long;
+window arm_dsp_channels_s8_near_once, arm_dsp_channels_s8_apart_once, arm_dsp_channels_u8_near_once, arm_dsp_channels_u8_apart_once;
 window arm_dsp_channels_u8_near, arm_dsp_channels_u8_near_long, arm_dsp_channels_u8_apart, arm_dsp_channels_u8_apart_long;
 
 /* The pixels of a window that lies inside the image. */
@@ -82,9 +83,13 @@ DSP_INLINE void depthwise(const uint8_t *image, const int32_t *blocks, uint8_t *
 
 DEPTHWISE(s8_near)
 DEPTHWISE(s8_near_long)
+DEPTHWISE(s8_near_once)
 DEPTHWISE(s8_apart)
 DEPTHWISE(s8_apart_long)
+DEPTHWISE(s8_apart_once)
 DEPTHWISE(u8_near)
 DEPTHWISE(u8_near_long)
+DEPTHWISE(u8_near_once)
 DEPTHWISE(u8_apart)
 DEPTHWISE(u8_apart_long)
+DEPTHWISE(u8_apart_once)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.kernels.arm_dsp.base import rounding_suffix
 from stages.kernels.arm_dsp.channels import BLOCK, FIELDS, block_count, block_words, is_near, pairs, scale_words
 from stages.kernels.arm_dsp.requantize_tir import requantize
 from stages.kernels.eight_bit import SUFFIX
@@ -57,7 +58,7 @@ def depthwise(view: LayerView) -> Lowering:
         Operand("taps", (2 * pairs(view) + 1,), "int32", "rw"),
         accumulator(),
     )
-    kind = f"{SUFFIX[x.dtype]}_{'near' if is_near(view) else 'apart'}{'_long' if scale_words(view) > 2 else ''}"
+    kind = f"{SUFFIX[x.dtype]}_{'near' if is_near(view) else 'apart'}{rounding_suffix(view)}"
     function = f"arm_dsp_depthwise_channels_{kind}"
     image = Block("image", operands, meaning, function, lambda b: [b.x, b.blocks, b.y, b.outside, b.taps, b.fields])
     with Function("depthwise_conv2d") as f:

@@ -1,6 +1,6 @@
 /* GEMM of a panel of 1 to 4 pixels with pairs of output channels, requantized to 8 bits. Thumb-2 with the DSP extension.
  *
- *   void arm_dsp_gemm_<ab|bytes>_r<R>_<rows|planes>[_long](const int32_t *panel, const int32_t *pairs, void *out, int count,
+ *   void arm_dsp_gemm_<ab|bytes>_r<R>_<rows|planes>[_long|_once](const int32_t *panel, const int32_t *pairs, void *out, int count,
  *                                                          const int32_t *fields);
  *
  * A step is two consecutive elements of the depth. The panel holds them as int16, a word for each pixel; a word of weights
@@ -146,6 +146,12 @@
     high_multiply \a, \b, r8, r9
 .endm
 
+/* Without rounding, as the first of layers that round once: (2 * a * m) >> 32. */
+.macro multiply_row_down a, b, row
+    smmla \a, \a, r8, \a
+    smmla \b, \b, r9, \b
+.endm
+
 .macro round_row a, b, row
     round_sums \a, \b, r10, r11, panel
 .endm
@@ -184,7 +190,7 @@
     strh \a, [r10]
 .endm
 
-.macro gemm name, row_count, is_bytes, is_planes, is_long
+.macro gemm name, row_count, is_bytes, is_planes, is_long, is_once=0
     .set rows, \row_count
     .set bytes, \is_bytes
     .set paired, rows == 3 && !bytes   /* steps are taken by twos */
@@ -267,7 +273,11 @@
     for_rows round_long_row
     .else
     ldm pairs!, {r8-r11}
+    .if \is_once
+    for_rows multiply_row_down
+    .else
     for_rows multiply_row
+    .endif
     ldr panel, [sp, #ZERO_POINT]
     for_rows round_row
     .endif
@@ -309,4 +319,8 @@ gemm arm_dsp_gemm_ab_r\r\()_rows_long, \r, 0, 0, 1
 gemm arm_dsp_gemm_ab_r\r\()_planes_long, \r, 0, 1, 1
 gemm arm_dsp_gemm_bytes_r\r\()_rows_long, \r, 1, 0, 1
 gemm arm_dsp_gemm_bytes_r\r\()_planes_long, \r, 1, 1, 1
+gemm arm_dsp_gemm_ab_r\r\()_rows_once, \r, 0, 0, 0, 1
+gemm arm_dsp_gemm_ab_r\r\()_planes_once, \r, 0, 1, 0, 1
+gemm arm_dsp_gemm_bytes_r\r\()_rows_once, \r, 1, 0, 0, 1
+gemm arm_dsp_gemm_bytes_r\r\()_planes_once, \r, 1, 1, 0, 1
 .endr

@@ -22,6 +22,7 @@ from tests.support.integer import integer_graph
 
 DENSE = {"op": "fully_connected", "shape": [640], "out_channels": 128}
 CONV = {"op": "conv2d", "shape": [8, 8, 16], "out_channels": 16, "kernel": [3, 3]}
+DEPTHWISE = {"op": "depthwise_conv2d", "shape": [16, 16, 32], "kernel": [3, 3]}
 
 
 def changed(model: dict[str, Any], weights: str = "", **fields: Any) -> Graph:
@@ -49,12 +50,11 @@ U8 = {"weight_zero_point": 131, "rounding": "single"}
     ("target", "model", "weights", "fields", "helps"),
     [
         ("rv64-rvp", DENSE, "", {"rounding": "steps"}, "per_channel: false"),
-        ("cortex-m4", CONV, "", {"rounding": "single"}, "quantize: {rounding: twice}"),
-        ("cortex-m4", CONV, "uint8", U8, "symmetric int8"),
+        ("rv64-rvp", DEPTHWISE, "", {"rounding": "single"}, "quantize: {rounding: twice}"),
         ("rv64-rvp", {**CONV, "groups": 16}, "uint8", U8, "symmetric int8"),
         ("rv64-rvp", {**CONV, "dtype": "int16"}, "", {}, "keep_int16"),
     ],
-    ids=["steps", "rounded once", "uint8", "depthwise of uint8", "int16"],
+    ids=["steps", "rounded once", "depthwise of uint8", "int16"],
 )
 def test_what_makes_a_layer_slow_is_named_with_what_helps(
     target: str, model: dict[str, Any], weights: str, fields: dict[str, Any], helps: str
@@ -75,6 +75,11 @@ def test_what_a_rule_decides_is_the_recipes_wish() -> None:
 @pytest.mark.parametrize("model", [DENSE, CONV, {**CONV, "dtype": "uint8"}], ids=["dense", "conv", "uint8"])
 def test_usual_layers_are_not(target: str, model: dict[str, Any]) -> None:
     assert told(integer_graph(resolve(OpModel.model_validate(model))), target) == []
+
+
+@pytest.mark.parametrize("model", [CONV, DEPTHWISE], ids=["conv", "depthwise"])
+def test_rounding_once_is_not_slow_on_cores_with_the_dsp_extension(model: dict[str, Any]) -> None:
+    assert told(changed(model, rounding="single"), "cortex-m4") == []
 
 
 def test_a_target_without_fast_kernels_has_none_to_miss() -> None:
