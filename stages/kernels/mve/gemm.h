@@ -16,11 +16,13 @@ struct mve_windows {
 
 /* The windows of output pixels first, first + 1, ..., one in each row, as int8. Where the weights have a zero point,
  * offsets[i] is what row i adds to its sums for it; offsets is not used otherwise. */
-void mve_windows(const void *x, int8_t *rows, int32_t *offsets, int32_t first, int32_t count, const int32_t *windows);
+typedef void mve_gather(const void *x, int8_t *rows, int32_t *offsets, int32_t first, int32_t count, const int32_t *windows);
+
+mve_gather mve_windows_s8, mve_windows_u8;
 
 /* The windows of `count` neighbouring output pixels of a row, from `first` on, in one strip (strip.c): window i is what begins i * row
  * bytes on. Columns of a window, dilation_x is 1, are [kernel_x][kernel_y][channels]. Offsets are as above. */
-void mve_strip(const void *x, int8_t *strip, int32_t *offsets, int32_t first, int32_t count, const int32_t *windows);
+mve_gather mve_strip_s8, mve_strip_u8;
 
 /* The functions of gemm.S, which describes them. */
 typedef void mve_gemm(const int8_t *x, const int8_t *weights, const int32_t *params, void *y, int32_t rows, int32_t blocks,

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from stages.kernels.eight_bit import why_not_sums, why_not_types
 from stages.kernels.kernel import KernelParams
-from stages.kernels.matrix import depth_of, rows_of, run_elements
+from stages.kernels.matrix import depth_of
 from stages.kernels.mve.base import MveKernel, arithmetic
 from stages.kernels.mve.rows import (
     BLOCK,
@@ -22,12 +22,14 @@ from stages.kernels.mve.rows import (
     column_fields,
     columns,
     columns_in_group,
+    gather_cost,
+    gathered_rows,
     gathers,
     groups_of,
     images,
-    padded_depth,
-    row_bytes,
     slides,
+    strip_cost,
+    strip_rows,
     windows_fields,
 )
 
@@ -40,11 +42,9 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
-SCRATCH_BYTES = 1024  # of gathered rows, unless four are larger
-
 
 class GemmParams(KernelParams):
-    """`rows` windows are gathered at a time (0: as many as 1 KB holds, and at least four)."""
+    """`rows` windows are gathered at a time (0: as many as 1 KB holds, and at least a tile)."""
 
     rows: int = Field(default=0, ge=0, le=4096)
 
@@ -89,23 +89,16 @@ class _Gemm(MveKernel):
         return gemm(view, rows_at_a_time(view, params))
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
-        """Blocks and columns; of a gathered row 3 for 16 bytes, 8 for each run, 50 around; of a strip 3 for 16 bytes of
-        a column and 8 around, or 6 for 8 bytes of few channels, 250 for all of it; as counted.
-        """
-        rows, depth, groups, split = rows_of(view), depth_of(view), groups_of(view), columns(view)
+        """Blocks, single columns, and what is gathered."""
+        groups, split = groups_of(view), columns(view)
         tiles = block_cost(view, len(split.starts)) if split.starts else 0.0
         if split.singles:
             tiles += column_cost(view, split.singles)
         gathered = 0.0
         if slides(view):
-            tile, (ky, _), step = rows_at_a_time(view, params), view.op.kernel, view.op.stride[1]
-            channels = view.op.in_channels // groups
-            pixel = channels * 6 / 8 if groups == 1 and channels <= 8 else 8 + channels * 3 / CHUNK
-            strips = rows / tile
-            gathered = (rows * step + strips * (view.op.kernel[1] - step)) * ky * pixel + strips * (250 + 60 * ky)
+            gathered = strip_cost(view, rows_at_a_time(view, params))
         elif gathers(view):
-            runs = 1 if view.op.op == "fully_connected" else depth * groups // run_elements(view)
-            gathered = rows * (depth * 3 / CHUNK + runs * 8 + 50)
+            gathered = gather_cost(view)
         return groups * (tiles + gathered) + 100
 
 
@@ -129,8 +122,5 @@ def rows_at_a_time(view: LayerView, params: GemmParams) -> int:
     if not gathers(view):
         return rows
     if slides(view):
-        rows = view.outputs[0].shape[2]
-        fitting = (SCRATCH_BYTES - padded_depth(view)) // row_bytes(view) + 1
-    else:
-        fitting = SCRATCH_BYTES // row_bytes(view)
-    return min(params.rows or max(fitting // 4 * 4, 4), rows)
+        return min(params.rows or strip_rows(view), view.outputs[0].shape[2])
+    return min(params.rows or gathered_rows(view), rows)

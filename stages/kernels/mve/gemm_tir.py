@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.eight_bit import weight_zero_point
+from stages.kernels.eight_bit import SUFFIX, weight_zero_point
 from stages.kernels.matrix import depth_of
 from stages.kernels.mve.base import arithmetic
 from stages.kernels.mve.requantize_tir import requantize
@@ -69,7 +69,8 @@ class _Gemm:
         if self.slides:
             return gather_strip(self.view, name, self.windows, rows)
         shape = {"rows": rows, "row": self.row, "written": self.depth}
-        return gather_rows(self.view, name, "mve_windows", self.windows, **shape)
+        suffix = SUFFIX[self.view.inputs[0].dtype]
+        return gather_rows(self.view, name, f"mve_windows_{suffix}", self.windows, **shape)
 
     def strip_bytes(self, rows: int) -> int:
         """Of the windows of `rows` neighbouring pixels."""

@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.kernels.eight_bit import INT8_OFFSET, weight_zero_point
-from stages.kernels.matrix import WINDOWS, columns_of, depth_of, has_windows, pixels_of, rows_of, windows_of
+from stages.kernels.matrix import (
+    WINDOWS,
+    columns_of,
+    depth_of,
+    has_windows,
+    pixels_of,
+    rows_of,
+    run_elements,
+    windows_of,
+)
 from stages.kernels.mve.base import arithmetic
 from stages.kernels.structure import Structure
 
@@ -15,6 +24,7 @@ if TYPE_CHECKING:
 
 
 BLOCK = 4  # output channels of a block
+SCRATCH_BYTES = 1024  # of gathered rows, unless those of a tile are larger
 CHUNK = 16  # elements of the depth in a vector
 GATHERED = Structure(  # of gemm.h
     "mve_windows", (*WINDOWS, "pixel", "line", "neighbours", "fill", "flip", "depth", "row", "weight_zero_point")
@@ -82,9 +92,48 @@ def gathers(view: LayerView) -> bool:
 
 
 def slides(view: LayerView) -> bool:
-    """Whether the windows of neighbouring pixels are gathered into one strip, since they overlap."""
+    """Whether the windows of neighbouring pixels are gathered into one strip: they overlap, and that takes less."""
     op = view.op
-    return has_windows(view) and op.dilation[1] == 1 and op.stride[1] < op.kernel[1]
+    overlap = has_windows(view) and op.dilation[1] == 1 and op.stride[1] < op.kernel[1]
+    return overlap and strip_cost(view, strip_rows(view)) < 1.1 * gather_cost(view)
+
+
+def strip_rows(view: LayerView) -> int:
+    """Windows of a strip: what as many bytes hold as rows that are gathered one by one take."""
+    depth, (_, kernel_x), step = padded_depth(view), view.op.kernel, view.op.stride[1]
+    fitting = (gathered_rows(view) - 1) * depth // (depth_of(view) // kernel_x * step) + 1
+    return min(fitting // _rows_of_a_tile(view) * _rows_of_a_tile(view), int(view.outputs[0].shape[2]))
+
+
+def gathered_rows(view: LayerView) -> int:
+    """Rows that are gathered at a time."""
+    least = _rows_of_a_tile(view)
+    return max(SCRATCH_BYTES // padded_depth(view) // least * least, least)
+
+
+def _rows_of_a_tile(view: LayerView) -> int:
+    return 4 if columns(view).singles else 2
+
+
+def gather_cost(view: LayerView) -> float:
+    """Instructions for gathering all rows of a group one by one: 3 for 16 bytes, 8 for each run, 50; as counted."""
+    rows, depth, groups = rows_of(view), depth_of(view), groups_of(view)
+    runs = 1 if view.op.op == "fully_connected" else depth * groups // run_elements(view)
+    return float(rows * (depth * 3 / CHUNK + runs * 8 + 50))
+
+
+def strip_cost(view: LayerView, tile: int) -> float:
+    """Instructions for strips of `tile` rows of a group: 3 for 16 bytes of a column and 8 around, or 6 for 8 bytes of
+    few channels; 250 for a strip and 60 for each of its lines, of few channels 130; as counted.
+    """
+    (kernel_y, kernel_x), step = view.op.kernel, view.op.stride[1]
+    groups, rows = groups_of(view), rows_of(view)
+    channels = view.op.in_channels // groups
+    few = groups == 1 and channels <= 8
+    pixel = channels * 6 / 8 if few else 8 + channels * 3 / CHUNK
+    strips = rows / tile
+    columns_copied = rows * step + strips * (kernel_x - step)
+    return float(columns_copied * kernel_y * pixel + strips * (250 + (130 if few else 60) * kernel_y))
 
 
 def padded_depth(view: LayerView) -> int:

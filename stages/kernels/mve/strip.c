@@ -87,17 +87,22 @@ MVE_INLINE void strip(const uint8_t *image, uint8_t *to, int32_t first, int32_t 
     }
 }
 
-void mve_strip(const void *x, int8_t *to, int32_t *offsets, int32_t first, int32_t count, const int32_t *geometry)
+/* What the windows of a strip add to their sums for the weights' zero point. */
+static void sum_windows(const int8_t *windows, int32_t *offsets, int32_t count, const struct mve_windows *g)
 {
-    const struct mve_windows *const g = (const struct mve_windows *)geometry;
-    if (g->flip != 0) {
-        strip(x, (uint8_t *)to, first, count, g, 1);
-    } else {
-        strip(x, (uint8_t *)to, first, count, g, 0);
+    for (int32_t i = 0; g->weight_zero_point != 0 && i < count; i++) {
+        offsets[i] = -g->weight_zero_point * mve_sum(windows + i * g->row, g->depth);
     }
-    if (g->weight_zero_point != 0) {
-        for (int32_t i = 0; i < count; i++) {
-            offsets[i] = -g->weight_zero_point * mve_sum(to + i * g->row, g->depth);
-        }
-    }
+}
+
+void mve_strip_s8(const void *x, int8_t *to, int32_t *offsets, int32_t first, int32_t count, const int32_t *windows)
+{
+    strip(x, (uint8_t *)to, first, count, (const struct mve_windows *)windows, 0);
+    sum_windows(to, offsets, count, (const struct mve_windows *)windows);
+}
+
+void mve_strip_u8(const void *x, int8_t *to, int32_t *offsets, int32_t first, int32_t count, const int32_t *windows)
+{
+    strip(x, (uint8_t *)to, first, count, (const struct mve_windows *)windows, 1);
+    sum_windows(to, offsets, count, (const struct mve_windows *)windows);
 }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.eight_bit import weight_zero_point
+from stages.kernels.eight_bit import SUFFIX, weight_zero_point
 from stages.kernels.matrix import depth_of
 from stages.kernels.mve.rows import row_bytes
 from stages.kernels.tir.block import Block, Operand, accumulator, loop, position, store
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def gather_strip(view: LayerView, name: str, fields: Mapping[str, int], rows: int) -> Block:
-    """The windows of `rows` output pixels of one row, from `first` on, as int8 [column, ky, channel] (`mve_strip`).
+    """The windows of `rows` output pixels of one row, from `first` on, as int8 [column, ky, channel] (strip.c).
 
     Where the weights have a zero point, offsets[i] is what it adds to the sums of window i. `fields` are those of the C
     structure.
@@ -51,4 +51,4 @@ def gather_strip(view: LayerView, name: str, fields: Mapping[str, int], rows: in
         accumulator(),
     )
     arguments = lambda b: [b.x, b.rows, b.offsets, b.first[0], rows, b.windows]  # noqa: E731
-    return Block(name, operands, meaning, "mve_strip", arguments)
+    return Block(name, operands, meaning, f"mve_strip_{SUFFIX[view.inputs[0].dtype]}", arguments)

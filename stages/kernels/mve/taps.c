@@ -109,7 +109,7 @@ MVE_INLINE void copy_pixels(const struct columns *c, uint16x8_t flip)
                      : "lr", "memory");
 }
 
-MVE_INLINE void copy_columns(const struct columns *c, int32_t channels, const struct mve_taps *d)
+static __attribute__((noinline)) void copy_columns(const struct columns *c, int32_t channels, const struct mve_taps *d)
 {
     const uint16x8_t flip = vdupq_n_u16((uint16_t)d->flip);
     if (c->from_step == 1) {
@@ -133,7 +133,7 @@ MVE_INLINE void copy_columns(const struct columns *c, int32_t channels, const st
 }
 
 /* A line of the strips, of a row that lies outside of the image. */
-MVE_INLINE void fill_line(int8_t *to, int32_t count, int32_t to_step, int32_t channels, const struct mve_taps *d)
+static __attribute__((noinline)) void fill_line(int8_t *to, int32_t count, int32_t to_step, int32_t channels, const struct mve_taps *d)
 {
     const uint16x8_t fill = vdupq_n_u16((uint16_t)d->fill);
     const uint16x8_t offsets = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)d->pitch);

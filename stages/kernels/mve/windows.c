@@ -68,12 +68,12 @@ MVE_INLINE void windows(const uint8_t *image, int8_t *rows, int32_t *offsets, in
     }
 }
 
-void mve_windows(const void *x, int8_t *rows, int32_t *offsets, int32_t first, int32_t count, const int32_t *geometry)
+void mve_windows_s8(const void *x, int8_t *rows, int32_t *offsets, int32_t first, int32_t count, const int32_t *geometry)
 {
-    const struct mve_windows *const g = (const struct mve_windows *)geometry;
-    if (g->flip != 0) {
-        windows(x, rows, offsets, first, count, g, 1);
-    } else {
-        windows(x, rows, offsets, first, count, g, 0);
-    }
+    windows(x, rows, offsets, first, count, (const struct mve_windows *)geometry, 0);
+}
+
+void mve_windows_u8(const void *x, int8_t *rows, int32_t *offsets, int32_t first, int32_t count, const int32_t *geometry)
+{
+    windows(x, rows, offsets, first, count, (const struct mve_windows *)geometry, 1);
 }
