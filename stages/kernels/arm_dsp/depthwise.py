@@ -142,6 +142,8 @@ class DepthwiseConv2dRows(_Planes):
 
     def why_not_shape(self, view: LayerView) -> str:
         op = view.op
+        if op.rounding != "double":
+            return "rounds once"
         if op.kernel[1] not in (5, 7) or op.kernel[0] > 7 or op.stride[1] != 1 or op.dilation[1] != 1:
             return "only windows of 5 or 7 columns, up to 7 rows and stride 1, without dilation along the rows"
         return ""
