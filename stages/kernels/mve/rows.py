@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 BLOCK = 4  # output channels of a block
 SCRATCH_BYTES = 1024  # of gathered rows, unless those of a tile are larger
 CHUNK = 16  # elements of the depth in a vector
+MOST_COLUMN = 65535 // 8  # bytes of a strip's column: eight of them are offsets of 16 bits
 GATHERED = Structure(  # of gemm.h
     "mve_windows", (*WINDOWS, "pixel", "line", "neighbours", "fill", "flip", "depth", "row", "weight_zero_point")
 )
@@ -95,7 +96,9 @@ def slides(view: LayerView) -> bool:
     """Whether the windows of neighbouring pixels are gathered into one strip: they overlap, and that takes less."""
     op = view.op
     overlap = has_windows(view) and op.dilation[1] == 1 and op.stride[1] < op.kernel[1]
-    return overlap and strip_cost(view, strip_rows(view)) < 1.1 * gather_cost(view)
+    if not overlap or depth_of(view) // op.kernel[1] > MOST_COLUMN:
+        return False
+    return strip_cost(view, strip_rows(view)) < 1.1 * gather_cost(view)
 
 
 def strip_rows(view: LayerView) -> int:

@@ -157,6 +157,9 @@ static __attribute__((noinline)) void load_row(int8_t *strips, const uint8_t *im
         const int32_t room = (d->out_width - 1) * d->stride_x + d->kernel_x - d->left;
         const int32_t count = d->width < room ? d->width : room;
         int8_t *const to = strips + d->left * d->kernel_y + line;
+        if (count <= 0) {
+            return;
+        }
         if (is_outside) {
             fill_line(to, count, d->kernel_y, channels, d);
         } else {
