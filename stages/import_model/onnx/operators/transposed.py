@@ -82,8 +82,14 @@ def _axes(node: Node, x: Held, taps: Sequence[int]) -> list[_Axis]:
     axes = []
     for at, (size, window, stride) in enumerate(zip(x.shape[2:], taps, strides, strict=True)):
         whole = (size - 1) * stride + window + more[at]
+        if wanted is not None:
+            if wanted[at] - whole >= stride > 0:
+                reach = f"reach {whole}, and ONNX Runtime adds less than the stride {stride}"
+                raise Refused(f"has the output shape {listed(wanted)}; on axis {at + 2} its products {reach}")
+            whole = max(whole, wanted[at])  # zeros, and the bias, behind the products
         before, behind = (pads[at], pads[rank + at]) if auto == "NOTSET" else (0, 0)
         if wanted is not None or auto.startswith("SAME"):
+            # SAME with a window smaller than its stride: as ONNX Runtime, which adds nothing up to size * stride.
             cut = max(whole - (size * stride if wanted is None else wanted[at]), 0)
             before = cut // 2 if auto == "SAME_UPPER" else cut - cut // 2
             behind = cut - before

@@ -116,6 +116,21 @@ CASES = {
     "conv transpose to a size": one(
         "ConvTranspose", IMAGE, drawn(1, 6, 2, 3, 3), strides=[2, 2], output_shape=[18, 14]
     ),
+    "conv transpose to a size beyond its products": one(
+        "ConvTranspose", IMAGE, drawn(1, 6, 2, 1, 2), drawn(2, 2), strides=[2, 3], output_shape=[18, 22]
+    ),
+    "conv transpose to a size beyond on one axis, SAME_UPPER": one(
+        *("ConvTranspose", IMAGE, drawn(1, 6, 2, 1, 3), drawn(2, 2)),
+        strides=[3, 1],
+        output_shape=[27, 7],
+        auto_pad="SAME_UPPER",
+    ),
+    "conv transpose SAME_UPPER, window smaller than its stride": one(
+        "ConvTranspose", IMAGE, drawn(1, 6, 2, 1, 2), drawn(2, 2), strides=[2, 3], auto_pad="SAME_UPPER"
+    ),
+    "conv transpose SAME_LOWER, window smaller than its stride": one(
+        "ConvTranspose", IMAGE, drawn(1, 6, 2, 2, 1), drawn(2, 2), strides=[3, 2], auto_pad="SAME_LOWER"
+    ),
     "conv transpose of one axis": one(
         "ConvTranspose", (1, 4, 15), drawn(1, 4, 3, 4), drawn(2, 3), strides=[2], pads=[1, 0]
     ),

@@ -101,6 +101,8 @@ def test_what_to_do_about_scales_that_are_found_at_run_time_and_tables_of_onnx_r
         ({"output_padding": [2, 0], "strides": [2, 2]}, "output paddings [2, 0]"),
         ({"pads": [9, 9, 9, 9]}, "pads [9, 9, 9, 9]"),
         ({"kernel_shape": [2, 2]}, "has the window [2, 2] and weights [3, 3]"),
+        ({"strides": [2, 2], "output_shape": [12, 13]}, "output shape [12, 13]; on axis 3 its products reach 11"),
+        ({"output_shape": [7, 0]}, "has strides [1, 1], pads"),
     ],
 )
 def test_transposed_convolutions_that_tflite_has_not(attributes: Any, what: str) -> None:
