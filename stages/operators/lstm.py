@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Literal
 
-from stages.arithmetic.multipliers import power_of_two
+from stages.arithmetic.multipliers import NoMultiplier, power_of_two
 from stages.messages.naming import named
 from stages.operators.declaration import OneOperatorModel, Operator, Table
 from stages.operators.lstm_layers import LstmLayer
 from stages.operators.operation import Operation, Refused, Shape, listed
-from stages.operators.wide_lstm import WideLstm, wide_lstm
+from stages.operators.wide_lstm import MOST_SHIFT, WideLstm, wide_lstm
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -117,12 +117,47 @@ def _check_quantized(operation: Operation) -> None:
         scale = f"the scale {float(cell.scale[0]):g} for the cell state {named(cell)}"
         raise Refused(f"has {scale}; a power of two, 2^-15 to 2^-9, is wanted")
     if operation.input(0).dtype == "int16":
-        return  # TFLM takes what it needs from the states
+        _check_wide(operation)  # TFLM takes what it needs from the states
+        return
     if len(given) != INTERMEDIATES:
         raise Refused(f"has {len(given)} intermediate tensors; LiteRT takes the quantization of its results from 5")
     result = given[GIVEN]
     if result.scale.size != 1 or not result.scale.all():
         raise Refused(f"has no scale for its results in the intermediate tensor {named(result)}")
+
+
+def _check_wide(operation: Operation) -> None:
+    """That shifts stay in what 64 bits take (WideLstm's W), and M's below 31."""
+    try:
+        layer = _wide(operation)
+    except NoMultiplier as error:
+        raise Refused(str(error)) from None
+    hidden = operation.input(HIDDEN)
+    sides = (
+        (operation.input(0), INPUT_WEIGHTS, layer.input_scales),
+        (hidden, RECURRENT_WEIGHTS, layer.recurrent_scales),
+    )
+    for data, positions, scales in sides:
+        for at, (_, shift) in zip(positions, scales, strict=True):
+            if shift > MOST_SHIFT:
+                both = f"{float(data.scale[0]):g} of {named(data)} and {float(operation.input(at).scale[0]):g} of"
+                raise Refused(f"has the scales {both} {named(operation.input(at))}; their product must be below 4")
+    if layer.scale[1] > 30:
+        raise Refused(f"has the scale {float(hidden.scale[0]):g} in {named(hidden)}; it must be above 2^-60")
+
+
+def _wide(operation: Operation) -> WideLstm:
+    _, _, depth, units = sizes(operation)
+    scales = [float(operation.input(at).scale[0]) for at in (0, HIDDEN, CELL)]
+    weights = [[float(operation.input(at).scale[0]) for at in side] for side in (INPUT_WEIGHTS, RECURRENT_WEIGHTS)]
+    options = operation.options(_TABLE)
+    return wide_lstm(
+        (units, depth),
+        (scales[0], scales[1], scales[2]),
+        (weights[0], weights[1]),
+        options["cell_clip"],
+        time_major=options["time_major"],
+    )
 
 
 class Lstm(LstmLayer):
@@ -222,23 +257,11 @@ def _reference(operation: Operation, *arrays: Array | None) -> Sequence[Array]:
 
     from stages.arithmetic.sigmoid16 import sigmoid_table
 
-    _, _, depth, units = sizes(operation)
-    scales = [float(operation.input(at).scale[0]) for at in (0, HIDDEN, CELL)]
-    weights = [[float(operation.input(at).scale[0]) for at in side] for side in (INPUT_WEIGHTS, RECURRENT_WEIGHTS)]
-    options = operation.options(_TABLE)
-    layer = wide_lstm(
-        (units, depth),
-        (scales[0], scales[1], scales[2]),
-        (weights[0], weights[1]),
-        options["cell_clip"],
-        time_major=options["time_major"],
-    )
-
     def given(positions: Sequence[int]) -> list[Array]:
         return [array for array in (arrays[at] for at in positions) if array is not None]
 
     constants = [np.stack(given(side)) for side in (INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES)]
-    made, states = layer.sequence(given([0])[0], given([HIDDEN, CELL]), [*constants, sigmoid_table()])
+    made, states = _wide(operation).sequence(given([0])[0], given([HIDDEN, CELL]), [*constants, sigmoid_table()])
     return [made, *states]
 
 

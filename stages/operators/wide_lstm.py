@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from stages.operators.layer import Array
 
 _HALF = 1 << 30  # the multiplier of a power of two
+MOST_SHIFT = 14  # of the rounding `wide`
 
 
 class WideLstm(LstmLayer):

@@ -8,6 +8,7 @@ import pytest
 from stages.base import StageError
 from stages.models.builder import ModelBuilder
 from stages.models.tflite_writer import Tensor
+from stages.operators.wide_lstm import WideLstm
 from tests.support.integer import integer_graph
 
 WEIGHTS, RECURRENT, BIAS = range(1, 5), range(5, 9), range(12, 16)
@@ -89,3 +90,33 @@ def test_the_graph_keeps_both_states() -> None:
     (layer,) = graph.layers
     assert (layer.inputs, layer.state) == (("x",), ("hidden", "cell"))
     assert (graph.tensors["hidden"].initial, graph.tensors["cell"].initial) == (3, 0)
+
+
+def wide(data: float = 1e-3, weights: float = 0.01, recurrent: float = 0.01, hidden: float = 2.0**-15) -> bytes:
+    """An LSTM of int16 with scales."""
+    b = ModelBuilder()
+    x = b.input("x", (1, 2, 3), "int16", data, 0)
+    codes = [np.ones((4, 4, size), np.int8) for size in (3, 4)]
+    bias, scales = np.ones((4, 4), np.int64), (weights, recurrent)
+    b.output(b.lstm(x, *codes, bias, scales=scales, out=(hidden, 0), cell_scale=2.0**-11))
+    return b.build()
+
+
+@pytest.mark.parametrize(
+    ("scales", "message"),
+    [
+        ({"data": 40.0, "weights": 0.1}, "has the scales 40 of 'x' and 0.1 of 'lstm/input/weights'; their product"),
+        ({"recurrent": 2.0**17}, "3.05176e-05 of 'lstm/hidden' and 131072 of 'lstm/input/recurrent'; their product"),
+        ({"hidden": 2.0**-60}, "has the scale 8.67362e-19 in 'lstm/hidden'; it must be above 2^-60"),
+    ],
+)
+def test_scales_whose_shifts_leave_their_range(scales: dict[str, float], message: str) -> None:
+    with pytest.raises(StageError) as caught:
+        integer_graph(wide(**scales))
+    assert message in caught.value.message
+
+
+def test_the_largest_scales_of_sixteen_bits() -> None:
+    (layer,) = integer_graph(wide(data=40.0, weights=0.0999, recurrent=2.0**17 - 1, hidden=2.0**-15)).layers
+    assert isinstance(layer.op, WideLstm)
+    assert {shift for _, shift in (*layer.op.input_scales, *layer.op.recurrent_scales)} == {14}
