@@ -59,8 +59,27 @@ def verdict(report: Mapping[str, Any]) -> tuple[str, str]:
     if verify["mismatches"]:
         return _BAD, f"{verify['mismatches']:,} of {verify['outputs_checked']:,} output values differ"
     if verify.get("float"):
-        return _GOOD, f"Within {verify['float']['tolerance']:g} of the reference"
-    return _GOOD, f"All {verify['outputs_checked']:,} output values equal, byte for byte"
+        within = f"within {verify['float']['tolerance']:g} of the reference"
+        whole, part = within.capitalize(), f"{verify['outputs_checked']:,} output values {within}"
+    else:
+        part = f"{verify['outputs_checked']:,} output values equal, byte for byte"
+        whole = f"All {part}"
+    left_out = _left_out(verify)
+    return (_OPEN, "; ".join([part, *left_out])) if left_out else (_GOOD, whole)
+
+
+def _left_out(verify: Mapping[str, Any]) -> list[str]:
+    """What the judgement does not say: inferences that were not judged, outputs that are not the reference's."""
+    parts = []
+    names = {name for which in ("without_reference", "overflowed", "tied") for name in verify.get(which) or ()}
+    if names:
+        all_of_them = verify["inputs"] + len(names)
+        parts.append(f"{len(names):,} of {all_of_them:,} inferences {'was' if len(names) == 1 else 'were'} not judged")
+    outputs = (verify.get("distance") or {}).get("outputs")
+    if outputs and outputs["differing"]:
+        apart = f"{outputs['differing']:,} of {outputs['values']:,} differ from the reference's"
+        parts.append(f"{apart}, by {outputs['largest']:g} at most")
+    return parts
 
 
 def _cards(report: Mapping[str, Any]) -> list[dict[str, Any]]:

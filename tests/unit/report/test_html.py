@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 from pipeline.runs.page import with_run
 from stages.report.html import RUN
@@ -87,6 +88,11 @@ def verified(**changes: Any) -> dict[str, Any]:
     return {**usual, "float": None, "accuracy": None, **changes}
 
 
+def distance(differing: int) -> dict[str, Any]:
+    one = {"values": 40, "differing": differing, "largest": 1, "share": differing / 40}
+    return {"outputs": one, "layers": one}
+
+
 class Page(HTMLParser):
     """Tags that are open, attributes that were seen, and what is loaded from elsewhere."""
 
@@ -139,10 +145,28 @@ def test_names_are_no_markup() -> None:
         (verified(mismatches=3), "bad", "3 of 40 output values differ"),
         (verified(float={"tolerance": 1e-4, "max_relative": 1e-6}), "good", "Within 0.0001 of the reference"),
         (None, "open", "Nothing was compared"),
+        (
+            *(verified(without_reference=["a"]), "open"),
+            "40 output values equal, byte for byte; 1 of 5 inferences was not judged",
+        ),
+        (
+            *(verified(overflowed={"a": "t"}, tied={"b": "t"}), "open"),
+            "40 output values equal, byte for byte; 2 of 6 inferences were not judged",
+        ),
+        (
+            *(verified(float={"tolerance": 1e-4, "max_relative": 1e-6}, tied={"b": "t"}), "open"),
+            "40 output values within 0.0001 of the reference; 1 of 5 inferences was not judged",
+        ),
+        (
+            *(verified(distance=distance(3)), "open"),
+            "40 output values equal, byte for byte; 3 of 40 differ from the reference's, by 1 at most",
+        ),
+        (verified(distance=distance(0)), "good", "All 40 output values equal, byte for byte"),
     ],
 )
 def test_the_verdict_comes_first(verify: dict[str, Any] | None, kind: str, text: str) -> None:
     assert verdict(report(verify=verify)) == (kind, text)
+    text = escape(text)
     assert page(report(verify=verify), Extras()).index(text) < page(report(verify=verify), Extras()).index("<h2>")
 
 
