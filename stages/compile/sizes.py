@@ -74,7 +74,7 @@ def measure(elf: Path, map_file: Path, model: Mapping[str, Any], names: Mapping[
 
 
 def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
-    """For each region of the memory map its name, origin, length and how many bytes of it are used.
+    """For each region of the memory map its name, origin, length, whether a program writes there, and bytes used.
 
     What is copied at start counts where it is loaded as well as where it is copied to; the stack with all that is
     reserved for it.
@@ -95,7 +95,13 @@ def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
             if kept is not None and kept != name:
                 used[kept] += section["sh_size"]
     return [
-        {"name": name, "origin": region.origin, "length": region.length, "used": used[name]}
+        {
+            "name": name,
+            "origin": region.origin,
+            "length": region.length,
+            "written": region.is_written,
+            "used": used[name],
+        }
         for name, region in memory.regions.items()
     ]
 

@@ -96,7 +96,7 @@ def _cards(report: Mapping[str, Any]) -> list[dict[str, Any]]:
         cards.append({"title": "instructions", "value": total, "note": per_mac})
     for title, key in (("RAM", "ram_bytes"), ("ROM", "rom_bytes")):
         if memory.get(key) is not None:
-            room = sum(one["length"] for one in memory["regions"] if _is_rom(one) == (title == "ROM"))
+            room = sum(one["length"] for one in memory["regions"] if one["written"] == (title == "RAM"))
             share = memory[key] / room if room else None
             note = f"{100 * share:.1f} % of {room:,}" if share is not None and board else ""
             cards.append(
@@ -113,10 +113,6 @@ def _cards(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     if accuracy:
         cards.append({"title": "accuracy", "value": accuracy["ours"], "note": f"{accuracy['images']} samples"})
     return cards
-
-
-def _is_rom(region: Mapping[str, Any]) -> bool:
-    return "rom" in region["name"] or "flash" in region["name"]
 
 
 def _seconds(cycles: int, clock: int | None) -> str:

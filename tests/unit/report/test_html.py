@@ -182,8 +182,12 @@ def test_a_report_without_counts_or_sizes() -> None:
     Page(page(bare, Extras()))
 
 
-def test_ram_and_rom_stand_against_the_board() -> None:
-    regions = [{"name": "flash", "length": 1800}, {"name": "ram", "length": 800}]
+@pytest.mark.parametrize("names", [("flash", "ram"), ("mram", "sram"), ("xip", "ram_without_rom")])
+def test_ram_and_rom_stand_against_the_board(names: tuple[str, str]) -> None:
+    regions = [
+        {"name": name, "length": length, "written": written}
+        for name, length, written in zip(names, (1800, 800), (False, True), strict=True)
+    ]
     board = {"title": "B", "clock": 1_000_000, "source": "", "core": "cortex-m4", "machine": "m", "moved": []}
     made = page(report(board=board, memory={**report()["memory"], "regions": regions}), Extras())
     assert "50.0 % of 1,800" in made and "50.0 % of 800" in made
