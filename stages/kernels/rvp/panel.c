@@ -79,16 +79,7 @@ RVP_INLINE void panel_steps(int32_t *panel, const int8_t *x, int rows, int panel
 RVP_INLINE void panel_rows(int32_t *panel, const int8_t *x, int rows, int panels, int depth, int stride, int adjust,
                            int flip, int weight_zero_point)
 {
-    const uintptr_t places = (uintptr_t)x | (uintptr_t)stride | (uintptr_t)depth;
     const int aligned = (((uintptr_t)x | (uintptr_t)stride) & (W - 1)) == 0;
-    if (!adjust && places % W == 0) {
-        panel_steps(panel, x, rows, panels, depth, stride, W);
-        return;
-    }
-    if (!adjust && RVP_LANES == 2 && places % 4 == 0) {
-        panel_steps(panel, x, rows, panels, depth, stride, 4);
-        return;
-    }
     /* From a panel's first chunks to the next panel's. */
     const int skip = panel_bytes((depth + 3) / 4, rows, adjust && weight_zero_point != 0) - rows * W;
     int8_t *to = (int8_t *)panel;
@@ -275,14 +266,17 @@ RVP_INLINE void panel_windows(int32_t *panel, const int8_t *image, int first, in
     }
 }
 
-/* The usual cases are compiled on their own: 5 rows, nothing to adjust, pixels that are whole registers. */
+/* The usual cases are compiled on their own: 5 rows, nothing to adjust, pixels that are whole registers or chunks. */
 void rvp_panel_rows(int32_t *panel, const void *x, int rows, int panels, int depth, int stride, int flip,
                     int weight_zero_point)
 {
+    const uintptr_t places = (uintptr_t)x | (uintptr_t)stride | (uintptr_t)depth;
     if (flip != 0 || weight_zero_point != 0) {
         panel_rows(panel, x, rows, panels, depth, stride, 1, flip, weight_zero_point);
-    } else if (rows == 5) {
-        panel_rows(panel, x, 5, panels, depth, stride, 0, 0, 0);
+    } else if (rows == 5 && places % W == 0) {
+        panel_steps(panel, x, 5, panels, depth, stride, W);
+    } else if (rows == 5 && RVP_LANES == 2 && places % 4 == 0) {
+        panel_steps(panel, x, 5, panels, depth, stride, 4);
     } else {
         panel_rows(panel, x, rows, panels, depth, stride, 0, 0, 0);
     }
