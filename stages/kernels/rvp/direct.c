@@ -77,8 +77,6 @@ RVP_INLINE void put_columns(struct writer *w, const int8_t *from, int count, con
         put_run(w, from, count * channels);
     } else if (step == channels && channels == 3) {
         put_small_pixels(w, from, count, 3);
-    } else if (step == channels && channels == 2) {
-        put_small_pixels(w, from, count, 2);
     } else if (step == channels && channels == 1) {
         put_small_pixels(w, from, count, 1);
     } else if (channels <= 4) {
