@@ -44,8 +44,8 @@ class Tune(Command):
     doc_description = (
         "Writes NAME.tuning.json beside the recipe: instructions of every kernel for every layer of this network, in "
         "every form and layout that tensorize weighs, each compared with the integer reference. The recipe reads it "
-        "from then on. Only what the file lacks, or has from another version of a kernel, is measured; an interrupted "
-        "run goes on where it was."
+        "from then on. It is compiled with the recipe's own options. Only what the file lacks, or has from another "
+        "version of a kernel or tool or with other options, is measured; an interrupted run goes on where it was."
     )
     cmd_options = (
         {
@@ -75,7 +75,8 @@ class Tune(Command):
 class Outcome:
     """What a tuning came to.
 
-    stale         kernels that the file has of another version
+    stale         kernels that the file has of another version, or that are no more
+    others        lines: tools and options of the compiler that the file has otherwise
     missing       lines: what was measured, or with `check` what is not
     lost          layers that the file has and the network has not
     before, now   instructions of all layers, chosen without and with the file; 0 with `check`
@@ -90,11 +91,12 @@ class Outcome:
     before: int = 0
     now: int = 0
     changes: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
     @property
     def is_current(self) -> bool:
         """Whether there is nothing to measure."""
-        return not (self.stale or self.missing or self.lost)
+        return not (self.stale or self.others or self.missing or self.lost)
 
 
 def tune(
@@ -176,6 +178,7 @@ def _tune(
 ) -> Outcome:
     from stages.calibrate.tuning import Tuning, missing_of
     from stages.calibrate.tuning import tune as measure_all
+    from stages.compile.config import CompileConfig
     from stages.tensorize import TensorizeConfig
 
     target = loaded.target
@@ -183,25 +186,28 @@ def _tune(
     assert isinstance(config, TensorizeConfig)
     if loaded.recipe.memory.arena_limit is not None and config.arena_limit is None:
         config = config.model_copy(update={"arena_limit": loaded.recipe.memory.arena_limit})
-    tuning = Tuning.read(path, target)
+    options = loaded.recipe.config("compile")
+    options = options if isinstance(options, CompileConfig) else CompileConfig()
+    tools = {**versions(target, project.root), "options": " ".join((options.optimize, *options.flags))}
+    tuning = Tuning.read(path, target, tools)
     costs = _costs(loaded, project)
     if check:
         missing, lost = missing_of(graph, target, config, costs, tuning)
         lines = tuple(f"{case.variant}: {case.signature}" for case in missing)
-        return Outcome(path, tuning.entries(), tuning.stale, lines, _own(lost, loaded))
-    tuning.tools = versions(target, project.root)
+        return Outcome(path, tuning.entries(), tuning.stale, lines, _own(lost, loaded), others=tuning.others)
 
     def progress(message: str, fraction: float | None = None) -> None:
         if display is not None:
             display.progress(loaded.title, TUNE, message, fraction)
 
-    stale = tuning.stale
-    made = measure_all(graph, target, config, costs, tuning, again=again, progress=progress)
+    made = measure_all(graph, target, config, costs, tuning, options=options, again=again, progress=progress)
     lost = _own(made.lost, loaded)
     if lost:
         _forget(tuning, lost)
     lines = tuple(str(number) for number in range(made.measured))
-    return Outcome(path, tuning.entries(), stale, lines, lost, made.before, made.now, made.changes)
+    return Outcome(
+        path, tuning.entries(), tuning.stale, lines, lost, made.before, made.now, made.changes, tuning.others
+    )
 
 
 def _own(lost: tuple[str, ...], loaded: LoadedRecipe) -> tuple[str, ...]:
@@ -239,6 +245,7 @@ def _run(given: dict[str, str], options: Mapping[str, Any]) -> int:
     shown = here().shown(outcome.path)
     for kernel in outcome.stale:
         print(f"stale: {kernel} has changed since it was measured")
+    _listed("stale: all figures", outcome.others)
     if options["check"]:
         _listed("missing", outcome.missing)
         _listed("not in the network any more", outcome.lost)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stages.calibrate.cases import Case
+    from stages.compile.config import CompileConfig
     from stages.targets.spec import Target
 
 # Of one firmware: layers, bytes of activations and packed weights, and estimated instructions.
@@ -44,16 +45,20 @@ _TVM = Lock()  # held while TVM works, which may not do two things at once (stag
 
 
 def measure(
-    cases: Sequence[Case], target: Target, *, progress: Callable[..., None] = no_progress
+    cases: Sequence[Case],
+    target: Target,
+    *,
+    options: CompileConfig | None = None,
+    progress: Callable[..., None] = no_progress,
 ) -> Iterator[tuple[Case, int]]:
-    """Each case with its instructions, as they become known, a firmware's at a time.
+    """Each case with its instructions, as they become known, a firmware's at a time, compiled with `options`.
 
     Raises StageError for a layer whose output is not the reference's.
     """
     groups, done = list(batches(cases, room_of(target))), 0
     progress(f"measuring {len(cases)} layers", 0.0)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        running = [pool.submit(run_batch, group, target) for group in groups]
+        running = [pool.submit(run_batch, group, target, options) for group in groups]
         try:
             for group, future in zip(groups, running, strict=True):
                 yield from zip(group, future.result(), strict=True)
@@ -82,7 +87,7 @@ def batches(cases: Sequence[Case], room: Room) -> Iterator[list[Case]]:
         yield group
 
 
-def run_batch(batch: Sequence[Case], target: Target) -> list[int]:
+def run_batch(batch: Sequence[Case], target: Target, options: CompileConfig | None = None) -> list[int]:
     """Instructions of each case, all in one firmware. Raises StageError as `measure`."""
     # What model_run does about its arguments is counted with the first layer: a few instructions for each input and
     # output. So the first is one that nobody asked for; not so where there is just one case, which may fill the memory.
@@ -104,7 +109,7 @@ def run_batch(batch: Sequence[Case], target: Target) -> list[int]:
         with _TVM:
             save(tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values()), tensorized)
             described = emit(tensorized, emitted, EmitConfig(), target, name="calibrate", folders=folders)
-        compile_firmware(emitted / "src", described, target, built)
+        compile_firmware(emitted / "src", described, target, built, config=options)
         inputs = random_inputs(graph)
         run = run_firmware(
             built / "firmware.elf",

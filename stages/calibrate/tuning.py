@@ -26,6 +26,7 @@ from stages.tensorize.setting import Setting
 from stages.tensorize.tuning import FORMAT, read_targets
 
 if TYPE_CHECKING:
+    from stages.compile.config import CompileConfig
     from stages.graph import Graph
     from stages.targets.spec import Target
     from stages.tensorize import TensorizeConfig
@@ -39,7 +40,9 @@ _OFTEN = 32  # measurements after which the file is written, so that an interrup
 class Tuning:
     """What a tuning file has of one core.
 
+    tools   what the figures depend on beside the kernels: versions, and the options of the compiler
     stale   kernels that were measured in another version, or are no more; their figures are not in `layers`
+    others  a line for each of `tools` that the file has otherwise; none of its figures are in `layers` then
     """
 
     path: Path
@@ -48,13 +51,16 @@ class Tuning:
     kernels: dict[str, str] = field(default_factory=dict)
     layers: dict[str, dict[str, int]] = field(default_factory=dict)
     stale: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, path: Path, target: Target) -> Tuning:
-        """What counts of the file; an empty one where it has nothing of the core. Raises StageError."""
+    def read(cls, path: Path, target: Target, tools: Mapping[str, str]) -> Tuning:
+        """What counts of the file with these tools; an empty one where nothing is of the core. Raises StageError."""
         raw = read_targets(path).get(target.core)
         if raw is None:
-            return cls(path, target.core)
+            return cls(path, target.core, dict(tools))
+        if raw["tools"] != tools:
+            return cls(path, target.core, dict(tools), others=tuple(_others(raw["tools"], tools)))
         current = {name: kernel_digest(kernel) for name, kernel in registry.kernels_of(target).items()}
         stale = tuple(sorted(name for name, digest in raw["kernels"].items() if current.get(name) != digest))
         layers = {
@@ -63,7 +69,7 @@ class Tuning:
         }
         kernels = {name: digest for name, digest in raw["kernels"].items() if name not in stale}
         kept = {signature: row for signature, row in layers.items() if row}
-        return cls(path, target.core, dict(raw["tools"]), kernels, kept, stale)
+        return cls(path, target.core, dict(tools), kernels, kept, stale)
 
     @property
     def table(self) -> CostTable:
@@ -89,6 +95,13 @@ class Tuning:
         own = {"tools": self.tools, "kernels": self.kernels, "layers": self.layers}
         parts = ",\n".join(_of_core(core, found) for core, found in sorted({**targets, self.core: own}.items()))
         write_whole(self.path, f'{{\n "format": {FORMAT},\n "targets": {{\n{parts}\n }}\n}}\n')
+
+
+def _others(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    for name in sorted({*before, *now}):
+        old, new = before.get(name, "not told"), now.get(name, "none")
+        if old != new:
+            yield f"{name}: {old} when it was measured, now {new}"
 
 
 def _of_core(core: str, found: Mapping[str, Any]) -> str:
@@ -142,11 +155,13 @@ def tune(
     costs: CostTable | None,
     tuning: Tuning,
     *,
+    options: CompileConfig | None = None,
     again: bool = False,
     progress: Callable[..., None] = no_progress,
 ) -> Tuned:
     """Measures what `tuning` lacks (with `again` all of it), and keeps it in its file as it becomes known.
 
+    `options` are those that the recipe compiles with; what is stale goes from the file.
     Raises StageError for a kernel that computes something else than the integer reference; what was measured is kept.
     """
     if again:
@@ -159,13 +174,15 @@ def tune(
         if not missing:
             break
         try:
-            for case, instructions in measure(missing, target, progress=progress):
+            for case, instructions in measure(missing, target, options=options, progress=progress):
                 tuning.add(case, instructions)
                 done += 1
                 if done % _OFTEN == 0:
                     tuning.write()
         finally:
             tuning.write()
+    if not done and (tuning.stale or tuning.others):
+        tuning.write()
     lost = tuple(sorted(tuning.layers.keys() - seen))
     return Tuned(done, lost, *compared(graph, target, config, costs, tuning))
 

@@ -3,8 +3,8 @@
 `doit tune recipe=NAME` writes the file beside the recipe:
 
   format    of the file
-  targets   core -> {tools, kernels, layers}: versions it was measured with, kernel name -> digest of its code,
-            signature of a layer -> variant -> instructions (stages.tensorize.costs)
+  targets   core -> {tools, kernels, layers}: versions of the tools and options of the compiler, kernel name -> digest
+            of its code, signature of a layer -> variant -> instructions (stages.tensorize.costs)
 """
 
 from __future__ import annotations

@@ -98,6 +98,44 @@ def test_what_is_stale(project: Project, monkeypatch: pytest.MonkeyPatch) -> Non
     assert tune("net", check=True, root=project).is_current
 
 
+def test_kernels_that_are_no_more_go_from_the_file(project: Project) -> None:
+    first = tune("net", root=project)
+    raw = json.loads(first.path.read_text())
+    raw["targets"]["rv32-rvp"]["kernels"]["rvp.renamed_s8"] = "0123456789abcdef"
+    for row in raw["targets"]["rv32-rvp"]["layers"].values():
+        row["rvp.renamed_s8 mr=4"] = 1
+    first.path.write_text(json.dumps(raw))
+    checked = tune("net", check=True, root=project)
+    assert (checked.stale, checked.missing, checked.is_current) == (("rvp.renamed_s8",), (), False)
+    assert "rvp.renamed_s8" in first.path.read_text()
+    again = tune("net", root=project)
+    assert (again.missing, again.entries) == ((), first.entries)
+    assert "rvp.renamed_s8" not in first.path.read_text()
+    assert tune("net", check=True, root=project).is_current
+
+
+def test_figures_are_of_the_options_and_tools_that_compile_the_network(project: Project) -> None:
+    first = tune("net", root=project)
+    usual, raw = figures(first.path), json.loads(first.path.read_text())
+    assert raw["targets"]["rv32-rvp"]["tools"]["options"] == "-O2"
+    (project.root / "recipes/net.yaml").write_text(RECIPE + "stages: {compile: {optimize: -O1, flags: [-fno-gcse]}}\n")
+    checked = tune("net", check=True, root=project)
+    assert checked.others == ("options: -O2 when it was measured, now -O1 -fno-gcse",)
+    assert checked.entries == 0 and len(checked.missing) > 3 and not checked.is_current
+    slow = tune("net", root=project)
+    assert slow.others == checked.others and len(slow.missing) == slow.entries
+    now = figures(slow.path)
+    apart = {name: now[name] / usual[name] for name in now.keys() & usual.keys() if " generic." in name}
+    assert max(abs(ratio - 1) for ratio in apart.values()) > 0.01, apart
+    assert tune("net", check=True, root=project).is_current
+
+    raw = json.loads(slow.path.read_text())
+    raw["targets"]["rv32-rvp"]["tools"]["compiler"] = "1.2.3"
+    slow.path.write_text(json.dumps(raw))
+    other = tune("net", check=True, root=project)
+    assert not other.is_current and other.others[0].startswith("compiler: 1.2.3 when it was measured, now ")
+
+
 def test_an_interrupted_run_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     measure = measuring.measure
 
