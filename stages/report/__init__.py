@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Literal
 
 from stages.base import Job, Stage, StageConfig, Tool
@@ -40,13 +39,6 @@ class ReportStage(Stage[ReportConfig]):
 
     def tools(self, config: ReportConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("jinja2", package="jinja2"),)
-
-    def target_files(self, target: Target, root: Path) -> dict[str, Path]:
-        """Measured costs: how many instructions a multiply-accumulate takes at best."""
-        from stages.tensorize import cost_table
-
-        path = cost_table(target.core, root)
-        return {"costs": path} if path.is_file() else {}
 
     def run(self, job: Job[ReportConfig]) -> None:
         from stages.report.build import write_report

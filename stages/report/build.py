@@ -37,7 +37,7 @@ def write_report(job: Job[ReportConfig]) -> None:
         ranges = ranges_svg(report["quantization"]["layers"])
         (job.out / RANGES).write_text(ranges)
         (job.out / FILE).write_bytes((job.inputs["ptq"] / "model.tflite").read_bytes())
-    extras = gathered(job.inputs, job.files.get("costs"), timeline, ranges)
+    extras = gathered(job.inputs, timeline, ranges)
     (job.out / "report.html").write_text(page(report, extras))
 
 

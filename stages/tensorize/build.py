@@ -27,7 +27,7 @@ from stages.simplify.simplify import simplified
 from stages.tensorize.artifact import Tensorized, save
 from stages.tensorize.channels import without_channels
 from stages.tensorize.choices import choose_kernels
-from stages.tensorize.costs import CostTable
+from stages.tensorize.costs import CostTable, least_per_product
 from stages.tensorize.forms import with_cheapest_forms
 from stages.tensorize.layouts import with_cheapest_layouts
 from stages.tensorize.objective import with_objective
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 def tensorize(job: Job[TensorizeConfig]) -> None:
     """Writes the stage's artifact into the job's folder."""
     source = job.inputs["quantize"]
-    kernels = registry.kernels_of(job.target).values()
+    known = registry.kernels_of(job.target)
+    kernels = known.values()
     costs = CostTable.read(job.files["costs"]) if "costs" in job.files else CostTable()
     if "tuning" in job.files:
         with blaming("stages", "tensorize", "tuning"):
@@ -60,9 +61,9 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     placed, rewrites = decide(Graph.load(source), setting)
     planned = plan_programs(with_own_arithmetic(placed, setting), setting)
     made = pack_and_lower(planned, setting, job.progress)
-    made = replace(
-        made, plan=made.plan.model_copy(update={"rewrites": tuple(rewrites) if job.config.simplify else None})
-    )
+    reach = least_per_product(job.files["costs"], known) if "costs" in job.files else {}
+    fields = {"rewrites": tuple(rewrites) if job.config.simplify else None, "reach": reach}
+    made = replace(made, plan=made.plan.model_copy(update=fields))
 
     for warning in made.plan.warnings:
         job.log(f"warning: {warning}")

@@ -114,6 +114,24 @@ def read_file(path: Path) -> dict[str, Any]:
     return raw
 
 
+def least_per_product(path: Path, kernels: Mapping[str, Kernel]) -> dict[str, float]:
+    """Fewest instructions for a product, by `reach_of`, of what a table has of these versions of the kernels."""
+    raw, found = read_file(path), dict[str, float]()
+    current = {name for name, one in kernels.items() if raw["kernels"].get(name) == kernel_digest(one)}
+    for text, row in raw["layers"].items():
+        kind, dtype = text.split(" ", 2)[:2]
+        counts = [row[name][0] for name in row if name.partition(" ")[0] in current]
+        if counts and (products := row.get("work", {}).get("products")):
+            key = reach_of(kind, dtype.partition("[")[0])
+            found[key] = min(found.get(key, float("inf")), min(counts) / products)
+    return found
+
+
+def reach_of(kind: str, dtype: str) -> str:
+    """What layers have one least of `least_per_product`: those of an operator whose first input is of one type."""
+    return f"{kind} of {dtype}"
+
+
 def variant(kernel: Kernel, params: Any) -> str:
     """A kernel with its parameters: `rvp.gemm_s8 mr=5`."""
     tuned = [f"{key}={value}" for key, value in sorted(params.model_dump(mode="json").items())]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stages.graph import Graph
     from stages.report.html.samples import Shown
 
 
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 class Extras:
     """What the page shows beside the report: edges between layers, the first inference, pictures as SVG.
 
-    `reach` has the fewest instructions per multiply-accumulate that were measured on the core, by kind of layer.
+    `reach` has, by position of a layer, the fewest instructions per multiply-accumulate that were measured on the core
+    for its operator and type.
     """
 
     edges: Sequence[tuple[int, int]] = ()
@@ -24,17 +27,17 @@ class Extras:
     fed: str = ""
     timeline: str = ""
     ranges: str = ""
-    reach: Mapping[str, float] | None = None
+    reach: Mapping[int, float] = field(default_factory=dict)
 
 
-def gathered(artifacts: Mapping[str, Path], costs: Path | None, timeline: str, ranges: str) -> Extras:
-    """From the artifacts, and the core's cost table if there is one."""
+def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str) -> Extras:
+    """From the artifacts."""
     from stages.graph import Graph
     from stages.report.html.network import edges
 
     graph = Graph.load(Path(artifacts["tensorize"]), constants=False)
     inputs, outputs, fed = _first(artifacts) if {"emit", "simulate"} <= artifacts.keys() else ((), (), "")
-    return Extras(edges(graph), inputs, outputs, fed, timeline, ranges, _reach(costs) if costs is not None else None)
+    return Extras(edges(graph), inputs, outputs, fed, timeline, ranges, _reach(graph, Path(artifacts["tensorize"])))
 
 
 def _first(artifacts: Mapping[str, Path]) -> tuple[Sequence[Shown], Sequence[Shown], str]:
@@ -56,14 +59,13 @@ def _first(artifacts: Mapping[str, Path]) -> tuple[Sequence[Shown], Sequence[Sho
     return inputs, outputs, records.names[0] if records.names else ""
 
 
-def _reach(costs: Path) -> dict[str, float]:
-    """The fewest instructions per multiply-accumulate in a cost table, by kind of layer."""
-    from stages.tensorize.costs import read_file
+def _reach(graph: Graph, tensorized: Path) -> dict[int, float]:
+    from stages.tensorize.costs import reach_of
 
-    found: dict[str, float] = {}
-    for signature, row in read_file(costs)["layers"].items():
-        products, op = row.get("work", {}).get("products"), signature.partition(" ")[0]
-        counts = [counts[0] for name, counts in row.items() if name != "work"]
-        if products and counts:
-            found[op] = min(found.get(op, float("inf")), min(counts) / products)
-    return found
+    least = json.loads((tensorized / "plan.json").read_text()).get("reach", {})
+    keys = {
+        position: reach_of(layer.kind, graph.tensors[layer.inputs[0]].dtype)
+        for position, layer in enumerate(graph.layers)
+        if layer.inputs
+    }
+    return {position: least[key] for position, key in keys.items() if key in least}

@@ -37,7 +37,7 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
         verdict=verdict(report),
         cards=_cards(report),
         facts=summary(dict(report)),
-        rows=_rows(report, extras.reach or {}),
+        rows=_rows(report, extras.reach),
         network=drawing(report, extras.edges),
         node={"height": NODE, "width": NODE_WIDTH},
         arenas=list(arenas(report)),
@@ -119,14 +119,14 @@ def _seconds(cycles: int, clock: int | None) -> str:
     return f"{1000 * cycles / clock:,.3g} ms at {clock / 1e6:g} MHz" if clock else ""
 
 
-def _rows(report: Mapping[str, Any], reach: Mapping[str, float]) -> list[dict[str, Any]]:
+def _rows(report: Mapping[str, Any], reach: Mapping[int, float]) -> list[dict[str, Any]]:
     total = report["instructions"]["total"] or 0
     most = max((layer["instructions"] or 0 for layer in report["layers"]), default=0)
     rows = []
-    for layer in report["layers"]:
+    for position, layer in enumerate(report["layers"]):
         count, macs = layer["instructions"], layer["macs"]
         per_mac = count / macs if count and macs else None
-        best = reach.get(layer["op"])
+        best = reach.get(position)
         rows.append(
             {
                 **layer,

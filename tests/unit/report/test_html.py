@@ -193,6 +193,14 @@ def test_ram_and_rom_stand_against_the_board(names: tuple[str, str]) -> None:
     assert "50.0 % of 1,800" in made and "50.0 % of 800" in made
 
 
+def test_layers_stand_against_the_least_of_their_own() -> None:
+    given = report(layers=[layer(0, name="a", instructions=800), layer(1, name="b", instructions=800)])
+    made = page(given, Extras(reach={0: 0.4}))
+    assert made.count("the least measured on this core for conv2d of this type: 0.400") == 1
+    assert "width:50%" in made[: made.index('id="layer-1"')]
+    assert "the least measured" not in page(given, Extras())
+
+
 def test_most_alive_is_marked() -> None:
     (found,) = arenas(report())
     assert (found.peak, found.bytes) == (0, 300)

@@ -11,7 +11,7 @@ from stages.graph import LayerView
 from stages.kernels.digest import kernel_digest
 from stages.models.operators import build
 from stages.models.spec import OpModel
-from stages.tensorize.costs import CostTable, Price, kind_of, of_kind, quantities, signature, variant
+from stages.tensorize.costs import CostTable, Price, kind_of, least_per_product, of_kind, quantities, signature, variant
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
 from tests.support.kernels.mini import MiniGemm, MiniParams, PlainGemm, mini_graph
@@ -51,6 +51,22 @@ def test_what_was_measured_with_another_version_of_the_kernel_does_not_count(tmp
     assert not costs.knows(KERNEL)
     assert costs.price(KERNEL, view(), MiniParams(), HOST).source == "estimated"
     assert costs.price(KERNEL, view(depth=16), MiniParams(), HOST).source == "estimated"
+
+
+def test_the_least_for_a_product_is_by_type_and_of_these_kernels(tmp_path: Path) -> None:
+    rows = {
+        "conv2d int8[1x8] -> int8[1x8]": {"work": {"products": 100}, "mini.gemm rows=4": [50, None], "old.one": [1, 1]},
+        "conv2d int8[1x9] -> int8[1x9]": {"work": {"products": 100}, "mini.gemm rows=2": [40, None]},
+        "conv2d int16[1x8] -> int16[1x8]": {"work": {"products": 100}, "mini.gemm rows=4": [90, None]},
+        "add int8[1x8] int8[1x8] -> int8[1x8]": {"work": {"products": 0}, "mini.gemm rows=4": [9, None]},
+        "mean int8[1x8] -> int8[1x1]": {"work": {"products": 8}, "old.one": [1, None]},
+    }
+    written(tmp_path, table(layers=rows))
+    known = {KERNEL.name: KERNEL}
+    found = least_per_product(tmp_path / "host.json", known)
+    assert found == {"conv2d of int8": 0.4, "conv2d of int16": 0.9}
+    written(tmp_path, table(layers=rows, kernels={"mini.gemm": "0" * 16}))
+    assert least_per_product(tmp_path / "host.json", known) == {}
 
 
 def test_a_fit_to_the_estimate_is_not_used_where_the_kernel_states_none(tmp_path: Path) -> None:
