@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from stages.arithmetic.fixed_point import Array, round_half_away
-from stages.arithmetic.sigmoid16 import sigmoid_table as sigmoid_table
 from stages.quantize.arithmetic import Fixed, quantize_multiplier
 
 _ENTRIES = 512

@@ -99,7 +99,7 @@ def _plain(graph: OneGraph, handle: Name, variable: _Variable, name: str) -> set
     for n in variable.writers:
         operator = graph.operators[n]
         inputs = [state, int(operator.inputs[1]), *([first] if first is not None else [])]
-        operator.inputs, operator.outputs = np.array(inputs, np.int32), np.array([_written(graph, state, n)], np.int32)
+        operator.inputs, operator.outputs = np.array(inputs, np.int32), np.array([_written(graph, state)], np.int32)
     return set()
 
 
@@ -113,7 +113,7 @@ def _state(graph: OneGraph, handle: Name, like: Any, shape: Any) -> int:
     return len(graph.tensors) - 1
 
 
-def _written(graph: OneGraph, state: int, number: int) -> int:
+def _written(graph: OneGraph, state: int) -> int:
     """The result of an ASSIGN_VARIABLE."""
     from ai_edge_litert import schema_py_generated as schema
 

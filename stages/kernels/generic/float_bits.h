@@ -74,6 +74,7 @@ static inline int32_t nearest(uint32_t x, uint32_t reciprocal, uint32_t first, i
         return exponent < first ? 0 : is_nan || sign ? -BEYOND : BEYOND;
     }
     const int32_t mantissa = (int32_t)(((x << 8) | UINT32_C(1) << 31) >> 1);
+    /* By uintptr_t: 64-bit RISC-V widens a signed number for nothing, an unsigned one in two shifts; bit 31 is clear. */
     const uint32_t p = (uint32_t)((uint64_t)(uintptr_t)mantissa * reciprocal >> 32);
     const uint32_t shift = 31 - order, rounded = p + ((UINT32_C(1) << 30) >> order);
     const uint32_t magnitude = rounded >> shift;

@@ -9,12 +9,13 @@ from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
 from stages.arithmetic.activation_bounds import BOUNDS
 from stages.arithmetic.fixed_point import quantized_bound
+from stages.arithmetic.sigmoid16 import sigmoid_table
 from stages.graph import Activation, Requantize, Tensor
 from stages.operators.functions16 import Leaky, Lines
 from stages.operators.interpolated import Interpolated
 from stages.quantize import function_tables, tables
 from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
-from stages.quantize.interpolation import function_table, sigmoid_scaling, sigmoid_table
+from stages.quantize.interpolation import function_table, sigmoid_scaling
 from stages.quantize.operator import Array, Operator, dequantized, quantized
 from stages.quantize.tables import Quantized
 from stages.quantize.writer import GraphWriter

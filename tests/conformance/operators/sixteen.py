@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stages.arithmetic.sigmoid16 import sigmoid_table
 from stages.graph import (
     Add,
     Conv2D,
@@ -28,7 +29,6 @@ from stages.quantize.interpolation import (
     exponential_table,
     reciprocal_table,
     sigmoid_scaling,
-    sigmoid_table,
 )
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, view, with_constants, with_op
