@@ -48,7 +48,7 @@ class TensorizeConfig(StageConfig):
     )
     optimize_for: Literal["speed", "rom", "ram"] = Field(
         default="speed",
-        description="what kernels are chosen for: fewest instructions; few bytes of weights and code; the least arena",
+        description="what kernels are chosen for: fewest instructions; few bytes of weights and code; a small arena",
     )
     tuning: Pathname | Literal[False] | None = Field(
         default=None,

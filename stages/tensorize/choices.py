@@ -48,7 +48,7 @@ def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
     floats = [graph.view(layer) for layer in graph.layers if layer.op.op == "float"]
     ruled = [graph.view(graph.layers[index]) for index in choices]
     unused, about_rules = unused_rules(setting.config.rules, ruled, floats)
-    limited = () if bound is None or setting.config.optimize_for == "ram" else bound.warnings()
+    limited = () if bound is None or setting.least_arena else bound.warnings()
     return Chosen(
         graph,
         choices,

@@ -1,4 +1,4 @@
-"""The recipe's bound on the arena: which kernels need too much scratch for it.
+"""A bound on the arena, the recipe's or the least that an objective found: which kernels need too much scratch for it.
 
 While a layer runs, the tensors alive then and its kernel's scratch are in the arena together, so their sum bounds the
 arena from below. How much scratch that is only lowering shows; a kernel is lowered for it when it is about to be taken.
@@ -19,9 +19,15 @@ if TYPE_CHECKING:
 
 
 class ArenaBound:
-    """Says for a graph whether a kernel keeps the arena within `limit` bytes."""
+    """Says for a graph whether a kernel keeps the arena within `limit` bytes.
 
-    def __init__(self, graph: Graph, limit: int, lowerings: Lowerings) -> None:
+    The limit is what the recipe says, unless it was `found` for `optimize_for: ram`. `name` is what messages call it,
+    `at` the option that is to blame for it.
+    """
+
+    def __init__(self, graph: Graph, limit: int, lowerings: Lowerings, *, found: bool = False) -> None:
+        self.name = f"{limit:,} bytes, found for optimize_for: ram" if found else "the recipe's memory.arena_limit"
+        self.at = ("stages", "tensorize", "optimize_for" if found else "arena_limit")
         self._graph = graph
         self._limit = limit
         self._lowerings = lowerings

@@ -3,7 +3,10 @@
 rom   A kernel's constants count, and the code of each kernel that is used. One percent of the network's bytes is worth
       five times the instructions that all of it takes when nothing but speed counts. Kernels are left out, one after
       another, as long as that makes the sum of both smaller.
-ram   The arena has the least limit that any choice of kernels keeps to; within it speed counts.
+ram   The arena gets a low limit, within which speed counts: each layer in turn takes the kernel that needs least while
+      it runs, of equal ones the first by name, and the largest of these needs is the limit. That is greedy: what a
+      kernel changes for later layers by working in place is not weighed, nor are layouts, which a limit leaves as they
+      are, and forms are chosen after it. A lower limit of the recipe's own counts instead.
 """
 
 from __future__ import annotations
@@ -35,8 +38,10 @@ def with_objective(graph: Graph, setting: Setting) -> Setting:
         return replace(setting, rom=_least_rom(graph, setting))
     if wanted == "ram":
         limit = _least_arena(graph, setting)
-        if limit is not None:
-            return replace(setting, config=setting.config.model_copy(update={"arena_limit": limit}))
+        given = setting.config.arena_limit
+        if limit is not None and (given is None or limit < given):
+            config = setting.config.model_copy(update={"arena_limit": limit})
+            return replace(setting, config=config, least_arena=True)
     return setting
 
 
@@ -98,7 +103,7 @@ def _score(layers: Sequence[Sequence[_Candidate]], rate: float, allowed: frozens
 
 
 def _least_arena(graph: Graph, setting: Setting) -> int | None:
-    """The least bound that a choice of kernels keeps to; None where a layer has no kernel, which is told later."""
+    """The bound that the kernels of least need keep to; None where a layer has no kernel, which is told later."""
     bound = ArenaBound(graph, 0, setting.lowerings)
     limit = 0
     for view, offers in _offered(graph, setting):

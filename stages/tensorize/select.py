@@ -171,9 +171,10 @@ def _cheapest(
         if not reason:
             return offer, refused
         refused.append((offer, reason))
-    lines = [f"no kernel for layer {_describe(view)} keeps to the recipe's memory.arena_limit"]
+    assert bound is not None
+    lines = [f"no kernel for layer {_describe(view)} keeps to {bound.name}"]
     lines += dict.fromkeys(f"{offer.variant}: {reason}" for offer, reason in refused[-3:])
-    raise StageError("\n".join(lines), at=("stages", "tensorize", "arena_limit"))
+    raise StageError("\n".join(lines), at=bound.at)
 
 
 def _others(

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Setting:
-    """Passes read it; what they find goes from one to the next. `rom` is there where a recipe wants little of it."""
+    """Passes read it; what they find goes from one to the next.
+
+    `rom` is there where a recipe wants little of it; `least_arena` says that the limit was found for `ram`.
+    """
 
     target: Target
     config: TensorizeConfig
@@ -35,6 +38,7 @@ class Setting:
     lowerings: Lowerings
     offload: OffloadKernel | None = None
     rom: Rom | None = None
+    least_arena: bool = False
 
     @classmethod
     def of(
@@ -52,9 +56,9 @@ class Setting:
         return cls(target, config, kernels, costs or CostTable(), Lowerings(target, float_module), offload)
 
     def bound(self, graph: Graph) -> ArenaBound | None:
-        """The recipe's bound on the arena, for choosing the kernels of one graph."""
+        """The bound on the arena, the recipe's or its objective's, for choosing the kernels of one graph."""
         limit = self.config.arena_limit
-        return None if limit is None else ArenaBound(graph, limit, self.lowerings)
+        return None if limit is None else ArenaBound(graph, limit, self.lowerings, found=self.least_arena)
 
     def choose(self, view: LayerView, bound: ArenaBound | None) -> Choice:
         """The layer's kernel. Raises StageError when no kernel, or not the one a rule names, can compute it."""

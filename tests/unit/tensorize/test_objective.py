@@ -1,4 +1,4 @@
-"""`optimize_for`: kernels for few bytes of ROM, or for the least arena, instead of for speed alone."""
+"""`optimize_for`: kernels for few bytes of ROM, or for a small arena, instead of for speed alone."""
 
 from __future__ import annotations
 
@@ -99,6 +99,22 @@ def test_speed_is_what_it_was_and_the_default() -> None:
     usual, _ = decided(graph, "rv32-rvp")
     assert [c.as_alternative for c in named.choices.values()] == [c.as_alternative for c in usual.choices.values()]
     assert not any("ROM" in choice.why for choice in usual.choices.values())
+
+
+def test_a_limit_of_the_recipe_counts_where_it_is_lower_and_is_blamed_only_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = graph_of(**PLAIN)
+    least = arena(*decided(graph, "rv32-rvp", optimize_for="ram"))
+    high, made = decided(graph, "rv32-rvp", optimize_for="ram", arena_limit=1 << 20)
+    assert arena(high, made) == least
+    with pytest.raises(StageError, match=r"keeps to the recipe's memory\.arena_limit") as caught:
+        decided(graph, "rv32-rvp", optimize_for="ram", arena_limit=1_000)
+    assert caught.value.at == ("stages", "tensorize", "arena_limit")
+    monkeypatch.setattr("stages.tensorize.objective._least_arena", lambda graph, setting: 1_000)
+    with pytest.raises(StageError, match=r"keeps to 1,000 bytes, found for optimize_for: ram\n") as caught:
+        decided(graph, "rv32-rvp", optimize_for="ram")
+    assert caught.value.at == ("stages", "tensorize", "optimize_for")
 
 
 @pytest.mark.parametrize("wanted", ["rom", "ram"])
