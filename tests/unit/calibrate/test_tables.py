@@ -28,7 +28,9 @@ from tests.support.integer import integer_graph
 # Cores with kernels of their own instruction set beside the generic ones; boards have the table of their core.
 CORES = [target for target in load_targets(ROOT).values() if target.name == target.core]
 TARGETS = [target for target in CORES if target.counter != "none" and len(target.kernels) > 1]
+WITH_TABLES = [target for target in CORES if cost_table(target.name, ROOT).is_file()]
 every_target = pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+every_table = pytest.mark.parametrize("target", WITH_TABLES, ids=lambda target: target.name)
 
 # Layers of stages/calibrate/grid.py.
 SMALL: tuple[dict[str, Any], ...] = (
@@ -69,7 +71,7 @@ def _halves(kernel: Kernel) -> str:
     return getattr(kernel, "halves", "")
 
 
-@every_target
+@every_table
 def test_every_kernel_that_has_a_rival_is_measured_as_it_is(target: Target) -> None:
     measured = content(target)["kernels"]
     kernels = registry.kernels(target.kernels)
@@ -78,7 +80,21 @@ def test_every_kernel_that_has_a_rival_is_measured_as_it_is(target: Target) -> N
     assert not other, f"not measured, or changed since: {sorted(other)}; {command(target)}"
 
 
-@every_target
+def test_every_table_is_of_a_core() -> None:
+    there = {path.stem for path in cost_table("any", ROOT).parent.glob("*.json")}
+    assert there == {target.name for target in WITH_TABLES}
+
+
+@every_table
+def test_no_kernel_of_a_table_has_changed_since(target: Target) -> None:
+    """Nor one without a rival: forms, layouts and bits are weighed by its figures too."""
+    kernels = registry.kernels_of(target)
+    measured = content(target)["kernels"].items()
+    other = sorted(name for name, of in measured if name not in kernels or of != kernel_digest(kernels[name]))
+    assert not other, f"changed since measured: {other}; {command(target)}"
+
+
+@every_table
 def test_a_table_is_small_and_as_it_would_be_written(target: Target) -> None:
     """But for the last digits of the fits, which another machine's BLAS may have otherwise."""
     path, there = cost_table(target.name, ROOT), content(target)
