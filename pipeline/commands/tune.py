@@ -77,7 +77,8 @@ class Outcome:
 
     stale         kernels that the file has of another version, or that are no more
     others        lines: tools and options of the compiler that the file has otherwise
-    missing       lines: what was measured, or with `check` what is not
+    missing       lines: what is not measured, with `check` alone
+    measured      how many measurements were made; 0 with `check`
     lost          layers that the file has and the network has not
     before, now   instructions of all layers, chosen without and with the file; 0 with `check`
     changes       lines: what is computed otherwise
@@ -91,11 +92,12 @@ class Outcome:
     before: int = 0
     now: int = 0
     changes: tuple[str, ...] = ()
+    measured: int = 0
     others: tuple[str, ...] = ()
 
     @property
     def is_current(self) -> bool:
-        """Whether there is nothing to measure."""
+        """Whether `check` found nothing to measure."""
         return not (self.stale or self.others or self.missing or self.lost)
 
 
@@ -204,9 +206,17 @@ def _tune(
     lost = _own(made.lost, loaded)
     if lost:
         _forget(tuning, lost)
-    lines = tuple(str(number) for number in range(made.measured))
     return Outcome(
-        path, tuning.entries(), tuning.stale, lines, lost, made.before, made.now, made.changes, tuning.others
+        path,
+        tuning.entries(),
+        tuning.stale,
+        (),
+        lost,
+        before=made.before,
+        now=made.now,
+        changes=made.changes,
+        measured=made.measured,
+        others=tuning.others,
     )
 
 
@@ -252,7 +262,7 @@ def _run(given: dict[str, str], options: Mapping[str, Any]) -> int:
         print(f"{shown}: {outcome.entries} measurements, {len(outcome.missing)} missing")
         return 0 if outcome.is_current else 1
     _listed("tuned", outcome.changes)
-    print(f"{shown}: measured {len(outcome.missing)}, {outcome.entries} measurements in all")
+    print(f"{shown}: measured {outcome.measured}, {outcome.entries} measurements in all")
     saved = outcome.before - outcome.now
     print(f"{outcome.before:,} -> {outcome.now:,} instructions ({100 * saved / max(outcome.before, 1):.1f} % less)")
     return 0
