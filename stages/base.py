@@ -176,6 +176,13 @@ class Stage(ABC, Generic[C]):
         """
         return {}
 
+    def with_files_beside(self, config: C, recipe: Path) -> C:
+        """The options with files beside the recipe's own, `recipe`, that `run` reads unless told otherwise.
+
+        Only files that exist, for `files` to name.
+        """
+        return config
+
     def model_entry(self, model: ModelSource) -> dict[str, Any] | None:
         """What of the recipe's model entry itself (not of a file that it names) is part of the action key."""
         return None

@@ -184,7 +184,8 @@ class Planner:
     def _resolve(self, link: Link, loaded: LoadedRecipe, of: tuple[Any, ...]) -> _Resolved:
         recipe, target, stage = loaded.recipe, loaded.target, link.stage
         config = _limited(recipe.config(_named(link)) or _defaults(link, loaded), recipe)
-        config = _tuned(config, loaded)
+        if loaded.path is not None:
+            config = link.stage.with_files_beside(config, loaded.path)
         parameters = stage.parameters(config)
         try:
             files = stage.files(config, recipe.model, self._root)
@@ -313,15 +314,6 @@ def _limited(config: StageConfig, recipe: Recipe) -> StageConfig:
         if value is not None and name in type(config).model_fields and getattr(config, name) is None
     }
     return config.model_copy(update=given) if given else config
-
-
-def _tuned(config: StageConfig, loaded: LoadedRecipe) -> StageConfig:
-    """A stage's options with the tuning that lies beside the recipe, where they can name one and do not."""
-    beside = loaded.tuning
-    if "tuning" not in type(config).model_fields or getattr(config, "tuning") is not None:  # noqa: B009
-        return config
-    there = beside is not None and beside.is_file()
-    return config.model_copy(update={"tuning": str(beside)}) if there else config
 
 
 def _names(text: str, root: Path) -> Path | None:

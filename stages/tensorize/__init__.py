@@ -21,6 +21,9 @@ def cost_table(core: str, root: Path) -> Path:
     return (kernels if kernels.is_dir() else root) / "costs" / f"{core}.json"
 
 
+TUNING_SUFFIX = ".tuning.json"
+
+
 class TensorizeRule(StageConfig):
     """The first rule that matches a layer decides its kernel; `params` are that kernel's own (none: its cheapest)."""
 
@@ -86,6 +89,12 @@ class TensorizeStage(Stage[TensorizeConfig]):
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
         tvm = (Tool("tvm", package="apache-tvm"), Tool("tvm-ffi", package="apache-tvm-ffi"))
         return tvm if target.accelerator is None else (*tvm, Tool("scipy", package="scipy"))
+
+    def with_files_beside(self, config: TensorizeConfig, recipe: Path) -> TensorizeConfig:
+        tuning = recipe.with_suffix(TUNING_SUFFIX)
+        if config.tuning is not None or not tuning.is_file():
+            return config
+        return config.model_copy(update={"tuning": str(tuning)})
 
     def target_files(self, target: Target, root: Path) -> dict[str, Path]:
         path = cost_table(target.core, root)

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from stages.base import StageError
+from stages.tensorize import TUNING_SUFFIX
 from stages.tensorize.costs import CostTable
 
 FORMAT = 1
-SUFFIX = ".tuning.json"
 
 
 def read_targets(path: Path) -> dict[str, dict[str, Any]]:
     """What the file has of each core; nothing where there is no file. Raises StageError for one that is damaged."""
-    hint = f"delete it, or write it again: doit tune recipe={path.name.removesuffix(SUFFIX)} --all"
+    hint = f"delete it, or write it again: doit tune recipe={path.name.removesuffix(TUNING_SUFFIX)} --all"
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
