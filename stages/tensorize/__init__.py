@@ -21,9 +21,6 @@ def cost_table(core: str, root: Path) -> Path:
     return (kernels if kernels.is_dir() else root) / "costs" / f"{core}.json"
 
 
-TUNING_SUFFIX = ".tuning.json"
-
-
 class TensorizeRule(StageConfig):
     """The first rule that matches a layer decides its kernel; `params` are that kernel's own (none: its cheapest)."""
 
@@ -91,7 +88,9 @@ class TensorizeStage(Stage[TensorizeConfig]):
         return tvm if target.accelerator is None else (*tvm, Tool("scipy", package="scipy"))
 
     def with_files_beside(self, config: TensorizeConfig, recipe: Path) -> TensorizeConfig:
-        tuning = recipe.with_suffix(TUNING_SUFFIX)
+        from stages.tensorize.beside import tuning_beside
+
+        tuning = tuning_beside(recipe)
         if config.tuning is not None or not tuning.is_file():
             return config
         return config.model_copy(update={"tuning": str(tuning)})

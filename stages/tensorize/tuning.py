@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.base import StageError
-from stages.tensorize import TUNING_SUFFIX
+from stages.tensorize.beside import SUFFIX
 from stages.tensorize.costs import CostTable
 
 FORMAT = 1
@@ -22,7 +22,7 @@ FORMAT = 1
 
 def read_targets(path: Path) -> dict[str, dict[str, Any]]:
     """What the file has of each core; nothing where there is no file. Raises StageError for one that is damaged."""
-    hint = f"delete it, or write it again: doit tune recipe={path.name.removesuffix(TUNING_SUFFIX)} --all"
+    hint = f"delete it, or write it again: doit tune recipe={path.name.removesuffix(SUFFIX)} --all"
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
