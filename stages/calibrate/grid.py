@@ -92,11 +92,15 @@ _PRODUCTS = (
 )
 # Of 16-bit activations: convolutions and depthwise ones as above, products as above.
 _WIDE = ((16, 16, 16, 16, (1, 1), 1), (8, 8, 64, 64, (1, 1), 1), (16, 16, 3, 8, (3, 3), 2), (8, 8, 16, 24, (3, 3), 1))
-_WIDE_DEPTHWISE = ((8, 8, 32, (3, 3), 1), (16, 16, 16, (3, 3), 2), (7, 7, 24, (5, 5), 1))
+_WIDE_DEPTHWISE = (
+    *((8, 8, 32, (3, 3), 1), (16, 16, 16, (3, 3), 2), (7, 7, 24, (5, 5), 1), (12, 12, 8, (3, 3), 1)),
+    *((5, 5, 64, (3, 3), 1), (9, 9, 40, (3, 3), 2), (10, 10, 12, (5, 5), 2), (6, 6, 20, (3, 1), 1)),
+)
 _WIDE_PRODUCTS = ((1, 64, 12), (1, 256, 64), (1, 50, 7), (4, 128, 32))
 _IMAGES = ((8, 8, 16), (5, 5, 7), (16, 16, 32), (4, 4, 256), (12, 12, 3), (2, 3, 64), (14, 14, 40), (1, 1, 1000))
 _JOINED = ((10, 10, 24), (20, 20, 16), (6, 6, 96), (24, 24, 8), (7, 7, 20))  # along channels: short runs
 _FEW_MEANS = ((9, 9, 5), (20, 20, 2), (6, 6, 10), (14, 14, 3))
+_MORE_MEANS = ((7, 7, 48), (10, 10, 24), (3, 3, 128))
 _UNARY = ("logistic", "hard_swish", "relu", "softmax", "quantize", "dequantize")
 
 
@@ -150,7 +154,7 @@ def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
             yield op(unary, shape), rows
     for shape in _JOINED:
         yield op("concatenation", shape), rows
-    for shape in _FEW_MEANS:
+    for shape in (*_FEW_MEANS, *_MORE_MEANS):
         yield op("mean", shape, axes=(1, 2)), rows
     sixteen: dict[str, Any] = {"dtype": "int16"}
     for height, width, before, after, kernel, stride in _WIDE:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.kernels.eight_bit import HALF, SUFFIX, shifted_input
 from stages.kernels.mve.base import MveKernel
 from stages.kernels.mve.broadcast import GEOMETRY, VECTOR, geometry, why_not_geometry
-from stages.kernels.mve.rounding import requantization
 from stages.kernels.structure import Structure
 from stages.kernels.tir.strides import broadcast
 
@@ -142,6 +141,8 @@ class Mul(_Elementwise):
     def scaling(self, view: LayerView) -> Requantization:
         """How products become outputs. ValueError where rounding.py has no way."""
         import numpy as np
+
+        from stages.kernels.mve.rounding import requantization
 
         op = view.op
         multiplier, shift = (np.array([value], np.int32) for value in (op.output_multiplier, op.output_shift))

@@ -352,7 +352,9 @@ def _within_32_bits() -> Iterator[Case]:
         if layer.has("bias"):
             units = len(layer.constant("bias"))
             layer = with_constants(layer, bias=draw.rng.integers(-(1 << 26), 1 << 26, units))
-        yield Case(f"{layer.op.op} within 32 bits {number}", ("shapes", "tails"), layer, drawn_inputs(draw, layer))
+        yield Case(
+            f"{layer.op.op} within 32 bits {number}", ("shapes", "tails", "extremes"), layer, drawn_inputs(draw, layer)
+        )
 
 
 def _functions() -> Iterator[Case]:

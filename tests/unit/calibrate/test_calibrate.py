@@ -52,7 +52,8 @@ def test_a_hopeless_kernel_is_not_measured_on_a_long_layer() -> None:
     # 14 x 14 x 256 outputs of 9 * 64 products: 29 million for any kernel, and several times that in plain C.
     long = operator(op="conv2d", shape=(14, 14, 64), out_channels=256, kernel=(3, 3))
     measured = [case.kernel.name for case in cases([long], target_named("rv64-rvp"))]
-    assert measured == ["rvp.gemm_s8", "rvp.gemm_s8", "rvp.direct_s8"]
+    assert {"rvp.gemm_s8", "rvp.direct_s8"} <= {*measured}
+    assert not [name for name in measured if name.startswith("generic.")]
 
 
 def test_measurements_on_spike_are_bit_exact_and_do_not_depend_on_the_neighbours(small: list[Case]) -> None:

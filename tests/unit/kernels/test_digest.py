@@ -39,7 +39,7 @@ FILES = ROOT / "stages" / "kernels"
 SHARED = (
     *("include/", "tir/", "eight_bit.py", "matrix.py", "rounding.py", "structure.py"),
     *("depthwise16.py", "lanes16.py", "plan16.py", "products16.py", "scales16.py"),
-    *("generic/parameters.py", "generic/packing.py"),
+    *("generic/parameters.py", "generic/packing.py", "generic/copies.py"),
 )
 NO_CODE = ("folder.py", "kernel.py", "registry.py", "digest.py", "definitions.py")  # of a kernel
 TYPES = ("Expr", "Buffer", "Region", "Packing", "Form")
@@ -319,5 +319,6 @@ COMMON: tuple[dict[str, Any], ...] = (
     {"op": "fully_connected", "shape": (64,), "out_channels": 16},
     {"op": "add", "shape": (8, 8, 16)},
     {"op": "avg_pool2d", "shape": (8, 8, 16), "kernel": (8, 8), "padding": "valid"},
+    {"op": "mean", "shape": (8, 8, 16), "axes": (1, 2)},
     {"op": "avg_pool2d", "shape": (8, 8, 1), "kernel": (8, 8), "padding": "valid"},
 )
