@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.catalogue.listing import Listing, Record
@@ -32,9 +31,9 @@ class Kernels(Listing):
     )
     columns = ("name", "operators", "bits", "layouts", "cores")
 
-    def matches(self, record: Record, word: str) -> bool:
+    def called(self, record: Record) -> Sequence[str]:
         """By its name, or an operator that it computes."""
-        return super().matches(record, word) or any(fnmatchcase(kind, word) for kind in record["operators"])
+        return [record["name"], *record["operators"]]
 
     def records(self) -> Sequence[Record]:
         """Those of all targets, or of the one that was given, in the order in which they are offered."""

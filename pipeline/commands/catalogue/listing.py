@@ -14,6 +14,8 @@ from stages.messages import escape
 from stages.messages.wording import did_you_mean
 
 Record = Mapping[str, Any]
+# Names that a message lists; of more it would leave out the middle.
+_MOST_KNOWN = 20
 
 JSON = {
     "name": "json",
@@ -36,9 +38,12 @@ class Listing(Command):
         """All there are, with values that JSON has; those of one name after each other."""
         raise NotImplementedError
 
-    def matches(self, record: Record, word: str) -> bool:
-        """Whether a word of the command line names the record."""
-        return fnmatchcase(record["name"], word)
+    def called(self, record: Record) -> Sequence[str]:
+        """What a word of the command line may call the record."""
+        return [record["name"]]
+
+    def _matches(self, record: Record, word: str) -> bool:
+        return any(fnmatchcase(name.lower(), word.lower()) for name in self.called(record))
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Print them. Returns the exit code."""
@@ -47,12 +52,14 @@ class Listing(Command):
     def _print(self, as_json: bool, named: Sequence[str]) -> int:
         records = self.records()
         for word in named:
-            if not any(self.matches(record, word) for record in records):
-                known = list(dict.fromkeys(str(record["name"]) for record in records))
+            if not any(self._matches(record, word) for record in records):
+                known = list(dict.fromkeys(name for record in records for name in self.called(record)))
                 message = f"no {self.what} is called '{escape.name(word)}'{did_you_mean(word, known)}"
-                raise PipelineError(message, hint=list_known(f"{self.what}s", known))
+                many = len(known) > _MOST_KNOWN
+                hint = f"`doit {self.name}` lists them" if many else list_known(f"{self.what}s", known)
+                raise PipelineError(message, hint=hint)
         if named:
-            records = [record for record in records if any(self.matches(record, word) for word in named)]
+            records = [record for record in records if any(self._matches(record, word) for word in named)]
         if as_json:
             print(json.dumps(records, indent=1))
         elif named and len(records) == 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
 from pipeline.commands.catalogue.listing import Listing, Record
 
@@ -19,9 +18,9 @@ class Operators(Listing):
     doc_description = "NAME is that of TFLite or of rules: CONV_2D, conv2d. docs/operators.md explains the words."
     columns = ("name", "kind", "int8", "int16", "float32", "limits")
 
-    def matches(self, record: Record, word: str) -> bool:
-        """By either name, in capitals or not."""
-        return any(fnmatchcase(record[field].lower(), word.lower()) for field in ("name", "kind"))
+    def called(self, record: Record) -> Sequence[str]:
+        """By either name."""
+        return [record["name"], record["kind"]]
 
     def records(self) -> Sequence[Record]:
         """Firmline's by name, then those of the project's plug-ins."""

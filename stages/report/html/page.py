@@ -29,7 +29,7 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
 
     loader = jinja2.PackageLoader("stages.report.html")
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"name": escape.name, "number": _number, "pixels": _pixels}
+    environment.filters |= {"name": escape.name, "text": escape.line, "number": _number, "pixels": _pixels}
     found = groups(report)
     return environment.get_template("report.html.j2").render(
         report=report,

@@ -70,6 +70,8 @@ def test_operators_by_either_name(capsys: pytest.CaptureFixture[str]) -> None:
         (Targets, "cortex-m3", "no target is called 'cortex-m3'; did you mean 'cortex-m33'?"),
         (Boards, "cortex-m4", "no board is called 'cortex-m4'"),
         (Operators, "CONV_4D", "no operator is called 'CONV_4D'"),
+        (Operators, "lstmm", "no operator is called 'lstmm'; did you mean 'lstm'?\n`doit operators` lists them"),
+        (Kernels, "rvp.gem_s8", "did you mean 'rvp.gemm_s8'?\n`doit kernels` lists them"),
     ],
 )
 def test_what_there_is_not(command: type[Listing], word: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
