@@ -5,12 +5,14 @@ Each family has the C of one pixel, D16_PIXEL of include/depthwise16_image.h, wh
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.lanes16 import FIELDS, Lanes, constants, packed_weights
 from stages.kernels.matrix import windows_of
+from stages.kernels.sixteen_bit import not_sixteen_by_eight
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,16 +37,14 @@ class Depthwise16(Kernel):
     function: ClassVar[str]
     prices: ClassVar[tuple[float, float, float]]
 
+    @abstractmethod
     def lanes(self, target: Target) -> Lanes:
-        raise NotImplementedError
+        """How many channels the target's registers take at once."""
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         op = view.op
-        for tensor in (*view.inputs, *view.outputs):
-            if tensor.dtype != "int16":
-                return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int16"
-        if not view.has("weights") or str(view.constant("weights").dtype) != "int8" or op.weight_zero_point:
-            return "weights are not int8 constants without a zero point"
+        if bad := not_sixteen_by_eight(view):
+            return bad
         if op.depth_multiplier != 1:
             return f"{op.depth_multiplier} filters for a channel; this kernel has one"
         try:

@@ -5,11 +5,13 @@ Each family has the C of its sums, `p16_products` of include/products16_image.h,
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.matrix import columns_of, pixels_of, rows_of, run_elements, windows_of
 from stages.kernels.plan16 import FIELDS, Tile, direct_rows, plan
+from stages.kernels.sixteen_bit import not_sixteen_by_eight
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,16 +36,14 @@ class Products16(Kernel):
     function: ClassVar[str]
     prices: ClassVar[tuple[float, float, float]]
 
+    @abstractmethod
     def tile(self, target: Target) -> Tile:
-        raise NotImplementedError
+        """How many pixels and outputs the target's registers take at once."""
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         op = view.op
-        for tensor in (*view.inputs, *view.outputs):
-            if tensor.dtype != "int16":
-                return f"tensor {tensor.name} is {tensor.dtype}; this kernel is for int16"
-        if not view.has("weights") or str(view.constant("weights").dtype) != "int8" or op.weight_zero_point:
-            return "weights are not int8 constants without a zero point"
+        if bad := not_sixteen_by_eight(view):
+            return bad
         if op.input_zero_point or op.output_zero_point:
             return "there are zero points; this kernel knows none"
         if getattr(op, "groups", 1) != 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
@@ -27,16 +28,16 @@ JSON = {
 }
 
 
-class Listing(Command):
+class Listing(Command, ABC):
     """A command that lists records, each with a `name`; words that follow it name some, `*` stands for any text."""
 
     what: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
     cmd_options = (JSON,)
 
+    @abstractmethod
     def records(self) -> Sequence[Record]:
         """All there are, with values that JSON has; those of one name after each other."""
-        raise NotImplementedError
 
     def called(self, record: Record) -> Sequence[str]:
         """What a word of the command line may call the record."""

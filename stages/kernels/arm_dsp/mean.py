@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.eight_bit import not_eight_bit
+from stages.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.kernels.kernel import Kernel, Lowering
-from stages.kernels.tir.strides import Axis, logical_strides, walk
+from stages.kernels.tir.strides import Axis, reduced_axes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,40 +40,29 @@ class Mean(Kernel):
         import numpy as np
 
         op = view.op
-        rows, columns = pixels(axes_of(view)[1])
+        rows, columns = pixels(reduced_axes(view)[1])
         steps = (rows.extent, rows.strides[0], columns.extent, columns.strides[0])
         scale = (op.input_zero_point * op.count, op.multiplier, op.shift, int(op.rounding == "single"))
         return {"fields": np.array((*steps, *scale, op.output_zero_point, op.act_min, op.act_max), np.int32)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.arm_dsp.averages_tir import mean_layer
+        from stages.kernels.tir.means import means
 
-        kept, summed = axes_of(view)
-        return mean_layer(view, kept, pixels(summed), kind(view), len(FIELDS))
+        kept, summed = reduced_axes(view)
+        function = f"arm_dsp_mean_{kind(view)}_{SUFFIX[view.inputs[0].dtype]}"
+        return means(view, kept, pixels(summed), function, (len(FIELDS),))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As measured: an element 1.5, by 16 channels 1 and planes 0.9; a mean 22."""
-        rows, columns = pixels(axes_of(view)[1])
+        rows, columns = pixels(reduced_axes(view)[1])
         by_16 = rows.extent * columns.extent <= MAX_COLUMNS and view.outputs[0].elements % 16 == 0
         each = 0.9 if kind(view) == "planes" else 1.0 if by_16 else 1.5
         return each * view.inputs[0].elements + 22.0 * view.outputs[0].elements + 40
 
 
-def axes_of(view: LayerView) -> tuple[list[Axis], list[Axis]]:
-    """Axes of the means, with strides of (output, input), and axes that are added, of (input,)."""
-    x, y = view.inputs[0], view.outputs[0]
-    added = sorted({axis % len(x.shape) for axis in view.op.axes})
-    kept = [axis for axis in range(len(x.shape)) if axis not in added]
-    steps, out = logical_strides(x), logical_strides(y)
-    if len(y.shape) == len(x.shape):
-        out = tuple(out[axis] for axis in kept)
-    means = walk([x.shape[axis] for axis in kept], out, [steps[axis] for axis in kept]) if kept else [Axis(1, (1, 1))]
-    return means, walk([x.shape[axis] for axis in added], [steps[axis] for axis in added])
-
-
 def kind(view: LayerView) -> str:
     """`rows`: means are neighbours, as their elements are; `planes`: elements of a mean are; '' for neither."""
-    kept, summed = axes_of(view)
+    kept, summed = reduced_axes(view)
     run = kept[-1]
     if len(summed) == 1 and summed[0].strides == (1,) and run.strides[0] == 1 and run.strides[1] == summed[0].extent:
         return "planes"

@@ -37,7 +37,7 @@ KERNELS = registry.kernels(registry.folder_names())
 FILES = ROOT / "stages" / "kernels"
 # Where code lies that folders share. Everything else is of one folder, but that neon_dotprod builds on neon.
 SHARED = (
-    *("include/", "tir/", "eight_bit.py", "matrix.py", "rounding.py", "structure.py"),
+    *("include/", "tir/", "eight_bit.py", "sixteen_bit.py", "matrix.py", "rounding.py", "structure.py"),
     *("depthwise16.py", "lanes16.py", "plan16.py", "products16.py", "scales16.py"),
     *("generic/parameters.py", "generic/packing.py", "generic/copies.py"),
 )
