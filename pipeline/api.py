@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.plugins.registry import Registry
 from pipeline.project import Project
+from pipeline.runs.executor import Executor
 from pipeline.runs.session import Display, Session, StageResult
 from pipeline.runs.workspace import Workspace
 
@@ -40,16 +41,20 @@ def run_recipe(
     build: Path | None = None,
     display: Display | None = None,
     install: Callable[[str], bool] | None = None,
+    executor: Executor | None = None,
 ) -> RunResult:
     """Run a recipe given by name, path or dictionary.
 
     `overrides` are those of the command line: target, model, set. `until` is the last stage to run: tools of later ones
     need not be there, and the build folder gets log.txt only. `root` is the project, by default that of the current
     directory; `store` and `build` default to its own. `install` is asked to install a group of Python packages that is
-    missing, and says whether it did (pipeline.keys.groups); without, that is an error. Raises PipelineError; a
+    missing, and says whether it did (pipeline.keys.groups); without, that is an error. `executor` says where stages run
+    (pipeline.runs.executor); here unless given. Raises PipelineError; a
     StageFailed is also a StageError, with the stage's own message and hint.
     """
-    with Workspace(root=root, registry=registry, store=store, build=build, install=install) as workspace:
+    with Workspace(
+        root=root, registry=registry, store=store, build=build, install=install, executor=executor
+    ) as workspace:
         session = Session(workspace, workspace.plan(recipe, overrides, until), display, until)
         try:
             for action in session.plan:
@@ -59,6 +64,5 @@ def run_recipe(
                 session.publish()
         finally:
             session.close()
-        artifacts = {kind: workspace.store.path(result.key) / "files" for kind, result in session.results.items()}
-        stages = tuple(session.results.values())
+        artifacts, stages = session.folders, tuple(session.results.values())
         return RunResult(session.plan.recipe, session.plan.target, session.folder, artifacts, stages, session.report)

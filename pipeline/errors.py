@@ -20,10 +20,12 @@ from pathlib import Path
 
 from stages.base import StageError
 from stages.messages import escape
+from stages.messages.wording import in_lines
 from stages.system.installation import WHOLE
 from stages.system.system_limits import system_limit
 
 _MOST_NAMES = 120
+_MOST_LETTERS = 1500  # three lines: a message has five at most
 
 
 class PipelineError(Exception):
@@ -88,10 +90,16 @@ class InputChanged(PipelineError):
 class StageCrashed(PipelineError):
     """A stage raised an exception that is not a StageError."""
 
-    def __init__(self, kind: str, error: BaseException, log: str) -> None:
+    def __init__(self, kind: str, error: BaseException | str, log: str) -> None:
         where = f"the traceback is in {log}" if log else ""
-        super().__init__(f"{kind}: unexpected {type(error).__name__}: {first_line(error)}", hint=where)
+        what = error if isinstance(error, str) else unexpected(error)
+        super().__init__(f"{kind}: {what}", hint=where)
         self.kind = kind
+
+
+def unexpected(error: BaseException) -> str:
+    """What an exception that should not be is, in one line."""
+    return f"unexpected {type(error).__name__}: {first_line(error)}"
 
 
 def first_line(error: BaseException) -> str:
@@ -116,7 +124,10 @@ def surroundings(error: BaseException, root: Path) -> StageError | None:
 
 
 def list_known(what: str, known: Iterable[str]) -> str:
-    """`known targets: a, b, c`, in the order given; of very many the first."""
-    names = list(known)
-    more = f", ... and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    return f"known {what}: {', '.join(map(escape.name, names[:_MOST_NAMES])) or '(none)'}{more}"
+    """`known targets: a, b, c`, in the order given, in lines that are shown whole; of very many the first."""
+    names = [escape.name(name) for name in known]
+    shown = names[:_MOST_NAMES]
+    while sum(map(len, shown)) + 2 * len(shown) > _MOST_LETTERS:
+        shown.pop()
+    more = f", ... and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    return in_lines(f"known {what}: {', '.join(shown) or '(none)'}{more}")

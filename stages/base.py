@@ -139,6 +139,13 @@ class Stage(ABC, Generic[C]):
         """The options that `run` reads, as JSON values: they are part of the action key."""
         return config.model_dump(mode="json", exclude={"kind"})
 
+    def shared(self, config: C) -> bool:
+        """Whether others may have use for what it leaves.
+
+        If not, neither it nor what is made of it is sent to them, and both are made by the process that planned them.
+        """
+        return True
+
     @classmethod
     def own_files(cls, known: Container[Path]) -> dict[str, Path]:
         """Files of this class and of those it derives from that are not among `known`, by a name without their place.
@@ -194,6 +201,14 @@ class Stage(ABC, Generic[C]):
 
         Only files that exist: their digests are part of the key, so one that appears makes another key.
         """
+        return {}
+
+    def option_fields(self, config: C) -> tuple[str, ...]:
+        """As `target_fields`, of what `run` reads with these options alone."""
+        return ()
+
+    def option_files(self, config: C, target: Target, root: Path) -> dict[str, Path]:
+        """As `target_files`, of what `run` reads with these options alone."""
         return {}
 
     def target_sources(self, target: Target) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tvm.ir import GlobalVar
 
 FILE = "module.json"
+LAYOUT, CONSTANT = "LAYOUT", "CONSTANT"  # steps that no file has: a transform, and an output that is a constant
 
 
 def save_module(module: IRModule, folder: Path) -> None:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+# A store that others share is none of a test's.
+for _name in [name for name in os.environ if name.startswith("FIRMLINE_REMOTE")]:
+    del os.environ[_name]
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -32,6 +37,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=24,
         help="drawn layers for each module of tests/conformance/operators (24)",
+    )
+    parser.addoption(
+        "--conformance-share", type=int, default=1, metavar="N", help="of each class of cases one in N (1: all)"
     )
     parser.addoption(
         "--conformance-kernels", default="", metavar="NAMES", help="only these, such as rvp.add_s8,mve.add_s8"

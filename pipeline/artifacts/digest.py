@@ -6,19 +6,17 @@ file. Touching a file changes its times: it is hashed again, has the same digest
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import json
 import os
-import shutil
 import stat
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
-from stages.system.asides import write_whole
+from stages.system.caches import read_cache, write_cache
 
 # A file changed twice within one tick of the kernel's clock keeps its times; so what is this young is not remembered.
 _RACY_NS = 50_000_000
@@ -47,30 +45,6 @@ def identity_of(path: Path) -> Identity:
 
 def _identity(info: os.stat_result) -> Identity:
     return info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino
-
-
-def read_cache(path: Path) -> Any:
-    """The JSON value that `write_cache` wrote; None when there is none, or a byte of it was altered.
-
-    A missing or damaged cache costs time, nothing else: one that is believed though it is wrong would give a file the
-    digest of another.
-    """
-    try:
-        digest, _, text = path.read_text(encoding="utf-8").partition("\n")
-        if hashlib.sha256(text.encode()).hexdigest() == digest:
-            return json.loads(text)
-    except (OSError, ValueError):
-        pass
-    return None
-
-
-def write_cache(path: Path, value: Any) -> None:
-    """Write a JSON value with its digest. A cache that cannot be written is dropped."""
-    text = json.dumps(value)
-    with contextlib.suppress(OSError):
-        if path.is_dir():
-            shutil.rmtree(path)
-        write_whole(path, f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}")
 
 
 def _is_there(path: str) -> bool:
@@ -107,7 +81,7 @@ class DigestCache:
         """
         name = str(path)
         for _ in range(_ATTEMPTS):
-            info = path.stat()
+            info = os.stat(name)  # noqa: PTH116 - a thousand times at each start
             if not stat.S_ISREG(info.st_mode):
                 raise IsADirectoryError(f"{path} is not a file")
             identity = _identity(info)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.artifacts.digest import hash_file
+from pipeline.artifacts.manifest import ORIGIN
 
 if TYPE_CHECKING:
     from pipeline.artifacts.store import Store
@@ -19,7 +20,7 @@ class Entry:
     """An artifact: the stage and the recipe that made it, in how many seconds, and when (UTC, ISO 8601).
 
     `used` is the day of the last run that found it, `bytes` are those of its files. `damage` is '' where the manifest
-    can be read; without one nothing else is known than key and `used`.
+    can be read; without one nothing else is known than key and `used`. `remote` is the remote store that it came from.
     """
 
     key: str
@@ -29,6 +30,7 @@ class Entry:
     used: str = ""
     seconds: float = 0.0
     bytes: int = 0
+    remote: str = ""
     damage: str = ""
 
 
@@ -54,6 +56,7 @@ def _entry(store: Store, folder: Path) -> Entry | None:
         used,
         manifest["seconds"],
         sum(int(one.get("size", 0)) for one in manifest["files"].values()),
+        str(manifest.get(ORIGIN, "")),
     )
 
 

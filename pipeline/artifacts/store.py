@@ -32,21 +32,16 @@ from typing import Any, TextIO
 from pipeline.artifacts.digest import DigestCache, digest_of, hash_file
 from pipeline.artifacts.folders import fsync, make_folder, remove
 from pipeline.artifacts.last_runs import LastRuns
+from pipeline.artifacts.manifest import FORMAT, MANIFEST, SHARED, content_of, parsed_manifest
 from pipeline.errors import DiskFullError, StoreError
 from pipeline.process.interruption import unfinished
 from stages.system.asides import clear_asides
 from stages.system.system_limits import is_disk_full, system_limit
 
-FORMAT = 1
-# What each manifest has.
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("key", "stage", "recipe", "created"), str),
-    **dict.fromkeys(("ingredients", "files"), dict),
-    "format": int,
-    "seconds": (int, float),
-}
 # Beside `files` while an artifact is made: what is read, and no part of it.
 READ = "read"
+LOG = "log.txt"
+FILES = "files"
 
 
 _STORE = "store"
@@ -66,7 +61,7 @@ class Artifact:
     @property
     def files(self) -> Path:
         """The folder of what the stage wrote."""
-        return self.folder / "files"
+        return self.folder / FILES
 
     @cached_property
     def content(self) -> str:
@@ -87,13 +82,8 @@ class Artifact:
     def log(self) -> str:
         """What the stage logged when it made this."""
         with contextlib.suppress(OSError):
-            return (self.folder / "log.txt").read_text(encoding="utf-8", errors="replace")
+            return (self.folder / LOG).read_text(encoding="utf-8", errors="replace")
         return ""
-
-
-def content_of(manifest: Mapping[str, Any]) -> str:
-    """A digest of the names and bytes of the files that a manifest lists."""
-    return digest_of({name: entry["sha256"] for name, entry in manifest["files"].items()})
 
 
 class Store:
@@ -129,9 +119,9 @@ class Store:
             return None
         listed: dict[str, dict[str, Any]] = manifest["files"]
         try:
-            if set(_files_below(folder / "files")) != listed.keys():
+            if set(_files_below(folder / FILES)) != listed.keys():
                 return None
-            if any(self.digests.digest(folder / "files" / name) != entry["sha256"] for name, entry in listed.items()):
+            if any(self.digests.digest(folder / FILES / name) != entry["sha256"] for name, entry in listed.items()):
                 return None
         except OSError:
             return None
@@ -146,19 +136,10 @@ class Store:
     def manifest(self, key: str) -> dict[str, Any] | None:
         """The manifest of a key without a look at the files; None when there is none or it was altered."""
         try:
-            manifest = json.loads((self.path(key) / "manifest.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
+            text = (self.path(key) / MANIFEST).read_bytes()
+        except OSError:
             return None
-        if not (isinstance(manifest, dict) and _TYPES.keys() <= manifest.keys()):
-            return None
-        if not all(isinstance(manifest[name], type_) for name, type_ in _TYPES.items()):
-            return None
-        if not all(
-            isinstance(entry, dict) and isinstance(entry.get("sha256"), str) for entry in manifest["files"].values()
-        ):
-            return None
-        right = (manifest["format"], manifest["key"], digest_of(manifest["ingredients"])) == (FORMAT, key, key)
-        return manifest if right else None
+        return parsed_manifest(text, key)
 
     def make(
         self,
@@ -167,14 +148,15 @@ class Store:
         *,
         recipe: str,
         force: bool = False,
+        shared: bool = True,
         waiting: Callable[[], None] = lambda: None,
     ) -> tuple[Artifact, bool]:
         """The artifact of these ingredients, and whether it was there already.
 
         `write(folder, log)` fills the folder; it is called only when no other process made the artifact meanwhile, or
-        when `force`. `waiting` is called before this process waits for another one that makes it. Whatever `write`
-        raises passes through, except that an OSError counts as the store's; the store is then as before. Raises
-        StoreError, DiskFullError.
+        when `force`. `waiting` is called before this process waits for another one that makes it. One that is not
+        `shared` says so, for whoever sends artifacts on. Whatever `write` raises passes through, except that an OSError
+        counts as the store's; the store is then as before. Raises StoreError, DiskFullError.
         """
         key = digest_of(ingredients)
         if self._closed:
@@ -184,34 +166,62 @@ class Store:
             found = None if force else self.find(key)
             if found is not None:
                 return found, True
-            # A fresh name: a compiler that outlived a killed run may still write into that run's folder.
-            building = self.folder / "building" / f"{key}.{time.time_ns()}"
-            with unfinished(building):
-                try:
-                    (building / "files").mkdir(parents=True)
-                    started = time.monotonic()
-                    with (building / "log.txt").open("w", encoding="utf-8") as log:
-                        write(building / "files", lambda line: _log_line(log, line))
-                    manifest = {
-                        "format": FORMAT,
-                        "key": key,
-                        "stage": ingredients["stage"],
-                        "recipe": recipe,
-                        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-                        "seconds": round(time.monotonic() - started, 3),
-                        "ingredients": dict(ingredients),
-                        "files": _seal(building / "files"),
-                    }
-                    remove(building / READ)
-                    self._publish(building, key, manifest)
-                except OSError as error:
-                    raise _store_error(error, self.folder) from error
-                finally:
-                    remove(building)
+            with self._building(key) as building:
+                started = time.monotonic()
+                with (building / LOG).open("w", encoding="utf-8") as log:
+                    write(building / FILES, lambda line: _log_line(log, line))
+                manifest = {
+                    "format": FORMAT,
+                    "key": key,
+                    "stage": ingredients["stage"],
+                    "recipe": recipe,
+                    "created": datetime.now(UTC).isoformat(timespec="seconds"),
+                    "seconds": round(time.monotonic() - started, 3),
+                    "ingredients": dict(ingredients),
+                    "files": _seal(building / FILES),
+                    **({} if shared else {SHARED: False}),
+                }
+                remove(building / READ)
+                self._publish(building, key, manifest)
         return Artifact(self.path(key), manifest), False
 
+    def receive(self, key: str, bring: Callable[[Path], dict[str, Any]]) -> Artifact | None:
+        """The artifact of a key that was made elsewhere.
+
+        `bring(folder)` fills files/ and log.txt, and gives the manifest. What it raises passes through, except that an
+        OSError counts as the store's; it is not called where another process left the artifact meanwhile. None where
+        the store cannot be written. Raises StoreError, DiskFullError.
+        """
+        if self._closed:
+            return None
+        with self.locked(key):
+            found = self.find(key)
+            if found is not None:
+                return found
+            with self._building(key) as building:
+                manifest = bring(building)
+                sealed = {name: one["sha256"] for name, one in _seal(building / FILES).items()}
+                if sealed != {name: one["sha256"] for name, one in manifest["files"].items()}:
+                    raise StoreError("what was brought is not what its manifest lists")
+                self._publish(building, key, manifest)
+        return Artifact(self.path(key), manifest)
+
+    @contextlib.contextmanager
+    def _building(self, key: str) -> Iterator[Path]:
+        """A folder with an empty `files`, for the holder of the key's lock; nothing is left of it."""
+        # A fresh name: a compiler that outlived a killed run may still write into that run's folder.
+        building = self.folder / "building" / f"{key}.{time.time_ns()}"
+        with unfinished(building):
+            try:
+                (building / FILES).mkdir(parents=True)
+                yield building
+            except OSError as error:
+                raise _store_error(error, self.folder) from error
+            finally:
+                remove(building)
+
     def _publish(self, building: Path, key: str, manifest: dict[str, Any]) -> None:
-        with (building / "manifest.json").open("w", encoding="utf-8") as stream:
+        with (building / MANIFEST).open("w", encoding="utf-8") as stream:
             json.dump(manifest, stream, indent=1, sort_keys=True)
         for folder, _, names in os.walk(building, topdown=False):
             for name in names:

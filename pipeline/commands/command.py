@@ -18,6 +18,7 @@ from doit.cmd_base import Command as DoitCommand
 from doit.cmdparse import CmdOption, CmdParseError
 
 from pipeline.documents.overrides import check_assignments
+from pipeline.errors import RecipeError
 from pipeline.process.interruption import guarded
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
@@ -46,6 +47,16 @@ _ELSEWHERE = {
 }
 _SHORT = {"-f": "--file", "-d": "--dir", "-k": "--seek-file", "-P": "--parallel-type", "-r": "--reporter"}
 _SHORT_OF = {"run": {**_SHORT, "-s": "--single"}, "list": {**_SHORT, "-s": "--status", "-p": "--private"}}
+
+# The option of every command that prints records.
+JSON = {
+    "name": "json",
+    "long": "json",
+    "short": "",
+    "type": bool,
+    "default": False,
+    "help": "print JSON, for programs",
+}
 
 _words: list[str] = []
 
@@ -86,7 +97,7 @@ class Common:
         if "--help" in arguments or ("-h" in arguments and "h" not in parser.get_short()):
             print(command.help())
             return 0
-        options, given = _parsed(arguments, parser, command.name)
+        options, given = _parsed(arguments, parser, command.name, (*self.variables, *self.own))
         self.given = self._take(command.name, given)
         if any(one.name == "verbosity" and int(one.value) == 2 for one in options):
             os.environ["FIRMLINE_TRACEBACK"] = "1"
@@ -122,6 +133,18 @@ class Common:
         return ""
 
 
+def the_recipe(command: str, given: dict[str, str], named: Sequence[str]) -> str:
+    """The one recipe of a command that takes one, named by a word or by `recipe=`, which leaves `given`.
+
+    Raises RecipeError.
+    """
+    names = [name.strip() for name in (*named, *given.pop("recipe", "").split(",")) if name.strip()]
+    if len(names) != 1:
+        what = "which recipe?" if not names else f"one recipe is needed, got {len(names)}:"
+        raise RecipeError(f"{what} `doit {command} NAME`")
+    return names[0]
+
+
 class Command(Common, DoitCommand):  # type: ignore[misc]  # doit has no types
     """A command of this project."""
 
@@ -139,13 +162,16 @@ class _Typed:
         return [self.typed] if self.switch else [self.typed, self.value]
 
 
-def _parsed(arguments: Sequence[str], parser: Any, command: str = "") -> tuple[list[_Typed], list[str]]:
+def _parsed(
+    arguments: Sequence[str], parser: Any, command: str = "", variables: Sequence[str] = ()
+) -> tuple[list[_Typed], list[str]]:
     """The options, and the words between them. Raises doit's CmdParseError."""
     short, long = parser.get_short(), parser.get_long()
     try:
         found, given = getopt.gnu_getopt(list(arguments), short, long)
+        _check_whole([name for name, _ in found], arguments)
     except getopt.GetoptError as error:
-        raise CmdParseError(_mistake(error, short, long, command)) from None
+        raise CmdParseError(_mistake(error, short, long, command, variables)) from None
     options: list[_Typed] = []
     seen: dict[str, str] = {}
     for typed, value in found:
@@ -159,6 +185,15 @@ def _parsed(arguments: Sequence[str], parser: Any, command: str = "") -> tuple[l
             raise CmdParseError(both if switch else f"{typed} is given twice")
         options.append(_Typed(typed, option.name, value, switch))
     return options, given
+
+
+def _check_whole(found: Sequence[str], arguments: Sequence[str]) -> None:
+    """Raises GetoptError for the beginning of a name, which getopt takes for the option."""
+    typed = [word.partition("=")[0] for word in arguments if word.startswith("--")]
+    for name in found:
+        if name.startswith("--") and name not in typed:
+            short = next(word for word in typed if name.startswith(word) and word != "--")
+            raise getopt.GetoptError(f"option {short} not recognized", short[2:])
 
 
 def options_first(arguments: Sequence[str], parser: Any) -> list[str]:
@@ -188,8 +223,8 @@ def _check_value(typed: str, value: str, option: CmdOption) -> None:
         raise CmdParseError(f"{shown}: should be at most {MOST_JOBS}; {reason}")
 
 
-def _mistake(error: getopt.GetoptError, short: str, long: list[str], command: str) -> str:
-    """What is wrong with an option, in the command line's own words."""
+def _mistake(error: getopt.GetoptError, short: str, long: list[str], command: str, variables: Sequence[str]) -> str:
+    """What is wrong with an option, in the command line's own words. `variables` are typed as `name=value`."""
     name = f"--{error.opt}" if len(error.opt) > 1 else f"-{error.opt}"
     shown = escape.name(name)
     known = ["--" + option.rstrip("=") for option in long] + ["-" + letter for letter in short if letter != ":"]
@@ -198,6 +233,8 @@ def _mistake(error: getopt.GetoptError, short: str, long: list[str], command: st
         if command in _SHORT_OF and full in _ELSEWHERE:
             return f"{shown} is no option here: {_ELSEWHERE[full]}\noptions: {', '.join(known)}"
         guess = did_you_mean(name, known).replace("'", "")
+        if (variable := name.lstrip("-").partition("=")[0].replace("-", "_")) in variables:
+            guess = f"; it is written {variable}=…"
         return f"unknown option {shown}{guess}\noptions: {', '.join(known) or '(none)'}"
     if "requires argument" in error.msg:
         return f"{shown} needs a value"

@@ -122,6 +122,13 @@ def _recipes() -> list[str]:
     return recipe_names(here(), nested=True)
 
 
+def _bases() -> list[str]:
+    from pipeline.project import here
+    from pipeline.recipes.recipe_files import recipe_names
+
+    return recipe_names(here(), abstract=True, nested=True)
+
+
 def _targets() -> list[str]:
     from pipeline.project import here
     from pipeline.recipes.targets import load_targets
@@ -130,9 +137,19 @@ def _targets() -> list[str]:
 
 
 def _models() -> list[str]:
+    from pipeline.plugins.discovery import outside
+    from pipeline.project import here
     from stages.models.zoo.names import NAMES
 
-    return [f"zoo:{name}" for name in NAMES]
+    return [f"zoo:{name}" for name in (*NAMES, *outside(here())["models"])]
+
+
+def _forms() -> list[str]:
+    from pipeline.plugins.discovery import outside
+    from pipeline.project import here
+    from stages.export.registry import names
+
+    return [*names(), *outside(here())["exports"]]
 
 
 def _parts(recipe: str) -> list[str]:
@@ -148,8 +165,11 @@ def _parts(recipe: str) -> list[str]:
 
 
 def _operators() -> list[str]:
+    from pipeline.plugins.importing import declare_operators
+    from pipeline.project import here
     from stages.operators.table import kinds
 
+    declare_operators(here())
     return kinds()
 
 
@@ -161,12 +181,20 @@ def _boards() -> list[str]:
 
 
 Offer = Callable[[], Iterable[str]]
-_VALUES: dict[str, Offer] = {"recipe": _recipes, "recipes": _recipes, "target": _targets, "model": _models}
+_VALUES: dict[str, Offer] = {
+    "recipe": _recipes,
+    "recipes": _recipes,
+    "target": _targets,
+    "model": _models,
+    "extends": _bases,
+    "as": _forms,
+}
 _WORDS: dict[str, Offer] = {
-    **dict.fromkeys(("run", "list", "explain", "compare"), _recipes),
+    **dict.fromkeys(("run", "list", "explain", "compare", "tune", "search", "export"), _recipes),
     **dict.fromkeys(("targets", "doctor"), _targets),
     "boards": _boards,
     **dict.fromkeys(("kernels", "operators"), _operators),
+    "new": lambda: ("recipe",),
     "store": lambda: ("size", "list", "verify"),
     "completion": lambda: _SCRIPTS,
 }

@@ -21,6 +21,7 @@ MODULES = {
     "MatrixJson": "pipeline.commands.matrix_json",
     "Schema": "pipeline.commands.schema",
     "Init": "pipeline.commands.new_project",
+    "New": "pipeline.commands.new_recipe",
     "Calibrate": "pipeline.commands.calibrate",
     "Bench": "pipeline.commands.bench.command",
     "Tune": "pipeline.commands.tune",
@@ -31,6 +32,7 @@ MODULES = {
     "Operators": "pipeline.commands.catalogue.operators",
     "ShowStore": "pipeline.commands.show_store",
     "Compare": "pipeline.commands.compare.command",
+    "Export": "pipeline.commands.export",
     "Completion": "pipeline.commands.completion",
     "Doctor": "pipeline.commands.doctor",
 }

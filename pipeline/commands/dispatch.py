@@ -18,6 +18,7 @@ from doit.exceptions import InvalidCommand, InvalidDodoFile, InvalidTask
 from doit.plugin import PluginDict, PluginEntry
 from doit.version import VERSION as DOIT_VERSION
 
+from pipeline.commands.exit_codes import FAILED
 from pipeline.commands.overview import overview
 from pipeline.commands.pyproject import in_pyproject
 from pipeline.errors import PipelineError, first_line, list_known
@@ -26,9 +27,6 @@ from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.system.system_limits import system_limit
-
-# What a command line that means nothing ends with, as in doit.
-USAGE = 3
 
 # doit's commands that are none here, and doit's of other versions.
 _ELSEWHERE = {
@@ -58,10 +56,8 @@ def run(words: Sequence[str]) -> int:
     """Run a command line, without the program's name. Returns the exit code; errors are on stderr."""
     try:
         return _run(list(words))
-    except (PipelineError, StageError) as error:
-        code, text = 1, str(error)
-    except (CmdParseError, InvalidDodoFile, InvalidCommand, InvalidTask) as error:
-        code, text = USAGE, str(error)
+    except (PipelineError, StageError, CmdParseError, InvalidDodoFile, InvalidCommand, InvalidTask) as error:
+        text = str(error)
     except Exception as error:
         from pipeline.commands.reported import wants_traceback
 
@@ -69,9 +65,9 @@ def run(words: Sequence[str]) -> int:
             raise
         limit = system_limit(error)
         text = f"unexpected {type(error).__name__}: {first_line(error)}\nFIRMLINE_TRACEBACK=1 shows where"
-        code, text = (USAGE, text) if limit is None else (1, "\n".join(filter(None, limit)))
+        text = text if limit is None else "\n".join(filter(None, limit))
     sys.stderr.write(f"ERROR: {escape.message(text)}\n")
-    return code
+    return FAILED
 
 
 def _run(words: list[str]) -> int:

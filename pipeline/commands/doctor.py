@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipeline.commands.catalogue.listing import JSON, Record, in_columns
-from pipeline.commands.command import Command
+from pipeline.commands.catalogue.listing import Record, in_columns
+from pipeline.commands.command import JSON, Command
+from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.pyproject import in_pyproject
 from pipeline.commands.reported import reported
-from pipeline.errors import PipelineError, ToolError, list_known
+from pipeline.errors import ToolError
 from pipeline.keys.groups import how_to_install
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError, Tool
 from stages.messages import escape
-from stages.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target
 
-# Of pyproject.toml's optional dependencies those that recipes need.
-_GROUPS = ("ptq", "onnx")
+# Of pyproject.toml's optional dependencies those that only tests need.
+_OF_TESTS = ("docs", "browser", "servers")
+# Programs that bootstrap installs with the group hardware.
+_DEBUGGERS = ("gdb-multiarch", "openocd")
 _TURNS = 1000
 # What is counted of a loop twice as long is more by a whole number of instructions a turn, of any instruction set.
 _PROGRAM = f"""\
@@ -51,7 +54,7 @@ class Doctor(Command):
     doc_usage = "[TARGET...] [--json]"
     doc_description = (
         "For all cores, or those of the targets named. Each simulator runs a program of known length. "
-        "Exit code 1 where something is missing or fails."
+        "Exit code 3 where something is missing or fails."
     )
     cmd_options = (JSON,)
 
@@ -70,18 +73,17 @@ class Doctor(Command):
         else:
             for line in _lines(tools, optional, tests):
                 print(line)
-        return 1 if any(one["problem"] for one in (*tools, *tests)) else 0
+        return PENDING if any(one["problem"] for one in (*tools, *tests)) else 0
 
 
 def _targets(workspace: Workspace, named: Sequence[str]) -> list[Target]:
     """One target for each core: the core by itself."""
-    from pipeline.recipes.targets import load_targets
+    from pipeline.recipes.targets import load_targets, unknown_target
 
     known = load_targets(workspace.project)
     for name in named:
         if name not in known:
-            message = f"unknown target '{escape.name(name)}'{did_you_mean(name, known)}"
-            raise PipelineError(message, hint=list_known("targets", known))
+            raise unknown_target(name, known)
     cores = dict.fromkeys(known[name].core for name in named or known)
     return [known[core] for core in cores]
 
@@ -103,17 +105,21 @@ def _tools(workspace: Workspace, targets: Sequence[Target]) -> list[dict[str, An
 
 
 def _optional() -> list[dict[str, Any]]:
-    """Packages that only some recipes need: those are installed when one first does."""
+    """Packages that only some recipes, stores or executors need: those are installed when one first does."""
     from importlib import metadata
 
     found = []
     for group, packages in in_pyproject("project", "optional-dependencies").items():
-        for package in (re.split(r"[<>=~! ]", one)[0] for one in packages if group in _GROUPS):
+        for package in (re.split(r"[<>=~! ]", one)[0] for one in packages if group not in _OF_TESTS):
             try:
                 version = metadata.version(package)
             except metadata.PackageNotFoundError:
                 version = ""
             found.append({"name": package, "version": version, "group": group, "install": how_to_install(group)})
+    for program in _DEBUGGERS:
+        version = "on PATH" if shutil.which(program) else ""
+        install = f"apt-get install {program}"
+        found.append({"name": program, "version": version, "group": "hardware", "install": install})
     return found
 
 
@@ -130,7 +136,8 @@ def _self_test(target: Target, tools: Sequence[Mapping[str, Any]]) -> dict[str, 
     """Whether a program of known length compiles, runs and is counted right."""
     lacks = [one["name"] for one in tools if one["problem"] and target.core in one["cores"]]
     problem = f"needs {', '.join(lacks)}" if lacks else _problem(target)
-    return {"core": target.core, "simulator": target.simulator.command or target.simulator.kind, "problem": problem}
+    simulator = target.simulator.command or target.simulator.kind
+    return {"core": target.core, "simulator": simulator, "counts": target.counter != "none", "problem": problem}
 
 
 def _problem(target: Target) -> str:
@@ -163,11 +170,11 @@ def _lines(
     lines = in_columns(rows, ("name", "version", "minimum", "path", "needed by"))
     lines.append("")
     extras = [
-        {**one, "version": one["version"] or f"not installed; when a recipe needs it, or {one['install']}"}
+        {**one, "version": one["version"] or f"not installed; when a run needs it, or {one['install']}"}
         for one in optional
     ]
     lines += [*in_columns(extras, ("name", "group", "version")), ""]
-    runs = [{**one, "self-test": one["problem"] or "counts right"} for one in tests]
+    runs = [{**one, "self-test": one["problem"] or ("counts right" if one["counts"] else "works")} for one in tests]
     lines += in_columns(runs, ("core", "simulator", "self-test"))
     problems = {
         f"{one['problem']}{chr(10) if one['install'] else ''}{one['install']}" for one in tools if one["problem"]

@@ -9,8 +9,7 @@ from typing import Any
 from doit.cmd_list import List as DoitList
 from doit.cmdparse import CmdParseError
 
-from pipeline.commands.catalogue.listing import JSON
-from pipeline.commands.command import Common, words
+from pipeline.commands.command import JSON, Common, words
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from stages.messages import escape
 

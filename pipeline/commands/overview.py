@@ -13,7 +13,7 @@ def overview(commands: Mapping[str, Any]) -> str:
     lines += [f"  doit {name:{width}}  {command.doc_purpose}" for name, command in commands.items()]
     lines += [
         "",
-        '`doit help COMMAND` says what a command takes; README.md, "Commands", has examples.',
+        "`doit help COMMAND` says what a command takes; docs/commands.md has examples.",
         "`doit NAME` is `doit run NAME`.",
     ]
     return "\n".join(lines)

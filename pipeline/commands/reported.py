@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from itertools import pairwise
 
+from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
 from stages.messages import escape
 
@@ -19,7 +20,7 @@ def reported(work: Callable[[], int]) -> int:
         if wants_traceback():
             raise
         sys.stderr.write(f"ERROR: {escape.message(str(error))}\n")
-        return 1
+        return FAILED
 
 
 def wants_traceback() -> bool:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from doit.cmd_run import Run as DoitRun
 from doit.cmdparse import CmdParseError
 
-from pipeline.commands.command import MOST_JOBS, Common
+from pipeline.commands.command import JSON, MOST_JOBS, Common
+from pipeline.commands.executing import EXECUTOR, executing
 from pipeline.documents.overrides import RECIPE_VARIABLES
 from pipeline.process.streams import Output
 from stages.messages import escape
 
 _DRY_RUN = "dry_run"
-# The exit code of a dry run that found work.
-_PENDING = 3
 _RUN_HELP = {
     "always": "run all stages anew, also what is up to date",
     "continue": "when a recipe fails, go on with the others [default: %(default)s]",
@@ -32,15 +33,31 @@ class Run(Common, DoitRun):  # type: ignore[misc]
 
     name = "run"
     doc_purpose = "run recipes: from a network to tested firmware"
-    doc_usage = "NAME... | recipe=a,b [target=… model=… set=…] [dry_run=1] [-n JOBS] [-a] [--no-continue]"
+    doc_usage = (
+        "NAME... | recipe=a,b [target=… model=… set=…] [dry_run=1 | executor=dask://…] [-n JOBS] [-a] [-q] "
+        "[--no-continue] [--json]"
+    )
     doc_description = (
-        'README.md, "Commands", has what NAME may be: a glob, NAME:STAGE, a sub-recipe of a matrix. With dry_run=1 '
-        "nothing runs; what would is said as `doit explain` says it, with exit code 3 where that is anything."
+        "docs/commands.md has what NAME may be: a glob, NAME:STAGE, a sub-recipe of a matrix. With dry_run=1 "
+        "nothing runs; what would is said as `doit explain` says it, with exit code 3 where that is anything. "
+        "executor=dask, or dask://HOST:PORT, runs the stages on other machines (docs/distributed.md)."
     )
     names = "recipes"
     variables = RECIPE_VARIABLES
-    own = (_DRY_RUN,)
-    offered = ("always", "continue", "verbosity", "outfile", "num_process")
+    own = (_DRY_RUN, EXECUTOR)
+    cmd_options = (
+        *DoitRun.cmd_options,
+        {
+            "name": "quiet",
+            "long": "quiet",
+            "short": "q",
+            "type": bool,
+            "default": False,
+            "help": "print errors alone",
+        },
+        JSON,
+    )
+    offered = ("always", "continue", "verbosity", "outfile", "num_process", "quiet", "json")
 
     def get_options(self) -> list[Any]:
         """With this project's words about them."""
@@ -53,16 +70,24 @@ class Run(Common, DoitRun):  # type: ignore[misc]
         """Returns the exit code; a word that names no recipe is an error, also when it is a glob."""
         from pipeline.commands.tasks import check_named
 
-        pos_args = check_named(pos_args)
+        named, pos_args = pos_args, check_named(pos_args)
         if _is_dry(self.given):
-            from pipeline.commands.explain import print_explanations
+            from pipeline.commands.explain import exit_code, print_explanations
 
-            return _PENDING if print_explanations(pos_args) else 0
-        if not isinstance(opt_values["outfile"], str):
-            return super().execute(opt_values, pos_args)
-        with _output_file(opt_values["outfile"]) as stream:
-            opt_values["outfile"] = stream
-            return super().execute(opt_values, pos_args)
+            return exit_code(print_explanations(named, as_json=opt_values["json"]))
+        with ExitStack() as stack:
+            executor = stack.enter_context(executing(self.given))
+            opt_values["num_process"] = opt_values["num_process"] or executor.width
+            if (opt_values["quiet"] or opt_values["json"]) and not isinstance(opt_values["outfile"], str):
+                opt_values["outfile"] = os.devnull
+            if isinstance(opt_values["outfile"], str):
+                opt_values["outfile"] = stack.enter_context(_output_file(opt_values["outfile"]))
+            code = super().execute(opt_values, pos_args)
+            if opt_values["json"]:
+                from pipeline.terminal.reporter import ended
+
+                print(json.dumps(ended, indent=1))
+            return code
 
 
 def _is_dry(given: Mapping[str, str]) -> bool:

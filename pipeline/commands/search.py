@@ -1,4 +1,4 @@
-"""`doit search recipe=NAME`: tries mixed precisions of a float network, and shows which are better than all others.
+"""`doit search NAME`: tries mixed precisions of a float network, and shows which are better than all others.
 
 Each candidate is the recipe with other options of quantize, run on the simulator and verified, on one inference: RAM,
 ROM and instructions are those of its firmware, and one that differs from the reference is never the best. Of each kind
@@ -11,13 +11,15 @@ from __future__ import annotations
 import glob
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from doit import doit_cmd
 
 from pipeline.api import RunResult, run_recipe
-from pipeline.commands.command import Command
+from pipeline.commands.calibrating import displayed
+from pipeline.commands.command import JSON, Command, the_recipe
+from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.reported import reported
 from pipeline.documents.overrides import RECIPE_VARIABLES, check_assignments
 from pipeline.errors import PipelineError, StageFailed
@@ -26,7 +28,6 @@ from pipeline.plugins.registry import registry_of
 from pipeline.project import Project, here, project_of
 from pipeline.recipes.loader import load_recipe
 from pipeline.runs.session import Display
-from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.table import Table, render
 from stages.messages import escape
 
@@ -36,20 +37,22 @@ _USUAL = 12
 
 
 class Search(Command):
-    """`doit search recipe=NAME`."""
+    """`doit search NAME`."""
 
     name = "search"
+    names = "recipe"
     variables = RECIPE_VARIABLES
     doc_purpose = "try mixed precisions of a float network within a budget"
-    doc_usage = "recipe=NAME [target=… model=… set=…]"
+    doc_usage = "NAME [target=… model=… set=…] [--json]"
     doc_description = (
         "The recipe has quantize: {mode: calibrate, search: {max_loss: 1.0, ram: 64K, instructions: 1000000}}. "
         "Prints loss, signal to noise, instructions, RAM and ROM of all that was tried, and options for the best."
     )
+    cmd_options = (JSON,)
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
-        """Search, and print the table. Returns the exit code, 1 when nothing is within the budget."""
-        return reported(lambda: _run(dict(doit_cmd._CMDLINE_VARS or {})))
+        """Search, and print the table. Returns the exit code, 3 when nothing is within the budget."""
+        return reported(lambda: _run(dict(doit_cmd._CMDLINE_VARS or {}), pos_args, as_json=opt_values["json"]))
 
 
 @dataclass(frozen=True)
@@ -230,22 +233,34 @@ def table(found: Sequence[Measured], budget: Budget) -> Table:
     return Table(COLUMNS, tuple(rows), tuple(good))
 
 
-def _run(given: dict[str, str]) -> int:
+def _run(given: dict[str, str], named: Sequence[str], *, as_json: bool) -> int:
     check_assignments(given.items(), RECIPE_VARIABLES)
-    name = given.pop("recipe", "").strip()
-    if not name or "," in name:
-        raise PipelineError("which recipe? `doit search recipe=NAME`")
-    display = ProgressDisplay()
-    try:
+    name = the_recipe("search", given, named)
+    with displayed(as_json=as_json) as display:
         found, budget = search(name, given, display=display, install=install)
-        shown = table(found, budget)
-        display.show(lambda width: render(shown, f"mixed precisions of {name}"))
-    finally:
-        display.close()
+        if not as_json:
+            shown = table(found, budget)
+            display.show(lambda width: render(shown, f"mixed precisions of {name}"))
     chosen = best(found, budget)
-    if chosen is None:
+    if as_json:
+        print(json.dumps({"recipe": name, "budget": asdict(budget), "tried": _records(found, budget)}, indent=1))
+    elif chosen is None:
         print("nothing is within the budget")
-        return 1
-    options = json.dumps(dict(chosen.candidate.options), ensure_ascii=False)
-    print(f"best: {escape.line(options) if chosen.candidate.options else 'the recipe as it is'}")
-    return 0
+    else:
+        options = json.dumps(dict(chosen.candidate.options), ensure_ascii=False)
+        print(f"best: {escape.line(options) if chosen.candidate.options else 'the recipe as it is'}")
+    return PENDING if chosen is None else 0
+
+
+def _records(found: Sequence[Measured], budget: Budget) -> list[dict[str, Any]]:
+    """As JSON has them: figures, and whether each is the best, on the front, and what of the budget it exceeds."""
+    ahead, chosen = front(found), best(found, budget)
+    return [
+        {
+            **asdict(one),
+            "best": one is chosen,
+            "front": any(one is other for other in ahead),
+            "beyond": "" if one.error else budget.exceeded(one),
+        }
+        for one in found
+    ]

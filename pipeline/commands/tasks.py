@@ -21,6 +21,7 @@ from typing import Any
 from doit import doit_cmd
 from doit.exceptions import InvalidCommand, TaskFailed
 
+from pipeline.commands.executing import chosen
 from pipeline.commands.reported import wants_traceback
 from pipeline.documents.overrides import check_assignments
 from pipeline.errors import PipelineError, RecipeError, first_line, list_known
@@ -109,7 +110,7 @@ def recipe_tasks(
             yield from _one_task_per_recipe(project, registry or registry_of(project))
             return
         # Stays open until the process ends: the store must not be trimmed while it is in use.
-        workspace = Workspace(root=project, registry=registry, install=install).__enter__()
+        workspace = Workspace(root=project, registry=registry, install=install, executor=chosen()).__enter__()
         # Thousands of tasks are made and none is dropped: collecting garbage again and again took most of the time.
         gc.disable()
         told: list[str] = []

@@ -1,7 +1,8 @@
 """Values given on the command line, over those of the recipe.
 
-    target=rv32-rvp                     the target
+    target=rv32-rvp                     the target; board= is the same
     model=path/to/x.tflite              a file (relative to the project's root), or `model=zoo:ds_cnn`
+    run_on=gdb://localhost:3333         a board instead of the simulator
     set=stages.simulate.inputs.seed=3   any value: a dotted path (list items by number), `=`, a YAML value
     set=stages.a.x=1,stages.b.y=[1,2]   several, separated by `,` or `;` outside brackets and quotes
 
@@ -21,7 +22,7 @@ from pipeline.errors import RecipeError, list_known
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 
-VARIABLES = ("target", "model", "set")
+VARIABLES = ("target", "board", "model", "run_on", "set")
 RECIPE_VARIABLES = ("recipe", *VARIABLES)
 _OPEN, _CLOSE = "[{(", "]})"
 _INDEX = re.compile(r"^[0-9]{1,9}$", re.ASCII)
@@ -77,6 +78,14 @@ def parse_overrides(variables: Mapping[str, str]) -> list[Override]:
     found = []
     if "target" in variables:
         found.append(Override(f"target={variables['target']}", ("target",), variables["target"]))
+    if "board" in variables:
+        if variables.get("target", variables["board"]) != variables["board"]:
+            raise RecipeError("target= and board= name two targets", hint="board= is target= by another name; give one")
+        found = [Override(f"board={variables['board']}", ("target",), variables["board"])]
+    if "run_on" in variables:
+        text = f"run_on={variables['run_on']}"
+        found.append(Override(text, ("stages", "simulate", "run_on"), variables["run_on"]))
+        found.append(Override(text, ("stages", "compile", "host"), "debugger"))
     if "model" in variables:
         text = variables["model"]
         if re.match(r"https?:", text.strip()):

@@ -44,6 +44,10 @@ class Sources:
         found = self.error("", path)
         return f"{found.file}:{found.line}:{found.column}" if found.file else found.message.rpartition(":")[0]
 
+    def file_place(self, path: YamlPath) -> str:
+        """As `place`, '' for a value that is in no file, but typed."""
+        return self.place(path) if self.error("", path).file else ""
+
     def failed(self, name: str, error: StageError, kind: str = "") -> StageFailed:
         """A stage's error, with the file, line and column of what it blames, if that is a value the recipe has.
 

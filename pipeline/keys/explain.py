@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from pipeline.artifacts.digest import digest_of
-from pipeline.artifacts.store import Store, content_of
+from pipeline.artifacts.manifest import content_of
+from pipeline.artifacts.store import Store
 from pipeline.keys.planner import Action, Plan
 
 # So many changed files of one folder are named.
@@ -23,6 +24,7 @@ class Explanation:
 
     `unless` has the stages that will run before it and may change what it consumes: if they leave the bytes of before,
     it is `cached`, or runs for these `reasons`. The `key` is '' where it is not known before they have run.
+    With `remote` it is cached in the remote store only.
     """
 
     kind: str
@@ -30,6 +32,7 @@ class Explanation:
     cached: bool
     reasons: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
+    remote: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,14 @@ class _Expected:
     unless: tuple[str, ...] = ()
 
 
-def explain(plan: Plan, store: Store) -> list[Explanation]:
-    """One explanation per stage, in running order."""
+def explain(
+    plan: Plan, store: Store, elsewhere: Callable[[str], Mapping[str, Any] | None] = lambda key: None
+) -> list[Explanation]:
+    """One explanation per stage, in running order; `elsewhere` gives the manifest of what the remote store has."""
     last = store.runs.find(plan.recipe, plan.target)
     keys = last.keys if last is not None else {}
     expected: dict[str, _Expected] = {}
-    return [_explain(action, store, keys.get(action.kind), expected) for action in plan]
+    return [_explain(action, store, keys.get(action.kind), expected, elsewhere) for action in plan]
 
 
 def folders_of(action: Action) -> list[str]:
@@ -79,7 +84,13 @@ def compared_with(plan: Plan, store: Store) -> str:
     return f"compared with its run of {when}" + (f", which had {differs}" if differs else "")
 
 
-def _explain(action: Action, store: Store, last: str | None, expected: dict[str, _Expected]) -> Explanation:
+def _explain(
+    action: Action,
+    store: Store,
+    last: str | None,
+    expected: dict[str, _Expected],
+    elsewhere: Callable[[str], Mapping[str, Any] | None],
+) -> Explanation:
     """One stage; what it leaves is added to `expected`, by its name."""
     consumed = {kind: expected[name] for kind, name in action.link.inputs.items()}
     unless = tuple(dict.fromkeys(name for one in consumed.values() for name in one.unless))
@@ -92,6 +103,9 @@ def _explain(action: Action, store: Store, last: str | None, expected: dict[str,
     if found is not None:
         expected[action.kind] = _Expected(found.content, unless)
         return Explanation(action.kind, "" if unless else key, True, (), unless)
+    if not missing and (there := elsewhere(key)) is not None:
+        expected[action.kind] = _Expected(content_of(there), unless)
+        return Explanation(action.kind, "" if unless else key, True, (), unless, remote=True)
     expected[action.kind] = _Expected(None if before is None else content_of(before), (action.kind,))
     if not missing and store.path(key).exists():
         reasons: tuple[str, ...] = ("its artifact is damaged: a file was altered or is missing",)
@@ -108,9 +122,10 @@ def _explain(action: Action, store: Store, last: str | None, expected: dict[str,
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     for name, word in (("code", "code"), ("plug-in", "plug-in"), ("files", "file"), ("inputs", "input")):
+        gone = "is read no longer" if name == "files" else "is gone"
         # A digest tells nobody anything: only what changed is named.
         changed = [
-            (".".join(path), "is new" if before is None else "is gone" if after is None else "changed")
+            (".".join(path), "is new" if before is None else gone if after is None else "changed")
             for path, before, after in _changes(old.get(name, {}), new.get(name, {}), ())
         ]
         for what, how in _by_folder(changed):

@@ -6,6 +6,7 @@ In a clone `bootstrap` installs a group, by its lock file, into the environment 
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 from fcntl import LOCK_EX, flock
@@ -36,6 +37,15 @@ def install(group: str) -> bool:
         raise ToolError(message, hint=f"install them when there is a way: {how_to_install(group)}")
     importlib.invalidate_caches()
     return True
+
+
+def promised(group: str, package: str) -> str:
+    """The version of a package that `install` would install, by the group's lock file; '' where it installs nothing."""
+    if not _bootstrapped():
+        return ""
+    lock = INSTALLATION / f"requirements-{group}-lock.txt"
+    found = re.search(rf"^{re.escape(package)}==(\S+)", lock.read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else ""
 
 
 def _bootstrapped() -> bool:

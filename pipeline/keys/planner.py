@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,16 @@ class _Resolved:
     actions: dict[tuple[tuple[str, str], ...], Action] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Identified:
+    """Of an action what is no recipe's: ingredients but for `files` and `inputs`; the rest as of Action."""
+
+    ingredients: Mapping[str, Any]
+    tools: Mapping[str, ToolIdentity]
+    wanted: tuple[Tool, ...]
+    code: Mapping[str, tuple[Path, str]]
+
+
 class Planner:
     """Makes plans. What it looks up (file digests, tool versions) is kept for the next plan."""
 
@@ -130,7 +141,8 @@ class Planner:
         self.digests = digests
         self.tools = tools
         self.imports = imports
-        self._globs: dict[str, dict[str, tuple[Path, str]]] = {}
+        self._globs: dict[str, dict[str, Path]] = {}
+        self._digests_of_code: dict[str, tuple[Path, str]] = {}
         self._codes: dict[tuple[str, ...], dict[str, tuple[Path, str]]] = {}
         self._own: dict[type, dict[str, tuple[Path, str]]] = {}
         self._known: dict[tuple[Any, ...], _Resolved] = {}
@@ -186,43 +198,51 @@ class Planner:
         config = _limited(recipe.config(_named(link)) or _defaults(link, loaded), recipe)
         if loaded.path is not None:
             config = link.stage.with_files_beside(config, loaded.path)
-        parameters = stage.parameters(config)
         try:
             files = stage.files(config, recipe.model, self._root)
             for folder in reversed(self._project.folders):
-                files |= stage.target_files(target, folder)
-            wanted = (*stage.tools(config, target), *stage.model_tools(recipe.model))
-            patterns = (*stage.sources, *stage.target_sources(target))
+                files |= stage.target_files(target, folder) | stage.option_files(config, target, folder)
+            known = self.identified(stage, config, recipe.model, target)
         except StageError as error:
             raise loaded.sources.failed(link.name, error, stage.kind) from error
-        tools = {tool.name: self.tools.identify(tool) for tool in wanted}
-        code = self._code(stage, patterns)
-        theirs = stage.target_code(target) | stage.model_code(recipe.model)
-        theirs |= self.operator_code(code)
-        own = self._own_code(stage, code) | self._digested(stage, theirs)
-        code |= self._digested(stage, self.imports.followed(path for path, _ in own.values()))
-        target_dump = target.model_dump(mode="json", include=set(stage.target_fields))
-        values = {"model": recipe.model.model_dump(mode="json"), "stages": {_named(link): parameters}}
-        ingredients: dict[str, Any] = {
-            "stage": stage.kind,
-            "code": {name: digest for name, (_, digest) in code.items()},
-            "parameters": parameters,
-            "files": {name: self._file(path, _named(link), loaded, values) for name, path in files.items()},
-            "tools": {name: tool.version for name, tool in tools.items()},
-            "target": {name: target_dump[name] for name in stage.target_fields},
-            "model": stage.model_entry(recipe.model),
+        values = {
+            "model": recipe.model.model_dump(mode="json"),
+            "stages": {_named(link): known.ingredients["parameters"]},
         }
-        if own:
-            ingredients["plug-in"] = {name: digest for name, (_, digest) in own.items()}
+        digests = {name: self._file(path, _named(link), loaded, values) for name, path in files.items()}
         return _Resolved(
             of=of,
             config=config,
-            ingredients=ingredients,
+            ingredients={**known.ingredients, "files": digests},
             files={name: self._root / path for name, path in files.items()},
-            tools=tools,
-            wanted=wanted,
-            code=code | own,
+            tools=known.tools,
+            wanted=known.wanted,
+            code=known.code,
         )
+
+    def identified(self, stage: Stage[Any], config: StageConfig, model: ModelSource, target: Target) -> Identified:
+        """What the key of a stage has on this machine, whatever recipe it is of. Raises StageError, ToolError."""
+        wanted = (*stage.tools(config, target), *stage.model_tools(model))
+        patterns = (*stage.sources, *stage.target_sources(target))
+        tools = {tool.name: self.tools.identify(tool) for tool in wanted}
+        code = self._code(stage, patterns)
+        theirs = stage.target_code(target) | stage.model_code(model)
+        theirs |= self.operator_code(code)
+        own = self._own_code(stage, code) | self._digested(stage, theirs)
+        code |= self._digested(stage, self.imports.followed(path for path, _ in own.values()))
+        fields = (*stage.target_fields, *stage.option_fields(config))
+        target_dump = target.model_dump(mode="json", include=set(fields))
+        ingredients: dict[str, Any] = {
+            "stage": stage.kind,
+            "code": {name: digest for name, (_, digest) in code.items()},
+            "parameters": stage.parameters(config),
+            "tools": {name: tool.version for name, tool in tools.items()},
+            "target": {name: target_dump[name] for name in fields},
+            "model": stage.model_entry(model),
+        }
+        if own:
+            ingredients["plug-in"] = {name: digest for name, (_, digest) in own.items()}
+        return Identified(ingredients, tools, wanted, code | own)
 
     def shown(self, path: Path) -> str:
         """A path as messages call it: relative to the project when it lies inside."""
@@ -243,21 +263,26 @@ class Planner:
 
     def _matching(self, pattern: str) -> dict[str, Path]:
         folder = self._project.installation
-        found = sorted(p for p in folder.glob(pattern) if "__pycache__" not in p.parts and p.is_file())
-        return {str(path.relative_to(folder)): path for path in found}
+        # Twice as fast as Path.glob.
+        names = sorted({*glob(pattern, root_dir=folder, recursive=True, include_hidden=True)})  # noqa: PTH207
+        paths = {name: folder / name for name in names if "__pycache__" not in name.split("/")}
+        return {name: path for name, path in paths.items() if path.is_file()}
 
     def _code(self, stage: Stage[Any], patterns: tuple[str, ...]) -> dict[str, tuple[Path, str]]:
         """The files that patterns of the stage match and the modules that they import, with their digests."""
         if patterns not in self._codes:
-            code: dict[str, tuple[Path, str]] = {}
+            code: dict[str, Path] = {}
             for pattern in patterns:
                 if pattern not in self._globs:
-                    self._globs[pattern] = self._digested(stage, self._matching(pattern))
+                    self._globs[pattern] = self._matching(pattern)
                 code.update(self._globs[pattern])
             if patterns and not code:
                 raise PipelineError(f"stage {stage.kind}: no file matches its sources {', '.join(patterns)}")
-            code |= self._digested(stage, self.imports.followed([path for path, _ in code.values()]))
-            self._codes[patterns] = code
+            code |= self.imports.followed(code.values())
+            # Stages have most of it in common.
+            fresh = {name: path for name, path in code.items() if name not in self._digests_of_code}
+            self._digests_of_code |= self._digested(stage, fresh)
+            self._codes[patterns] = {name: self._digests_of_code[name] for name in code}
         return dict(self._codes[patterns])
 
     def _own_code(self, stage: Stage[Any], code: Mapping[str, tuple[Path, str]]) -> dict[str, tuple[Path, str]]:

@@ -2,7 +2,7 @@
 
 A program is asked `--version` once; the answer is remembered with the program's path, times, size and inode, so that a
 run in which nothing changed starts no compiler. A C library's version is a macro of its headers, remembered in the same
-way. A Python package is asked through importlib.metadata.
+way, and so is that of a Python package, which importlib.metadata reads from its description.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pipeline.artifacts.digest import read_cache, write_cache
 from pipeline.errors import ToolError
 from pipeline.keys.groups import how_to_install
 from stages.base import Tool, ToolIdentity
+from stages.system.caches import read_cache, write_cache
 from stages.system.programs import ended_by
 from stages.system.system_limits import system_limit
 
@@ -42,12 +43,20 @@ _HEADER = re.compile(r'^# 1 "(/[^"]*/stdlib\.h)"', re.MULTILINE)
 class Tools:
     """Looks tools up; `cache` is the file in which the versions of programs are remembered.
 
-    `install` is asked to install the group of a missing Python package, and says whether it did.
+    `install` is asked to install the group of a missing Python package, and says whether it did. `promised` is asked,
+    by who runs nothing, which version of a group's package `install` would bring; `to_install` has those.
     """
 
-    def __init__(self, cache: Path, install: Callable[[str], bool] | None = None) -> None:
+    def __init__(
+        self,
+        cache: Path,
+        install: Callable[[str], bool] | None = None,
+        promised: Callable[[str, str], str] | None = None,
+    ) -> None:
         self._cache = cache
         self._install = install
+        self._promised = promised
+        self.to_install: dict[Tool, ToolIdentity] = {}
         self._lock = threading.Lock()
         self._found: dict[Tool, ToolIdentity] = {}
         self._states: dict[Tool, list[Any]] = {}
@@ -85,14 +94,37 @@ class Tools:
         return next((state[0] for state in before[1:] if state != _state(state[0])), "")
 
     def _package(self, tool: Tool) -> ToolIdentity:
-        version = _package_version(tool.package)
+        version = self._package_version(tool.package)
         if not version and tool.group and self._install is not None and self._install(tool.group):
-            version = _package_version(tool.package)
+            version = self._package_version(tool.package)
+        if not version and tool.group and self._promised is not None and self._promised(tool.group, tool.package):
+            identity = ToolIdentity(tool.name, "", self._promised(tool.group, tool.package))
+            return self.to_install.setdefault(tool, identity)
         if not version:
             message = f"Python package {tool.package} is not installed{_needed(tool)}"
             raise ToolError(message, hint=_install(tool))
         self._states[tool] = [_package_state(tool.package)]
         return ToolIdentity(tool.name, "", version)
+
+    def _package_version(self, package: str) -> str:
+        """'' for one that is not installed."""
+        state, name = _package_state(package), f"package {package}"
+        is_file = len(state) > 1
+        if is_file and self._versions.get(name, [])[:-1] == [state]:
+            return str(self._versions[name][-1])
+        try:
+            version = metadata.version(package) if state else ""
+        except metadata.PackageNotFoundError:
+            return ""
+        if is_file:
+            self._remember(name, [state, version])
+        return version
+
+    def _remember(self, name: str, entry: list[Any]) -> None:
+        with self._lock:
+            self._versions[name] = entry
+            # Without this cache the next run asks again, no more.
+            write_cache(self._cache, {"format": _FORMAT, "versions": self._versions})
 
     def _program(self, tool: Tool) -> ToolIdentity:
         path = _which(tool)
@@ -119,10 +151,7 @@ class Tools:
         if entry is None or entry[:-1] != [_state(program), *(_state(file[0]) for file in entry[1:-1])]:
             entry, lasts = _asked(ask, program)
             if lasts:
-                with self._lock:
-                    self._versions[name] = entry
-                    # Without this cache the next run asks again, no more.
-                    write_cache(self._cache, {"format": _FORMAT, "versions": self._versions})
+                self._remember(name, entry)
         self._states[tool] = [path, *(entry[:-1] or [_state(program)])]
         return str(entry[-1])
 
@@ -147,26 +176,18 @@ def _asked(ask: Callable[[], tuple[str, list[str]]], program: str) -> tuple[list
     return [*states, version], bool(files)
 
 
-def _package_version(package: str) -> str:
-    """'' for one that is not installed."""
-    from importlib import metadata
-
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
 def _package_state(package: str) -> list[Any]:
-    """The version of a Python package, and the state of its description, which a new installation writes."""
-    from importlib import metadata
+    """The state of a package's description, which a new installation writes; its version where that is no such file.
 
+    [] of one that is not installed.
+    """
     try:
         found = metadata.distribution(package)
-    except metadata.PackageNotFoundError:
+        state = _state(f"{getattr(found, '_path', '')}/METADATA")
+        return state if len(state) > 1 else [found.version]
+    # The latter where its description is gone and the backport importlib_metadata, once imported, answers for Python's.
+    except (metadata.PackageNotFoundError, FileNotFoundError):
         return []
-    folder = getattr(found, "_path", None)
-    return [found.version, _state(str(folder / "METADATA")) if folder is not None else []]
 
 
 def _state(path: str) -> list[Any]:
@@ -238,6 +259,8 @@ def _order(version: str) -> tuple[tuple[int, ...], float]:
 
 
 def _needed(tool: Tool) -> str:
+    if tool.name == tool.package and not tool.minimum:
+        return ""
     return f"; {tool.name} {tool.minimum} or newer is needed" if tool.minimum else f"; {tool.name} is needed"
 
 

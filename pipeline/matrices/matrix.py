@@ -67,7 +67,7 @@ class Matrix(BaseModel):
     """Axes: `target`, `model`, and any parameter by its dotted path, each with a list of values or a mapping from names
     to values. Every combination is a recipe."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True)
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, defer_build=True)
     __pydantic_extra__: dict[str, Axis]
 
     target: Axis | None = Field(default=None, description="Targets of pipeline.yaml.")

@@ -6,6 +6,7 @@
     plugins/simulators/renode.py      a module with SIMULATOR (stages.simulators.outside)
     plugins/models/tiny.py            a module with `build(dtype, seed)`, the bytes of a TFLite file
     plugins/operators/gate.py         a module with OPERATORS (stages.operators.declaration.Operator)
+    plugins/exports/bazel/            a package with FORM (stages.export.form)
     plugins/targets/acme.yaml         cores and boards, as in pipeline.yaml
 
 A distribution has the same by entry points: the group `firmline.kernels`, an entry's name, the module as its value; for
@@ -27,7 +28,7 @@ from pipeline.project import Project
 from stages.messages import escape
 from stages.system.loaded_code import make_package, record
 
-KINDS = ("stages", "kernels", "accelerators", "targets", "simulators", "models", "operators")
+KINDS = ("stages", "kernels", "accelerators", "targets", "simulators", "models", "operators", "exports")
 PLUGINS = "plugins"
 # The package that a project's plug-ins are modules of, below a name that says which project's.
 _PACKAGE = "firmline_plugins"

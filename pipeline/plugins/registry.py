@@ -19,7 +19,7 @@ from stages.base import Stage
 from stages.models.zoo.names import NAMES
 
 _PACKAGES = (
-    *("ptq", "import_model", "layout", "quantize", "tensorize"),
+    *("ptq", "import_model", "layout", "quantize", "measure", "tensorize"),
     *("emit", "compile", "simulate", "verify", "report"),
 )
 # What a recipe says of any stage, beside its options.

@@ -8,14 +8,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.documents.document import Document, document_of, load_document
 from pipeline.documents.overrides import Misplaced, Override, apply_overrides, parse_overrides, refuse_several_models
 from pipeline.documents.sources import Sources
 from pipeline.errors import RecipeError, list_known
 from pipeline.matrices.matrix import Matrix, expand, select
-from pipeline.plugins.importing import declare_operators
 from pipeline.plugins.registry import Registry
 from pipeline.project import RECIPES, Project, project_of
 from pipeline.recipes.chain import Chain, chain_of
@@ -45,6 +44,8 @@ _PARAMETERS = tuple(name for name in Recipe.model_fields if name in ("model", "s
 
 
 class _MatrixEntry(BaseModel):
+    model_config = ConfigDict(defer_build=True)
+
     matrix: Matrix
 
 
@@ -83,9 +84,10 @@ def load_recipe(
     root: Path | Project,
     registry: Registry,
     variables: Mapping[str, str] | None = None,
+    said: Sequence[Override] = (),
 ) -> LoadedRecipe:
     """As `load_recipes`, for what is one recipe: of a matrix, the name of a sub-recipe. Raises RecipeError."""
-    found = load_recipes(source, root=root, registry=registry, variables=variables)
+    found = load_recipes(source, root=root, registry=registry, variables=variables, said=said)
     if len(found) > 1:
         titles = [loaded.title for loaded in found]
         more = f", ... {titles[-1]}" if len(titles) > 4 else ""
@@ -102,17 +104,18 @@ def load_recipes(
     root: Path | Project,
     registry: Registry,
     variables: Mapping[str, str] | None = None,
+    said: Sequence[Override] = (),
 ) -> tuple[LoadedRecipe, ...]:
     """Load a recipe by name, by path or from a dictionary, with command-line overrides. Raises RecipeError.
 
-    `variables` are `target`, `model` and `set` as in pipeline.documents.overrides. Without a matrix it is one recipe;
+    `variables` are `target`, `model` and `set` as in pipeline.documents.overrides. `said` are values that a dictionary
+    has already, as the user gave them: mistakes in them are told in these words. Without a matrix it is one recipe;
     with one, `name:glob` selects sub-recipes.
     """
     written, wanted = source, ""
     if isinstance(source, str):
         written, _, wanted = source.partition(":")
     project = project_of(root)
-    declare_operators(project)
     read = _read(written, project)
     given = parse_overrides(variables or {})
     data, changes = apply_overrides(read.data, [one for one in given if one.path[0] == "matrix"])
@@ -123,8 +126,9 @@ def load_recipes(
         if wanted:
             raise no_such_part(str(written), wanted, (), registry)
         refuse_several_models(given, project.root)
-        return (_check(replace(read, data=data), given, registry, targets),)
+        return (_check(replace(read, data=data), given, registry, targets, said),)
     found = []
+    changes = [*said, *changes]
     sources = Sources(read.documents, tuple(changes))
     matrix = _check_matrix(matrix, sources, registry)
     whole = tuple(one.name for one in expand(matrix, [], _PARAMETERS, sources.error)[0])

@@ -1,8 +1,8 @@
-"""The cores and boards of pipeline.yaml: the built-in ones, and those that a project adds."""
+"""The cores and boards of pipeline.yaml, the built-in ones and those that a project adds; its remote store."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +10,18 @@ from pydantic import Field, ValidationError, model_validator
 
 from pipeline.documents.document import Document, load_document
 from pipeline.documents.sources import Sources
-from pipeline.errors import PipelineError, list_known
+from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.plugins.discovery import Found, outside
+from pipeline.plugins.importing import declare_operators
 from pipeline.project import PROJECT_FILE, Project, project_of
 from pipeline.recipes.validation import first_error
 from stages.accelerators.registry import accelerator_class
 from stages.accelerators.registry import names as accelerator_names
 from stages.base import StageError
-from stages.kernels.registry import folder_names
+from stages.kernels.places import folder_names
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
+from stages.options.remote_store import RemoteStore
 from stages.options.wrong_option import first_wrong
 from stages.targets.catalogue import Catalogue
 from stages.targets.like import KINDS, LIKE
@@ -31,7 +33,12 @@ _BUILT_IN = {
     "simulators": ("spike", "qemu", "native"),
     "accelerators": tuple(accelerator_names()),
 }
+_TIMINGS = "timings"
+# The family whose disassembly each kind of timing model reads, and the simulators that can count by one.
+_READ = {"thumb": "cortex_m", "riscv": "riscv"}
+_TIMED = ("spike", "qemu")
 _DRIVERS = ("dma", "include")  # beside kernels in emitted sources
+STORE = "store"
 _CALLED = {"kernels": "kernel folder", "simulators": "simulator", "accelerators": "accelerator"}
 
 
@@ -52,8 +59,12 @@ class _Additions(Catalogue):
 
 
 def load_targets(root: Path | Project) -> dict[str, Target]:
-    """The targets of pipeline.yaml by name, the project's after the built-in ones. Raises RecipeError."""
+    """The targets of pipeline.yaml by name, the project's after the built-in ones. Raises RecipeError.
+
+    The project's operators are declared with them: its kernels compute them.
+    """
     project = project_of(root)
+    declare_operators(project)
     built_in = _document(project.installation, project)
     documents = [load_document(one.place, one.shown) for one in outside(project)["targets"].values()]
     if not project.alone and (project.root / PROJECT_FILE).exists():
@@ -71,6 +82,27 @@ def load_targets(root: Path | Project) -> dict[str, Target]:
         for kind, entries in both.items():
             entries.update(_named(one, kind))
     return _targets({"schema": 1, **both}, Sources(tuple(documents)), project)
+
+
+def unknown_target(name: str, known: Iterable[str]) -> RecipeError:
+    """The error of a name on a command line that is no target."""
+    names = list(known)
+    message = f"unknown target '{escape.name(name)}'{did_you_mean(name, names)}"
+    return RecipeError(message, hint=list_known("targets", names))
+
+
+def remote_store(root: Path | Project) -> RemoteStore | None:
+    """`store:` of the project's pipeline.yaml. Raises RecipeError."""
+    project = project_of(root)
+    if not (project.root / PROJECT_FILE).exists():
+        return None
+    document = _document(project.root, project)
+    if not isinstance(document.data, Mapping) or document.data.get(STORE) is None:
+        return None
+    try:
+        return RemoteStore.model_validate(document.data[STORE])
+    except ValidationError:
+        return _check(_Additions, document.data, Sources((document,))).store
 
 
 def _complete(entries: Any) -> Any:
@@ -102,7 +134,7 @@ def _refuse_twice(own: Document, before: Document, built_in: Document) -> None:
     for kind in KINDS:
         for name in _named(own, kind):
             for other, what in KINDS.items():
-                if name in _named(before, other):
+                if (kind == _TIMINGS) == (other == _TIMINGS) and name in _named(before, other):
                     at = before.locate((other, name), key=True)
                     place = f"{before.name}:{at.line}:{at.column}"
                     message = f"{KINDS[kind]} '{escape.name(name)}' has the name of {a_built_in} {what}, {place}"
@@ -120,7 +152,29 @@ def _targets(data: Any, sources: Sources, project: Project) -> dict[str, Target]
         if catalogue.cores[board.core].memory is None:
             message = f"core '{board.core}' runs under an operating system, it has no boards"
             raise sources.error(message, ("boards", name, "core"))
+    _check_timings(catalogue, sources)
     return {name: _placed(target, project, sources) for name, target in catalogue.targets().items()}
+
+
+def _check_timings(catalogue: Catalogue, sources: Sources) -> None:
+    """Each timing model that is named is there, is of the core's instructions, and its simulator can count by it."""
+    named = [
+        (("cores", name, "timing"), core.timing, core) for name, core in catalogue.cores.items() if core.timing
+    ] + [
+        (("boards", name, "timing"), board.timing, catalogue.cores[board.core])
+        for name, board in catalogue.boards.items()
+        if board.timing
+    ]
+    for at, name, core in named:
+        model = catalogue.timings.get(name)
+        if model is None:
+            message = f"unknown timing model '{escape.name(name)}'{did_you_mean(name, catalogue.timings)}"
+            raise sources.error(message, at, hint=list_known("timing models", catalogue.timings))
+        if _READ[model.instructions] != core.family:
+            message = f"timing model '{name}' is of {model.instructions} instructions, the family is {core.family}"
+            raise sources.error(message, at)
+        if core.simulator.kind not in _TIMED:
+            raise sources.error(f"no timing model can be used with the simulator {core.simulator.kind}", at)
 
 
 def _placed(target: Target, project: Project, sources: Sources) -> Target:

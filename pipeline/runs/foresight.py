@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from pipeline.artifacts.store import Artifact
 from pipeline.keys.planner import Plan
+from pipeline.runs.elsewhere import Folders
 from stages.base import StageError
 
 
@@ -23,22 +25,22 @@ class Foresight:
         self._another = any(action.stage.new_model for action in self._actions)
         self._asked: list[tuple[bool, bool]] = []
 
-    def look(self, made: Mapping[str, Path]) -> None:
+    def look(self, made: Mapping[str, Artifact]) -> None:
         """Ask them, once without artifacts, once when the first stage has left its own, once when import has.
 
-        `made` has the folders of the artifacts that are there, by the names of their stages. Raises StageFailed.
+        `made` has the artifacts that are there, by the names of their stages. Raises StageFailed.
         """
         imported = any(action.stage.role == "import" and action.kind in made for action in self._actions)
         begun = (self._actions[0].kind in made, imported)
         if begun in self._asked:
             return
         self._asked.append(begun)
-        there: dict[str, Path] = {}
+        there: dict[str, Artifact] = {}
         for action in self._actions:
             known = imported or not self._another or action.stage.new_model
             if action.kind not in made and known:
                 try:
-                    action.stage.foresee(action.config, action.model, action.target, self._root, dict(there))
+                    action.stage.foresee(action.config, action.model, action.target, self._root, Folders(dict(there)))
                 except StageError as error:
                     raise self._plan.sources.failed(action.kind, error, action.stage.kind) from error
             # What follows reads this one's artifact, which may not be there, and not that of an earlier stage.

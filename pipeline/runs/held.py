@@ -79,7 +79,7 @@ class Held:
         for index, (name, path) in enumerate(self._action.files.items()):
             place = folder / str(index) / path.name
             place.parent.mkdir(parents=True)
-            if _copied(path, place, kind, self._planner.shown(path)) != self._action.ingredients["files"][name]:
+            if copied(path, place, kind, self._planner.shown(path)) != self._action.ingredients["files"][name]:
                 self._digests.forget(path)
                 raise InputChanged(kind, self._planner.shown(path), planned)
             copies[name] = place
@@ -159,8 +159,8 @@ def _identity(path: Path) -> Identity | None:
         return None
 
 
-def _copied(path: Path, place: Path, kind: str, shown: str) -> str:
-    """sha256 of the bytes that were copied."""
+def copied(path: Path, place: Path, kind: str, shown: str) -> str:
+    """sha256 of the bytes that were copied. Raises InputChanged for a file that is no longer there."""
     digest = hashlib.sha256()
     try:
         source = path.open("rb")

@@ -13,7 +13,7 @@ from stages.report.html import RUN
 def with_run(page: str, command: str, additions: Mapping[str, Any]) -> str:
     """The page with a section in place of its mark; `additions` are those of report.json."""
     stages = "".join(
-        f"<tr><td>{_text(one['kind'])}</td><td>{'cached' if one['cached'] else 'ran'}</td>"
+        f"<tr><td>{_text(one['kind'])}</td><td>{_how(one)}</td>"
         f"<td>{one['seconds']:.1f} s</td><td><code>{_text(one['key'])}</code></td></tr>\n"
         for one in additions["stages"]
     )
@@ -24,6 +24,10 @@ def with_run(page: str, command: str, additions: Mapping[str, Any]) -> str:
         f"<h2>Tools</h2><dl>{tools}</dl></section>"
     )
     return page.replace(RUN, section, 1)
+
+
+def _how(stage: Mapping[str, Any]) -> str:
+    return ("from the remote" if stage.get("remote") else "cached") if stage["cached"] else "ran"
 
 
 def _text(value: Any) -> str:

@@ -22,6 +22,8 @@ _COPIED = (("compile", "firmware.elf"), ("emit", "src"))
 _REPORT = "report.json"
 _PAGE = "report.md"
 _HTML = "report.html"
+# Where the reports of the last run on a board are too: the next simulation has the folder above.
+ON_BOARD = "on_board"
 # Files of a report that not every one has.
 _NOT_ALWAYS = ("timeline.svg", "ranges.svg", "quantized.tflite")
 
@@ -36,8 +38,9 @@ def publish(
     What a run before left of a kind that is not there goes: it would be taken for this one's.
 
     The report stage makes report.json from artifacts alone, as the same key must give the same bytes; what is only
-    known about this run (`stages` with their keys, whether cached, seconds, and `tools`) is added here. Returns the
-    report, or None when there is none. Raises OSError.
+    known about this run (`stages` with their keys, whether cached, seconds, and `tools`) is added here. What ran on a
+    board is in `on_board` too, as no other run can make it again. Returns the report, or None when there is none.
+    Raises OSError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     # A matrix has its tables in the folder above.
@@ -56,15 +59,34 @@ def publish(
             _copy_folder(source, folder / source.name)
         elif source.is_file():
             _copy_file(source, folder / source.name)
-    made = artifacts["report"] / _REPORT if "report" in artifacts else None
-    if made is None or not made.is_file():
+    if "report" not in artifacts:
         return None
-    report: dict[str, Any] = {**json.loads(made.read_text(encoding="utf-8")), **additions}
+    report = _write_report(artifacts["report"], folder, additions, command)
+    if report is not None and report.get("ran"):
+        _keep(artifacts["report"], folder / ON_BOARD, additions, command)
+    return report
+
+
+def _write_report(made: Path, folder: Path, additions: Mapping[str, Any], command: str) -> dict[str, Any] | None:
+    """report.json and report.html with `additions`; the first, or None where there is none."""
+    if not (made / _REPORT).is_file():
+        return None
+    report: dict[str, Any] = {**json.loads((made / _REPORT).read_text(encoding="utf-8")), **additions}
     write_whole(folder / _REPORT, json.dumps(report, indent=1) + "\n")
-    page = artifacts["report"] / _HTML
+    page = made / _HTML
     if page.is_file():
         write_whole(folder / _HTML, with_run(page.read_text(encoding="utf-8"), command, additions))
     return report
+
+
+def _keep(made: Path, folder: Path, additions: Mapping[str, Any], command: str) -> None:
+    """All of a report in a folder of its own, in place of the one before."""
+    remove(folder)
+    folder.mkdir()
+    for path in sorted(made.iterdir()):
+        if path.is_file() and path.name not in (_REPORT, _HTML):
+            _copy_file(path, folder / path.name)
+    _write_report(made, folder, additions, command)
 
 
 def _same(source: Path, copy: Path) -> bool:

@@ -6,17 +6,19 @@ import contextlib
 import os
 import platform
 import shlex
+import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from pipeline.artifacts.digest import digest_of
-from pipeline.artifacts.store import READ, Artifact, content_of
+from pipeline.artifacts.manifest import content_of
+from pipeline.artifacts.store import Artifact
 from pipeline.errors import (
     DiskFullError,
     PipelineError,
@@ -26,18 +28,16 @@ from pipeline.errors import (
 )
 from pipeline.keys.planner import Action, Plan
 from pipeline.plugins.discovery import outside as plug_ins_of
-from pipeline.plugins.importing import blamed, declare_operators
+from pipeline.plugins.importing import blamed
+from pipeline.runs.elsewhere import Folders, here_or_elsewhere
+from pipeline.runs.executor import Work
 from pipeline.runs.foresight import Foresight
-from pipeline.runs.held import Held
 from pipeline.runs.publish import publish
 from pipeline.runs.workspace import Workspace
-from stages.base import Job, StageError
+from stages.base import StageError
 from stages.messages import escape
 from stages.system.pathname import what_lies_at
 from stages.system.system_limits import is_disk_full, system_limit
-
-# Held by a running stage that is `exclusive`.
-_EXCLUSIVE = threading.Lock()
 
 
 class Display(Protocol):
@@ -54,12 +54,16 @@ class _NoDisplay:
 
 @dataclass(frozen=True)
 class StageResult:
-    """How one stage went. `seconds` is how long it took when it ran, in this run or in an earlier one."""
+    """How one stage went. `seconds` is how long it took when it ran, in this run or in an earlier one.
+
+    `remote`: it is cached, and this run had it from the remote store.
+    """
 
     kind: str
     key: str
     cached: bool
     seconds: float
+    remote: bool = False
 
 
 class Session:
@@ -96,19 +100,42 @@ class Session:
         for line in traceback.format_exc().splitlines():
             self._log.write("error", line)
 
+    @property
+    def folders(self) -> Folders:
+        """The folders of the artifacts, by the kinds of their stages."""
+        return Folders(dict(self._done))
+
     def is_done(self, action: Action) -> bool:
         """Whether the store has the action's artifact, and those that it follows from, whole and unaltered."""
         return self._find(action) is not None
 
     def foresee(self) -> None:
-        """Let the stages say what they are sure to refuse; so does what lies where results go. Raises PipelineError."""
+        """Let the stages say what they are sure to refuse; so does what lies where results go. Raises PipelineError.
+
+        Stages whose artifacts are all there have looked at this data and this model before: nobody is asked again.
+        """
         if not self._until:
             self._check_folder()
+        if not self._done and self._is_stored():
+            return
         try:
-            self._foresight.look({name: artifact.files for name, artifact in self._done.items()})
+            self._foresight.look(dict(self._done))
         except PipelineError as error:
             self._log.write("foresee", f"failed: {error}")
             raise
+
+    def _is_stored(self) -> bool:
+        """Whether the store, without the remote one, has what this session is to make."""
+        contents: dict[str, str] = {}
+        for action in self.plan.actions:
+            inputs = {kind: contents[name] for kind, name in action.link.inputs.items()}
+            found = self.workspace.store.find(digest_of(action.consuming(inputs)))
+            if found is None:
+                return False
+            if action.kind == self._until:
+                break
+            contents[action.kind] = found.content
+        return True
 
     def _check_folder(self) -> None:
         """Raises PipelineError when no folder can be made, or filled, where the results go."""
@@ -131,61 +158,61 @@ class Session:
         """
         if not force and (done := self.results.get(action.kind)) is not None:
             return done
-        artifacts = {kind: self._artifact(action, self.plan[name]) for kind, name in action.link.inputs.items()}
         if not shared:
+            for name in action.link.inputs.values():
+                self._artifact(action, self.plan[name])
             self.foresee()
+        # Those that came here for that may have other bytes than before.
+        artifacts = {kind: self._artifact(action, self.plan[name]) for kind, name in action.link.inputs.items()}
         ingredients = action.consuming({kind: artifact.content for kind, artifact in artifacts.items()})
         key = digest_of(ingredients)
-        held = Held(action, artifacts, self.workspace.planner)
-
-        def write(out: Path, keep: Callable[[str], None]) -> None:
-            def log(line: str) -> None:
-                keep("\n".join(map(escape.log_line, line.split("\n"))))
-                self._log.write(action.kind, line)
-
-            self._log.write(action.kind, f"runs; key {key}")
-            declare_operators(self.workspace.project)
-            alone = _EXCLUSIVE if action.stage.exclusive else contextlib.nullcontext()
-            with self._failures(action), alone, held.running(out.with_name(READ)) as files:
-                action.stage.run(
-                    Job(
-                        config=action.config,
-                        model=action.model,
-                        target=action.target,
-                        inputs={kind: artifact.files for kind, artifact in artifacts.items()},
-                        out=out,
-                        files=files,
-                        tools=action.tools,
-                        progress=lambda message, fraction=None: self.display.progress(
-                            action.recipe, action.kind, message, fraction
-                        ),
-                        log=log,
-                    )
-                )
-
+        self._warn_of_place(action)
+        work = Work(
+            action=action,
+            artifacts=artifacts,
+            ingredients=ingredients,
+            key=key,
+            workspace=self.workspace,
+            shared=self._is_shared(action),
+            # What this process has just made need not be made again for another recipe that comes to the same.
+            force=force and key not in self.workspace.made,
+            failures=lambda: self._failures(action),
+            log=lambda line: self._log.write(action.kind, line),
+            log_name=self.log_name,
+            progress=lambda message, fraction=None: self.display.progress(
+                action.recipe, action.kind, message, fraction
+            ),
+        )
         try:
-            artifact, cached = self.workspace.store.make(
-                ingredients,
-                write,
-                recipe=action.recipe,
-                # What this process has just made need not be made again for another recipe that comes to the same.
-                force=force and key not in self.workspace.made,
-                waiting=lambda: self.display.progress(
-                    action.recipe, action.kind, "waits for another run that makes the same", None
-                ),
-            )
+            artifact, cached = self.workspace.executor.make(work)
         except PipelineError as error:
             self._log.write(action.kind, f"failed: {error}")
             raise
-        self.workspace.made.add(key)
+        self.workspace.made.add(artifact.key)
+        if not cached and work.shared:
+            self.workspace.share(artifact)
         return self._finish(action, artifact, cached=cached)
+
+    def _is_shared(self, action: Action) -> bool:
+        """Whether other machines may see its artifact."""
+        inputs = (self.plan[name] for name in action.link.inputs.values())
+        return action.stage.shared(action.config) and all(map(self._is_shared, inputs))
+
+    def _warn_of_place(self, action: Action) -> None:
+        """Say that a recipe's file, which may be anybody's, names the machine that is connected to."""
+        place = getattr(action.config, "run_on", None)
+        written = self.plan.sources.file_place(("stages", action.kind, "run_on")) if place else ""
+        if written:
+            text = f"{written}: the recipe connects to {place}, and believes what answers there"
+            self._log.write(action.kind, f"warning: {text}")
+            sys.stderr.write(f"warning: {escape.message(text)}\n")
 
     def publish(self) -> None:
         """Fill the build folder from the artifacts of all stages, and complete the report. Raises PipelineError."""
         store = self.workspace.store
         lock = "build-" + digest_of(str(self.folder))
         # By role: the last that provides one is the one that counts.
-        artifacts = {action.stage.role: self._artifact(action, action).files for action in self.plan}
+        artifacts = Folders({action.stage.role: self._artifact(action, action) for action in self.plan})
         additions = {
             "stages": [vars(self.results[action.kind]) for action in self.plan],
             "tools": {name: tool.version for action in self.plan for name, tool in sorted(action.tools.items())},
@@ -201,6 +228,9 @@ class Session:
             if limit is not None:
                 raise PipelineError(f"{self.folder} cannot be written: {limit[0]}", hint=limit[1]) from error
             raise PipelineError(f"{self.folder} cannot be written: {error.strerror}") from error
+        for kind, done in list(self._done.items()):
+            # What came here for this may have been made again.
+            self._as_it_is(kind, done)
         self._log.write("publish", f"wrote {self.folder.relative_to(self.workspace.build)}")
 
     def close(self) -> None:
@@ -216,12 +246,14 @@ class Session:
         self._log.close()
 
     def _finish(self, action: Action, artifact: Artifact, *, cached: bool) -> StageResult:
-        result = StageResult(action.kind, artifact.key, cached, artifact.seconds)
-        self._done[action.kind] = artifact
+        remote = artifact.key in self.workspace.fetched
+        result = StageResult(action.kind, artifact.key, cached, artifact.seconds, cached and remote)
         self.results[action.kind] = result
+        self._done[action.kind] = artifact
         if cached:
             self.workspace.store.mark_used(artifact)
-            self._log.write(action.kind, f"cached; made {artifact.manifest['created']}, key {artifact.key}")
+            where = "from the remote store" if result.remote else "cached"
+            self._log.write(action.kind, f"{where}; made {artifact.manifest['created']}, key {artifact.key}")
             for line in artifact.log.splitlines():
                 self._log.write(action.kind, line)
         else:
@@ -243,18 +275,26 @@ class Session:
 
     def _find(self, action: Action) -> Artifact | None:
         """The action's artifact: what this session has of it, or the store; None when a stage has to run for it."""
-        found = self._done.get(action.kind)
-        if found is not None:
-            return found
+        done = self._done.get(action.kind)
+        if done is not None:
+            return self._as_it_is(action.kind, done)
         contents = {}
         for kind, name in action.link.inputs.items():
             consumed = self._find(self.plan[name])
             if consumed is None:
                 return None
             contents[kind] = consumed.content
-        found = self.workspace.store.find(digest_of(action.consuming(contents)))
+        found = self.workspace.find(digest_of(action.consuming(contents)))
         if found is not None:
             self._finish(action, found, cached=True)
+        return found
+
+    def _as_it_is(self, kind: str, done: Artifact) -> Artifact:
+        """What this session has of a stage, or what took its place when it came here."""
+        found = here_or_elsewhere(done)
+        if found is not done:
+            self._done[kind] = found
+            self.results[kind] = replace(self.results[kind], key=found.key)
         return found
 
     def _artifact(self, reader: Action, action: Action) -> Artifact:

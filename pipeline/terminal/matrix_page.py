@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _STYLE = INSTALLATION / "stages" / "report" / "html" / "templates" / "style.css"
 _OWN = (
-    "td.failed { background: var(--soft); color: var(--bad); white-space: normal; max-width: 260px } "
+    "td.failed { background: var(--soft); color: var(--bad); white-space: normal; min-width: 220px; max-width: 260px } "
     "th { text-align: left }"
 )
 

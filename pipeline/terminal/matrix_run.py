@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -13,7 +14,7 @@ from typing import Any
 from pipeline.keys.planner import Plan
 from pipeline.recipes.loader import LoadedRecipe
 from pipeline.terminal.matrix_page import matrix_page
-from pipeline.terminal.progress import ProgressDisplay
+from pipeline.terminal.progress import ProgressDisplay, time_left
 from pipeline.terminal.table import Table, markdown, render
 from stages.messages import escape
 from stages.system.asides import write_whole
@@ -56,6 +57,8 @@ class MatrixRun:
         self._plans: dict[str, Plan] = {}
         self._reports: dict[str, Mapping[str, Any]] = {}
         self._errors: dict[str, str] = {}
+        self._begun = time.monotonic()
+        self._told: set[str] = set()
 
     def planned(self, plan: Plan) -> None:
         """A sub-recipe has this plan."""
@@ -96,12 +99,21 @@ class MatrixRun:
         return [self.row(member) for member in self._members]
 
     def line(self, title: str) -> str:
-        """One line about a sub-recipe that is done or failed."""
+        """One line about a sub-recipe that is done or failed: its number of all, and the time left for others."""
+        self._told.add(title)
+        done, whole = len(self._told), len(self._members)
+        left = time_left(time.monotonic() - self._begun, done, whole - done)
         row = self.row(next(member for member in self._members if member.title == title))
         width = max(len(member.variant) for member in self._members)
         count = "" if row.instructions is None else f"{row.instructions:>15,} instructions"
         what = f"failed: {row.error.splitlines()[0]}" if row.error else f"{row.verdict}{count}"
-        return escape.line(f"  {row.name:{width}} {what}")
+        place = f"{done:>{len(str(whole))}}/{whole}"
+        return escape.line(f"  {place} {row.name:{width}} {what}{f'   {left}' if left else ''}")
+
+    @property
+    def ended(self) -> tuple[int, int]:
+        """How many sub-recipes a line was about, of how many."""
+        return len(self._told), len(self._members)
 
     def end(self, display: ProgressDisplay) -> None:
         """Write matrix.json, matrix.html and matrix.md, and show the table. Raises OSError."""

@@ -1,9 +1,10 @@
-"""What is shown while stages run: on a terminal one moving line per running stage, elsewhere nothing."""
+"""What is shown while stages run: on a terminal one moving line per running stage, elsewhere nothing; time left."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -12,6 +13,7 @@ from stages.messages import escape
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
+_LEAST_SECONDS = 5
 # Columns of a table that is not printed on a terminal.
 _FILE_WIDTH = 160
 
@@ -28,9 +30,10 @@ class ProgressDisplay:
         self._lock = threading.Lock()
         self._bars: Progress | None = None
         self._tasks: dict[tuple[str, str], TaskID] = {}
+        self._begun: dict[tuple[str, str], tuple[float, float]] = {}
 
     def progress(self, recipe: str, kind: str, message: str, fraction: float | None = None) -> None:
-        """Show what a stage does; a bar when `fraction` (0 to 1) is known, else a pulse."""
+        """Show what a stage does; a bar and the time left when `fraction` (0 to 1) is known, else a pulse."""
         if not self._terminal:
             return
         message = escape.name(message)
@@ -42,11 +45,16 @@ class ProgressDisplay:
             if task is None:
                 task = self._tasks[recipe, kind] = self._bars.add_task(escape.name(kind), total=None, message="")
             total, done = (None, 0.0) if fraction is None else (1.0, fraction)
+            if fraction is not None:
+                when, before = self._begun.setdefault((recipe, kind), (time.monotonic(), fraction))
+                left = time_left(time.monotonic() - when, fraction - before, 1 - fraction)
+                message = f"{message}, {left}" if left else message
             self._bars.update(task, total=total, completed=done, message=message)
 
     def end(self, recipe: str, kind: str) -> None:
         """The stage is done or failed: its moving line goes."""
         with self._lock:
+            self._begun.pop((recipe, kind), None)
             task = self._tasks.pop((recipe, kind), None)
             if task is not None and self._bars is not None:
                 self._bars.remove_task(task)
@@ -62,14 +70,24 @@ class ProgressDisplay:
                 self._stream.flush()
 
     def show(self, render: Callable[[int], Any]) -> None:
-        """Print what `render(width)` returns, a rich renderable; in a file it may be wider than a terminal."""
-        from rich.console import Console
+        """Print what `render(width)` returns, a rich renderable; in a file it may be wider than a terminal.
 
+        A file gets its `plain()` where it has that, and it is not None: rich takes tenths of a second to load and draw.
+        """
+        shown = None if self._terminal else render(_FILE_WIDTH)
+        plain = getattr(shown, "plain", None)
+        text = None if plain is None else plain()
         with self._lock:
+            if text is not None and _is_utf8(self._stream):
+                self._stream.write(text)
+                self._stream.flush()
+                return
+            from rich.console import Console
+
             console = self._bars.console if self._bars is not None else Console(file=self._stream)
             if not self._terminal:
                 console.width = _FILE_WIDTH
-            console.print(render(console.width))
+            console.print(render(console.width) if shown is None else shown)
 
     def close(self) -> None:
         """Take the moving lines away."""
@@ -78,6 +96,23 @@ class ProgressDisplay:
                 self._bars.stop()
                 self._bars = None
                 self._tasks.clear()
+                self._begun.clear()
+
+
+def time_left(seconds: float, done: float, rest: float) -> str:
+    """`5 min left` where `done` of something took so many seconds and `rest` is to do; '' where that tells nothing."""
+    if seconds < _LEAST_SECONDS or done <= 0 or rest <= 0:
+        return ""
+    left = seconds * rest / done
+    if left < 60:
+        return f"{max(1, round(left))} s left"
+    hours, minutes = divmod(round(left / 60), 60)
+    return f"{hours} h {minutes} min left" if hours else f"{minutes} min left"
+
+
+def _is_utf8(stream: TextIO) -> bool:
+    """Whether lines of tables can be written; rich has others where they cannot."""
+    return (getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
 
 
 def _bars(stream: TextIO) -> Progress:

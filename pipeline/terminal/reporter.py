@@ -13,6 +13,7 @@ from doit.exceptions import TaskFailed, UnmetDependency
 from pipeline.keys.planner import Plan
 from pipeline.process.interruption import interrupted
 from pipeline.runs.session import Session, StageResult
+from pipeline.runs.workspace import Workspace
 from pipeline.terminal.matrix_run import MatrixRun
 from pipeline.terminal.progress import ProgressDisplay
 from stages.base import Stage
@@ -20,6 +21,8 @@ from stages.messages import escape
 
 # Columns for the kind of a stage.
 _WIDTH = 12
+# What the recipes of this process came to, for `doit run --json`; the last run's.
+ended: list[dict[str, Any]] = []
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,10 @@ class StageReporter:
 
     def complete_run(self) -> None:
         """Called at the end."""
+        for workspace in {id(session.workspace): session.workspace for session in self._sessions}.values():
+            self._send(workspace)
         self.display.close()
+        ended[:] = map(_record, {id(session): session for session in self._sessions}.values())
         for session in self._sessions:
             session.close()
         for matrix in [] if interrupted() else self._matrices:
@@ -131,11 +137,23 @@ class StageReporter:
         for message in self._errors:
             sys.stderr.write(f"ERROR: {escape.message(message)}\n")
 
+    def _send(self, workspace: Workspace) -> None:
+        """Wait until the remote store has what was made, and say what moved."""
+        if interrupted() or workspace.used_remote is None:
+            return
+        tell = partial(self.display.progress, "", "remote")
+        workspace.flush(lambda left: tell(f"sends {left} artifact{'s' if left > 1 else ''}"))
+        self.display.end("", "remote")
+        if moved := str(workspace.used_remote.tally):
+            self.display.line(f"{workspace.used_remote.settings.shown}: {moved}")
+
     def _member(self, shown: Shown, matrix: MatrixRun) -> None:
         """A sub-recipe of a matrix is done, or failed."""
         if matrix not in self._matrices:
             self._matrices.append(matrix)
         self.display.line(matrix.line(shown.recipe))
+        done, whole = matrix.ended
+        self.display.progress(matrix.name, "matrix", f"{done} of {whole} recipes", done / whole)
 
     def _stage(self, shown: Shown) -> None:
         recipe = shown.recipe
@@ -146,7 +164,8 @@ class StageReporter:
             name = f"{recipe}:{shown.kind}" if several else shown.kind
             width = max(map(len, self._recipes)) + _WIDTH if several else _WIDTH
             same = shown.session is not None and shown.kind in shown.session.unchanged
-            self.display.line(stage_line(name, result, width) + ("   same bytes as before" if same else ""))
+            note = "   from the remote" if result.remote else "   same bytes as before" if same else ""
+            self.display.line(stage_line(name, result, width) + note)
 
 
 def stage_line(name: str, result: StageResult, width: int = _WIDTH) -> str:
@@ -160,6 +179,13 @@ def show_end(display: ProgressDisplay, plan: Plan, report: dict[str, Any] | None
         if report is not None and type(action.stage).render is not Stage.render:
             display.show(partial(action.stage.render, report))
     display.line(f"{folder}/")
+
+
+def _record(session: Session) -> dict[str, Any]:
+    """What a recipe came to: its report's place, '' where it has none of this run, and its stages as far as it got."""
+    stages = [vars(session.results[action.kind]) for action in session.plan if action.kind in session.results]
+    place = session.workspace.shown(session.folder / "report.json") if session.report is not None else ""
+    return {"recipe": session.plan.recipe, "target": session.plan.target, "report": place, "stages": stages}
 
 
 def _shown(task: Any) -> Shown | None:

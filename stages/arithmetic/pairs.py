@@ -4,7 +4,8 @@ ONNX Runtime adds and multiplies in float32, each of its operators in its own wa
 65,536 pairs of int8 numbers, so the integers of stages.operators (ADD, SUB, MUL) are held to all of them: the
 multipliers next to the real ones are tried, and those are taken that differ for the fewest pairs: for none, mostly, for
 one or two where float32's own roundings contradict each other, for very many where real numbers are halves exactly,
-which float32 rounds to even.
+which float32 rounds to even. Where quotients of scales have few bits, such as 1/2 or 3/4, sums and
+products are exact (`Halves`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from math import floor, frexp
+from typing import Literal
 
 import numpy as np
 
@@ -23,8 +25,10 @@ Fixed = tuple[int, int]
 _TRIED, _SEED, _SPREAD = 4096, 1, 600  # candidates, and how far their multipliers are from the nearest one
 _HELD = 8  # the best of them are held to all pairs
 TOLERATED = 16  # pairs of 65,536
+_SAMPLED = 2048  # of those that decide: where these are wrong for all candidates, there are none
 _CLOSE = 2.0**-12  # of a half: pairs that decide
 _ALL = np.arange(-128, 128, dtype=np.int64)
+_MOST_BITS = 20  # of factors and shifts: two products with 9 bits, and a half, are within int32
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,10 @@ def nearest_multipliers(pair: Pair) -> tuple[tuple[Fixed, ...], int] | None:
     offsets[0] = 0
     tried = np.clip(np.array([m for m, _ in nominal]) + offsets, 1 << 30, (1 << 31) - 1)
     columns = tuple(tried[:, at : at + 1] for at in range(len(nominal)))
+    some = slice(None, None, -(-len(wanted) // _SAMPLED) or 1)
+    of_some = pair.computed(near_a[some], near_b[some], columns, shifts) != wanted[some]
+    if len(wanted) > _SAMPLED and of_some.sum(axis=1).min() > TOLERATED:
+        return None
     wrong = (pair.computed(near_a, near_b, columns, shifts) != wanted).sum(axis=1) if len(wanted) else np.zeros(1, int)
     all_wanted, fewest, found = pair.wanted(a, b), TOLERATED + 1, None
     for index in np.argsort(wrong, kind="stable")[:_HELD]:
@@ -128,6 +136,45 @@ def nearest_multipliers(pair: Pair) -> tuple[tuple[Fixed, ...], int] | None:
     if found is None:
         return None
     return tuple((int(m), shift) for m, shift in zip(found, shifts, strict=True)), fewest
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Operands by `times`, and their sum or product over 2^shift as `halves_to_even` rounds it."""
+
+    times: tuple[int, int]
+    shift: int
+    parity: Literal[0, 1]
+
+
+@cache
+def exact_halves(pair: Pair) -> Halves | None:
+    """What gives all pairs ONNX Runtime's result where quotients of scales have few bits; None elsewhere."""
+    first, second, out = (np.float32(scale) for scale, _ in (pair.first, pair.second, pair.out))
+    quotients = [first * second / out] if pair.op == "mul" else [first / out, second / out]
+    bits = [_bits_behind_the_point(float(quotient)) for quotient in quotients]
+    shift = max(bits)
+    factors = [round(float(quotient) * 2**shift) for quotient in quotients] if shift <= _MOST_BITS else [1 << 31]
+    most = 1 << (_MOST_BITS - 8 if pair.op == "mul" else _MOST_BITS)
+    if shift < 1 or max(factors) > most:
+        return None
+    found = Halves((factors[0], (*factors, 1)[1]), shift, 1 if pair.lowered is not None and pair.out[1] % 2 else 0)
+    a, b = (part.reshape(-1) for part in np.meshgrid(_ALL, _ALL, indexing="ij"))
+    left, right = (a - pair.first[1]) * found.times[0], (b - pair.second[1]) * found.times[1]
+    total = {"add": left + right, "sub": left - right, "mul": left * right}[pair.op]
+    computed = np.clip(halves_to_even(total, shift, found.parity) + pair.out[1], pair.low, pair.high)
+    return found if np.array_equal(computed, pair.wanted(a, b)) else None
+
+
+def halves_to_even(x: Array, shift: int, parity: int) -> Array:
+    """x / 2^shift of integers to the nearest, halves to those that are even with `parity` added; 1 <= shift."""
+    moved = x + (parity << shift)
+    return np.asarray((moved + (1 << shift - 1) - 1 + (moved >> shift & 1) >> shift) - parity)
+
+
+def _bits_behind_the_point(real: float) -> int:
+    """Of a float32 above 0."""
+    return real.as_integer_ratio()[1].bit_length() - 1
 
 
 def _fused(x: np.float32, y: Array | float, z: Array | np.float32) -> Array:

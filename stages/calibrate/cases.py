@@ -8,8 +8,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from stages.graph import LayerView, Layout
-from stages.graph.layout import NCHW, NHWC
 from stages.kernels import registry
+from stages.tensor_layout import NCHW, NHWC
 from stages.tensorize.costs import estimated, signature, variant
 from stages.tensorize.forms import with_other_forms
 from stages.tensorize.sharing import renames_only
@@ -68,19 +68,21 @@ def room_for(view: LayerView) -> Room:
     return Room(sum(tensor.bytes for tensor in (*view.inputs, *view.outputs)), weights)
 
 
-def cases(graphs: Iterable[Graph], target: Target) -> list[Case]:
+def cases(graphs: Iterable[Graph], target: Target, everywhere: Iterable[Graph] = ()) -> list[Case]:
     """The measurements for all layers of the graphs, in all of their forms, in their order.
 
-    Layers without code and float layers have none, nor have layers that the target's memory does not hold.
+    Those of `everywhere` in planes and in rows too, whatever they are read and written in; the others only in layouts
+    beside these. Layers without code and float layers have none, nor have those that the target's memory does not hold.
     """
     kernels, room = list(registry.kernels_of(target).values()), room_of(target)
     found: dict[tuple[str, str], Case] = {}
-    for graph in (form for given in graphs for form in (given, with_other_forms(given))):
+    given = [(graph, False) for graph in graphs] + [(graph, True) for graph in everywhere]
+    for graph, planes in ((form, planes) for one, planes in given for form in (one, with_other_forms(one))):
         for layer in graph.layers:
             if layer.op.op == "float" or renames_only(graph, layer):
                 continue
             view = graph.view(layer)
-            for laid_out in (view, *in_layouts(view, kernels)):
+            for laid_out in (view, *in_layouts(view, kernels, planes=planes)):
                 for case in _of_layer(laid_out, kernels, target) if room_for(laid_out) <= room else ():
                     found.setdefault((case.signature, case.variant), case)
     return list(found.values())
@@ -99,14 +101,15 @@ def cases_of_views(views: Iterable[LayerView], target: Target) -> list[Case]:
     return list(found.values())
 
 
-def in_layouts(view: LayerView, kernels: Iterable[Kernel]) -> Iterator[LayerView]:
-    """The layer in the layouts that kernels state beside NHWC and NCHW, which graphs have by themselves.
+def in_layouts(view: LayerView, kernels: Iterable[Kernel], *, planes: bool = False) -> Iterator[LayerView]:
+    """The layer in the layouts that kernels state beside NHWC and NCHW, which graphs have by themselves; or `planes`.
 
     And the transforms of its images, to such a layout and back.
     """
     images = [name for name in (*view.layer.inputs, *view.layer.outputs) if _is_image(view.tensors[name])]
     own = [Layout(text) for kernel in kernels if kernel.is_for(view.op) for text in kernel.layouts]
-    special = [layout for layout in dict.fromkeys(own) if layout not in (NHWC, NCHW)]
+    usual = (NHWC,) if planes else (NHWC, NCHW)
+    special = [layout for layout in dict.fromkeys(own) if layout not in usual]
     for read, written in product(dict.fromkeys(own), repeat=2) if special and images else ():
         if read in special or written in special:
             laid = {name: written if name in view.layer.outputs else read for name in images}

@@ -125,4 +125,23 @@ def _other(random: Random) -> Options:
     return {**random.choice(options), "shape": shape}
 
 
-_KINDS = (_conv2d, _conv2d, _conv2d, _grouped, _depthwise, _depthwise, _depthwise, _connected, _pool, _binary, _other)
+def _wide(random: Random) -> Options:
+    """Of 16-bit activations."""
+    return {**random.choice((_conv2d, _depthwise, _connected))(random), "dtype": "int16"}
+
+
+def _rarer(random: Random) -> Options:
+    rows, depth, units = (random.choice((1, 4, 7, 16, 24, 40, 64)) for _ in range(3))
+    return random.choice(
+        (
+            {"op": "prelu", "shape": _image(random, _channels(random))},
+            {"op": "batch_matmul", "shape": (rows, depth), "other_shape": (depth, units)},
+            {"op": "lstm", "shape": (random.choice((1, 4, 10)), depth), "out_channels": units},
+        )
+    )
+
+
+_KINDS = (
+    *(_conv2d, _conv2d, _conv2d, _grouped, _depthwise, _depthwise, _depthwise, _connected, _pool, _binary, _other),
+    *(_wide, _rarer),
+)

@@ -11,7 +11,6 @@ from itertools import product
 from typing import Any
 
 from stages.graph import Graph, Layout, Tensor
-from stages.graph.layout import NHWC
 from stages.import_model.build import build_module
 from stages.import_model.describe import describe, operator_options
 from stages.layout.apply import lay_out
@@ -20,6 +19,7 @@ from stages.models.operators import build
 from stages.models.spec import OpModel
 from stages.models.tflite_reader import read
 from stages.quantize.lower import lower_module
+from stages.tensor_layout import NHWC
 from stages.tensorize.transforms import transform
 
 BLOCKS = Layout("NCHW16c")
@@ -32,6 +32,14 @@ _CONVOLUTIONS = (
     (8, 8, 128, 16, (1, 1), 1),
     (3, 3, 256, 256, (1, 1), 1),
     (16, 16, 8, 24, (1, 1), 1),
+    (8, 8, 8, 8, (1, 1), 1),
+    (24, 24, 8, 16, (1, 1), 1),
+    (5, 5, 8, 48, (1, 1), 1),
+    (12, 12, 8, 40, (1, 1), 1),
+    (7, 7, 8, 96, (1, 1), 1),
+    (28, 28, 8, 8, (1, 1), 1),
+    (10, 3, 8, 64, (1, 1), 1),
+    (48, 48, 8, 16, (1, 1), 1),
     (7, 7, 36, 50, (1, 1), 1),
     (9, 9, 32, 32, (1, 1), 2),
     (16, 16, 3, 8, (3, 3), 2),
@@ -64,7 +72,19 @@ _DEPTHWISE = (
     (7, 7, 96, (5, 5), 1),
     (9, 12, 20, (3, 5), 1),
 )
-# batch, depth, units; few units too: kernels differ in what they compute for those that are not there
+_WHOLE = ((7, 7, 64), (5, 5, 96), (3, 3, 128), (25, 5, 32))  # whose window is the image
+# height, width, groups, channels in and out of each, window, stride
+_GROUPED = (
+    (8, 8, 2, 8, 8, (3, 3), 1),
+    (16, 16, 2, 16, 4, (1, 1), 1),
+    (5, 5, 3, 12, 16, (3, 3), 1),
+    (12, 12, 4, 4, 4, (1, 1), 1),
+    (9, 9, 4, 16, 8, (3, 3), 2),
+    (7, 7, 4, 8, 16, (5, 5), 1),
+    (14, 14, 8, 4, 8, (3, 3), 1),
+    (6, 6, 8, 12, 4, (1, 1), 1),
+    (20, 3, 8, 16, 16, (3, 1), 1),
+)
 # height, width, window, stride, channels out: of one channel, where an ordinary convolution is the other form
 _MULTIPLIED = (
     (24, 24, (3, 3), 1, 2),
@@ -73,6 +93,7 @@ _MULTIPLIED = (
     (25, 20, (10, 8), 2, 8),
     (49, 40, (10, 8), 2, 8),
 )
+# batch, depth, units; few units too: kernels differ in what they compute for those that are not there
 _PRODUCTS = (
     (1, 16, 8),
     (1, 33, 1),
@@ -90,6 +111,65 @@ _PRODUCTS = (
     (4, 64, 32),
     (16, 128, 64),
 )
+# height, width, channels in, channels out, window, stride, groups
+_FEW: tuple[tuple[Any, ...], ...] = (
+    *(
+        (1, 1, 1, 3, (1, 1), 1, 1),
+        (3, 3, 1, 8, (1, 1), 1, 1),
+        (12, 7, 1, 3, (1, 1), 1, 1),
+        (24, 24, 1, 3, (1, 1), 1, 1),
+    ),
+    *(
+        (5, 5, 3, 3, (1, 1), 1, 1),
+        (33, 33, 1, 1, (1, 1), 1, 1),
+        (24, 24, 8, 3, (1, 1), 1, 1),
+        (2, 2, 48, 160, (1, 1), 1, 1),
+    ),
+    *(
+        (9, 9, 3, 1, (1, 1), 1, 1),
+        (16, 16, 2, 2, (1, 1), 1, 1),
+        (1, 1, 172, 40, (1, 1), 1, 1),
+        (7, 7, 12, 20, (1, 1), 1, 1),
+    ),
+    *(
+        (2, 2, 1, 3, (3, 3), 1, 1),
+        (9, 9, 1, 1, (3, 3), 1, 1),
+        (16, 16, 1, 8, (3, 3), 1, 1),
+        (12, 12, 3, 3, (3, 3), 1, 1),
+    ),
+    *(
+        (24, 24, 2, 1, (3, 3), 2, 1),
+        (5, 5, 4, 12, (3, 3), 1, 1),
+        (24, 1, 16, 24, (5, 1), 1, 1),
+        (1, 24, 8, 8, (1, 5), 2, 1),
+    ),
+    *((3, 3, 16, 64, (1, 1), 2, 4), (12, 12, 32, 32, (3, 3), 1, 2), (7, 7, 24, 48, (3, 3), 1, 8)),
+)
+# height, width, channels, multiplier, window, stride, dilation, padding
+_ODD: tuple[tuple[Any, ...], ...] = (
+    *((9, 9, 1, 1, (1, 1), 1, 1, "valid"), (5, 23, 1, 1, (3, 3), 1, 2, "same"), (24, 24, 1, 3, (1, 1), 1, 1, "same")),
+    *((16, 16, 1, 1, (3, 3), 1, 1, "same"), (12, 12, 1, 1, (5, 5), 2, 1, "same"), (8, 8, 4, 2, (3, 3), 1, 1, "same")),
+    *((12, 12, 8, 3, (3, 3), 2, 1, "same"), (5, 5, 16, 8, (3, 3), 1, 1, "same"), (12, 12, 8, 1, (3, 3), 1, 2, "same")),
+    *(
+        (7, 7, 40, 1, (3, 3), 1, 2, "same"),
+        (20, 20, 3, 1, (3, 3), 1, 2, "valid"),
+        (12, 12, 8, 1, (3, 1), 2, 1, "valid"),
+    ),
+    *((2, 31, 2, 1, (2, 1), 2, 1, "valid"), (24, 1, 32, 1, (9, 1), 1, 1, "same"), (1, 30, 12, 1, (1, 7), 1, 1, "same")),
+    *(
+        (9, 33, 16, 1, (5, 1), 1, 1, "same"),
+        (14, 14, 24, 1, (1, 3), 1, 1, "same"),
+        (12, 12, 40, 1, (12, 12), 1, 1, "same"),
+        (10, 10, 24, 1, (10, 10), 1, 1, "same"),
+    ),
+    *((7, 7, 16, 1, (7, 7), 1, 1, "valid"), (5, 5, 64, 1, (5, 5), 1, 1, "valid"), (3, 3, 36, 1, (3, 3), 1, 1, "same")),
+    *((1, 1, 40, 1, (1, 1), 1, 1, "same"), (1, 1, 64, 1, (3, 3), 1, 1, "same"), (9, 9, 24, 1, (2, 2), 1, 1, "same")),
+    *(
+        (16, 16, 12, 1, (2, 2), 2, 1, "valid"),
+        (14, 14, 16, 1, (7, 7), 1, 1, "same"),
+        (3, 40, 20, 1, (3, 3), 1, 1, "same"),
+    ),
+)
 # Of 16-bit activations: convolutions and depthwise ones as above, products as above.
 _WIDE = ((16, 16, 16, 16, (1, 1), 1), (8, 8, 64, 64, (1, 1), 1), (16, 16, 3, 8, (3, 3), 2), (8, 8, 16, 24, (3, 3), 1))
 _WIDE_DEPTHWISE = (
@@ -101,6 +181,45 @@ _IMAGES = ((8, 8, 16), (5, 5, 7), (16, 16, 32), (4, 4, 256), (12, 12, 3), (2, 3,
 _JOINED = ((10, 10, 24), (20, 20, 16), (6, 6, 96), (24, 24, 8), (7, 7, 20))  # along channels: short runs
 _FEW_MEANS = ((9, 9, 5), (20, 20, 2), (6, 6, 10), (14, 14, 3))
 _MORE_MEANS = ((7, 7, 48), (10, 10, 24), (3, 3, 128))
+# steps, features, units
+_LSTMS = (
+    (1, 8, 8),
+    (4, 16, 16),
+    (10, 40, 16),
+    (4, 16, 64),
+    (7, 24, 40),
+    (1, 64, 64),
+    (16, 7, 12),
+    (3, 1, 20),
+    (5, 128, 8),
+)
+# Products of matrices: shape, shape of the other
+_MATRICES = (
+    ((4, 16, 16), (4, 16, 16)),
+    ((64, 64), (64, 64)),
+    ((2, 49, 49), (2, 49, 32)),
+    ((1, 64), (64, 100)),
+    ((4, 100), (100, 12)),
+    ((7, 33), (33, 13)),
+    ((32, 8), (8, 32)),
+    ((2, 40), (40, 3)),
+)
+# Images that are enlarged: height, width, channels, factor
+_RESIZED = (
+    (8, 8, 16, 2),
+    (12, 12, 3, 2),
+    (5, 7, 8, 4),
+    (16, 16, 21, 2),
+    (10, 10, 32, 2),
+    (6, 9, 64, 2),
+    (20, 20, 8, 2),
+    (20, 9, 3, 2),
+)
+# Depth, units, rank, memory
+_REMEMBERED = (
+    *((40, 96, 1, 10), (16, 64, 2, 8), (80, 32, 2, 9), (392, 8, 1, 10)),
+    *((24, 128, 1, 8), (128, 16, 1, 12), (64, 48, 2, 16), (200, 24, 4, 6)),
+)
 _UNARY = ("logistic", "hard_swish", "relu", "softmax", "quantize", "dequantize")
 
 
@@ -122,6 +241,33 @@ def grid() -> Iterator[Graph]:
             yield Graph({"x": x, "y": y}, [layer], ["x"], ["y"])
 
 
+def awkward() -> Iterator[Graph]:
+    """Layers on which kernels waste most: they are few in networks, and models of other layers say little of them."""
+    for spec in _awkward_specs():
+        data = build(spec)
+        info = read(data, spec.op)
+        module, _ = lay_out(build_module(data, info), LayoutConfig())
+        yield lower_module(module, describe(info, operator_options(data))).graph
+
+
+def _awkward_specs() -> Iterator[OpModel]:
+    def op(name: str, shape: tuple[int, ...], **options: Any) -> OpModel:
+        return OpModel.model_validate({"op": name, "shape": shape, **options})
+
+    for height, width, channels, outputs, kernel, stride, groups in _FEW:
+        options: dict[str, Any] = {"kernel": kernel, "stride": (stride, stride), "groups": groups}
+        yield op("conv2d", (height, width, channels), out_channels=outputs, **options)
+    for height, width, channels, multiplier, kernel, stride, dilation, padding in _ODD:
+        options = {"kernel": kernel, "stride": (stride, stride), "dilation": (dilation, dilation), "padding": padding}
+        yield op("depthwise_conv2d", (height, width, channels), depth_multiplier=multiplier, **options)
+    for shape, permutation in product(((24, 10, 40), (5, 7, 3)), ((0, 2, 1, 3), (0, 3, 1, 2), (0, 2, 3, 1))):
+        yield op("transpose", shape, permutation=permutation)
+    for shape, axis in product(((2, 2, 4), (7, 7, 45), (1, 9, 2)), (1, 3)):
+        yield op("concatenation", shape, axis=axis)
+    for shape in ((12, 12, 1), (16, 9, 1), (9, 9, 2), (3, 3, 96), (1, 1, 300)):
+        yield op("mean", shape, axes=(1, 2))
+
+
 def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
     both, rows = ("NHWC", "NCHW"), ("NHWC",)
 
@@ -131,8 +277,14 @@ def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
     for height, width, before, after, kernel, stride in _CONVOLUTIONS:
         options: dict[str, Any] = {"kernel": kernel, "stride": (stride, stride)}
         yield op("conv2d", (height, width, before), out_channels=after, **options), rows
+    for height, width, groups, depth, after, kernel, stride in _GROUPED:
+        options = {"kernel": kernel, "stride": (stride, stride), "groups": groups, "out_channels": groups * after}
+        yield op("conv2d", (height, width, groups * depth), **options), rows
     for height, width, channels, kernel, stride in _DEPTHWISE:
         yield op("depthwise_conv2d", (height, width, channels), kernel=kernel, stride=(stride, stride)), both
+    for height, width, channels in _WHOLE:
+        options = {"kernel": (height, width), "padding": "valid"}
+        yield op("depthwise_conv2d", (height, width, channels), **options), rows
     for height, width, kernel, stride, after in _MULTIPLIED:
         options = {"kernel": kernel, "stride": (stride, stride), "depth_multiplier": after}
         yield op("depthwise_conv2d", (height, width, 1), **options), rows
@@ -156,6 +308,17 @@ def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
         yield op("concatenation", shape), rows
     for shape in (*_FEW_MEANS, *_MORE_MEANS):
         yield op("mean", shape, axes=(1, 2)), rows
+    for steps, features, units in _LSTMS:
+        yield op("lstm", (steps, features), out_channels=units), rows
+    for first, second in _MATRICES:
+        yield op("batch_matmul", first, other_shape=second), rows
+    for depth, units, rank, memory in _REMEMBERED:
+        yield op("svdf", (depth,), out_channels=units, rank=rank, memory=memory), rows
+    for height, width, channels, factor in _RESIZED:
+        for corners, centers in ((False, False), (False, True), (True, False)):
+            options = {"size": (factor * height, factor * width)}
+            options |= {"align_corners": corners, "half_pixel_centers": centers}
+            yield op("resize_bilinear", (height, width, channels), **options), rows
     sixteen: dict[str, Any] = {"dtype": "int16"}
     for height, width, before, after, kernel, stride in _WIDE:
         options = {"kernel": kernel, "stride": (stride, stride), **sixteen}

@@ -1,45 +1,58 @@
 """How well kernels are chosen: what is chosen by a core's costs beside the best there is, all of it measured.
 
-The best is what tensorize chooses once it knows what every kernel takes for every form and layout of the layer.
+The best is what tensorize chooses once it knows what every kernel takes for every form and layout of the layer. What is
+judged is what it chooses with `measure: close`: by costs, and by measurements of what these leave open.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stages.base import StageError, no_progress
 from stages.calibrate.drawn import described
 from stages.calibrate.measure import measure
+from stages.calibrate.settle import settle
 from stages.calibrate.side_by_side import Network
 from stages.calibrate.tuning import Tuning, compared, setting_for, wanted
 from stages.layout.rules import LayoutConfig
 from stages.tensorize import TensorizeConfig
+from stages.tensorize.costs import CostTable
 
 if TYPE_CHECKING:
     from stages.calibrate.cases import Case
+    from stages.calibrate.side_work import Begin
     from stages.models.spec import OpModel
     from stages.targets.spec import Target
-    from stages.tensorize.costs import CostTable
 
 TOLERANCE = 0.05
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A layer: instructions of what is chosen and of the best, and how the best is computed otherwise."""
+    """A layer: instructions of what is chosen and of the best, and how the best is computed otherwise.
+
+    `by_costs` is what would be chosen if nothing was measured for it, `measured` how many calls were.
+    """
 
     layer: str
     chosen: int
     best: int
     changes: tuple[str, ...]
+    by_costs: int
+    measured: int
 
     @property
     def behind(self) -> float:
         """By how much the best is missed: 0.05 for five percent."""
         return self.chosen / self.best - 1 if self.best else 0.0
+
+    @property
+    def behind_by_costs(self) -> float:
+        """The same if nothing was measured for the layer."""
+        return self.by_costs / self.best - 1 if self.best else 0.0
 
 
 def judge(
@@ -48,8 +61,12 @@ def judge(
     costs: CostTable | None,
     *,
     progress: Callable[..., None] = no_progress,
+    begin: Begin | None = None,
 ) -> list[Judged]:
-    """All layers that the target can compute, the worst first. Raises StageError for a kernel that is not exact."""
+    """All layers that the target can compute, the worst first; `begin` as of `measure`.
+
+    Raises StageError for a kernel that is not exact.
+    """
     config, known = TensorizeConfig(), Tuning(Path(), target.core)
     networks: list[Network] = []
     cases: dict[tuple[str, str], Case] = {}
@@ -63,10 +80,22 @@ def judge(
         except StageError:  # a window that does not fit its image
             continue
         networks.append(network)
-    for case, instructions in measure([*cases.values()], target, progress=progress):
+    for case, instructions in measure([*cases.values()], target, progress=progress, begin=begin):
         known.add(case, instructions)
+
+    def measured(wanted: Sequence[Case]) -> Iterator[tuple[Case, int]]:
+        """What is known of these; what has another form than any that was weighed is measured now."""
+        missing = [case for case in wanted if not known.has(case)]
+        for case, instructions in measure(missing, target, begin=begin):
+            known.add(case, instructions)
+        yield from ((case, known.layers[case.signature][case.variant]) for case in wanted)
+
     found = []
-    for network in networks:
-        before, now, changes = compared(network.graph, target, config, costs, known)
-        found.append(Judged(network.name, before, now, changes))
+    for number, network in enumerate(networks):
+        progress(f"judging {len(networks)} layers", number / len(networks))
+        settled = settle(network.graph, setting, measured)
+        by_costs, best, _ = compared(network.graph, target, config, costs, known)
+        table = replace(costs or CostTable(), settled=settled)
+        chosen, _, changes = compared(network.graph, target, config, table, known)
+        found.append(Judged(network.name, chosen, best, changes, by_costs, sum(map(len, settled.values()))))
     return sorted(found, key=lambda one: (-one.behind, one.layer))

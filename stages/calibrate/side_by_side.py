@@ -7,7 +7,7 @@ they have nothing else to do. Every output byte is compared with LiteRT's in the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import Lock
@@ -17,7 +17,8 @@ import numpy as np
 
 from stages.base import StageError, no_progress
 from stages.calibrate.cases import Room, room_of
-from stages.calibrate.measure import random_inputs
+from stages.calibrate.measure import one_inference, random_inputs
+from stages.calibrate.side_work import results
 from stages.compile.firmware import compile_firmware
 from stages.emit import EmitConfig
 from stages.emit.build import emit
@@ -30,7 +31,6 @@ from stages.layout.rules import LayoutConfig
 from stages.models.operators import build
 from stages.models.tflite_reader import read
 from stages.quantize.lower import lower_module
-from stages.reference.integer import to_physical
 from stages.reference.interpreter import run as run_litert
 from stages.simulate.firmware import run_firmware
 from stages.system.scratch import temporary_folder
@@ -45,6 +45,7 @@ from stages.tensorize.setting import Setting
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stages.calibrate.side_work import Begin
     from stages.models.spec import OpModel
     from stages.targets.spec import Target
     from stages.tensorize.costs import CostTable
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, NDArray[np.generic]]
 
 _NETWORKS, _BYTES = 40, 6_000_000  # of one firmware
-_AT_ONCE = 2
 _TVM = Lock()  # held while TVM works, which may not do two things at once (stages.base.Stage.exclusive)
 
 
@@ -116,8 +116,11 @@ def count(
     costs: CostTable | None,
     *,
     progress: Callable[..., None] = no_progress,
+    begin: Begin | None = None,
 ) -> Iterator[Counted]:
     """Each network that the target's memory holds, as they become known, a firmware's at a time.
+
+    `begin` as of `results`: with it they are counted elsewhere.
 
     Raises StageError for a network whose outputs are not LiteRT's.
     """
@@ -127,17 +130,13 @@ def count(
         with _TVM:
             decided.append((network, decide(network.graph, _setting(target, network.tensorize, costs))[0]))
     groups, done = list(_groups(decided, room_of(target))), 0
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        setting = _setting(target, TensorizeConfig(), costs)
-        running = [pool.submit(_run, group, setting) for group in groups]
-        try:
-            for group, future in zip(groups, running, strict=True):
-                yield from future.result()
-                done += len(group)
-                progress(f"counted {done} of {len(networks)} networks", done / len(networks))
-        finally:
-            for future in running:
-                future.cancel()
+    setting = _setting(target, TensorizeConfig(), costs)
+    counts = results(run_group, [(group, setting) for group in groups], begin)
+    with closing(counts):
+        for group, found in zip(groups, counts, strict=True):
+            yield from found
+            done += len(group)
+            progress(f"counted {done} of {len(networks)} networks", done / len(networks))
 
 
 def _setting(target: Target, config: TensorizeConfig, costs: CostTable | None) -> Setting:
@@ -169,7 +168,8 @@ def _groups(decided: Sequence[tuple[Network, Chosen]], room: Room) -> Iterator[l
         yield group
 
 
-def _run(group: Sequence[tuple[Network, Chosen]], setting: Setting) -> list[Counted]:
+def run_group(group: Sequence[tuple[Network, Chosen]], setting: Setting) -> list[Counted]:
+    """What the networks of one firmware take. Raises StageError as `count`."""
     target = setting.target
     # What model_run does about its arguments is counted with the first layer; so that is of a network not asked for.
     first = [min(group, key=lambda one: one[0].elements)] if len(group) > 1 else []
@@ -188,7 +188,7 @@ def _run(group: Sequence[tuple[Network, Chosen]], setting: Setting) -> list[Coun
         run = run_firmware(
             built / "firmware.elf",
             target,
-            [b"".join(to_physical(inputs[name], graph.tensors[name]).tobytes() for name in graph.inputs)],
+            [one_inference(graph, inputs)],
             layers=len(graph.layers),
             output_bytes=sum(graph.tensors[name].bytes for name in graph.outputs),
         )

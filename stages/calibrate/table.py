@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.calibrate.fit import ENOUGH, Measurement, fit
+from stages.calibrate.measured_entries import WORK, Entries, stale_kernels, without
 from stages.kernels import registry
 from stages.kernels.digest import kernel_digest
-from stages.tensorize.costs import FORMAT, kind_of, of_kind, quantities, read_file
+from stages.tensorize.costs import FORMAT, kind_of, known_of, of_kind, quantities, read_file
 
 if TYPE_CHECKING:
     from stages.calibrate.cases import Case
@@ -19,15 +20,17 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Table:
+class Table(Entries):
     """The content of a table file (stages.tensorize.costs).
 
+    close   layers whose choice of kernels was least certain when they were drawn (stages.calibrate.close)
     stale   names of kernels that were measured in another version, or are no more; their entries are not in `layers`
     """
 
     target: str
     tools: dict[str, str] = field(default_factory=dict)
     layers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    close: list[dict[str, Any]] = field(default_factory=list)
     stale: tuple[str, ...] = ()
 
     @classmethod
@@ -36,37 +39,24 @@ class Table:
         if not path.is_file():
             return cls(target.core)
         raw = read_file(path)
-        current = {name: kernel_digest(kernel) for name, kernel in registry.kernels_of(target).items()}
-        stale = tuple(sorted(name for name, digest in raw["kernels"].items() if current.get(name) != digest))
-        layers = {
-            signature: {name: entry for name, entry in row.items() if name.split(" ")[0] not in stale}
-            for signature, row in raw["layers"].items()
-        }
-        kept = {signature: row for signature, row in layers.items() if row.keys() - {"work"}}
-        return cls(target.core, dict(raw["tools"]), kept, stale)
-
-    def missing(self, cases: Sequence[Case]) -> list[Case]:
-        """The cases without an entry."""
-        return [case for case in cases if case.variant not in self.layers.get(case.signature, {})]
+        stale = stale_kernels(raw["kernels"], target)
+        kept = without(raw["layers"], stale)
+        return cls(target.core, dict(raw["tools"]), kept, list(raw.get("close", ())), stale)
 
     def describe(self, cases: Sequence[Case]) -> None:
         """Enters the quantities of layers that have measurements, which may be of a time when there were others."""
         for case in cases:
             if case.signature in self.layers:
-                self.layers[case.signature]["work"] = _work(case)
+                self.layers[case.signature][WORK] = _work(case)
 
     def add(self, case: Case, instructions: int) -> None:
         """Enters a measurement."""
-        row = self.layers.setdefault(case.signature, {"work": _work(case)})
+        row = self.layers.setdefault(case.signature, {WORK: _work(case)})
         row[case.variant] = [instructions, None if case.estimate is None else round(case.estimate)]
-
-    def entries(self) -> int:
-        """Number of measurements."""
-        return sum(len(row) - 1 for row in self.layers.values())
 
     def text(self, target: Target) -> str:
         """The file: sorted, one line for each kernel, fit and layer."""
-        variants = sorted({name for row in self.layers.values() for name in row if name != "work"})
+        variants = sorted({name for row in self.layers.values() for name in row if name != WORK})
         kernels = registry.kernels_of(target)
         used = sorted({name.split(" ")[0] for name in variants})
         fits = {key: made for name in variants for key, made in self._fits(name)}
@@ -77,6 +67,9 @@ class Table:
         }
         head = {"format": FORMAT, "target": self.target, "tools": dict(sorted(self.tools.items()))}
         lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
+        if self.close:
+            inner = ",\n".join(f"  {json.dumps(options)}" for options in self.close)
+            lines.append(f' "close": [\n{inner}\n ]')
         for key, rows in parts.items():
             inner = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
             lines.append(f' "{key}": {{\n{inner}\n }}')
@@ -95,7 +88,7 @@ class Table:
         for kind in kinds if len(kinds) > 1 else ():
             groups[of_kind(variant, kind)] = [row for signature, row in rows.items() if kind_of(signature) == kind]
         for key, group in groups.items():
-            made = fit([Measurement(row[variant][0], _quantities(row, variant)) for row in group])
+            made = fit([Measurement(row[variant][0], known_of(row[WORK], row[variant][1])) for row in group])
             if made is not None and (key == variant or len(group) >= ENOUGH):
                 yield key, {"layers": made.layers, "error": made.error, "factors": dict(sorted(made.factors.items()))}
 
@@ -104,12 +97,6 @@ def _work(case: Case) -> dict[str, int]:
     return {name: int(value) for name, value in quantities(case.view, None).items() if name != "call"}
 
 
-def _quantities(row: Mapping[str, Any], variant: str) -> dict[str, float]:
-    known = {**row["work"], "call": 1.0}
-    estimate = row[variant][1]
-    return known if estimate is None else {**known, "estimate": estimate}
-
-
 def _sorted(row: Mapping[str, Any]) -> dict[str, Any]:
     """`work` first, then the variants."""
-    return {"work": row["work"], **{name: row[name] for name in sorted(row) if name != "work"}}
+    return {WORK: row[WORK], **{name: row[name] for name in sorted(row) if name != WORK}}

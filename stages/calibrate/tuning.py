@@ -15,30 +15,33 @@ from typing import TYPE_CHECKING, Any
 from stages.base import no_progress
 from stages.calibrate.cases import Case, cases_of_views
 from stages.calibrate.measure import measure
+from stages.calibrate.measured_entries import Entries, stale_kernels, without
 from stages.kernels import registry
 from stages.kernels.digest import kernel_digest
 from stages.system.asides import write_whole
 from stages.tensorize.build import decide, reduced
 from stages.tensorize.costs import CostTable
+from stages.tensorize.cycles import timing_digest
 from stages.tensorize.forms import with_cheapest_forms, with_other_forms
+from stages.tensorize.found import found
 from stages.tensorize.layouts import weighed
 from stages.tensorize.setting import Setting
-from stages.tensorize.tuning import FORMAT, read_targets
+from stages.tensorize.tuning import FORMAT, TIMING, entry_of, read_targets
 
 if TYPE_CHECKING:
+    from stages.calibrate.side_work import Begin
     from stages.compile.config import CompileConfig
     from stages.graph import Graph
     from stages.targets.spec import Target
     from stages.tensorize import TensorizeConfig
-    from stages.tensorize.choices import Chosen
 
 _ROUNDS = 6
 _OFTEN = 32  # measurements after which the file is written, so that an interrupted run has them
 
 
 @dataclass
-class Tuning:
-    """What a tuning file has of one core.
+class Tuning(Entries):
+    """What a tuning file has of one target (stages.tensorize.tuning.entry_of).
 
     tools   what the figures depend on beside the kernels: versions, and the options of the compiler
     stale   kernels that were measured in another version, or are no more; their figures are not in `layers`
@@ -46,7 +49,7 @@ class Tuning:
     """
 
     path: Path
-    core: str
+    entry: str
     tools: dict[str, str] = field(default_factory=dict)
     kernels: dict[str, str] = field(default_factory=dict)
     layers: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -54,46 +57,37 @@ class Tuning:
     others: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, path: Path, target: Target, tools: Mapping[str, str]) -> Tuning:
-        """What counts of the file with these tools; an empty one where nothing is of the core. Raises StageError."""
-        raw = read_targets(path).get(target.core)
+    def read(cls, path: Path, target: Target, tools: Mapping[str, str], *, in_cycles: bool = False) -> Tuning:
+        """What counts of the file with these tools; an empty one where nothing is of the target. Raises StageError.
+
+        `in_cycles`: of the target's timing model, instead of instructions.
+        """
+        entry = entry_of(target, in_cycles=in_cycles)
+        tools = {**tools, TIMING: timing_digest(target)} if in_cycles else tools
+        raw = read_targets(path).get(entry)
         if raw is None:
-            return cls(path, target.core, dict(tools))
+            return cls(path, entry, dict(tools))
         if raw["tools"] != tools:
-            return cls(path, target.core, dict(tools), others=tuple(_others(raw["tools"], tools)))
-        current = {name: kernel_digest(kernel) for name, kernel in registry.kernels_of(target).items()}
-        stale = tuple(sorted(name for name, digest in raw["kernels"].items() if current.get(name) != digest))
-        layers = {
-            signature: {variant: count for variant, count in row.items() if variant.split(" ")[0] not in stale}
-            for signature, row in raw["layers"].items()
-        }
+            return cls(path, entry, dict(tools), others=tuple(_others(raw["tools"], tools)))
+        stale = stale_kernels(raw["kernels"], target)
         kernels = {name: digest for name, digest in raw["kernels"].items() if name not in stale}
-        kept = {signature: row for signature, row in layers.items() if row}
-        return cls(path, target.core, dict(tools), kernels, kept, stale)
+        return cls(path, entry, dict(tools), kernels, without(raw["layers"], stale), stale)
 
     @property
     def table(self) -> CostTable:
         """As tensorize reads it."""
         return CostTable(dict(self.kernels), {signature: dict(row) for signature, row in self.layers.items()})
 
-    def has(self, case: Case) -> bool:
-        """Whether the case is measured."""
-        return case.variant in self.layers.get(case.signature, {})
-
-    def add(self, case: Case, instructions: int) -> None:
+    def add(self, case: Case, count: int) -> None:
         """Enters a measurement."""
-        self.layers.setdefault(case.signature, {})[case.variant] = instructions
+        self.layers.setdefault(case.signature, {})[case.variant] = count
         self.kernels[case.kernel.name] = kernel_digest(case.kernel)
 
-    def entries(self) -> int:
-        """Number of measurements."""
-        return sum(map(len, self.layers.values()))
-
     def write(self) -> None:
-        """Writes it over what the file has of the core: sorted, one line for each layer."""
+        """Writes it over what the file has of the target: sorted, one line for each layer."""
         targets = read_targets(self.path)
         own = {"tools": self.tools, "kernels": self.kernels, "layers": self.layers}
-        parts = ",\n".join(_of_core(core, found) for core, found in sorted({**targets, self.core: own}.items()))
+        parts = ",\n".join(_of_entry(name, found) for name, found in sorted({**targets, self.entry: own}.items()))
         write_whole(self.path, f'{{\n "format": {FORMAT},\n "targets": {{\n{parts}\n }}\n}}\n')
 
 
@@ -104,7 +98,7 @@ def _others(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
             yield f"{name}: {old} when it was measured, now {new}"
 
 
-def _of_core(core: str, found: Mapping[str, Any]) -> str:
+def _of_entry(name: str, found: Mapping[str, Any]) -> str:
     lines = [f"   {json.dumps(key)}: {json.dumps(found[key], sort_keys=True)}" for key in ("tools", "kernels")]
     rows = (
         f"    {json.dumps(name)}: {json.dumps(row, sort_keys=True)}" for name, row in sorted(found["layers"].items())
@@ -112,7 +106,7 @@ def _of_core(core: str, found: Mapping[str, Any]) -> str:
     layers = ",\n".join(rows)
     lines.append(f'   "layers": {{\n{layers}\n   }}' if layers else '   "layers": {}')
     joined = ",\n".join(lines)
-    return f"  {json.dumps(core)}: {{\n{joined}\n  }}"
+    return f"  {json.dumps(name)}: {{\n{joined}\n  }}"
 
 
 @dataclass(frozen=True)
@@ -121,8 +115,8 @@ class Tuned:
 
     measured      cases that were measured now
     lost          signatures of layers in the file that the network does not have, in any form
-    before, now   instructions of all layers with the choices made without and with the tuning, as far as both are
-                  measured
+    before, now   instructions (or cycles) of all layers with the choices made without and with the tuning, as far as
+                  both are measured
     changes       a line for each layer that is computed otherwise
     """
 
@@ -158,10 +152,11 @@ def tune(
     options: CompileConfig | None = None,
     again: bool = False,
     progress: Callable[..., None] = no_progress,
+    begin: Begin | None = None,
 ) -> Tuned:
     """Measures what `tuning` lacks (with `again` all of it), and keeps it in its file as it becomes known.
 
-    `options` are those that the recipe compiles with; what is stale goes from the file.
+    `options` are those that the recipe compiles with; what is stale goes from the file. `begin` as of `measure`.
     Raises StageError for a kernel that computes something else than the integer reference; what was measured is kept.
     """
     if again:
@@ -174,8 +169,10 @@ def tune(
         if not missing:
             break
         try:
-            for case, instructions in measure(missing, target, options=options, progress=progress):
-                tuning.add(case, instructions)
+            in_cycles = config.optimize_for == "cycles"
+            counts = measure(missing, target, options=options, in_cycles=in_cycles, progress=progress, begin=begin)
+            for case, count in counts:
+                tuning.add(case, count)
                 done += 1
                 if done % _OFTEN == 0:
                     tuning.write()
@@ -190,11 +187,17 @@ def tune(
 def compared(
     graph: Graph, target: Target, config: TensorizeConfig, costs: CostTable | None, tuning: Tuning
 ) -> tuple[int, int, tuple[str, ...]]:
-    """Instructions of what is chosen without and with a tuning, by its figures, and what is computed otherwise then."""
+    """What is chosen without and with a tuning takes, by its figures, and what is computed otherwise then."""
     setting = setting_for(target, config, costs, tuning)
     before, _ = decide(graph, setting_for(target, config, costs, None))
     now, _ = decide(graph, setting)
-    return _totals(before, now, setting)
+    difference = found(before, now, setting)
+    changes = [
+        f"{layer.name}: {layer.before or 'not there'} -> {layer.now or 'not there'}"
+        for layer in difference.layers
+        if layer.before != layer.now
+    ]
+    return difference.before, difference.now, tuple(changes)
 
 
 def missing_of(
@@ -204,31 +207,3 @@ def missing_of(
     cases = list(wanted(graph, setting_for(target, config, costs, tuning)))
     seen = {case.signature for case in cases}
     return [case for case in cases if not tuning.has(case)], tuple(sorted(tuning.layers.keys() - seen))
-
-
-def _totals(before: Chosen, now: Chosen, setting: Setting) -> tuple[int, int, tuple[str, ...]]:
-    """Instructions of both, priced by what is measured, and what the second computes otherwise."""
-    totals, named = [], []
-    for chosen in (before, now):
-        views = {index: chosen.graph.view(chosen.graph.layers[index]) for index in chosen.choices}
-        prices = [
-            setting.costs.price(choice.kernel, views[index], choice.params, setting.target).cost or 0
-            for index, choice in chosen.choices.items()
-        ]
-        totals.append(round(sum(prices)))
-        named.append({views[index].layer.name: _described(views[index], c) for index, c in chosen.choices.items()})
-    first, second = named
-    changes = [
-        f"{name}: {first.get(name, 'not there')} -> {second.get(name, 'not there')}"
-        for name in dict.fromkeys((*first, *second))
-        if first.get(name) != second.get(name)
-    ]
-    return totals[0], totals[1], tuple(changes)
-
-
-def _described(view: Any, choice: Any) -> str:
-    """A kernel with its parameters, and the layouts that it reads and writes, where they are not NHWC."""
-    tuned = [f"{key}={value}" for key, value in sorted(choice.params.model_dump(mode="json").items())]
-    images = [tensor for tensor in (*view.inputs, *view.outputs) if len(tensor.shape) == 4]
-    layouts = list(dict.fromkeys(str(tensor.layout) for tensor in images if not tensor.lies_as("NHWC")))
-    return " ".join([choice.kernel.name, *tuned, *(f"({layout})" for layout in layouts)])

@@ -141,7 +141,7 @@ class _Printer:
 
     def _stmt_DeclBuffer(self, node: Any) -> None:
         if hash(node.buffer) != hash(node.data):
-            self._of[hash(node.buffer)] = self._array(node.data)
+            self._of[hash(node.buffer)] = self._pointer(node.data)
 
     def _stmt_AttrStmt(self, node: Any) -> None:
         self._statement(node.body)
@@ -255,14 +255,18 @@ class _Printer:
 
     # ---- expressions -------------------------------------------------------------------------------------------
 
-    def _array(self, buffer: Any) -> str:
+    def _pointer(self, buffer: Any) -> str:
         from tvm.ir import Call
 
         if isinstance(buffer, Call) and getattr(buffer.op, "name", "") == "tirx.buffer_data":
-            return self._array(buffer.args[0])
+            return self._pointer(buffer.args[0])
         if hash(buffer) not in self._of:
             raise RuntimeError(f"internal error: {buffer} is no pointer of the function")
-        name = self._of[hash(buffer)]
+        return self._of[hash(buffer)]
+
+    def _array(self, buffer: Any) -> str:
+        """Its name where it is read or written."""
+        name = self._pointer(buffer)
         if name in self.parameters:
             self.used.add(name)
         return name

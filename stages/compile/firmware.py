@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,10 @@ SIMULATED, NOT_SIMULATED = "simulated.elf", "not_simulated.txt"
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes?")
 
 
+class DoesNotFit(StageError):
+    """A program is larger than the target's memory."""
+
+
 def compile_firmware(
     src: Path,
     model: Mapping[str, Any],
@@ -46,7 +50,8 @@ def compile_firmware(
     not fit the target's memory.
     """
     config = config or CompileConfig()
-    runtime = runtime_for(target)
+    debugged = config.host == "debugger"
+    runtime = runtime_for(target, debugged=debugged)
     with temporary_folder("compile") as build:
         elf, map_file = build / "firmware.elf", build / "firmware.map"
         # Debug information names files as in the project, not as on this machine.
@@ -82,15 +87,16 @@ def compile_firmware(
             names |= {f"{group}/{made.name}": _shown(s.path, src) for made, s in zip(compiled, sources, strict=True)}
             objects += compiled
         progress("linking", 0.95)
-        _link(target, model, objects, elf, map_file, log)
+        _link(target, runtime, model, objects, elf, map_file, log)
         sizes = {
             **measure(elf, map_file, model, names),
             "regions": region_use(elf, target.memory),
             "blocks": addresses(elf, blocks_of(model, target), target.memory),
         }
+        _check_shared(sizes["regions"], model, target)
         for made in (elf, map_file):
             shutil.move(made, out / made.name)
-        if target.simulated is not None:
+        if target.simulated is not None and not debugged:
             _link_for_simulation(target, model, objects, build / SIMULATED, out, log)
     (out / "sizes.json").write_text(json.dumps(sizes, indent=1) + "\n")
     return sizes
@@ -98,6 +104,7 @@ def compile_firmware(
 
 def _link(
     target: Target,
+    runtime: Runtime,
     model: Mapping[str, Any],
     objects: list[Path],
     elf: Path,
@@ -105,15 +112,31 @@ def _link(
     log: Callable[[str], None],
 ) -> None:
     try:
-        link(target, runtime_for(target), objects, elf, map_file=map_file, log=log)
+        link(target, runtime, objects, elf, map_file=map_file, log=log)
     except CommandFailed as error:
         needs = _overflow(error, model, target)
         if not needs:
             raise
-        raise StageError(
+        raise DoesNotFit(
             f"{escape.name(model['name'])} does not fit target {target.name}: {needs}",
             hint=_fewer_by_rules(error, model, target) or _more_reserve(model, target) or remedy(target),
         ) from None
+
+
+def _check_shared(regions: Sequence[Mapping[str, Any]], model: Mapping[str, Any], target: Target) -> None:
+    """Raises StageError where regions that are one memory hold more than that: the linker knows each alone."""
+    used = {one["name"]: one["used"] for one in regions}
+    for one in regions:
+        names = () if target.memory is None or one["same_as"] else target.memory.same(one["name"])
+        needed = sum(used[name] for name in names)
+        if len(names) > 1 and needed > one["length"]:
+            each = " and ".join(f"{name} {used[name]:,}" for name in names)
+            parts = f"{each}, which are one memory, need {needed:,} bytes and have {one['length']:,}"
+            raise DoesNotFit(
+                f"{escape.name(model['name'])} does not fit target {target.name}: {parts}\n"
+                f"{listed('weights', model, target)}",
+                hint=remedy(target),
+            )
 
 
 def _link_for_simulation(

@@ -76,6 +76,8 @@ def measure(elf: Path, map_file: Path, model: Mapping[str, Any], names: Mapping[
 def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
     """For each region of the memory map its name, origin, length, whether a program writes there, and bytes used.
 
+    `same_as` is the region whose memory it is, '' for its own.
+
     What is copied at start counts where it is loaded as well as where it is copied to; the stack with all that is
     reserved for it.
     """
@@ -101,6 +103,7 @@ def region_use(elf: Path, memory: Memory | None) -> list[dict[str, Any]]:
             "length": region.length,
             "written": region.is_written,
             "used": used[name],
+            "same_as": region.same_as,
         }
         for name, region in memory.regions.items()
     ]

@@ -63,7 +63,7 @@ class EmitStage(Stage[EmitConfig]):
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
         from stages.accelerators.registry import code_patterns_of
-        from stages.kernels.registry import code_patterns
+        from stages.kernels.places import code_patterns
 
         return (*code_patterns(target.kernels), *code_patterns_of(target))
 

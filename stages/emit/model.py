@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from stages.arena.liveness import scratch_name
 from stages.arena.planner import round_up
@@ -136,6 +137,21 @@ class Model:
         """The place of a tensor of state: `kept(STATE_0)`."""
         block, offset = self.where(tensor)
         return block.at(tensor, Place(self._names[tensor], offset, tensor))
+
+    def arena_rows(self) -> list[dict[str, Any]]:
+        """The buffers, each with the tensors in it by the layer that writes them, an input's 0; scratch holds none."""
+        holds = defaultdict[str, list[dict[str, Any]]](list)
+        written = [(0, name) for name in self.graph.inputs]
+        written += [(layer.index, name) for layer in self.graph.layers for name in layer.outputs]
+        for first, name in written:
+            if name in self.lives.home:
+                held = {"name": name, "first": first, "bytes": self.graph.tensors[name].bytes}
+                holds[self.lives.home[name]].append(held)
+        return [
+            {**row, "region": arena.region, "holds": holds[str(row["name"])]}
+            for arena in self.placed.arenas
+            for row in arena.plan.rows()
+        ]
 
     def _at(self, tensor: str) -> str:
         buffer, _, _ = self._buffers[self.lives.home[tensor]]

@@ -297,7 +297,7 @@ def _described(model: Model, context: dict[str, Any], name: str, kernels: Kernel
         "outputs": [_described_port(graph.tensors[n]) for n in graph.outputs],
         "layers": [_described_layer(model, layer) for layer in graph.layers],
         "traces": [_described_trace(graph.tensors[t["tensor"]], t) for t in context["traces"]],
-        "arena": [row | {"region": arena.region} for arena in model.placed.arenas for row in arena.plan.rows()],
+        "arena": model.arena_rows(),
         "constants": _described_constants(model),
         "warnings": list(model.placed.warnings),
         **state,

@@ -6,7 +6,6 @@ multipliers, zero points, activation bounds), so that a kernel needs nothing els
 """
 
 from stages.graph.graph import Graph, Layer, LayerView, Wanted
-from stages.graph.layout import Layout
 from stages.graph.tensor import Quant, Tensor, place
 from stages.operators.activations import Activation
 from stages.operators.arithmetic import Add, Mul
@@ -19,6 +18,7 @@ from stages.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
 from stages.operators.reductions import Mean
 from stages.operators.rows import L2Normalization, Softmax
 from stages.operators.windows import Pool2D
+from stages.tensor_layout import Layout
 
 __all__ = [
     "Activation",

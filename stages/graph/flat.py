@@ -6,7 +6,7 @@ from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from stages.graph.layout import LOGICAL
+from stages.tensor_layout import LOGICAL
 
 if TYPE_CHECKING:
     from stages.graph import LayerView

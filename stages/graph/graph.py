@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
 
-from stages.graph.layout import Layout
 from stages.graph.tensor import Tensor
 from stages.operators.layer import LayerOp
 from stages.operators.table import layer_of
+from stages.tensor_layout import Layout
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stages.graph.layout import Layout
+    from stages.tensor_layout import Layout
 
 
 def pack(values: NDArray[np.generic], layout: Layout, axes: str = "") -> NDArray[np.generic]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from stages.graph.layout import LOGICAL, Layout
+from stages.tensor_layout import LOGICAL, Layout
 
 DType = Literal["int8", "uint8", "int16", "int32", "int64", "float32", "bool"]
 ITEM_BYTES: dict[str, int] = {"int8": 1, "uint8": 1, "bool": 1, "int16": 2, "int32": 4, "float32": 4, "int64": 8}

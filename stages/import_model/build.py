@@ -9,6 +9,7 @@ from tvm import IRModule, relax
 
 from stages.base import StageError
 from stages.import_model.checks import check_ends, check_graph, check_operator, operator_error
+from stages.import_model.checks.graph import NOTHING_TO_RUN
 from stages.import_model.converter import Converter, Unsupported
 from stages.import_model.operators import what_to_do, why_not
 from stages.import_model.windows import without_excess
@@ -16,7 +17,7 @@ from stages.messages.operator_error import OperatorError, together
 from stages.models.tflite_reader import ModelInfo, OperatorInfo
 from stages.operators.declaration import CUSTOM
 from stages.operators.table import OPERATORS, kind_of
-from stages.relax_module import Step, build_main
+from stages.relax_module import CONSTANT, Step, build_function, build_main
 
 
 def build_module(data: bytes, info: ModelInfo) -> IRModule:
@@ -46,9 +47,12 @@ def build_module(data: bytes, info: ModelInfo) -> IRModule:
         raise together(errors)
 
     computed = {name for step in steps for name in step.results} | set(_names(info.inputs))
-    for index in info.outputs:
-        if f"t{index}" not in computed:
-            raise StageError(f"output {info.tensors[index].name!r} of the model is a constant: there is nothing to run")
+    known = [index for index in dict.fromkeys(info.outputs) if f"t{index}" not in computed]
+    if len(known) == len(set(info.outputs)):
+        raise StageError(NOTHING_TO_RUN)
+    for number, index in enumerate(known, len(info.operators)):
+        function = _constant(converter, index, number)
+        steps.append(Step(builder.add_func(function, f"constant{index}"), (), _names((index,))))
     states = states_of(info)
     given = [*info.inputs, *states]
     inputs = {f"t{index}": converter.type(index) for index in given}
@@ -89,6 +93,19 @@ def _convert(converter: Converter, operator: OperatorInfo, name: str) -> tuple[r
         "firmline.outputs": list(operator.outputs),
     }
     return function.with_attrs(facts), parameters
+
+
+def _constant(converter: Converter, index: int, number: int) -> relax.Function:
+    """A step that gives a constant: an output of the model that does not depend on its inputs."""
+    function = build_function(f"constant{index}", [], lambda _: converter.typed(index))
+    facts: dict[str, Any] = {
+        "firmline.index": number,
+        "firmline.op": CONSTANT,
+        "firmline.name": converter.info.tensors[index].name,
+        "firmline.inputs": [],
+        "firmline.outputs": [index],
+    }
+    return function.with_attrs(facts)
 
 
 def _hint(op: str) -> str:

@@ -27,6 +27,9 @@ from stages.operators.operation import Operation
 from stages.operators.table import OPERATORS
 from stages.relax_module import build_function
 
+# What reductions are of booleans, whose sums and products are booleans too.
+_OF_BOOLS = {"REDUCE_MAX": "REDUCE_ANY", "SUM": "REDUCE_ANY", "REDUCE_MIN": "REDUCE_ALL", "REDUCE_PROD": "REDUCE_ALL"}
+
 
 class Unsupported(Exception):
     """The operator, as the file uses it, cannot be converted; the message completes "operator 3 (ADD, 'sum') ..."."""
@@ -74,6 +77,8 @@ class Converter(MovingConverter):
             return self._opaque(operator)
         if declared.body is not None and self.info.tensors[operator.inputs[0]].dtype != "float32":
             return self._quantized_body(operator, declared.body)
+        if operator.op in _OF_BOOLS and self.info.tensors[operator.inputs[0]].dtype == "bool":
+            return self.convert_map[_OF_BOOLS[operator.op]](op=flat)
         if declared.table is None or not is_hybrid(operator, self.info):
             return self.convert_map[operator.op](op=flat)
         options = options_of(flat, declared.table.name)
@@ -88,11 +93,16 @@ class Converter(MovingConverter):
         """
         types = [self.type(index) for index in operator.outputs]
         made = types[0] if len(types) == 1 else relax.TupleType(types)
-        keeps = bool(OPERATORS[operator.op].state)
-        operands = [self._typed(index) if keeps else self.get_expr(index) for index in operator.inputs if index >= 0]
-        return relax.op.call_pure_packed(f"firmline.{OPERATORS[operator.op].kind}", *operands, ty_args=made)
+        declared = OPERATORS[operator.op]
+        free = () if declared.state else (*declared.indices, *declared.apart)  # what may have fewer bits
+        operands = [
+            self.get_expr(index) if position in free else self.typed(index)
+            for position, index in enumerate(operator.inputs)
+            if index >= 0
+        ]
+        return relax.op.call_pure_packed(f"firmline.{declared.kind}", *operands, ty_args=made)
 
-    def _typed(self, index: int) -> relax.Expr:
+    def typed(self, index: int) -> relax.Expr:
         """As get_expr, where constants of 64 bits stay so: Relax makes indices of them."""
         value = self.constant(index)
         return self.get_expr(index) if value is None else relax.const(value, str(value.dtype))

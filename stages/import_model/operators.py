@@ -24,22 +24,22 @@ def has_effects(op: str) -> bool:
     return op in _CONTROL_FLOW | _STATE | _RANDOM or op.startswith("STABLEHLO_")
 
 
-_LOOP = (
+LOOP = (
     "Export the steps of the loop one after the other (unroll=True of Keras' recurrent layers), or the body as a "
     "model of its own that your code runs in a loop."
 )
-_BRANCH = "Export each branch as a model of its own, between which your code chooses, or compute both and SELECT."
+BRANCH = "Export each branch as a model of its own, between which your code chooses, or compute both and SELECT."
 _FIXED = "Export the model with fixed shapes: what follows from them is computed when the model is imported."
 _WHAT_TO_DO = {
-    **dict.fromkeys(("BROADCAST_ARGS", "FILL", "RANGE", "RANK", "SHAPE", "ZEROS_LIKE"), _FIXED),
-    "IF": _BRANCH,
-    "STABLEHLO_CASE": _BRANCH,
-    "STABLEHLO_IF": _BRANCH,
-    "STABLEHLO_WHILE": _LOOP,
-    "WHILE": _LOOP,
+    **dict.fromkeys(("BROADCAST_ARGS", "RANGE", "RANK", "SHAPE", "ZEROS_LIKE"), _FIXED),
+    "IF": BRANCH,
+    "STABLEHLO_CASE": BRANCH,
+    "STABLEHLO_IF": BRANCH,
+    "STABLEHLO_WHILE": LOOP,
+    "WHILE": LOOP,
     f"{CUSTOM}TFLite_Detection_PostProcess": (
         "Export the detector without its post-processing (boxes and scores as outputs) and select the boxes in your "
-        "code, or bring the operator as a plug-in (docs/extend.md)."
+        "code, or bring the operator as a plug-in (docs/extend_operator.md)."
     ),
 }
 
@@ -56,5 +56,5 @@ def why_not(op: str) -> str:
     if op in _STATE:
         return "keeps state from one inference to the next, which is not supported"
     if op.startswith(CUSTOM):
-        return "is a custom operator: the file does not say what it computes, a plug-in can (docs/extend.md)"
+        return "is a custom operator: the file does not say what it computes, a plug-in can (docs/extend_operator.md)"
     return "is not supported"

@@ -156,7 +156,7 @@ def _of_onnx(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:
 
     assert isinstance(job.model, FileModel | UrlModel)
     made = convert(data, source, job.model.shapes or {}, job.model.layout or "nchw")
-    (job.out / ONNX_FILE).write_bytes(data)
+    (job.out / ONNX_FILE).write_bytes(made.original)
     (job.out / NAMES).write_text(dumped(made.names))
     return Normalized(made.data, read(made.data, source), "", (), made.rules)
 

@@ -24,6 +24,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+from stages.system.syntax import parse
+
 PACKAGE = "stages.kernels"
 _DESCRIPTION = (
     "__init__.py",
@@ -135,7 +137,7 @@ class _Walk:
 @cache
 def _parsed(shown: str, text: str) -> _Module:
     module = _Module(shown)
-    for node in ast.parse(text).body:
+    for node in parse(text).body:
         if _is_text(node):
             continue
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

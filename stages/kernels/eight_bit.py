@@ -124,6 +124,15 @@ class Range:
 
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
+    @property
+    def in_int32(self) -> Range:
+        """Those of int32 accumulators: any, where some sums are beyond and wrap."""
+        import numpy as np
+
+        ends = np.iinfo(np.int32)
+        wraps = (self.low < ends.min) | (self.high > ends.max)
+        return Range(np.where(wraps, ends.min, self.low), np.where(wraps, ends.max, self.high))
+
 
 def accumulator_range(weights: NDArray[np.int64], bias: NDArray[np.int64], lowest: int, highest: int) -> Range:
     """Bounds of bias + sum(x * weights[channel, :]) for x in [lowest, highest]; zero points are subtracted already."""
@@ -141,7 +150,7 @@ class Sums:
     weight_zero_point  what is subtracted from them
     bias               int64, with all that the input's zero point adds
     multiplier, shift  int32, of the result
-    range              of the accumulators
+    range              of the accumulators, in an int32
     """
 
     weights: NDArray[np.int64]
@@ -185,5 +194,5 @@ def sums(view: LayerView, activation_offset: int) -> Sums:
         bias - (zero_point - activation_offset) * centred.sum(1),
         multiplier,
         shift,
-        accumulator_range(centred, bias, int(bounds.min) - zero_point, int(bounds.max) - zero_point),
+        accumulator_range(centred, bias, int(bounds.min) - zero_point, int(bounds.max) - zero_point).in_int32,
     )

@@ -6,16 +6,15 @@ in `lower`). Nothing else has to be touched to add one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.graph.kinds import is_kernel_kind, kernel_kinds
+from stages.kernels.places import folder_names
 from stages.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
@@ -23,18 +22,6 @@ if TYPE_CHECKING:
     from stages.kernels.folder import KernelFolder
     from stages.kernels.kernel import Kernel
     from stages.targets.spec import Target
-
-_HERE = Path(__file__).resolve().parent
-_CODE = (".py", ".c", ".h", ".S")
-# A file of another folder, as C includes it and as kernels name their sources: "../neon/windows.c".
-_BESIDE = re.compile(r'"\.\./(\w+)/')
-_SHARED = ("include", "tir")  # folders of stages/kernels that hold no kernels
-
-
-def folder_names() -> list[str]:
-    """Names of the kernel folders there are, sorted."""
-    here = Path(__file__).parent
-    return sorted(p.parent.name for p in here.glob("*/__init__.py") if p.parent.name not in _SHARED)
 
 
 def folder(name: str, modules: Mapping[str, str] = MappingProxyType({})) -> KernelFolder:
@@ -74,21 +61,6 @@ def folders(names: Iterable[str]) -> dict[str, KernelFolder]:
 def folders_of(target: Target) -> dict[str, KernelFolder]:
     """The records of the target's folders by name. Raises StageError for an unknown one."""
     return {name: folder(name, target.modules) for name in target.kernels}
-
-
-def code_patterns(names: Iterable[str]) -> tuple[str, ...]:
-    """Globs, relative to Firmline's folder, of all code of the folders `names` and of those whose files they name."""
-    waiting, found = list(names), []
-    while waiting:
-        name = waiting.pop(0)
-        if name in found or not (_HERE / name).is_dir():  # whoever loads it says that there is none
-            continue
-        found.append(name)
-        for path in sorted((_HERE / name).iterdir()):
-            if path.suffix in _CODE:
-                waiting += _BESIDE.findall(path.read_text(encoding="utf-8", errors="replace"))
-    folders = tuple(f"stages/kernels/{name}/**/*.{kind}" for name in found for kind in ("py", "[chS]"))
-    return ("stages/kernels/include/*.h", *folders)
 
 
 def kernels(names: Iterable[str]) -> dict[str, Kernel]:

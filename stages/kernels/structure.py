@@ -10,7 +10,11 @@ if TYPE_CHECKING:
 
     import numpy as np
 
+    from stages.graph import LayerView
+
+SIZES = ("height", "width", "channels", "out_height", "out_width")
 TAPS = ("kernel_height", "kernel_width", "stride_y", "stride_x", "dilation_y", "dilation_x", "top", "left")
+UNDILATED = tuple(field for field in TAPS if not field.startswith("dilation"))
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,18 @@ class Structure:
         if set(values) != set(self.fields):
             raise KeyError(f"{self.name}: {sorted(set(values) ^ set(self.fields))}")
         return np.array([values[field] for field in self.fields], np.int32)
+
+
+def sizes(view: LayerView) -> dict[str, int]:
+    """The fields that tell the sizes of a layer's images."""
+    return dict(zip(SIZES, (*view.inputs[0].shape[1:], *view.outputs[0].shape[1:3]), strict=True))
+
+
+def pool_fields(view: LayerView) -> dict[str, int]:
+    """SIZES, UNDILATED, low and high of a pooling layer."""
+    op = view.op
+    windows = {field: value for field, value in taps(op).items() if field in UNDILATED}
+    return {**sizes(view), **windows, "low": op.act_min, "high": op.act_max}
 
 
 def taps(op: Any) -> dict[str, int]:

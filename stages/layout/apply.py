@@ -14,7 +14,7 @@ from stages.layout.relayout import NotRenumberable, relayout, renumberable, tran
 from stages.layout.rules import LayoutConfig, Operator, class_of, unused, warnings
 from stages.messages.operator_error import called
 from stages.operators.table import kind_of
-from stages.relax_module import OperatorCall, Step, attributes, build_main, operator_calls
+from stages.relax_module import LAYOUT, OperatorCall, Step, attributes, build_main, operator_calls
 
 
 def lay_out(module: IRModule, config: LayoutConfig) -> tuple[IRModule, dict[str, Any]]:
@@ -52,7 +52,7 @@ def _tensors(
 
 
 def _operator(call: OperatorCall) -> Operator:
-    shape = tuple(int(size) for size in call.function.params[0].ty.shape)
+    shape = tuple(int(size) for size in call.function.params[0].ty.shape) if call.inputs else ()
     kind = kind_of(call.op)
     groups = shape[-1] if kind == "depthwise_conv2d" else _groups(call.function)
     # A convolution with computed weights has them as a second parameter and stays as it was imported.
@@ -90,7 +90,7 @@ def _apply(
             function = transform_function(name, given, shape, dtype, transform.target)
             function = function.with_attrs({
                 "firmline.index": -1,
-                "firmline.op": "LAYOUT",
+                "firmline.op": LAYOUT,
                 "firmline.name": f"t{transform.tensor}/{target}",
                 "firmline.inputs": [transform.tensor],
                 "firmline.outputs": [transform.tensor],

@@ -15,13 +15,19 @@ _LONGEST_WORD = 100
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'layout'?`, or '' when nothing known is near `word`."""
-    near = difflib.get_close_matches(word[:_LONGEST_WORD], list(known), n=1, cutoff=0.6)
-    return f"; did you mean '{near[0]}'?" if near else ""
+    alike = {name.lower(): name for name in reversed([*known])}
+    near = difflib.get_close_matches(word[:_LONGEST_WORD].lower(), alike, n=1, cutoff=0.6)
+    return f"; did you mean '{alike[near[0]]}'?" if near else ""
 
 
 def all_known(names: Iterable[str]) -> str:
     """`Known: a, b, c`, in lines short enough to be shown whole."""
-    return textwrap.fill(f"Known: {', '.join(names)}", LINE_LIMIT, break_long_words=False, break_on_hyphens=False)
+    return in_lines(f"Known: {', '.join(names)}")
+
+
+def in_lines(text: str) -> str:
+    """Words in lines short enough to be shown whole."""
+    return textwrap.fill(text, LINE_LIMIT, break_long_words=False, break_on_hyphens=False)
 
 
 def several(names: Sequence[str], shown: int = SHOWN) -> str:

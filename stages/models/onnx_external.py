@@ -13,16 +13,18 @@ from pathlib import Path
 
 from stages.base import StageError
 from stages.messages import escape
+from stages.messages.wording import several
 
 _GRAPH, _INITIALIZER, _EXTERNAL, _KEY, _VALUE = 7, 5, 13, 1, 2
 _MOST = 10_000  # files
+_TOGETHER = "Put it there, or all into one file where it is: onnx.save(onnx.load('net.onnx'), 'whole.onnx')."
 _LENGTHS = {1: 8, 5: 4}  # bytes of a field, by its wire type
 
 
 def external_files(path: Path) -> dict[str, Path]:
     """The files beside the ONNX file `path` that it names, by that name; {} for what cannot be read as one.
 
-    Raises StageError for a name that leads out of the file's folder.
+    Raises StageError for a name that leads out of the file's folder, and for a file that is not there.
     """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -40,6 +42,10 @@ def external_files(path: Path) -> dict[str, Path]:
             message = f"{escape.name(path.name)} has constants in {escape.quoted(name)}, which is not in its folder"
             raise StageError(message, at=("model", "file"))
         found[name] = path.parent / place
+    missing = [escape.quoted(name) for name, place in found.items() if not place.exists()]
+    if missing:
+        message = f"{escape.name(path.name)} has constants in {several(missing)}, which is not beside it"
+        raise StageError(message, hint=_TOGETHER, at=("model", "file"))
     return found
 
 

@@ -129,6 +129,17 @@ class Quantization(StrictModel):
     zero_point: int = 0
 
 
+def _known(op: str) -> str:
+    declared = operator_of(op)
+    if declared is None:
+        raise mistake(f"unknown operator {escape.quoted(op)}{did_you_mean(op, _alone())}\n{all_known(_alone())}")
+    if declared.model is None:
+        raise mistake(
+            f"{escape.name(op)} is computed in networks, and cannot stand alone as a model\n{all_known(_alone())}"
+        )
+    return op
+
+
 class OpModel(StrictModel):
     """One operator, for bringing up a kernel.
 
@@ -139,7 +150,7 @@ class OpModel(StrictModel):
     saturate them.
     """
 
-    op: str = Field(json_schema_extra=lambda schema: schema.update(enum=[*_alone()]))
+    op: Annotated[str, AfterValidator(_known)] = Field(json_schema_extra=lambda schema: schema.update(enum=[*_alone()]))
     shape: Shape
     batch: Size = 1
     dtype: Literal["int8", "uint8", "int16", "float32"] = "int8"
@@ -194,14 +205,9 @@ class OpModel(StrictModel):
     @model_validator(mode="after")
     def _check(self) -> OpModel:
         declared = operator_of(self.op)
-        if declared is None or declared.model is None:
-            if declared is not None:
-                message = f"{escape.name(self.op)} is computed in networks, and cannot stand alone as a model"
-                raise mistake(f"{message}\n{all_known(_alone())}", "op")
-            message = f"unknown operator {escape.quoted(self.op)}{did_you_mean(self.op, _alone())}"
-            raise mistake(f"{message}\n{all_known(_alone())}", "op")
+        assert declared is not None and declared.model is not None  # _known saw to it
         allowed, required, narrow = declared.model.options, declared.model.required, declared.narrow.get("int8", ())
-        for name in sorted(self.model_fields_set - _COMMON):
+        for name in sorted(self.model_fields_set - COMMON):
             if name not in allowed:
                 has = ", ".join(sorted(allowed)) or "none"
                 raise mistake(f"{self.op} has no option {name!r}; it has {has}", name, key=True)
@@ -253,20 +259,20 @@ class OpModel(StrictModel):
             yield shape * self.parts, "parts"
 
 
-_COMMON = {"op", "shape", "batch", "dtype", "input", "seed"}
+# Options of every operator.
+COMMON = {"op", "shape", "batch", "dtype", "input", "seed"}
 
-# For each operator: the options it has beside the common ones, and those it cannot do without.
-OPTIONS: dict[str, tuple[frozenset[str], tuple[str, ...]]] = {
-    operator.kind: (operator.model.options, operator.model.required)
-    for operator in OPERATORS.values()
-    if operator.model is not None
-}
+
+def options() -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:
+    """For each operator of Firmline: the options it has beside the common ones, and those it cannot do without."""
+    models = {operator.kind: operator.model for operator in OPERATORS.values()}
+    return {kind: (model.options, model.required) for kind, model in models.items() if model is not None}
 
 
 def _alone() -> list[str]:
     """The operators that a recipe can have as a model of their own, those of plug-ins among them."""
     theirs = [operator.kind for operator in outside().operators.values() if operator.model is not None]
-    return [*OPTIONS, *theirs]
+    return [*options(), *theirs]
 
 
 def is_onnx(model: object) -> bool:

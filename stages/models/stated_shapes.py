@@ -19,9 +19,15 @@ _NO_SCALE = np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.int64)
 
 
 def stated_shapes(
-    op: str, name: str, inputs: Sequence[Tensor | None], fields: Mapping[str, Any], results: int = 1
+    op: str,
+    name: str,
+    inputs: Sequence[Tensor | None],
+    fields: Mapping[str, Any],
+    results: int = 1,
+    custom: bytes = b"",
 ) -> list[Shape]:
     """fields: of the operator's table of options, as the schema calls them; those that are missing are LiteRT's zeros.
+    custom: the options of a custom operator.
 
     Raises BuildError, which begins with `name`, for an operator that is unknown and for what it refuses.
     """
@@ -35,7 +41,7 @@ def stated_shapes(
         options = Options(operator.table.name, {**operator.table.defaults, **given})
     tensors = tuple(None if tensor is None else _described(tensor) for tensor in inputs)
     nothing = TensorInfo(-1, name, (), "float32", *_NO_SCALE, 0, None, variable=False, dynamic=False)
-    info = OperatorInfo(0, op, tuple(-1 if t is None else t.index for t in tensors), (-1,) * results, options)
+    info = OperatorInfo(0, op, tuple(-1 if t is None else t.index for t in tensors), (-1,) * results, options, custom)
     try:
         return operator.shapes(Operation(info, tensors, (nothing,) * results))
     except Refused as refused:

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from stages.accelerators.tiles import why_not_tiled
-from stages.graph.layout import Layout
 from stages.graph.tensor import ITEM_BYTES
 from stages.kernels.kernel import Kernel, Lowering
 from stages.offload.options import options, smallest
 from stages.offload.runs import why_not_cut
 from stages.offload.windows import why_not_gathered
+from stages.tensor_layout import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stages.accelerators.tiles import extent
-from stages.graph.layout import Layout
 from stages.graph.tensor import ITEM_BYTES
+from stages.tensor_layout import Layout
 
 if TYPE_CHECKING:
     from stages.accelerators.tiles import Part, Tile

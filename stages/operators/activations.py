@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import exp, expm1, inf
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.operators.channels import Reach, every_channel
 from stages.operators.declaration import COMPUTED, FLOAT, WIDE, OneOperatorModel, Operator, Table
@@ -12,6 +12,8 @@ from stages.operators.functions16 import Leaky, Lines
 from stages.operators.interpolated import Interpolated
 from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Shape
+from stages.operators.whole import Whole
+from stages.operators.wide_sqrt import WideSqrt
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -33,6 +35,7 @@ class Activation(LayerOp):
     reference's own arithmetic for each of the 256 inputs.
     """
 
+    uniform: ClassVar[bool] = True
     op: Literal["activation"] = "activation"
     function: str
 
@@ -169,7 +172,6 @@ def _ranged_model(function: Callable[[float], float], table: str = "") -> OneOpe
 
 _INT8 = ("int8", "float32")
 _INT8_16 = (*_INT8, "int16")
-_NOT_NEGATIVE = "LiteRT stops at int8 values below 0"
 _NO_ROOT = "LiteRT stops at integers below 0"
 
 
@@ -189,7 +191,7 @@ OPERATORS = (
     _table("RELU6", _clamped_model(lambda low, alpha: 0.0, 6.0), types=WIDE),
     _table("RELU_N1_TO_1"),
     _table("TANH", unary_model(), types=WIDE, limits=_Q15, more=(Interpolated,)),
-    _table("ABS", _ranged_model(abs), types=(*_INT8, "int32"), body=_called("abs"), version=1),
+    _table("ABS", _ranged_model(abs), types=(*_INT8_16, "int32"), body=_called("abs"), version=1, more=(Leaky,)),
     _table(
         "ELU", _ranged_model(lambda x: max(x, expm1(min(x, 0.0)))), types=_INT8, body=_elu, version=1, optimized=True
     ),
@@ -211,13 +213,14 @@ OPERATORS = (
     ),
     _table(
         "NEG",
-        types=(*_INT8, "int32", "int64"),
+        types=(*_INT8_16, "int32", "int64"),
         version=1,
         body=_called("negative"),
-        limits="of int8 the integers themselves, whatever the zero points",
+        more=(Whole,),
+        limits="of 8 and 16 bits the integers themselves, whatever the scales",
     ),
     _table("RSQRT", types=_INT8_16, body=_called("rsqrt"), limits=_NO_ROOT, more=(Lines,)),
-    _table("SQRT", types=_INT8, body=_called("sqrt"), limits=_NOT_NEGATIVE),
+    _table("SQRT", types=_INT8_16, body=_called("sqrt"), limits=_NO_ROOT, more=(WideSqrt,)),
     _float("CEIL", optimized=True),
     _float("COS"),
     _float("FLOOR"),

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.messages.naming import named
 from stages.operators.channels import Reach, every_channel
-from stages.operators.declaration import COMPUTED, FLOAT, NUMBERS, OneOperatorModel, Operator, Table
+from stages.operators.declaration import FLOAT, NUMBERS, WIDE, OneOperatorModel, Operator, Table
+from stages.operators.even import Even
 from stages.operators.functions16 import PowerOfTwoSum
 from stages.operators.layer import Clamped, LayerOp, Rounding, Shifted
 from stages.operators.operation import Operation, Refused, Shape, listed
+from stages.operators.wide_div import WideDiv
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -60,6 +62,7 @@ class Add(Clamped):
     """
 
     by_element: ClassVar[bool] = True
+    uniform: ClassVar[bool] = True
     op: Literal["add", "sub"]
     zero_points: tuple[int, int]
     left_shift: int
@@ -110,6 +113,7 @@ class Mul(Clamped):
     """y = M((x_0 - zp_0) * (x_1 - zp_1), output_multiplier, output_shift) + zp, with broadcasting."""
 
     by_element: ClassVar[bool] = True
+    uniform: ClassVar[bool] = True
     op: Literal["mul"] = "mul"
     zero_points: tuple[int, int]
     output_multiplier: int
@@ -324,24 +328,22 @@ def _sum_shape(operation: Operation) -> list[Shape]:
 
 
 OPERATORS = (
-    _computed("ADD", (Add, PowerOfTwoSum), operator.add),
+    _computed("ADD", (Add, PowerOfTwoSum, Even), operator.add),
     Operator("ADD_N", _sum_shape, (1, 1 << 10), types=_WHOLE, quantized=False, layout="following"),
     Operator(
         "DIV",
         binary_shape,
         (2, 2),
         table=_table("Div"),
-        types=(*COMPUTED, "int32"),
+        types=(*WIDE, "int32"),
         body=_called("divide"),
         layout="following",
-        layers=(Div,),
+        layers=(Div, WideDiv),
         limits="LiteRT stops at a divisor of 0",
     ),
-    Operator("FLOOR_DIV", binary_shape, (2, 2), types=_WHOLE, quantized=False, layout="following"),
-    Operator("FLOOR_MOD", binary_shape, (2, 2), types=_WHOLE, quantized=False, layout="following"),
     _extremum("MAXIMUM"),
     _extremum("MINIMUM"),
-    _computed("MUL", (Mul,), operator.mul),
+    _computed("MUL", (Mul, Even), operator.mul),
     Operator("POW", binary_shape, (2, 2), types=FLOAT, quantized=False, layout="following"),
     Operator(
         "SQUARED_DIFFERENCE",
@@ -353,5 +355,5 @@ OPERATORS = (
         layers=(SquaredDifference,),
         model=_pair_model(lambda a, b: (a - b) ** 2),
     ),
-    _computed("SUB", (Add, PowerOfTwoSum), operator.sub),
+    _computed("SUB", (Add, PowerOfTwoSum, Even), operator.sub),
 )

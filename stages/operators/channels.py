@@ -1,7 +1,8 @@
 """What is known of a tensor's channels, the indices along its last axis, before anything runs.
 
-Operators of the graph tell three things of them (`LayerOp.reach`, `LayerOp.carries`, `LayerOp.narrowed`); with these
-stages.simplify finds the channels that are constant and leaves them out.
+Operators of the graph tell four things of them (`LayerOp.reach`, `LayerOp.carries`, `LayerOp.alike`,
+`LayerOp.narrowed`); with these stages.simplify finds the channels that are constant, or equal to others, and leaves
+them out.
 """
 
 from __future__ import annotations
@@ -68,13 +69,30 @@ class Reach:
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """Which channels of a tensor are left, rising; `values`, int64[C], are what the others are."""
+    """Which channels of a tensor are left, rising.
+
+    Of the others, `equal`, int64[C], is a channel that is left and has the same values; where it is the channel itself,
+    `values`, int64[C], are what all its elements are.
+    """
 
     channels: Array
     values: Array
+    equal: Array
 
     @property
     def dropped(self) -> Array:
+        """The channels that are constant, or of no weight."""
+        gone = self._gone
+        return gone[self.equal[gone] == gone]
+
+    @property
+    def repeated(self) -> Array:
+        """The channels that are equal to one that is left."""
+        gone = self._gone
+        return gone[self.equal[gone] != gone]
+
+    @property
+    def _gone(self) -> Array:
         import numpy as np
 
         return np.setdiff1d(np.arange(len(self.values)), self.channels)
@@ -83,6 +101,28 @@ class Kept:
 def channels_of(tensor: Tensor) -> int:
     """Elements along the last axis; 1 for a scalar."""
     return tensor.shape[-1] if tensor.shape else 1
+
+
+def labels(*keys: Array) -> Array:
+    """A number for each channel, int64[C]: equal where all the keys, each (C, ...), are."""
+    import numpy as np
+
+    rows = np.concatenate([key.reshape(len(key), -1).astype(np.int64) for key in keys], axis=1)
+    seen: dict[bytes, int] = {}
+    return np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows])
+
+
+def summed(values: Array, channels: Array) -> Array:
+    """Values (..., C) of channels with these labels, int64[C], added up for each label, in one order for all rows."""
+    import numpy as np
+
+    count = int(channels.max(initial=-1)) + 1
+    if count == len(channels):
+        return values
+    found = np.zeros((*values.shape[:-1], count), values.dtype)
+    for channel, label in enumerate(channels.tolist()):
+        found[..., label] += values[..., channel]
+    return found
 
 
 def every_channel(view: LayerView) -> tuple[Array, ...]:

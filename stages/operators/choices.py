@@ -21,10 +21,15 @@ BOOL = ("bool",)
 LEFT_SHIFT = 8  # of 8-bit operands, before they are brought to their scales
 
 
+def is_scaled(op: str, dtype: str) -> bool:
+    """Whether operands are scaled before they are compared: those of 8 bits, and of 16 by EQUAL and NOT_EQUAL."""
+    return dtype in EIGHT_BITS or (dtype == "int16" and op in ("equal", "not_equal"))
+
+
 def _compared(operation: Operation) -> list[Shape]:
     for position in range(2):
         tensor = operation.input(position)
-        scale = tensor.scale[0] if tensor.dtype in EIGHT_BITS and tensor.scale.size else 0
+        scale = tensor.scale[0] if is_scaled(operation.op.lower(), tensor.dtype) and tensor.scale.size else 0
         if scale >= 1:
             what = f"compares {named(tensor)} with the scale {float(scale):g}; it must be below 1"
             raise Refused(what, "What LiteRT makes of a larger one is undefined. Quantize the model anew.")
@@ -32,9 +37,9 @@ def _compared(operation: Operation) -> list[Shape]:
 
 
 class Comparison(LayerOp):
-    """A comparison with broadcasting, to bool. 8-bit operands are scaled first, each by its own scale:
+    """A comparison with broadcasting, to bool. Operands that `is_scaled` names are scaled first, each by its own scale:
 
-    t_i = M((x_i - zero_point_i) << 8, multiplier_i, shift_i); other types are compared as they are.
+    t_i = M((x_i - zero_point_i) << 8, multiplier_i, shift_i); others are compared as they are.
     """
 
     op: Literal["equal", "not_equal", "greater", "greater_equal", "less", "less_equal"]
@@ -48,7 +53,7 @@ class Comparison(LayerOp):
 
         from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 
-        if view.inputs[0].dtype in ("int8", "uint8"):
+        if is_scaled(self.op, view.inputs[0].dtype):
             every = zip(inputs, self.zero_points, self.multipliers, self.shifts, strict=True)
             inputs = tuple(
                 multiply_by_quantized_multiplier((x.astype(np.int64) - zero) << LEFT_SHIFT, multiplier, shift, "double")
@@ -118,17 +123,19 @@ def _compared_model(one: OneOperator, x: FileTensor) -> FileTensor:
     return made
 
 
-def _comparison(name: str, types: tuple[str, ...] = NUMBERS) -> Operator:
+def _comparison(name: str, *more: str) -> Operator:
     return Operator(
         name,
         _compared,
         (2, 2),
-        types=types,
+        types=(*NUMBERS, "int16", *more),
         results=BOOL,
         opaque=True,
         layers=(Comparison,),
         model=OneOperatorModel(_compared_model, frozenset({"other_shape", "other"})),
-        limits="scales are below 1",
+        limits="scales are below 1, but of int16 that is compared by size: the integers themselves, whatever the scales"
+        if name not in ("EQUAL", "NOT_EQUAL")
+        else "scales are below 1",
     )
 
 
@@ -138,12 +145,12 @@ def _logic(name: str, inputs: int) -> Operator:
 
 
 OPERATORS = (
-    _comparison("EQUAL", (*NUMBERS, "bool")),
+    _comparison("EQUAL", "bool"),
     _comparison("GREATER"),
     _comparison("GREATER_EQUAL"),
     _comparison("LESS"),
     _comparison("LESS_EQUAL"),
-    _comparison("NOT_EQUAL", (*NUMBERS, "bool")),
+    _comparison("NOT_EQUAL", "bool"),
     _logic("LOGICAL_AND", 2),
     _logic("LOGICAL_NOT", 1),
     _logic("LOGICAL_OR", 2),

@@ -120,6 +120,10 @@ class Operator:
               state. What `verify` compares with
     misjudged types that LiteRT's reference kernel computes wrongly, for which `reference` says what is right
     version   the version at which TFLite's converter registers its int8 form; others are version 1
+    onnx      of a custom operator: what it is in ONNX files too, `domain.OpType`. Its attributes there are its options,
+              a flexbuffer of a dictionary
+    images    whether its tensors of four axes are images in ONNX files, which it has as NHWC, as in TFLite's; else
+              all axes are in the order of the ONNX file
     """
 
     name: str
@@ -155,6 +159,8 @@ class Operator:
     reference: Callable[..., Sequence[Any]] | None = None
     misjudged: tuple[str, ...] = ()
     version: int = 2
+    onnx: str = ""
+    images: bool = True
 
     @property
     def kind(self) -> str:

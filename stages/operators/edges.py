@@ -21,6 +21,7 @@ class Requantize(Clamped):
     """QUANTIZE of an integer tensor: y = M(x - input_zero_point, multiplier, shift) + output_zero_point."""
 
     by_element: ClassVar[bool] = True
+    uniform: ClassVar[bool] = True
     op: Literal["requantize"] = "requantize"
     input_zero_point: int
     multiplier: int

@@ -15,6 +15,8 @@ class Lines(LayerOp):
     """A function of int16 as lines between the 513 entries of the constant `table`, int32: with i = 256 + (x >> 7),
 
     y = table[i] + ((table[i + 1] - table[i]) * (x mod 2^7) + 2^6 >> 7)
+
+    where the difference and y wrap to int16.
     """
 
     op: Literal["lines"] = "lines"
@@ -29,13 +31,15 @@ class Lines(LayerOp):
 
         table, x = view.constant("table").astype(np.int64), inputs[0].astype(np.int64)
         entry = 256 + (x >> 7)
-        return (table[entry] + (((table[entry + 1] - table[entry]) * (x & 127) + 64) >> 7)).astype(np.int16)
+        slope = (table[entry + 1] - table[entry]).astype(np.int16).astype(np.int64)
+        return (table[entry] + ((slope * (x & 127) + 64) >> 7)).astype(np.int16)
 
 
 class Leaky(Clamped):
-    """LEAKY_RELU of int16: y = M(x, multiplier, shift) from zero on, sign * M(x, slope, slope_shift) below."""
+    """LEAKY_RELU and ABS of int16: y = M(x, multiplier, shift) from zero on, sign * M(x, slope, slope_shift) below."""
 
     op: Literal["leaky"] = "leaky"
+    function: Literal["leaky_relu", "abs"] = "leaky_relu"
     multiplier: int
     shift: int
     slope: int
@@ -44,7 +48,7 @@ class Leaky(Clamped):
 
     @property
     def named(self) -> str:
-        return "leaky_relu"
+        return self.function
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np

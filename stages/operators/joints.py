@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.messages.naming import named
 from stages.operators.axes import axis_of
-from stages.operators.channels import NEW, Reach, channels_of, every_channel
+from stages.operators.channels import NEW, Reach, channels_of, every_channel, labels
 from stages.operators.declaration import MANY, MOVED, OneOperatorModel, Operator, Table
 from stages.operators.layer import LayerOp, Shifted
 from stages.operators.movement import Move
@@ -106,6 +106,7 @@ def _with(shape: Shape, axis: int, size: int) -> Shape:
 class Concatenation(LayerOp):
     """Inputs one after the other along `axis` (logical). All have the output's quantization, or pass a table first."""
 
+    uniform: ClassVar[bool] = True
     op: Literal["concatenation"] = "concatenation"
     any_type: ClassVar[bool] = True
     axis: int
@@ -132,6 +133,16 @@ class Concatenation(LayerOp):
             np.where((own >= start) & (own < start + size), own - start, NEW)
             for start, size in zip(first, sizes, strict=False)
         )
+
+    def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
+        """Along the channels labels tell channels of one tensor apart, not those of two."""
+        import numpy as np
+
+        if self.axis % len(view.outputs[0].shape) != len(view.outputs[0].shape) - 1:
+            return super().alike(view, inputs)
+        names = view.layer.inputs
+        tensors = [np.full(len(own), names.index(name)) for name, own in zip(names, inputs, strict=True)]
+        return labels(np.concatenate(tensors), np.concatenate(inputs))
 
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np

@@ -68,6 +68,8 @@ class LayerOp(BaseModel):
     lasting: ClassVar[bool] = False
     # Whether an element of the output follows from the elements of the inputs, which broadcast, at its place alone.
     by_element: ClassVar[bool] = False
+    # Whether it does the same to every channel: those that `carries` makes of equal ones are equal.
+    uniform: ClassVar[bool] = False
     if TYPE_CHECKING:
         op: str
 
@@ -104,8 +106,27 @@ class LayerOp(BaseModel):
         """
         return None
 
+    def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
+        """Labels of the output's channels, int64[C], equal where channels are, for all inputs.
+
+        `inputs` are labels of the inputs' channels. None where nobody has worked it out.
+        """
+        import numpy as np
+
+        from stages.operators.channels import NEW, labels
+
+        carried = self.carries(view) if self.uniform else None
+        if not carried:
+            return None
+        pixel = np.arange(len(carried[0])) // max(len(own) for own in inputs)  # where several lie in the last axis
+        return labels(pixel, *(np.where(own == NEW, NEW, of[own]) for own, of in zip(carried, inputs, strict=True)))
+
     def absorbs(self, view: LayerView, reach: Reach) -> Array:
         """Which channels of an input that is in `reach` its sums can do without, bool[C]. Where `carries` is ()."""
+        raise NotImplementedError
+
+    def factors(self, view: LayerView) -> Array:
+        """The weights less their zero point, int64[..., C] for an input's C channels. Where `carries` is ()."""
         raise NotImplementedError
 
     def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
@@ -208,6 +229,11 @@ PER_CHANNEL = ("bias", "multiplier", "shift", "step_rows", "real")
 def per_channel(view: LayerView, output: Kept) -> dict[str, Array]:
     """The constants that have a number for each output channel, for those that are kept."""
     return {role: view.constant(role)[output.channels] for role in PER_CHANNEL if view.has(role)}
+
+
+def told_apart(view: LayerView) -> list[Array]:
+    """The constants that have a number for each output channel."""
+    return [view.constant(role) for role in PER_CHANNEL if view.has(role)]
 
 
 def is_known_by_channel(view: LayerView) -> bool:

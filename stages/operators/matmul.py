@@ -40,7 +40,7 @@ class BatchMatmul(Clamped):
     """y[..., i, j] = M(sum over k of (a[..., i, k] - zp_0) * (b[..., k, j] - zp_1), multiplier, shift) + zp.
 
     k is below `depth`; batch axes broadcast. With `adj_x` the first operand has its last two axes exchanged, with
-    `adj_y` the second.
+    `adj_y` the second. int16 rounds `wide`, as an int32 that wraps, and has no zero points.
     """
 
     op: Literal["batch_matmul"] = "batch_matmul"
@@ -58,10 +58,12 @@ class BatchMatmul(Clamped):
     def compute(self, view: LayerView, *inputs: Array) -> Array:
         import numpy as np
 
-        from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
+        from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier, multiply_wide, wrap
 
         a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         total = (a.swapaxes(-1, -2) if self.adj_x else a) @ (b.swapaxes(-1, -2) if self.adj_y else b)
+        if self.rounding == "wide":
+            return self.clamped(view, multiply_wide(total, self.multiplier, self.shift))
         scaled = multiply_by_quantized_multiplier(wrap(total), self.multiplier, self.shift, self.rounding)
         return self.clamped(view, scaled)
 
@@ -78,7 +80,8 @@ def _model(one: OneOperator, x: FileTensor) -> FileTensor:
         other = one.builder.input("other", shape, spec.dtype, *(quant or (None,)))
     out, depth = None, x.shape[-1]
     if one.quant and quant:
-        reach = 4 * sqrt(depth) * one.quant[0] * quant[0] * 74**2  # of uniform bytes, nearly
+        deviation = 74 if spec.dtype == "int8" else 18900  # of uniform integers, nearly
+        reach = 4 * sqrt(depth) * one.quant[0] * quant[0] * deviation**2
         out = one.output(-reach, reach)
     fields: dict[str, Any] = {"adjX": False, "adjY": False}
     return one.builder.emit("BATCH_MATMUL", [x, other], None, out, spec.op, "BatchMatMulOptions", fields)
@@ -90,7 +93,7 @@ OPERATORS = (
         _batch_matmul,
         (2, 2),
         table=_OPTIONS,
-        types=("int8", "float32"),
+        types=("int8", "int16", "float32"),
         layers=(BatchMatmul,),
         model=OneOperatorModel(_model, frozenset({"other_shape", "other", "constant", "output"})),
         limits="2 to 5 axes; a constant second operand of one matrix makes it a convolution of 1x1",

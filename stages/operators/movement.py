@@ -11,7 +11,7 @@ from pydantic import Field
 from stages.messages.naming import named
 from stages.operators.axes import axis_of, distinct_axes
 from stages.operators.channels import Reach, channels_of
-from stages.operators.declaration import MOVED, Layout, OneOperatorModel, Operator, Scales, Table
+from stages.operators.declaration import COMPUTED, MOVED, Layout, OneOperatorModel, Operator, Scales, Table
 from stages.operators.layer import LayerOp, Narrowed, Shifted
 from stages.operators.operation import Operation, Refused, Shape, listed
 
@@ -34,7 +34,6 @@ _STRIDED_SLICE = Table(
 )
 _SPACE_TO_DEPTH = Table("SpaceToDepthOptions", "block_size:int")
 _DEPTH_TO_SPACE = Table("DepthToSpaceOptions", "block_size:int")
-_BLOCKS = "4 axes"
 RESIZED_SIZES = f"4 axes, up to {_LARGEST_IMAGE:,} rows and columns; align_corners or half_pixel_centers, not both"
 # What `Move.kind` can be.
 KINDS = frozenset({
@@ -197,6 +196,7 @@ class Move(LayerOp):
       layout                   none: the tensors' layouts differ, their logical shapes do not
     """
 
+    uniform: ClassVar[bool] = True
     op: Literal["move"] = "move"
     any_type: ClassVar[bool] = True
     kind: str
@@ -211,10 +211,9 @@ class Move(LayerOp):
         return super().names() | KINDS
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:
-        if inputs[0] != output:
-            return None
         filled = {"value": self.params["value"] + output} if "value" in self.params else {}
-        return Shifted(self.model_copy(update={"params": {**self.params, **filled}}))
+        made = self.model_copy(update={"params": {**self.params, **filled}})
+        return Shifted(made) if inputs[0] == output else None
 
     def reach(self, view: LayerView, inputs: Sequence[Reach]) -> Reach:
         import numpy as np
@@ -322,7 +321,7 @@ def _model(build: Callable[[OneOperator, FileTensor], FileTensor], *required: st
 
 
 OPERATORS = (
-    _moves("DEPTH_TO_SPACE", _depth_to_space, 1, (), _DEPTH_TO_SPACE, limits=_BLOCKS),
+    _moves("DEPTH_TO_SPACE", _depth_to_space, 1, (), _DEPTH_TO_SPACE, limits="4 axes"),
     _moves("EXPAND_DIMS", _expand_dims, 2, (1,), alike=True),
     _moves(
         "PAD",
@@ -362,6 +361,7 @@ OPERATORS = (
         resized,
         (2, 2),
         table=_RESIZE_NEAREST_NEIGHBOR,
+        types=(*COMPUTED, "int16", "int32", "bool"),
         indices=(1,),
         scales="optional",
         layout="following",
@@ -370,7 +370,7 @@ OPERATORS = (
         limits=RESIZED_SIZES,
     ),
     _moves("SLICE", _slice, 3, (1, 2), layout="following", model=_model(_slice_model, "begin", "size")),
-    _moves("SPACE_TO_DEPTH", _space_to_depth, 1, (), _SPACE_TO_DEPTH, limits=_BLOCKS),
+    _moves("SPACE_TO_DEPTH", _space_to_depth, 1, (), _SPACE_TO_DEPTH, limits="4 axes"),
     _moves(
         "SQUEEZE",
         _squeeze,

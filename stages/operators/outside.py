@@ -20,9 +20,14 @@ from stages.messages.wording import did_you_mean
 from stages.operators.declaration import CUSTOM, MOVED, NARROW, Operator
 from stages.operators.layer import LayerOp
 from stages.system.loaded_code import make_package
+from stages.system.syntax import parse
 
 # What tensors of a file may be, those included that no operator of Firmline's computes.
 _TYPES = frozenset((*MOVED, *NARROW, "float16", "float64", "uint16", "uint32", "uint64"))
+
+
+# Domains of ONNX whose operators are Firmline's to read.
+_KNOWN_DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
 @dataclass(frozen=True)
@@ -41,9 +46,13 @@ class Declaring:
 
 @dataclass(frozen=True)
 class Declared:
-    """What the modules declare: operators by name in the schema, and who declares them; layers by their `op`."""
+    """What the modules declare: operators by name in the schema, and who declares them; layers by their `op`.
+
+    `onnx` has those that ONNX files have too, by `domain.OpType`.
+    """
 
     operators: Mapping[str, Operator]
+    onnx: Mapping[str, Operator]
     layers: Mapping[str, type[LayerOp]]
     by: Mapping[str, Declaring]
 
@@ -62,6 +71,7 @@ def by_name(shown: str, module: str, place: str, package: tuple[str, str] | None
 def declared(modules: Iterable[Declaring], ours: Mapping[str, Operator], layers: Iterable[str]) -> Declared:
     """Imports the modules. Raises StageError for declarations that contradict themselves, one another or `ours`."""
     operators: dict[str, Operator] = {}
+    of_onnx: dict[str, Operator] = {}
     by: dict[str, Declaring] = {}
     classes: dict[str, type[LayerOp]] = {}
     known = {operator.kind: "Firmline" for operator in ours.values()}
@@ -73,12 +83,17 @@ def declared(modules: Iterable[Declaring], ours: Mapping[str, Operator], layers:
             if other:
                 raise _wrong(module, f"declares {operator.name}, '{operator.kind}' in rules, as {other} does")
             _check(module, operator)
+            if operator.onnx in of_onnx:
+                other = by[of_onnx[operator.onnx].name].shown
+                raise _wrong(module, f"declares the ONNX operator {operator.onnx}, as {other} does")
             operators[operator.name], by[operator.name], known[operator.kind] = operator, module, module.shown
+            if operator.onnx:
+                of_onnx[operator.onnx] = operator
             for layer, name in _names(operator):
                 if taken.get(name, module.shown) != module.shown:
                     raise _wrong(module, f"has a layer '{name}', as {taken[name]} has")
                 taken[name], classes[name] = module.shown, layer
-    return Declared(operators, classes, by)
+    return Declared(operators, of_onnx, classes, by)
 
 
 def _operators(module: Declaring) -> tuple[Operator, ...]:
@@ -110,9 +125,21 @@ def _check(module: Declaring, operator: Operator) -> None:
     for name in operator.types:
         if name not in _TYPES:
             raise _wrong(module, f"declares {operator.name} for the type {name!r}{did_you_mean(str(name), _TYPES)}")
+    _check_onnx(module, operator)
     for layer in operator.layers:
         if not (isinstance(layer, type) and issubclass(layer, LayerOp) and layer.names()):
             raise _wrong(module, f"declares {operator.name} with the layer {layer!r}: no LayerOp with a literal `op`")
+
+
+def _check_onnx(module: Declaring, operator: Operator) -> None:
+    if not operator.onnx:
+        return
+    if not operator.name.startswith(CUSTOM):
+        raise _wrong(module, f"declares {operator.name} with an ONNX name, which custom operators alone can have")
+    domain, _, kind = operator.onnx.rpartition(".")
+    if not kind or domain in _KNOWN_DOMAINS:
+        what = f"declares the ONNX operator '{operator.onnx}', which has no domain of its own: domain.OpType"
+        raise _wrong(module, what)
 
 
 @cache
@@ -130,7 +157,7 @@ def _line(place: Path) -> str:
     """`:12` where the module assigns OPERATORS, '' when that is not to be seen."""
     file = place / "__init__.py" if place.is_dir() else place
     try:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        tree = parse(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, SyntaxError):
         return ""
     for node in tree.body:

@@ -27,7 +27,7 @@ a test holds it to them.
 16-bit activations weights are int8, biases int64 and zero points 0. "LiteRT" are the types of data that its own kernels
 take, as `python -m tests.tflm.litert_types` of a clone finds by trying; `python -m tests.tflm.held` counts the cases of
 TFLM's operator tests and how many come out equal (`docs/arithmetic.md`). All tensors have fixed shapes of at most eight
-axes. An operator that is not here is refused, unless its result follows from constants and fixed shapes (SHAPE, FILL,
+axes. An operator that is not here is refused, unless its result follows from constants and fixed shapes (SHAPE,
 RANGE, ...): that is a constant. Operators of ONNX, which become these, are in `docs/onnx.md`.
 
 | operator | name | int8, uint8 | int16 | float32 | other types | LiteRT | what must hold |

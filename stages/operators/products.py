@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from stages.operators.channels import Reach, channels_of
-from stages.operators.layer import Clamped, Narrowed, Rounding, Window, is_known_by_channel, per_channel
+from stages.operators.channels import Reach, channels_of, labels, summed
+from stages.operators.layer import (
+    Clamped,
+    Narrowed,
+    Rounding,
+    Window,
+    is_known_by_channel,
+    per_channel,
+    told_apart,
+)
 
 if TYPE_CHECKING:
     from stages.graph import LayerView, Tensor
@@ -33,6 +41,19 @@ def _with_added(view: LayerView, added: Array, output: Kept) -> dict[str, Array]
         return {}
     bias = view.constant("bias").astype(np.int64) if view.has("bias") else 0
     return {"bias": (bias + added).astype(np.int32)[output.channels]}
+
+
+def _with_repeated(weights: Array, zero_point: int, kept: Kept) -> Array:
+    """The weights of the kept channels, (..., kept), where those of channels that repeat one are added to its own.
+
+    `weights`, (..., C), are integers of the file. All sums are within their type (`stages.simplify.bundles`).
+    """
+    import numpy as np
+
+    added = weights.astype(np.int64)
+    for channel in kept.repeated:
+        added[..., kept.equal[channel]] += added[..., channel] - zero_point
+    return added[..., kept.channels].astype(weights.dtype)
 
 
 class Conv2D(Window):
@@ -72,6 +93,12 @@ class Conv2D(Window):
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
         return () if self.groups == 1 and is_known_by_channel(view) else None
 
+    def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
+        """Filters that weigh equal channels the same together."""
+        if self.carries(view) is None:
+            return None
+        return labels(summed(self._ohwi(view), inputs[0]), *told_apart(view))
+
     def absorbs(self, view: LayerView, reach: Reach) -> Array:
         """In padding there is the zero point instead."""
         known = reach.is_constant
@@ -79,14 +106,19 @@ class Conv2D(Window):
             known = known & (reach.least == self.input_zero_point)
         return known | ~self._ohwi(view).any(axis=(0, 1, 2))
 
+    def factors(self, view: LayerView) -> Array:
+        return self._ohwi(view)
+
     def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
-        """What the other input channels add to every sum goes into the bias."""
+        """What the other input channels add to every sum goes into the bias, or is in another channel's weights."""
+        import numpy as np
 
         kept, dropped = inputs[0].channels, inputs[0].dropped
         added = self._ohwi(view).sum(axis=(1, 2))[:, dropped] @ (inputs[0].values[dropped] - self.input_zero_point)
-        weights = view.constant("weights")
-        for axis, channels in (("O", output.channels), ("I", kept)):
-            weights = weights.take(channels, axis=self.kernel_layout.index(axis))
+        weights = view.constant("weights").take(output.channels, axis=self.kernel_layout.index("O"))
+        inner = self.kernel_layout.index("I")
+        last = _with_repeated(np.moveaxis(weights, inner, -1), self.weight_zero_point, inputs[0])
+        weights = np.ascontiguousarray(np.moveaxis(last, -1, inner))
         op = self.model_copy(update={"in_channels": len(kept), "out_channels": len(output.channels)})
         return Narrowed(op, {**per_channel(view, output), **_with_added(view, added, output), "weights": weights})
 
@@ -151,6 +183,10 @@ class DepthwiseConv2D(Window):
             return None
         return (np.arange(self.out_channels) // self.depth_multiplier,)
 
+    def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
+        carried = self.carries(view)
+        return None if carried is None else labels(inputs[0][carried[0]], self._factors(view).T, *told_apart(view))
+
     def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
         weights = view.constant("weights").take(output.channels, axis=3 if self.kernel_layout == "HWC" else 0)
         sizes = {"in_channels": len(inputs[0].channels), "out_channels": len(output.channels)}
@@ -211,18 +247,24 @@ class FullyConnected(Clamped):
     def carries(self, view: LayerView) -> tuple[Array, ...] | None:
         return () if is_known_by_channel(view) and self._by_channel(view) is not None else None
 
+    def alike(self, view: LayerView, inputs: Sequence[Array]) -> Array | None:
+        """As of CONV_2D."""
+        return None if self.carries(view) is None else labels(summed(self.factors(view), inputs[0]), *told_apart(view))
+
     def absorbs(self, view: LayerView, reach: Reach) -> Array:
+        return reach.is_constant | ~self.factors(view).any(axis=(0, 1))
+
+    def factors(self, view: LayerView) -> Array:
         weights = self._by_channel(view)
         assert weights is not None
-        return reach.is_constant | ~weights.any(axis=(0, 1))
+        return weights
 
     def narrowed(self, view: LayerView, inputs: Sequence[Kept], output: Kept) -> Narrowed:
         """As of CONV_2D."""
-        by_channel, kept, dropped = self._by_channel(view), inputs[0].channels, inputs[0].dropped
-        assert by_channel is not None
+        by_channel, dropped = self.factors(view), inputs[0].dropped
         added = by_channel.sum(axis=1)[:, dropped] @ (inputs[0].values[dropped] - self.input_zero_point)
-        weights = view.constant("weights").reshape(by_channel.shape)[output.channels][:, :, kept]
-        weights = weights.reshape(len(output.channels), -1)
+        weights = view.constant("weights").reshape(by_channel.shape)[output.channels]
+        weights = _with_repeated(weights, self.weight_zero_point, inputs[0]).reshape(len(output.channels), -1)
         op = self.model_copy(update={"depth": weights.shape[1], "units": len(output.channels)})
         return Narrowed(op, {**per_channel(view, output), **_with_added(view, added, output), "weights": weights})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stages.operators.axes import distinct_axes
 from stages.operators.channels import Reach, every_channel
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
 
-_EXTREMES = (*NUMBERS, "int16")
+_EXTREMES = (*NUMBERS, "int16", "bool")
 _REDUCER = Table("ReducerOptions", "keep_dims:bool", required=False)
 
 
@@ -38,6 +38,7 @@ class Mean(Clamped):
     The division by `count`, the number of elements averaged, is part of the multiplier, as in the reference.
     """
 
+    uniform: ClassVar[bool] = True
     op: Literal["mean"] = "mean"
     axes: tuple[int, ...]
     input_zero_point: int
@@ -241,10 +242,14 @@ OPERATORS = (
     _operator("REDUCE_MAX", "following", ReduceExtremum, model=_reducing(_like), types=_EXTREMES, alike=True),
     _operator("REDUCE_MIN", "following", ReduceExtremum, model=_reducing(_like), types=_EXTREMES, alike=True),
     _operator(
-        "REDUCE_PROD", "bound", ReduceProd, model=_reducing(_product), types=("int8", "float32", "int32", "int64")
+        "REDUCE_PROD",
+        "bound",
+        ReduceProd,
+        model=_reducing(_product),
+        types=("int8", "int16", "float32", "int32", "int64", "bool"),
     ),
     replace(
-        _operator("SUM", "following", Sum, model=_reducing(_total)),
+        _operator("SUM", "following", Sum, model=_reducing(_total), types=(*NUMBERS, "bool")),
         reference=_sum_reference,
         misjudged=("int8",),
         limits="LiteRT's reference kernel reads int8 as uint8: the formula that it has for uint8 is the reference",

@@ -1,9 +1,14 @@
-"""All operators: those in the modules of this folder, and those of plug-ins (stages.operators.outside)."""
+"""All operators: those in the modules of this folder, and those of plug-ins (stages.operators.outside).
+
+Firmline's own are imported when one is first asked for: a run of what is cached asks for none.
+"""
 
 from __future__ import annotations
 
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 
 import stages.operators
@@ -12,16 +17,33 @@ from stages.operators.layer import LayerOp
 from stages.operators.outside import Declared, Declaring, declared
 
 
-def _load() -> tuple[dict[str, Operator], tuple[type[LayerOp], ...]]:
-    operators: dict[str, Operator] = {}
-    layers: list[type[LayerOp]] = []
+@dataclass(frozen=True)
+class _Own:
+    """Firmline's operators by name in the schema and by kind; the classes of its layers, and these by their `op`."""
+
+    operators: Mapping[str, Operator]
+    kinds: Mapping[str, Operator]
+    layers: tuple[type[LayerOp], ...]
+    layer_names: Mapping[str, type[LayerOp]]
+
+
+@cache
+def _own() -> _Own:
+    found: dict[str, Operator] = {}
+    classes: list[type[LayerOp]] = []
     for entry in pkgutil.iter_modules(stages.operators.__path__):
         if entry.name in ("table", "outside", "page"):
             continue
         module = import_module(f"{stages.operators.__name__}.{entry.name}")
-        operators.update((operator.name, operator) for operator in getattr(module, "OPERATORS", ()))
-        layers += [value for value in vars(module).values() if _is_layer(value) and value.__module__ == module.__name__]
-    return dict(sorted(operators.items())), tuple(layers)
+        found.update((operator.name, operator) for operator in getattr(module, "OPERATORS", ()))
+        classes += [
+            value for value in vars(module).values() if _is_layer(value) and value.__module__ == module.__name__
+        ]
+    operators = dict(sorted(found.items()))
+    names = {name: layer for layer in classes for name in layer.names()} | {
+        str(layer.model_fields["op"].default): layer for layer in classes if not layer.names()
+    }
+    return _Own(operators, {operator.kind: operator for operator in operators.values()}, tuple(classes), names)
 
 
 def _is_layer(value: object) -> bool:
@@ -34,25 +56,18 @@ class Operators(Mapping[str, Operator]):
     Iterating gives Firmline's own: what is derived from them when a module is loaded holds for every project.
     """
 
-    def __init__(self, own: Mapping[str, Operator]) -> None:
-        self._own = own
-
     def __getitem__(self, name: str) -> Operator:
-        return self._own[name] if name in self._own else outside().operators[name]
+        own = _own().operators
+        return own[name] if name in own else outside().operators[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._own)
+        return iter(_own().operators)
 
     def __len__(self) -> int:
-        return len(self._own)
+        return len(_own().operators)
 
 
-_own, LAYERS = _load()
-OPERATORS: Mapping[str, Operator] = Operators(_own)
-_LAYERS = {name: layer for layer in LAYERS for name in layer.names()} | {
-    str(layer.model_fields["op"].default): layer for layer in LAYERS if not layer.names()
-}
-_KINDS = {operator.kind: operator for operator in _own.values()}
+OPERATORS: Mapping[str, Operator] = Operators()
 
 _declaring: tuple[Declaring, ...] = ()
 _outside: Declared | None = None
@@ -74,8 +89,18 @@ def outside() -> Declared:
     """What plug-ins declare. Imports them; raises what that raises, and StageError for wrong declarations."""
     global _outside
     if _outside is None:
-        _outside = declared(_declaring, _own, _LAYERS)
+        _outside = declared(_declaring, _own().operators, _own().layer_names)
     return _outside
+
+
+def onnx_operator(name: str) -> Operator | None:
+    """The plug-in's operator that ONNX files call so, `domain.OpType`."""
+    return outside().onnx.get(name)
+
+
+def layers() -> tuple[type[LayerOp], ...]:
+    """The operators of Firmline's integer graph."""
+    return _own().layers
 
 
 def kind_of(op: str) -> str:
@@ -85,16 +110,18 @@ def kind_of(op: str) -> str:
 
 def operator_of(kind: str) -> Operator | None:
     """The operator that rules and recipes call so."""
-    if kind in _KINDS:
-        return _KINDS[kind]
+    own = _own().kinds
+    if kind in own:
+        return own[kind]
     return next((operator for operator in outside().operators.values() if operator.kind == kind), None)
 
 
 def kinds() -> list[str]:
     """All that rules and recipes can call operators, those of plug-ins among them."""
-    return sorted([*_KINDS, *(operator.kind for operator in outside().operators.values())])
+    return sorted([*_own().kinds, *(operator.kind for operator in outside().operators.values())])
 
 
 def layer_of(name: str) -> type[LayerOp] | None:
     """The class of the layers with this `op`."""
-    return _LAYERS[name] if name in _LAYERS else outside().layers.get(name)
+    own = _own().layer_names
+    return own[name] if name in own else outside().layers.get(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.arithmetic.sliding import extent, places
 from stages.messages.naming import named
@@ -180,6 +180,7 @@ def _of(tensor: TensorInfo) -> str:
 class Pool2D(Window):
     """Padding never counts: averages divide by the number of elements inside the image, halves away from zero."""
 
+    uniform: ClassVar[bool] = True
     op: Literal["avg_pool2d", "max_pool2d"]
 
     def shifted(self, view: LayerView, inputs: Sequence[int], output: int) -> Shifted | None:

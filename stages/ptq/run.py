@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from stages.base import Job, StageError
@@ -22,6 +23,7 @@ from stages.ptq.precision import described, precisions
 from stages.ptq.quantizer import Quantized, check_runs, quantize
 from stages.ptq.summary import MODEL, SUMMARY, file_entry, layer_entries, worst
 from stages.reference import Reference
+from stages.samples.doubts import at_chance
 
 if TYPE_CHECKING:
     from stages.ptq.stage import PtqConfig
@@ -70,7 +72,7 @@ def run(job: Job[PtqConfig]) -> None:
         "layers": layers,
         "warnings": [
             *(*model.notes, *notes, *_left_float(model, quantized, wanted), *_always_zero(model, seen)),
-            *(*_few(samples), *_ruined(found, layers)),
+            *(*_few(samples), *_ruined(found, layers), *_guessing(found, reference)),
         ],
     }
     (job.out / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
@@ -134,6 +136,12 @@ def _few(samples: Sequence[Sample]) -> tuple[str, ...]:
         return ()
     one = "1 sample" if len(samples) == 1 else f"{len(samples)} samples"
     return (f"the ranges are of {one}: other inputs may lie outside of them; some hundred are usual",)
+
+
+def _guessing(found: Comparison, reference: Reference) -> list[str]:
+    """A sentence on a float network that is not better than guessing, which no loss shows."""
+    doubt = at_chance(found.float_hits, found.labelled, prod(reference.outputs[0].shape))
+    return [f"of the float network {doubt}"] if doubt else []
 
 
 def _ruined(found: Comparison, layers: Sequence[dict[str, Any]]) -> list[str]:

@@ -10,9 +10,13 @@ _COMPUTING = {"int8", "uint8", "float32"}
 def widened(graph: Graph) -> list[str]:
     """Layers with an activation or weights wider than those of the imported model; empty when all is well.
 
-    int8 stays int8 and uint8 stays uint8: 16 bits would be as exact, but cost twice the memory and half the lanes.
+    int8 stays int8 and uint8 stays uint8: 16 bits would be as exact, but cost twice the memory and half the lanes. What
+    a model with int16 needs between its own tensors may be int16.
     """
     found = []
+    allowed = set(_COMPUTING)
+    if any(tensor.dtype == "int16" and tensor.tflite_index is not None for tensor in graph.tensors.values()):
+        allowed.add("int16")
     for layer in graph.layers:
         if layer.op.op == "float" or layer.op.any_type:
             continue
@@ -20,7 +24,7 @@ def widened(graph: Graph) -> list[str]:
         types: set[str] = {tensor.dtype for tensor in tensors if tensor.tflite_index is None}
         if "weights" in layer.constants:
             types.add(str(graph.constants[layer.constants["weights"]].dtype))
-        if not types <= _COMPUTING:
+        if not types <= allowed:
             found.append(layer.name)
     return found
 

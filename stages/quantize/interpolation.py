@@ -66,4 +66,5 @@ def function_table(function: Callable[[Array], Array], scale: float, out_scale: 
         entries = round_half_away(here[:-1])
         error = round_half_away((here[1:] + entries) / half) - round_half_away(middle)
         made: Array = np.append(entries - round_half_away(error / half), last)
+    made[np.isnan(made)] = 0  # of two infinities, as processors convert it
     return np.clip(made, -32768, 32767).astype(np.int32)

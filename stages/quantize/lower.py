@@ -17,7 +17,7 @@ from stages.quantize.onnx_runtime import FAMILIES as ONNX_RUNTIME
 from stages.quantize.operator import Operator, quant_of
 from stages.quantize.patterns import FAMILIES, MOVES, family_of
 from stages.quantize.writer import GraphWriter
-from stages.relax_module import OperatorCall, attributes, operator_calls
+from stages.relax_module import CONSTANT, LAYOUT, OperatorCall, attributes, operator_calls
 
 _FLOAT_TYPES = {"float32", "int32", "int64", "bool"}
 
@@ -96,7 +96,7 @@ class _Lowering:
         inputs = [self._input(argument) for argument in call.arguments]
         layout = call.attributes.get("out_layout", "")
         made = [self._file_tensor(index, layout) for index in call.outputs]
-        if call.op == "LAYOUT":
+        if call.op == LAYOUT:
             made = [made[0].model_copy(update={"name": f"{inputs[0].name}/{layout}"})]
         outputs = [self.writer.tensor(tensor) for tensor in made]
         given = [self.file_tensors[i] if i >= 0 else None for i in self.file_inputs.get(call.index, ())]
@@ -129,7 +129,7 @@ class _Lowering:
             self._check_quantization(operator)
             family(operator, self.writer)
         else:
-            supported = ", ".join(sorted(set(FAMILIES) - {"LAYOUT"}))
+            supported = ", ".join(sorted(set(FAMILIES) - {LAYOUT, CONSTANT}))
             raise operator.error("has no integer form", f"In integers there are {supported}.")
 
     def _input(self, argument: relax.Expr) -> Tensor:

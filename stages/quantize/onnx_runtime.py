@@ -9,14 +9,16 @@ beside.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from math import prod
 from typing import Any
 
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.arithmetic.pairs import LEFT_SHIFT, Pair, nearest_multipliers
+from stages.arithmetic.pairs import LEFT_SHIFT, Pair, exact_halves, nearest_multipliers
 from stages.graph import Activation, Add, Mean, Mul, Quantize, Tensor
+from stages.operators.even import Even
 from stages.quantize.arithmetic import LIMITS
 from stages.quantize.operator import Operator, activated, dequantized, quantized
 from stages.quantize.patterns.operand import operand
@@ -43,17 +45,23 @@ def quantize(operator: Operator, writer: GraphWriter) -> None:
 
 
 def combine(operator: Operator, writer: GraphWriter) -> None:
-    """ADD, SUB and MUL with multipliers that are exact for every pair of numbers, or all but a few."""
+    """ADD, SUB and MUL with multipliers that are exact for every pair of numbers, or all but a few, or with shifts."""
     kind = operator.call.op.lower()
     a, b = _operands(operator, writer, {"add": "relax.add", "sub": "relax.subtract", "mul": "relax.multiply"}[kind])
     out, (low, high) = operator.outputs[0], operator.clamp
     first, second, result = ((tensor.scale, tensor.zero_point) for tensor in (a, b, out))
-    nearest = nearest_multipliers(Pair(kind, first, second, result, low, high, operator.rule.get("lowered")))
-    if nearest is None:
-        raise operator.error("has scales with which no integers give ONNX Runtime's results")
-    found, _ = nearest
+    pair = Pair(kind, first, second, result, low, high, operator.rule.get("lowered"))
     clamp: dict[str, Any] = {"output_zero_point": out.zero_point, "act_min": low, "act_max": high}
     points = (a.zero_point, b.zero_point)
+    nearest = nearest_multipliers(pair)
+    if nearest is None:
+        halves = exact_halves(pair)
+        if halves is None:
+            raise operator.error("has scales with which no integers give ONNX Runtime's results")
+        even = Even(op=f"even_{kind}", zero_points=points, **asdict(halves), **clamp)  # type: ignore[arg-type]
+        writer.layer(even, [a, b], out)
+        return
+    found, _ = nearest
     if kind == "mul":
         ((multiplier, shift),) = found
         op = Mul(zero_points=points, output_multiplier=multiplier, output_shift=shift, rounding="single", **clamp)

@@ -20,6 +20,7 @@ from stages.quantize.operator import Array
 
 STEPS = 256  # as many results as 8 bits have
 _SMALLEST, _LARGEST = 1 << 30, (1 << 31) - 1  # of a multiplier that is not 0
+_WIDE = 1 << 47  # of sums of int16 inputs
 
 
 def sums(weights: Array, bias: Array | None, dtype: str, input_zero_point: int, weight_zero_point: int) -> Array:
@@ -107,6 +108,24 @@ def settled(fixed: Sequence[Fixed], reals: Sequence[float], ends: Array, low: in
                 return None
             made[unit] = own
     return made
+
+
+def overflowing(reals: Sequence[float], ends: Array, zero_point: int, dtype: str) -> int | None:
+    """The first unit that has a sum whose result, with the zero point, no int32 holds; `ends` as of `settled`.
+
+    LiteRT converts these unchecked: of float64 that is the machine's affair. Sums of int16 inputs (`dtype`) have 64
+    bits and do not wrap; those of more than 48 are told too, which LiteRT's product with a multiplier does not hold.
+    """
+    for unit, real in enumerate(reals):
+        if dtype == "int16":
+            sums = ends[:, unit].tolist()
+        else:
+            product = _product(real, ends[:, [unit]], 0, 0)
+            sums = [product.least, product.most]
+        results = [result for end in sums for result in (end * real, end * real + zero_point)]
+        if min(results) < INT32_MIN or max(results) > INT32_MAX or max(map(abs, sums)) >= _WIDE:
+            return unit
+    return None
 
 
 def _product(real: float, ends: Array, low: int, high: int) -> Product:

@@ -62,6 +62,9 @@ def requantization(
         found = exact(scales, ends, fixed, low, high)
         if found is not None:
             return found
+    largest = (np.abs(ends).max(axis=0) * np.array(reals)).max()
+    if largest >= _INT32 - 256:
+        raise operator.error(f"would scale its sums to {largest:.3g}, beyond int32: its scales make no sense")
     return "double" if operator.rule.get("twice") and operator.rule.get("sums") == "float" else "single", fixed
 
 

@@ -18,7 +18,6 @@ from stages.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     quantized_bound,
     round_half_away,
-    rounding_divide_by_pot,
 )
 from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
 
@@ -125,11 +124,11 @@ def hard_swish_table(x: Quantized, out: Quantized) -> Array:
     if relu_shift > 0:
         gate = _saturate_int16(gate << 1)
     elif relu_shift < 0:
-        gate = rounding_divide_by_pot(gate, -relu_shift)
+        gate = _divide_int16(gate, -relu_shift)
     gate = (gate + (1 << 15)) >> 1
     product = gate * on_output_scale
     truncated = np.sign(product) * (np.abs(product) >> 15)
-    return finish(rounding_divide_by_pot(truncated, -output_shift), out)
+    return finish(_divide_int16(truncated, -output_shift), out)
 
 
 def _to_int16(multiplier: int) -> int:
@@ -139,6 +138,12 @@ def _to_int16(multiplier: int) -> int:
 
 def _saturate_int16(x: Array) -> Array:
     return np.clip(x, -(2**15), 2**15 - 1)
+
+
+def _divide_int16(x: Array, exponent: int) -> Array:
+    """RoundingDivideByPOT of int16: from 16 on its mask of the bits that go is -1, and results are 1 and -1."""
+    mask = np.int64((1 << exponent) - 1).astype(np.int16).astype(np.int64)
+    return (x >> exponent) + ((x & mask) > (mask >> 1) + (x < 0))
 
 
 def _multiply_int16(a: Array, b: int) -> Array:

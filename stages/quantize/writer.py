@@ -8,7 +8,7 @@ import numpy as np
 
 from stages.graph import Graph, Layer, LayerOp, Layout, Quant, Tensor, Wanted
 from stages.quantize.operator import Array, Operator
-from stages.relax_module import OperatorCall
+from stages.relax_module import CONSTANT, LAYOUT, OperatorCall
 
 
 class GraphWriter:
@@ -83,7 +83,7 @@ class GraphWriter:
                 outputs=(output.name,),
                 state=tuple(tensor.name for tensor in state),
                 constants=names,
-                tflite_op=None if call.op == "LAYOUT" else (call.index, call.op),
+                tflite_op=None if call.op in (LAYOUT, CONSTANT) else (call.index, call.op),
                 wanted=_wanted(call),
             )
         )

@@ -45,7 +45,8 @@ def advance_layer(
     else:
         result, kept = layer.op.advance(view, inputs, states)
     if result.shape != out.shape or str(result.dtype) != out.dtype:
-        raise ValueError(f"layer {layer.name}: computed {result.dtype}{list(result.shape)}, expected {out}")
+        made = f"{result.dtype}{list(result.shape)}"
+        raise ValueError(f"layer {layer.name}: computed {made}, expected {out.dtype}{list(out.shape)}")
     return result, kept
 
 

@@ -11,7 +11,12 @@ import numpy as np
 
 from stages.models.onnx_names import Traced, loaded
 from stages.models.tflite_reader import ModelInfo, TensorInfo, read
+from stages.operators.declaration import CUSTOM
+from stages.operators.table import OPERATORS
 from stages.reference.interpreter import Array
+from stages.reference.onnx_parts import CustomParts
+from stages.reference.onnx_session import session
+from stages.reference.parts import judge_of
 from stages.reference.refusal import RunError
 
 if TYPE_CHECKING:
@@ -33,23 +38,30 @@ class OnnxReference:
         import onnx
 
         self.info: ModelInfo = read(model, name)
-        self.name, self.names = name, dict(names)
+        self.name, self.names, self.model = name, dict(names), model
         self.inputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.inputs)
         self.outputs: tuple[TensorInfo, ...] = tuple(self.info.tensors[index] for index in self.info.outputs)
         self.graph = onnx.load_model_from_string(original)
-        self._known = sorted({one.name for one in names.values()} - {names[index].name for index in self.info.inputs})
+        self.known = sorted({one.name for one in names.values()} - {names[index].name for index in self.info.inputs})
         given = {one.name for one in self.graph.graph.output}
-        for one in self._known:
+        for one in self.known:
             if one not in given:
                 self.graph.graph.output.append(onnx.helper.make_empty_tensor_value_info(one))
-        self._session = session(self.graph, name)
-        self._types = {one.name: _dtype(one.type) for one in self._session.get_inputs()}
+        self.types = {one.name: _dtype(one) for one in self.graph.graph.input}
+        self.customs = [operator for operator in self.info.operators if operator.op.startswith(CUSTOM)]
+        self._parts = CustomParts(self) if self.customs else None
+        self._session: Any = None if self.customs else session(self.graph, name)
         self._values: dict[str, Array] = {}
 
     @property
     def described(self) -> str:
-        """What reports call the reference."""
-        return f"ONNX Runtime {version('onnxruntime')}"
+        """What reports call the reference: `ONNX Runtime 1.31.1 for 8 of 9 operators, ...` where plug-ins are asked."""
+        whole = f"ONNX Runtime {version('onnxruntime')}"
+        if not self.customs:
+            return whole
+        total, names = len(self.graph.graph.node), [operator.op for operator in self.customs]
+        theirs = [f"{judge_of(name)} for {names.count(name)} x {OPERATORS[name].onnx}" for name in dict.fromkeys(names)]
+        return ", ".join([f"{whole} for {total - len(names)} of {total} operators", *theirs])
 
     def run(self, inputs: Sequence[Array] | Mapping[str, Array]) -> list[Array]:
         """Runs once and returns the outputs; `inputs` in the order of `self.inputs`, or by name."""
@@ -57,9 +69,12 @@ class OnnxReference:
         feeds = {}
         for tensor, array in zip(self.inputs, given, strict=True):
             traced = self.names[tensor.index]
-            feeds[traced.name] = traced.original(np.asarray(array), self._types[traced.name])
+            feeds[traced.name] = traced.original(np.asarray(array), self.types[traced.name])
         self._values = dict(feeds)
-        self._values.update(zip(self._known, self._session.run(self._known, feeds), strict=True))
+        if self._parts is not None:
+            self._parts.run(self._values)
+        else:
+            self._values.update(zip(self.known, self._session.run(self.known, feeds), strict=True))
         return [self.tensor(index) for index in self.info.outputs]
 
     def reset(self) -> None:
@@ -89,25 +104,11 @@ class OnnxReference:
         return {index: self.tensor(index) for index in written if index in self.names}
 
 
-def session(model: onnx.ModelProto, name: str) -> Any:
-    """A session of ONNX Runtime on one thread that computes each operator as it stands. Raises RunError."""
-    import onnxruntime
+def _dtype(one: onnx.ValueInfoProto) -> str:
+    """The type of an input, as numpy calls it."""
+    import onnx
 
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    try:
-        return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its exceptions have no common base but this one
-        reason = " ".join(str(error).split())[:300]
-        raise RunError(f"ONNX Runtime refuses {name}: {reason}") from None
-
-
-def _dtype(kind: str) -> str:
-    """`float32` of ONNX Runtime's `tensor(float)`."""
-    inner = kind.removeprefix("tensor(").removesuffix(")")
-    return {"float": "float32"}.get(inner, inner)
+    return str(onnx.helper.tensor_dtype_to_np_dtype(one.type.tensor_type.elem_type))
 
 
 def onnx_reference(folder: Path, name: str) -> OnnxReference | None:

@@ -7,13 +7,14 @@ part of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
 
 from stages.base import StageError
+from stages.messages import escape
 from stages.messages.operator_error import called
 from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo, read
 from stages.operators.declaration import CUSTOM
@@ -102,6 +103,28 @@ def file_of(model: bytes, operators: Sequence[OperatorInfo], inputs: Sequence[in
     return bytes(builder.Output())
 
 
+def computed(operator: OperatorInfo, info: ModelInfo, tensor: Callable[[int], Array]) -> Sequence[Array]:
+    """What the `reference` of an operator gives, its outputs and then its state; `tensor` has what it reads.
+
+    Raises StageError for an output of another shape or type than the file has, and for what a plug-in raises.
+    """
+    operation, declared = Operation.of(operator, info), OPERATORS[operator.op]
+    assert declared.reference is not None
+    arrays = [None if one is None else tensor(one.index) for one in operation.inputs]
+    said = f"the reference of {called(operator.index, operator.op)} in {judge_of(operator.op)}"
+    try:
+        made = declared.reference(operation, *arrays)
+    except Exception as error:
+        if operator.op not in outside().by:
+            raise
+        raise StageError(f"{said} fails: {type(error).__name__}: {escape.line(str(error))}") from error
+    for one, array in zip(operation.outputs, made[: len(operation.outputs)], strict=True):
+        if array.shape != one.shape or str(array.dtype) != one.dtype:
+            what, wanted = f"{array.dtype}{listed(array.shape)}", f"{one.dtype}{listed(one.shape)}"
+            raise StageError(f"{said} gives {what}; its output is {wanted}")
+    return made
+
+
 class PartedReference:
     """As `Reference`, part by part; `described` says who judges what."""
 
@@ -121,7 +144,7 @@ class PartedReference:
         """`LiteRT 2.3.0 BUILTIN_REF for 4 of 5 operators, plugins/operators/gate.py for 1 x CUSTOM:Gate`."""
         total = len(self.info.operators)
         names = [op.op for op in self.info.operators if not is_judged(op, self.info) or is_optimized(op)]
-        theirs = [f"{_judge(name)} for {names.count(name)} x {name}" for name in dict.fromkeys(names)]
+        theirs = [f"{judge_of(name)} for {names.count(name)} x {name}" for name in dict.fromkeys(names)]
         ours = [f"{litert()} for {total - len(names)} of {total} operators"] if len(names) < total else []
         return ", ".join([*ours, *theirs])
 
@@ -157,20 +180,10 @@ class PartedReference:
         return found
 
     def _compute(self, operator: OperatorInfo) -> None:
-        operation, declared = Operation.of(operator, self.info), OPERATORS[operator.op]
-        assert declared.reference is not None
-        arrays = [None if tensor is None else self.tensor(tensor.index) for tensor in operation.inputs]
-        made = declared.reference(operation, *arrays)
-        for at, array in zip(declared.state, made[len(operation.outputs) :], strict=False):
+        made = computed(operator, self.info, self.tensor)
+        for at, array in zip(OPERATORS[operator.op].state, made[len(operator.outputs) :], strict=False):
             self._kept[operator.inputs[at]] = self._values[operator.inputs[at]] = array
-        for tensor, array in zip(operation.outputs, made[: len(operation.outputs)], strict=True):
-            if array.shape != tensor.shape or str(array.dtype) != tensor.dtype:
-                what, wanted = f"{array.dtype}{listed(array.shape)}", f"{tensor.dtype}{listed(tensor.shape)}"
-                raise StageError(
-                    f"the reference of {called(operator.index, operator.op)} in {_judge(operator.op)} "
-                    f"gives {what}; its output is {wanted}"
-                )
-            self._values[tensor.index] = array
+        self._values.update(zip(operator.outputs, made, strict=False))
 
     def has(self, index: int) -> bool:
         """Whether the tensor has a value: that of the last run, or a constant's."""
@@ -205,7 +218,7 @@ def _kept(part: Part, info: ModelInfo) -> list[int]:
     return [index for index in read_here if info.tensors[index].variable]
 
 
-def _judge(op: str) -> str:
+def judge_of(op: str) -> str:
     """Who says what an operator gives that the reference kernels lack."""
     if OPERATORS[op].optimized:
         return litert("BUILTIN")

@@ -9,9 +9,14 @@ from stages.targets.spec import Target
 
 
 class ReportConfig(StageConfig):
-    """Options of the report stage."""
+    """Options of the report stage.
+
+    `classes` are names for the elements of the network's first output, in order: report.html shows them in place of
+    numbers.
+    """
 
     kind: Literal["report"] = "report"
+    classes: tuple[str, ...] = ()
 
 
 class ReportStage(Stage[ReportConfig]):
@@ -35,6 +40,8 @@ class ReportStage(Stage[ReportConfig]):
         "simulated",
         "simulator",
         "accelerator",
+        "timing_model",
+        "flash",
     )
 
     def tools(self, config: ReportConfig, target: Target) -> tuple[Tool, ...]:

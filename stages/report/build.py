@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.report.board import board
 from stages.report.cycles import PICTURE, cycles
+from stages.report.estimate import chosen_by, estimated_cycles, of_layer
 from stages.report.quantization import FILE, RANGES, quantization
 from stages.report.ranges_svg import ranges_svg
+from stages.samples.doubts import at_chance
 
 if TYPE_CHECKING:
     from stages.base import Job
@@ -37,12 +41,12 @@ def write_report(job: Job[ReportConfig]) -> None:
         ranges = ranges_svg(report["quantization"]["layers"])
         (job.out / RANGES).write_text(ranges)
         (job.out / FILE).write_bytes((job.inputs["ptq"] / "model.tflite").read_bytes())
-    extras = gathered(job.inputs, timeline, ranges)
+    extras = gathered(job.inputs, timeline, ranges, job.config.classes)
     (job.out / "report.html").write_text(page(report, extras))
 
 
 def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> dict[str, Any]:
-    """The report as a dictionary; README, "report.json", documents every field.
+    """The report as a dictionary; docs/report.md documents every field.
 
     `artifacts` maps stage kinds to folders. Without compile there are no sizes, without simulate no counts, without
     verify no verdict: None stands for what is not known. Instructions are those of the first inference; `minimum` and
@@ -69,6 +73,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         {
             **layer,
             "instructions": inferences[0]["layers"][position] if counted and inferences else None,
+            "estimated_cycles": of_layer(counts, position),
             "why": plan.get(layer["index"], {}).get("why"),
             "cost_source": plan.get(layer["index"], {}).get("cost_source", ""),
             "alternatives": plan.get(layer["index"], {}).get("alternatives", []),
@@ -87,6 +92,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         },
         "target": target,
         "board": board(target_fields),
+        "ran": counts.get("ran"),
         "extensions": target_fields["extensions"],
         "verify": verified,
         "quantization": quantization(quantized, verified),
@@ -96,6 +102,10 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             "rewrites": tensorized.get("rewrites", []),
         },
         "cycles": cycles(counts, tensorized, target_fields),
+        "estimated_cycles": estimated_cycles(counts, target_fields),
+        "chosen_by": chosen_by(tensorized, target_fields),
+        "tuning": tensorized.get("tuning"),
+        "measured": tensorized.get("measured"),
         "instructions": {
             "total": totals[0] if counted and totals else None,
             "minimum": min(totals) if counted and totals else None,
@@ -123,10 +133,20 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             *tensorized.get("warnings", []),
             *model.get("warnings", []),
             *counts.get("warnings", []),
+            *_doubts(verified, model),
             *kept_from_better(layers, laid_out, _engine(target_fields)),
         ],
         "symbols": sizes.get("symbols", []),
     }
+
+
+def _doubts(verified: Mapping[str, Any] | None, model: Mapping[str, Any]) -> Iterator[str]:
+    """What the firmware's accuracy makes doubtful."""
+    accuracy = (verified or {}).get("accuracy")
+    if accuracy:
+        hits = accuracy["ours"] * accuracy["images"]
+        if doubt := at_chance(hits, accuracy["images"], prod(model["outputs"][0]["shape"])):
+            yield doubt
 
 
 def _engine(target_fields: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from stages.messages.escape import markdown as escaped
 from stages.messages.escape import markdown_row, shortened
 from stages.report.cycles import PICTURE, UNITS, drawn
 from stages.report.quantization import section
-from stages.report.rows import COLUMNS, layer_rows, summary
+from stages.report.rows import columns, layer_rows, summary
 
 ARENA = (
     ("buffer", "name"),
@@ -34,7 +34,8 @@ def markdown(report: dict[str, Any]) -> str:
     lines = [f"# {escaped(title)}", ""]
     lines += [f"- **{escaped(name)}**: {escaped(value)}" for name, value in summary(report)]
     lines += [f"- **warning**: {escaped(warning)}" for warning in report["warnings"]]
-    lines += ["", "## Layers", "", markdown_row(COLUMNS), markdown_row(["---" for _ in COLUMNS])]
+    titles = columns(report)
+    lines += ["", "## Layers", "", markdown_row(titles), markdown_row(["---" for _ in titles])]
     lines += [markdown_row(cells) for cells in layer_rows(report)]
     lines += _rewrites(report["simplify"]["rewrites"])
     lines += section(report.get("quantization"))

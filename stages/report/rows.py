@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from stages.report.board import board_line
+from stages.report.board import board_line, counted, per_mac, ran_line
 from stages.report.cycles import searched
+from stages.report.estimate import COLUMN, choice_line
+from stages.report.estimate import line as estimate_line
 from stages.report.quantization import line
+from stages.verify.oracle import oracle
 
-COLUMNS = ("#", "layer", "op", "output", "kernel", "layout", "MACs", "instructions", "per MAC", "share")
+_COLUMNS = ("#", "layer", "op", "output", "kernel", "layout", "MACs", "instructions", "per MAC", "share")
 
 
 def shape(dims: Any) -> str:
@@ -18,12 +21,19 @@ def shape(dims: Any) -> str:
     return "x".join(str(dim) for dim in dims)
 
 
+def columns(report: dict[str, Any]) -> tuple[str, ...]:
+    """The titles of the layer table: estimated cycles where there are some; what a board counted."""
+    titles = (*_COLUMNS, COLUMN) if report.get("estimated_cycles") else _COLUMNS
+    return tuple(counted(report) if name == "instructions" else name for name in titles)
+
+
 def layer_rows(report: dict[str, Any]) -> list[tuple[str, ...]]:
-    """One row of text for each layer, columns as in COLUMNS."""
+    """One row of text for each layer, as `columns` says."""
     total = report["instructions"]["total"] or 0
     rows: list[tuple[str, ...]] = []
     for layer in report["layers"]:
         instructions, macs = layer["instructions"], layer["macs"]
+        ratio = per_mac(report, instructions, macs)
         rows.append(
             (
                 str(layer["index"]),
@@ -34,8 +44,9 @@ def layer_rows(report: dict[str, Any]) -> list[tuple[str, ...]]:
                 str(layer["layout"]),
                 f"{macs:,}" if macs else "",
                 "" if instructions is None else f"{instructions:,}",
-                f"{instructions / macs:.3f}" if instructions and macs else "",
+                f"{ratio:.3f}" if ratio else "",
                 f"{100 * instructions / total:.1f} %" if instructions and total else "",
+                *([f"{layer['estimated_cycles']:,}"] if report.get("estimated_cycles") else []),
             )
         )
     return rows
@@ -44,14 +55,17 @@ def layer_rows(report: dict[str, Any]) -> list[tuple[str, ...]]:
 def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
     """Name and value of each line below the table."""
     verify, memory, instructions = report["verify"] or {}, report["memory"], report["instructions"]
-    lines = [("board", board_line(report["board"]))] if report.get("board") else []
+    ran = report.get("ran")
+    lines = [("board", board_line(report["board"], ran))] if report.get("board") else []
+    lines += [("ran", ran_line(ran))] if ran else []
     lines.append(("verify", _verdict(verify) if verify else "left out: nothing was compared"))
     if verify.get("without_reference"):
         lines.append(("not verified", f"{', '.join(verify['without_reference'])}: LiteRT's kernels abort on it"))
     if verify.get("overflowed"):
         name, tensor = next(iter(verify["overflowed"].items()))
         which = ", ".join(verify["overflowed"])
-        lines.append(("not verified", f"{which}: LiteRT's results leave float32's range, on {name} in {tensor}"))
+        whose = oracle(verify["reference"])
+        lines.append(("not verified", f"{which}: {whose}'s results leave float32's range, on {name} in {tensor}"))
     if verify.get("tied"):
         name, tensor = next(iter(verify["tied"].items()))
         which = ", ".join(verify["tied"])
@@ -69,21 +83,28 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("simplify", "off: all of the network is computed"))
     elif rewrites:
         lines.append(("simplify", _simplified(rewrites, report["simplify"]["macs"], report["model"]["macs"])))
+    if report.get("chosen_by", {}).get("unit") == "cycles":
+        lines.append(("chosen by", choice_line(report["chosen_by"])))
     chosen = [layer.get("cost_source") for layer in report["layers"] if layer.get("cost_source")]
     if tuned := chosen.count("tuned"):
-        lines.append(("tuned", f"{tuned} of {len(chosen)} kernels chosen by measurements of this network's layers"))
+        told = f"{tuned} of {len(chosen)} kernels chosen by measurements of this network's layers"
+        lines.append(("tuned", told + _saved(report)))
+    if report.get("measured"):
+        lines.append(("measured", f"{report['measured']} kernels, where costs left open which is best"))
     accuracy = verify.get("accuracy")
     if accuracy:
-        of_onnx = str(verify.get("reference", "")).startswith("ONNX")
-        called = {"litert": "ONNX Runtime" if of_onnx else "LiteRT"}
+        called = {"litert": oracle(verify["reference"])}
         lines.append(("accuracy", ", ".join(f"{called.get(name, name)} {value}" for name, value in accuracy.items())))
-    if instructions["total"] is not None:
-        macs = report["model"]["macs"]
-        per_mac = f", {instructions['total'] / macs:.3f} per MAC" if macs else ""
-        lines.append(("instructions", f"{instructions['total']:,}{per_mac}"))
+    ratio = per_mac(report, instructions["total"], report["model"]["macs"])
+    for_each = f", {ratio:.3f} per MAC" if ratio else ""
+    if instructions["total"] is not None and not report.get("cycles"):
+        lines.append((counted(report), f"{instructions['total']:,}{for_each}"))
+    if estimate := report.get("estimated_cycles"):
+        lines.append((COLUMN, estimate_line(estimate)))
     if cycles := report.get("cycles"):
         shares = ", ".join(f"{unit} {cycles[unit]:,}" for unit in ("engine", "dma", "core", "waiting"))
-        lines.append(("cycles", f"{cycles['total']:,} ({shares}); predicted {cycles['predicted']['total']:,}"))
+        told = f"{cycles['total']:,}{for_each} ({shares}); predicted {cycles['predicted']['total']:,}"
+        lines.append(("cycles", told))
         if cycles["search"]:
             lines.append(("tiles", searched(cycles["search"])))
     lines.append(
@@ -106,11 +127,20 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
     return lines
 
 
+def _saved(report: dict[str, Any]) -> str:
+    """`, 9,876 instructions (1.2 %) less than by costs alone`."""
+    found = report.get("tuning")
+    if not found or not found["before"]:
+        return ""
+    saved, unit = found["before"] - found["now"], report["chosen_by"]["unit"]
+    return f", {saved:,} {unit} ({100 * saved / found['before']:.1f} %) less than by costs alone"
+
+
 def _verdict(verify: dict[str, Any]) -> str:
     """`0 mismatches in 48 output values of 4 inferences against LiteRT 2.1`; of a float network how far off."""
     inferences = f"{verify['inputs']} inference{'s' if verify['inputs'] != 1 else ''}"
     checked = f"{verify['outputs_checked']:,} output values of {inferences}"
-    if not verify.get("float"):
+    if not verify.get("float") or not verify["float"]["max_relative"]:
         return f"{verify['mismatches']} mismatches in {checked} against {verify['reference']}"
     allowed, worst = verify["float"]["tolerance"], verify["float"]["max_relative"]
     return f"{checked} within {allowed:g} of {verify['reference']}, relative; the worst differs by {worst:.2g}"

@@ -1,42 +1,75 @@
-"""report.json as a rich table."""
+"""report.json as a table for the terminal, or for a file."""
 
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stages.messages import escape
-from stages.report.rows import COLUMNS, layer_rows, summary
+from stages.report.estimate import COLUMN
+from stages.report.plain import is_simple, plain_table
+from stages.report.rows import columns, layer_rows, summary
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
 
-_RIGHT = {"#", "MACs", "instructions", "per MAC", "share"}
-_NARROW = {"#", "op", "instructions", "per MAC", "share"}
+_RIGHT = {"#", "MACs", "instructions", "cycles", "per MAC", "share", COLUMN}
+_NARROW = {"#", "op", "instructions", "cycles", "per MAC", "share"}
+_INDENT = 14
 
 
-def render(report: dict[str, Any], *, width: int = 160) -> RenderableType:
-    """The layers and, below, verdict, instructions and memory. Below 120 columns only the telling columns remain."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
+@dataclass(frozen=True)
+class Rendered:
+    """The layers and, below, verdict, instructions and memory: what rich prints."""
 
-    shown = [name for name in COLUMNS if width >= 120 or name in _NARROW | {"kernel"}]
-    table = Table()
-    for name in shown:
-        table.add_column(name, justify="right" if name in _RIGHT else "left", no_wrap=name in _RIGHT)
-    for row in layer_rows(report):
-        table.add_row(*(Text(escape.line(cell)) for name, cell in zip(COLUMNS, row, strict=True) if name in shown))
-    title = Text(f"{escape.name(report['model']['name'])} on {report['target']}", style="italic")
+    title: str
+    titles: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    below: tuple[tuple[str, str], ...]
+    width: int
+
+    def __rich__(self) -> RenderableType:
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table()
+        for name in self.titles:
+            table.add_column(name, justify="right" if name in _RIGHT else "left", no_wrap=name in _RIGHT)
+        for row in self.rows:
+            table.add_row(*map(Text, row))
+        lines = (Text.assemble((name, "bold"), value) for name, value in self.below)
+        return Group(Text(self.title, style="italic"), table, *lines)
+
+    def plain(self) -> str | None:
+        """The same without styles, whole lines; None where rich has to wrap, or to know how wide a letter is."""
+        below = [f"{name}{value}" for name, value in self.below]
+        lines = [self.title, *(line for text in below for line in text.split("\n"))]
+        if not all(is_simple(cell) for row in self.rows for cell in row) or not all(
+            is_simple(line.lstrip(" ")) for line in lines
+        ):
+            return None
+        table = plain_table(self.titles, self.rows, _RIGHT)
+        if max(map(len, (*lines, table[0]))) > self.width:
+            return None
+        return "\n".join([self.title, *table, *below, ""])
+
+
+def render(report: dict[str, Any], *, width: int = 160) -> Rendered:
+    """Below 120 columns only the telling columns remain."""
+    titles = columns(report)
+    shown = tuple(name for name in titles if width >= 120 or name in _NARROW | {"kernel"})
+    rows = tuple(
+        tuple(escape.line(cell) for name, cell in zip(titles, row, strict=True) if name in shown)
+        for row in layer_rows(report)
+    )
+    title = f"{escape.name(report['model']['name'])} on {report['target']}"
     below = [*summary(report), *(("warning", warning) for warning in report["warnings"])]
-    return Group(title, table, *(_line(name, value, width) for name, value in below))
+    return Rendered(title, shown, rows, tuple(_line(name, value, width) for name, value in below), width)
 
 
-def _line(name: str, value: str, width: int) -> Text:
+def _line(name: str, value: str, width: int) -> tuple[str, str]:
     """Name and value, the value wrapped in a column of its own; no blanks at the ends of lines."""
-    from rich.text import Text
-
-    indent = 14
-    wrapped = textwrap.wrap(escape.line(value), max(width - indent, 20), break_long_words=False)
-    return Text.assemble((f"{escape.line(name):<{indent}}", "bold"), f"\n{' ' * indent}".join(wrapped))
+    wrapped = textwrap.wrap(escape.line(value), max(width - _INDENT, 20), break_long_words=False)
+    return f"{escape.line(name):<{_INDENT}}", f"\n{' ' * _INDENT}".join(wrapped)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING
 
-from stages.samples.files import Inference, Port, quantized
+from stages.samples.files import Inference, Port, clipped, quantized
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,14 +36,17 @@ def decoded(data: bytes, ports: Sequence[Port], encoding: Encoding | None) -> It
         yield stored.astype(np.float32)
 
 
-def fed(one: Inference, ports: Sequence[Port], encoding: Encoding) -> bytes:
-    """What the network is given for an encoded inference: real numbers, or their integers by the input's scale.
+def fed(one: Inference, ports: Sequence[Port], encoding: Encoding) -> Inference:
+    """An encoded inference as the network is given it: real numbers, or their integers by the input's scale.
 
     `ports` are the network's.
     """
     stored = [stored_as(port, encoding) for port in ports]
-    arrays = decoded(one.data, stored, encoding)
-    return b"".join(
-        (quantized(one.name, array, port) if port.get("scale") else array.astype(port["dtype"])).tobytes()
-        for array, port in zip(arrays, ports, strict=True)
-    )
+    given, reals, outside = b"", 0, 0
+    for array, port in zip(decoded(one.data, stored, encoding), ports, strict=True):
+        if port.get("scale"):
+            given += quantized(one.name, array, port).tobytes()
+            reals, outside = reals + array.size, outside + clipped(array, port)
+        else:
+            given += array.astype(port["dtype"]).tobytes()
+    return replace(one, data=given, reals=reals, outside=outside)

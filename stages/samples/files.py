@@ -23,13 +23,17 @@ Port = Mapping[str, Any]
 class Inference:
     """All inputs of one inference as bytes, one after the other; what they are, for people; the class if known.
 
-    `first`: it begins a sequence; what a network keeps from one inference to the next is reset before it.
+    `first`: it begins a sequence; what a network keeps from one inference to the next is reset before it. `drawn`: it
+    is from no file. `reals` are the numbers of it that were made integers, of which `outside` were clipped.
     """
 
     data: bytes
     name: str
     label: int | None = None
     first: bool = True
+    drawn: bool = False
+    reals: int = 0
+    outside: int = 0
 
     @property
     def fed(self) -> bytes:
@@ -72,13 +76,21 @@ def read_inferences(name: str, path: Path, ports: Sequence[Port]) -> list[Infere
     StageError as `inferences_in`, and for floats that are NaN or infinite.
     """
     count, size = inferences_in(name, path, ports), _bytes(ports)
+    reals, wrong = 0, [0] * count
     if path.suffix == ".bin":
         data = path.read_bytes()
     else:
         array = load_npy(name, path)
-        data = (quantized(name, array, ports[0]) if _is_real(array, ports[0]) else array).tobytes()
-    parts = [data[at * size : (at + 1) * size] for at in range(count)]
-    made = [Inference(part, name if count == 1 else f"{name}[{at}]", first=at == 0) for at, part in enumerate(parts)]
+        if _is_real(array, ports[0]):
+            reals = array.size // count
+            wrong = [clipped(part, ports[0]) for part in array.reshape(count, -1)]
+            array = quantized(name, array, ports[0])
+        data = array.tobytes()
+    names = [name if count == 1 else f"{name}[{at}]" for at in range(count)]
+    made = [
+        Inference(data[at * size : (at + 1) * size], names[at], first=at == 0, reals=reals, outside=wrong[at])
+        for at in range(count)
+    ]
     for inference in made:
         _check_finite(inference, ports)
     return made
@@ -121,6 +133,15 @@ def quantized(name: str, array: np.ndarray, port: Port) -> np.ndarray:
     limits: Any = np.iinfo(port["dtype"])
     steps = round_half_away(array / np.float32(port["scale"])).astype(np.float64) + int(port["zero_point"])
     return np.asarray(np.clip(steps, limits.min, limits.max)).astype(port["dtype"])
+
+
+def clipped(array: np.ndarray, port: Port) -> int:
+    """How many numbers lie over half a step outside of what the integers of a quantized input stand for."""
+    import numpy as np
+
+    limits: Any = np.iinfo(port["dtype"])
+    steps = array / np.float32(port["scale"]) + int(port["zero_point"])
+    return int(np.count_nonzero((steps < limits.min - 0.5) | (steps > limits.max + 0.5)))
 
 
 def _bytes(ports: Sequence[Port]) -> int:

@@ -3,8 +3,8 @@
     conv2d -> x -> depthwise_conv2d -> y -> conv2d       channel 3 of x and channel 3 of y are one bundle
 
 A bundle can go when each layer that sums over one of its channels can do without it: because the channel is constant,
-or because its weights are zero. The others are read by layers whose own channels are of the bundle. Tensors with a
-bundle in common are a family.
+because its weights are zero, or because another bundle has the same values and takes its weights on. The others are
+read by layers whose own channels are of the bundle. Tensors with a bundle in common are a family.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from stages.arithmetic.fixed_point import Array
 from stages.graph import Graph
 from stages.operators.channels import NEW, Kept, Reach, channels_of
+from stages.simplify.repeats import Repeats
 
 Edges = list[tuple[Array, Array]]
 
@@ -26,12 +27,15 @@ Edges = list[tuple[Array, Array]]
 class Family:
     """For each of its tensors the bundle, from 0, of each channel, int[C]; which bundles can go, bool[bundles].
 
-    `values` are what the channels of each tensor are where they are constant, int64[C].
+    `values` are what the channels of each tensor are where they are constant, int64[C]; `equal` is, for channels that
+    can go because they repeat another, that one, and for all others themselves, int64[C]. Of the bundles that go the
+    last go first: weights that are added up are within their type then.
     """
 
     bundles: Mapping[str, Array]
     removable: Array
     values: Mapping[str, Array]
+    equal: Mapping[str, Array]
 
     def filled(self, staying: Array) -> Array:
         """These bundles, and one of each tensor that would have none."""
@@ -43,7 +47,8 @@ class Family:
 
     def kept(self, name: str, staying: Array) -> Kept:
         """What is left of a tensor with the bundles that stay, bool[bundles]."""
-        return Kept(np.flatnonzero(staying[self.bundles[name]]), self.values[name])
+        stays, equal = staying[self.bundles[name]], self.equal[name]
+        return Kept(np.flatnonzero(stays), self.values[name], np.where(stays, np.arange(len(equal)), equal))
 
 
 def families(graph: Graph, reach: Mapping[str, Reach]) -> list[Family]:
@@ -52,7 +57,7 @@ def families(graph: Graph, reach: Mapping[str, Reach]) -> list[Family]:
     ends = list(accumulate(sizes, initial=0))
     spans = zip(graph.tensors, pairwise(ends), strict=True)
     place = {name: np.arange(*span) for name, span in spans}
-    stays = np.zeros(ends[-1], bool)
+    stays, summed = np.zeros(ends[-1], bool), np.zeros(ends[-1], bool)
     for name, tensor in graph.tensors.items():
         if name not in reach or name in (*graph.inputs, *graph.outputs) or (tensor.constant and tensor.layout):
             stays[place[name]] = True
@@ -66,13 +71,17 @@ def families(graph: Graph, reach: Mapping[str, Reach]) -> list[Family]:
                 stays[place[name]] = True
         elif not carried:
             name = layer.inputs[0]
-            stays[place[name]] |= ~layer.op.absorbs(graph.view(layer), reach[name]) if name in reach else True
+            if name in reach:
+                summed[place[name]] |= ~layer.op.absorbs(graph.view(layer), reach[name])
+            else:
+                stays[place[name]] = True
         for name, sources in zip(layer.inputs, carried or (), strict=False):
             made = sources != NEW
             if made.any():
                 channels.append((place[layer.outputs[0]][made], place[name][sources[made]]))
                 tensors.append((number[layer.outputs[0]], number[name]))
-    return _found(graph, place, _components(channels, len(stays)), stays, _components(tensors, len(sizes)), reach)
+    bundle, family = _components(channels, len(stays)), _components(tensors, len(sizes))
+    return _found(graph, place, bundle, (stays, summed), family, reach)
 
 
 def _components(edges: Edges, count: int) -> Array:
@@ -90,21 +99,27 @@ def _found(
     graph: Graph,
     place: Mapping[str, Array],
     bundle: Array,
-    stays: Array,
+    needed: tuple[Array, Array],
     family: Array,
     reach: Mapping[str, Reach],
 ) -> list[Family]:
-    staying = np.zeros(bundle.max(initial=-1) + 1, bool)
-    staying[bundle[stays]] = True
+    """`needed` are the channels that have to be there, and those that sums need, or another with the same values."""
+    must, summed = (np.isin(np.arange(bundle.max(initial=-1) + 1), bundle[channels]) for channels in needed)
+    repeats = Repeats(graph)
     members: dict[int, list[str]] = {}
     for name, label in zip(graph.tensors, family, strict=True):
         members.setdefault(int(label), []).append(name)
     found = []
     for names in members.values():
         own, numbers = np.unique(np.concatenate([bundle[place[name]] for name in names]), return_inverse=True)
-        if staying[own].all():
+        if must[own].all():
             continue
         parts = np.split(numbers, list(accumulate(len(place[name]) for name in names))[:-1])
+        bundles = dict(zip(names, parts, strict=True))
+        removable = ~(must | summed)[own]
+        gone, equal = repeats.of(bundles, ~must[own] & ~removable)
+        if not (removable | gone).any():
+            continue
         values = {name: reach[name].least for name in names if name in reach}
-        found.append(Family(dict(zip(names, parts, strict=True)), ~staying[own], values))
+        found.append(Family(bundles, removable | gone, values, equal))
     return found

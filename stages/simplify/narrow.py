@@ -70,4 +70,4 @@ class Narrowing:
 
     def _kept(self, tensor: Tensor) -> Kept:
         every = np.arange(channels_of(tensor))
-        return self.kept.get(tensor.name) or Kept(every, every)
+        return self.kept.get(tensor.name) or Kept(every, every, every)

@@ -7,13 +7,15 @@ that the caller sees is the same, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from stages.arithmetic.fixed_point import Array
-from stages.graph import Activation, Graph, Layer, LayerView, Move, Pool2D, Tensor
+from stages.graph import Activation, Dequantize, Graph, Layer, LayerView, Move, Pool2D, Quantize, Tensor
 from stages.operators.channels import Reach
-from stages.simplify.edits import is_private, merged, replaced, without_unread, writer
+from stages.simplify.edits import is_private, merged, readers, replaced, without_unread, writer
 from stages.simplify.reach import BYTES
 from stages.simplify.rewrites import Rewrite
 
@@ -22,6 +24,10 @@ Rule = Callable[[Graph, Reaches, Layer], tuple[Graph, str] | None]
 
 # TFLite has activations in them: whatever their bounds, kernels clamp.
 _ACTIVATED = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul", "avg_pool2d", "max_pool2d")
+# Those that scale and round what they sum, whatever its zero point, and then add the output's.
+_ADDING = ("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul")
+# Those that first take zero points from what they read; padding is one too.
+_READING = (*_ADDING, "mean")
 
 
 def identity(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
@@ -55,7 +61,10 @@ def _copies(view: LayerView, reach: Reaches) -> bool:
 
 
 def clamp(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
-    """A function that only clamps what it can get is the clamp of the layer before it."""
+    """A function that only clamps what it can get is the clamp of the layer before it.
+
+    So is one that adds an integer too, to a layer whose last step is to add its zero point.
+    """
     view = graph.view(layer)
     before = writer(graph, layer.inputs[0])
     table = table_of(view)
@@ -64,17 +73,88 @@ def clamp(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | Non
     x, out = view.inputs[0], view.outputs[0]
     if x.dtype != out.dtype or not _lie_alike(x, out) or layer.wanted is not None:
         return None
-    (low, high), first = _span(reach[x.name]), _first(x)
-    own = table[low - first : high - first + 1].astype(np.int64)
+    op: Any = before.op
+    low, high = _span(reach[x.name])
+    own = table[low - _first(x) : high - _first(x) + 1].astype(np.int64)
     least, most = int(own.min()), int(own.max())
-    if not (own == np.arange(low, high + 1).clip(least, most)).all():
+    added = _added(own, low)
+    if added is None or (added and (op.op not in _ADDING or not _within(op.output_zero_point + added, out))):
         return None
-    bounds = {name: int(np.clip(getattr(before.op, name), least, most)) for name in ("act_min", "act_max")}
-    clamped = before.model_copy(update={"op": before.op.model_copy(update=bounds), "outputs": layer.outputs})
+    changed = {name: int(np.clip(getattr(op, name) + added, least, most)) for name in ("act_min", "act_max")}
+    changed["output_zero_point"] = op.output_zero_point + added
+    clamped = before.model_copy(update={"op": op.model_copy(update=changed), "outputs": layer.outputs})
     layers = [clamped if other is before else other for other in graph.layers if other is not layer]
     tensors = {name: tensor for name, tensor in graph.tensors.items() if name != x.name}
     made = Graph(tensors, layers, graph.inputs, graph.outputs, graph.constants)
-    return without_unread(made), f"is the clamp of the {before.kind} before it"
+    which = "zero point and the clamp" if added else "clamp"
+    return without_unread(made), f"is the {which} of the {before.kind} before it"
+
+
+def _added(own: Array, low: int) -> int | None:
+    """The integer of smallest size that makes a function of `low`, `low` + 1, ... a sum and a clamp; None without."""
+    numbers = np.arange(low, low + len(own))
+    for added in sorted({*(own - numbers).tolist()}, key=abs):
+        if (own == (numbers + added).clip(own.min(), own.max())).all():
+            return int(added)
+    return None
+
+
+def _within(value: int, tensor: Tensor) -> bool:
+    limits = np.iinfo(tensor.dtype)
+    return bool(limits.min <= value <= limits.max)
+
+
+def zero_point(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
+    """A function that only adds an integer is another zero point of what all layers behind it read."""
+    view, table = graph.view(layer), table_of(graph.view(layer))
+    if table is None or layer.wanted is not None or layer.outputs[0] in graph.outputs:
+        return None
+    name = next(name for name in layer.inputs if not graph.tensors[name].constant)
+    x, out = graph.tensors[name], view.outputs[0]
+    (low, high), behind = _span(reach[name]), readers(graph, out.name)
+    own = table[low - _first(x) : high - _first(x) + 1].astype(np.int64)
+    added = int(own[0]) - low
+    shared = out.alias_of or any(tensor.alias_of == out.name for tensor in graph.tensors.values())
+    if x.dtype != out.dtype or not _lie_alike(x, out) or shared or (own != np.arange(low, high + 1) + added).any():
+        return None
+    layers = list(graph.layers)
+    for reader in behind:
+        if reader.op.op not in _READING or len(reader.outputs) != 1 or reader.state:
+            return None
+        moves = [-added if one == out.name else 0 for one in reader.inputs]
+        made = reader.op.shifted(graph.view(reader), moves, 0)
+        points = () if made is None else getattr(made.op, "zero_points", (getattr(made.op, "input_zero_point", None),))
+        if made is None or made.constants or not all(point is not None and _within(point, x) for point in points):
+            return None
+        inputs = tuple(name if one == out.name else one for one in reader.inputs)
+        layers[reader.index] = reader.model_copy(update={"op": made.op, "inputs": inputs})
+    kinds = " and ".join(dict.fromkeys(reader.kind for reader in behind))
+    return without_unread(replace(graph, layers=layers)), f"is another zero point of the {kinds} behind it"
+
+
+def unbounded(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
+    """A clamp that never acts, since its layer's results are within it anyway, is that of the type."""
+    op: Any = layer.op
+    (out,) = graph.view(layer).outputs
+    if not _clamps(layer) or any(name not in reach for name in (*layer.inputs, out.name)):
+        return None
+    limits = np.iinfo(out.dtype)
+    wide = op.model_copy(update={"act_min": int(limits.min), "act_max": int(limits.max)})
+    changed = layer.model_copy(update={"op": wide})
+    can = wide.reach(replace(graph.view(layer), layer=changed), [reach[name] for name in layer.inputs])
+    if can is None:
+        return None
+    low, high = _span(can)
+    bounds = {
+        "act_min": int(limits.min) if low >= op.act_min else op.act_min,
+        "act_max": int(limits.max) if high <= op.act_max else op.act_max,
+    }
+    if (bounds["act_min"], bounds["act_max"]) == (op.act_min, op.act_max):
+        return None
+    freed = layer.model_copy(update={"op": op.model_copy(update=bounds)})
+    made = replace(graph, layers=[freed if other is layer else other for other in graph.layers])
+    ends = "at neither end" if low >= op.act_min and high <= op.act_max else "at one end only"
+    return made, f"gives {low} to {high} by itself: its clamp to {op.act_min} and {op.act_max} acts {ends}"
 
 
 def _clamps(layer: Layer) -> bool:
@@ -101,6 +181,20 @@ def tables(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | No
         return None
     made = replaced(graph, layer, _activation(layer), (data,), {"table": own})
     return made, "has one number for an operand: a table"
+
+
+def floats(graph: Graph, reach: Reaches, layer: Layer) -> tuple[Graph, str] | None:
+    """DEQUANTIZE and QUANTIZE after each other are one table."""
+    before = writer(graph, layer.inputs[0])
+    if not isinstance(layer.op, Quantize) or before is None or not isinstance(before.op, Dequantize):
+        return None
+    x, out = graph.tensors[before.inputs[0]], graph.tensors[layer.outputs[0]]
+    if not {x.dtype, out.dtype} <= {*BYTES} or not _lie_alike(x, out):
+        return None
+    numbers = before.op.compute(graph.view(before), np.arange(256) + _first(x))
+    table = layer.op.compute(graph.view(layer), numbers)
+    made = replaced(graph, layer, _activation(layer), (x.name,), {"table": table})
+    return made, "is one table with the dequantize before it"
 
 
 def _activation(layer: Layer) -> Activation:
@@ -195,9 +289,12 @@ def _rows(tensor: Tensor) -> str:
 RULES: Mapping[str, Rule] = {
     "identity": identity,
     "clamp": clamp,
+    "zero_point": zero_point,
     "tables": tables,
+    "floats": floats,
     "movement": movement,
     "duplicate": duplicate,
+    "unbounded": unbounded,
 }
 
 

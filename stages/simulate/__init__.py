@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from stages.base import Job, Stage, StageConfig, StageError, Tool
+from stages.hardware.place import check_place
 from stages.models.spec import ModelSource
 from stages.options.encoding import Encoding
 from stages.options.strict_model import mistake
@@ -50,7 +52,10 @@ class SimulateConfig(StageConfig):
     `trace` keeps every layer's output for verify. `timeout` is in seconds, for all inferences. `instruction_limit` is
     for one inference: one that exceeds it is reported with the line it was at; by default it is many times what the
     layers are expected to take, and 0 turns it off. It also bounds the whole run, by 10^9 instructions more than all
-    inferences have; on `host`, which counts none, by processor time.
+    inferences have; on `host`, which counts none, by processor time. `cycles` estimates those of the first inference,
+    in a second run, where the target has a timing model. `run_on` is a board at gdb://HOST:PORT instead of a simulator
+    (docs/hardware.md): it may compute for `stall_seconds` at most from one layer to the next, `timeout` is for all of
+    its run with transfers, and `instruction_limit` is not kept there.
     """
 
     kind: Literal["simulate"] = "simulate"
@@ -58,6 +63,9 @@ class SimulateConfig(StageConfig):
     trace: bool = True
     timeout: float = Field(default=1800, gt=0, le=10_000_000)
     instruction_limit: int | None = Field(default=None, ge=0)
+    cycles: bool = True
+    run_on: Annotated[str, AfterValidator(check_place)] | None = None
+    stall_seconds: float | None = Field(default=None, gt=0, le=1_000_000)
 
 
 class SimulateStage(Stage[SimulateConfig]):
@@ -65,7 +73,22 @@ class SimulateStage(Stage[SimulateConfig]):
     config = SimulateConfig
     consumes = ("emit", "compile")
     sources = ("stages/simulate/__init__.py", "stages/targets/spec.py", "stages/targets/memory.py")
-    target_fields = ("name", "compiler", "memory", "simulated", "simulator", "counter", "board", "accelerator")
+    target_fields = (
+        *("name", "family", "compiler", "memory", "simulated", "simulator"),
+        *("counter", "board", "accelerator", "timing_model", "flash"),
+    )
+
+    def parameters(self, config: SimulateConfig) -> dict[str, Any]:
+        """With the place and the moment, where it runs on a board."""
+        found = super().parameters(config)
+        if config.run_on is None:
+            return found
+        # What a board does is told by no key: each plan has another, and nothing is taken from the store.
+        return {**found, "moment": datetime.now().astimezone().isoformat(timespec="microseconds")}
+
+    def shared(self, config: SimulateConfig) -> bool:
+        """Not what a board did: nobody can ask for that moment again."""
+        return config.run_on is None
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
         from stages.simulators.program import code_patterns
@@ -73,20 +96,15 @@ class SimulateStage(Stage[SimulateConfig]):
         return code_patterns(target)
 
     def tools(self, config: SimulateConfig, target: Target) -> tuple[Tool, ...]:
-        if target.simulator.kind == "qemu":
-            from stages.simulators.qemu.run import qemu_tools
+        if config.run_on is not None:
+            from stages.hardware.gdb import TOOL
 
-            return qemu_tools(target)
-        if target.simulator.kind == "native":
-            return ()
-        if target.simulator.kind != "spike":
-            from stages.simulators.outside import simulator_of
+            return (TOOL, Tool("pygdbmi", package="pygdbmi", group="hardware"))
+        from stages.simulators.needed import simulator_tools
+        from stages.timing.disassembly import disassembler
 
-            return simulator_of(target).tools(target)
-        from stages.simulators.spike.build import COMPILER
-        from stages.simulators.spike.wheel import TOOLS
-
-        return (*TOOLS, COMPILER) if target.simulator.plugins or target.accelerator else TOOLS
+        timed = target.timing_model is not None and config.cycles
+        return (*simulator_tools(target), disassembler(target)) if timed else simulator_tools(target)
 
     def target_code(self, target: Target) -> dict[str, Path]:
         from stages.targets.places import device_code, plugin_code, simulator_code
@@ -102,6 +120,9 @@ class SimulateStage(Stage[SimulateConfig]):
         self, config: SimulateConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
         """No input; files of inputs and labels of a wrong kind, or of another size or type than the network's."""
+        if config.run_on is not None and target.memory is None:
+            message = f"{target.name} is no board: its programs run on an operating system"
+            raise StageError(message, at=("stages", "simulate", "run_on"))
         files = self.files(config, model, root)
         given = config.inputs
         if not files and not given.random and not given.extremes:

@@ -12,8 +12,10 @@ from stages.base import StageError, no_progress
 from stages.simulators.program import run_program
 from stages.system.scratch import temporary_folder
 from stages.targets.attached import DEVICES_LOG
+from stages.timing.log import LOG, TABLE
 
 if TYPE_CHECKING:
+    from stages.simulators.process import Finished
     from stages.targets.spec import Target
 
 _INPUTS_MAGIC = int.from_bytes(b"FLIN", "little")
@@ -41,6 +43,7 @@ class FirmwareRun:
     totals       per inference the instructions of model_run
     stack_bytes  most stack in use at any time
     devices      the log of devices beside the core, empty where there are none
+    cycles       the log of estimated cycles (stages/timing/log.py), empty when not asked for
     """
 
     outputs: bytes
@@ -49,6 +52,7 @@ class FirmwareRun:
     totals: list[int]
     stack_bytes: int
     devices: str = ""
+    cycles: bytes = b""
 
 
 def inputs_file(inferences: Sequence[bytes], *, trace: bool, instruction_limit: int) -> bytes:
@@ -69,23 +73,34 @@ def run_firmware(
     instruction_limit: int = 0,
     timeout: float = 600,
     progress: Callable[..., None] = no_progress,
+    timing: bytes = b"",
+    on: Callable[[Path, Path, Callable[[], None]], Finished] | None = None,
 ) -> FirmwareRun:
     """Run `elf` on each of `inferences` (bytes of all inputs, one after the other).
 
     `layers` is MODEL_LAYER_COUNT, `output_bytes` the size of all outputs of one inference. `instruction_limit` is for
-    one of them; with it the whole program has one too, so that a hang in start-up code ends. Raises StageError for a
-    trap, a hang, a failed sanitizer check, or results that are not complete.
+    one of them; with it the whole program has one too, so that a hang in start-up code ends. With `timing`, a table of
+    stages/timing/table.py, cycles are estimated too. `on` runs it elsewhere than in the target's simulator:
+    on(elf, folder, watch). Raises StageError for a trap, a hang, a failed sanitizer check, or results that are not
+    complete.
     """
     most = _INSTRUCTIONS_OUTSIDE + len(inferences) * instruction_limit if instruction_limit else 0
     with temporary_folder("run") as folder:
         (folder / "inputs.bin").write_bytes(inputs_file(inferences, trace=trace, instruction_limit=instruction_limit))
+        if timing:
+            (folder / TABLE).write_bytes(timing)
 
         def watch() -> None:
             written = (folder / "outputs.bin").stat().st_size if (folder / "outputs.bin").exists() else 0
             done = written // max(output_bytes, 1)
             progress(f"{done} of {len(inferences)} inferences", done / len(inferences))
 
-        finished = run_program(elf, target, folder, timeout=timeout, most_instructions=most, watch=watch)
+        if on is not None:
+            finished = on(elf, folder, watch)
+        else:
+            finished = run_program(
+                elf, target, folder, timeout=timeout, most_instructions=most, watch=watch, timed=bool(timing)
+            )
         if finished.exit_code != 0:
             reason = _FAILURES.get(finished.exit_code, "\n".join(finished.output.strip()[-300:].splitlines()[-3:]))
             raise StageError(f"the firmware ended with status {finished.exit_code}: {reason}")
@@ -101,7 +116,7 @@ def _collect(folder: Path, inferences: int, layers: int, output_bytes: int, most
     outputs = _result(folder / "outputs.bin", inferences * output_bytes)
     counts = _result(folder / "counts.bin", inferences * struct.calcsize(f"<{layers + 1}Q"))
     rows = [list(row) for row in struct.iter_unpack(f"<{layers + 1}Q", counts)]
-    trace, devices = folder / "trace.bin", folder / DEVICES_LOG
+    trace, devices, cycles = folder / "trace.bin", folder / DEVICES_LOG, folder / LOG
     return FirmwareRun(
         outputs=outputs,
         trace=trace.read_bytes() if trace.exists() else b"",
@@ -109,6 +124,7 @@ def _collect(folder: Path, inferences: int, layers: int, output_bytes: int, most
         totals=[row[-1] for row in rows],
         stack_bytes=int.from_bytes(content[4:], "little"),
         devices=devices.read_text() if devices.exists() else "",
+        cycles=cycles.read_bytes() if cycles.exists() else b"",
     )
 
 

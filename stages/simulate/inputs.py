@@ -60,13 +60,15 @@ def make_inputs(
         for step in steps:
             data = b"".join(_random(port, generator).tobytes() for port in ports)
             name = f"random input {index} of seed {config.seed}"
-            inferences.append(Inference(data, name + (f", step {step}" if stateful else ""), first=step == 0))
+            inferences.append(
+                Inference(data, name + (f", step {step}" if stateful else ""), first=step == 0, drawn=True)
+            )
     if config.extremes:
         for position, kind in enumerate(("minimum", "maximum")):
             data = b"".join(np.full(port["shape"], _range(port)[position], port["dtype"]).tobytes() for port in ports)
             for step in steps:
                 name = f"all {kind}" + (f", step {step}" if stateful else "")
-                inferences.append(Inference(data, name, first=step == 0))
+                inferences.append(Inference(data, name, first=step == 0, drawn=True))
     from_files: list[Inference] = []
     for name, path in files.items():
         with blaming(*_blamed(config, name)):
@@ -85,7 +87,7 @@ def _read(name: str, path: Path, ports: Sequence[Port], encoding: Encoding | Non
     if encoding is None:
         return read_inferences(name, path, ports)
     found = read_inferences(name, path, [stored_as(port, encoding) for port in ports])
-    return [replace(one, data=fed(one, ports, encoding)) for one in found]
+    return [fed(one, ports, encoding) for one in found]
 
 
 def check_files(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
+from stages.samples.doubts import outside
 from stages.samples.files import Inference
+from stages.simulate.cycles import estimated_cycles
 from stages.simulate.firmware import FirmwareRun, inputs_file, run_firmware
 from stages.simulate.inputs import make_inputs
-from stages.simulators.process import InstructionLimitReached, ProgramLimitReached
+from stages.simulators.process import Finished, InstructionLimitReached, ProgramLimitReached
 
 if TYPE_CHECKING:
     from stages.base import Job
@@ -24,6 +26,8 @@ _GENEROUS = 30
 _INSTRUCTIONS_AT_LEAST = 1_000_000_000
 # Of a layer of which nothing is known: a network in plain C takes some ten instructions for each multiplication.
 _INSTRUCTIONS_PER_MAC, _INSTRUCTIONS_PER_ELEMENT = 10, 50
+# A board that was just reset runs at a megahertz at least; the slowest of its clocks and of these kernels.
+_STALL_SECONDS, _SLOWEST = 10.0, 100_000.0
 _RAISE = "`set=stages.simulate.instruction_limit=N` raises the limit, 0 turns it off"
 
 
@@ -35,10 +39,13 @@ def simulate(job: Job[SimulateConfig]) -> None:
     )
     data = [inference.fed if "state" in model else inference.data for inference in inferences]
     limit = instruction_limit(job.config.instruction_limit, model)
+    board = None if job.config.run_on is None else _Board(job, model)
+    elf = _simulated(job.inputs["compile"], job.target) if board is None else job.inputs["compile"] / "firmware.elf"
+    target = job.target.in_simulator if board is None else job.target
     try:
         run = run_firmware(
-            _simulated(job.inputs["compile"], job.target),
-            job.target.in_simulator,
+            elf,
+            target,
             data,
             layers=len(model["layers"]),
             output_bytes=sum(port["bytes"] for port in model["outputs"]),
@@ -46,6 +53,7 @@ def simulate(job: Job[SimulateConfig]) -> None:
             instruction_limit=limit,
             timeout=job.config.timeout,
             progress=job.progress,
+            on=board,
         )
     except InstructionLimitReached as reached:
         raise StageError(
@@ -55,7 +63,14 @@ def simulate(job: Job[SimulateConfig]) -> None:
         ) from None
     except ProgramLimitReached as reached:
         raise StageError(f"the firmware was stopped: {reached.message}", hint=_RAISE) from None
-    counts = _counts(run, job.target, model["layers"])
+    counts = _counts(run, job.target, model["layers"]) if board is None else _board_counts(run, board)
+    if job.config.cycles and target.timing_model is not None and board is None:
+        counts["cycles"] = estimated_cycles(
+            elf, target, data[0], run, instruction_limit=limit, timeout=job.config.timeout, progress=job.progress
+        )
+    if board is not None and job.config.instruction_limit:
+        counts["warnings"].append("a board keeps no instruction_limit: timeout and stall_seconds bound it")
+    counts["warnings"] += [doubt] if (doubt := outside(inferences)) else []
     for warning in counts["warnings"]:
         job.log(f"warning: {warning}")
     (job.out / "inputs.bin").write_bytes(inputs_file(data, trace=job.config.trace, instruction_limit=limit))
@@ -64,7 +79,54 @@ def simulate(job: Job[SimulateConfig]) -> None:
     (job.out / "counts.json").write_text(json.dumps(counts) + "\n")
     (job.out / "inputs.json").write_text(json.dumps(describe(inferences), indent=1) + "\n")
     runs = f"{len(inferences)} inference{'s' if len(inferences) > 1 else ''}"
-    job.log(f"{runs}, {run.totals[0]:,} instructions in the first")
+    counted = "instructions" if board is None else f"{board.told['counter']} at {board.told['place']}"
+    job.log(f"{runs}, {run.totals[0]:,} {counted} in the first")
+    if "cycles" in counts:
+        job.log(f"{counts['cycles']['total']['estimate']:,} cycles by the timing model {counts['cycles']['model']}")
+
+
+class _Board:
+    """A board at the other end of a GDB server; `told` is what the report says of it, once it has run."""
+
+    def __init__(self, job: Job[SimulateConfig], model: Mapping[str, Any]) -> None:
+        self._job = job
+        self._seconds = job.config.stall_seconds or _STALL_SECONDS + expected_instructions(model) / _SLOWEST
+        self.told: dict[str, Any] = {}
+
+    def __call__(self, elf: Path, folder: Path, watch: Callable[[], None]) -> Finished:
+        from stages.hardware.run import run_on_board
+
+        job, place = self._job, str(self._job.config.run_on)
+        gdb = next(tool.path for tool in job.tools.values() if tool.path)
+        ran = run_on_board(
+            elf,
+            job.target,
+            place,
+            folder,
+            gdb_path=gdb,
+            stall_seconds=self._seconds,
+            timeout=job.config.timeout,
+            watch=watch,
+            waiting=lambda: job.progress(f"waiting: another run has {place}", 0.0),
+        )
+        self.told = {"place": place, "simulator": ran.simulator, "counter": ran.counter, "chip": ran.chip}
+        return ran.finished
+
+
+def _board_counts(run: FirmwareRun, board: _Board) -> dict[str, Any]:
+    """As `_counts`, with where it ran and what was counted there."""
+    rows = [{"total": total, "layers": each} for total, each in zip(run.totals, run.counts, strict=True)]
+    told = board.told
+    warnings = []
+    if not any(run.totals):
+        warnings.append(f"the board's counter stood still: its {told['counter'] or 'cycles'} say nothing")
+    if told["simulator"]:
+        counted = f"its {told['counter']} follow the clock of the machine that it runs on, and are no cycles"
+        warnings.append(f"what answers at {told['place']} is {told['simulator']}, no board: {counted}")
+    if not told["chip"]:
+        warnings.append("the target has no number of its chip to compare: whichever board was connected ran it")
+    found = {"counter": told["counter"], "inferences": rows, "stack_bytes": run.stack_bytes}
+    return {**found, "warnings": warnings, "ran": told}
 
 
 def _counts(run: FirmwareRun, target: Target, layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -100,10 +162,14 @@ def _simulated(compiled: Path, target: Target) -> Path:
 
 
 def describe(inferences: Sequence[Inference]) -> dict[str, Any]:
-    """The content of inputs.json: a name for each inference, and its class or null; no classes at all is null."""
+    """The content of inputs.json: for each inference its name, whether it is from no file, and its class or null.
+
+    No classes at all is null.
+    """
     labels = [inference.label for inference in inferences]
     return {
         "names": [inference.name for inference in inferences],
+        "drawn": [inference.drawn for inference in inferences],
         "labels": labels if any(label is not None for label in labels) else None,
     }
 

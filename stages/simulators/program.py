@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ def run_program(
     timeout: float = 300,
     most_instructions: int = 0,
     watch: Callable[[], None] = lambda: None,
+    timed: bool = False,
 ) -> Finished:
     """Run `elf` with `folder` as current directory; `watch` is called twice a second while it runs.
 
@@ -40,21 +42,28 @@ def run_program(
     It is ended after `most_instructions` (0: never), from its first to its last; where nothing counts them, after the
     processor time that they take at a slow pace. ProgramLimitReached then, but for Spike, which ends a program as if it
     had come to its end.
+
+    With `timed`, on Spike and QEMU, cycles are estimated by cycles.table in `folder` (stages/timing/table.py), and
+    cycles.bin has a record for each reading of the counter (stages/timing/log.py).
     """
     kind = target.simulator.kind
     # By its name, so that a run's key has the code of one simulator.
     simulator: SimulatorPlugin = import_module(_MODULES[kind]) if kind in _MODULES else simulator_of(target)
-    return simulator.run(elf, target, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)
+    run: Callable[..., Finished] = partial(simulator.run, timed=True) if timed else simulator.run  # type: ignore[call-arg]
+    return run(elf, target, folder, timeout=timeout, most_instructions=most_instructions, watch=watch)
 
 
 def code_patterns(target: Target) -> tuple[str, ...]:
     """Globs, relative to Firmline's folder, of the code that runs a program for the target."""
-    module = _MODULES.get(target.simulator.kind)
+    kind = target.simulator.kind
+    module = _MODULES.get(kind)
     if module is None:
         return ()
     place = module.replace(".", "/")
     folder = place.rpartition("/")[0]
-    plugin = (f"{folder}/plugin/*",) if module.endswith(".run") else ()
+    plugin: tuple[str, ...] = (f"{folder}/plugin/*",) if module.endswith(".run") else ()
+    plugin += ("stages/simulators/cycles/*",) if kind == "qemu" or target.timing_model else ()
+    plugin += (f"{folder}/timing/*",) if kind == "spike" and target.timing_model else ()
     beside = target.accelerator
     devices = (f"{folder}/devices/*", f"stages/accelerators/{beside.kind}/device/*") if beside else ()
     return (f"{place}.py", *plugin, *devices)

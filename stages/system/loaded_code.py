@@ -217,8 +217,10 @@ def _imported(module: Path, base: Path) -> Iterator[Path]:
     """Files below `base` that a module imports, anywhere in it."""
     import ast
 
+    from stages.system.syntax import parse
+
     try:
-        tree = ast.parse(module.read_bytes())
+        tree = parse(module.read_bytes())
     except (OSError, SyntaxError, ValueError):
         return
     names: list[tuple[Path, str]] = []

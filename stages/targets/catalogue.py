@@ -1,4 +1,4 @@
-"""`cores:` and `boards:` of pipeline.yaml, and the targets that follow from them.
+"""`cores:`, `boards:` and `timings:` of pipeline.yaml, and the targets that follow from them.
 
 A core is declared once: instruction set, compiler, kernels and the machine of a simulator that counts its
 instructions. A board names a core and has memories of its own. It is simulated on the core's machine; where that has
@@ -11,11 +11,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from stages.options.remote_store import RemoteStore
 from stages.options.strict_model import StrictModel, mistake
 from stages.targets.attached import MONITOR, Attached, engine, mistakes
+from stages.targets.chip import ChipNumber
 from stages.targets.like import written_out
 from stages.targets.memory import Memory, Region
 from stages.targets.spec import BoardFacts, Core, Simulator, Target
+from stages.targets.timing import Flash, Timing, TimingModel
 
 _UNIT = {"k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 
@@ -49,7 +52,9 @@ class Board(StrictModel):
 
     `core` is one of `cores:`. `memory` is what the board has, as its vendor states it in `source`. `machine` is a
     machine of the core's simulator that has this memory at these addresses; without one the core's own is used.
-    `accelerator` is an engine that computes layers beside the core.
+    `accelerator` is an engine that computes layers beside the core. `timing` is that of its make of the core, where the
+    core itself, as an instruction set, has none or another. `flash` is what estimates of cycles know of its memory.
+    `chip` are numbers by which a debugger knows the chip, beside those of the core.
     """
 
     core: str
@@ -59,20 +64,31 @@ class Board(StrictModel):
     machine: str = ""
     source: str = ""
     accelerator: Attached | None = None
+    timing: str = ""
+    flash: Flash | None = None
+    chip: tuple[ChipNumber, ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Board:
         for wrong in mistakes(self.accelerator, self.memory) if self.accelerator is not None else ():
             raise wrong
+        if self.flash is not None and self.flash.region not in self.memory.regions:
+            there = ", ".join(self.memory.regions)
+            raise mistake(f"there is no region {self.flash.region!r}; there are {there}", "flash", "region")
         return self
 
 
 class Catalogue(StrictModel):
-    """The content of pipeline.yaml: cores and boards by name. No board is called like a core."""
+    """The content of pipeline.yaml: cores, boards and timing models by name, and the remote store.
+
+    No board is called like a core.
+    """
 
     schema_version: Literal[1] = Field(alias="schema")
     cores: dict[str, Core]
     boards: dict[str, Board] = Field(default_factory=dict)
+    store: RemoteStore | None = None
+    timings: dict[str, Timing] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
@@ -96,9 +112,16 @@ class Catalogue(StrictModel):
         return self
 
     def targets(self) -> dict[str, Target]:
-        """All cores, then all boards, by name. KeyError for a board whose core is not there."""
+        """All cores, then all boards, by name. KeyError for a board whose core, or a timing model, is not there."""
         found = {name: Target(name=name, core=name, **_fields(core)) for name, core in self.cores.items()}
-        return found | {name: _on_board(name, board, self.cores[board.core]) for name, board in self.boards.items()}
+        found |= {name: _on_board(name, board, self.cores[board.core]) for name, board in self.boards.items()}
+        return {name: self._timed(target) for name, target in found.items()}
+
+    def _timed(self, target: Target) -> Target:
+        if not target.timing:
+            return target
+        model = TimingModel(name=target.timing, **dict(self.timings[target.timing]))
+        return target.model_copy(update={"timing_model": model})
 
 
 def _on_board(name: str, board: Board, core: Core) -> Target:
@@ -109,6 +132,7 @@ def _on_board(name: str, board: Board, core: Core) -> Target:
     simulated = None if board.machine else moved(board.memory, core)
     facts = BoardFacts(title=board.title, clock=board.clock, source=board.source)
     fields |= {"memory": board.memory, "simulator": simulator, "simulated": simulated, "board": facts}
+    fields |= {"timing": board.timing or core.timing, "flash": board.flash, "chip": (*core.chip, *board.chip)}
     attached = None if board.accelerator is None else engine(board.accelerator, board.memory)
     return Target(name=name, core=board.core, accelerator=attached, **fields)
 
@@ -135,7 +159,7 @@ def moved(memory: Memory, core: Core) -> Memory | None:
         origin, those = room.origin, {n: region for n, region in memory.regions.items() if region.is_written == written}
         lengths = _shared(room.length, {name: region.length for name, region in those.items()})
         for name, region in those.items():
-            regions[name] = region.model_copy(update={"origin": origin, "length": lengths[name]})
+            regions[name] = region.model_copy(update={"origin": origin, "length": lengths[name], "same_as": ""})
             origin += lengths[name]
     return Memory(stack=memory.stack, **{name: regions[name] for name in memory.regions})
 

@@ -1,4 +1,4 @@
-"""`like:` in pipeline.yaml: a core or board that is another one but for what it says.
+"""`like:` in pipeline.yaml: a core, board or timing model that is another one but for what it says.
 
     cores:
       my-core: {like: cortex-m4, compiler: {flags: ["-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=soft"]}, fpu: false}
@@ -15,7 +15,7 @@ from stages.messages.wording import did_you_mean
 from stages.options.strict_model import mistake
 
 LIKE = "like"
-KINDS = {"cores": "core", "boards": "board"}
+KINDS = {"cores": "core", "boards": "board", "timings": "timing model"}
 
 
 def written_out(data: Any) -> Any:
@@ -36,7 +36,7 @@ def written_out(data: Any) -> Any:
 
 
 def _written_out(kind: str, name: str, entries: Mapping[str, Any]) -> Any:
-    chain, at = [entries[name]], name
+    chain, names, at = [entries[name]], [name], name
     seen = {name}
     while isinstance(chain[-1], Mapping) and LIKE in chain[-1]:
         where, at = (kind, at, LIKE), chain[-1][LIKE]
@@ -46,10 +46,27 @@ def _written_out(kind: str, name: str, entries: Mapping[str, Any]) -> Any:
             raise mistake(f"{KINDS[kind]} '{at}' is like itself", *where)
         seen.add(at)
         chain.append(entries[at])
+        names.append(at)
     made = chain.pop()
-    for over in reversed(chain):
+    for over, called, other in zip(reversed(chain), reversed(names[:-1]), reversed(names[1:]), strict=True):
+        _refuse_misspelt(made, over, other, (kind, called))
         made = _merged(made, {key: value for key, value in over.items() if key != LIKE})
     return made
+
+
+def _refuse_misspelt(base: Any, over: Any, other: str, at: tuple[str, ...]) -> None:
+    """Refuse a new entry with nearly the name of one of the `other`, and without what all of those have."""
+    if not isinstance(base, Mapping) or not isinstance(over, Mapping):
+        return
+    beside = {key: value for key, value in base.items() if isinstance(value, Mapping)}
+    for key, value in over.items():
+        if key in base:
+            _refuse_misspelt(base[key], value, other, (*at, key))
+        elif isinstance(value, Mapping) and beside:
+            lacks = set.intersection(*(set(one) for one in beside.values())) - value.keys()
+            guess = did_you_mean(str(key), beside)
+            if lacks and guess:
+                raise mistake(f"there is no '{key}' in {other}{guess}", *at, key, key=True)
 
 
 def _merged(base: Any, over: Any) -> Any:

@@ -70,13 +70,15 @@ Address = Annotated[int, BeforeValidator(_parse_address), Field(ge=0), AfterVali
 class Region(StrictModel):
     """A memory: its first address, its length in bytes, what it may hold and how fast it is (0 before 1 before 2).
 
-    `rom` holds code, constants and weights and `ram` data, stack and arena where they do not say otherwise.
+    `rom` holds code, constants and weights and `ram` data, stack and arena where they do not say otherwise. `same_as`
+    names a region of which this one is the same memory, seen at other addresses: both together hold what one does.
     """
 
     origin: Address
     length: Size
     holds: tuple[Part, ...] = ()
     speed: int = Field(default=0, ge=0, le=100)
+    same_as: str = ""
 
     @property
     def end(self) -> int:
@@ -163,6 +165,8 @@ class Memory(StrictModel):
                 raise mistake(f"no region can be called {name}, which means something to the linker", name, key=True)
             if not region.holds:
                 raise mistake(f"what may it hold? holds: [{', '.join((*CONSTANT, *VARIABLE))}]", name)
+        for name, region in self.regions.items():
+            self._check_same(name, region)
         for (one, first), (other, second) in combinations(self.regions.items(), 2):
             if first.origin < second.end and second.origin < first.end:
                 raise mistake(f"{second.addresses}, overlaps {one}, {first.addresses}", other, beside=(one,))
@@ -178,6 +182,20 @@ class Memory(StrictModel):
         self._check_reserve()
         return self
 
+    def _check_same(self, name: str, region: Region) -> None:
+        """What two regions share is read only: where each of them writes nobody would know."""
+        if not region.same_as:
+            return
+        other = self.regions.get(region.same_as)
+        if other is None or other is region or other.same_as:
+            known = ", ".join(one for one, each in self.regions.items() if each is not region and not each.same_as)
+            raise mistake(f"there is no region {region.same_as!r} of its own; there are {known}", name, "same_as")
+        if region.is_written or other.is_written:
+            raise mistake("only memory that no program writes can be seen at two addresses", name, "same_as")
+        if region.length > other.length:
+            message = f"is {region.length:,} bytes, more than the {other.length:,} of {region.same_as}"
+            raise mistake(message, name, "length", beside=(region.same_as, "length"))
+
     def _check_reserve(self) -> None:
         """What is asked for, not what is usual, is in the region that it is reserved in."""
         places: dict[str, Part] = {"code": "code", "data": "data"}
@@ -192,6 +210,15 @@ class Memory(StrictModel):
     def regions(self) -> dict[str, Region]:
         """All regions by name, as declared."""
         return self.__pydantic_extra__
+
+    def bytes_of(self, *, written: bool) -> int:
+        """Bytes of all memory that programs write, or only read: what is seen at two addresses counts once."""
+        regions = (region for region in self.regions.values() if region.is_written == written and not region.same_as)
+        return sum(region.length for region in regions)
+
+    def same(self, name: str) -> tuple[str, ...]:
+        """The regions that are the memory of this one, itself first."""
+        return (name, *(other for other, region in self.regions.items() if region.same_as == name))
 
     def homes(self, part: Part) -> list[str]:
         """The names of the regions that may hold a part of the firmware, the fastest first."""

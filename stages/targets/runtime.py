@@ -1,7 +1,14 @@
 """What a target family contributes to a firmware: start-up code, host I/O and linker script.
 
 A family is a folder `stages/targets/<family>/` whose package has `runtime(target) -> Runtime`; a new one touches
-nothing else.
+nothing else. One that runs on boards too has, for these,
+
+    debugged(target)        its Runtime
+    at_start(symbols)       what GDB sets before the program runs: (register, expression, whether every core has it)
+    FAULTS                  the module whose fault_message(finished, elf, target) says what its handler printed
+    COUNTERS                the names of its counters of cycles, by the numbers in what it asks a debugger
+
+FAULTS by its name, so that a simulation's key has no code of another family.
 """
 
 from __future__ import annotations
@@ -9,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
 from stages.targets.linker_script import fill
@@ -18,6 +25,8 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 HARNESS = Path(__file__).resolve().parent / "harness"
+#: Tells start-up code that a debugger is the host, not a simulator.
+DEBUGGER = "-DBOARD_DEBUGGER"
 
 
 @dataclass(frozen=True)
@@ -39,21 +48,41 @@ class Runtime:
     include: tuple[Path, ...] = field(default=(HARNESS,))
 
 
-def runtime_for(target: Target) -> Runtime:
-    """The runtime of the target's family. Raises StageError when the family has no folder here."""
+def runtime_for(target: Target, *, debugged: bool = False) -> Runtime:
+    """The runtime of the target's family, in a simulator or `debugged` on a board.
+
+    Raises StageError when the family has no folder here, and for one that runs on no board.
+    """
+    family = family_of(target)
+    if debugged and not hasattr(family, "debugged"):
+        message = f"target {target.name}: programs of the family {target.family} run on no board with a GDB server"
+        raise StageError(message, hint=f"families that do: {', '.join(_on_boards())}", at=("target",))
+    runtime: Runtime = family.debugged(target) if debugged else family.runtime(target)
+    return runtime
+
+
+def _on_boards() -> list[str]:
+    found = {name: import_module(f"stages.targets.{name}") for name in _families()}
+    return [name for name, family in found.items() if hasattr(family, "debugged")]
+
+
+def _families() -> list[str]:
+    return sorted(path.parent.name for path in Path(__file__).parent.glob("*/__init__.py"))
+
+
+def family_of(target: Target) -> Any:
+    """The package of the target's family. Raises StageError when it has no folder here."""
     try:
-        family = import_module(f"stages.targets.{target.family}")
+        return import_module(f"stages.targets.{target.family}")
     except ModuleNotFoundError as error:
         if error.name != f"stages.targets.{target.family}":
             raise
-        folders = sorted(path.parent.name for path in Path(__file__).parent.glob("*/__init__.py"))
+        folders = _families()
         raise StageError(
             f"target {target.name}: no family '{target.family}' in stages/targets",
             hint=f"there are: {', '.join(folders)}",
             at=("target",),
         ) from None
-    runtime: Runtime = family.runtime(target)
-    return runtime
 
 
 def code_patterns(target: Target) -> tuple[str, ...]:

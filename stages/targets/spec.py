@@ -13,7 +13,9 @@ from pydantic import Field, computed_field, model_validator
 
 from stages.options.strict_model import StrictModel, mistake
 from stages.targets.attached import Engine
+from stages.targets.chip import ChipNumber
 from stages.targets.memory import Memory, Room, Size
+from stages.targets.timing import Flash, TimingModel
 
 
 class Compiler(StrictModel):
@@ -88,7 +90,8 @@ class Core(StrictModel):
     `extensions` names each instruction-set extension with the exact draft or version, such as `{rvp: 0.9.11}`.
     `kernels` are the folders of `stages/kernels` whose kernels may be chosen. `word_bits` is XLEN / the register
     width. `memory` is what the simulator's machine has; it is absent on the host, where the operating system
-    provides it.
+    provides it. `timing` is one of `timings:`, by which cycles are estimated; without it they are not. `chip` are
+    numbers by which a debugger knows it.
     """
 
     family: str
@@ -102,6 +105,8 @@ class Core(StrictModel):
     memory: Memory | None = None
     simulator: Simulator
     counter: Literal["minstret", "qemu-plugin", "none"]
+    timing: str = ""
+    chip: tuple[ChipNumber, ...] = ()
 
     @property
     def features(self) -> frozenset[str]:
@@ -149,6 +154,9 @@ class Target(Core):
     simulated  the memory map that the simulation is linked for, where the simulator has no machine with the board's
                own: the board's regions, moved to where the core's machine has memory, and not longer than that
     accelerator  the engine beside the core, None for a target without one
+    timing_model what `timing` names, None where it is ''
+    flash        the board's memory with wait states, None where none is known
+    chip       the core's numbers, and those of the board
     places     where what is not Firmline's own lies on this machine: plug-ins of the simulator by their paths as
                written, kernel folders and simulators as `kernels/acme` and `simulators/renode`; in no key
     modules    the modules of those, by the same names
@@ -159,6 +167,8 @@ class Target(Core):
     board: BoardFacts | None = None
     simulated: Memory | None = None
     accelerator: Engine | None = None
+    timing_model: TimingModel | None = None
+    flash: Flash | None = None
     places: dict[str, Path] = Field(default_factory=dict, exclude=True, repr=False)
     modules: dict[str, str] = Field(default_factory=dict, exclude=True, repr=False)
 
@@ -171,6 +181,11 @@ class Target(Core):
         found = {"weights": self.memory.rooms("weights"), "arena": self.memory.rooms("arena")}
         copied = any(room.loaded_from for room in found["weights"])
         return found if copied or any(len(rooms) > 1 for rooms in found.values()) else {}
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its cycles are estimated by a timing model: those of an accelerator are counted by its own."""
+        return self.timing_model is not None and self.accelerator is None
 
     @property
     def in_simulator(self) -> Target:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -21,6 +22,22 @@ def cost_table(core: str, root: Path) -> Path:
     return (kernels if kernels.is_dir() else root) / "costs" / f"{core}.json"
 
 
+def cycle_table(name: str, root: Path) -> Path:
+    """Where the measured cycles of a core or board are, if it has any (stages.tensorize.cycles)."""
+    return cost_table("any", root).parent / "cycles" / f"{name}.json"
+
+
+def cycle_files(target: Target, folders: Iterable[Path]) -> dict[str, Path]:
+    """The tables of cycles that may be the target's, of which there are in these folders, the first of a name."""
+    from stages.tensorize.cycles import names_of
+
+    found: dict[str, Path] = {}
+    for folder in folders:
+        paths = {name: cycle_table(name.partition("/")[2], folder) for name in names_of(target)}
+        found = {name: path for name, path in paths.items() if path.is_file()} | found
+    return found
+
+
 class TensorizeRule(StageConfig):
     """The first rule that matches a layer decides its kernel; `params` are that kernel's own (none: its cheapest)."""
 
@@ -35,24 +52,36 @@ class TensorizeConfig(StageConfig):
     `arena_limit` bounds the arena, in bytes: a kernel whose scratch brings it above is not chosen. The recipe's
     `memory.arena_limit` sets it. `requantize` says who makes 8-bit outputs of an accelerator's sums: the core, or the
     engine; without it the accelerator's default. With `narrow_weights` those that fit 4, 2 or 1 bits take no more in
-    ROM, and are widened into scratch before their layer. `tuning` has measurements of the network's own layers, which
-    count before all others. `optimize_for` is what counts beside instructions (stages.tensorize.objective).
+    ROM, and are widened into scratch before their layer; without it so do, for `optimize_for: rom`, those for which
+    that saves more than it takes, as long as the arena stays within its limit, or without one does not grow.
+    `tuning` has measurements of the network's own layers, which count before all others; with `measure: close` the
+    stage `measure` runs before this one, and measures the kernels between which costs leave it open which is best.
+    `optimize_for` is what counts beside instructions (stages.tensorize.objective), or cycles of the target's timing
+    model instead of them (stages.tensorize.cycles).
     """
 
     rules: tuple[TensorizeRule, ...] = ()
     arena_limit: Size | None = None
     requantize: Literal["core", "engine"] | None = None
-    narrow_weights: bool = Field(
-        default=False,
-        description="keep weights of 4 bits and less so in ROM, and widen them into RAM before their layer",
+    narrow_weights: bool | None = Field(
+        default=None,
+        description="keep weights of 4 bits and less so in ROM, and widen them into RAM before their layer; by default "
+        "with `optimize_for: rom`, where that is worth its instructions and the arena stays within its limit, or "
+        "without one does not grow",
     )
-    optimize_for: Literal["speed", "rom", "ram"] = Field(
+    optimize_for: Literal["speed", "cycles", "rom", "ram"] = Field(
         default="speed",
-        description="what kernels are chosen for: fewest instructions; few bytes of weights and code; a small arena",
+        description="what kernels are chosen for: fewest instructions; fewest cycles by the target's timing model; "
+        "few bytes of weights and code; a small arena",
     )
     tuning: Pathname | Literal[False] | None = Field(
         default=None,
         description="a file of `doit tune`, by default NAME.tuning.json beside the recipe if there is one; `off`: none",
+    )
+    measure: Literal["close", False] = Field(
+        default=False,
+        description="`close`: measure on the simulator what costs leave open, before kernels are chosen; `off`: choose "
+        "by costs",
     )
     simplify: bool = Field(default=True, description="take out work that changes nothing; `off`: compute all of it")
 
@@ -62,12 +91,23 @@ class TensorizeStage(Stage[TensorizeConfig]):
     exclusive = True
     config = TensorizeConfig
     consumes = ("quantize",)
-    sources = ("stages/tensorize/*.py", "stages/targets/spec.py")
-    target_fields = ("core", "family", "isa", "word_bits", "fpu", "extensions", "kernels", "accelerator")
+    may_consume: ClassVar[tuple[str, ...]] = ("measure",)
+    sources: ClassVar[tuple[str, ...]] = ("stages/tensorize/*.py", "stages/targets/spec.py")
+    target_fields: ClassVar[tuple[str, ...]] = (
+        "core",
+        "family",
+        "isa",
+        "word_bits",
+        "fpu",
+        "extensions",
+        "kernels",
+        "accelerator",
+    )
 
     def parameters(self, config: TensorizeConfig) -> dict[str, Any]:
-        """Without the name of the tuning, whose content counts."""
-        return {name: value for name, value in super().parameters(config).items() if name != "tuning"}
+        """Without the name of the tuning, whose content counts, and whether was measured: what it left is consumed."""
+        own = super().parameters(config)
+        return {name: value for name, value in own.items() if name not in ("tuning", "measure")}
 
     def files(self, config: TensorizeConfig, model: ModelSource, root: Path) -> dict[str, Path]:
         return {"tuning": located(config.tuning, root)} if config.tuning else {}
@@ -79,7 +119,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
         from stages.accelerators.registry import code_patterns_of
-        from stages.kernels.registry import code_patterns
+        from stages.kernels.places import code_patterns
 
         return (*code_patterns(target.kernels), *code_patterns_of(target))
 
@@ -98,6 +138,21 @@ class TensorizeStage(Stage[TensorizeConfig]):
     def target_files(self, target: Target, root: Path) -> dict[str, Path]:
         path = cost_table(target.core, root)
         return {"costs": path} if path.is_file() else {}
+
+    def option_fields(self, config: TensorizeConfig) -> tuple[str, ...]:
+        return ("name", "timing_model", "flash") if config.optimize_for == "cycles" else ()
+
+    def option_files(self, config: TensorizeConfig, target: Target, root: Path) -> dict[str, Path]:
+        return cycle_files(target, [root]) if config.optimize_for == "cycles" else {}
+
+    def foresee(
+        self, config: TensorizeConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+    ) -> None:
+        """Cycles wanted on a target without a timing model."""
+        if config.optimize_for == "cycles":
+            from stages.tensorize.cycles import check_timed
+
+            check_timed(target)
 
     def run(self, job: Job[TensorizeConfig]) -> None:
         from stages.tensorize.build import tensorize

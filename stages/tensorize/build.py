@@ -28,15 +28,20 @@ from stages.tensorize.artifact import Tensorized, save
 from stages.tensorize.channels import without_channels
 from stages.tensorize.choices import choose_kernels
 from stages.tensorize.costs import CostTable, least_per_product
+from stages.tensorize.cycles import check_timed, cycle_tables
 from stages.tensorize.forms import with_cheapest_forms
-from stages.tensorize.layouts import with_cheapest_layouts
+from stages.tensorize.found import found
+from stages.tensorize.layouts import weighed, with_cheapest_layouts
 from stages.tensorize.objective import with_objective
 from stages.tensorize.own_arithmetic import with_own_arithmetic
 from stages.tensorize.packing import pack_and_lower
 from stages.tensorize.placement import place_parts
 from stages.tensorize.programs import plan_programs
+from stages.tensorize.rom import Rom
 from stages.tensorize.setting import Setting
+from stages.tensorize.settled import load as load_settled
 from stages.tensorize.signs import with_cheapest_signs
+from stages.tensorize.spare import within_ram
 from stages.tensorize.tuning import tuned_table
 
 if TYPE_CHECKING:
@@ -45,29 +50,51 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
     from stages.tensorize import TensorizeConfig
     from stages.tensorize.choices import Chosen
+    from stages.tensorize.plan import Found
 
 
 def tensorize(job: Job[TensorizeConfig]) -> None:
     """Writes the stage's artifact into the job's folder."""
-    source = job.inputs["quantize"]
-    known = registry.kernels_of(job.target)
-    kernels = known.values()
-    costs = CostTable.read(job.files["costs"]) if "costs" in job.files else CostTable()
-    if "tuning" in job.files:
-        with blaming("stages", "tensorize", "tuning"):
-            costs = replace(costs, tuned=tuned_table(job.files["tuning"], job.target.core))
-    setting = Setting.of(job.target, job.config, kernels, costs, _float_module(source))
-
-    placed, rewrites = decide(Graph.load(source), setting)
+    setting, doubts = setting_of(job)
+    settled = load_settled(job.inputs["measure"]) if "measure" in job.inputs else None
+    setting = replace(setting, costs=replace(setting.costs, settled=settled or {}))
+    graph = Graph.load(job.inputs["quantize"])
+    placed, rewrites = decide(graph, setting)
     planned = plan_programs(with_own_arithmetic(placed, setting), setting)
     made = pack_and_lower(planned, setting, job.progress)
-    reach = least_per_product(job.files["costs"], known) if "costs" in job.files else {}
-    fields = {"rewrites": tuple(rewrites) if job.config.simplify else None, "reach": reach}
+    kernels = registry.kernels_of(job.target)
+    reach = least_per_product(job.files["costs"], kernels) if "costs" in job.files else {}
+    fields = {
+        "rewrites": tuple(rewrites) if job.config.simplify else None,
+        "reach": reach,
+        "unit": setting.unit,
+        "tuning": None if setting.costs.tuned is None else _found(graph, placed, setting),
+        "measured": None if settled is None else sum(map(len, settled.values())),
+        "warnings": (*made.plan.warnings, *doubts),
+    }
     made = replace(made, plan=made.plan.model_copy(update=fields))
 
     for warning in made.plan.warnings:
         job.log(f"warning: {warning}")
     save(made, job.out)
+
+
+def setting_of(job: Job[TensorizeConfig]) -> tuple[Setting, list[str]]:
+    """What the passes are told by a job's files and options, and sentences on what its costs are not.
+
+    Raises StageError for a damaged table or tuning.
+    """
+    costs = CostTable.read(job.files["costs"]) if "costs" in job.files else CostTable()
+    in_cycles, doubts = job.config.optimize_for == "cycles", list[str]()
+    if in_cycles:
+        check_timed(job.target)
+        cycles, doubt = cycle_tables(job.files, job.target)
+        costs, doubts = replace(costs, cycles=cycles), [doubt] if doubt else []
+    if "tuning" in job.files:
+        with blaming("stages", "tensorize", "tuning"):
+            costs = replace(costs, tuned=tuned_table(job.files["tuning"], job.target, in_cycles=in_cycles))
+    kernels = registry.kernels_of(job.target).values()
+    return Setting.of(job.target, job.config, kernels, costs, _float_module(job.inputs["quantize"])), doubts
 
 
 def reduced(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrite]]:
@@ -82,11 +109,25 @@ def reduced(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrite]]:
 def decide(graph: Graph, setting: Setting) -> tuple[Chosen, list[Rewrite]]:
     """The passes up to `placement`: what is computed of the graph of quantize, and with which kernels; what is not."""
     graph, rewrites = reduced(graph, setting)
+    if setting.config.optimize_for != "rom" or setting.config.narrow_weights is not None:
+        return _decided(graph, setting), rewrites
+    rom = Rom(setting.target)  # one for all times, which remembers what is packed
+
+    def whole() -> Chosen:
+        return _decided(graph, replace(setting, rom=replace(rom, narrow=False)))
+
+    def narrow(wide: frozenset[str]) -> Chosen:
+        return _decided(graph, replace(setting, rom=replace(rom, wide=wide)))
+
+    return within_ram(setting, whole, narrow), rewrites
+
+
+def _decided(graph: Graph, setting: Setting) -> Chosen:
     setting = with_objective(graph, setting)
     formed = with_cheapest_forms(graph, setting)
     laid_out = with_cheapest_layouts(formed, setting)
     signed = laid_out if setting.offload is None else with_cheapest_signs(laid_out, setting.cost)
-    return place_parts(choose_kernels(signed, setting), setting), rewrites
+    return place_parts(choose_kernels(signed, setting), setting)
 
 
 def tensorize_graph(
@@ -105,6 +146,13 @@ def tensorize_graph(
     """
     setting = Setting.of(target, config, kernels, costs, float_module)
     return pack_and_lower(plan_programs(choose_kernels(graph, setting), setting), setting, progress)
+
+
+def _found(graph: Graph, chosen: Chosen, setting: Setting) -> Found:
+    """What the tuning changed."""
+    before, _ = decide(graph, replace(setting, costs=replace(setting.costs, tuned=None)))
+    formed = with_cheapest_forms(reduced(graph, setting)[0], setting)
+    return found(before, chosen, setting, weighed(formed, setting))
 
 
 def _float_module(source: Path) -> Any:

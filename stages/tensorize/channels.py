@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stages.graph import Graph, Layer
-from stages.operators.channels import channels_of
 from stages.simplify.bundles import Family, families
 from stages.simplify.narrow import Narrowing
 from stages.simplify.reach import reaches
@@ -23,6 +23,7 @@ from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:
     from stages.arithmetic.fixed_point import Array
+    from stages.operators.channels import Kept
     from stages.tensorize.setting import Setting
 
 _MULTIPLES = (1, 2, 4, 8, 16)
@@ -54,7 +55,7 @@ def without_channels(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrit
 
 
 def _total(costs: Sequence[Costs[int]], numbers: Mapping[int, int]) -> float:
-    return sum(float(one.table[tuple(numbers[index] for index in one.variables)]) for one in costs)
+    return fsum(one.table[tuple(numbers[index] for index in one.variables)] for one in costs)
 
 
 def _written(graph: Graph, made: Graph, family: Family, staying: Array) -> Rewrite | None:
@@ -63,10 +64,17 @@ def _written(graph: Graph, made: Graph, family: Family, staying: Array) -> Rewri
     names = [name for name in names if name in made.tensors]  # of others nothing is left: nobody reads them
     if staying.all() or not names:
         return None
-    counts = [(channels_of(graph.tensors[name]), channels_of(made.tensors[name])) for name in names]
-    numbers = ", ".join(dict.fromkeys(f"{before - after} of {before}" for before, after in counts if after < before))
-    what = f"{numbers} channels are constant or of no weight"
-    return Rewrite(rule="channels", layers=tuple(names), what=what) if numbers else None
+    kept = [family.kept(name, staying) for name in names]
+    left_out = _numbers(kept, [one.dropped for one in kept], "are constant or of no weight")
+    repeated = _numbers(kept, [one.repeated for one in kept], "repeat others, which have their weights too")
+    what = ", ".join(part for part in (left_out, repeated) if part)
+    return Rewrite(rule="channels", layers=tuple(names), what=what) if what else None
+
+
+def _numbers(kept: Sequence[Kept], gone: Sequence[Array], why: str) -> str:
+    """Which of each tensor's channels are gone and why, in words; '' where none are."""
+    counts = [f"{len(own)} of {len(one.values)}" for one, own in zip(kept, gone, strict=True) if len(own)]
+    return f"{', '.join(dict.fromkeys(counts))} channels {why}" if counts else ""
 
 
 def _choices(family: Family) -> list[Array]:

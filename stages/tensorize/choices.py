@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from stages.tensorize.sharing import renames_only
 from stages.tensorize.slow_layers import slow_layers
 
 if TYPE_CHECKING:
+    from stages.tensorize.rom import Rom
     from stages.tensorize.setting import Setting
 
 
@@ -25,6 +26,7 @@ class Chosen:
     unused_rules  numbers, from 1, of the recipe's rules that decided for no layer
     warnings      sentences about rules, the arena's limit, outdated costs and slow layers
     offload       programs of the layers that the target's accelerator computes, once they are planned
+    rom           what bytes were worth, where the recipe wants few
     """
 
     graph: Graph
@@ -32,6 +34,7 @@ class Chosen:
     unused_rules: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
     offload: Offload = field(default_factory=Offload)
+    rom: Rom | None = None
 
 
 def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
@@ -60,21 +63,32 @@ def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
             *_untuned(choices, setting),
             *slow_layers(graph, choices, setting),
         ),
+        rom=setting.rom,
     )
 
 
 def _outdated(choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...]:
-    """A sentence when layers had a choice of kernels and the measurements of one are of another version of it."""
+    """Sentences when layers had a choice of kernels and the measurements of one are of another version of it."""
     compared: set[str] = set()
     for choice in choices.values():
         others = {other.kernel for other in choice.alternatives if not other.reason}
         compared |= {choice.kernel.name, *others} if others else set()
     kernels, costs = setting.kernels, setting.costs
+    told = []
     names = sorted(kernel.name for kernel in kernels if kernel.name in compared and costs.outdated(kernel))
-    if not names:
-        return ()
-    which = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} changed since measured"
-    return (f"{which}, so costs are estimated: doit calibrate target={setting.target.core}",)
+    if names:
+        command = f"doit calibrate target={setting.target.core}"
+        told.append(f"{_changed(names)} since measured, so costs are estimated: {command}")
+    cycles = costs.cycles
+    names = sorted(one.name for one in kernels if cycles and one.name in compared and cycles.outdated(one))
+    if names:
+        command = f"doit calibrate target={setting.target.name} --cycles"
+        told.append(f"{_changed(names)} since cycles were measured, so those of all kernels count: {command}")
+    return tuple(told)
+
+
+def _changed(names: Sequence[str]) -> str:
+    return f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} changed"
 
 
 def _untuned(choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...]:
@@ -87,5 +101,4 @@ def _untuned(choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...]
     names = sorted(one.name for one in setting.kernels if one.name in compared and tuned.outdated(one))
     if not names:
         return ()
-    which = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} changed since the recipe was tuned"
-    return (f"{which}: doit tune measures it again",)
+    return (f"{_changed(names)} since the recipe was tuned: doit tune measures it again",)

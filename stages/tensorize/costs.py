@@ -1,8 +1,11 @@
 """What a kernel costs for a layer, in instructions: measured, fitted to measurements, or the kernel's own estimate.
 
+Where a recipe chooses by cycles, in these: instructions times what one takes (stages.tensorize.cycles).
+
 `doit calibrate target=NAME` writes the target's table, `stages/kernels/costs/NAME.json`:
 
   format, target, tools   of the file, what was measured, and the versions it was measured with
+  close                   layers beside the grid that were measured because of little difference between kernels
   kernels                 kernel name -> digest of its code when it was measured (stages.kernels.digest)
   fits                    variant, or `of_kind` -> {layers, error, factors}
   layers                  signature -> {work: {...}, variant: [instructions, the kernel's own estimate or null]}
@@ -17,7 +20,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import prod
+from math import fsum, isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +30,13 @@ from stages.kernels.digest import kernel_digest
 from stages.kernels.generic.copies import parts
 from stages.operators.layer import Window
 from stages.operators.windows import Pool2D
+from stages.tensorize.nearby import Nearby
 
 if TYPE_CHECKING:
     from stages.graph import LayerView, Tensor
     from stages.kernels.kernel import Kernel
     from stages.targets.spec import Target
+    from stages.tensorize.cycles import CycleTable
 
 FORMAT = 1
 _WINDOW = ("kernel", "stride", "padding", "dilation", "groups", "axis", "axes", "rounding")
@@ -41,8 +46,8 @@ _USUAL = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding": "d
 
 @dataclass(frozen=True)
 class Price:
-    """Instructions of one call, None when nobody knows; `source` is tuned, measured, fitted, modelled, estimated or
-    ''."""
+    """Instructions (or cycles) of one call, None when nobody knows; `source` is tuned, measured, fitted, modelled,
+    estimated or ''."""
 
     cost: float | None = None
     source: str = ""
@@ -56,12 +61,19 @@ class CostTable:
     measured  layer signature -> variant -> instructions
     factors   variant, or `of_kind` -> quantity of `quantities` -> instructions for one of it
     tuned     measurements of the network's own layers, which count first (stages.tensorize.tuning)
+    settled   what was measured of the network because estimates left it open: signature -> variant -> instructions, or
+              cycles where these are wanted (stages.calibrate.settle)
+    nearby    how far the models are off for layers that were measured
+    cycles    where cycles are wanted: how many an instruction takes; what is `tuned` are cycles then
     """
 
     digests: Mapping[str, str] = field(default_factory=dict)
     measured: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     factors: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     tuned: CostTable | None = None
+    settled: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    nearby: Nearby | None = None
+    cycles: CycleTable | None = None
 
     @classmethod
     def read(cls, path: Path) -> CostTable:
@@ -71,7 +83,20 @@ class CostTable:
             layer: {name: counts[0] for name, counts in row.items() if name != "work"}
             for layer, row in raw["layers"].items()
         }
-        return cls(raw["kernels"], measured, {name: fit["factors"] for name, fit in raw["fits"].items()})
+        factors = {name: fit["factors"] for name, fit in raw["fits"].items()}
+        modelled = {
+            layer: {
+                name: (
+                    entry[0],
+                    _modelled(_factors_of(factors, name, layer), known_of(row["work"], entry[1])),
+                    entry[1],
+                )
+                for name, entry in row.items()
+                if name != "work"
+            }
+            for layer, row in raw["layers"].items()
+        }
+        return cls(raw["kernels"], measured, factors, nearby=Nearby(modelled))
 
     def knows(self, kernel: Kernel) -> bool:
         """Whether the table has measurements of this very version of the kernel."""
@@ -85,21 +110,60 @@ class CostTable:
     def price(self, kernel: Kernel, view: LayerView, params: Any, target: Target) -> Price:
         """The best that is known about a call of the kernel for this layer."""
         view = kernel.seen(view)
-        name = variant(kernel, params)
+        name, text = variant(kernel, params), signature(view)
         if self.tuned is not None and self.tuned.knows(kernel):
-            own = self.tuned.measured.get(signature(view), {}).get(name)
+            own = self.tuned.measured.get(text, {}).get(name)
             if own is not None:
                 return Price(own, "tuned")
+        settled = self.settled.get(text, {}).get(name)
+        if settled is not None:
+            return Price(settled, "measured")
+        price = self._instructions(kernel, view, params, target)
+        return price if self.cycles is None else self._in_cycles(self.cycles, price, kernel, name, text)
+
+    def _instructions(self, kernel: Kernel, view: LayerView, params: Any, target: Target) -> Price:
+        name = variant(kernel, params)
         estimate = estimated(kernel, view, params, target)
         if self.knows(kernel):
             measured = self.measured.get(signature(view), {}).get(name)
             if measured is not None:
                 return Price(measured, "measured")
-            factors = self.factors.get(of_kind(name, kind_of(signature(view))), self.factors.get(name))
-            known = quantities(view, estimate)
-            if factors and all(quantity in known for quantity in factors):
-                return Price(round(sum(factors[quantity] * known[quantity] for quantity in factors)), "fitted")
+            text = signature(view)
+            modelled = _modelled(_factors_of(self.factors, name, text), quantities(view, estimate))
+            if modelled:
+                if self.nearby is not None:
+                    modelled = self.nearby.instructions(name, text, modelled, estimate)
+                return Price(round(modelled), "fitted")
         return Price() if estimate is None else Price(estimate, "estimated" if kernel.lowers else "modelled")
+
+    @staticmethod
+    def _in_cycles(cycles: CycleTable, price: Price, kernel: Kernel, name: str, text: str) -> Price:
+        exactly = cycles.exactly(kernel, name, text)
+        if exactly is not None:
+            return Price(exactly, "measured")
+        if price.cost is None:
+            return price
+        is_known = price.source != "estimated" and cycles.knows(kernel)
+        rate = cycles.per_instruction(kernel, name, text)
+        return Price(round(price.cost * rate), "fitted" if is_known else "estimated")
+
+
+def known_of(work: Mapping[str, float], estimate: float | None) -> dict[str, float]:
+    """The quantities of a layer, of which a table has those that are no kernel's own."""
+    known = {**work, "call": 1.0}
+    return known if estimate is None else {**known, "estimate": estimate}
+
+
+def _factors_of(factors: Mapping[str, Mapping[str, float]], name: str, text: str) -> Mapping[str, float]:
+    """The model of a variant for layers of the signature's kind; empty where there is none."""
+    return factors.get(of_kind(name, kind_of(text)), factors.get(name, {}))
+
+
+def _modelled(factors: Mapping[str, float], known: Mapping[str, float]) -> float:
+    """What a model says of these quantities; 0 where it wants others."""
+    if not all(quantity in known for quantity in factors):
+        return 0.0
+    return fsum(factor * known[quantity] for quantity, factor in factors.items())
 
 
 def read_file(path: Path) -> dict[str, Any]:
@@ -153,11 +217,12 @@ def of_kind(name: str, kind: str) -> str:
 
 
 def estimated(kernel: Kernel, view: LayerView, params: Any, target: Target) -> float | None:
-    """The kernel's own estimate; None when it states none."""
+    """The kernel's own estimate; None when it states none, or no number."""
     try:
-        return kernel.cost(view, params, target)
+        cost = kernel.cost(view, params, target)
     except LookupError:
         return None
+    return cost if isfinite(cost) else None
 
 
 def signature(view: LayerView) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import fsum
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
@@ -61,8 +62,8 @@ def _cheaper_form(graph: Graph, name: str, price: Price, is_ruled: Callable[[Gra
     if layer is None or is_ruled(graph, layer):
         return None
     for changed, before, after, worth in _other_forms(graph, layer):
-        paid = sum(price(changed, named(changed, other)) for other in after)
-        if paid < float("inf") and paid <= worth * sum(price(graph, named(graph, other)) for other in before):
+        paid = fsum(price(changed, named(changed, other)) for other in after)
+        if paid < float("inf") and paid <= worth * fsum(price(graph, named(graph, other)) for other in before):
             return changed
     return None
 

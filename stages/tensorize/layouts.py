@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import prod
+from math import fsum, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,7 +104,7 @@ def weighed(graph: Graph, setting: Setting) -> Iterator[LayerView]:
     for name in given.graph.tensors:
         there = [layout for variable in choices.of_image(name) for layout in domains.get(variable, ())]
         for home, layout in product(dict.fromkeys(there), repeat=2):
-            tensor = given.graph.tensors[name].model_copy(update={"layout": home})
+            tensor = given.graph.tensors[name].model_copy(update={"layout": home, "alias_of": None, "offset": 0})
             layer, copy = transform(tensor, layout, f"{name}/{layout}")
             if home != layout and copy.alias_of is None:
                 yield LayerView(layer, {tensor.name: tensor, copy.name: copy}, {})
@@ -282,4 +282,4 @@ def _is_computed(graph: Graph, layer: Layer) -> bool:
 
 def _total(costs: Sequence[Costs[Variable | _Copy]], numbers: Mapping[Variable | _Copy, int]) -> float:
     """The sum of all costs, infinite where a layer cannot be computed."""
-    return float(sum(one.table[tuple(numbers[variable] for variable in one.variables)] for one in costs))
+    return fsum(one.table[tuple(numbers[variable] for variable in one.variables)] for one in costs)

@@ -39,6 +39,7 @@ class Lowerings:
         self._target = target
         self._float_module = float_module
         self._made: dict[str, Lowered] = {}
+        self._scratch: dict[int, tuple[Lowered, dict[str, int]]] = {}  # by id, which the layer beside it keeps
 
     def of_kernel(self, view: LayerView, kernel: Kernel, params: Any) -> Lowered:
         """The layer computed by a kernel that can; nothing of one that leaves a program."""
@@ -67,9 +68,12 @@ class Lowerings:
         from stages.codegen.layers import scratch_of
         from stages.codegen.lower import to_c
 
-        functions = {name: function for layer in layers for name, function in layer.functions.items()}
-        printed = to_c(functions, {step.function: step.roles for layer in layers for step in layer.steps})
-        return [scratch_of(printed[step.function] for step in layer.steps) for layer in layers]
+        new = [layer for layer in layers if id(layer) not in self._scratch]
+        functions = {name: function for layer in new for name, function in layer.functions.items()}
+        printed = to_c(functions, {step.function: step.roles for layer in new for step in layer.steps})
+        for layer in new:
+            self._scratch[id(layer)] = layer, scratch_of(printed[step.function] for step in layer.steps)
+        return [self._scratch[id(layer)][1] for layer in layers]
 
     def _with_kernel(self, view: LayerView, kernel: Kernel, params: Any) -> Lowered:
         from stages.tensorize.schedule import schedule

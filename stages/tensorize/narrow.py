@@ -23,6 +23,22 @@ INSTRUCTIONS = 3.5
 """For each weight that is widened."""
 
 
+CODE = 100
+"""Bytes of the function that widens a constant, as compilers make it for cores with narrow instructions."""
+
+
+def saved(packed: Mapping[str, np.ndarray]) -> tuple[int, float]:
+    """Bytes of ROM that narrow constants save, less the code that widens them, and instructions that it takes."""
+    found = [(array, bits) for array in packed.values() if (bits := bits_of_constant(array))]
+    size = sum(array.nbytes - -(-array.size * bits // 8) - CODE for array, bits in found)
+    return size, INSTRUCTIONS * sum(array.size for array, _ in found)
+
+
+def widened_bytes(packed: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """By name of the scratch for a layer's narrow constants."""
+    return {_scratch(key): array.nbytes for key, array in packed.items() if bits_of_constant(array)}
+
+
 def narrowed_layer(
     plan: LayerPlan, functions: Mapping[str, Any], packed: Mapping[str, np.ndarray]
 ) -> tuple[LayerPlan, Mapping[str, Any], Mapping[str, np.ndarray]]:
@@ -38,10 +54,10 @@ def narrowed_layer(
     for key, width in bits.items():
         name = f"{step.function}_step{len(steps)}"
         made[name] = _widening(packed[key].size, width, name)
-        steps.append(Step(function=name, roles=(f"constant:{key}", f"scratch:wide_{key}")))
+        steps.append(Step(function=name, roles=(f"constant:{key}", f"scratch:{_scratch(key)}")))
     name = f"{step.function}_step{len(steps)}"
     made[name] = functions[step.function].with_attr("global_symbol", name)
-    wide = {f"constant:{key}": f"scratch:wide_{key}" for key in bits}
+    wide = {f"constant:{key}": f"scratch:{_scratch(key)}" for key in bits}
     steps.append(Step(function=name, roles=tuple(wide.get(role, role) for role in step.roles)))
     count = sum(packed[key].size for key in bits)
     update = {
@@ -55,12 +71,16 @@ def narrowed_layer(
 
 def bits_of_constant(array: np.ndarray) -> int:
     """1, 2 or 4: the bits in which a packed constant is kept; 0 for one that stays as it is."""
-    from stages.graph.layout import NARROW
     from stages.graph.packed import bits_of
+    from stages.tensor_layout import NARROW
 
     if str(array.dtype) != "int8" or array.nbytes < LEAST:
         return 0
     return next((bits for bits in NARROW if bits >= bits_of(array)), 0)
+
+
+def _scratch(key: str) -> str:
+    return f"wide_{key}"
 
 
 def _widening(count: int, bits: int, name: str) -> Any:

@@ -1,18 +1,21 @@
-"""What a recipe wants little of beside instructions: `optimize_for: rom` or `ram`.
+"""What a recipe wants little of beside instructions (or instead of them): `optimize_for: cycles`, `rom` or `ram`.
 
-rom   A kernel's constants count, and the code of each kernel that is used. One percent of the network's bytes is worth
-      five times the instructions that all of it takes when nothing but speed counts. Kernels are left out, one after
-      another, as long as that makes the sum of both smaller.
-ram   The arena gets a low limit, within which speed counts: each layer in turn takes the kernel that needs least while
-      it runs, of equal ones the first by name, and the largest of these needs is the limit. That is greedy: what a
-      kernel changes for later layers by working in place is not weighed, nor are layouts, which a limit leaves as they
-      are, and forms are chosen after it. A lower limit of the recipe's own counts instead.
+cycles  Costs are cycles of the target's timing model then (stages.tensorize.cycles); all else is as for speed.
+rom     A kernel's constants count, those of few bits as they are kept (stages.tensorize.rom), and the code of each
+        kernel that is used. One percent of the network's bytes is worth five times the instructions that all of it
+        takes when nothing but speed counts. Kernels are left out, one after another, as long as that makes the sum of
+        both smaller.
+ram     The arena gets a low limit, within which speed counts: each layer in turn takes the kernel that needs least
+        while it runs, of equal ones the first by name, and the largest of these needs is the limit. That is greedy:
+        what a kernel changes for later layers by working in place is not weighed, nor are layouts, which a limit leaves
+        as they are, and forms are chosen after it. A lower limit of the recipe's own counts instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import fsum, isfinite
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
@@ -53,20 +56,16 @@ class _Candidate:
 
 
 def _least_rom(graph: Graph, setting: Setting) -> Rom:
-    rom = Rom(setting.target)
+    rom = setting.rom or Rom(setting.target, narrow=setting.config.narrow_weights)
     layers = [
-        [
-            _Candidate(one.kernel.name, one.price.cost or 0.0, rom.bytes_of(view, one.kernel, one.params))
-            for one in offers
-        ]
-        for view, offers in _offered(graph, setting)
+        [way for one in offers for way in _candidates(rom, view, one)] for view, offers in _offered(graph, setting)
     ]
     layers = [layer for layer in layers if layer]  # of one that nothing can compute the choice of kernels tells
     fastest = [min(layer, key=lambda one: one.cost) for layer in layers]
     total = sum(one.bytes for one in fastest)
     if not total:
-        return Rom(setting.target)
-    rate = _WORTH * sum(one.cost for one in fastest) / total
+        return rom
+    rate = _WORTH * fsum(one.cost for one in fastest) / total
     known = frozenset(one.kernel for layer in layers for one in layer)
     allowed, least = known, _score(layers, rate, known)
     while True:
@@ -76,8 +75,13 @@ def _least_rom(graph: Graph, setting: Setting) -> Rom:
         score, best = min(((_score(layers, rate, one), number) for number, one in enumerate(tried)))
         if score >= least:
             # In another layout a layer may have other kernels: their code would come on top.
-            return Rom(setting.target, rate, known - used)
+            return replace(rom, rate=rate, left_out=known - used)
         allowed, least = tried[best], score
+
+
+def _candidates(rom: Rom, view: LayerView, offer: Offer) -> Iterator[_Candidate]:
+    for way in rom.ways(view, offer.kernel, offer.params):
+        yield _Candidate(offer.kernel.name, (offer.price.cost or 0.0) + way.instructions, way.bytes)
 
 
 def _chosen(
@@ -99,7 +103,9 @@ def _score(layers: Sequence[Sequence[_Candidate]], rate: float, allowed: frozens
         return float("inf")
     found = [one for one in chosen if one is not None]
     code = _CODE * len({one.kernel for one in found})
-    return sum(one.cost + rate * one.bytes for one in found) + rate * code
+    score = fsum(one.cost + rate * one.bytes for one in found) + rate * code
+    assert isfinite(score)  # else nothing would be less than another
+    return score
 
 
 def _least_arena(graph: Graph, setting: Setting) -> int | None:

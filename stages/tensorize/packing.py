@@ -16,11 +16,10 @@ from stages.tensorize.plan import LayerPlan, TensorizePlan
 if TYPE_CHECKING:
     import numpy as np
 
-    from stages.graph import Graph, Layer
+    from stages.graph import Layer
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
     from stages.tensorize.choices import Chosen
-    from stages.tensorize.select import Choice
     from stages.tensorize.setting import Setting
 
 
@@ -36,7 +35,7 @@ def pack_and_lower(chosen: Chosen, setting: Setting, progress: Callable[..., Non
         elif layer.index in chosen.offload.programs:
             plan, made, constants = _offloaded_layer(layer, chosen)
         elif layer.index in chosen.choices:
-            plan, made, constants = _kernel_layer(graph, layer, chosen.choices[layer.index], setting)
+            plan, made, constants = _kernel_layer(chosen, layer, setting)
         else:
             plans.append(_plan(layer, {}, kernel="alias", why="input and output share memory"))
             continue
@@ -60,9 +59,10 @@ def pack_and_lower(chosen: Chosen, setting: Setting, progress: Callable[..., Non
 Made = tuple[LayerPlan, Mapping[str, Any], Mapping[str, "np.ndarray"]]  # with functions by name, constants by key
 
 
-def _kernel_layer(graph: Graph, layer: Layer, choice: Choice, setting: Setting) -> Made:
+def _kernel_layer(chosen: Chosen, layer: Layer, setting: Setting) -> Made:
+    choice = chosen.choices[layer.index]
     kernel = choice.kernel
-    view = kernel.seen(graph.view(layer))
+    view = kernel.seen(chosen.graph.view(layer))
     packed = dict(kernel.pack_for(view, choice.params, setting.target))
     lowered = setting.lowerings.of_kernel(view, kernel, choice.params)
     if lowered.lowering is not None:
@@ -81,9 +81,10 @@ def _kernel_layer(graph: Graph, layer: Layer, choice: Choice, setting: Setting) 
         headers=tuple(normpath(f"{kernel.folder.name}/{header}") for header in kernel.headers),
         may_overlay=kernel.overlays(view),
     )
-    if setting.config.narrow_weights:
-        return narrowed_layer(plan, lowered.functions, packed)
-    return plan, lowered.functions, packed
+    narrow = setting.config.narrow_weights
+    if chosen.rom is not None:
+        narrow = bool(chosen.rom.kept(chosen.graph.view(layer), kernel, choice.params).scratch)
+    return narrowed_layer(plan, lowered.functions, packed) if narrow else (plan, lowered.functions, packed)
 
 
 def _offloaded_layer(layer: Layer, chosen: Chosen) -> Made:

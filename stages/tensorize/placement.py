@@ -19,7 +19,7 @@ def place_parts(chosen: Chosen, setting: Setting) -> Chosen:
     """The graph with tensors that are parts of others (`stages.tensorize.sharing`), and what is left to compute."""
     before, choices = chosen.graph, chosen.choices
     overlaid = frozenset(i for i, c in choices.items() if c.kernel.overlays(before.view(before.layers[i])))
-    graph = share(before, lambda: _scratch(chosen, setting), overlaid)
+    graph = share(before, lambda: scratch_of_layers(chosen, setting), overlaid)
     left = {}
     for index, choice in choices.items():
         layer = graph.layers[index]
@@ -32,7 +32,7 @@ def place_parts(chosen: Chosen, setting: Setting) -> Chosen:
     return replace(chosen, graph=graph, choices=left)
 
 
-def _scratch(chosen: Chosen, setting: Setting) -> dict[int, Mapping[str, int]]:
+def scratch_of_layers(chosen: Chosen, setting: Setting) -> dict[int, Mapping[str, int]]:
     """Bytes by name of the scratch of each layer, as emit will plan it."""
     graph, lowerings = chosen.graph, setting.lowerings
     lowered = {}

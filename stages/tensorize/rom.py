@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from stages.tensorize.costs import signature, variant
+from stages.tensorize.narrow import saved, widened_bytes
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -14,26 +16,61 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """A way to keep a layer's constants in ROM.
+
+    bytes         of ROM, with the code that widens them
+    instructions  that it takes to widen them
+    scratch       bytes of RAM by name while the layer runs, of those of few bits; none where all keep whole bytes
+    """
+
+    bytes: int
+    instructions: float = 0.0
+    scratch: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Rom:
     """rate      instructions that a byte is worth
     left_out  names of kernels that are taken only where no other can compute the layer, for their code
+    narrow    whether constants of few bits are kept so (stages.tensorize.narrow); None: where that is worth it
+    wide      names of layers that keep whole bytes then, for the sake of RAM (stages.tensorize.spare)
     """
 
     target: Target
     rate: float = 0.0
     left_out: frozenset[str] = frozenset()
-    _known: dict[tuple[str, str, str], int] = field(default_factory=dict, repr=False, compare=False)
+    narrow: bool | None = None
+    wide: frozenset[str] = frozenset()
+    _known: dict[tuple[str, str, str], tuple[Kept, Kept | None]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
-    def bytes_of(self, view: LayerView, kernel: Kernel, params: Any) -> int:
-        """Bytes of the constants that the kernel packs for the layer."""
-        if not kernel.lowers:
-            return 0
-        key = (view.layer.name, variant(kernel, params), signature(view))
-        if key not in self._known:
-            packed = kernel.pack_for(kernel.seen(view), params, self.target)
-            self._known[key] = sum(array.nbytes for array in packed.values())
-        return self._known[key]
+    def ways(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[Kept, ...]:
+        """How the constants that the kernel packs for the layer may be kept; whole bytes first."""
+        whole, few = self._both(view, kernel, params)
+        if few is None or self.narrow is False:
+            return (whole,)
+        if self.narrow:
+            return (few,)
+        return (whole,) if view.layer.name in self.wide or few.bytes >= whole.bytes else (whole, few)
+
+    def kept(self, view: LayerView, kernel: Kernel, params: Any) -> Kept:
+        """The way that is worth most: prices have it, and constants are packed so."""
+        return min(self.ways(view, kernel, params), key=lambda way: way.instructions + self.rate * way.bytes)
 
     def worth(self, view: LayerView, kernel: Kernel, params: Any, cost: float) -> float:
         """Instructions of the layer, with those that its bytes are worth."""
-        return cost + self.rate * self.bytes_of(view, kernel, params)
+        kept = self.kept(view, kernel, params)
+        return cost + kept.instructions + self.rate * kept.bytes
+
+    def _both(self, view: LayerView, kernel: Kernel, params: Any) -> tuple[Kept, Kept | None]:
+        if not kernel.lowers:
+            return Kept(0), None
+        key = (view.layer.name, variant(kernel, params), signature(view))
+        if key not in self._known:
+            packed = kernel.pack_for(kernel.seen(view), params, self.target)
+            whole = Kept(sum(array.nbytes for array in packed.values()))
+            scratch, (less, instructions) = widened_bytes(packed), saved(packed)
+            self._known[key] = whole, Kept(whole.bytes - less, instructions, scratch) if scratch else None
+        return self._known[key]

@@ -129,7 +129,8 @@ def choose(
         if not offers:
             raise _nothing_can(view, target, reasons)
         taken, refused = _cheapest(offers, view, bound, rom)
-        why = _reason(len(offers), taken.price, limited=bool(refused), of_rom=rom is not None)
+        in_cycles, of_rom = costs.cycles is not None, rom is not None
+        why = _reason(len(offers), taken.price, limited=bool(refused), of_rom=of_rom, in_cycles=in_cycles)
     return Choice(
         taken.kernel,
         taken.params,
@@ -201,7 +202,7 @@ def _nothing_can(view: LayerView, target: Target, reasons: dict[str, str]) -> St
     return StageError("\n".join(lines))
 
 
-def _reason(able: int, price: Price, *, limited: bool, of_rom: bool) -> str:
+def _reason(able: int, price: Price, *, limited: bool, of_rom: bool, in_cycles: bool) -> str:
     """`limited` tells that the cheaper ones of all `able` need too much scratch, `of_rom` that bytes count as well."""
     if able == 1:
         return ONLY
@@ -210,7 +211,7 @@ def _reason(able: int, price: Price, *, limited: bool, of_rom: bool) -> str:
         return f"first of the target's kernels that {which}; no costs are known"
     keeps = " that keeps to the arena's limit" if limited else ""
     keeps += " with its bytes of ROM" if of_rom else ""
-    return f"cheapest of {able}{keeps} ({price.source})"
+    return f"{'fewest cycles' if in_cycles else 'cheapest'} of {able}{keeps} ({price.source})"
 
 
 def _named(rule: TensorizeRule, target: Target, known: dict[str, Kernel]) -> Kernel:

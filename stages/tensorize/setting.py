@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
-from stages.graph.layout import Layout
 from stages.offload.attach import machine_of
 from stages.offload.kernel import OffloadKernel, offload_kernel
+from stages.tensor_layout import Layout
 from stages.tensorize.costs import CostTable
 from stages.tensorize.lowering import Lowerings
 from stages.tensorize.memory import ArenaBound
@@ -54,6 +54,11 @@ class Setting:
         offload = None if machine is None else offload_kernel(machine)
         kernels = (*kernels, offload) if offload is not None else tuple(kernels)
         return cls(target, config, kernels, costs or CostTable(), Lowerings(target, float_module), offload)
+
+    @property
+    def unit(self) -> str:
+        """What costs are in, for messages."""
+        return "instructions" if self.costs.cycles is None else "cycles"
 
     def bound(self, graph: Graph) -> ArenaBound | None:
         """The bound on the arena, the recipe's or its objective's, for choosing the kernels of one graph."""

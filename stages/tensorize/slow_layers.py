@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import fsum
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import several
+from stages.operators.lstm import Lstm
+from stages.operators.matmul import BatchMatmul
 from stages.operators.products import Conv2D, DepthwiseConv2D, FullyConnected
+from stages.operators.wide_lstm import WideLstm
 from stages.tensorize.select import Choice, choose
 
 if TYPE_CHECKING:
     from stages.graph import Graph, LayerView
+    from stages.operators.layer import Array, LayerOp
     from stages.tensorize.setting import Setting
 
 _TIMES = 2  # as long as usual
@@ -44,15 +49,15 @@ class _Slow:
 
 def slow_layers(graph: Graph, choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...]:
     """A sentence for all layers that are slow for the same reasons: which, what they take, and what helps."""
-    total = sum(choice.cost or 0.0 for choice in choices.values())
+    total = fsum(choice.cost or 0.0 for choice in choices.values())
     found = list(_slow(graph, choices, setting))
     told = []
     for reasons in dict.fromkeys(one.reasons for one in found):
         same = [one for one in found if one.reasons == reasons]
-        cost, usual = (sum(getattr(one, key) for one in same) for key in ("cost", "usual"))
+        cost, usual = (fsum(getattr(one, key) for one in same) for key in ("cost", "usual"))
         if cost - usual >= _SHARE * total:
             names = several([escape.quoted(one.name.partition(";")[0]) for one in same])
-            told.append(f"slow: {names}: {cost:,.0f} instead of some {usual:,.0f} instructions: {'; '.join(reasons)}")
+            told.append(f"slow: {names}: {cost:,.0f} instead of some {usual:,.0f} {setting.unit}: {'; '.join(reasons)}")
     return tuple(told)
 
 
@@ -70,6 +75,8 @@ def _slow(graph: Graph, choices: Mapping[int, Choice], setting: Setting) -> Iter
 def _unusual(view: LayerView) -> Iterator[str]:
     """What the layer has that fast kernels may be without."""
     op = view.op
+    if isinstance(op, WideLstm) or (isinstance(op, BatchMatmul) and op.rounding == "wide"):
+        yield _WIDE
     if not isinstance(op, Conv2D | DepthwiseConv2D | FullyConnected) or not view.has("weights"):
         return
     if op.rounding == "steps":
@@ -87,6 +94,11 @@ def _usual(view: LayerView) -> LayerView:
     import numpy as np
 
     op, out = view.op, view.outputs[0]
+    if isinstance(op, WideLstm):
+        return _usual_lstm(view, op)
+    if isinstance(op, BatchMatmul):
+        bounds = {"act_min": max(op.act_min, -128), "act_max": min(op.act_max, 127)}
+        return _eight_bit(view, op.model_copy(update={**bounds, "shift": _SHIFT, "rounding": "double"}), {})
     weights = view.constant("weights").astype(np.int64) - op.weight_zero_point
     units = op.units if isinstance(op, FullyConnected) else op.out_channels
     weights = np.clip(weights, -127, 127).astype(np.int8)
@@ -102,16 +114,42 @@ def _usual(view: LayerView) -> LayerView:
     }
     if view.has("bias"):
         made["bias"] = view.constant("bias").astype(np.int32)
-    eight = {"int16": "int8"}
-    tensors = {
-        tensor.name: tensor.model_copy(update={"dtype": eight.get(tensor.dtype, tensor.dtype)})
-        for tensor in (*view.inputs, out)
-    }
-    low, high = (0, 255) if tensors[out.name].dtype == "uint8" else (-128, 127)
+    low, high = (0, 255) if out.dtype == "uint8" else (-128, 127)
     changes = {"weight_zero_point": 0, "rounding": type(op).model_fields["rounding"].default}
     bounds = {"act_min": max(op.act_min, low), "act_max": min(op.act_max, high)}
+    return _eight_bit(view, op.model_copy(update={**changes, **bounds}), made)
+
+
+def _usual_lstm(view: LayerView, op: WideLstm) -> LayerView:
+    """On int8; the cells have 16 bits in any case."""
+    import numpy as np
+
+    scales = ((_HALF, _SHIFT),) * 4
+    eight = Lstm(
+        depth=op.depth,
+        units=op.units,
+        time_major=op.time_major,
+        input_zero_point=0,
+        state_zero_point=0,
+        output_zero_point=0,
+        input_scales=scales,
+        recurrent_scales=scales,
+        scale=(_HALF, _SHIFT),
+        cell_bits=4,
+    )
+    made = {role: view.constant(role) for role in ("input_weights", "recurrent_weights")}
+    return _eight_bit(view, eight, {**made, "bias": np.zeros((4, op.units), np.int32)})
+
+
+def _eight_bit(view: LayerView, op: LayerOp, made: Mapping[str, Array]) -> LayerView:
+    """The layer with another operator and other constants, on int8 where it is on int16."""
+    kept = view.layer.state[1:]  # the cells of an LSTM
+    tensors = {
+        name: tensor.model_copy(update={"dtype": "int8"}) if tensor.dtype == "int16" and name not in kept else tensor
+        for name, tensor in view.tensors.items()
+    }
     constants = {role: f"usual/{role}" for role in made}
-    layer = view.layer.model_copy(update={"op": op.model_copy(update={**changes, **bounds}), "constants": constants})
+    layer = view.layer.model_copy(update={"op": op, "constants": constants})
     return replace(view, layer=layer, tensors=tensors, arrays={constants[role]: array for role, array in made.items()})
 
 

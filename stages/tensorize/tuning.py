@@ -3,25 +3,36 @@
 `doit tune recipe=NAME` writes the file beside the recipe:
 
   format    of the file
-  targets   core -> {tools, kernels, layers}: versions of the tools and options of the compiler, kernel name -> digest
-            of its code, signature of a layer -> variant -> instructions (stages.tensorize.costs)
+  targets   `entry_of` -> {tools, kernels, layers}: versions of the tools and options of the compiler, kernel name ->
+            digest of its code, signature of a layer -> variant -> instructions, or cycles (stages.tensorize.costs)
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
 from stages.tensorize.beside import SUFFIX
 from stages.tensorize.costs import CostTable
+from stages.tensorize.cycles import timing_digest
+
+if TYPE_CHECKING:
+    from stages.targets.spec import Target
 
 FORMAT = 1
+TIMING = "timing"
+"""Among the tools of what is measured in cycles: the digest of the timing model and of the memory."""
+
+
+def entry_of(target: Target, *, in_cycles: bool) -> str:
+    """Under which name a file has the figures for a target: instructions are the core's, cycles the board's."""
+    return f"{target.name} in cycles" if in_cycles else target.core
 
 
 def read_targets(path: Path) -> dict[str, dict[str, Any]]:
-    """What the file has of each core; nothing where there is no file. Raises StageError for one that is damaged."""
+    """What the file has of each entry; nothing where there is no file. Raises StageError for one that is damaged."""
     hint = f"delete it, or write it again: doit tune recipe={path.name.removesuffix(SUFFIX)} --all"
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
@@ -32,10 +43,10 @@ def read_targets(path: Path) -> dict[str, dict[str, Any]]:
     if not isinstance(raw, dict) or raw.get("format") != FORMAT or not isinstance(raw.get("targets"), dict):
         raise StageError(f"{path.name} is no tuning of format {FORMAT}", hint=hint)
     targets: dict[str, dict[str, Any]] = raw["targets"]
-    for core, found in targets.items():
+    for entry, found in targets.items():
         wrong = _wrong(found)
         if wrong:
-            raise StageError(f"{path.name}, {core}: {wrong}", hint=hint)
+            raise StageError(f"{path.name}, {entry}: {wrong}", hint=hint)
     return targets
 
 
@@ -50,7 +61,12 @@ def _wrong(found: Any) -> str:
     return ""
 
 
-def tuned_table(path: Path, core: str) -> CostTable | None:
-    """The measurements for a core; None where there are none. Raises StageError as `read_targets`."""
-    found = read_targets(path).get(core)
-    return None if found is None else CostTable(found["kernels"], found["layers"])
+def tuned_table(path: Path, target: Target, *, in_cycles: bool) -> CostTable | None:
+    """The measurements for a target; None where there are none. Raises StageError as `read_targets`.
+
+    Cycles count only for the timing model and the memory that they were measured with.
+    """
+    found = read_targets(path).get(entry_of(target, in_cycles=in_cycles))
+    if found is None or (in_cycles and found["tools"].get(TIMING) != timing_digest(target)):
+        return None
+    return CostTable(found["kernels"], found["layers"])

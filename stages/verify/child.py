@@ -16,12 +16,16 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
 from stages.operators.outside import by_name
 from stages.operators.table import declare, declaring
 from stages.system.installation import with_modules
+
+if TYPE_CHECKING:
+    from stages.verify.formulas import Formulas
+    from stages.verify.judge import LiteRT
 
 OWN_REFERENCE = "reference"
 """Folder of the emit artifact: the integer graph, where an engine's arithmetic is its meaning."""
@@ -112,6 +116,20 @@ def _run_child(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str
         return last
 
 
+def _formulas(graph: Path, litert: LiteRT, tolerance: float) -> Formulas | None:
+    """Of a network with layers that plug-ins declare; None of others."""
+    from stages.graph import Graph
+    from stages.operators.table import outside
+    from stages.reference.onnx_runtime import OnnxReference
+    from stages.verify.formulas import Formulas
+
+    if isinstance(litert, OnnxReference) or not declaring():
+        return None
+    read = Graph.load(graph)
+    theirs = any(layer.op.op in outside().layers for layer in read.layers)
+    return Formulas(read, litert, tolerance) if theirs else None
+
+
 def _main() -> int:
     from stages.reference.onnx_runtime import OnnxReference, onnx_reference
     from stages.reference.parts import reference_of
@@ -139,7 +157,8 @@ def _main() -> int:
         if isinstance(litert, OnnxReference) and others[1] is None:
             found = judge_onnx(litert, model.parent, Path(job["graph"]), records, job["tolerance"], begins)
         else:
-            found = judge(others[0], records, job["tolerance"], begins, **given)
+            formulas = _formulas(Path(job["graph"]), litert, job["tolerance"])
+            found = judge(others[0], records, job["tolerance"], begins, formulas=formulas, **given)
         say(result=found)
     except StageError as error:
         say(error=error.message, hint=error.hint)

@@ -15,7 +15,9 @@ from stages.reference.onnx_runtime import OnnxReference
 from stages.reference.parts import PartedReference
 from stages.verify.compare import Difference, difference
 from stages.verify.float_ties import Tied, rounds_floats, tied
+from stages.verify.formulas import Formulas
 from stages.verify.onnx_layers import OnnxLayers
+from stages.verify.oracle import oracle
 from stages.verify.own import Distance, GraphReference
 from stages.verify.records import Port, Records
 
@@ -33,9 +35,16 @@ class _Mismatch:
 
 
 class _Judge:
-    def __init__(self, reference: AnyReference, records: Records, tolerance: float, litert: LiteRT | None) -> None:
+    def __init__(
+        self,
+        reference: AnyReference,
+        records: Records,
+        tolerance: float,
+        litert: LiteRT | None,
+        formulas: Formulas | None,
+    ) -> None:
         self.reference, self.records, self.tolerance = reference, records, tolerance
-        self.litert = litert
+        self.litert, self.formulas = litert, formulas
         self.distance = {"outputs": Distance(), "layers": Distance()}
         self.wrong_values = 0
         self.first_output: _Mismatch | None = None
@@ -54,6 +63,8 @@ class _Judge:
             self.reference.reset()
             if self.litert is not None:
                 self.litert.reset()
+            if self.formulas is not None:
+                self.formulas.reset()
         expected = self.reference.run(records.given(index))
         got = records.outputs.row(index)
         outputs = [
@@ -75,6 +86,8 @@ class _Judge:
             self._layer(index, port, found)
         if self.litert is not None:
             expected = self._compare_with_litert(self.litert, index, got)
+        if self.formulas is not None:
+            self.formulas.inference(records.names[index])
         label = records.labels[index] if records.labels is not None else None
         if label is not None:
             our_class, their_class = (int(np.argmax(arrays[0])) for arrays in (got, expected))
@@ -150,7 +163,7 @@ class _Judge:
 
 
 def overflowing(reference: AnyReference) -> str:
-    """The first tensor, in the order of the operators, in which LiteRT's last run left float32's range; '' if none.
+    """The first tensor, in the order of the operators, in which the oracle's last run left float32; '' if none.
 
     It has a NaN, an infinity, or the largest float32, to which LiteRT clamps where no activation is fused. What
     becomes of these depends on the order of sums and on how a maximum compares.
@@ -170,22 +183,24 @@ def judge(
     begins: Callable[[int], None],
     without: Collection[int] = (),
     litert: LiteRT | None = None,
+    formulas: Formulas | None = None,
 ) -> dict[str, Any]:
     """What verify.json holds. Raises StageError when an integer differs, or a float32 output too far.
 
     Float32 outputs may differ by `tolerance` times the largest magnitude in the output. An inference that differs after
-    LiteRT itself left float32's range is not judged: `overflowed` has its name and the `overflowing` tensor. `accuracy`
+    the oracle itself left float32 is not judged: `overflowed` has its name and the `overflowing` tensor. `accuracy`
     holds shares of the labelled inferences: `ours` and `litert` that are classified rightly, `agree` that both put into
     the same class (the index of the first output's largest value). `begins` is told each inference; those in `without`
     are left out, and named in `without_reference`. Inferences in which a float number is rounded to the integer beside
     LiteRT's (stages.verify.float_ties) are judged as far as that explains nothing, and named in `tied`. `litert` is
     given where the reference is another: `distance` says how far outputs, and all that was traced, are from it.
+    `formulas` of plug-ins are compared where the firmware is right, with the reference, or with `litert`.
     """
     count = records.inputs.count
     if not count:
         raise StageError("there is nothing to verify: the firmware was fed no inputs")
     without = _cut_short(records, without)
-    work = _Judge(reference, records, tolerance, litert)
+    work = _Judge(reference, records, tolerance, litert, formulas)
     for index in range(count):
         if index not in without:
             begins(index)
@@ -194,6 +209,8 @@ def judge(
     checked = sum(int(np.prod(port.shape)) for port in records.outputs.ports) * len(judged)
     if work.worst is not None:
         raise _error(work, checked)
+    if formulas is not None and formulas.wrong is not None:
+        raise formulas.wrong
     if not judged:
         raise _nothing_left(work)
     accuracy = None
@@ -248,8 +265,9 @@ def _nothing_left(work: _Judge) -> StageError:
             hint="Feed it other inputs, or more (simulate.inputs).",
         )
     index, tensor = next(iter(work.overflowed.items()))
+    whose = oracle(work.reference.described)
     return StageError(
-        f"LiteRT's own results leave the range of float32 on every input, first in {escape.quoted(tensor)} "
+        f"{whose}'s own results leave the range of float32 on every input, first in {escape.quoted(tensor)} "
         f"on {work.records.names[index]}\n"
         "what follows a NaN or an infinity depends on the order of operations: there is nothing to compare with",
         hint="Feed it inputs of the range that it was trained on (simulate.inputs), or leave verify out.",

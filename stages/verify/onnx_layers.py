@@ -20,7 +20,9 @@ from stages.graph import Graph, Layer
 from stages.graph.packed import as_in_file
 from stages.messages import escape
 from stages.reference.integer import run_layer, to_logical
-from stages.reference.onnx_runtime import OnnxReference, session
+from stages.reference.onnx_runtime import OnnxReference
+from stages.reference.onnx_session import part_of, session
+from stages.reference.parts import computed
 from stages.verify.near_ties import near_ties, other_pairs
 from stages.verify.records import Array
 
@@ -46,6 +48,7 @@ class OnnxLayers:
         self.ties: dict[str, Ties] = {}
         self._made = {name: layer for layer in self.graph.layers for name in layer.outputs}
         self._by_index = {t.tflite_index: t for t in self.graph.tensors.values() if t.tflite_index is not None}
+        self._customs = {index: operator for operator in theirs.customs for index in operator.outputs}
         self._values: dict[str, Array] = {}
         self._sessions: dict[str, Any] = {}
 
@@ -87,8 +90,9 @@ class OnnxLayers:
         index = self.graph.tensors[out].tflite_index
         known = index is not None and self.theirs.has(index)
         given = [self._values[name] for name in layer.inputs if name in self._values]
-        moves_reals = len(given) < len(layer.inputs) and self.graph.tensors[out].dtype == "float32"
-        if layer.op.op == "float" or moves_reals:
+        is_real = self.graph.tensors[out].dtype == "float32"
+        moves_reals = is_real and len(given) < len(layer.inputs)
+        if layer.op.op == "float" or moves_reals or (is_real and index in self._customs):
             if known:
                 self._values[out] = self._theirs(layer)
             return
@@ -134,6 +138,9 @@ class OnnxLayers:
         (out,) = layer.outputs
         index = self.graph.tensors[out].tflite_index
         assert index is not None
+        custom = self._customs.get(index)
+        if custom is not None:
+            return computed(custom, self.theirs.info, self._read)[custom.outputs.index(index)]
         goal = self.theirs.names[index].name
         before = self._before(layer)
         feeds = {}
@@ -151,6 +158,11 @@ class OnnxLayers:
         tensor = self.graph.tensors[out]
         return self.theirs.names[index].laid(found, tensor.dtype).reshape(tensor.shape)
 
+    def _read(self, index: int) -> Array:
+        """What a plug-in's operator reads: a tensor of the last run, or a constant of the file."""
+        tensor = self.theirs.info.tensors[index]
+        return tensor.values() if tensor.data is not None else self.tensor(index)
+
     def _before(self, layer: Layer) -> list[str]:
         """The nearest tensors before the layer that ONNX has."""
         found: list[str] = []
@@ -166,41 +178,12 @@ class OnnxLayers:
 
     def _session(self, goal: str, before: Sequence[str]) -> Any:
         """The part of the ONNX graph that computes `goal` from the values of these tensors."""
-        import onnx
-
-        graph, ends = self.theirs.graph.graph, {}
+        ends = {}
         for name in before:
             index = self.graph.tensors[name].tflite_index
             assert index is not None
             ends[self.theirs.names[index].name] = self.theirs.original(index)
-        makers = {name: node for node in graph.node for name in node.output}
-        wanted, nodes, seen = [goal], [], set[str]()
-        while wanted:
-            name = wanted.pop()
-            if name in seen or name in ends or name not in makers:
-                continue
-            node = makers[name]
-            seen.update(node.output)
-            nodes.append(node)
-            wanted += [one for one in node.input if one]
-        order = {id(node): place for place, node in enumerate(graph.node)}
-        nodes.sort(key=lambda node: order[id(node)])
-        used = {name for node in nodes for name in node.input}
-        inputs = [
-            onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-            for name, array in ends.items()
-        ]
-        part = onnx.helper.make_graph(
-            nodes,
-            "layer",
-            inputs,
-            [onnx.helper.make_empty_tensor_value_info(goal)],
-            [one for one in graph.initializer if one.name in used],
-        )
-        model = onnx.helper.make_model(
-            part, opset_imports=self.theirs.graph.opset_import, ir_version=self.theirs.graph.ir_version
-        )
-        return session(model, goal)
+        return session(part_of(self.theirs.graph, [goal], ends), goal)
 
     def as_dict(self) -> dict[str, Any] | None:
         """What verify.json holds of near ties; None where there cannot be any."""

@@ -11,6 +11,7 @@ from stages.base import Job, Stage, StageConfig, Tool
 from stages.messages import escape
 from stages.models.spec import ModelSource, is_onnx
 from stages.targets.spec import Target
+from stages.verify.oracle import oracle
 
 
 class VerifyConfig(StageConfig):
@@ -79,8 +80,8 @@ class Verify(Stage[VerifyConfig]):
                 f"{ties['differing']} round otherwise"
             )
         for name, tensor in result["overflowed"].items():
-            where = f"first in {escape.quoted(tensor)}"
-            job.log(f"warning: {name} is not verified: LiteRT's own results leave float32's range, {where}")
+            whose, where = oracle(result["reference"]), f"first in {escape.quoted(tensor)}"
+            job.log(f"warning: {name} is not verified: {whose}'s own results leave float32's range, {where}")
         for name, tensor in result["tied"].items():
             told = "what lies behind is not verified"
             job.log(f"warning: {name}: float numbers round the other way in {escape.quoted(tensor)}, {told}")

@@ -21,7 +21,7 @@ from stages.codegen.lower import CFunction, Param, to_c
 from stages.codegen.printer import ctype
 from stages.compile.toolchain import WARNINGS, Source, compile_sources, link
 from stages.graph import Tensor
-from stages.kernels import registry
+from stages.kernels import places, registry
 from stages.kernels.folder import INCLUDE, KernelFolder
 from stages.kernels.kernel import Kernel, KernelParams
 from stages.reference.integer import to_logical, to_physical
@@ -172,7 +172,7 @@ def build(trials: Sequence[Trial], functions: Sequence[CFunction], machine: Targ
     kernels = {trial.kernel.name: trial.kernel for trial in trials if trial.tensorized}.values()
     headers = sorted({str((kernel.folder.path / header).resolve()) for kernel in kernels for header in kernel.headers})
     sources = sorted({(kernel.folder.path / source).resolve() for kernel in kernels for source in kernel.sources})
-    built_in = registry.folders(registry.folder_names()).values()
+    built_in = registry.folders(places.folder_names()).values()
     of = {each.path: each for each in (*built_in, *(kernel.folder for kernel in kernels))}
     lines = [f'#include "{header}"' for header in headers]
     for number, function in enumerate(functions):

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import product
-from types import ModuleType
 from typing import Any, Literal, get_args, get_origin
 
 from stages.base import StageError
@@ -24,8 +23,9 @@ from tests.conformance import operators
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw
 from tests.conformance.modes import bound_cases
+from tests.conformance.outside import OutsideCases, can_be_drawn, within
 from tests.conformance.runner import Trial
-from tests.conformance.targets import kernels, load_target, target_names
+from tests.conformance.targets import kernels, load_target, project_operators, target_names
 
 MOST_BOUNDS = 48  # cases beside the bounds of a kernel's modes, of each plain layer
 MOST_VALUES = 13  # of an integer parameter that are tried
@@ -34,11 +34,12 @@ TIR_ALONE = 5  # one case in so many, and one of each class
 
 
 @cache
-def operator_modules() -> dict[str, ModuleType]:
-    """The modules of `operators` that have cases, by name."""
+def operator_modules() -> dict[str, Any]:
+    """The modules of `operators` that have cases, by name, and what stands for one of a plug-in's operator."""
     names = [module.name for module in pkgutil.iter_modules(operators.__path__)]
-    found = {name: import_module(f"{operators.__name__}.{name}") for name in names}
-    return {name: module for name, module in found.items() if hasattr(module, "OPS")}
+    found: dict[str, Any] = {name: import_module(f"{operators.__name__}.{name}") for name in names}
+    outside = {one.kind: OutsideCases(one) for one in project_operators().values() if can_be_drawn(one)}
+    return {name: module for name, module in found.items() if hasattr(module, "OPS")} | outside
 
 
 @cache
@@ -57,8 +58,11 @@ def drawn(operator: str, seed: int, count: int) -> tuple[Case, ...]:
     made = []
     for number in range(count):
         draw = Draw(seed + number, ("int8", "uint8")[number % 2])
-        layer = operator_modules()[operator].drawn(draw)
-        made.append(Case(f"drawn {seed + number} {draw.dtype}", ("drawn",), layer, drawn_inputs(draw, layer)))
+        module = operator_modules()[operator]
+        layer = module.drawn(draw)
+        inputs = getattr(module, "inputs", drawn_inputs)(draw, layer)
+        near = within(layer) if isinstance(module, OutsideCases) else 0.0
+        made.append(Case(f"drawn {seed + number} {draw.dtype}", ("drawn",), layer, inputs, near))
     return tuple(made)
 
 
@@ -66,7 +70,7 @@ def kernels_of(target: Target, operator: str) -> list[Kernel]:
     """The target's kernels for the operators of a module, and for activations of its bits, 8 where it does not say."""
     module = operator_modules()[operator]
     wanted, bits = set(module.OPS), getattr(module, "BITS", 8)
-    return [kernel for kernel in kernels(target).values() if kernel.ops & wanted and kernel.bits == bits]
+    return [kernel for kernel in kernels(target).values() if kernel.ops & wanted and bits in (0, kernel.bits)]
 
 
 def chosen(target: Target, operator: str, only: Collection[str]) -> list[Kernel]:
@@ -113,45 +117,52 @@ def takes_some(kernel: Kernel, target: Target, operator: str) -> bool:
 
 
 @cache
-def _accepted_mandatory(kernel: str, target: str, operator: str) -> tuple[Case, ...]:
+def _accepted_mandatory(kernel: str, target: str, operator: str, every: int) -> tuple[Case, ...]:
     chosen = load_target(target)
     found = kernels(chosen)[kernel]
     cases = accepted(found, chosen, mandatory(operator))
     if rank(found, chosen) < 2:
         for plain in getattr(operator_modules()[operator], "PLAIN", ()):
-            beside = list(bound_cases(found, chosen, plain))
+            beside = list(bound_cases(found, chosen, plain, every))
             cases += beside[:: -(-len(beside) // MOST_BOUNDS) or 1]
     return tuple(cases)
 
 
-def cases_of(kernel: Kernel, target: Target, operator: str) -> tuple[Case, ...]:
-    """The mandatory cases that the kernel takes on the target, those at the bounds of its modes among them."""
-    return _accepted_mandatory(kernel.name, target.name, operator)
+def cases_of(kernel: Kernel, target: Target, operator: str, every: int = 1) -> tuple[Case, ...]:
+    """The mandatory cases that the kernel takes on the target, those at the bounds of its modes among them.
+
+    `every`: the bounds at one shift in so many, since finding them is most of the work.
+    """
+    return _accepted_mandatory(kernel.name, target.name, operator, every)
 
 
-def trials(target: Target, operator: str, seed: int, count: int, only: Collection[str] = ()) -> list[Trial]:
+def trials(
+    target: Target, operator: str, seed: int, count: int, only: Collection[str] = (), every: int = 1
+) -> list[Trial]:
     """What runs on the target: each kernel on its share of the cases, parameters in turn, in place where it may.
 
-    `only` names kernels; all of the target's where it is empty.
+    `only` names kernels; all of the target's where it is empty. `every` leaves one case in so many of that share.
     """
     made: list[Trial] = []
     for kernel in chosen(target, operator, only):
-        cases = [*cases_of(kernel, target, operator), *accepted(kernel, target, drawn(operator, seed, count))]
-        for number, case in enumerate(_share(cases, EVERY[rank(kernel, target)])):
+        cases = [*cases_of(kernel, target, operator, every), *accepted(kernel, target, drawn(operator, seed, count))]
+        for number, case in enumerate(_share(cases, every * EVERY[rank(kernel, target)])):
             made.append(Trial(case, kernel, parameters(kernel, case, target, number)))
             if kernel.overlays(case.view) and (overlay := _overlay(case, number)) is not None:
                 made.append(Trial(case, kernel, parameters(kernel, case, target, number + 1), overlay=overlay))
     return made
 
 
-def meanings(target: Target, operator: str, seed: int, count: int, only: Collection[str] = ()) -> list[Trial]:
+def meanings(
+    target: Target, operator: str, seed: int, count: int, only: Collection[str] = (), every: int = 1
+) -> list[Trial]:
     """The TIR alone of a share of what `trials` runs; none of what an earlier target has had."""
     made = []
     for kernel in chosen(target, operator, only):
         if rank(kernel, target) == 2:
             continue
-        cases = [*cases_of(kernel, target, operator), *accepted(kernel, target, drawn(operator, seed, count))]
-        share = TIR_ALONE * EVERY[rank(kernel, target)]
+        cases = [*cases_of(kernel, target, operator, every), *accepted(kernel, target, drawn(operator, seed, count))]
+        share = every * TIR_ALONE * EVERY[rank(kernel, target)]
         for number, case in enumerate(_share(cases, share)):
             made.append(Trial(case, kernel, parameters(kernel, case, target, number), tensorized=False))
     return made

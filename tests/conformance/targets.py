@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from pipeline.plugins.importing import declare_operators
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
 from stages.kernels.kernel import Kernel
 from stages.kernels.registry import kernels_of
-from stages.operators.table import LAYERS, layer_of
+from stages.operators.declaration import Operator
+from stages.operators.table import outside
 from stages.targets.load import load_targets as load_built_in
 from stages.targets.spec import Target
 
@@ -26,9 +26,7 @@ PROJECT = os.environ.get("FIRMLINE_PROJECT", "")
 def _all_targets() -> Mapping[str, Target]:
     if not PROJECT:
         return load_built_in()
-    project = Project(Path(PROJECT).resolve())
-    declare_operators(project)
-    return load_targets(project)
+    return load_targets(Project(Path(PROJECT).resolve()))
 
 
 def load_target(name: str) -> Target:
@@ -37,13 +35,22 @@ def load_target(name: str) -> Target:
 
 
 def kernels(target: Target) -> dict[str, Kernel]:
-    """The target's kernels that are held to the suite, by name: not those for operators of plug-ins alone."""
-    found = {name: one for name, one in kernels_of(target).items() if not all(map(_is_outside, one.ops))}
+    """The target's kernels that are held to the suite, by name."""
+    found = kernels_of(target)
     return {name: one for name, one in found.items() if not PROJECT or f"kernels/{one.folder.name}" in target.modules}
 
 
-def _is_outside(kind: str) -> bool:
-    return layer_of(kind) not in LAYERS
+@cache
+def project_operators() -> Mapping[str, Operator]:
+    """Operators of plug-ins that kernels of the project compute, by name in the schema; none without a project."""
+    if not PROJECT:
+        return {}
+    ops = {op for name in target_names() for kernel in kernels(load_target(name)).values() for op in kernel.ops}
+    return {
+        name: operator
+        for name, operator in outside().operators.items()
+        if any(ops & set(layer.names()) for layer in operator.layers)
+    }
 
 
 @cache

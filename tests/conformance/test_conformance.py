@@ -9,9 +9,10 @@ import pytest
 
 from stages.targets.spec import Target
 from tests.conformance.coverage import uncalled
+from tests.conformance.outside import formula_is_reference, models
 from tests.conformance.runner import Outcome, run
 from tests.conformance.suite import groups, kernels_of, meanings, rank, trials
-from tests.conformance.targets import load_target, target_names
+from tests.conformance.targets import load_target, project_operators, target_names
 
 SHOWN = 12
 PLACES = [(name, group) for name in target_names() for group in groups(load_target(name))]
@@ -53,18 +54,31 @@ def only(request: pytest.FixtureRequest) -> frozenset[str]:
     return frozenset(filter(None, request.config.getoption("--conformance-kernels").split(",")))
 
 
+@pytest.fixture
+def every(request: pytest.FixtureRequest) -> int:
+    """One case in so many of each class; 1 for all."""
+    return int(request.config.getoption("--conformance-share"))
+
+
 @pytest.mark.parametrize(("name", "group"), PLACES, ids=ids(PLACES))
-def test_kernels(name: str, group: tuple[str, ...], drawn: tuple[int, int], only: frozenset[str]) -> None:
-    """All that kernels declare to the layers is called as well."""
+def test_kernels(name: str, group: tuple[str, ...], drawn: tuple[int, int], only: frozenset[str], every: int) -> None:
+    """All that kernels declare to the layers is called as well, where all cases run."""
     target = equipped(name)
-    outcomes = run([trial for operator in group for trial in trials(target, operator, *drawn, only)], target)
+    outcomes = run([trial for operator in group for trial in trials(target, operator, *drawn, only, every)], target)
     check(outcomes, target)
-    assert only or uncalled(outcomes, target) == [], "no case calls these functions"
+    assert only or every > 1 or uncalled(outcomes, target) == [], "no case calls these functions"
 
 
 @pytest.mark.parametrize(("name", "group"), MEANT, ids=ids(MEANT))
-def test_meanings(name: str, group: tuple[str, ...], drawn: tuple[int, int], only: frozenset[str]) -> None:
+def test_meanings(name: str, group: tuple[str, ...], drawn: tuple[int, int], only: frozenset[str], every: int) -> None:
     """The workloads without micro-kernels, on the machine that builds and under its sanitizers."""
     target = load_target(name)
-    alone = [trial for operator in group for trial in meanings(target, operator, *drawn, only)]
+    alone = [trial for operator in group for trial in meanings(target, operator, *drawn, only, every)]
     check(run(alone, target, equipped("host")), target)
+
+
+@pytest.mark.skipif(not project_operators(), reason="no operators of a project")
+def test_formulas_of_a_project_are_its_references() -> None:
+    """What `legalize` makes of a file computes what the operator's `reference`, or LiteRT, says of it."""
+    found = [formula_is_reference(model) for name in project_operators() for model in models(name)]
+    assert [wrong for wrong in found if wrong][:SHOWN] == []

@@ -6,16 +6,18 @@ from typing import get_args
 
 import pytest
 
-from stages.kernels import registry
-from stages.operators.table import LAYERS
+from stages.kernels import places, registry
+from stages.operators.table import layers
 from tests.conformance.coverage import classes, unused_parameters
+from tests.conformance.outside import not_drawn
 from tests.conformance.suite import all_parameters, kernels_of, operator_modules, rank, takes_some, trials
-from tests.conformance.targets import PROJECT, kernels, load_target, target_names
+from tests.conformance.targets import PROJECT, kernels, load_target, project_operators, target_names
 
 # Of each module of operators: what every kernel must have been held to on its first target.
 ALWAYS = {
     "add": ("ties", "tails", "zero points", "extremes", "shifts"),
     "batch_matmul": ("ties", "tails", "zero points", "extremes", "shifts"),
+    "batch_matmul16": ("ties", "tails", "extremes", "shifts"),
     "binary": ("all pairs", "extremes", "zero points"),
     "choices": ("extremes",),
     "conv2d": ("ties", "tails", "zero points", "extremes", "shifts"),
@@ -47,22 +49,25 @@ every_kernel = pytest.mark.parametrize(("kernel", "name", "operator"), FIRST, id
 def test_every_kernel_of_every_folder_runs() -> None:
     wanted = {name for core in target_names() for name in kernels(load_target(core))}
     assert {first[0] for first in FIRST} == wanted
-    assert PROJECT or wanted == set(registry.kernels(registry.folder_names()))
+    assert PROJECT or wanted == set(registry.kernels(places.folder_names()))
 
 
 def test_every_operator_has_cases() -> None:
-    """All of the graph's operators but float, which TVM lowers."""
-    known = {name for cls in LAYERS for name in get_args(cls.model_fields["op"].annotation)}
+    """All of the graph's operators but float, which TVM lowers; of a project's own those that a kernel computes."""
+    outside = project_operators()
+    assert not_drawn(outside) == ""
+    classes = [*layers(), *(layer for operator in outside.values() for layer in operator.layers)]
+    known = {name for cls in classes for name in get_args(cls.model_fields["op"].annotation)}
     modules = operator_modules()
     assert {op for module in modules.values() for op in module.OPS} == known - {"float"}
-    assert set(ALWAYS) == set(modules)
+    assert set(ALWAYS) | {operator.kind for operator in outside.values()} == set(modules)
 
 
 @every_kernel
 def test_a_kernel_takes_cases_of_every_class(kernel: str, name: str, operator: str) -> None:
     target = load_target(name)
     found = classes(kernels(target)[kernel], target, operator)
-    assert [kind for kind in ALWAYS[operator] if not found[kind]] == []
+    assert [kind for kind in ALWAYS.get(operator, ("shapes",)) if not found[kind]] == []
 
 
 @pytest.mark.parametrize(
@@ -90,3 +95,17 @@ def test_kernels_that_may_work_in_place_do() -> None:
             planned = [trial for trial in trials(load_target(name), operator, 0, 0) if trial.kernel.name == kernel]
             overlaid = {trial.overlay for trial in planned} - {None}
             assert overlaid == set(range(max(len(trial.case.view.inputs) for trial in planned)))
+
+
+@pytest.mark.skipif(bool(PROJECT), reason="a project's kernels need not add")
+def test_a_share_of_the_cases_has_some_of_every_class_and_kernel() -> None:
+    target = load_target("rv64-rvp")
+
+    def held(every: int) -> list[tuple[str, str, frozenset[str]]]:
+        found = trials(target, "add", 0, 8, every=every)
+        return [(trial.kernel.name, trial.case.name, frozenset(trial.case.covers)) for trial in found]
+
+    whole, share = held(1), held(4)
+    assert len(share) < len(whole) / 2 and {name for name, _, _ in share} == {name for name, _, _ in whole}
+    assert {kind for *_, kinds in share for kind in kinds} == {kind for *_, kinds in whole for kind in kinds}
+    assert {*share} <= {*whole}

@@ -1,6 +1,6 @@
-"""docs/extend.md is true: its files are written, its commands run, and they print what it says.
+"""The pages docs/extend_*.md are true: their files are written, their commands run, and they print what they say.
 
-In a project that `doit init` makes; what it says of operators, in a copy of the repository.
+Each in a project that `doit init` makes; operators of TFLite's schema, in a copy of the repository.
 """
 
 from __future__ import annotations
@@ -18,9 +18,16 @@ import pytest
 from pipeline.commands.new_project import new_project
 from stages.system.installation import INSTALLATION as ROOT
 
-PAGE = (ROOT / "docs/extend.md").read_text(encoding="utf-8")
-SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
-IN_TREE = "An operator"
+PAGES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("extend_*.md"))}
+CUSTOM, IN_TREE = PAGES["extend_operator"].split("\n## ")[1:]
+# What each page makes in a project's plugins/.
+KINDS = {
+    "extend_board": {"targets"},
+    "extend_kernel": {"kernels", "targets"},
+    "extend_model": {"models"},
+    "extend_operator": {"kernels", "operators", "targets"},
+    "extend_stage": {"stages"},
+}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"^(?:# |/\* )(\S+/\S+|pipeline\.yaml)(?: \*/)?\n")
 COMPILERS = ("arm-none-eabi-gcc", "riscv64-unknown-elf-gcc")
@@ -45,53 +52,70 @@ def ran(folder: Path, line: str) -> str:
     return done.stdout + done.stderr
 
 
-def follow(section: str, folder: Path) -> Iterator[str]:
-    """Do what a section says; gives the names of the files that it writes."""
+def follow(text: str, folder: Path) -> Iterator[str]:
+    """Do what a page, or a part of one, says; gives the names of the files that it writes."""
     printed = ""
-    for language, text in BLOCK.findall(section):
+    for language, block in BLOCK.findall(text):
         if language == "sh":
-            printed = "\n".join(ran(folder, line) for line in text.splitlines())
+            printed = "\n".join(ran(folder, line) for line in block.splitlines())
         elif language == "text":
             assert printed
-            for line in text.splitlines():
+            for line in block.splitlines():
                 assert line in printed, f"{line!r} is not in what was printed:\n{printed}"
         else:
-            name = NAMED.match(text)
-            assert name is not None, text
-            (folder / name[1]).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name[1]).write_text(text.partition("\n")[2])
-            yield name[1]
+            yield write(block, folder)
+
+
+def write(block: str, folder: Path) -> str:
+    """Make the file that a block has, with its name in the first line, which is returned."""
+    name = NAMED.match(block)
+    assert name is not None, block
+    (folder / name[1]).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name[1]).write_text(block.partition("\n")[2])
+    return name[1]
 
 
 @needs_compilers
-def test_what_the_page_says_of_projects(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_says_of_projects(page: str, tmp_path: Path) -> None:
     folder = tmp_path / "my_project"
     new_project(folder)
-    written = [name for section in SECTIONS if not section.startswith(IN_TREE) for name in follow(section, folder)]
-    kinds = {name.split("/")[1] for name in written if name.startswith("plugins/")}
-    assert kinds == {"kernels", "models", "operators", "stages", "targets"}
-    assert "FIRMLINE_PROJECT=path/to/my_project ./bootstrap pytest tests/conformance" in PAGE
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance"]
-    suite = subprocess.run(
-        command,
-        cwd=ROOT,
-        env={**os.environ, "FIRMLINE_PROJECT": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert suite.returncode == 0, suite.stdout
+    text = PAGES[page].removesuffix(IN_TREE)
+    assert {name.split("/")[1] for name in follow(text, folder) if name.startswith("plugins/")} == KINDS[page]
+
+
+def suite_of(project: Path, *options: str) -> tuple[int, str]:
+    """The status of the conformance suite over a project's kernels, and what it prints."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/conformance", *options]
+    environment = {**os.environ, "FIRMLINE_PROJECT": str(project)}
+    suite = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    return suite.returncode, suite.stdout
 
 
 @needs_compilers
-def test_what_the_page_says_of_operators(tmp_path: Path) -> None:
+def test_the_conformance_suite_holds_the_kernels_of_a_project(tmp_path: Path) -> None:
+    folder = tmp_path / "my_project"
+    new_project(folder)
+    for language, block in BLOCK.findall(PAGES["extend_kernel"] + CUSTOM):
+        if language not in ("sh", "text"):
+            write(block, folder)
+    assert "FIRMLINE_PROJECT=path/to/my_project ./bootstrap pytest tests/conformance" in PAGES["extend_kernel"]
+    status, said = suite_of(folder)
+    assert status == 0, said
+    kernel = folder / "plugins/kernels/gate/__init__.py"
+    kernel.write_text(re.sub(r'return "" if .*lies_as.*', 'return ""', kernel.read_text()))
+    status, said = suite_of(folder, "-k", "gated-gate")
+    assert status == 1 and re.search(r"gate\.row: .* NHWC NCHW: run 0: \d+ of \d+ differ", said), said
+
+
+@needs_compilers
+def test_what_the_page_says_of_operators_of_the_schema(tmp_path: Path) -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in listed.splitlines():
         if not name.startswith("tests/") and (ROOT / name).is_file():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / name)
-    (section,) = (section for section in SECTIONS if section.startswith(IN_TREE))
-    assert list(follow(section, tmp_path)) == [
+    assert list(follow(IN_TREE, tmp_path)) == [
         "stages/operators/sign.py",
         "recipes/sign.yaml",
         "stages/operators/relu_0_to_1.py",

@@ -219,9 +219,9 @@ def test_a_rule_that_cannot_be_obeyed_is_shown_where_it_is_written(tmp_path: Pat
     assert f"wrong.yaml:8:31: {told}" in str(caught.value).splitlines()[0]
 
 
-def test_readmes_example_is_right(tmp_path: Path) -> None:
+def test_the_pages_example_is_right(tmp_path: Path) -> None:
     """Its board and its rules, as they are printed, in a project of one's own."""
-    section = (ROOT / "README.md").read_text().partition("\n### Memories\n")[2].partition("\n## ")[0]
+    section = (ROOT / "docs/targets.md").read_text().partition("\n## Memories\n")[2].partition("\n## ")[0]
     board, rules, *_ = re.findall(r"^```yaml\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     new_project(tmp_path / "net", target="cortex-m7")
     project = Project(tmp_path / "net")

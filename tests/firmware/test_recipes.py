@@ -64,8 +64,8 @@ def test_a_run_leaves_the_firmware_its_sources_and_the_report(digits: RunResult,
     assert {"compiler", "C library", "spike", "tvm", "litert"} <= report["tools"].keys()
 
 
-def test_readme_documents_every_field_of_the_report(digits: RunResult) -> None:
-    section = (ROOT / "README.md").read_text().partition("## report.json")[2].partition("\n## ")[0]
+def test_the_page_documents_every_field_of_the_report(digits: RunResult) -> None:
+    section = (ROOT / "docs/report.md").read_text().partition("## report.json")[2].partition("\n## ")[0]
     rows = dict(re.findall(r"^\| (`.*?) \| (.*) \|$", section, re.MULTILINE))
     documented = {
         name: set(re.findall(r"`(\w+)`", text)) for row, text in rows.items() for name in re.findall(r"`(\w+)`", row)

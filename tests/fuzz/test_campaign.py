@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.errors import StageFailed
 from stages.base import StageError
-from stages.models.spec import OPTIONS
+from stages.models.spec import options
 from stages.options.quantization import QuantizeOptions
 from tests.fuzz import campaign, disasters, mutate_model, mutate_recipe
 from tests.fuzz.model_seeds import OPERATORS
@@ -50,7 +50,7 @@ def test_every_mutation_finds_something_to_change(make, mutations) -> None:
 
 
 def test_every_operator_and_every_option_of_quantize_can_be_mutated() -> None:
-    assert {seed["op"] for seed in OPERATORS} == OPTIONS.keys()
+    assert {seed["op"] for seed in OPERATORS} == options().keys()
     given = {key for seed in mutate_recipe.WRITTEN for key in seed.get("stages", {}).get("quantize", {})}
     # Of networks that are integers already.
     assert given | {"rounding"} == QuantizeOptions.model_fields.keys()

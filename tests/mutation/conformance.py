@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from stages.kernels.digest import code_of
-from stages.kernels.registry import folder_names, kernels
+from stages.kernels.places import folder_names
+from stages.kernels.registry import kernels
 from tests.conformance.suite import groups, kernels_of, rank
 from tests.conformance.targets import load_target, target_names
 from tests.support.emitted import ROOT

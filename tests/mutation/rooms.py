@@ -57,6 +57,7 @@ ROOMS = (
     # The quickest first: most changes end there.
     Room("quantize", ("stages/quantize/**/*.py",), ("tests/unit/quantize/test_rounding.py", "tests/unit/quantize")),
     Room("layout", ("stages/layout/*.py",), ("tests/unit/layout",)),
+    Room("export", ("stages/export/**/*.py",), ("tests/unit/export",)),
     Room("ptq", ("stages/ptq/*.py",), ("tests/unit/ptq",)),
     Room("arena", ("stages/arena/*.py",), ("tests/unit/arena",)),
     Room(
@@ -80,6 +81,7 @@ ROOMS = (
     _family("tir", "tests/unit/kernels/test_tile_blocks.py"),
     _family("generic", "tests/unit/kernels/test_generic_kernels.py"),
     _family("rvp", "tests/unit/kernels/test_rvp_packing.py"),
+    _family("riscv"),
     _family("arm_dsp", "tests/unit/kernels/arm_dsp"),
     _family("mve", "tests/unit/kernels/test_mve_rounding.py", "tests/unit/kernels/test_mve_lines.py"),
     _family("neon"),

@@ -95,7 +95,7 @@ def test_a_kernel_s_file_is_held_by_the_cases_of_the_kernels_that_use_it() -> No
         "arm_dsp.pool2d", "generic.pool2d", "mve.pool2d", "neon.pool2d", "rvp.pool2d"
     ]  # fmt: skip
     assert users(Path("stages/kernels/neon_dotprod/hybrid.c")) == ["neon_dotprod.hybrid_4x16"]
-    assert len(users(Path("stages/kernels/neon_dotprod/__init__.py"))) == 3
+    assert "neon_dotprod.hybrid_4x16" in users(Path("stages/kernels/neon_dotprod/__init__.py"))
     cases = "tests/conformance/test_conformance.py::test_"
     native = (f"{cases}kernels[rv64-rvp-add]", f"{cases}kernels[rv32-rvp-add]", "--conformance-kernels", "rvp.add_s8")
     assert arguments([Path("stages/kernels/rvp/add.c")]) == native

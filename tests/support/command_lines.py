@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.commands.exit_codes import FAILED
 from stages.system.installation import INSTALLATION as ROOT
 
 # stdin has a JSON list of command lines; stdout gets a JSON list of [exit code, stdout, stderr].
@@ -58,13 +59,12 @@ class Ended:
     stderr: str
 
     def refused(self) -> str:
-        """'' when it was refused as it should be: an exit code, one to five lines of error; else what is wrong."""
+        """'' when it was refused as it should be: exit code 1, one to five lines of error; else what is wrong."""
         lines = self.stderr.splitlines()
         wrong = [
             text
             for text, found in (
-                ("success", self.code == 0),
-                (f"exit code {self.code}", self.code not in (0, 1, 3)),
+                (f"exit code {self.code}", self.code != FAILED),
                 ("a traceback", "Traceback" in self.stderr),
                 ("unexpected", "unexpected" in self.stderr),
                 (f"{len(lines)} lines", not 1 <= len(lines) <= 5),
@@ -78,16 +78,21 @@ class Ended:
         return f"{self.words!r}: {', '.join(wrong)}\n{self.stderr[:2000]}" if wrong else ""
 
 
-def run_all(lines: Sequence[Sequence[str]], folder: Path) -> list[Ended]:
-    """Run command lines one after another; the store is in `folder`."""
-    environment = {**os.environ, "FIRMLINE_STORE": str(folder / "store"), "COVERAGE_PROCESS_START": ""}
+def run_all(lines: Sequence[Sequence[str]], folder: Path, at: Path = ROOT) -> list[Ended]:
+    """Run command lines one after another, in the folder `at`; the store is in `folder`."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "FIRMLINE_STORE": str(folder / "store"),
+        "COVERAGE_PROCESS_START": "",
+    }
     environment.pop("FIRMLINE_TRACEBACK", None)
     done = subprocess.run(
-        [sys.executable, "-c", _SERVER],
+        [sys.executable, "-P", "-c", _SERVER],
         input=json.dumps([list(words) for words in lines]),
         capture_output=True,
         text=True,
-        cwd=ROOT,
+        cwd=at,
         env=environment,
         check=True,
     )

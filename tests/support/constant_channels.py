@@ -1,4 +1,4 @@
-"""Networks of which many channels are constant, or read by no weight. The same seed gives the same file."""
+"""Networks of which many channels are constant, read by no weight, or repeated. The same seed gives the same file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ STEPS = 10
 
 
 class Drawn:
-    """A network in which about half of the filters are zero, so that their outputs are constant, and some unread."""
+    """A network in which about half of the filters are zero, so that their outputs are constant, and some unread.
 
-    def __init__(self, seed: int, dtype: str = "int8") -> None:
+    With `repeated` they repeat others instead, with what is added to them.
+    """
+
+    def __init__(self, seed: int, dtype: str = "int8", *, repeated: bool = False) -> None:
+        self.repeated = repeated
         self.rng, self.b, self.dtype = np.random.default_rng(seed), ModelBuilder(), dtype
         self.zero = 0 if dtype == "int8" else 128
         channels = int(self.rng.choice([3, 4, 8]))
@@ -41,12 +45,24 @@ class Drawn:
 
     def _filters(self, shape: tuple[int, ...], axis: int) -> tuple[np.ndarray, np.ndarray]:
         values = self.rng.integers(-127, 128, shape)
+        if self.repeated:
+            return self._twins(shape, axis)
         dead = self.rng.random(shape[axis]) < 0.5
         np.moveaxis(values, axis, 0)[dead] = 0
         if axis == 0 and len(shape) > 1:
             values[..., self.rng.random(shape[-1]) < 0.2] = 0  # channels that nobody reads
         bias = self.rng.integers(-900, 900, shape[axis]) * (self.rng.random(shape[axis]) < 0.7)
         return (values + self.zero).clip(0 if self.zero else -128, 255 if self.zero else 127), bias.astype(np.int32)
+
+    def _twins(self, shape: tuple[int, ...], axis: int) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of half the range, so that some sums are in it."""
+        values = np.moveaxis(self.rng.integers(-63, 64, shape), axis, 0)
+        bias = self.rng.integers(-900, 900, shape[axis])
+        like = np.minimum(np.arange(shape[axis]), self.rng.integers(0, 4, shape[axis]))
+        made = np.moveaxis(values[like], 0, axis)
+        if self.rng.integers(4) == 0:
+            made[(0,) * made.ndim] = 120  # with which few others are in range
+        return (made + self.zero).astype(np.int64), bias[like].astype(np.int32)
 
     def _window(self) -> dict[str, object]:
         return {
@@ -89,7 +105,9 @@ class Drawn:
         return made(x, (min(2, x.shape[1]), min(3, x.shape[2])), (1, 1), padding="same", name=name)
 
     def join(self, x: Tensor, name: str) -> Tensor:
-        like = [y for y in self.pool if y.shape[:3] == x.shape[:3] and y.zero_point == x.zero_point]
+        like = [
+            y for y in self.pool if y.shape[:3] == x.shape[:3] and (y.scale, y.zero_point) == (x.scale, x.zero_point)
+        ]
         return self.b.concatenation([x, *like[:1], x], 3, name=name)
 
     def pad(self, x: Tensor, name: str) -> Tensor:

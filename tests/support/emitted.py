@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from stages.compile.toolchain import Source
-from stages.graph.layout import Layout
 from stages.graph.packed import unpack
 from stages.simulators.bench import compile_and_run_c
 from stages.targets.load import load_target
 from stages.targets.runtime import HARNESS
 from stages.targets.spec import Target
+from stages.tensor_layout import Layout
 
 ROOT = Path(__file__).resolve().parents[2]
 _INPUTS_MAGIC, _TRACE = 0x4E494C46, 1

@@ -35,7 +35,8 @@ def model(
         [helper.make_tensor_value_info(name, kinds.get(name, 1), None) for name in outputs],
         [numpy_helper.from_array(np.asarray(values), name) for name, values in (constants or {}).items()],
     )
-    imports = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    foreign = sorted({"com.microsoft", *(one.domain for one in nodes)} - {""})
+    imports = [helper.make_opsetid("", opset), *(helper.make_opsetid(domain, 1) for domain in foreign)]
     made = onnx.shape_inference.infer_shapes(helper.make_model(graph, opset_imports=imports, ir_version=8))
     for one in made.graph.output:  # the checker wants a shape, which is not known behind operators of Microsoft's
         one.type.tensor_type.shape.SetInParent()

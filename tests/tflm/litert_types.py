@@ -95,6 +95,16 @@ _PLAIN: dict[str, tuple[Case, ...]] = {
         Case("EMBEDDING_LOOKUP", "", (_port("int32", (1,), 1), _port("float32", (2, 4))), (_port("float32", (1, 4)),)),
     ),
     "EXPAND_DIMS": (Case("EXPAND_DIMS", "", (_IMAGE, _port("int32", (1,), 0)), (_port("float32", (1, 1, 2, 2, 4)),)),),
+    "ONE_HOT": (
+        Case(
+            "ONE_HOT",
+            "",
+            (_port("int32", (2,)), _port("int32", (), 3), _port("float32", ()), _port("float32", ())),
+            (_port("float32", (2, 3)),),
+            "OneHotOptions",
+            {"axis": -1},
+        ),
+    ),
     "PAD": (Case("PAD", "", (_IMAGE, _port("int32", (4, 2), *[1] * 8)), (_port("float32", (3, 4, 4, 6)),)),),
     "PADV2": (
         Case(

@@ -465,7 +465,7 @@ def test_lock_files_of_groups_add_to_the_others() -> None:
     found: dict[str, str] = {}
     for group, wanted in groups.items():
         added = pinned(f"requirements-{group}-lock.txt")
-        assert {re.split("[=><]", one)[0] for one in wanted} <= added.keys()
+        assert {re.split(r"[\[=><]", one)[0] for one in wanted} <= added.keys()
         assert not added.keys() & base.keys()
         assert all(found.get(name, version) == version for name, version in added.items())
         found |= added

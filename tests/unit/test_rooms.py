@@ -10,15 +10,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-STAGES = {"ptq", "import_model", "layout", "quantize", "tensorize", "emit", "compile", "simulate", "verify", "report"}
+STAGES = {
+    *("ptq", "import_model", "layout", "quantize", "measure", "tensorize"),
+    *("emit", "compile", "simulate", "verify", "report"),
+}
 # Rooms of pipeline/; each imports only those before it.
 PIPELINE = [
-    *("errors", "project", "process", "documents", "artifacts", "matrices", "plugins"),
-    *("recipes", "keys", "runs", "api", "terminal", "commands", "wheel", "__main__"),
+    *("errors", "project", "process", "documents", "artifacts", "remote", "matrices", "plugins"),
+    *("recipes", "keys", "runs", "distributed", "api", "terminal", "commands", "wheel", "__main__"),
 ]
 # (what imports, what is imported) where one of them is a stage's package; calibrate, no part of a run, may import all.
 BETWEEN = {
-    *(("emit", "tensorize"), ("ptq", "import_model"), ("simulators", "compile")),
+    *(("emit", "tensorize"), ("export", "compile"), ("ptq", "import_model"), ("simulators", "compile")),
+    *(("timing", "compile"), ("measure", "tensorize"), ("measure", "compile"), ("measure", "simulate")),
     *(("report", "quantize"), ("report", "tensorize"), ("report", "verify")),
 }
 

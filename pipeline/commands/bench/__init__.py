@@ -1,4 +1,4 @@
 """`doit bench`: a suite of networks on targets, their instructions, RAM and ROM, and what they were before.
 
-suite.yaml declares what is measured; docs/bench.json keeps the figures; the README shows them.
+suite.yaml declares what is measured; docs/bench.json keeps the figures; docs/figures.md shows them, README some.
 """

@@ -1,4 +1,7 @@
-"""Comparing figures with those of docs/bench.json: what rose by more than 1 %, in which layer, and what fell."""
+"""Comparing figures with those of docs/bench.json: what rose by more than 1 %, in which layer, and what fell.
+
+Figures that fell far, or that other kernels made, are stale: they let pass what would be a rise of the true ones.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ from typing import Any
 from pipeline.commands.bench.cases import Case
 from pipeline.commands.bench.record import Record, unit_of
 from pipeline.commands.bench.run import Outcome
+from pipeline.commands.exit_codes import FAILED, PENDING
 from stages.messages import escape
 
 TOLERANCE = 0.01
+_FELL = 0.05  # by which a figure may fall until the stored one is stale
 # A layer counts by itself when it also moved its network by this share: 28 instructions that become 30 do not.
 _LAYER_SHARE = 0.001
 _LAYERS_NAMED = 3
@@ -21,9 +26,10 @@ _MEMORY = (("ram_bytes", "RAM"), ("rom_bytes", "ROM"))
 
 @dataclass
 class Verdict:
-    """`worse` makes the check fail; `better` and `notes` are told. Each entry has one to four lines."""
+    """`worse` makes the check fail; `stale`, `better` and `notes` are told. Each entry has one to four lines."""
 
     worse: list[str] = field(default_factory=list)
+    stale: list[str] = field(default_factory=list)
     better: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -32,11 +38,19 @@ class Verdict:
         """Whether anything is worse."""
         return bool(self.worse)
 
-    def tell(self) -> None:
-        """Prints all of it, what is worse at the end."""
-        for label, lines in (("note", self.notes), ("better", self.better), ("WORSE", self.worse)):
+    @property
+    def exit_code(self) -> int:
+        """FAILED where anything is worse, PENDING where only stored figures are old."""
+        return FAILED if self.failed else PENDING if self.stale else 0
+
+    def tell(self, renew: str) -> None:
+        """Prints all of it, what is worse at the end; `renew` is the command that stores figures anew."""
+        labels = (("note", self.notes), ("better", self.better), ("STALE", self.stale), ("WORSE", self.worse))
+        for label, lines in labels:
             for line in lines:
                 print(f"{label}: {escape.message(line)}")
+        if self.stale:
+            print(f"figures are stored that are not of today's kernels: {renew}")
 
 
 @dataclass(frozen=True)
@@ -105,6 +119,8 @@ def _compare(title: str, before: Record, now: Record, verdict: Verdict) -> None:
             verdict.worse.append(line)
         elif _rose(new, old):
             verdict.better.append(line)
+            if fell(old, new):
+                verdict.stale.append(line)
 
 
 def _compare_instructions(title: str, before: Record, now: Record, verdict: Verdict) -> None:
@@ -121,6 +137,10 @@ def _compare_instructions(title: str, before: Record, now: Record, verdict: Verd
         return
     if _rose(new, old):
         verdict.better.append(line)
+    if others := _other_kernels(before.layers, now.layers):
+        verdict.stale.append(f"{line}; {others}")
+    elif fell(old, new):
+        verdict.stale.append(line)
     # The network holds its total, but one of its layers pays for the others.
     for move in moves:
         if move.before and _rose(move.before, move.now) and move.now - move.before > _LAYER_SHARE * old:
@@ -143,6 +163,18 @@ def _moves(before: Iterable[Mapping[str, Any]], now: Iterable[Mapping[str, Any]]
     return moves
 
 
+def _other_kernels(before: Iterable[Mapping[str, Any]], now: Iterable[Mapping[str, Any]]) -> str:
+    """The layers that other kernels compute than those of the stored figures, the first few by name; '' for none."""
+    old = dict(_numbered(before))
+    moved = [
+        f"{layer['name']!r} by {layer['kernel']}, was by {earlier['kernel']}"
+        for key, layer in _numbered(now)
+        if (earlier := old.get(key)) is not None and earlier["kernel"] != layer["kernel"]
+    ]
+    more = len(moved) - _LAYERS_NAMED
+    return "; ".join([*moved[:_LAYERS_NAMED], *([f"{more} more layers"] if more > 0 else [])])
+
+
 def _numbered(layers: Iterable[Mapping[str, Any]]) -> list[tuple[tuple[str, int], Mapping[str, Any]]]:
     seen: Counter[str] = Counter()
     numbered = []
@@ -154,6 +186,11 @@ def _numbered(layers: Iterable[Mapping[str, Any]]) -> list[tuple[tuple[str, int]
 
 def _rose(before: int, now: int) -> bool:
     return now - before > TOLERANCE * before
+
+
+def fell(before: int, now: int) -> bool:
+    """Whether a figure is so much lower than the stored one that this is stale."""
+    return before - now > _FELL * before
 
 
 def change(before: int, now: int) -> str:

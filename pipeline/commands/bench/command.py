@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,8 @@ from doit import doit_cmd
 
 from pipeline.commands.bench.files import writing
 from pipeline.commands.command import Command
+from pipeline.commands.executing import EXECUTOR, chosen, executing
+from pipeline.commands.exit_codes import FAILED
 from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError
 from pipeline.project import Project, here, project_of
@@ -39,14 +42,16 @@ class Bench(Command):
 
     name = "bench"
     variables = ("suite",)
+    own = (EXECUTOR,)
     doc_purpose = "measure instructions, RAM and ROM of the networks in pipeline/commands/bench/suite.yaml"
     doc_usage = (
-        "[suite=layers [--peer NAME=PATH]] [--only GLOBS] [--targets NAMES] [--models DIR] "
+        "[suite=layers [--peer NAME=PATH]] [executor=dask://…] [--only GLOBS] [--targets NAMES] [--models DIR] "
         "[--check | --update | --times]"
     )
     doc_description = (
         "Artifacts are cached as in any run. Exit code 1 when a row fails, or when --check finds figures worse than "
-        "those of docs/bench.json, a figure above its `at_most` or a ratio below its `at_least`. suite=layers measures "
+        "those of docs/bench.json, a figure above its `at_most` or a ratio below its `at_least`; 3 when nothing is and "
+        "stored figures are stale: other kernels made them, or today's are over 5 % lower. suite=layers measures "
         "single layers instead, many in one firmware, and keeps their figures in docs/layers.json."
     )
     cmd_options = (
@@ -61,11 +66,13 @@ class Bench(Command):
             False,
             "fail when instructions, RAM or ROM rose by over a percent, or leave a limit of the suite",
         ),
-        _option("update", bool, False, "write docs/bench.json and the table in README.md"),
+        _option("update", bool, False, "write docs/bench.json and the tables in docs/figures.md and README.md"),
         _option("times", bool, False, "print how long cold, unchanged and changed runs take"),
         _option("json", str, "", "write the figures to this file"),
         _option("markdown", str, "", "write the tables to this file"),
-        _option("jobs", int, 1, "how many rows run side by side", short="n"),
+        _option(
+            "jobs", int, None, "how many rows run side by side; 1, or with executor= as many as it takes", short="n"
+        ),
     )
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
@@ -74,7 +81,8 @@ class Bench(Command):
         def work() -> int:
             if pos_args:
                 raise PipelineError(f"doit bench takes no argument '{pos_args[0]}'; rows are chosen with --only")
-            return bench(opt_values, suite_name=(doit_cmd._CMDLINE_VARS or {}).get("suite", NETWORKS))
+            with executing(self.given):
+                return bench(opt_values, suite_name=(doit_cmd._CMDLINE_VARS or {}).get("suite", NETWORKS))
 
         return reported(work)
 
@@ -115,11 +123,13 @@ def bench(
     if options["times"]:
         measure_times(suite.times, root, lambda line: print(escape.line(line), flush=True))
         return 0
-    cases, chosen = _cases(options, suite, project)
+    cases, selected = _cases(options, suite, project)
+    executor = chosen()
     display = ProgressDisplay()
     try:
-        with nullcontext(run) if run else recipe_runner(project, display, options["jobs"]) as runner:
-            outcomes = _run(chosen, runner, display, options["jobs"])
+        jobs = options["jobs"] or executor.width or 1
+        with nullcontext(run) if run else recipe_runner(project, display, jobs, executor) as runner:
+            outcomes = _run(selected, runner, display, jobs)
     finally:
         display.close()
     return _finish(options, root, suite, cases, outcomes, display)
@@ -135,7 +145,7 @@ def _refuse(options: dict[str, Any]) -> None:
         raise PipelineError("--recipe goes with --models; rows of the suite name their recipes")
     if options["peer"]:
         raise PipelineError("--peer goes with suite=layers")
-    if options["jobs"] < 1:
+    if options["jobs"] is not None and options["jobs"] < 1:
         raise PipelineError(f"-n {options['jobs']}: should be 1 or more")
 
 
@@ -210,13 +220,14 @@ def _finish(
     if options["markdown"]:
         writing(options["markdown"], lambda path: path.write_text(page(outcomes, suite), encoding="utf-8"))
     failed = sum(outcome.failed for outcome in outcomes)
+    code = 0
     if options["check"]:
-        return _check(root, outcomes, short_ratios(suite, measured))
+        code = _check(root, outcomes, short_ratios(suite, measured))
     if options["update"]:
         _update(root, suite, cases, outcomes)
     if failed:
-        print(f"{failed} of {len(outcomes)} rows failed")
-    return 1 if failed else 0
+        sys.stderr.write(f"ERROR: {failed} of {len(outcomes)} rows failed\n")
+    return FAILED if failed else code
 
 
 def _drawn(table: Table, title: str, width: int) -> RenderableType:
@@ -232,15 +243,16 @@ def _check(root: Path, outcomes: list[Outcome], short: list[str]) -> int:
 
     verdict = check(outcomes, read_records(root / "docs" / "bench.json"))
     verdict.worse.extend(short)
-    verdict.tell()
+    verdict.tell("doit bench --update")
     compared = sum(outcome.record is not None for outcome in outcomes)
-    print(f"{len(verdict.worse)} worse, {len(verdict.better)} better; {compared} of {len(outcomes)} rows measured")
-    return 1 if verdict.failed else 0
+    counts = f"{len(verdict.worse)} worse, {len(verdict.better)} better, {len(verdict.stale)} stale"
+    print(f"{counts}; {compared} of {len(outcomes)} rows measured")
+    return verdict.exit_code
 
 
 def _update(root: Path, suite: Suite, cases: list[Case], outcomes: list[Outcome]) -> None:
     """Store what was measured; rows that were not keep their stored figures, rows no longer in the suite go."""
-    from pipeline.commands.bench.page import readme_section, update_readme
+    from pipeline.commands.bench.page import figures_section, short_section, update_page
     from pipeline.commands.bench.record import read_records, write_records
 
     place = root / "docs" / "bench.json"
@@ -256,6 +268,7 @@ def _update(root: Path, suite: Suite, cases: list[Case], outcomes: list[Outcome]
     old = sum(outcome.record is None and not outcome.failed and outcome.case.id in kept for outcome in outcomes)
     old += sum(case.id in kept and case.id not in measured for case in cases)
     write_records(place, kept.values())
-    changed = update_readme(root / "README.md", readme_section(cases, suite, kept))
+    for page, section in (("docs/figures.md", figures_section), ("README.md", short_section)):
+        changed = update_page(root / page, section(cases, suite, kept))
+        print(f"{page}: the tables are {'new' if changed else 'as they were'}")
     print(f"docs/bench.json: {len(kept)} rows" + (f", {old} of them as they were" if old else ""))
-    print(f"README.md: the table {'is new' if changed else 'is as it was'}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.commands.bench.check import TOLERANCE, Verdict, change
+from pipeline.commands.bench.check import TOLERANCE, Verdict, change, fell
 from pipeline.errors import PipelineError
 from stages.system.asides import write_whole
 
@@ -91,10 +91,14 @@ def check_layers(measured: Rows, stored: Rows) -> Verdict:
                 verdict.notes.append(f"{name} on {target}: not stored yet; {_RENEW}")
                 continue
             line = f"{name} on {target}: instructions {change(before.instructions, figure.instructions)}"
+            others = f"{line}, by {', '.join(figure.kernels)}; were by {', '.join(before.kernels)}"
             if figure.instructions > (1 + TOLERANCE) * before.instructions:
-                verdict.worse.append(f"{line}, by {', '.join(figure.kernels)}; were by {', '.join(before.kernels)}")
-            elif figure.instructions < (1 - TOLERANCE) * before.instructions:
+                verdict.worse.append(others)
+                continue
+            if figure.instructions < (1 - TOLERANCE) * before.instructions:
                 verdict.better.append(line)
+            if figure.kernels != before.kernels or fell(before.instructions, figure.instructions):
+                verdict.stale.append(others)
     return verdict
 
 

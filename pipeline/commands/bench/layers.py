@@ -13,15 +13,16 @@ from pipeline.commands.bench.layer_figures import Figure, LayerRow, check_layers
 from pipeline.commands.bench.layer_page import family_table, layer_table, peer_tables, section, update_page
 from pipeline.commands.bench.peer import AskedPeer, asked_peer
 from pipeline.commands.bench.suite import Layers
-from pipeline.errors import PipelineError, RecipeError, list_known
-from pipeline.plugins.registry import default_registry
+from pipeline.commands.executing import chosen
+from pipeline.commands.measurable import tools_of
+from pipeline.errors import PipelineError, list_known
+from pipeline.plugins.registry import registry_of
 from pipeline.project import Project
 from pipeline.recipes.loader import LoadedRecipe, load_recipes
-from pipeline.recipes.targets import load_targets
+from pipeline.recipes.targets import load_targets, unknown_target
 from pipeline.terminal.table import Table, render
 from stages.base import StageError
 from stages.messages import escape
-from stages.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from pipeline.terminal.progress import ProgressDisplay
@@ -66,7 +67,7 @@ def refuse(options: Mapping[str, Any]) -> None:
     for name in _NETWORKS_ONLY:
         if options[name]:
             raise PipelineError(f"--{name} is about networks; it does not go with suite=layers")
-    if options["jobs"] != 1:
+    if options["jobs"] not in (None, 1):
         raise PipelineError("-n is about networks: suite=layers measures many layers in one firmware")
     if options["check"] and options["update"]:
         raise PipelineError("give one of --check and --update")
@@ -77,8 +78,7 @@ def _targets(given: str, layers: Layers, project: Project) -> list[str]:
     wanted = [name.strip() for name in given.split(",") if name.strip()] or [*layers.targets]
     for name in wanted:
         if name not in known:
-            guess = did_you_mean(name, known)
-            raise RecipeError(f"unknown target '{escape.name(name)}'{guess}", hint=list_known("targets", known))
+            raise unknown_target(name, known)
         if known[name].counter == "none" or known[name].accelerator is not None:
             why = "counts no instructions" if known[name].counter == "none" else "has an accelerator"
             raise PipelineError(f"suite=layers measures kernels of cores; target {name} {why}")
@@ -87,7 +87,7 @@ def _targets(given: str, layers: Layers, project: Project) -> list[str]:
 
 def _members(layers: Layers, target: str, project: Project) -> Iterator[Member]:
     for recipe in layers.recipes:
-        found = load_recipes(recipe, root=project, registry=default_registry(), variables={"target": target})
+        found = load_recipes(recipe, root=project, registry=registry_of(project), variables={"target": target})
         for loaded in found:
             yield Member(f"{recipe.rpartition('/')[2]}/{loaded.labels['model']}", loaded)
 
@@ -119,7 +119,8 @@ def _counted(
         table = cost_table(target.core, project.root)
         costs = CostTable.read(table) if table.is_file() else None
         networks = [_network(one) for one in members]
-        counted = list(count(networks, target, costs, progress=progress))
+        begin = chosen().beginning(tools_of(target))
+        counted = list(count(networks, target, costs, progress=progress, begin=begin))
         measured = {one.network.name for one in counted}
         others: dict[str, int] = {}
         if peer is not None and target.family in peer.families:
@@ -176,10 +177,11 @@ def _finish(
     if not options["check"]:
         return 0
     verdict = check_layers(rows, read_rows(place))
-    verdict.tell()
+    verdict.tell("doit bench suite=layers --update")
     compared = sum(len(row.figures) for row in rows.values())
-    print(f"{len(verdict.worse)} worse, {len(verdict.better)} better; {compared} figures of {len(rows)} layers")
-    return 1 if verdict.failed else 0
+    counts = f"{len(verdict.worse)} worse, {len(verdict.better)} better, {len(verdict.stale)} stale"
+    print(f"{counts}; {compared} figures of {len(rows)} layers")
+    return verdict.exit_code
 
 
 def _drawn(table: Table, title: str, width: int) -> Any:

@@ -1,4 +1,4 @@
-"""The tables as a page, and as the section of the README that `doit bench --update` writes."""
+"""The tables as a page, and as what `doit bench --update` writes into docs/figures.md and README.md."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from pipeline.commands.bench.run import Outcome
 from pipeline.commands.bench.suite import Suite
 from pipeline.commands.bench.table import case_table, cycles_table, sources
 from pipeline.errors import PipelineError
-from pipeline.terminal.table import markdown
+from pipeline.terminal.table import Table, markdown
 from stages.messages.escape import markdown as escaped
 from stages.system.asides import write_whole
 
 BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+_NOT_SHOWN = ("verdict", "arena")
 
 
 def page(outcomes: Iterable[Outcome], suite: Suite) -> str:
@@ -34,7 +35,7 @@ def page(outcomes: Iterable[Outcome], suite: Suite) -> str:
     return "\n".join(parts)
 
 
-def readme_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[str, str], Record]) -> str:
+def figures_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[str, str], Record]) -> str:
     """The page of the stored figures; what is not stored is named, not left out silently."""
     cases = list(cases)
     measured = [Outcome(case, records[case.id]) for case in cases if case.id in records]
@@ -53,7 +54,7 @@ def readme_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[s
     return f"{text}\nNot measured: {names}.\n" if missing else text
 
 
-def replace_section(text: str, section: str, page: str = "the README") -> str:
+def replace_section(text: str, section: str, page: str) -> str:
     """`text` with `section` between the two markers. Raises PipelineError unless each is there once, in order."""
     begin, end = text.find(BEGIN), text.find(END)
     if text.count(BEGIN) != 1 or text.count(END) != 1 or end < begin:
@@ -61,10 +62,21 @@ def replace_section(text: str, section: str, page: str = "the README") -> str:
     return f"{text[: begin + len(BEGIN)]}\n{section.strip()}\n{text[end:]}"
 
 
-def update_readme(path: Path, section: str) -> bool:
-    """Write the section into a README; whether that changed it. Raises PipelineError."""
+def short_section(cases: Iterable[Case], suite: Suite, records: Mapping[tuple[str, str], Record]) -> str:
+    """The table of README.md: the rows that the suite calls `shown`, as they are stored; '' without any."""
+    found = [Outcome(case, records[case.id]) for case in cases if case.id in records and suite.shows(case.id)]
+    if not found:
+        return ""
+    table = case_table(found)
+    kept = [index for index, name in enumerate(table.columns) if name not in _NOT_SHOWN]
+    rows = tuple(tuple(row[index] for index in kept) for row in table.rows)
+    return markdown(Table(tuple(table.columns[index] for index in kept), rows, table.good))
+
+
+def update_page(path: Path, section: str) -> bool:
+    """Write the section into a page; whether that changed it. Raises PipelineError."""
     text = path.read_text(encoding="utf-8")
-    new = replace_section(text, section)
+    new = replace_section(text, section, path.name)
     if new != text:
         write_whole(path, new)
     return new != text

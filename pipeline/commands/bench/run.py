@@ -19,6 +19,7 @@ from pipeline.commands.bench.record import Record, record_of
 from pipeline.errors import PipelineError, first_line
 from pipeline.keys.groups import install
 from pipeline.project import Project, project_of
+from pipeline.runs.executor import Executor
 from pipeline.terminal.progress import ProgressDisplay
 
 Runner = Callable[[Case], "dict[str, Any] | None"]
@@ -65,10 +66,15 @@ def run_cases(cases: Iterable[Case], run: Runner, tell: Callable[[Outcome], None
 
 
 @contextmanager
-def recipe_runner(root: Path | Project, display: ProgressDisplay, jobs: int) -> Iterator[Runner]:
-    """A runner that runs a case's recipe: in this process, or in one of `jobs` processes when there are several."""
-    if jobs <= 1:
-        yield lambda case: _run_recipe(case, root, _CaseDisplay(case, display))
+def recipe_runner(
+    root: Path | Project, display: ProgressDisplay, jobs: int, executor: Executor | None = None
+) -> Iterator[Runner]:
+    """A runner that runs a case's recipe: in this process, or in one of `jobs` processes when there are several.
+
+    An executor that runs stages elsewhere is asked from this process.
+    """
+    if jobs <= 1 or (executor is not None and executor.width):
+        yield lambda case: _run_recipe(case, root, _CaseDisplay(case, display), executor)
         return
     with ProcessPoolExecutor(
         jobs,
@@ -122,12 +128,14 @@ def _in_process(case: Case, root: Path | Project) -> tuple[dict[str, Any] | None
         return None, _message(error)
 
 
-def _run_recipe(case: Case, root: Path | Project, display: _CaseDisplay | None) -> dict[str, Any] | None:
+def _run_recipe(
+    case: Case, root: Path | Project, display: _CaseDisplay | None, executor: Executor | None = None
+) -> dict[str, Any] | None:
     from pipeline.api import run_recipe
 
     assert case.recipe is not None
     build = project_of(root).root / "build" / "bench"
-    return run_recipe(case.recipe, root=root, build=build, display=display, install=install).report
+    return run_recipe(case.recipe, root=root, build=build, display=display, install=install, executor=executor).report
 
 
 def _message(error: Exception) -> str:

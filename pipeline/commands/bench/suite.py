@@ -106,9 +106,14 @@ class Suite(StrictModel):
     schema_version: Literal[1] = Field(alias="schema")
     rows: Annotated[tuple[Row, ...], Field(min_length=1)]
     ratios: tuple[Ratio, ...] = ()
+    shown: tuple[RowOn, ...] = ()
     models: Loose
     layers: Layers
     times: Times
+
+    def shows(self, id_: tuple[str, str]) -> bool:
+        """Whether the row on the target is one of those that README.md has."""
+        return any((one.row, one.target) == id_ for one in self.shown)
 
 
 def load_suite(path: Path = SUITE) -> Suite:
@@ -140,6 +145,9 @@ def load_suite(path: Path = SUITE) -> Suite:
             message = f"row '{row.name}' is not measured on {target}"
             check(target not in row.targets, message, "rows", index, "at_most", target)
         rows[row.name] = row
+    for index, one in enumerate(suite.shown):
+        known = one.row in rows and one.target in rows[one.row].targets
+        check(not known, f"row '{one.row}' is not measured on {one.target}", "shown", index)
     for index, ratio in enumerate(suite.ratios):
         for key, side in (("numerator", ratio.numerator), ("denominator", ratio.denominator)):
             guess = did_you_mean(side.row, rows)

@@ -1,4 +1,4 @@
-"""`doit bench --times`: how long a cold run takes, one in which nothing changed, and one with a changed parameter.
+"""`doit bench --times`: how long runs take: cold, with nothing changed, with a changed parameter; `explain`, a dry run.
 
 Each is a process of its own, as a user starts it, with a store of its own that is new at the beginning. Times depend
 on the machine, so they are printed and neither stored nor compared.
@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +19,17 @@ from pipeline.errors import PipelineError
 from stages.system.scratch import temporary_folder
 
 _KIB = 1024
+# What users rarely set, and what costs each start the time to compile all of its Python.
+_AS_USUAL = {"PYTHONDONTWRITEBYTECODE": ""}
 
-# Runs a command and writes its peak RSS, in KiB, to a file: arguments are the file, then the command. A process that is
-# started from a large one counts the memory it shared until its exec; from this small one it does not.
+# Runs a command and writes its wall seconds and peak RSS, in KiB, to a file: arguments are the file, then the command.
+# What a large process starts counts the memory it shared until its exec; from this small one it does not.
 _LAUNCHER = """
-import resource, subprocess, sys
+import resource, subprocess, sys, time
+start = time.perf_counter()
 code = subprocess.run(sys.argv[2:]).returncode
-open(sys.argv[1], "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+seconds = time.perf_counter() - start
+open(sys.argv[1], "w").write(f"{seconds} {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss}")
 sys.exit(code)
 """
 
@@ -51,28 +54,28 @@ def measure_times(times: Times, root: Path, tell: Callable[[str], None]) -> None
     with temporary_folder("times") as folder:
         store = folder / "store"
         runs = (
-            ("cold: a new store", ()),
-            ("nothing changed", ()),
-            ("a tensorize parameter changed", (f"set={times.changed}",)),
-            ("back again", ()),
+            ("cold: a new store", ("run",)),
+            ("nothing changed", ("run",)),
+            ("a tensorize parameter changed", ("run", f"set={times.changed}")),
+            ("back again", ("run",)),
+            ("explain", ("explain",)),
+            ("a dry run", ("run", "dry_run=1")),
         )
-        for what, arguments in runs:
-            command = [sys.executable, "-m", "doit", "run", f"recipe={times.recipe}", *arguments]
-            tell(str(timed(what, command, root, {**os.environ, "FIRMLINE_STORE": str(store)})))
+        for what, (command_name, *arguments) in runs:
+            command = [sys.executable, "-m", "doit", command_name, f"recipe={times.recipe}", *arguments]
+            tell(str(timed(what, command, root, {**os.environ, "FIRMLINE_STORE": str(store), **_AS_USUAL})))
 
 
 def timed(what: str, command: list[str], folder: Path, environment: dict[str, str]) -> Timing:
     """Run a command in a folder and measure it. Raises PipelineError with the end of its output when it fails."""
-    with tempfile.TemporaryFile() as output, tempfile.NamedTemporaryFile() as peak:
-        start = time.perf_counter()
-        launched = [sys.executable, "-c", _LAUNCHER, peak.name, *command]
+    with tempfile.TemporaryFile() as output, tempfile.NamedTemporaryFile() as measured:
+        launched = [sys.executable, "-c", _LAUNCHER, measured.name, *command]
         run = subprocess.run(launched, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT)
-        seconds = time.perf_counter() - start
         output.seek(0)
-        peak_kib = peak.read()
+        seconds, _, peak_kib = measured.read().partition(b" ")
         lines = output.read().decode(errors="replace").strip().splitlines()
         if run.returncode:
             raise PipelineError("\n".join([f"{what}: the run failed", *lines[-3:]]))
     # The reporter's lines: kind, ran or cached, seconds, key.
     stages = sum(words[1:2] == ["ran"] for words in map(str.split, lines))
-    return Timing(what, seconds, int(peak_kib) * _KIB, stages)
+    return Timing(what, float(seconds), int(peak_kib) * _KIB, stages)

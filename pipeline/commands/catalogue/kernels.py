@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 from pipeline.commands.catalogue.listing import Listing, Record
 from pipeline.commands.command import words
 from pipeline.commands.tasks import given_variables
-from pipeline.errors import RecipeError, list_known
-from stages.messages import escape
-from stages.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
     from stages.kernels.kernel import Kernel
@@ -51,12 +48,11 @@ class Kernels(Listing):
 
 def _targets() -> Sequence[Target]:
     from pipeline.project import here
-    from pipeline.recipes.targets import load_targets
+    from pipeline.recipes.targets import load_targets, unknown_target
 
     known, name = load_targets(here()), given_variables(words()).get("target")
     if name is not None and name not in known:
-        message = f"unknown target '{escape.name(name)}'{did_you_mean(name, known)}"
-        raise RecipeError(message, hint=list_known("targets", known))
+        raise unknown_target(name, known)
     return list(known.values()) if name is None else [known[name]]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
-from pipeline.commands.command import Command
+from pipeline.commands.command import JSON, Command
 from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError, list_known
 from stages.messages import escape
@@ -17,15 +17,6 @@ from stages.messages.wording import did_you_mean
 Record = Mapping[str, Any]
 # Names that a message lists; of more it would leave out the middle.
 _MOST_KNOWN = 20
-
-JSON = {
-    "name": "json",
-    "long": "json",
-    "short": "",
-    "type": bool,
-    "default": False,
-    "help": "print JSON, for programs",
-}
 
 
 class Listing(Command, ABC):
@@ -43,6 +34,14 @@ class Listing(Command, ABC):
         """What a word of the command line may call the record."""
         return [record["name"]]
 
+    def unknown(self, word: str, known: Sequence[str]) -> PipelineError:
+        """The error of a word that calls no record."""
+        message = f"unknown {self.what} '{escape.name(word)}'{did_you_mean(word, known)}"
+        many = len(known) > _MOST_KNOWN
+        return PipelineError(
+            message, hint=f"`doit {self.name}` lists them" if many else list_known(f"{self.what}s", known)
+        )
+
     def _matches(self, record: Record, word: str) -> bool:
         return any(fnmatchcase(name.lower(), word.lower()) for name in self.called(record))
 
@@ -54,11 +53,7 @@ class Listing(Command, ABC):
         records = self.records()
         for word in named:
             if not any(self._matches(record, word) for record in records):
-                known = list(dict.fromkeys(name for record in records for name in self.called(record)))
-                message = f"no {self.what} is called '{escape.name(word)}'{did_you_mean(word, known)}"
-                many = len(known) > _MOST_KNOWN
-                hint = f"`doit {self.name}` lists them" if many else list_known(f"{self.what}s", known)
-                raise PipelineError(message, hint=hint)
+                raise self.unknown(word, list(dict.fromkeys(name for one in records for name in self.called(one))))
         if named:
             records = [record for record in records if any(self._matches(record, word) for word in named)]
         if as_json:

@@ -15,7 +15,10 @@ class Operators(Listing):
     names = "operators"
     doc_purpose = "list operators: their types, and how each is computed"
     doc_usage = "[NAME...] [--json]"
-    doc_description = "NAME is that of TFLite or of rules: CONV_2D, conv2d. docs/operators.md explains the words."
+    doc_description = (
+        "NAME is that of TFLite or of rules: CONV_2D, conv2d. One that is named is shown in full, with the options of "
+        "model: {op: NAME}. docs/operators.md explains the words."
+    )
     columns = ("name", "kind", "int8", "int16", "float32", "limits")
 
     def called(self, record: Record) -> Sequence[str]:
@@ -26,8 +29,10 @@ class Operators(Listing):
         """Firmline's by name, then those of the project's plug-ins."""
         from pipeline.plugins.importing import declare_operators
         from pipeline.project import here
+        from stages.models.layer_options import layer_options
         from stages.operators.page import described
         from stages.operators.table import OPERATORS, outside
 
         declare_operators(here())
-        return [described(operator) for operator in (*OPERATORS.values(), *outside().operators.values())]
+        operators = (*OPERATORS.values(), *outside().operators.values())
+        return [{**described(operator), "options": layer_options(operator)} for operator in operators]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.commands.catalogue.listing import Listing, Record
+from pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     from stages.targets.spec import Target
@@ -20,7 +21,13 @@ class Targets(Listing):
     doc_purpose = "list what a recipe's target may be: cores, and boards with one"
     doc_usage = "[NAME...] [--json]"
     doc_description = "Those of pipeline.yaml, the project's own and its plug-ins'. One that is named is shown in full."
-    columns = ("name", "core", "isa", "kernels", "simulator", "accelerator")
+    columns = ("name", "core", "isa", "kernels", "simulator", "timing", "accelerator")
+
+    def unknown(self, word: str, known: Sequence[str]) -> PipelineError:
+        """In the words of all commands that take a target."""
+        from pipeline.recipes.targets import unknown_target
+
+        return unknown_target(word, known)
 
     def records(self) -> Sequence[Record]:
         """In the order of pipeline.yaml: cores, then boards."""
@@ -65,11 +72,16 @@ def _record(target: Target) -> Record:
         "kernels": list(target.kernels),
         "compiler": target.compiler.command,
         "simulator": target.simulator.command or target.simulator.kind,
+        "timing": None if target.timing_model is None else target.timing_model.name,
         "accelerator": None if target.accelerator is None else target.accelerator.kind,
-        "rom": sum(region.length for region in regions.values() if not region.is_written) or None,
-        "ram": sum(region.length for region in regions.values() if region.is_written) or None,
+        "rom": None if target.memory is None else target.memory.bytes_of(written=False),
+        "ram": None if target.memory is None else target.memory.bytes_of(written=True),
         "memory": {name: f"{region.length:,} bytes at {region.origin:#x}" for name, region in regions.items()},
     }
+    if target.timing_model is not None:
+        found |= {"timing_model": target.timing_model.title, "timing_source": target.timing_model.source}
+    if target.flash is not None:
+        found |= {"flash": target.flash.said, "flash_source": target.flash.source}
     if target.board is not None:
         found |= {"title": target.board.title, "clock": target.board.clock, "source": target.board.source}
     return found

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 # What may not grow when a limit is given; the others are shown.
-HELD = ("instructions", "cycles", "RAM", "ROM")
+INSTRUCTIONS, _CYCLES, _ESTIMATE = "instructions", "cycles", "estimated cycles"
+HELD = (INSTRUCTIONS, _CYCLES, _ESTIMATE, "RAM", "ROM")
 
 
 @dataclass(frozen=True)
@@ -45,23 +46,34 @@ class LayerChange(Change):
 
 @dataclass(frozen=True)
 class Difference:
-    """Two reports, by what they are called."""
+    """Two reports, by what they are called, and what each counted; `layers` are none where that are two things.
+
+    `counted` is the name of what layers took: `cycles / instructions` of an accelerator's report and a core's, since in
+    the simulator a cycle is an instruction of the core.
+    """
 
     names: tuple[str, str]
     totals: tuple[Change, ...]
     layers: tuple[LayerChange, ...]
+    counters: tuple[str, str] = (INSTRUCTIONS, INSTRUCTIONS)
+    counted: str = INSTRUCTIONS
+
+    @property
+    def one_counter(self) -> bool:
+        """Whether both count the same."""
+        return len(set(self.counters)) == 1
 
     def grown(self, limit: float) -> list[Change]:
         """What grew by more than `limit` percent, and an accuracy that fell by more percentage points."""
-        return [one for one in self.totals if _is_worse(one, limit)]
+        return [one for one in self.totals if _is_worse(one, limit, (*HELD, *self.counters, self.counted))]
 
 
-def _is_worse(one: Change, limit: float) -> bool:
+def _is_worse(one: Change, limit: float, held: Container[str]) -> bool:
     if one.name == "accuracy":
         return one.by is not None and -100 * one.by > limit
     if one.name == "mismatches":
         return bool(one.after and one.after > (one.before or 0))
-    if one.name not in HELD or one.by is None:
+    if one.name not in held or one.by is None:
         return False
     return one.by > 0 if not one.before else one.percent is not None and one.percent > limit
 
@@ -69,14 +81,39 @@ def _is_worse(one: Change, limit: float) -> bool:
 def difference(names: tuple[str, str], before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference:
     """Of two contents of report.json."""
     totals = tuple(_totals(before, after))
+    counters = (_counter(before), _counter(after))
+    if counters[0] != counters[1]:
+        return Difference(names, totals, (), counters)
     layers = sorted(_layers(before["layers"], after["layers"]), key=lambda one: (-abs(one.effect), one.name))
-    return Difference(names, totals, tuple(layers))
+    return Difference(names, totals, tuple(layers), counters, _counted_by((before, after), counters[0]))
+
+
+def _counter(report: Mapping[str, Any]) -> str:
+    """What a report's column of instructions can be set against: of a run on a board `cycles by DWT` or the like."""
+    ran = report.get("ran")
+    return INSTRUCTIONS if not isinstance(ran, Mapping) else str(ran.get("counter") or "nothing")
+
+
+def _counted_by(reports: Sequence[Mapping[str, Any]], counter: str) -> str:
+    """What the reports with this counter call it, each name once."""
+    found = [_CYCLES if one.get("cycles") else counter for one in reports if _counter(one) == counter]
+    return " / ".join(dict.fromkeys(found))
+
+
+def _counted(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+    """A row for each thing that is counted, two where a board has counted cycles and a simulator instructions."""
+    path = (INSTRUCTIONS, "total")
+    sides = [(_counter(report), _at(report, path)) for report in (before, after)]
+    for counter in dict.fromkeys(counter for counter, _ in sides):
+        yield Change(
+            _counted_by((before, after), counter), *(count if counter == name else None for name, count in sides)
+        )
 
 
 def _totals(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+    yield from (one for one in _counted(before, after) if one.before is not None or one.after is not None)
     for name, path in {
-        "instructions": ("instructions", "total"),
-        "cycles": ("cycles", "total"),
+        _ESTIMATE: ("estimated_cycles", "total"),
         "RAM": ("memory", "ram_bytes"),
         "ROM": ("memory", "rom_bytes"),
         "arena": ("memory", "arena_bytes"),
@@ -86,9 +123,17 @@ def _totals(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Cha
         "mismatches": ("verify", "mismatches"),
         "accuracy": ("verify", "accuracy", "ours"),
     }.items():
+        if name == _ESTIMATE and not _by_one_model(before, after):
+            continue
         one = Change(name, _at(before, path), _at(after, path))
         if one.before is not None or one.after is not None:
             yield one
+
+
+def _by_one_model(*reports: Mapping[str, Any]) -> bool:
+    """Whether estimates of cycles can be compared: those of two timing models say nothing of each other."""
+    found = [report.get("estimated_cycles") for report in reports]
+    return len({one["model"] for one in found if one}) == 1
 
 
 def _at(report: Any, path: Sequence[str]) -> float | None:

@@ -26,7 +26,8 @@ def text(found: Difference, most: int) -> list[str]:
 def markdown(found: Difference, most: int) -> str:
     """A comment for a pull request."""
     rows, rest = _shown(found, most)
-    lines = [f"### {escape.markdown(found.names[0])} → {escape.markdown(found.names[1])}", ""]
+    before, after = map(escape.markdown, found.names)
+    lines = [f"### {before} → {after}", "", f"A: {before}, B: {after}", ""]
     lines += [escape.markdown_row(row) for row in (_TOTALS, _rules(_TOTALS), *map(_total, found.totals))]
     if rows:
         table = [escape.markdown_row(row) for row in (_LAYERS, _rules(_LAYERS), *map(_layer, rows))]
@@ -46,7 +47,12 @@ def page(found: Difference) -> str:
     most = max((abs(one.effect) for one in found.layers), default=0) or 1
     rows = [{"cells": _layer(one), "share": abs(one.effect) / most, "more": one.effect > 0} for one in found.layers]
     return environment.get_template("compare.html.j2").render(
-        names=found.names, titles=_TOTALS, totals=[_total(one) for one in found.totals], columns=_LAYERS, rows=rows
+        names=found.names,
+        titles=_TOTALS,
+        totals=[_total(one) for one in found.totals],
+        columns=_LAYERS,
+        rows=rows,
+        told="" if found.one_counter else _two_counters(found),
     )
 
 
@@ -54,7 +60,16 @@ def as_json(found: Difference) -> str:
     """All of it."""
     totals = [{**asdict(one), "by": one.by, "percent": one.percent} for one in found.totals]
     layers = [{**asdict(one), "by": one.by, "percent": one.percent} for one in found.layers]
-    return json.dumps({"names": found.names, "totals": totals, "layers": layers}, indent=1)
+    return json.dumps(
+        {
+            "names": found.names,
+            "counters": found.counters,
+            "counted": found.counted,
+            "totals": totals,
+            "layers": layers,
+        },
+        indent=1,
+    )
 
 
 def _shown(found: Difference, most: int) -> tuple[list[LayerChange], int]:
@@ -64,9 +79,16 @@ def _shown(found: Difference, most: int) -> tuple[list[LayerChange], int]:
 
 
 def _left_out(found: Difference, rest: int) -> str:
+    if not found.one_counter:
+        return _two_counters(found)
     same = sum(not one.effect and one.before is not None and one.after is not None for one in found.layers)
     more = f"{rest} more layers differ; " if rest else ""
-    return f"{more}{same} of {len(found.layers)} layers take as many instructions as before"
+    return f"{more}{same} of {len(found.layers)} layers take as many {found.counted} as before"
+
+
+def _two_counters(found: Difference) -> str:
+    before, after = found.counters
+    return f"A counts {before}, B {after}: not set against each other, nor are layers"
 
 
 def _total(one: Change) -> tuple[str, ...]:

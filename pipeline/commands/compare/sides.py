@@ -14,6 +14,7 @@ from typing import Any
 from pipeline.errors import PipelineError
 from pipeline.keys.groups import install
 from pipeline.project import Project
+from pipeline.runs.publish import ON_BOARD
 from pipeline.terminal.progress import ProgressDisplay
 from stages.messages import escape
 from stages.system.installation import is_clone
@@ -127,7 +128,7 @@ def _run(
     command = [sys.executable, "-m", module, "run", name, *(f"{key}={value}" for key, value in overrides.items())]
     environment = {**os.environ, "FIRMLINE_STORE": str(store.resolve())}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    found = sorted(folder.glob("build/**/report.json"))
+    found = sorted(path for path in folder.glob("build/**/report.json") if path.parent.name != ON_BOARD)
     if done.returncode or len(found) != 1:
         said = "\n".join(done.stderr.strip().splitlines()[:4])
         message = f"{escape.name(name)} does not run at revision {escape.name(revision)}"
@@ -135,12 +136,14 @@ def _run(
     return _read(found[0], f"{revision}:report.json")
 
 
-def _git(folder: Path, *words: str, what: str) -> str:
+def _git(root: Path, *words: str, what: str) -> str:
     try:
-        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False)
     except OSError as error:
         raise PipelineError(f"git does not run: {error.strerror}", hint="comparing revisions needs it") from None
     if done.returncode:
         said = done.stderr.strip().splitlines()[-1:]
+        if "not a git repository" in "".join(said):
+            raise PipelineError(f"{escape.name(str(root), 200)} is in no git repository", hint="git init makes one")
         raise PipelineError(f"git finds no {escape.name(what)}: {escape.line(''.join(said))}")
     return done.stdout

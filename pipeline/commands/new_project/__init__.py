@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shlex
@@ -12,17 +13,18 @@ from typing import Any
 
 import yaml
 
-from pipeline.commands.command import Command, words
+from pipeline.commands.command import JSON, Command, words
 from pipeline.commands.reported import reported
 from pipeline.documents.overrides import check_assignments, parse_overrides
-from pipeline.errors import PipelineError, RecipeError, list_known
+from pipeline.errors import PipelineError, RecipeError
 from pipeline.plugins.registry import registry_of
 from pipeline.project import DODO, PROJECT_FILE, RECIPES, Project
 from pipeline.recipes.json_schema import SCHEMA, schema_text
 from pipeline.recipes.recipe_files import recipe_names
-from pipeline.recipes.targets import load_targets
+from pipeline.recipes.targets import load_targets, unknown_target
+from stages.base import StageError
 from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.models.graphs import graphs
 from stages.models.zoo.names import check
 from stages.system.installation import INSTALLATION, is_clone
 from stages.targets.spec import Target
@@ -46,20 +48,24 @@ class Init(Command):
 
     name = "init"
     names = "folder"
+    cmd_options = (JSON,)
     variables = VARIABLES
     doc_purpose = "make a project of your own, with a recipe that runs"
-    doc_usage = "FOLDER [model=x.tflite] [target=…]"
+    doc_usage = "FOLDER [model=x.tflite] [target=…] [--json]"
     doc_description = "Writes pipeline.yaml, recipes/, dodo.py, .gitignore and a CI workflow; copies the model."
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Write the files, and print which. Returns the exit code."""
-        return reported(lambda: self._make(pos_args))
+        return reported(lambda: self._make(pos_args, as_json=opt_values["json"]))
 
-    def _make(self, named: list[str]) -> int:
+    def _make(self, named: list[str], *, as_json: bool) -> int:
         if len(named) != 1:
             raise PipelineError("which folder? `doit init my_project`")
         given = dict(word.split("=", 1) for word in words() if "=" in word)
         written = new_project(Path(named[0]), **given)
+        if as_json:
+            print(json.dumps({"folder": named[0], "files": written}))
+            return 0
         folder = escape.name(named[0], 200)
         for path in written:
             print(escape.line(f"{folder}/{path}"))
@@ -79,8 +85,7 @@ def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "rv64-
         raise PipelineError(f"{escape.name(str(folder), 200)} is a clone of Firmline, which is a project already")
     targets = load_targets(Project(root))
     if target not in targets:
-        message = f"unknown target '{escape.name(target)}'{did_you_mean(target, targets)}"
-        raise RecipeError(message, hint=list_known("targets", targets))
+        raise unknown_target(target, targets)
     content: dict[str, bytes] = {}
     entry = _model(model, root, content)
     name = _recipe_name(root)
@@ -117,8 +122,12 @@ def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
         if path.exists() and not path.is_file():
             raise RecipeError(f"model={escape.name(model, 200)}: is no regular file")
         data = path.read_bytes()
+        if path.suffix.lower() != ".onnx":
+            graphs(data, path.name)
     except OSError as error:
         raise RecipeError(f"model={escape.name(model, 200)}: cannot be read: {error.strerror}") from None
+    except StageError as error:
+        raise RecipeError(f"model={escape.name(model, 200)}: {error.message}", hint=error.hint) from None
     if path.is_relative_to(root):
         return {"file": path.relative_to(root).as_posix()}
     content[f"{_MODELS}/{path.name}"] = data
@@ -132,7 +141,7 @@ def _recipe_name(root: Path) -> str:
 
 
 def _recipe_values(name: str, target: Target, entry: Mapping[str, str]) -> dict[str, str]:
-    base = _base(target)
+    base = base_recipe(target)
     extends = f"extends: {base}\n" if base else ""
     of_onnx = entry.get("file", "").lower().endswith(".onnx")
     written = yaml.safe_dump(dict(entry), default_flow_style=True, allow_unicode=True, width=math.inf)
@@ -148,7 +157,7 @@ def _recipe_values(name: str, target: Target, entry: Mapping[str, str]) -> dict[
     }
 
 
-def _base(target: Target) -> str:
+def base_recipe(target: Target) -> str:
     """The built-in recipe to begin with, '' for none. Layouts that suit the core need not suit an engine beside it."""
     if target.accelerator is not None:
         own = f"{target.accelerator.kind}_base"

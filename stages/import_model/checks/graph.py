@@ -8,11 +8,14 @@ from stages.models.tflite_reader import ModelInfo
 from stages.operators.operation import listed
 
 _TYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
+NOTHING_TO_RUN = "all outputs of the model are constants: there is nothing to run"
 _LARGEST = 2**31  # elements of one input or output
 
 
 def check_graph(info: ModelInfo) -> None:
-    """Raises StageError for a graph without operators or inputs."""
+    """Raises StageError for a graph that computes nothing."""
+    if info.outputs and all(info.tensors[index].data is not None for index in info.outputs):
+        raise StageError(NOTHING_TO_RUN)
     if not info.operators or not info.inputs:
         raise StageError("the model has no operators" if not info.operators else "the model has no inputs")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from math import isfinite
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stages.messages.naming import named
 from stages.operators.operation import Operation, Refused
@@ -35,20 +37,24 @@ def check_values(operation: Operation) -> None:
 
 
 def check_constants(operation: Operation) -> None:
-    """Refused for a NaN or an infinity in a constant.
+    """Refused for a NaN or an infinity in a constant."""
+    for tensor in operation.inputs:
+        if tensor is not None and tensor.data is not None and tensor.dtype.startswith("float"):
+            check_finite(tensor.values(), named(tensor))
+
+
+def check_finite(values: NDArray[Any], called: str) -> None:
+    """Refused for a NaN or an infinity in the constant of that name.
 
     What becomes of a NaN depends on the order in which a maximum compares, and an infinity makes NaNs of zeros: no two
     compilers agree on them.
     """
-    for tensor in operation.inputs:
-        if tensor is None or tensor.data is None or not tensor.dtype.startswith("float"):
-            continue
-        values = tensor.values()
-        finite = np.isfinite(values)
-        if not finite.all():
-            first = tuple(int(at) for at in np.argwhere(~finite)[0])
-            raise Refused(
-                f"reads {float(values[first])} at {list(first)} of the constant {named(tensor)}; "
-                f"it must hold finite numbers ({int((~finite).sum()):,} of {finite.size:,} are not)",
-                "Weights that are not numbers come of a training that diverged; a mask is -1e9 as well as -inf.",
-            )
+    finite = np.isfinite(values)
+    if finite.all():
+        return
+    first = tuple(int(at) for at in np.argwhere(~finite)[0])
+    raise Refused(
+        f"reads {float(values[first])} at {list(first)} of the constant {called}; "
+        f"it must hold finite numbers ({int((~finite).sum()):,} of {finite.size:,} are not)",
+        "A mask is -1e9 as well as -inf. Weights that are not numbers come of a training that diverged.",
+    )

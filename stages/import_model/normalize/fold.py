@@ -20,13 +20,13 @@ from stages.reference.refusal import RunError
 
 _OF_SHAPES = frozenset({"RANK", "SHAPE", "ZEROS_LIKE"})  # they read no value of their input
 # Operators that a network needs for nothing else: LiteRT knows them, and none is left where shapes are fixed.
-FOLDED = _OF_SHAPES | {"BROADCAST_ARGS", "FILL", "RANGE"}
+FOLDED = _OF_SHAPES | {"BROADCAST_ARGS", "RANGE"}
 _KEPT = frozenset({"DEQUANTIZE"})  # of a constant: what its readers make of it may need less memory
 _MOST_ELEMENTS = 1 << 24  # of a result: more is no shape and no mask, but a mistake
 
 
 def known_results(data: bytes, info: ModelInfo, name: str) -> tuple[list[OperatorInfo], Mapping[int, npt.NDArray[Any]]]:
-    """The operators of a file whose results are known, and those results by tensor; outputs of the model are left.
+    """The operators of a file whose results are known, and those results by tensor.
 
     None where LiteRT refuses to compute them: the checks of the import then say what is wrong with them.
     """
@@ -50,8 +50,6 @@ def known_results(data: bytes, info: ModelInfo, name: str) -> tuple[list[Operato
 
 def _is_foldable(operator: OperatorInfo, info: ModelInfo, known: set[int]) -> bool:
     if operator.op in _KEPT or operator.op.startswith(CUSTOM) or has_effects(operator.op):
-        return False
-    if any(index in info.outputs for index in operator.outputs):
         return False
     tensors = [info.tensors[index] for index in operator.outputs]
     if any(tensor.variable or prod(map(abs, tensor.shape)) > _MOST_ELEMENTS for tensor in tensors):

@@ -6,37 +6,55 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import numpy_helper
 
 from stages.base import StageError
+from stages.import_model.checks.values import check_finite
+from stages.import_model.onnx.branches import put_in_line
+from stages.import_model.onnx.custom import declared, quantization, translate_custom
 from stages.import_model.onnx.fold import fold
+from stages.import_model.onnx.gelu import fuse_gelus
 from stages.import_model.onnx.load import graph_inputs, load
-from stages.import_model.onnx.operators import FOLDED, MOVES, SCALED, TRANSLATORS, translate
+from stages.import_model.onnx.operators import FOLDED, MOVES, TRANSLATORS, translate
 from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
 from stages.import_model.onnx.values import Held, Real, Stored, image_order, permuted, plain_order
 from stages.messages import escape
 from stages.messages.operator_error import OperatorError, together
-from stages.messages.wording import all_known, several
+from stages.messages.wording import several
 from stages.models.onnx_names import LOWERED, Traced
 from stages.models.tflite_writer import BuildError
+from stages.operators.declaration import MOVED
 from stages.operators.operation import Refused
 
+_LOOP = (
+    "Export the steps of the loop one after the other (torch.onnx.export does so of Python's loops), or the body as a "
+    "model of its own that your code runs in a loop."
+)
 # What to do about operators that will not be known.
 _INSTEAD = {
     "DynamicQuantizeLinear": "Dynamic quantization finds scales at run time. Take the float network, and in the recipe"
     " quantize: {mode: calibrate, data: ...}; or quantize_static.",
     f"{MICROSOFT}.QLinearSoftmax": "Its tables are ONNX Runtime's own. Write the network with quant_format=QDQ, or"
     " leave Softmax out of op_types_to_quantize.",
+    "If": "Export each branch as a model of its own, between which your code chooses, or compute both and take Where.",
+    "Loop": _LOOP,
+    "Scan": _LOOP,
 }
-_TYPES = {"float32": "float32", "int8": "int8", "uint8": "uint8"}
+_OTHERS = "A plug-in of the project can say what it computes, under this name (docs/extend_operator.md)."
+_TYPES = {"float32": "float32", "int8": "int8", "uint8": "uint8", "bool": "bool"}
 
 
 @dataclass(frozen=True)
 class Converted:
-    """data: the TFLite file. names: its tensors in ONNX, by number. rules: facts of its operators, by number."""
+    """data: the TFLite file. names: its tensors in ONNX, by number. rules: facts of its operators, by number.
+
+    original: the ONNX file that has these tensors: the one that was read, or with branches of it in line.
+    """
 
     data: bytes
+    original: bytes
     names: Mapping[int, Traced]
     rules: Mapping[int, Mapping[str, Any]]
 
@@ -48,6 +66,7 @@ def convert(data: bytes, name: str, shapes: Mapping[str, Sequence[int]], layout:
     are images. Raises StageError for what is no ONNX file, is corrupt, or has operators that are not supported.
     """
     model = load(data, name, shapes)
+    original = model.SerializeToString() if put_in_line(model) else data
     t = Translation(model)
     for one in model.graph.initializer:
         t.bind(one.name, Stored(numpy_helper.to_array(one)))
@@ -57,8 +76,8 @@ def convert(data: bytes, name: str, shapes: Mapping[str, Sequence[int]], layout:
     for one in dict.fromkeys(t.outputs):
         _output(t, one, layout)
     if not t.builder.operators:
-        raise StageError(f"{name} computes nothing: its outputs are its inputs")
-    return Converted(t.builder.build(), t.names, t.rules)
+        raise StageError(f"{name} computes nothing: its outputs are its inputs, or constants")
+    return Converted(t.builder.build(), original, t.names, t.rules)
 
 
 def _input(t: Translation, one: onnx.ValueInfoProto, layout: str) -> None:
@@ -68,12 +87,12 @@ def _input(t: Translation, one: onnx.ValueInfoProto, layout: str) -> None:
     called = escape.quoted(one.name)
     if dtype is None:
         found = onnx.TensorProto.DataType.Name(kind.elem_type).lower()
-        raise StageError(f"input {called} is {found}; float32, int8 and uint8 are supported")
+        raise StageError(f"input {called} is {found}; float32, int8, uint8 and bool are supported")
     order = image_order(len(shape)) if layout == "nhwc" else plain_order(len(shape))
-    if dtype == "float32":
+    if dtype in ("float32", "bool"):
         made = t.builder.input(one.name, permuted(shape, order), dtype)
     else:
-        quant = _quantization(t, one.name)
+        quant = quantization(t, one.name)
         if quant is None:
             raise StageError(f"input {called} is {dtype}, and nothing that reads it says its scale")
         scale, zero_point = quant
@@ -85,47 +104,55 @@ def _input(t: Translation, one: onnx.ValueInfoProto, layout: str) -> None:
     t.bind(one.name, Held.of(made, order))
 
 
-def _quantization(t: Translation, name: str) -> tuple[float, int] | None:
-    """Scale and zero point (of int8) of integers, from what reads them."""
-    for node in t.readers[name]:
-        places = [at for at, given in enumerate(node.inputs) if given == name]
-        if node.op == "DequantizeLinear" and places[0] == 0:
-            return t.parameters(node, 1, 2)
-        if node.op in SCALED and (at := places[0]) in SCALED[node.op]:
-            return t.parameters(node, at + 1, at + 2)
-        if node.op in MOVES and (found := _quantization(t, node.outputs[0])):
-            return found
-    return None
-
-
 def _walk(t: Translation) -> None:
     """Translates all operators; raises StageError naming those that cannot be, or that nobody knows."""
     folded = _folded(t)
-    unknown = [node for node in t.nodes if node.op not in (*TRANSLATORS, *MOVES, *FOLDED) and node.index not in folded]
+    known_here = {*TRANSLATORS, *MOVES, *FOLDED}
+    apart = [node for node in t.nodes if node.op not in known_here and node.index not in folded]
+    unknown = [node for node in apart if declared(node) is None]
     if unknown:
-        known = all_known(sorted((*TRANSLATORS, *MOVES)))
-        raise together([_error(t, node, "is not supported", _INSTEAD.get(node.op, known)) for node in unknown])
+        known = f"docs/onnx.md lists the {len({*TRANSLATORS, *MOVES})} operators that are."
+        raise together([_error(t, node, "is not supported", _instead(node, known)) for node in unknown])
     _constants(t)
+    fuse_gelus(t)
     for node in t.nodes:
         if node.index in t.done:
             continue
         try:
             if fold(t, node):
                 continue
-            if node.op not in TRANSLATORS and node.op not in MOVES:
+            if node.op in FOLDED:
                 raise Refused("reads a computed tensor; it is supported on constants")
-            translate(t, node)
+            if (operator := declared(node)) is not None:
+                translate_custom(t, node, operator)
+            else:
+                _check_finite(t, node)
+                translate(t, node)
         except Refused as refused:
             raise _error(t, node, refused.what, refused.hint) from None
         except BuildError as error:
             raise _error(t, node, f"has no form in TFLite: {error}", "") from None
 
 
+def _check_finite(t: Translation, node: Node) -> None:
+    """Refused for constants that are no numbers, but for bounds that are none and what a maximum is padded with."""
+    for name in node.inputs if node.op not in ("Clip", "Pad") else ():
+        value = t.values.get(name)
+        if isinstance(value, Stored) and value.scale is None and value.values.dtype.kind == "f":
+            check_finite(value.values, escape.quoted(name))
+
+
+def _instead(node: Node, known: str) -> str:
+    """What to do about an operator that is not known."""
+    foreign = node.proto.domain not in ("", "ai.onnx", MICROSOFT)
+    return _INSTEAD.get(node.op, _OTHERS if foreign else known)
+
+
 def _folded(t: Translation) -> set[int]:
     """The operators that follow from constants and from shapes: whatever they are, they are computed now."""
     known, found = {name for name, value in t.values.items() if isinstance(value, Stored)}, set()
     for node in t.nodes:
-        if node.op in ("Shape", "Size") or all(name in known for name in node.inputs if name):
+        if node.op in ("Shape", "Size") or all(name in known for name in node.read):
             known.update(node.outputs)
             found.add(node.index)
     return found
@@ -134,7 +161,7 @@ def _folded(t: Translation) -> set[int]:
 def _constants(t: Translation) -> None:
     """Computes what follows from constants alone: what stands before it may be fused with an operator that reads it."""
     for node in t.nodes:
-        if all(isinstance(t.values.get(name), Stored) for name in node.inputs if name):
+        if all(isinstance(t.values.get(name), Stored) for name in node.read):
             try:
                 if fold(t, node):
                     t.done.add(node.index)
@@ -152,7 +179,8 @@ def _error(t: Translation, node: Node, what: str, hint: str) -> OperatorError:
 def _output(t: Translation, name: str, layout: str) -> None:
     value = t.values[name]
     if isinstance(value, Stored):
-        raise StageError(f"output {escape.quoted(name)} of the model is a constant: there is nothing to run")
+        _constant(t, name, value.real, layout)
+        return
     x = t.real(name, value) if isinstance(value, Real) else value
     x = t.settled(x)
     order = image_order(len(x.shape)) if layout == "nhwc" else plain_order(len(x.shape))
@@ -164,6 +192,16 @@ def _output(t: Translation, name: str, layout: str) -> None:
         t.names[tensor.index] = Traced(name, made.base, made.order)
         made = Held.of(tensor, made.order)
     t.builder.output(made.tensor)
+
+
+def _constant(t: Translation, name: str, values: np.ndarray, layout: str) -> None:
+    """An output that does not depend on the inputs."""
+    if str(values.dtype) not in MOVED:
+        raise StageError(f"output {escape.quoted(name)} of the model is a constant of {values.dtype}")
+    order = image_order(values.ndim) if layout == "nhwc" else plain_order(values.ndim)
+    made = t.builder.constant(name, np.ascontiguousarray(values.transpose(order)))
+    t.names[made.index] = Traced(name, values.shape, order)
+    t.builder.output(made)
 
 
 def _is_unsigned(t: Translation, name: str) -> bool:

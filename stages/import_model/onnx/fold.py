@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 
 from stages.import_model.onnx.translation import Node, Translation, axis_in
-from stages.import_model.onnx.values import Held, Real, Stored, along
+from stages.import_model.onnx.values import Array, Held, Real, Stored, along
 from stages.operators.operation import Refused
 
 _LARGEST = 2**28  # elements of a constant that a few bytes of the file may ask for
@@ -22,7 +23,7 @@ def fold(t: Translation, node: Node) -> bool:
         t.bind(node.outputs[0], Stored(_shape(node, value)))
         return True
     inputs = [t.values[name] if name else None for name in node.inputs]
-    if any(isinstance(value, Held | Real) for value in inputs) or node.op.startswith("Random"):
+    if any(isinstance(t.values[name], Held | Real) for name in node.read) or node.op.startswith("Random"):
         return False
     stored = [value for value in inputs if isinstance(value, Stored)]
     special = {"DequantizeLinear": _dequantized, "QuantizeLinear": _quantized, "Transpose": _transposed}.get(node.op)
@@ -30,7 +31,7 @@ def fold(t: Translation, node: Node) -> bool:
     if made is not None:
         t.bind(node.outputs[0], made)
         return True
-    arrays = [None if value is None else value.real for value in inputs if value is None or isinstance(value, Stored)]
+    arrays = {name: value.real for name in node.read if isinstance(value := t.values[name], Stored)}
     for name, array in zip(node.outputs, _computed(t, node, arrays), strict=False):
         t.bind(name, Stored(np.asarray(array)))
     return True
@@ -81,23 +82,21 @@ def _transposed(node: Node, given: list[Stored]) -> Stored | None:
     return Stored(np.ascontiguousarray(x.values.transpose(order)), x.scale, x.zero_point, axis)
 
 
-def _computed(t: Translation, node: Node, arrays: list[Any]) -> list[Any]:
-    """By ONNX' own definition."""
-    if node.op == "ConstantOfShape" and np.prod(arrays[0].astype(float)) > _LARGEST:
-        raise Refused(f"makes a constant of {np.prod(arrays[0].astype(float)):.0f} elements")
-    names = [name for name in node.inputs if name]
-    given = {name: array for name, array in zip(node.inputs, arrays, strict=True) if name}
+def _computed(t: Translation, node: Node, given: Mapping[str, Array]) -> list[Any]:
+    """By ONNX' own definition, of what it reads by name."""
+    if node.op == "ConstantOfShape":
+        elements = np.prod(given[node.inputs[0]].astype(float))
+        if elements > _LARGEST:
+            raise Refused(f"makes a constant of {elements:.0f} elements")
     inputs = [
-        onnx.helper.make_tensor_value_info(
-            name, onnx.helper.np_dtype_to_tensor_dtype(given[name].dtype), given[name].shape
-        )
-        for name in dict.fromkeys(names)
+        onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+        for name, array in given.items()
     ]
     outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in node.outputs if name]
     graph = onnx.helper.make_graph([node.proto], "constant", inputs, outputs)
     model = onnx.helper.make_model(graph, opset_imports=t.model.opset_import, ir_version=t.model.ir_version)
     try:
-        return list(ReferenceEvaluator(model).run(None, given))
+        return list(ReferenceEvaluator(model).run(None, dict(given)))
     except Exception as error:  # the evaluator raises anything for an operator that contradicts itself
         reason = " ".join(str(error).split())[:200]
         raise Refused(f"cannot be computed on constants: {reason}") from error

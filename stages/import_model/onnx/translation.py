@@ -17,12 +17,14 @@ import numpy as np
 import onnx
 
 from stages.arithmetic import activation_bounds
+from stages.import_model.onnx.subgraphs import captured
 from stages.import_model.onnx.values import Array, Held, Order, Real, Shape, Stored, Value, permuted, plain_order
 from stages.models.builder import ModelBuilder
 from stages.models.onnx_names import LOWERED, Traced
 from stages.operators.operation import Refused, listed
 
 MICROSOFT = "com.microsoft"
+_BYTES = (onnx.TensorProto.INT8, onnx.TensorProto.UINT8)
 BOUNDS = {
     name.lower(): (-np.inf if low is None else low, np.inf if high is None else high)
     for name, (low, high) in activation_bounds.BOUNDS.items()
@@ -31,10 +33,14 @@ BOUNDS = {
 
 @dataclass(frozen=True)
 class Node:
-    """An operator of the ONNX graph; absent inputs are ''."""
+    """An operator of the ONNX graph; absent inputs are ''.
+
+    parts  those of the file that it stands for, in their order, where it is none of them
+    """
 
     index: int
     proto: onnx.NodeProto
+    parts: tuple[Node, ...] = ()
 
     @property
     def op(self) -> str:
@@ -52,6 +58,11 @@ class Node:
         while names and not names[-1]:
             names.pop()
         return tuple(names)
+
+    @cached_property
+    def read(self) -> tuple[str, ...]:
+        """The names of all that it reads, those included that graphs inside of it do."""
+        return tuple(dict.fromkeys((*filter(None, self.inputs), *sorted(captured(self.proto)))))
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -129,13 +140,22 @@ class Translation:
 
     @cached_property
     def _types(self) -> Mapping[str, int]:
-        graph = onnx.shape_inference.infer_shapes(self.model).graph
+        told = onnx.ModelProto()
+        told.CopyFrom(self.model)
+        constants = {one.name: one.data_type for one in told.graph.initializer if one.data_type in _BYTES}
+        typed = {one.name for one in (*told.graph.value_info, *told.graph.output)}
+        # Inference does not know Microsoft's operators; their results have the type of what they read.
+        for node in told.graph.node:
+            kinds = [constants[name] for name in node.input if name in constants]
+            if node.domain == MICROSOFT and kinds and node.output[0] not in typed:
+                told.graph.value_info.append(onnx.helper.make_tensor_value_info(node.output[0], kinds[0], None))
+        graph = onnx.shape_inference.infer_shapes(told).graph
         return {one.name: one.type.tensor_type.elem_type for one in (*graph.input, *graph.value_info, *graph.output)}
 
     def integer_type(self, name: str) -> np.dtype[Any]:
         """int8 or uint8, as ONNX has the integers of `name`; Refused where it cannot be known."""
         found = self._types.get(name, onnx.TensorProto.UNDEFINED)
-        if found not in (onnx.TensorProto.INT8, onnx.TensorProto.UINT8):
+        if found not in _BYTES:
             raise Refused(f"reads the integers '{name}', of which the file does not say whether they are int8 or uint8")
         return np.dtype(np.uint8 if found == onnx.TensorProto.UINT8 else np.int8)
 
@@ -241,17 +261,22 @@ class Translation:
         if following is not None and (found := self._activation(following)):
             name, activation = following.outputs[0], found
             passed.append(following)
-            following = self.only_reader(name)
         if integers:
-            if following is None or following.op != "QuantizeLinear" or following.inputs[0] != name:
+            out = self.quantized(name)
+            if out is None or out.quant is None:
                 return None
-            passed.append(following)
-            quant = self.parameters(following, 1, 2)
-            halves = [bound / np.float32(quant[0]) % 1 for bound in BOUNDS[activation] if np.isfinite(bound)]
+            halves = [bound / np.float32(out.quant[0]) % 1 for bound in BOUNDS[activation] if np.isfinite(bound)]
             if 0.5 in halves:  # TFLite rounds such a bound away from zero
                 return None
-            return Out(following.outputs[0], activation, quant, tuple(one.index for one in passed))
+            return Out(out.name, activation, out.quant, (*(one.index for one in passed), *out.passed))
         return Out(name, activation, None, tuple(one.index for one in passed))
+
+    def quantized(self, name: str) -> Out | None:
+        """Where real numbers go as int8, where the one operator that reads them is a QuantizeLinear; else None."""
+        following = self.only_reader(name)
+        if following is None or following.op != "QuantizeLinear" or following.inputs[0] != name:
+            return None
+        return Out(following.outputs[0], "none", self.parameters(following, 1, 2), (following.index,))
 
     def finish(self, out: Out, value: Held) -> None:
         """The result of an operator, and of what is part of it."""

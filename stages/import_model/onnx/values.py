@@ -58,6 +58,11 @@ class Held:
         moved = [axis for axis in self.order if self.base[axis] != 1]
         return moved == sorted(moved)
 
+    def transposed(self, moved: Sequence[int]) -> Held:
+        """With its axes in this order: nothing is moved, they have other numbers. It is not `reshaped`."""
+        shape = permuted(self.shape, tuple(moved))
+        return Held(self.tensor, shape, shape, tuple(moved.index(axis) for axis in self.order))
+
     def places(self) -> Array:
         """For each element in ONNX' order of `shape`, its place in the tensor, as int64 of that shape."""
         count = int(np.prod(self.base, dtype=np.int64))

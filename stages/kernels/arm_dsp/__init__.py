@@ -11,18 +11,26 @@ from stages.kernels.arm_dsp.depthwise import (
 from stages.kernels.arm_dsp.depthwise16 import ArmDepthwise16
 from stages.kernels.arm_dsp.few import FewChannels
 from stages.kernels.arm_dsp.fully_connected import FullyConnected
+from stages.kernels.arm_dsp.lstm import ArmLstm
+from stages.kernels.arm_dsp.matmul import ArmMatmul
 from stages.kernels.arm_dsp.mean import Mean
 from stages.kernels.arm_dsp.mul import Mul
 from stages.kernels.arm_dsp.pool import AveragePool, Pool2d
 from stages.kernels.arm_dsp.products16 import ArmProducts16
+from stages.kernels.arm_dsp.resize import ArmResize
+from stages.kernels.arm_dsp.svdf import ArmSvdf
+from stages.kernels.arm_dsp.table import Table
 from stages.kernels.folder import KernelFolder
 
 FOLDER = KernelFolder(
     __file__,
     kernels=(
+        ArmMatmul,
         Add,
         ArmDepthwise16,
         ArmProducts16,
+        ArmResize,
+        ArmSvdf,
         AveragePool,
         Conv2d,
         DepthwiseConv2d,
@@ -31,9 +39,11 @@ FOLDER = KernelFolder(
         DepthwiseConv2dRows,
         FewChannels,
         FullyConnected,
+        ArmLstm,
         Mean,
         Mul,
         Pool2d,
+        Table,
     ),
     needs=(("armv7e-m", "dsp", "mve", "mve.fp"),),  # MVE includes it
     needed="needs Thumb with the DSP extension",

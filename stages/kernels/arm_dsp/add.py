@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.arm_dsp.base import clamp_fields
+from stages.kernels.arm_dsp.base import CLAMP, clamps
 from stages.kernels.arm_dsp.rows import ROWS, rows_of, why_not_rows
 from stages.kernels.eight_bit import SUFFIX, not_eight_bit, same_bytes, shifted_input
 from stages.kernels.kernel import Kernel
+from stages.kernels.structure import Structure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
-FIELDS = ("doubled", "rounder", "zero_point", "floor", "low")  # of the C structure arm_dsp_add
+FIELDS = Structure("arm_dsp_add", ("doubled", "rounder", *CLAMP))
 COMMON_SHIFT = 19
 
 
@@ -41,13 +42,11 @@ class Add(Kernel):
         return not_eight_bit(view) or why_not_rows(view) or _why_not_arithmetic(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         doubled, rounder = factors(view)
-        fields = (doubled, rounder, *clamp_fields(view))
-        constants = {"table": table(view), "fields": np.array(fields, np.int32)}
+        fields = FIELDS.of({"doubled": doubled, "rounder": rounder, **clamps(view)})
+        constants = {"table": table(view), "fields": fields}
         if not _is_flat(view):
-            constants["rows"] = np.array(rows_of(view, shifted_input(view)).fields, np.int32)
+            constants["rows"] = ROWS.of(rows_of(view, shifted_input(view)).fields)
         return constants
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -56,12 +55,12 @@ class Add(Kernel):
         from stages.kernels.tir.block import Operand
 
         first, suffix = shifted_input(view), SUFFIX[view.outputs[0].dtype]
-        constants = [Operand("table", (256,), "int32"), Operand("fields", (len(FIELDS),), "int32")]
+        constants = [Operand("table", (256,), "int32"), Operand("fields", FIELDS.shape, "int32")]
         if _is_flat(view):
             return add(view, f"arm_dsp_add_{suffix}", constants, first=first)
         rows = rows_of(view, first)
         kind = {(1, 1): "each", (0, 1): "one0", (1, 0): "one1"}[rows.steps]
-        constants.append(Operand("rows", (len(ROWS),), "int32"))
+        constants.append(Operand("rows", ROWS.shape, "int32"))
         return layer(view, rows, f"arm_dsp_add_{kind}_{suffix}", constants, lambda x: rescaled_sum(view.op, x))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:

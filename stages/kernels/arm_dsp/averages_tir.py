@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
 
 
-def average(view: LayerView, fields_count: int) -> Lowering:
-    """The average of each plane; `fields_count` is that of the kernel's C structure."""
+def average(view: LayerView, fields_shape: tuple[int, ...]) -> Lowering:
+    """The average of each plane; `fields_shape` is that of the kernel's C structure."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     images, height, width, channels = x.shape
     count = height * width
@@ -29,14 +29,14 @@ def average(view: LayerView, fields_count: int) -> Lowering:
 
     operands = (
         Operand("x", (channels, count), x.dtype),
-        Operand("fields", (fields_count,), "int32"),
+        Operand("fields", fields_shape, "int32"),
         Operand("y", (channels,), y.dtype, "w"),
         accumulator(),
     )
     block = Block("image", operands, meaning, "arm_dsp_average_planes", lambda b: [b.x, b.y, b.fields])
     with Function("avg_pool2d") as f:
         image = f.input(0, (images, channels, count), x.dtype)
-        fields = f.constant("fields", (fields_count,), "int32")
+        fields = f.constant("fields", fields_shape, "int32")
         out = f.output(0, (images, channels), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         with f.loop(("n", images)) as (n,):

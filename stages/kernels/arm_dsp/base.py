@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from stages.kernels.arm_dsp.rounding import Requantization
 
 
+CLAMP = ("zero_point", "floor", "low")  # which most structures have
+
+
 @dataclass(frozen=True)
 class Arithmetic(Sums):
     """The sums of a layer, 0 in channels that only give the zero point, and their `scale` of rounding.py."""
@@ -53,12 +56,12 @@ def splat(value: int) -> int:
     return word - (1 << 32) if word >= 1 << 31 else word
 
 
-def clamp_fields(view: LayerView) -> tuple[int, int, int]:
-    """zero_point, floor and low of the kernels' fields.
+def clamps(view: LayerView) -> dict[str, int]:
+    """The fields CLAMP.
 
     A result is max(clamp(y + zero_point, 0, 255), floor) - floor + low. The zero point is moved so that the upper bound
     falls on 255, where usat16 stops; floor and low are in every byte.
     """
     op = view.op
     up = 255 - op.act_max
-    return op.output_zero_point + up, splat(op.act_min + up), splat(op.act_min)
+    return {"zero_point": op.output_zero_point + up, "floor": splat(op.act_min + up), "low": splat(op.act_min)}

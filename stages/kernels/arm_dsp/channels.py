@@ -5,9 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from stages.kernels.arm_dsp.base import arithmetic, clamp_fields
+from stages.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
 from stages.kernels.arm_dsp.planes import centred_taps
 from stages.kernels.eight_bit import INT8_OFFSET
+from stages.kernels.structure import SIZES, TAPS, Structure, sizes, taps
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,12 +17,9 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
 
 BLOCK = 4
-# Of the C structure arm_dsp_channels.
-FIELDS = (
-    *("height", "width", "channels", "out_height", "out_width"),
-    *("kernel_y", "kernel_x", "stride_y", "stride_x", "dilation_y", "dilation_x", "top", "left"),
-    *("multiplier", "y_pixel", "y_group", "words"),
-    *("pairs", "last", "zero_point", "floor", "low", "step"),
+FIELDS = Structure(
+    "arm_dsp_channels",
+    (*SIZES, *TAPS, "multiplier", "y_pixel", "y_group", "words", "pairs", "last", *CLAMP, "step"),
 )
 
 
@@ -58,11 +56,11 @@ def blocks(view: LayerView) -> NDArray[np.int32]:
 
     from stages.kernels.arm_dsp.packing import half_words
 
-    made, taps, multiplier = arithmetic(view, long=True), centred_taps(view), view.op.depth_multiplier
-    taps = taps.reshape(len(taps), -1)
+    made, weights_of = arithmetic(view, long=True), centred_taps(view)
+    multiplier, tapped = view.op.depth_multiplier, weights_of.reshape(len(weights_of), -1)
     # The sums are of the bytes as they are, uint8 too.
-    bias = made.bias - INT8_OFFSET[view.inputs[0].dtype] * taps.sum(1)
-    padded = np.pad(taps, ((0, 0), (0, taps.shape[1] % 2)))
+    bias = made.bias - INT8_OFFSET[view.inputs[0].dtype] * tapped.sum(1)
+    padded = np.pad(tapped, ((0, 0), (0, tapped.shape[1] % 2)))
     # [multiplier, blocks, 4]: numbers of output channels
     numbers = (starts(view)[:, None] + np.arange(BLOCK))[None] * multiplier + np.arange(multiplier)[:, None, None]
     weights = padded[numbers].transpose(0, 1, 3, 2)  # channels of each tap
@@ -80,14 +78,21 @@ def is_near(view: LayerView) -> bool:
     return _steps(view)[2] == 1
 
 
-def fields(view: LayerView) -> tuple[int, ...]:
+def fields(view: LayerView) -> dict[str, int]:
     """The fields of the C structure arm_dsp_channels."""
-    op, x, y = view.op, view.inputs[0], view.outputs[0]
-    image = (*x.shape[1:], *y.shape[1:3])
-    windows = (*op.kernel, *op.stride, *op.dilation, *op.padding[:2])
     pixel, group, channel = _steps(view)
-    groups = (op.depth_multiplier, pixel, group, block_count(view) * block_words(view))
-    return (*image, *windows, *groups, pairs(view), x.shape[3] - BLOCK, *clamp_fields(view), channel)
+    return {
+        **sizes(view),
+        **taps(view.op),
+        "multiplier": view.op.depth_multiplier,
+        "y_pixel": pixel,
+        "y_group": group,
+        "words": block_count(view) * block_words(view),
+        "pairs": pairs(view),
+        "last": view.inputs[0].shape[3] - BLOCK,
+        **clamps(view),
+        "step": channel,
+    }
 
 
 def _steps(view: LayerView) -> tuple[int, int, int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from stages.kernels.arm_dsp.base import arithmetic
-from stages.kernels.arm_dsp.panels import GEOMETRY, fields, geometry, layer_form, step_elements
+from stages.kernels.arm_dsp.panels import FIELDS, GEOMETRY, fields, geometry, layer_form, step_elements
 from stages.kernels.eight_bit import same_bytes, why_not_sums, why_not_types
 from stages.kernels.kernel import Kernel, KernelParams
 from stages.kernels.matrix import columns_of, depth_of, has_windows
@@ -66,7 +66,7 @@ class Conv2d(Kernel):
             packing.weight_words(made.weights, steps, pairs, how),
             packing.scale_words(made.scale.scale, pairs),
         ]
-        constants = {"pairs": np.concatenate(parts, 1), "fields": np.array(fields(view, params.mr), np.int32)}
+        constants = {"pairs": np.concatenate(parts, 1), "fields": FIELDS.of(fields(view, params.mr))}
         if has_windows(view):
             constants["geometry"] = GEOMETRY.of(geometry(view))
         return constants
@@ -91,16 +91,16 @@ def _tile_cost(view: LayerView, params: GemmParams, rows: int) -> float:
     """Instructions for `rows` pixels: the panel, then all pairs of channels."""
     planar_in, planar_out = (tensor.layout == "NCHW" for tensor in (view.inputs[0], view.outputs[0]))
     steps, form = len(step_elements(view, params.mr)), layer_form(view)
-    row = 3.0 * steps + 40 if has_windows(view) else 2.6 * steps
+    row = 2.0 * steps + 25 if has_windows(view) else 2.0 * steps
     panel = 20.0 * steps if planar_in else rows * row
     by_twos = rows == 3 and form == "ab"
     weights, activations, products = 2 if form == "ab" else 3, (rows + 1) // 2, 2 * rows
     loop = 0.1 if by_twos else 0.4
     step = loop + (8.5 if by_twos else weights + activations + products)
-    around = 24 + 9 * rows + (5 if rows == 3 and planar_out else 0)
+    around = 20 + 8 * rows + (5 if rows == 3 and planar_out else 0)
     if arithmetic(view, long=True).scale.long:
         around += 2 + 8 * rows
-    return 70 + panel + -(-columns_of(view) // 2) * (steps * step + around)
+    return 60 + panel + -(-columns_of(view) // 2) * (steps * step + around)
 
 
 def _why_not_shape(view: LayerView) -> str:

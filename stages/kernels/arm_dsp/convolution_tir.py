@@ -129,6 +129,8 @@ class _Gemm:
             arguments = lambda b: [b.panel, b.x, rows, self.depth, self.pixels, *last]  # noqa: E731
             return operands, meaning, "arm_dsp_panel_planes", arguments
         operands = (Operand("x", (rows, self.depth), x.dtype), panel, accumulator())
+        if rows in (3, 4) and not flipped and not self.offsets:
+            return operands, meaning, f"arm_dsp_put_matrix_r{rows}", lambda b: [b.panel, b.x, self.depth]
         return operands, meaning, "arm_dsp_panel_rows", lambda b: [b.panel, b.x, rows, self.depth, *last]
 
     def _window_element(self, b: Any, pixel: Expr, k: Expr) -> Expr:
@@ -165,13 +167,19 @@ class _Gemm:
         operands = (
             Operand("panel", (self.words(rows),), "int32"),
             Operand("pairs", (pairs, self.pair_words), "int32"),
-            Operand("fields", (len(FIELDS),), "int32"),
+            Operand("fields", FIELDS.shape, "int32"),
             Operand("y", (2 * pairs, rows) if self.planar else (rows, 2 * pairs), dtype, "w"),
             accumulator(),
         )
-        suffix = ("planes" if self.planar else "rows") + rounding_suffix(self.view)
+        suffix = ("planes" if self.planar else "rows") + self._kind()
         function = f"arm_dsp_gemm_{self.form}_r{rows}_{suffix}"
         return Block(name, operands, meaning, function, lambda b: [b.panel, b.pairs, b.y, pairs, b.fields])
+
+    def _kind(self) -> str:
+        """Suffix of the functions: of the rounding, or of results that are clipped to no less than 8 bits hold."""
+        rounding = rounding_suffix(self.view)
+        full = self.form == "ab" and not rounding and self.view.op.act_max - self.view.op.act_min == 255
+        return "_full" if full else rounding
 
 
 def conv2d(view: LayerView, mr: int) -> Lowering:
@@ -185,7 +193,7 @@ def conv2d(view: LayerView, mr: int) -> Lowering:
     with Function("conv2d") as f:
         source = f.input(0, x.shape if windows else flat, x.dtype)
         pairs = f.constant("pairs", (-(-g.columns // 2), g.pair_words), "int32")
-        fields = f.constant("fields", (len(FIELDS),), "int32")
+        fields = f.constant("fields", FIELDS.shape, "int32")
         geometry_fields = f.constant("geometry", GEOMETRY.shape, "int32") if windows else None
         out = f.output(0, (images, g.columns, g.pixels) if g.planar else (images, g.pixels, g.columns), y.dtype)
         acc = f.scratch("acc", (1,), "int32")

@@ -4,14 +4,18 @@
 
 #include <stdint.h>
 
-/* Where a channel of the image lies (steps in bytes) and where it goes in the plane (in elements). `flip` is 0x80 for uint8. */
+/* Where a channel of the image lies (steps in bytes) and where it goes in the plane (in elements). */
 struct arm_dsp_widen {
     int32_t rows, columns, row_step, column_step;
-    int32_t first, pitch, flip;
+    int32_t first, pitch;
 };
 
 void arm_dsp_fill(int16_t *plane, int32_t count, int32_t value);
-void arm_dsp_widen(int16_t *plane, const void *x, const int32_t *geometry);
+
+/* The functions of widen.S, which describes them. */
+typedef void arm_dsp_widen_channel(int16_t *plane, const void *x, const int32_t *geometry);
+
+arm_dsp_widen_channel arm_dsp_widen_s8_near, arm_dsp_widen_s8_apart, arm_dsp_widen_u8_near, arm_dsp_widen_u8_apart;
 
 /* The functions of depthwise3x3.S, which describes them. */
 typedef void arm_dsp_depthwise3x3(const int16_t *plane, const int32_t *channel, void *out, const int32_t *fields);

@@ -7,8 +7,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.arm_dsp import channels
-from stages.kernels.arm_dsp.base import arithmetic, clamp_fields
+from stages.kernels.arm_dsp.base import arithmetic, clamps
 from stages.kernels.arm_dsp.planes import (
+    ANY_FIELDS,
+    FIELDS,
+    WIDEN,
     any_plane,
     centred_taps,
     channel_steps,
@@ -59,7 +62,7 @@ class DepthwiseConv2d(_Planes):
     """
 
     name = "arm_dsp.depthwise3x3_s8"
-    sources = ("depthwise3x3.S", "depthwise.c")
+    sources = ("depthwise3x3.S", "depthwise.c", "widen.S")
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
 
     def why_not_shape(self, view: LayerView) -> str:
@@ -73,8 +76,8 @@ class DepthwiseConv2d(_Planes):
 
         return {
             "channels": np.concatenate([tap_words(view), result_words(arithmetic(view, long=True))], 1),
-            "fields": np.array(fields(view), np.int32),
-            "widen": np.array(widen_fields(view, plane_of(view)), np.int32),
+            "fields": FIELDS.of(fields(view)),
+            "widen": WIDEN.of(widen_fields(view, plane_of(view))),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -96,7 +99,7 @@ class DepthwiseConv2dAny(_Planes):
     """
 
     name = "arm_dsp.depthwise_s8"
-    sources = ("depthwise_any.c", "depthwise.c")
+    sources = ("depthwise_any.c", "depthwise.c", "widen.S")
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h", "depthwise_any.h")
 
     def why_not_shape(self, view: LayerView) -> str:
@@ -113,8 +116,8 @@ class DepthwiseConv2dAny(_Planes):
         plane = any_plane(view)
         return {
             "channels": np.concatenate([words, result_words(made)], 1),
-            "fields": np.array(any_fields(view), np.int32),
-            "widen": np.array(widen_fields(view, plane), np.int32),
+            "fields": ANY_FIELDS.of(any_fields(view)),
+            "widen": WIDEN.of(widen_fields(view, plane)),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -137,7 +140,7 @@ class DepthwiseConv2dRows(_Planes):
     """
 
     name = "arm_dsp.depthwise_rows_s8"
-    sources = ("depthwise_rows.S", "depthwise.c")
+    sources = ("depthwise_rows.S", "depthwise.c", "widen.S")
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h", "depthwise_rows.h")
 
     def why_not_shape(self, view: LayerView) -> str:
@@ -159,8 +162,8 @@ class DepthwiseConv2dRows(_Planes):
         words = half_words(pairs).reshape(channels, -1)
         return {
             "channels": np.concatenate([words, result_words(made)], 1),
-            "fields": np.array(any_fields(view), np.int32),
-            "widen": np.array(widen_fields(view, any_plane(view)), np.int32),
+            "fields": ANY_FIELDS.of(any_fields(view)),
+            "widen": WIDEN.of(widen_fields(view, any_plane(view))),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -204,7 +207,7 @@ class DepthwiseConv2dChannels(Kernel):
         return {
             "blocks": channels.blocks(view),
             "outside": np.full(x.shape[3], view.op.input_zero_point, x.dtype),
-            "fields": np.array(channels.fields(view), np.int32),
+            "fields": channels.FIELDS.of(channels.fields(view)),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -252,19 +255,37 @@ def result_words(made: Arithmetic) -> NDArray[np.int32]:
     return np.concatenate([bias[:, None], made.scale.scale], 1)
 
 
-def fields(view: LayerView) -> tuple[int, ...]:
+def fields(view: LayerView) -> dict[str, int]:
     """The fields of depthwise3x3.S."""
     op, plane, stride = view.op, plane_of(view), view.op.stride[0]
     pairs, odd = divmod(plane.out_columns, 2)
     jump = 4 if stride == 1 else 8 * (pairs + odd) + 8
     row, column = channel_steps(view.outputs[0], plane.swapped)
-    clip = clamp_fields(view) if clamped(view) or is_wide(view) else (op.output_zero_point, 0, 0)
-    return (plane.out_rows, pairs, odd, jump, column, row, *clip)
+    plain = {"zero_point": op.output_zero_point, "floor": 0, "low": 0}
+    return {
+        "rows": plane.out_rows,
+        "pairs": pairs,
+        "odd": odd,
+        "jump": jump,
+        "column": column,
+        "row": row,
+        **(clamps(view) if clamped(view) or is_wide(view) else plain),
+    }
 
 
-def any_fields(view: LayerView) -> tuple[int, ...]:
+def any_fields(view: LayerView) -> dict[str, int]:
     """The fields of the C structure arm_dsp_depthwise."""
     op, plane = view.op, any_plane(view)
-    steps = (plane.pitch * op.stride[0], op.stride[1], plane.pitch * op.dilation[0])
     row, column = channel_steps(view.outputs[0], False)
-    return (plane.out_rows, plane.out_columns, op.kernel[0], tap_pairs(view), *steps, row, column, *clamp_fields(view))
+    return {
+        "rows": plane.out_rows,
+        "columns": plane.out_columns,
+        "kernel_y": op.kernel[0],
+        "pairs": tap_pairs(view),
+        "row_step": plane.pitch * op.stride[0],
+        "column_step": op.stride[1],
+        "tap_step": plane.pitch * op.dilation[0],
+        "y_row": row,
+        "y_column": column,
+        **clamps(view),
+    }

@@ -53,7 +53,7 @@ def depthwise(view: LayerView) -> Lowering:
         Operand("x", x_shape, x.dtype),
         Operand("blocks", blocks, "int32"),
         Operand("outside", (channels,), x.dtype),
-        Operand("fields", (len(FIELDS),), "int32"),
+        Operand("fields", FIELDS.shape, "int32"),
         Operand("y", y_shape, y.dtype, "w"),
         Operand("taps", (2 * pairs(view) + 1,), "int32", "rw"),
         accumulator(),

@@ -36,7 +36,7 @@ def depthwise(view: LayerView) -> Lowering:
             scaled = requantize(b.acc[0], [b.channel[at] for at in range(taps + 1, words)], op.rounding)
             store(b.y, output(view, scaled), *pixel(y, row, column))
 
-    fields = Operand("fields", (len(ANY_FIELDS),), "int32")
+    fields = Operand("fields", ANY_FIELDS.shape, "int32")
     operands = (
         Operand("plane", (plane.elements,), "int16"),
         Operand("channel", (words,), "int32"),

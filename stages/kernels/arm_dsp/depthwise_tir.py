@@ -2,7 +2,7 @@
 
 fill   plane <- zero point                                      arm_dsp_fill
 for n in images, c in channels:
-  widen  plane[top + row, left + column] <- x[row, column]      arm_dsp_widen
+  widen  plane[top + row, left + column] <- x[row, column]      arm_dsp_widen_*
   plane  y <- requantize(bias + plane * taps)                   arm_dsp_depthwise3x3_*
 """
 
@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.arm_dsp.base import arithmetic
-from stages.kernels.arm_dsp.planes import FIELDS, WIDEN, Plane, clamped, is_wide, plane_of, result_word_count
+from stages.kernels.arm_dsp.planes import (
+    FIELDS,
+    WIDEN,
+    Plane,
+    clamped,
+    is_wide,
+    plane_of,
+    result_word_count,
+    widen_function,
+)
 from stages.kernels.arm_dsp.requantize_tir import requantize
 from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
@@ -63,10 +72,10 @@ def widened(view: LayerView, plane: Plane) -> Block:
 
     operands = (
         Operand("x", channel_shape(x), x.dtype),
-        Operand("widen", (len(WIDEN),), "int32"),
+        Operand("widen", WIDEN.shape, "int32"),
         Operand("plane", (plane.elements,), "int16", "w"),
     )
-    return Block("widen", operands, meaning, "arm_dsp_widen", lambda b: [b.plane, b.x, b.widen])
+    return Block("widen", operands, meaning, widen_function(view, plane), lambda b: [b.plane, b.x, b.widen])
 
 
 def channel_words(view: LayerView) -> int:
@@ -109,7 +118,7 @@ def _plane(view: LayerView) -> Block:
         Operand("plane", (plane.elements,), "int16"),
         Operand("channel", (words,), "int32"),
         Operand("y", channel_shape(y), y.dtype, "w"),
-        Operand("fields", (len(FIELDS),), "int32"),
+        Operand("fields", FIELDS.shape, "int32"),
         accumulator(),
     )
     kind = "_wide" if is_wide(view) else "_clamped" if clamped(view) else ""
@@ -123,7 +132,7 @@ def depthwise(view: LayerView) -> Lowering:
     """The layer by the kernel for 3x3."""
     constants = (
         Operand("channels", (view.op.out_channels, channel_words(view)), "int32"),
-        Operand("fields", (len(FIELDS),), "int32"),
+        Operand("fields", FIELDS.shape, "int32"),
     )
     return over_planes(view, plane_of(view), _plane(view), constants)
 
@@ -139,7 +148,7 @@ def over_planes(view: LayerView, plane: Plane, block: Block, constants: tuple[Op
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.physical_shape, x.dtype)
         channels, fields = (f.constant(operand.name, operand.shape, operand.dtype) for operand in constants)
-        geometry = f.constant("widen", (len(WIDEN),), "int32")
+        geometry = f.constant("widen", WIDEN.shape, "int32")
         out = f.output(0, y.physical_shape, y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         scratch = f.scratch("plane", (plane.elements,), "int16")

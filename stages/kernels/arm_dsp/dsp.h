@@ -91,6 +91,14 @@ DSP_INLINE uint32_t dsp_usat_8(int32_t x)
     return result;
 }
 
+/* Clipped to int16. */
+DSP_INLINE int32_t dsp_ssat_16(int32_t x)
+{
+    int32_t result;
+    __asm__("ssat %0, #16, %1" : "=r"(result) : "r"(x));
+    return result;
+}
+
 /* Both signed halves clipped to 0...255. */
 DSP_INLINE uint32_t dsp_usat16_8(uint32_t halves)
 {

@@ -69,7 +69,10 @@ def few(made: Windows) -> Lowering:
             for lane in range(n):
                 channel(b, (oy, ox), group, block, lane)
 
-    constants = (Operand("weights", blocks, "int32"), Operand("fields", (len(LAYER) + 2 * len(WINDOWS),), "int32"))
+    constants = (
+        Operand("weights", blocks, "int32"),
+        Operand("fields", (len(LAYER.fields) + 2 * len(WINDOWS.fields),), "int32"),
+    )
     window = made.kernel[0] * made.kernel[1] * made.channels
     operands = (
         Operand("x", x_shape, x.dtype),

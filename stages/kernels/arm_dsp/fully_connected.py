@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.arm_dsp.base import arithmetic, clamp_fields
-from stages.kernels.arm_dsp.units import PAIRS, copies, fours, layer_form, padded_pairs
+from stages.kernels.arm_dsp.base import arithmetic, clamps
+from stages.kernels.arm_dsp.units import FIELDS, PAIRS, copies, fours, layer_form, padded_pairs
 from stages.kernels.eight_bit import why_not_sums, why_not_types, why_not_weights_order
 from stages.kernels.kernel import Kernel
 
@@ -50,9 +50,8 @@ class FullyConnected(Kernel):
         for first in range(0, len(pairs), PAIRS):
             block = slice(first, first + PAIRS)
             parts += [bias[block], weights[block].transpose(1, 0, 2), scale[block]]
-        fields = (fours(view), *clamp_fields(view))
         blocks = np.concatenate([part.reshape(-1) for part in parts])
-        return {"blocks": blocks.astype(np.int32), "fields": np.array(fields, np.int32)}
+        return {"blocks": blocks.astype(np.int32), "fields": FIELDS.of({"fours": fours(view), **clamps(view)})}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.arm_dsp.fully_connected_tir import fully_connected

@@ -91,7 +91,7 @@ def _dot(view: LayerView, words: int) -> Block:
         Operand("x", (fours(view) * 4,), "int8"),
         Operand("blocks", (words,), "int32"),
         Operand("y", (op.units,), dtype, "w"),
-        Operand("fields", (len(FIELDS),), "int32"),
+        Operand("fields", FIELDS.shape, "int32"),
         *((Operand("offset", (1,), "int32"),) if copied else ()),
         accumulator(),
     )
@@ -110,7 +110,7 @@ def fully_connected(view: LayerView) -> Lowering:
     with Function("fully_connected") as f:
         inputs = f.input(0, (op.batch, op.depth), x.dtype)
         blocks = f.constant("blocks", (words,), "int32")
-        fields = f.constant("fields", (len(FIELDS),), "int32")
+        fields = f.constant("fields", FIELDS.shape, "int32")
         out = f.output(0, (op.batch, op.units), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         row = f.scratch("row", (fours(view) * 4,), "int8") if copied else None

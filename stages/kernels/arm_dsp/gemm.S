@@ -1,6 +1,6 @@
 /* GEMM of a panel of 1 to 4 pixels with pairs of output channels, requantized to 8 bits. Thumb-2 with the DSP extension.
  *
- *   void arm_dsp_gemm_<ab|bytes>_r<R>_<rows|planes>[_long|_once](const int32_t *panel, const int32_t *pairs, void *out, int count,
+ *   void arm_dsp_gemm_<ab|bytes>_r<R>_<rows|planes>[_long|_once|_full](const int32_t *panel, const int32_t *pairs, void *out, int count,
  *                                                          const int32_t *fields);
  *
  * A step is two consecutive elements of the depth. The panel holds them as int16, a word for each pixel; a word of weights
@@ -26,25 +26,35 @@
  *           multipliers, two rounders; long: two of left, multiplier, post, rounder each, 4 words more
  *   out     rows: the pixels' bytes are fields.step apart, channels are neighbours. planes: pixels are neighbours, channels
  *           are fields.step apart
- *   fields  steps, step, zero_point, floor, low: a result is max(clamp(y + zero_point, 0, 255), floor) - floor + low
+ *   fields  steps, step, zero_point, floor, low: a result is max(clamp(y + zero_point, 0, 255), floor) - floor + low; floor is 0
+ *           in `full`
  *
  * The loop over steps is unrolled by UNROLL and entered in the middle, so that any number of steps costs the same.
  */
 #include "dsp_asm.h"
+
+/* What dsp_asm.h narrows with: without a floor where there is none. */
+.purgem clamp_bytes
+.macro clamp_bytes bytes, floor, low
+    .if !full
+    uqsub8 \bytes, \bytes, \floor
+    .endif
+    uadd8 \bytes, \bytes, \low
+.endm
 
 #define UNROLL 8
 
 #define pairs r12
 #define panel lr
 
-#define PANEL 0                        /* the frame */
-#define ENTRY 4                        /* where the unrolled loop is entered */
-#define PANEL_END 8
-#define PAIRS_END 12
-#define OUT 16                         /* OUT and STEP, FLOOR and LOW are loaded by pairs */
-#define STEP 20
-#define FLOOR 24
-#define LOW 28
+#define FLOOR 0                        /* the frame; the first five are loaded at once */
+#define LOW 4
+#define OUT 8
+#define STEP 12
+#define PAIRS_END 16
+#define PANEL 20
+#define ENTRY 24                       /* where the unrolled loop is entered */
+#define PANEL_END 28
 #define ZERO_POINT 32
 #define FRAME 44
 #define ARGUMENT (FRAME + SAVED)       /* the fifth */
@@ -63,7 +73,7 @@
     .endif
 .endm
 
-/* From the last row, since row 0 holds the biases at first. */
+/* For `bytes`: from the last row, since row 0 holds the biases at first. */
 .macro start_rows
     .if rows > 3
     start_row r3, r7, r11
@@ -74,28 +84,27 @@
     .if rows > 1
     start_row r1, r5, r9
     .endif
-    .if bytes
     start_row r0, r4, r8
-    .endif
 .endm
 
 .macro start_row a, b, offset
-    .if bytes
     add \a, r0, \offset
     add \b, r4, \offset
+.endm
+
+/* `from_a`, `from_b`: what the sums start from. */
+.macro multiply_accumulate x, a, b, from_a, from_b
+    .ifb \from_a
+    smlad \a, \x, r8, \a
+    smlad \b, \x, r9, \b
     .else
-    mov \a, r0
-    mov \b, r4
+    smlad \a, \x, r8, \from_a
+    smlad \b, \x, r9, \from_b
     .endif
 .endm
 
-.macro multiply_accumulate x, a, b
-    smlad \a, \x, r8, \a
-    smlad \b, \x, r9, \b
-.endm
-
-/* All instructions are of four bytes: the entry is computed. */
-.macro one_step
+/* All instructions are of four bytes: the entry is computed. The first step of `ab` has the biases in the last row's sums, `from`. */
+.macro one_step from_a, from_b
     ldr r9, [pairs], #4
     .if rows > 1
     ldrd r10, r11, [panel], #8
@@ -106,9 +115,9 @@
     .if bytes
     sxtb16 r9, r9, ror #8
     .endif
-    multiply_accumulate r10, r0, r4
+    multiply_accumulate r10, r0, r4, \from_a, \from_b
     .if rows > 1
-    multiply_accumulate r11, r1, r5
+    multiply_accumulate r11, r1, r5, \from_a, \from_b
     .endif
     .if rows == 3
     ldr r10, [panel], #4
@@ -116,29 +125,46 @@
     ldrd r10, r11, [panel], #8
     .endif
     .if rows > 2
-    multiply_accumulate r10, r2, r6
+    multiply_accumulate r10, r2, r6, \from_a, \from_b
     .endif
     .if rows > 3
-    multiply_accumulate r11, r3, r7
+    multiply_accumulate r11, r3, r7, \from_a, \from_b
     .endif
 .endm
 
 /* Three pixels: two steps at a time, since a load more fits the registers. The words are factors first, then their low bytes. */
-.macro three_pixels w
+.macro three_pixels w, a0=r0, a1=r1, b0=r4, b1=r5
     ldm panel!, {r3, r10, r11}
-    smlad r4, r3, \w, r4
-    smlad r5, r10, \w, r5
+    smlad r4, r3, \w, \b0
+    smlad r5, r10, \w, \b1
     smlad r6, r11, \w, r6
     sxtb16 \w, \w
-    smlad r0, r3, \w, r0
-    smlad r1, r10, \w, r1
+    smlad r0, r3, \w, \a0
+    smlad r1, r10, \w, \a1
     smlad r2, r11, \w, r2
 .endm
 
-.macro two_steps
+.macro two_steps first:vararg
     ldrd r8, r9, [pairs], #8
-    three_pixels r8
+    three_pixels r8, \first
     three_pixels r9
+.endm
+
+/* The biases into the last row's sums, and what starts from them. */
+.macro first_steps
+    .if paired
+    ldrd r2, r6, [pairs], #8
+    two_steps r2, r2, r6, r6
+    .elseif rows == 4
+    ldrd r3, r7, [pairs], #8
+    one_step r3, r7
+    .elseif rows == 2
+    ldrd r1, r5, [pairs], #8
+    one_step r1, r5
+    .else
+    ldrd r0, r4, [pairs], #8
+    one_step r0, r4
+    .endif
 .endm
 
 /* With the scales of A and B in pairs of registers. */
@@ -183,14 +209,17 @@
 
 /* Both channels of a pixel, which are neighbours. */
 .macro write_pixel a, b, row
-    .if \row > 0
-    add r10, r10, r11
-    .endif
     narrow_two r8, r9, \a, \b
     strh \a, [r10]
+    .if \row == 0
+    add \b, r10, #2
+    str \b, [sp, #OUT]
+    .endif
+    add r10, r10, r11
 .endm
 
-.macro gemm name, row_count, is_bytes, is_planes, is_long, is_once=0
+.macro gemm name, row_count, is_bytes, is_planes, is_long, is_once=0, is_full=0
+    .set full, \is_full
     .set rows, \row_count
     .set bytes, \is_bytes
     .set paired, rows == 3 && !bytes   /* steps are taken by twos */
@@ -201,7 +230,7 @@
     ldm r4, {r5-r9}
     str r6, [sp, #STEP]
     str r7, [sp, #ZERO_POINT]
-    strd r8, r9, [sp, #FLOOR]
+    strd r8, r9, [sp, #FLOOR]          /* and LOW */
     add r4, r5, #6 + 4 * \is_long
     mul r4, r4, r3
     add r4, r1, r4, lsl #2
@@ -215,15 +244,24 @@
     .else
     .set turn, UNROLL
     .endif
-    rsb r5, r5, #0                     /* steps (pairs of steps) that the first turn skips */
+    .if bytes
+    rsb r5, r5, #0                     /* steps that the first turn skips */
     and r5, r5, #turn - 1
+    .else                              /* steps (pairs of steps) behind the first, of which the first turn skips some, or all */
+    subs r5, r5, #1
+    ite eq
+    moveq r5, #turn
+    rsbne r5, r5, #0
+    it ne
+    andne r5, r5, #turn - 1
+    .endif
     entry_point r5, r5, turn, .Lloop_\@, .Lloop_end_\@, r6, r7
     str r5, [sp, #ENTRY]
     mov pairs, r1
 
 .Lpair_\@:
-    ldrd r0, r4, [pairs], #8
     .if bytes
+    ldrd r0, r4, [pairs], #8
     ldr panel, [sp, #PANEL_END]
     .if rows == 1
     ldr r8, [panel]
@@ -234,11 +272,14 @@
     .else
     ldm panel, {r8-r11}
     .endif
-    .endif
     start_rows
     ldr panel, [sp, #PANEL]
+    .else
+    ldr panel, [sp, #PANEL]
+    first_steps
     .if paired
     ldr r7, [sp, #PANEL_END]
+    .endif
     .endif
     ldr pc, [sp, #ENTRY]
     .balign 4
@@ -281,29 +322,25 @@
     ldr panel, [sp, #ZERO_POINT]
     for_rows round_row
     .endif
-    ldrd r8, r9, [sp, #FLOOR]
-    ldrd r10, r11, [sp, #OUT]
+    ldm sp, {r8-r11, panel}            /* floor, low, out, step, end of the pairs */
     .if \is_planes
     narrow rows, r8, r9, r0, r1, r2, r3
     narrow rows, r8, r9, r4, r5, r6, r7
     write_plane r0, r10
     write_plane r4, r10, r11
     .if rows == 3
-    add panel, r10, r11
+    add r8, r10, r11
     lsr r0, r0, #16
     lsr r4, r4, #16
     strb r0, [r10, #2]
-    strb r4, [panel, #2]
+    strb r4, [r8, #2]
     .endif
     add r10, r10, r11, lsl #1
     str r10, [sp, #OUT]
     .else
-    add panel, r10, #2
-    str panel, [sp, #OUT]
     for_rows write_pixel
     .endif
-    ldr r8, [sp, #PAIRS_END]
-    cmp pairs, r8
+    cmp pairs, panel
     bne .Lpair_\@
 
     leave FRAME
@@ -323,4 +360,6 @@ gemm arm_dsp_gemm_ab_r\r\()_rows_once, \r, 0, 0, 0, 1
 gemm arm_dsp_gemm_ab_r\r\()_planes_once, \r, 0, 1, 0, 1
 gemm arm_dsp_gemm_bytes_r\r\()_rows_once, \r, 1, 0, 0, 1
 gemm arm_dsp_gemm_bytes_r\r\()_planes_once, \r, 1, 1, 0, 1
+gemm arm_dsp_gemm_ab_r\r\()_rows_full, \r, 0, 0, 0, 0, 1
+gemm arm_dsp_gemm_ab_r\r\()_planes_full, \r, 0, 1, 0, 0, 1
 .endr

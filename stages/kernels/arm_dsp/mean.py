@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.kernels.kernel import Kernel, Lowering
+from stages.kernels.structure import Structure
 from stages.kernels.tir.strides import Axis, reduced_axes
 
 if TYPE_CHECKING:
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.targets.spec import Target
 
-# Of the C structure arm_dsp_mean.
-FIELDS = (
-    *("rows", "row_step", "columns", "column_step"),
-    *("offset", "multiplier", "shift", "single_rounding", "zero_point", "low", "high"),
+FIELDS = Structure(
+    "arm_dsp_mean",
+    (
+        *("rows", "row_step", "columns", "column_step"),
+        *("offset", "multiplier", "shift", "single_rounding", "zero_point", "low", "high"),
+    ),
 )
 MAX_COLUMNS = 255  # that are added in 16 bits
 
@@ -37,20 +40,29 @@ class Mean(Kernel):
         return bad or ("" if kind(view) else "neither the means nor their elements are neighbours in memory")
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         op = view.op
         rows, columns = pixels(reduced_axes(view)[1])
-        steps = (rows.extent, rows.strides[0], columns.extent, columns.strides[0])
-        scale = (op.input_zero_point * op.count, op.multiplier, op.shift, int(op.rounding == "single"))
-        return {"fields": np.array((*steps, *scale, op.output_zero_point, op.act_min, op.act_max), np.int32)}
+        fields = {
+            "rows": rows.extent,
+            "row_step": rows.strides[0],
+            "columns": columns.extent,
+            "column_step": columns.strides[0],
+            "offset": op.input_zero_point * op.count,
+            "multiplier": op.multiplier,
+            "shift": op.shift,
+            "single_rounding": int(op.rounding == "single"),
+            "zero_point": op.output_zero_point,
+            "low": op.act_min,
+            "high": op.act_max,
+        }
+        return {"fields": FIELDS.of(fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.tir.means import means
 
         kept, summed = reduced_axes(view)
         function = f"arm_dsp_mean_{kind(view)}_{SUFFIX[view.inputs[0].dtype]}"
-        return means(view, kept, pixels(summed), function, (len(FIELDS),))
+        return means(view, kept, pixels(summed), function, FIELDS.shape)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As measured: an element 1.5, by 16 channels 1 and planes 0.9; a mean 22."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.arm_dsp.base import clamp_fields
+from stages.kernels.arm_dsp.base import CLAMP, clamps
 from stages.kernels.arm_dsp.rows import ROWS, Rows, rows_of, why_not_rows
 from stages.kernels.eight_bit import SUFFIX, Range, not_eight_bit
 from stages.kernels.kernel import Kernel
+from stages.kernels.structure import Structure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
-# Of the C structure arm_dsp_mul.
-FIELDS = (*ROWS, "zero0", "zero1", "doubled", "rounder", "zero_point", "floor", "low")
+FIELDS = Structure("arm_dsp_mul", (*ROWS.fields, "zero0", "zero1", "doubled", "rounder", *CLAMP))
 
 
 class Mul(Kernel):
@@ -43,11 +43,11 @@ class Mul(Kernel):
         return ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         rows = mul_rows(view)
-        zeros = [_halves(-view.op.zero_points[number]) for number in rows.order]
-        return {"fields": np.array((*rows.fields, *zeros, *factors(view), *clamp_fields(view)), np.int32)}
+        zero0, zero1 = (_halves(-view.op.zero_points[number]) for number in rows.order)
+        doubled, rounder = factors(view)
+        scale = {"zero0": zero0, "zero1": zero1, "doubled": doubled, "rounder": rounder}
+        return {"fields": FIELDS.of({**rows.fields, **scale, **clamps(view)})}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.arm_dsp.rows_tir import layer
@@ -61,7 +61,7 @@ class Mul(Kernel):
             return requantize(product, op.output_multiplier, op.output_shift, op.rounding)
 
         function = f"arm_dsp_mul_{'each' if rows.steps == (1, 1) else 'one'}_{SUFFIX[view.outputs[0].dtype]}"
-        return layer(view, rows, function, [Operand("fields", (len(FIELDS),), "int32")], scaled)
+        return layer(view, rows, function, [Operand("fields", FIELDS.shape, "int32")], scaled)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As measured: 7.5 for an element, 6.2 where one operand repeats; 20 a run, 6 each of its last elements."""

@@ -117,34 +117,6 @@ DSP_INLINE void put_offset(struct writer *w, int32_t offsets, int32_t weight_zer
     }
 }
 
-/* All rows at once, a constant number where this is inlined: the words that result lie together. */
-DSP_INLINE void whole_panel_of_rows(uint32_t *to, const uint8_t *x, int32_t depth, int32_t rows)
-{
-    const uint8_t *const row1 = x + depth, *const row2 = row1 + depth, *const row3 = row2 + depth;
-    int32_t at = 0;
-    for (; at + 4 <= depth; at += 4) {
-        const uint32_t x0 = dsp_load(x + at), x1 = dsp_load(row1 + at), x2 = dsp_load(row2 + at);
-        to[0] = dsp_even(x0);
-        to[1] = dsp_even(x1);
-        to[2] = dsp_even(x2);
-        to[rows] = dsp_odd(x0);
-        to[rows + 1] = dsp_odd(x1);
-        to[rows + 2] = dsp_odd(x2);
-        if (rows > 3) {
-            const uint32_t x3 = dsp_load(row3 + at);
-            to[3] = dsp_even(x3);
-            to[rows + 3] = dsp_odd(x3);
-        }
-        to += 2 * rows;
-    }
-    if (at < depth) {
-        for (int32_t row = 0; row < rows; row++) {
-            struct writer w = {.to = to + row, .step = rows};
-            put_rest(&w, gather_rest(x + row * depth + at, depth - at), depth - at);
-        }
-    }
-}
-
 DSP_INLINE void panel_rows(int32_t *panel, const uint8_t *x, int32_t rows, int32_t depth, int32_t adjust, int32_t flip,
                            int32_t offsets, int32_t weight_zero_point)
 {
@@ -161,10 +133,6 @@ void arm_dsp_panel_rows(int32_t *panel, const void *x, int32_t rows, int32_t dep
 {
     if (flip != 0 || offsets) {
         panel_rows(panel, x, rows, depth, 1, flip, offsets, weight_zero_point);
-    } else if (rows == 4) {
-        whole_panel_of_rows((uint32_t *)panel, x, depth, 4);
-    } else if (rows == 3) {
-        whole_panel_of_rows((uint32_t *)panel, x, depth, 3);
     } else {
         panel_rows(panel, x, rows, depth, 0, 0, 0, 0);
     }
@@ -237,7 +205,7 @@ struct span {
     int32_t first, last;
 };
 
-DSP_INLINE struct span inside(int32_t start, int32_t taps, int32_t dilation, int32_t size)
+static __attribute__((noinline)) struct span inside(int32_t start, int32_t taps, int32_t dilation, int32_t size)
 {
     struct span in = {0, taps};
     if (start < 0 || start + (taps - 1) * dilation >= size) {
@@ -250,7 +218,7 @@ DSP_INLINE struct span inside(int32_t start, int32_t taps, int32_t dilation, int
 }
 
 /* `to` is where the next step goes, here and below. */
-static uint32_t *put_fills(uint32_t *to, int32_t rows, int32_t steps, uint32_t halves)
+static __attribute__((noinline)) uint32_t *put_fills(uint32_t *to, int32_t rows, int32_t steps, uint32_t halves)
 {
     for (; steps >= 4; steps -= 4) {
         to[0] = halves;
@@ -338,34 +306,72 @@ static __attribute__((noinline)) void put_row_adjusted(int32_t *panel, int32_t r
     put_offset(&w, offsets, weight_zero_point);
 }
 
-/* Most windows lie inside the image and are runs of whole rows: those go straight to put_runs. */
+/* Any windows: those that lie inside the image and are runs of whole rows go straight to put_runs. */
+static __attribute__((noinline)) void any_windows(int32_t *panel, struct window *v, int32_t flip, int32_t offsets,
+                                                  int32_t weight_zero_point)
+{
+    const struct arm_dsp_geometry *const g = v->geometry;
+    const int32_t plain = v->rows >= 3 && flip == 0 && !offsets;
+    const int32_t kernel_y = g->kernel_y, width = g->width, channels = g->channels, stride_x = g->stride_x;
+    const int32_t last_y = g->height - (kernel_y - 1) * g->dilation_y - 1;
+    const int32_t last_x = plain && g->dilation_x == 1 ? width - g->kernel_x : -1;
+    const int32_t count = g->kernel_x * channels, row_step = g->dilation_y * width * channels;
+    const int32_t end_x = g->out_width * stride_x - g->left;
+    v->put_runs = v->rows == 4 ? arm_dsp_put_runs_r4 : arm_dsp_put_runs_r3;
+    for (int32_t row = 0; row < v->rows; row++) {
+        if (v->y >= 0 && v->y <= last_y && v->x >= 0 && v->x <= last_x) {
+            const uint8_t *const from = v->image + (v->y * width + v->x) * channels;
+            v->put_runs((uint32_t *)panel + row, from, kernel_y, count, row_step);
+        } else if (plain) {
+            put_window((uint32_t *)panel + row, v);
+        } else {
+            put_row_adjusted(panel, row, v->rows, v, flip, offsets, weight_zero_point);
+        }
+        v->x += stride_x;
+        if (v->x == end_x) {
+            v->x = -g->left;
+            v->y += g->stride_y;
+        }
+    }
+}
+
+/* Windows side by side that leave the image above or below. */
+static __attribute__((noinline)) void upper_or_lower_windows(uint32_t *to, const struct window *v)
+{
+    const struct arm_dsp_geometry *const g = v->geometry;
+    const int32_t count = g->kernel_x * g->channels, row_step = g->dilation_y * g->width * g->channels;
+    const int32_t words = (count + 1) / 2 * v->rows; /* of a run */
+    const struct span rows = inside(v->y, g->kernel_y, g->dilation_y, g->height);
+    const uint8_t *const from = v->image + ((v->y + rows.first * g->dilation_y) * g->width + v->x) * g->channels;
+    const uint32_t halves = dsp_low_halves((uint32_t)g->fill, (uint32_t)g->fill);
+    to = put_fills(to, 1, rows.first * words, halves);
+    if (rows.first < rows.last) {
+        to = (v->rows == 4 ? arm_dsp_put_rows_r4 : arm_dsp_put_rows_r3)(to, from, rows.last - rows.first, count, row_step,
+                                                                        g->stride_x * g->channels);
+    }
+    put_fills(to, 1, (g->kernel_y - rows.last) * words, halves);
+}
+
+/* Most panels are of windows side by side that lie inside the image and are runs of whole rows. */
 void arm_dsp_panel_windows(int32_t *panel, const void *x, int32_t first, int32_t rows, const int32_t *geometry, int32_t flip,
                            int32_t offsets, int32_t weight_zero_point)
 {
     const struct arm_dsp_geometry *const g = (const struct arm_dsp_geometry *)geometry;
-    const int32_t plain = rows >= 3 && flip == 0 && !offsets;
-    const int32_t kernel_y = g->kernel_y, width = g->width, channels = g->channels, left = g->left, stride_x = g->stride_x;
-    const int32_t last_y = g->height - (kernel_y - 1) * g->dilation_y - 1;
-    const int32_t last_x = plain && g->dilation_x == 1 ? width - g->kernel_x : -1;
-    const int32_t count = g->kernel_x * channels, row_step = g->dilation_y * width * channels;
-    const int32_t out_y = first / g->out_width, out_x = first - out_y * g->out_width;
-    const int32_t end_x = g->out_width * stride_x - left;
-    struct window v = {.image = x, .geometry = g, .y = out_y * g->stride_y - g->top, .x = out_x * stride_x - left};
-    v.rows = rows;
-    v.put_runs = rows == 4 ? arm_dsp_put_runs_r4 : arm_dsp_put_runs_r3;
-    for (int32_t row = 0; row < rows; row++) {
-        if (v.y >= 0 && v.y <= last_y && v.x >= 0 && v.x <= last_x) {
-            const uint8_t *const from = v.image + (v.y * width + v.x) * channels;
-            v.put_runs((uint32_t *)panel + row, from, kernel_y, count, row_step);
-        } else if (plain) {
-            put_window((uint32_t *)panel + row, &v);
-        } else {
-            put_row_adjusted(panel, row, rows, &v, flip, offsets, weight_zero_point);
-        }
-        v.x += stride_x;
-        if (v.x == end_x) {
-            v.x = -left;
-            v.y += g->stride_y;
-        }
+    const int32_t out_y = first / g->out_width, out_x = first - out_y * g->out_width, channels = g->channels;
+    const int32_t top = out_y * g->stride_y - g->top, left = out_x * g->stride_x - g->left;
+    const int32_t bottom = top + (g->kernel_y - 1) * g->dilation_y, right = left + (rows - 1) * g->stride_x + g->kernel_x;
+    const int32_t together = rows >= 3 && flip == 0 && !offsets && g->dilation_x == 1 && out_x + rows <= g->out_width &&
+                             left >= 0 && right <= g->width;
+    if (together && top >= 0 && bottom < g->height) {
+        const uint8_t *const from = (const uint8_t *)x + (top * g->width + left) * channels;
+        (rows == 4 ? arm_dsp_put_rows_r4 : arm_dsp_put_rows_r3)((uint32_t *)panel, from, g->kernel_y, g->kernel_x * channels,
+                                                                g->dilation_y * g->width * channels, g->stride_x * channels);
+        return;
+    }
+    struct window v = {.image = x, .geometry = g, .y = top, .x = left, .rows = rows};
+    if (together) {
+        upper_or_lower_windows((uint32_t *)panel, &v);
+    } else {
+        any_windows(panel, &v, flip, offsets, weight_zero_point);
     }
 }

@@ -44,4 +44,13 @@ typedef uint32_t *arm_dsp_put_runs(uint32_t *to, const uint8_t *from, int32_t ru
 
 arm_dsp_put_runs arm_dsp_put_runs_r3, arm_dsp_put_runs_r4;
 
+typedef uint32_t *arm_dsp_put_rows(uint32_t *to, const uint8_t *from, int32_t runs, int32_t count, int32_t step, int32_t pixel);
+
+arm_dsp_put_rows arm_dsp_put_rows_r3, arm_dsp_put_rows_r4;
+
+/* As arm_dsp_panel_rows of three or four rows, without flip and offsets. */
+typedef void arm_dsp_put_matrix(int32_t *panel, const void *x, int32_t depth);
+
+arm_dsp_put_matrix arm_dsp_put_matrix_r3, arm_dsp_put_matrix_r4;
+
 #endif

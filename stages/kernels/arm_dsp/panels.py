@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stages.kernels.arm_dsp.base import arithmetic, clamp_fields
+from stages.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
 from stages.kernels.matrix import WINDOWS, depth_of, run_elements, windows_of
 from stages.kernels.structure import Structure
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 GEOMETRY = Structure("arm_dsp_geometry", (*WINDOWS, "fill"))  # of panel.h
-FIELDS = ("steps", "step", "zero_point", "floor", "low")  # of gemm.S
+FIELDS = Structure("arm_dsp_gemm_fields", ("steps", "step", *CLAMP))  # of gemm.S
 
 
 def layer_form(view: LayerView) -> Packing:
@@ -51,8 +51,8 @@ def geometry(view: LayerView) -> dict[str, int]:
     return windows_of(view) | {"fill": view.op.input_zero_point}
 
 
-def fields(view: LayerView, mr: int) -> tuple[int, ...]:
+def fields(view: LayerView, mr: int) -> dict[str, int]:
     """The fields of gemm.S."""
     op, out = view.op, view.outputs[0]
     step = out.shape[1] * out.shape[2] if out.layout == "NCHW" else op.out_channels
-    return (len(step_elements(view, mr)), step, *clamp_fields(view))
+    return {"steps": len(step_elements(view, mr)), "step": step, **clamps(view)}

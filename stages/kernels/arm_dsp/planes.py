@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stages.kernels.arm_dsp.base import arithmetic
-from stages.kernels.eight_bit import INT8_OFFSET
+from stages.kernels.arm_dsp.base import CLAMP, arithmetic
+from stages.kernels.eight_bit import SUFFIX
+from stages.kernels.structure import Structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
     from stages.graph import LayerView, Tensor
 
 
-FIELDS = ("rows", "pairs", "odd", "jump", "column", "row", "zero_point", "floor", "low")  # of depthwise3x3.S
-WIDEN = ("rows", "columns", "row_step", "column_step", "first", "pitch", "flip")  # of the C structure arm_dsp_widen
-# Fields of the C structure arm_dsp_depthwise.
-ANY_FIELDS = (
-    *("rows", "columns", "kernel_y", "pairs", "row_step", "column_step", "tap_step"),
-    *("y_row", "y_column", "zero_point", "floor", "low"),
+FIELDS = Structure("arm_dsp_depthwise3x3_fields", ("rows", "pairs", "odd", "jump", "column", "row", *CLAMP))
+WIDEN = Structure("arm_dsp_widen", ("rows", "columns", "row_step", "column_step", "first", "pitch"))
+ANY_FIELDS = Structure(
+    "arm_dsp_depthwise",
+    (
+        *("rows", "columns", "kernel_y", "pairs", "row_step", "column_step", "tap_step"),
+        *("y_row", "y_column", *CLAMP),
+    ),
 )
 
 
@@ -101,18 +104,24 @@ def plane_cost(view: LayerView, plane: Plane) -> float:
     return plane.out_rows * (plane.out_columns // 2 * pair + single + 22) + widened + 90
 
 
-def widen_fields(view: LayerView, plane: Plane) -> tuple[int, ...]:
+def widen_fields(view: LayerView, plane: Plane) -> dict[str, int]:
     """The fields of arm_dsp_widen."""
+    row_step, column_step = channel_steps(view.inputs[0], plane.swapped)
+    return {
+        "rows": plane.in_rows,
+        "columns": plane.in_columns,
+        "row_step": row_step,
+        "column_step": column_step,
+        "first": plane.top * plane.pitch + plane.left,
+        "pitch": plane.pitch,
+    }
+
+
+def widen_function(view: LayerView, plane: Plane) -> str:
+    """The function of widen.S for the image."""
     x = view.inputs[0]
-    first = plane.top * plane.pitch + plane.left
-    return (
-        plane.in_rows,
-        plane.in_columns,
-        *channel_steps(x, plane.swapped),
-        first,
-        plane.pitch,
-        INT8_OFFSET[x.dtype],
-    )
+    near = channel_steps(x, plane.swapped)[1] == 1
+    return f"arm_dsp_widen_{SUFFIX[x.dtype]}_{'near' if near else 'apart'}"
 
 
 def clamped(view: LayerView) -> bool:

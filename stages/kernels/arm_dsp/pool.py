@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.kernels.kernel import Kernel, Lowering
+from stages.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,12 +17,8 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.targets.spec import Target
 
-AVERAGE_FIELDS = ("channels", "count", "flip", "low", "high")  # of the C structure arm_dsp_average
-# Of the C structure arm_dsp_pool.
-POOL_FIELDS = (
-    *("height", "width", "channels", "out_height", "out_width"),
-    *("kernel_y", "kernel_x", "stride_y", "stride_x", "top", "left", "low", "high"),
-)
+AVERAGE = Structure("arm_dsp_average", ("channels", "count", "flip", "low", "high"))
+POOL = Structure("arm_dsp_pool", (*SIZES, *UNDILATED, "low", "high"))
 MAX_COLUMNS = 255  # of a window whose elements are added in 16 bits
 
 
@@ -40,18 +37,14 @@ class Pool2d(Kernel):
         return not_eight_bit(view) or why_not_nhwc(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
-        op, x, y = view.op, view.inputs[0], view.outputs[0]
-        image = (*x.shape[1:], *y.shape[1:3])
-        return {"fields": np.array((*image, *op.kernel, *op.stride, *op.padding[:2], op.act_min, op.act_max), np.int32)}
+        return {"fields": POOL.of(pool_fields(view))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.tir.block import Operand
         from stages.kernels.tir.pooling import pool2d
 
         function = f"arm_dsp_{view.op.op[:3]}_pool_{SUFFIX[view.inputs[0].dtype]}"
-        return pool2d(view, function, Operand("fields", (len(POOL_FIELDS),), "int32"))
+        return pool2d(view, function, Operand("fields", POOL.shape, "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As measured: for a pixel of a window, a result and a window, of 16 channels, 4 or fewer."""
@@ -84,17 +77,20 @@ class AveragePool(Kernel):
         return not_eight_bit(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
         op, x = view.op, view.inputs[0]
-        flip = 0x80 if x.dtype == "int8" else 0
-        fields = (x.shape[3], x.shape[1] * x.shape[2], flip, op.act_min, op.act_max)
-        return {"fields": np.array(fields, np.int32)}
+        fields = {
+            "channels": x.shape[3],
+            "count": x.shape[1] * x.shape[2],
+            "flip": 0x80 if x.dtype == "int8" else 0,
+            "low": op.act_min,
+            "high": op.act_max,
+        }
+        return {"fields": AVERAGE.of(fields)}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.arm_dsp.averages_tir import average
 
-        return average(view, len(AVERAGE_FIELDS))
+        return average(view, AVERAGE.shape)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As measured: an element 0.9, a channel 40."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stages.kernels.structure import Structure
 from stages.kernels.tir.strides import Axis, broadcast_strides, logical_strides, walk
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
 
-ROWS = ("rows", "count", "row0", "row1", "y_row")  # of the C structure arm_dsp_rows
+ROWS = Structure("arm_dsp_rows", ("rows", "count", "row0", "row1", "y_row"))
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,10 @@ class Rows:
         return self.run.strides[1], self.run.strides[2]
 
     @property
-    def fields(self) -> tuple[int, ...]:
+    def fields(self) -> dict[str, int]:
         """Of the C structure arm_dsp_rows."""
         y_row, row0, row1 = self.row.strides
-        return (self.row.extent, self.run.extent, row0, row1, y_row)
+        return {"rows": self.row.extent, "count": self.run.extent, "row0": row0, "row1": row1, "y_row": y_row}
 
 
 def rows_of(view: LayerView, first: int) -> Rows:

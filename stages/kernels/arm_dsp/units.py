@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stages.kernels.arm_dsp.base import arithmetic
+from stages.kernels.arm_dsp.base import CLAMP, arithmetic
 from stages.kernels.eight_bit import weight_zero_point
+from stages.kernels.structure import Structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 PAIRS = 3  # of units in a block
-FIELDS = ("fours", "zero_point", "floor", "low")  # of dot.S
+FIELDS = Structure("arm_dsp_dot_fields", ("fours", *CLAMP))  # of dot.S
 
 
 def layer_form(view: LayerView) -> Packing:

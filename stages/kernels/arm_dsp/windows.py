@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from stages.kernels.arm_dsp.base import arithmetic, clamp_fields
+from stages.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
 from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.matrix import columns_of, has_windows, rows_of
+from stages.kernels.structure import SIZES, TAPS, Structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,16 +17,15 @@ if TYPE_CHECKING:
 
     from stages.graph import LayerView, Tensor
 
-# Of the C structures arm_dsp_few_windows and, before two of these, arm_dsp_few.
-WINDOWS = (
-    *("units", "odd", "rest", "runs", "rows", "jump", "row_jump", "pixel", "y_pixel", "y_channel"),
-    *("zero_point", "floor", "low"),
-)
-LAYER = (
-    *("height", "width", "channels", "out_height", "out_width"),
-    *("kernel_y", "kernel_x", "stride_y", "stride_x", "dilation_y", "dilation_x", "top", "left"),
-    *("first_y", "end_y", "first_x", "end_x", "fill"),
-    *("groups", "group_in", "group_out", "blocks", "block_channels", "last", "words", "y_row"),
+RUNS = ("units", "odd", "rest", "runs", "rows", "jump", "row_jump")
+WINDOWS = Structure("arm_dsp_few_windows", (*RUNS, "pixel", "y_pixel", "y_channel", *CLAMP))
+# What stands before two of these in the C structure arm_dsp_few: windows that lie inside the image, and copied ones.
+LAYER = Structure(
+    "arm_dsp_few_fields",
+    (
+        *(*SIZES, *TAPS, "first_y", "end_y", "first_x", "end_x", "fill"),
+        *("groups", "group_in", "group_out", "blocks", "block_channels", "last", "words", "y_row"),
+    ),
 )
 AT_ONCE = 4  # channels
 
@@ -170,17 +170,32 @@ class Windows:
         import numpy as np
 
         (height, width), (rows, columns), step = self.size, self.out, self.channels
-        layer = (height, width, step, rows, columns, *self.kernel, *self.stride, *self.dilation, *self.before)
-        inside = *self._inside(0), *self._inside(1)
-        last = self.group_out - self.at_once
-        groups = (self.groups, self.group_in, self.group_out, self.blocks, self.at_once, last, self.words)
+        (first_y, end_y), (first_x, end_x) = self._inside(0), self._inside(1)
         y_pixel, y_channel = (1, rows * columns) if self.planar else (columns_of(self.view), 1)
-        clamps = clamp_fields(self.view)
-        pixel = self.stride[1] * step
-        apart = self._runs(width, *self.dilation), self._runs(self.kernel[1], 1, 1)
-        ends = [(*runs, pixel, y_pixel, y_channel, *clamps) for runs in apart]
-        fill = getattr(self.view.op, "input_zero_point", 0)
-        return np.array((*layer, *inside, fill, *groups, columns * y_pixel, *ends[0], *ends[1]), np.int32)
+        window = (*self.kernel, *self.stride, *self.dilation, *self.before)
+        layer = {
+            **dict(zip(SIZES, (height, width, step, rows, columns), strict=True)),
+            **dict(zip(TAPS, window, strict=True)),
+            "first_y": first_y,
+            "end_y": end_y,
+            "first_x": first_x,
+            "end_x": end_x,
+            "fill": getattr(self.view.op, "input_zero_point", 0),
+            "groups": self.groups,
+            "group_in": self.group_in,
+            "group_out": self.group_out,
+            "blocks": self.blocks,
+            "block_channels": self.at_once,
+            "last": self.group_out - self.at_once,
+            "words": self.words,
+            "y_row": columns * y_pixel,
+        }
+        steps = {"pixel": self.stride[1] * step, "y_pixel": y_pixel, "y_channel": y_channel, **clamps(self.view)}
+        inside, copied = (
+            WINDOWS.of({**dict(zip(RUNS, runs, strict=True)), **steps})
+            for runs in (self._runs(width, *self.dilation), self._runs(self.kernel[1], 1, 1))
+        )
+        return np.concatenate([LAYER.of(layer), inside, copied])
 
     def _pixels(self, tensor: Tensor) -> tuple[int, int]:
         if self.plain:

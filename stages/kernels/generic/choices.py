@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.kernel import Kernel, Lowering
+from stages.operators.choices import is_scaled
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -25,7 +26,7 @@ class _Plain(Kernel):
 
 
 class Compare(_Plain):
-    """8-bit operands are scaled as they are compared."""
+    """Operands of 8 bits, and some of 16, are scaled as they are compared."""
 
     name = "generic.compare"
     ops: ClassVar[frozenset[str]] = frozenset({"equal", "not_equal", "greater", "greater_equal", "less", "less_equal"})
@@ -38,8 +39,8 @@ class Compare(_Plain):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Fifty for an element where operands are scaled."""
-        eight = view.inputs[0].dtype in ("int8", "uint8")
-        return super().cost(view, params, target) + (42.0 * view.outputs[0].elements if eight else 0)
+        scaled = is_scaled(view.op.op, view.inputs[0].dtype)
+        return super().cost(view, params, target) + (42.0 * view.outputs[0].elements if scaled else 0)
 
 
 class Logic(_Plain):
@@ -53,6 +54,19 @@ class Logic(_Plain):
         from stages.kernels.generic.choices_tir import logic
 
         return logic(view)
+
+
+class Whole(_Plain):
+    """Quotients, remainders and negatives of integers."""
+
+    name = "generic.whole"
+    ops: ClassVar[frozenset[str]] = frozenset({"floor_div", "floor_mod", "negative"})
+    instructions = 14.0
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.generic.choices_tir import whole
+
+        return whole(view)
 
 
 class Select(_Plain):
@@ -107,4 +121,4 @@ class Cumsum(_Plain):
         return cumsum(view)
 
 
-KERNELS: tuple[type[Kernel], ...] = (ArgExtreme, Cast, Compare, Cumsum, Logic, Select)
+KERNELS: tuple[type[Kernel], ...] = (ArgExtreme, Cast, Compare, Cumsum, Logic, Select, Whole)

@@ -12,7 +12,7 @@ from tvm.tirx.script.builder import ir as T
 from stages.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.kernels.tir.fixed_point import requantize, select, widen
 from stages.kernels.tir.strides import broadcast_strides, logical_strides, walk
-from stages.operators.choices import LEFT_SHIFT
+from stages.operators.choices import LEFT_SHIFT, is_scaled
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -30,12 +30,12 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def compare(view: LayerView) -> Lowering:
-    op, eight = view.op, view.inputs[0].dtype in ("int8", "uint8")
+    op, scaled_first = view.op, is_scaled(view.op.op, view.inputs[0].dtype)
 
     def operand(x: Any, number: int) -> Any:
         if view.inputs[number].dtype == "bool":
             return widen(x)
-        if not eight:
+        if not scaled_first:
             return x
         scaled = (widen(x) - op.zero_points[number]) * (1 << LEFT_SHIFT)
         return requantize(scaled, op.multipliers[number], op.shifts[number], "double")
@@ -48,6 +48,25 @@ def logic(view: LayerView) -> Lowering:
         if view.op.op == "logical_not":
             return tirx.Not(x[0])
         return (tirx.And if view.op.op == "logical_and" else tirx.Or)(x[0], x[1])
+
+    return _mapped(view, value)
+
+
+def whole(view: LayerView) -> Lowering:
+    """In int32, where every quotient of 16 bits is; C cuts quotients off towards 0."""
+    op, dtype = view.op.op, view.outputs[0].dtype
+
+    def value(x: Sequence[Any]) -> Any:
+        a = widen(x[0])
+        if op == "negative":
+            return T.Cast(dtype, -a)
+        given = widen(x[1])
+        b = tirx.Select(given == 0, T.int32(1), given)  # evaluated on both sides, so never 0
+        quotient = tirx.truncdiv(a, b)
+        rest = a - quotient * b
+        below = tirx.And(rest != 0, (rest < 0) != (b < 0))
+        found = quotient - T.Cast("int32", below) if op == "floor_div" else rest + b * T.Cast("int32", below)
+        return T.Cast(dtype, tirx.Select(given == 0, T.int32(0), found))
 
     return _mapped(view, value)
 

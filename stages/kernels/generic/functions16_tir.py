@@ -27,7 +27,8 @@ def functions16(view: LayerView) -> Lowering:
 def _lines(view: LayerView, x: Sequence[Expr], b: Any) -> Expr:
     value = widen(x[0])
     entry = 256 + T.shift_right(value, T.int32(7))
-    risen = (b.table[entry + 1] - b.table[entry]) * T.bitwise_and(value, T.int32(127)) + 64
+    slope = widen(T.Cast("int16", b.table[entry + 1] - b.table[entry]))
+    risen = slope * T.bitwise_and(value, T.int32(127)) + 64
     return T.Cast("int16", b.table[entry] + T.shift_right(risen, T.int32(7)))
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.generic.parameters import FLOAT_LSTM, LSTM, LSTM16
+from stages.kernels.generic.parameters import FLOAT_LSTM, LSTM16
 from stages.kernels.generic.sixteen import why_not_sixteen
 from stages.kernels.kernel import Kernel, Lowering
+from stages.kernels.lstm import Lstm8
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,49 +30,6 @@ class _Lstm(Kernel):
             name: np.ascontiguousarray(array.swapaxes(0, 1)).reshape(-1, array.shape[2])
             for name, array in parts.items()
         }
-
-
-class Lstm(_Lstm):
-    """int8 data, int16 cells; biases have the zero points in them."""
-
-    name = "generic.lstm"
-    ops: ClassVar[frozenset[str]] = frozenset({"lstm"})
-    sources = ("lstm.c", "sigmoid16.c")
-    headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return "" if view.inputs[0].dtype == "int8" else f"{view.inputs[0].dtype}; this kernel is for int8"
-
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
-        op, weights = view.op, self._weights(view)
-        zero_points = (("input", op.input_zero_point), ("recurrent", op.state_zero_point))
-        offsets = [-zero_point * weights[name].astype(np.int64).sum(axis=1) for name, zero_point in zero_points]
-        bias = view.constant("bias").astype(np.int64).T.reshape(-1)
-        both = np.stack([bias + offsets[0], offsets[1]], axis=1)
-        fields = {
-            "units": op.units,
-            "depth": op.depth,
-            "cell_bits": op.cell_bits,
-            "clip": op.clip or 1 << 15,
-            "multiplier": op.scale[0],
-            "shift": op.scale[1],
-            "zero_point": op.output_zero_point,
-        }
-        scales = [[*ahead, *back] for ahead, back in zip(op.input_scales, op.recurrent_scales, strict=True)]
-        given = {"bias": both.astype(np.int32), "scales": np.array(scales, np.int32)}
-        return {**weights, **given, "lstm": LSTM.of(fields)}
-
-    def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """6 instructions for a product, 700 for the functions of a cell."""
-        op = view.op
-        return float(view.outputs[0].elements * (24 * (op.depth + op.units) + 700))
-
-    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.generic.lstm_tir import lstm
-
-        return lstm(view)
 
 
 class Lstm16(_Lstm):
@@ -147,6 +105,16 @@ class FloatLstm(_Lstm):
         from stages.kernels.generic.lstm_tir import float_lstm
 
         return float_lstm(view)
+
+
+class Lstm(Lstm8):
+    """In plain C."""
+
+    name = "generic.lstm"
+    sources = ("lstm.c",)
+    headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
+    function = "fl_lstm_s8"
+    prices = (4.5, 900.0)
 
 
 KERNELS: tuple[type[Kernel], ...] = (FloatLstm, Lstm, Lstm16)

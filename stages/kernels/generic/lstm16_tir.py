@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.arithmetic.sigmoid16 import HIGH, LOW
-from stages.kernels.generic.lstm_tir import GATES, SUM, of_steps
 from stages.kernels.generic.parameters import LSTM16
 from stages.kernels.tir.block import Operand, loop, position, store
 from stages.kernels.tir.fixed_point import clamp, int64, requantize, select, widen
+from stages.kernels.tir.lstm import GATES, SUM, of_steps
 
 if TYPE_CHECKING:
     from stages.graph import LayerView

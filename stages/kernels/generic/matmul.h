@@ -11,5 +11,7 @@ struct fl_matmul {
     int32_t zero_point0, zero_point1, multiplier, shift, zero_point, low, high, single_rounding;
 };
 void fl_matmul_row_s8(const int8_t *x, const int8_t *w, int8_t *y, const void *parameters);
+/* On int16 without zero points: y[j] = the sum of 64 bits, times the 16 bits of `multiplier`, over 2^(15 - shift). */
+void fl_matmul_row_s16(const int16_t *x, const int16_t *w, int16_t *y, const void *parameters);
 
 #endif

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import not_eight_bit, too_deep, why_not_nhwc
 from stages.kernels.generic.parameters import EPILOGUE, epilogue
+from stages.kernels.generic.sixteen import why_not_sixteen
 from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.structure import Structure
 
@@ -26,23 +27,12 @@ MATMUL = Structure(
 )
 # Products of two differences of int8 that an int32 sum takes.
 _MOST = (1 << 31) // 255**2
+_MOST_WIDE = (1 << 17) - 1  # of 2^30 at most each: what is scaled has less than 48 bits
 
 
-class BatchMatmul(Kernel):
-    """A row of the output at a time, four sums together."""
-
-    name = "generic.batch_matmul"
+class _Product(Kernel):
     ops: ClassVar[frozenset[str]] = frozenset({"batch_matmul"})
-    sources = ("matmul.c",)
     headers: ClassVar[tuple[str, ...]] = ("matmul.h",)
-
-    def why_not_layer(self, view: LayerView, target: Target) -> str:
-        if bad := not_eight_bit(view) or why_not_nhwc(view) or too_deep(view.op.depth):
-            return bad
-        if view.inputs[0].dtype != "int8":
-            return f"{view.inputs[0].dtype}; this kernel is for int8"
-        depth = view.op.depth
-        return f"a sum has {depth} products; int32 holds {_MOST}" if depth > _MOST else ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         op, (x_step, w_unit, w_step) = view.op, steps(view)
@@ -54,19 +44,62 @@ class BatchMatmul(Kernel):
             "w_step": w_step,
             "zero_point0": op.zero_points[0],
             "zero_point1": op.zero_points[1],
-            "multiplier": op.multiplier,
+            "multiplier": self.multiplier(op.multiplier),
             "shift": op.shift,
         }
         return {"matmul": MATMUL.of(fields | epilogue(op, op.rounding))}
+
+    def multiplier(self, whole: int) -> int:
+        """As the C has it."""
+        return whole
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.matmul_tir import batch_matmul
 
         return batch_matmul(view, MATMUL.shape, steps(view))
 
+
+class BatchMatmul(_Product):
+    """A row of the output at a time, four sums together."""
+
+    name = "generic.batch_matmul"
+    sources = ("matmul.c",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if bad := not_eight_bit(view) or why_not_nhwc(view) or too_deep(view.op.depth):
+            return bad
+        if view.inputs[0].dtype != "int8":
+            return f"{view.inputs[0].dtype}; this kernel is for int8"
+        depth = view.op.depth
+        return f"a sum has {depth} products; int32 holds {_MOST}" if depth > _MOST else ""
+
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """Five instructions for a product, twenty for a sum."""
         return view.outputs[0].elements * (5.0 * view.op.depth + 20)
+
+
+class BatchMatmul16(_Product):
+    """On int16, a row of the output at a time, two sums of 64 bits together."""
+
+    name = "generic.batch_matmul16"
+    sources = ("matmul16.c",)
+    bits = 16
+    roundings: ClassVar[frozenset[str]] = frozenset({"wide"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if bad := why_not_sixteen(view) or why_not_nhwc(view):
+            return bad
+        depth = view.op.depth
+        return f"a sum has {depth} products; 48 bits hold {_MOST_WIDE}" if depth > _MOST_WIDE else ""
+
+    def multiplier(self, whole: int) -> int:
+        from stages.arithmetic.fixed_point import upper_half
+
+        return int(upper_half(whole))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """Eight instructions for a product, forty for a sum."""
+        return view.outputs[0].elements * (8.0 * view.op.depth + 40)
 
 
 def steps(view: LayerView) -> tuple[int, int, int]:
@@ -75,4 +108,4 @@ def steps(view: LayerView) -> tuple[int, int, int]:
     return (a.shape[-1] if op.adj_x else 1), *((b.shape[-1], 1) if op.adj_y else (1, b.shape[-1]))
 
 
-KERNELS: tuple[type[Kernel], ...] = (BatchMatmul,)
+KERNELS: tuple[type[Kernel], ...] = (BatchMatmul, BatchMatmul16)

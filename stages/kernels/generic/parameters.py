@@ -55,7 +55,6 @@ SVDF = Structure(
         *EPILOGUE,
     ),
 )
-LSTM = Structure("fl_lstm", ("units", "depth", "cell_bits", "clip", "multiplier", "shift", "zero_point"))
 LSTM16 = Structure(
     "fl_lstm16",
     (

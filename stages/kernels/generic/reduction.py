@@ -92,9 +92,9 @@ class Softmax(Kernel):
         return {"exp": view.constant("exp")}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.generic.reduction_tir import softmax
+        from stages.kernels.tir.softmax import softmax
 
-        return softmax(view)
+        return softmax(view, f"fl_softmax_{SUFFIX[view.inputs[0].dtype]}")
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """30 instructions for an element, 300 for a row."""

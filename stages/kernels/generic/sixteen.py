@@ -246,10 +246,10 @@ class Softmax16(_Sixteen):
 
 
 class Extremes16(_Sixteen):
-    """Larger and smaller of two with broadcasting, largest and smallest over axes; loops of plain TIR."""
+    """Larger and smaller of two with broadcasting; largest, smallest and products over axes; loops of plain TIR."""
 
     name = "generic.extremes16"
-    ops: ClassVar[frozenset[str]] = frozenset({"maximum", "minimum", "reduce_max", "reduce_min"})
+    ops: ClassVar[frozenset[str]] = frozenset({"maximum", "minimum", "reduce_max", "reduce_min", "reduce_prod"})
     sources = ()
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -263,8 +263,9 @@ class Extremes16(_Sixteen):
         return reduction_tir.reduce(view, reduced_axes(view)[0], logical_axes(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """8 instructions for an element that is compared."""
-        return 8.0 * max(tensor.elements for tensor in (*view.inputs, *view.outputs))
+        """8 instructions for an element that is compared, 20 for one that is multiplied."""
+        each = 20.0 if view.op.op == "reduce_prod" else 8.0
+        return each * max(tensor.elements for tensor in (*view.inputs, *view.outputs))
 
 
 def _too_many(count: int) -> str:

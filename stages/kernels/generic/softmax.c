@@ -4,19 +4,7 @@
 
 #include "elements.h"
 #include "fixed_point.h"
-#include "requantize.h"
-
-/* 1 / (2 * half) for half in [1/2, 1), Q0.31 to Q0.31, by three steps of Newton and Raphson from 48/17 - 32/17 *
- * half. */
-static int32_t reciprocal(int32_t half)
-{
-    int32_t r = 1515870810 + fl_high_mul(half, -1010580540); /* Q2.29 */
-    for (int step = 0; step < 3; step++) {
-        const int32_t error = (1 << 29) - fl_high_mul(half, r);
-        r += fl_saturate((int64_t)fl_high_mul(r, error) * 4);
-    }
-    return fl_saturate((int64_t)r * 2);
-}
+#include "reciprocal.h"
 
 /* fl_high_mul of two values that are not negative. */
 static inline uint32_t unsigned_high_mul(uint32_t a, int32_t b)
@@ -54,7 +42,7 @@ INLINE void softmax(const uint8_t *x, const int32_t *exp, uint8_t *y, int32_t co
     }
     const int32_t zeros = fl_leading_zeros(sum);
     const int32_t shift = 12 - zeros + 23;
-    const int32_t scale = reciprocal((int32_t)((sum << zeros) >> 1));
+    const int32_t scale = fl_reciprocal((int32_t)((sum << zeros) >> 1));
     const int32_t right = shift > 31 ? 31 : shift;
     const uint32_t half = shift > 31 ? 0 : UINT32_C(1) << (right - 1); /* parts are below 2^31: 0 without a half */
     for (const uint8_t *from = x; from != end; from += x_step) {

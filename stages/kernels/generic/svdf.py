@@ -62,9 +62,9 @@ class Svdf(_Svdf):
         return float(out * (op.rank * (6 * op.depth + 10 * op.memory + 30) + 30))
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.generic.svdf_tir import svdf
+        from stages.kernels.tir.svdf import svdf
 
-        return svdf(view)
+        return svdf(view, "fl_svdf_s8", SVDF.shape)
 
 
 class FloatSvdf(_Svdf):
@@ -89,9 +89,9 @@ class FloatSvdf(_Svdf):
         return float(view.outputs[0].elements * op.rank * (op.depth + op.memory) * each)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.generic.svdf_tir import float_svdf
+        from stages.kernels.tir.svdf import float_svdf
 
-        return float_svdf(view)
+        return float_svdf(view, "fl_svdf_f32", FLOAT_SVDF.shape)
 
 
 KERNELS: tuple[type[Kernel], ...] = (FloatSvdf, Svdf)

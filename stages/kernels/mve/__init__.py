@@ -5,29 +5,41 @@ from stages.kernels.mve.depthwise import Depthwise, Depthwise3x3
 from stages.kernels.mve.depthwise16 import MveDepthwise16
 from stages.kernels.mve.elementwise import Add, Mul
 from stages.kernels.mve.gemm import Conv2d, FullyConnected
+from stages.kernels.mve.lstm import MveLstm
+from stages.kernels.mve.matmul import MveMatmul
 from stages.kernels.mve.mean import Mean
 from stages.kernels.mve.movement import Concatenation, Move
 from stages.kernels.mve.pooling import Pool2d
 from stages.kernels.mve.products16 import MveProducts16
+from stages.kernels.mve.resize import MveResize
+from stages.kernels.mve.softmax import Softmax
+from stages.kernels.mve.svdf import MveSvdf
 from stages.kernels.mve.table import Table
 from stages.kernels.mve.taps import DepthwiseTaps
+from stages.kernels.mve.whole import DepthwiseWhole
 
 FOLDER = KernelFolder(
     __file__,
     kernels=(
+        MveMatmul,
         Add,
         Concatenation,
         Conv2d,
         Depthwise,
         Depthwise3x3,
         DepthwiseTaps,
+        DepthwiseWhole,
         FullyConnected,
+        MveLstm,
         Mean,
         Move,
         Mul,
         MveDepthwise16,
         MveProducts16,
+        MveResize,
+        MveSvdf,
         Pool2d,
+        Softmax,
         Table,
     ),
     needs=(("mve", "mve.fp"),),

@@ -2,11 +2,11 @@
  *
  *   void mve_copy_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step);
  *   void mve_pick_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step, int32_t stride);
- *   void mve_fill(void *y, int32_t value, int32_t count);
+ *   void mve_fill_rows(void *y, int32_t value, int32_t rows, int32_t bytes, int32_t step);
  *
  *   copy   rows of `bytes` neighbours. One row of 16 bytes takes 3 instructions; rows of 16 bytes at most take 6 each
  *   pick   y[i] = x[i * stride], eight at a time, in 4 instructions; stride is at most 8191: offsets have 16 bits
- *   fill   `count` bytes of `value`
+ *   fill   `rows` > 0 runs of `bytes` of `value`, `step` apart
  */
 #include "mve_asm.h"
 
@@ -59,11 +59,16 @@
     pop {r4-r8, pc}
     end_function mve_pick_rows
 
-    function mve_fill
-    push {r7, lr}
+    function mve_fill_rows
+    push {r4, r5, r7, lr}
+    ldr r4, [sp, #16]
     vdup.8 q0, r1
-    wlstp.8 lr, r2, 2f
-1:  vstrb.8 q0, [r0], #16
-    letp lr, 1b
-2:  pop {r7, pc}
-    end_function mve_fill
+1:  mov r5, r0
+    wlstp.8 lr, r3, 3f
+2:  vstrb.8 q0, [r5], #16
+    letp lr, 2b
+3:  add r0, r0, r4
+    subs r2, r2, #1
+    bne 1b
+    pop {r4, r5, r7, pc}
+    end_function mve_fill_rows

@@ -6,6 +6,6 @@
 
 void mve_copy_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step);
 void mve_pick_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step, int32_t stride);
-void mve_fill(void *y, int32_t value, int32_t count);
+void mve_fill_rows(void *y, int32_t value, int32_t rows, int32_t bytes, int32_t step);
 
 #endif

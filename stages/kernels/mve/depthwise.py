@@ -51,7 +51,7 @@ class DepthwiseKernel(MveKernel):
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
-        made, channels, values = self.arithmetic(view), view.op.out_channels, fields(view)
+        made, channels = self.arithmetic(view), view.op.out_channels
         groups = group_count(view)
         behind = ((0, 0), (0, groups * GROUP - channels))
         centred = centred_weights(view)
@@ -63,7 +63,7 @@ class DepthwiseKernel(MveKernel):
         words = np.ascontiguousarray(weights).view(np.int32).reshape(groups, -1)
         return {
             "constants": np.concatenate([words, numbers.reshape(groups, -1).astype(np.int32)], 1),
-            "fields": np.array([values[name] for name in FIELDS], np.int32),
+            "fields": FIELDS.of(fields(view)),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

@@ -62,7 +62,7 @@ def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int)
         Operand("constants", (_words(view),), "int32"),
         Operand("y", (out_height, out_width, channels), y.dtype, "w"),
         Operand("lines", (span * pitch,), "int8", "w"),
-        Operand("fields", (len(FIELDS),), "int32"),
+        Operand("fields", FIELDS.shape, "int32"),
         accumulator(),
     )
     arguments = lambda b: [b.x, b.constants, b.y, channels, b.lines, b.fields]  # noqa: E731
@@ -76,7 +76,7 @@ def depthwise(view: LayerView, function: str, mode: Mode) -> Lowering:
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)
         constants = f.constant("constants", (group_count(view), _words(view)), "int32")
-        fields = f.constant("fields", (len(FIELDS),), "int32")
+        fields = f.constant("fields", FIELDS.shape, "int32")
         out = f.output(0, y.shape, y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         scratch = f.scratch("lines", (span * pitch,), "int8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stages.kernels.eight_bit import INT8_OFFSET, centred_weights
-from stages.kernels.structure import taps
+from stages.kernels.structure import TAPS, Structure, taps
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -13,11 +13,12 @@ if TYPE_CHECKING:
 
 GROUP = 16
 WIDEST = 254  # the largest weight that is the sum of two int8 numbers
-# The C structure mve_depthwise of depthwise.h, field by field.
-FIELDS = (
-    *("height", "width", "pixel", "out_height", "out_width"),
-    *("kernel_y", "kernel_x", "stride_y", "stride_x", "dilation_y", "dilation_x", "top", "left"),
-    *("fill", "flip", "zero_point", "low", "high", "pitch"),
+FIELDS = Structure(  # of depthwise.h
+    "mve_depthwise",
+    (
+        *("height", "width", "pixel", "out_height", "out_width", *TAPS),
+        *("fill", "flip", "zero_point", "low", "high", "pitch"),
+    ),
 )
 
 
@@ -44,8 +45,17 @@ def fields(view: LayerView) -> dict[str, int]:
     op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
     _, height, width, channels = view.inputs[0].shape
     _, out_height, out_width, _ = view.outputs[0].shape
-    values = (
-        *(height, width, channels, out_height, out_width, *taps(op).values(), op.input_zero_point - offset, offset),
-        *(op.output_zero_point - offset, op.act_min - offset, op.act_max - offset, lines(view)[1]),
-    )
-    return dict(zip(FIELDS, values, strict=True))
+    return {
+        "height": height,
+        "width": width,
+        "pixel": channels,
+        "out_height": out_height,
+        "out_width": out_width,
+        **taps(op),
+        "fill": op.input_zero_point - offset,
+        "flip": offset,
+        "zero_point": op.output_zero_point - offset,
+        "low": op.act_min - offset,
+        "high": op.act_max - offset,
+        "pitch": lines(view)[1],
+    }

@@ -18,6 +18,7 @@ from stages.kernels.generic.copies import (
     why_not_relayouts,
 )
 from stages.kernels.kernel import Kernel
+from stages.kernels.mve.fills import Fill, fills
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout")
+FILL_RUN, FILL_BYTE = 7.0, 0.125  # instructions of a run of bytes, and of a byte
 MOST_STRIDE = 8191  # of bytes that are picked: offsets of eight have 16 bits
 
 
@@ -48,13 +50,18 @@ class _Rows(Kernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.mve.movement_tir import copies
 
-        fill = view.op.params["value"] if view.op.op == "move" and view.op.kind == "pad" else None
-        return copies(view, self.copies(view), fill)
+        return copies(view, self.copies(view), self.fills(view))
+
+    def fills(self, view: LayerView) -> list[Fill]:
+        """What a pad fills around its copy."""
+        is_pad = view.op.op == "move" and view.op.kind == "pad"
+        padded = self.copies(view) if is_pad else []
+        return [fill for copy in padded for fill in fills(copy, view.outputs[0].elements, FILL_RUN, FILL_BYTE)]
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted; of a pad 2 more for 16 bytes."""
+        """As counted."""
         y = view.outputs[0]
-        filled = y.bytes / 8 if view.op.op == "move" and view.op.kind == "pad" else 0.0
+        filled = sum(fill.runs * (FILL_RUN + FILL_BYTE * fill.extent) for fill in self.fills(view))
         return filled + sum(_cost(copy, ITEM_BYTES[y.dtype]) for copy in self.copies(view))
 
 

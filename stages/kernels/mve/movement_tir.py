@@ -10,6 +10,7 @@ from tvm import tirx
 
 from stages.graph.tensor import ITEM_BYTES
 from stages.kernels.generic.copies import Copy
+from stages.kernels.mve.fills import Fill
 from stages.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.kernels.tir.strides import Axis, offset
 
@@ -18,16 +19,19 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
 
 
-def copies(view: LayerView, wanted: Sequence[Copy], fill: int | None) -> Lowering:
-    """The copies one after the other; with `fill`, the output holds that value before."""
+def copies(view: LayerView, wanted: Sequence[Copy], filled: Sequence[Fill]) -> Lowering:
+    """The output's runs of a pad's value, then the copies one after the other."""
     y = view.outputs[0]
     item_bytes = ITEM_BYTES[y.dtype]
     with Function(view.layer.kind) as f:
         used = {copy.source for copy in wanted}
         inputs = {i: f.input(i, (prod(x.physical_shape),), x.dtype) for i, x in enumerate(view.inputs) if i in used}
         out = f.output(0, (prod(y.physical_shape),), y.dtype)
-        if fill is not None:
-            f.place(_fill(y.elements, y.dtype, fill), y=out)
+        for number, fill in enumerate(filled):
+            value = view.op.params["value"]
+            outer, block = fill.axes[:-1], _fill(f"fill{number}", fill, y.dtype, value)
+            with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as at:
+                f.place(block, y=(out, offset(at, outer, 0) + fill.offset))
         for number, copy in enumerate(wanted):
             outer, block = copy.axes[:-2], _rows(f"copy{number}", copy, y.dtype, item_bytes)
             with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as at:
@@ -70,10 +74,14 @@ def _before(copy: Copy, number: int) -> int:
     return min(0, (row.extent - 1) * row.strides[number])
 
 
-def _fill(elements: int, dtype: str, value: int) -> Block:
-    def meaning(b: Any) -> None:
-        with loop(("i", elements)) as i:
-            store(b.y, tirx.const(value, dtype), i)
+def _fill(name: str, fill: Fill, dtype: str, value: int) -> Block:
+    """y[i * step + j] = value along the last of a fill's axes."""
+    rows = fill.axes[-1]
+    step = rows.strides[0]
 
-    operands = (Operand("y", (elements,), dtype, "w"),)
-    return Block("fill", operands, meaning, "mve_fill", lambda b: [b.y, value, elements])
+    def meaning(b: Any) -> None:
+        with loop(("i", rows.extent), ("j", fill.extent)) as (i, j):
+            store(b.y, tirx.const(value, dtype), i * step + j)
+
+    operands = (Operand("y", ((rows.extent - 1) * step + fill.extent,), dtype, "w"),)
+    return Block(name, operands, meaning, "mve_fill_rows", lambda b: [b.y, value, rows.extent, fill.extent, step])

@@ -1,4 +1,4 @@
-/* Pooling: a window's pixels one after the other, 16 channels (maxima) or 8 (sums of 16 bits) at a time. */
+/* Pooling: a window's pixels one after the other; maxima of 64 or 16 channels at a time, sums of 16 or 8. */
 #include "pool.h"
 
 #include "bytes.h"
@@ -7,6 +7,7 @@
 struct window {
     const uint8_t *from;
     int32_t rows, columns;
+    int32_t row_step, step; /* bytes to the next row, to the next pixel */
 };
 
 MVE_INLINE struct window window_at(const uint8_t *image, int32_t oy, int32_t ox, const struct mve_pool *p)
@@ -15,114 +16,251 @@ MVE_INLINE struct window window_at(const uint8_t *image, int32_t oy, int32_t ox,
     const int32_t y0 = y < 0 ? 0 : y, x0 = x < 0 ? 0 : x;
     const int32_t y1 = y + p->kernel_y < p->height ? y + p->kernel_y : p->height;
     const int32_t x1 = x + p->kernel_x < p->width ? x + p->kernel_x : p->width;
-    return (struct window){image + (y0 * p->width + x0) * p->channels, y1 - y0, x1 - x0};
+    const int32_t row_step = p->width * p->channels;
+    return (struct window){image + y0 * row_step + x0 * p->channels, y1 - y0, x1 - x0, row_step, p->channels};
 }
 
-/* Maxima of up to 16 channels. */
-MVE_INLINE uint8x16_t maxima(const uint8_t *from, const struct window *w, const struct mve_pool *p, mve_pred16_t channels,
-                             int is_signed)
+/* `body` for each pixel of a row, from `at` on; the operands are what it changes. */
+#define ROW(body, ...)                                                                                                 \
+    __asm__ volatile("dls lr, %[columns]\n"                                                                            \
+                     "1: " body "add %[at], %[at], %[step]\n"                                                          \
+                     "le lr, 1b\n"                                                                                     \
+                     : [at] "+l"(at), __VA_ARGS__                                                                      \
+                     : [columns] "r"(w->columns), [step] "r"(w->step)                                                  \
+                     : "lr", "memory")
+
+/* The same with only the lanes of `channels` loaded. */
+#define ROW_OF(channels, body, ...)                                                                                    \
+    __asm__ volatile("vmsr p0, %[lanes]\n"                                                                             \
+                     "dls lr, %[columns]\n"                                                                            \
+                     "1: vpst\n" body "add %[at], %[at], %[step]\n"                                                   \
+                     "le lr, 1b\n"                                                                                     \
+                     : [at] "+l"(at), __VA_ARGS__                                                                      \
+                     : [columns] "r"(w->columns), [step] "r"(w->step), [lanes] "r"(channels)                           \
+                     : "lr", "p0", "memory")
+
+struct maxima {
+    uint8x16_t a, b, c, d;
+};
+
+#define MAXIMA_64(type)                                                                                                \
+    ROW("vldrb.8 %q[x], [%[at]]\n"                                                                                     \
+        "vldrb.8 %q[z], [%[at], #16]\n"                                                                                \
+        "vmax." type " %q[a], %q[a], %q[x]\n"                                                                          \
+        "vldrb.8 %q[x], [%[at], #32]\n"                                                                                \
+        "vmax." type " %q[b], %q[b], %q[z]\n"                                                                          \
+        "vldrb.8 %q[z], [%[at], #48]\n"                                                                                \
+        "vmax." type " %q[c], %q[c], %q[x]\n"                                                                          \
+        "vmax." type " %q[d], %q[d], %q[z]\n",                                                                         \
+        [a] "+w"(m.a), [b] "+w"(m.b), [c] "+w"(m.c), [d] "+w"(m.d), [x] "=&w"(x), [z] "=&w"(z))
+
+/* Of 64 channels, and of `low`. */
+MVE_INLINE struct maxima maxima_of_64(const struct window *w, int32_t c, uint8x16_t low, int is_signed)
 {
-    uint8x16_t most = vldrbq_z_u8(from, channels);
-    for (int32_t row = w->rows; row > 0; row--) {
-        const uint8_t *at = from;
-        for (int32_t column = w->columns; column > 0; column--) {
-            const uint8x16_t x = vldrbq_z_u8(at, channels);
-            most = is_signed ? (uint8x16_t)vmaxq_s8((int8x16_t)most, (int8x16_t)x) : vmaxq_u8(most, x);
-            at += p->channels;
+    struct maxima m = {low, low, low, low};
+    uint8x16_t x, z;
+    const uint8_t *row = w->from + c;
+    for (int32_t rows = w->rows; rows > 0; rows--) {
+        const uint8_t *at = row;
+        if (is_signed) {
+            MAXIMA_64("s8");
+        } else {
+            MAXIMA_64("u8");
         }
-        from += p->width * p->channels;
+        row += w->row_step;
     }
-    return most;
+    return m;
 }
 
-MVE_INLINE uint8x16_t clip(uint8x16_t x, const struct mve_pool *p, int is_signed)
-{
-    if (is_signed) {
-        const int8x16_t low = vdupq_n_s8((int8_t)p->low), high = vdupq_n_s8((int8_t)p->high);
-        return (uint8x16_t)vminq_s8(vmaxq_s8((int8x16_t)x, low), high);
-    }
-    return vminq_u8(vmaxq_u8(x, vdupq_n_u8((uint8_t)p->low)), vdupq_n_u8((uint8_t)p->high));
-}
+#define MAXIMA_16(type) ROW("vldrb.8 %q[x], [%[at]]\nvmax." type " %q[m], %q[m], %q[x]\n", [m] "+w"(m), [x] "=&w"(x))
+#define MAXIMA_OF(channels, type)                                                                                      \
+    ROW_OF(channels, "vldrbt.8 %q[x], [%[at]]\nvmax." type " %q[m], %q[m], %q[x]\n", [m] "+w"(m), [x] "=&w"(x))
 
-/* Sums of up to 8 channels as 16 bits, signed or not as the activations are. */
-MVE_INLINE int16x8_t sums(const uint8_t *from, const struct window *w, const struct mve_pool *p, mve_pred16_t channels,
-                          int is_signed)
+/* Of 16 channels, of which with `some` only those of a predicate are loaded, and of `low`. */
+MVE_INLINE uint8x16_t maxima_of_16(const struct window *w, int32_t c, uint8x16_t low, int some, mve_pred16_t channels,
+                                   int is_signed)
 {
-    int16x8_t sum = vdupq_n_s16(0);
-    for (int32_t row = w->rows; row > 0; row--) {
-        const uint8_t *at = from;
-        for (int32_t column = w->columns; column > 0; column--) {
-            sum = vaddq_s16(sum, is_signed ? vldrbq_z_s16((const int8_t *)at, channels)
-                                           : (int16x8_t)vldrbq_z_u16(at, channels));
-            at += p->channels;
+    uint8x16_t m = low, x;
+    const uint8_t *row = w->from + c;
+    for (int32_t rows = w->rows; rows > 0; rows--) {
+        const uint8_t *at = row;
+        if (some && is_signed) {
+            MAXIMA_OF(channels, "s8");
+        } else if (some) {
+            MAXIMA_OF(channels, "u8");
+        } else if (is_signed) {
+            MAXIMA_16("s8");
+        } else {
+            MAXIMA_16("u8");
         }
-        from += p->width * p->channels;
+        row += w->row_step;
     }
-    return sum;
+    return m;
 }
 
-/* sum / count: 2 * (|sum| + count / 2) times 2^30 / count, rounded up, over 2^31. Both errors are too small for the last bit. */
-MVE_INLINE int32x4_t mean(int32x4_t sum, int32_t count, int32_t reciprocal, const struct mve_pool *p)
+MVE_INLINE uint8x16_t smaller(uint8x16_t a, uint8x16_t b, int is_signed)
 {
-    const int32x4_t sign = vshrq_n_s32(sum, 31);
-    const int32x4_t twice = vshlq_n_s32(vaddq_n_s32(vabsq_s32(sum), count / 2), 1);
-    const int32x4_t size = vqdmulhq_n_s32(twice, reciprocal);
-    return vminq_s32(vmaxq_s32(vsubq_s32(veorq_s32(size, sign), sign), vdupq_n_s32(p->low)), vdupq_n_s32(p->high));
+    return is_signed ? (uint8x16_t)vminq_s8((int8x16_t)a, (int8x16_t)b) : vminq_u8(a, b);
 }
 
-MVE_INLINE void average_window(const struct window *w, uint8_t *y, const struct mve_pool *p, int is_signed)
-{
-    const int32_t count = w->rows * w->columns, reciprocal = ((1 << 30) + count - 1) / count;
-    for (int32_t c = 0; c < p->channels; c += 8) {
-        const mve_pred16_t channels = vctp16q((uint32_t)(p->channels - c));
-        const int16x8_t sum = sums(w->from + c, w, p, channels, is_signed);
-        const int32x4_t even = is_signed ? vmovlbq_s16(sum) : (int32x4_t)vmovlbq_u16((uint16x8_t)sum);
-        const int32x4_t odd = is_signed ? vmovltq_s16(sum) : (int32x4_t)vmovltq_u16((uint16x8_t)sum);
-        const int16x8_t low = vmovnbq_s32(vdupq_n_s16(0), mean(even, count, reciprocal, p));
-        const int16x8_t both = vmovntq_s32(low, mean(odd, count, reciprocal, p));
-        vstrbq_p_s16((int8_t *)y + c, both, channels);
-    }
-}
-
+/* Channels in blocks of 64 and 16; the last block of 16 may meet the one before it again. */
 MVE_INLINE void max_window(const struct window *w, uint8_t *y, const struct mve_pool *p, int is_signed)
 {
-    for (int32_t c = 0; c < p->channels; c += 16) {
-        const mve_pred16_t channels = vctp8q((uint32_t)(p->channels - c));
-        vstrbq_p_u8(y + c, clip(maxima(w->from + c, w, p, channels, is_signed), p, is_signed), channels);
+    const uint8x16_t low = vdupq_n_u8((uint8_t)p->low), high = vdupq_n_u8((uint8_t)p->high);
+    const int32_t channels = p->channels;
+    int32_t c = 0;
+    for (; c + 64 <= channels; c += 64) {
+        const struct maxima m = maxima_of_64(w, c, low, is_signed);
+        vstrbq_u8(y + c, smaller(m.a, high, is_signed));
+        vstrbq_u8(y + c + 16, smaller(m.b, high, is_signed));
+        vstrbq_u8(y + c + 32, smaller(m.c, high, is_signed));
+        vstrbq_u8(y + c + 48, smaller(m.d, high, is_signed));
+    }
+    if (channels < 16) {
+        const mve_pred16_t some = vctp8q((uint32_t)channels);
+        vstrbq_p_u8(y, smaller(maxima_of_16(w, 0, low, 1, some, is_signed), high, is_signed), some);
+        return;
+    }
+    for (; c < channels; c += 16) {
+        const int32_t first = c + 16 <= channels ? c : channels - 16;
+        vstrbq_u8(y + first, smaller(maxima_of_16(w, first, low, 0, 0, is_signed), high, is_signed));
     }
 }
 
-MVE_INLINE void pool(const uint8_t *x, uint8_t *y, const struct mve_pool *p, int is_max, int is_signed)
+struct sums {
+    uint16x8_t a, b;
+};
+
+#define SUMS_16(type)                                                                                                  \
+    ROW("vldrb." type " %q[x], [%[at]]\n"                                                                              \
+        "vldrb." type " %q[z], [%[at], #8]\n"                                                                          \
+        "vadd.i16 %q[a], %q[a], %q[x]\n"                                                                               \
+        "vadd.i16 %q[b], %q[b], %q[z]\n",                                                                              \
+        [a] "+w"(s.a), [b] "+w"(s.b), [x] "=&w"(x), [z] "=&w"(z))
+
+/* Of 16 channels. */
+MVE_INLINE struct sums sums_of_16(const struct window *w, int32_t c, int is_signed)
 {
-    for (int32_t oy = 0; oy < p->out_height; oy++) {
-        for (int32_t ox = 0; ox < p->out_width; ox++) {
-            const struct window w = window_at(x, oy, ox, p);
+    struct sums s = {vdupq_n_u16(0), vdupq_n_u16(0)};
+    uint16x8_t x, z;
+    const uint8_t *row = w->from + c;
+    for (int32_t rows = w->rows; rows > 0; rows--) {
+        const uint8_t *at = row;
+        if (is_signed) {
+            SUMS_16("s16");
+        } else {
+            SUMS_16("u16");
+        }
+        row += w->row_step;
+    }
+    return s;
+}
+
+#define SUMS_OF(channels, type)                                                                                        \
+    ROW_OF(channels, "vldrbt." type " %q[x], [%[at]]\nvadd.i16 %q[s], %q[s], %q[x]\n", [s] "+w"(s), [x] "=&w"(x))
+
+/* Of up to 8 channels. */
+MVE_INLINE uint16x8_t sums_of_8(const struct window *w, int32_t c, mve_pred16_t channels, int is_signed)
+{
+    uint16x8_t s = vdupq_n_u16(0), x;
+    const uint8_t *row = w->from + c;
+    for (int32_t rows = w->rows; rows > 0; rows--) {
+        const uint8_t *at = row;
+        if (is_signed) {
+            SUMS_OF(channels, "s16");
+        } else {
+            SUMS_OF(channels, "u16");
+        }
+        row += w->row_step;
+    }
+    return s;
+}
+
+/* n / count of 16 bits as ((n * multiplier >> 16) + n) >> 1 >> shift, with multiplier + 2^16 = 2^(17 + shift) / count rounded up:
+ * exact for all n where 2^shift < count <= 2^(shift + 1) (Granlund and Montgomery 1994). */
+struct divisor {
+    uint16_t half, multiplier;
+    int32_t right; /* -shift */
+};
+
+/* `count` is 2 at least. */
+MVE_INLINE struct divisor divisor_of(int32_t count)
+{
+    const int32_t shift = 31 - __builtin_clz((uint32_t)count - 1);
+    const uint32_t multiplier = ((UINT32_C(1) << (17 + shift)) + (uint32_t)count - 1) / (uint32_t)count;
+    return (struct divisor){(uint16_t)(count / 2), (uint16_t)multiplier, -shift};
+}
+
+/* sum / count, halves away from zero, within bounds. */
+MVE_INLINE uint16x8_t mean(uint16x8_t sum, const struct divisor *d, const struct mve_pool *p, int is_signed)
+{
+    const uint16x8_t size = is_signed ? (uint16x8_t)vabsq_s16((int16x8_t)sum) : sum;
+    const uint16x8_t n = vaddq_n_u16(size, d->half);
+    uint16x8_t q = vshlq_r_u16(vhaddq_u16(n, vmulhq_u16(n, vdupq_n_u16(d->multiplier))), d->right);
+    if (is_signed) {
+        const int16x8_t sign = vshrq_n_s16((int16x8_t)sum, 15);
+        q = (uint16x8_t)vsubq_s16(veorq_s16((int16x8_t)q, sign), sign);
+    }
+    const int16x8_t low = vdupq_n_s16((int16_t)p->low), high = vdupq_n_s16((int16_t)p->high);
+    return (uint16x8_t)vminq_s16(vmaxq_s16((int16x8_t)q, low), high);
+}
+
+/* Channels in blocks of 16, of which the last may meet the one before it again; fewer than 16 in blocks of 8. */
+MVE_INLINE void average_window(struct window *w, uint8_t *y, const struct mve_pool *p, int is_signed)
+{
+    const int32_t channels = p->channels;
+    if (w->rows * w->columns == 1) {
+        w->columns = 2; /* the same pixel twice */
+        w->step = 0;
+    }
+    const struct divisor d = divisor_of(w->rows * w->columns);
+    if (channels < 16) {
+        for (int32_t c = 0; c < channels; c += 8) {
+            const mve_pred16_t some = vctp16q((uint32_t)(channels - c));
+            vstrbq_p_u16(y + c, mean(sums_of_8(w, c, some, is_signed), &d, p, is_signed), some);
+        }
+        return;
+    }
+    for (int32_t c = 0; c < channels; c += 16) {
+        const int32_t first = c + 16 <= channels ? c : channels - 16;
+        const struct sums s = sums_of_16(w, first, is_signed);
+        vstrbq_u16(y + first, mean(s.a, &d, p, is_signed));
+        vstrbq_u16(y + first + 8, mean(s.b, &d, p, is_signed));
+    }
+}
+
+MVE_INLINE void pool(const uint8_t *x, uint8_t *y, const int32_t *fields, int is_max, int is_signed)
+{
+    const struct mve_pool p = *(const struct mve_pool *)fields; /* a copy: y may point anywhere */
+    for (int32_t oy = 0; oy < p.out_height; oy++) {
+        for (int32_t ox = 0; ox < p.out_width; ox++) {
+            struct window w = window_at(x, oy, ox, &p);
             if (is_max) {
-                max_window(&w, y, p, is_signed);
+                max_window(&w, y, &p, is_signed);
             } else {
-                average_window(&w, y, p, is_signed);
+                average_window(&w, y, &p, is_signed);
             }
-            y += p->channels;
+            y += p.channels;
         }
     }
 }
 
 void mve_max_pool_s8(const void *x, void *y, const int32_t *fields)
 {
-    pool(x, y, (const struct mve_pool *)fields, 1, 1);
+    pool(x, y, fields, 1, 1);
 }
 
 void mve_max_pool_u8(const void *x, void *y, const int32_t *fields)
 {
-    pool(x, y, (const struct mve_pool *)fields, 1, 0);
+    pool(x, y, fields, 1, 0);
 }
 
 void mve_avg_pool_s8(const void *x, void *y, const int32_t *fields)
 {
-    pool(x, y, (const struct mve_pool *)fields, 0, 1);
+    pool(x, y, fields, 0, 1);
 }
 
 void mve_avg_pool_u8(const void *x, void *y, const int32_t *fields)
 {
-    pool(x, y, (const struct mve_pool *)fields, 0, 0);
+    pool(x, y, fields, 0, 0);
 }

@@ -163,7 +163,7 @@ def images(view: LayerView) -> tuple[int, int]:
 def windows_fields(view: LayerView) -> dict[str, int]:
     """The fields of mve_windows."""
     op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
-    windows = windows_of(view) if has_windows(view) else pixels_of(rows_of(view), depth_of(view))
+    windows = windows_of(view) if has_windows(view) else pixels_of(rows_of(view), depth_of(view) * groups_of(view))
     return windows | {
         "channels": windows["channels"] // groups_of(view),
         "pixel": windows["channels"],

@@ -4,11 +4,12 @@ from stages.kernels.folder import KernelFolder
 from stages.kernels.neon.convolution import Gemm4x4
 from stages.kernels.neon.depthwise_conv2d import Depthwise, Depthwise3x3, Depthwise3x3Pairs
 from stages.kernels.neon.elementwise import Add
+from stages.kernels.neon.matmul import NeonMatmul
 from stages.kernels.neon.pooling import Pool2d
 
 FOLDER = KernelFolder(
     __file__,
-    kernels=(Add, Depthwise, Depthwise3x3, Depthwise3x3Pairs, Gemm4x4, Pool2d),
+    kernels=(NeonMatmul, Add, Depthwise, Depthwise3x3, Depthwise3x3Pairs, Gemm4x4, Pool2d),
     needs=("aarch64",),
     needed="needs an Armv8-A core in its 64-bit state",
     condition="defined(__aarch64__)",

@@ -3,10 +3,11 @@
 from stages.kernels.folder import KernelFolder
 from stages.kernels.neon_dotprod.convolution import Hybrid4x16, Interleaved8x12
 from stages.kernels.neon_dotprod.depthwise_conv2d import Depthwise3x3
+from stages.kernels.neon_dotprod.matmul import DotprodMatmul
 
 FOLDER = KernelFolder(
     __file__,
-    kernels=(Depthwise3x3, Hybrid4x16, Interleaved8x12),
+    kernels=(DotprodMatmul, Depthwise3x3, Hybrid4x16, Interleaved8x12),
     needs=("aarch64", "dotprod"),
     needed="needs the dot-product instructions of Armv8.2-A",
     condition="defined(__ARM_FEATURE_DOTPROD)",

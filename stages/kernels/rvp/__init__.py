@@ -10,16 +10,22 @@ from stages.kernels.rvp.depthwise_window import DepthwiseWindow
 from stages.kernels.rvp.direct_conv2d import DirectConv2d
 from stages.kernels.rvp.few_outputs import FewOutputs
 from stages.kernels.rvp.fully_connected import FullyConnectedRows
+from stages.kernels.rvp.lstm import RvpLstm
+from stages.kernels.rvp.matmul import RvpMatmul
 from stages.kernels.rvp.mean import Mean
 from stages.kernels.rvp.mul import Mul
+from stages.kernels.rvp.pointwise import Pointwise
 from stages.kernels.rvp.pooling import Pool2d
 from stages.kernels.rvp.products16 import RvpProducts16
+from stages.kernels.rvp.resize import RvpResize
+from stages.kernels.rvp.svdf import RvpSvdf
 
 DRAFT = "0.9.11"
 
 FOLDER = KernelFolder(
     __file__,
     kernels=(
+        RvpMatmul,
         Add,
         Conv2d,
         DepthwiseConv2d,
@@ -29,11 +35,15 @@ FOLDER = KernelFolder(
         FewOutputs,
         FullyConnected,
         FullyConnectedRows,
+        RvpLstm,
         Mean,
         Mul,
+        Pointwise,
         Pool2d,
         RvpDepthwise16,
         RvpProducts16,
+        RvpResize,
+        RvpSvdf,
     ),
     needs=(f"rvp {DRAFT}",),
     needed=f"needs the P extension, draft {DRAFT}",

@@ -9,6 +9,7 @@ from stages.kernels.eight_bit import INT8_OFFSET, Sums, sums
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
+    from stages.kernels.rvp.one_rounding import OneRounding
     from stages.kernels.rvp.rounding import Rounders
 
 
@@ -32,6 +33,16 @@ def arithmetic(view: LayerView, *, signed_activations: bool, any_shift: bool = F
     if view.op.rounding == "single":
         return Arithmetic(**vars(made), rounders=rounding.rounders_once(*constants))
     return Arithmetic(**vars(made), rounders=rounding.rounders(*constants, any_shift=any_shift))
+
+
+def one_rounding_of(view: LayerView, made: Sums) -> OneRounding:
+    """The multiplications that round once, for the channels that have one."""
+    from stages.kernels.rvp import one_rounding
+
+    op, offset = view.op, INT8_OFFSET[view.outputs[0].dtype]
+    bounds = op.act_min - offset, op.act_max - offset
+    constants = made.multiplier, made.shift, made.range
+    return one_rounding.one_rounding(*constants, op.output_zero_point - offset, bounds, op.rounding)
 
 
 def clip_word(view: LayerView) -> int:

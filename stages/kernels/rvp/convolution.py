@@ -9,9 +9,9 @@ from pydantic import Field
 
 from stages.kernels.eight_bit import why_not_types, why_not_weights_order
 from stages.kernels.kernel import Kernel, KernelParams, Lowering
-from stages.kernels.matrix import depth_of, has_windows, rows_of, run_elements
-from stages.kernels.rvp.base import arithmetic
-from stages.kernels.rvp.panels import GEOMETRY, block_count, geometry, why_not_arithmetic
+from stages.kernels.matrix import has_windows, rows_of
+from stages.kernels.rvp.base import arithmetic, one_rounding_of
+from stages.kernels.rvp.panels import GEOMETRY, block_count, geometry, products, why_not_arithmetic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,8 +29,8 @@ class GemmParams(KernelParams):
 
 
 class _Gemm(Kernel):
-    sources = ("gemm_s8.S", "dot_s8.S", "panel.c")
-    headers: ClassVar[tuple[str, ...]] = ("gemm.h", "panel.h")
+    sources = ("gemm_s8.S", "dot_s8.S", "panel.c", "join_rows.c")
+    headers: ClassVar[tuple[str, ...]] = ("gemm.h", "panel.h", "join_rows.h")
     params = GemmParams
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -45,15 +45,32 @@ class _Gemm(Kernel):
 
         from stages.kernels.rvp import packing
 
-        made, blocks = arithmetic(view, signed_activations=True), block_count(view, target.word_bits // 32)
+        bits, lanes = target.word_bits, target.word_bits // 32
+        made, blocks, split = arithmetic(view, signed_activations=True), block_count(view, lanes), products(view, lanes)
+        once = one_rounding_of(view, made) if rows_of(view) > 1 else None
+        zero_point = made.weight_zero_point
+        weights = made.weights.astype(np.int8).reshape(split.parts, split.columns, -1)
+        if split.groups > 1:
+            weights = packing.on_diagonals(weights, zero_point, split.groups, split.depth // split.channels)
+        parts = [slice(first, first + split.columns) for first in range(0, split.parts * split.columns, split.columns)]
         constants: dict[str, np.ndarray] = {
-            "weights": packing.gemm_weights(
-                made.weights.astype(np.int8), made.weight_zero_point, run_elements(view), target.word_bits, blocks
+            "weights": np.stack([packing.gemm_weights(part, zero_point, split.run, bits, blocks) for part in weights]),
+            "params": np.stack(
+                [
+                    packing.gemm_params(
+                        made.bias[own],
+                        made.multiplier[own],
+                        made.rounders.part(own),
+                        once.part(own) if once else None,
+                        bits,
+                        blocks,
+                    )
+                    for own in parts
+                ]
             ),
-            "params": packing.gemm_params(made.bias, made.multiplier, made.rounders, target.word_bits, blocks),
         }
         if has_windows(view):
-            constants["geometry"] = GEOMETRY.of(geometry(view))
+            constants["geometry"] = GEOMETRY.of(geometry(view, lanes))
         return constants
 
     def candidates(self, view: LayerView, target: Target) -> tuple[GemmParams, ...]:
@@ -68,20 +85,22 @@ class _Gemm(Kernel):
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
         """Inner loop (4 + 5 mr instructions for 16 mr * lanes products), epilogue and panels, as measured."""
-        rows, depth = rows_of(view), depth_of(view)
         lanes = target.word_bits // 32
-        columns = block_count(view, lanes) * 4 * lanes  # with those that are not there
+        rows, split = rows_of(view), products(view, lanes)
+        depth, columns = split.depth, block_count(view, lanes) * 4 * lanes  # with those that are not there
         mr = min(params.mr, rows)
-        products = (4 + 5 * mr + 3 / 8) / (16 * mr * lanes) if rows > 1 else (17 + 4 / 8) / (32 * lanes)
-        gathered = 0.8 if depth % 4 == 0 and view.inputs[0].shape[-1] % 4 == 0 else 3.0
+        product = (4 + 5 * mr + 3 / 8) / (16 * mr * lanes) if rows > 1 else (17 + 4 / 8) / (32 * lanes)
+        gathered = 0.8 if depth % 4 == 0 and split.channels % 4 == 0 else 3.0
         tiles = -(-rows // mr)
-        return rows * columns * (depth * products + 7 / lanes) + rows * (depth * gathered + 15) + tiles * 110
+        one = rows * columns * (depth * product + 7 / lanes) + rows * (depth * gathered + 15) + tiles * 110
+        return split.parts * one
 
 
 class Conv2d(_Gemm):
     """Any window, stride, dilation and padding on NHWC images; pointwise layers read their rows in place.
 
-    The panel of five pixels is gathered into scratch once and multiplied with all channels in one call.
+    The panel of five pixels is gathered into scratch once and multiplied with all channels in one call. Groups are
+    products of their own, or several of them one.
     """
 
     name = "rvp.gemm_s8"
@@ -89,8 +108,8 @@ class Conv2d(_Gemm):
 
     def why_not_shape(self, view: LayerView) -> str:
         op, x = view.op, view.inputs[0]
-        if op.groups != 1:
-            return f"{op.groups} groups; this kernel has one"
+        if op.groups != 1 and rows_of(view) == 1:
+            return f"{op.groups} groups and a single pixel"
         if x.layout == "NCHW":
             return "the input is NCHW; panels are gathered from NHWC"
         if x.shape[0] != 1 and has_windows(view):

@@ -1,12 +1,12 @@
 """TIR of the GEMM kernels: gather a panel, multiply it with all channels.
 
-    for t in tiles of P panels of R rows:
+    for p in products: for t in tiles of P panels of R rows:
       panel  panel[P, chunk, R, lane] <- rows of the matrix, or windows           rvp_panel_rows, rvp_panel_windows
       gemm   y[P * R, N] <- requantize(bias + panel * weights)                    rvp_gemm_s8_r<R>, rvp_dot_s8
 
 Panels left over get blocks of their own, `panel_last` and `gemm_last`, and so do rows left over, `panel_rest` and
 `gemm_rest`. Where rows of the output are not whole registers, or the output is planar, gemm writes to a stage, from
-which `unstage` copies.
+which `unstage` copies (rvp_join_rows).
 
 An int32 of the panel holds four activations, the first in the low byte.
 """
@@ -19,10 +19,18 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.eight_bit import INT8_OFFSET, weight_zero_point
-from stages.kernels.matrix import columns_of, depth_of, has_windows, rows_of, run_elements
+from stages.kernels.matrix import columns_of, has_windows, rows_of
 from stages.kernels.rvp.base import clip_word
-from stages.kernels.rvp.panels import GEOMETRY, PANEL_BYTES, block_count, function_suffix, geometry, needs_stage
-from stages.kernels.rvp.requantize_tir import requantize
+from stages.kernels.rvp.panels import (
+    GEOMETRY,
+    PANEL_BYTES,
+    block_count,
+    function_suffix,
+    geometry,
+    needs_stage,
+    products,
+)
+from stages.kernels.rvp.requantize_tir import half_of, requantize, requantize_once
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.kernels.tir.fixed_point import output, select, widen
 from stages.kernels.tir.window import gathered_element
@@ -40,8 +48,10 @@ class _Gemm:
 
     def __init__(self, view: LayerView, lanes: int) -> None:
         self.view, self.lanes = view, lanes
-        self.rows, self.depth, self.columns = rows_of(view), depth_of(view), columns_of(view)
-        self.run = run_elements(view)
+        self.products = products(view, lanes)
+        self.rows, self.depth, self.columns = rows_of(view), self.products.depth, self.products.columns
+        self.run = self.products.run
+        self.row_step = view.inputs[0].shape[-1] if self.products.parts > 1 else self.depth
         self.run_chunks = -(-self.run // 4)
         self.chunks = self.depth // self.run * self.run_chunks
         self.blocks = block_count(view, lanes)
@@ -92,13 +102,14 @@ class _Gemm:
 
         panel = Operand("panel", self.panel_shape(rows, panels), "int32", "w")
         if windows:
+            shape = (*x.shape[1:3], self.products.channels)
             position_operands = (
                 Operand("first", (1,), "int32"),
                 Operand("geometry", GEOMETRY.shape, "int32"),
             )
             return Block(
                 name,
-                (Operand("x", x.shape[1:], x.dtype), *position_operands, panel, accumulator()),
+                (Operand("x", shape, x.dtype), *position_operands, panel, accumulator()),
                 meaning,
                 "rvp_panel_windows",
                 lambda b: [b.panel, b.x, b.first[0], rows, panels, b.geometry, flipped, self.weight_zero_point],
@@ -108,17 +119,18 @@ class _Gemm:
             (Operand("x", (panels * rows, self.depth), x.dtype), panel, accumulator()),
             meaning,
             "rvp_panel_rows",
-            lambda b: [b.panel, b.x, rows, panels, self.depth, self.depth, flipped, self.weight_zero_point],
+            lambda b: [b.panel, b.x, rows, panels, self.depth, self.row_step, flipped, self.weight_zero_point],
         )
 
     def _window_element(self, b: Any, pixel: Expr, k: Expr) -> Expr:
-        g = geometry(self.view)
+        g = geometry(self.view, self.lanes)
         return gathered_element(g, pixel, k, lambda iy, ix, c: widen(b.x[iy, ix, c]), g["fill"])
 
     def multiply(self, name: str, rows: int, panels: int) -> Block:
         """All columns of `panels` panels of `rows` rows."""
         op, dtype, lanes = self.view.op, self.view.outputs[0].dtype, self.lanes
         width = self.blocks * 4 * lanes if self.staged else self.columns
+        step = width if self.staged else columns_of(self.view)
 
         def meaning(b: Any) -> None:
             loops = (("panel", panels), ("row", rows), ("block", self.blocks), ("j", 4), ("lane", lanes))
@@ -132,6 +144,10 @@ class _Gemm:
                 mark = b.params[block, 2, 0, lanes - 1]
                 multiplier, rounder = (b.params[block, n, j, lane] for n in (1, 2))
                 scaled = requantize(b.acc[0], multiplier, rounder, mark, op.rounding)
+                if not self.single_row:
+                    zero_point = half_of(b.params[block, 2, 1 + T.truncdiv(j, 2), lane], T.truncmod(j, 2))
+                    once = requantize_once(self.view, b.acc[0], multiplier, zero_point)
+                    scaled = select(mark == 0, once, scaled)
                 # Register j holds channels 0, 2, 1, 3 of the block in turn.
                 channel = block * (4 * lanes) + lane * 4 + T.truncmod(j, 2) * 2 + T.truncdiv(j, 2)
                 store(b.y, output(self.view, scaled), panel * rows + row, channel)
@@ -157,20 +173,23 @@ class _Gemm:
             operands,
             meaning,
             f"rvp_gemm_s8_r{rows}{self.suffix}",
-            lambda b: [b.panel, b.weights, b.params, b.y, self.chunks, self.blocks, width, clip, panels],
+            lambda b: [b.panel, b.weights, b.params, b.y, self.chunks, self.blocks, step, clip, panels],
         )
 
     def unstage(self, name: str, rows: int) -> Block:
-        """The columns that are wanted, in the output's layout. Data movement: stays TIR."""
+        """The columns that are wanted, in the output's layout; a transpose, and rows with gaps between, stay TIR."""
         dtype, planar = self.view.outputs[0].dtype, self.view.outputs[0].layout == "NCHW"
+        width = self.blocks * 4 * self.lanes
 
         def meaning(b: Any) -> None:
             with loop(("row", rows), ("column", self.columns)) as (row, column):
                 store(b.y, b.stage[row, column], *((column, row) if planar else (row, column)))
 
-        stage = Operand("stage", (rows, self.blocks * 4 * self.lanes), dtype)
+        stage = Operand("stage", (rows, width), dtype)
         y = Operand("y", (self.columns, rows) if planar else (rows, self.columns), dtype, "w")
-        return Block(name, (stage, y), meaning)
+        if planar or self.products.parts > 1:
+            return Block(name, (stage, y), meaning)
+        return Block(name, (stage, y), meaning, "rvp_join_rows", lambda b: [b.stage, b.y, rows, width, self.columns])
 
 
 def gemm(view: LayerView, mr: int, lanes: int) -> Lowering:
@@ -189,37 +208,47 @@ def gemm(view: LayerView, mr: int, lanes: int) -> Lowering:
     parts = {"": (rows, panels)} | ({"_last": (rows, last)} if last else {}) | ({"_rest": (left, 1)} if left else {})
 
     with Function("gemm") as f:
-        source = f.input(0, x.shape if windows else (images, pixels, g.depth), x.dtype)
-        weights = f.constant("weights", (g.blocks, g.chunks, 4, lanes, 4), "int8")
-        params = f.constant("params", (g.blocks, 3, 4, lanes), "int32")
+        count, channels = g.products.parts, columns_of(view)
+        source = f.input(0, x.shape if windows else (images, pixels, count * g.depth), x.dtype)
+        weights = f.constant("weights", (count, g.blocks, g.chunks, 4, lanes, 4), "int8")
+        params = f.constant("params", (count, g.blocks, 3, 4, lanes), "int32")
         fields = f.constant("geometry", GEOMETRY.shape, "int32") if windows else None
-        out = f.output(0, (images, g.columns, pixels) if planar else (images, pixels, g.columns), y.dtype)
+        out = f.output(0, (images, channels, pixels) if planar else (images, pixels, channels), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
         first = f.scratch("first", (1,), "int32") if windows else None
         buffers = {suffix: f.scratch("panel" + suffix, g.panel_shape(*part), "int32") for suffix, part in parts.items()}
         width = g.blocks * 4 * lanes
         stage = f.scratch("stage", (rows * panels, width), y.dtype) if g.staged else None
 
-        def part(suffix: str, start: Any, n: Any) -> None:
-            """The blocks for the rows of a part from row `start`."""
+        def part(suffix: str, start: Any, n: Any, p: Any) -> None:
+            """The blocks for the rows of a part of product `p`, from row `start`."""
             size, panel = parts[suffix], buffers[suffix]
             collect, multiply = g.gather("panel" + suffix, *size), g.multiply("gemm" + suffix, *size)
             if windows:
                 f.set_position("first" + suffix, first, start)
-                f.place(collect, x=(source, n, 0, 0, 0), first=first, geometry=fields, panel=panel, acc=acc)
+                f.place(
+                    collect,
+                    x=(source, n, 0, 0, p * g.products.channels),
+                    first=first,
+                    geometry=fields,
+                    panel=panel,
+                    acc=acc,
+                )
             else:
-                f.place(collect, x=(source, n, start, 0), panel=panel, acc=acc)
-            place = (out, n, 0, start) if planar else (out, n, start, 0)
+                f.place(collect, x=(source, n, start, p * g.depth), panel=panel, acc=acc)
+            first_column = p * g.columns
+            place = (out, n, first_column, start) if planar else (out, n, start, first_column)
             target = (stage, 0, 0) if g.staged else place
-            f.place(multiply, panel=panel, weights=weights, params=params, y=target, acc=acc)
+            own = {"weights": (weights, p, 0, 0, 0, 0, 0), "params": (params, p, 0, 0, 0, 0)}
+            f.place(multiply, panel=panel, **own, y=target, acc=acc)
             if g.staged:
                 f.place(g.unstage("unstage" + suffix, prod(size)), stage=target, y=place)
 
-        with f.loop(("n", images)) as (n,):
+        with f.loop(("n", images), ("p", count)) as (n, p):
             with f.loop(("t", whole)) as (t,):
-                part("", t * rows * panels, n)
+                part("", t * rows * panels, n, p)
             if last:
-                part("_last", whole * rows * panels, n)
+                part("_last", whole * rows * panels, n, p)
             if left:
-                part("_rest", pixels - left, n)
+                part("_rest", pixels - left, n, p)
     return f.lowering()

@@ -4,10 +4,6 @@
 
 typedef void strip_kernel(const int8_t *strip, int8_t *out, int rows, const int32_t *params, int zero_point);
 
-strip_kernel rvp_depthwise3x3_s1, rvp_depthwise3x3_s1_wide, rvp_depthwise3x3_s2, rvp_depthwise3x3_s2_wide;
-strip_kernel rvp_depthwise3x3_s1u, rvp_depthwise3x3_s1u_wide, rvp_depthwise3x3_s2u, rvp_depthwise3x3_s2u_wide;
-strip_kernel rvp_depthwise3x3_s1us, rvp_depthwise3x3_s1us_wide, rvp_depthwise3x3_s2us, rvp_depthwise3x3_s2us_wide;
-
 /* `whole`: pixels of a group are aligned registers; otherwise they are anywhere and may be fewer bytes. */
 RVP_INLINE void depthwise(const int8_t *x, const int32_t *params, int8_t *out, int8_t *scratch, const int32_t *geometry,
                           int stride, int whole, strip_kernel *kernel)
@@ -35,25 +31,41 @@ STRIPS(s2, 2, 1)
 STRIPS(s1p, 1, 0)
 STRIPS(s2p, 2, 0)
 
-/* The mark of a wide group, in the first rounder: see packing.py. */
-static int is_wide(const int32_t *params)
+/* How a group is rounded: its marks are in the first multiplier and the first rounder (packing.py). */
+RVP_INLINE strip_kernel *kernel_of(const int32_t *params, strip_kernel *once, strip_kernel *narrow, strip_kernel *wide)
 {
-    return params[6 * RVP_LANES - 1] < 0;
+    if (params[5 * RVP_LANES - 1] < 0) {
+        return once;
+    }
+    return params[6 * RVP_LANES - 1] < 0 ? wide : narrow;
 }
 
-/* The function of a group: of whole registers, of parts. */
+/* The functions of a group: of whole registers, of parts, and the same for layers of which all groups are rounded once. */
 #define DEPTHWISE(name, stride)                                                                                 \
+    strip_kernel rvp_depthwise3x3_##name##_once, rvp_depthwise3x3_##name, rvp_depthwise3x3_##name##_wide;       \
     void rvp_depthwise_##name(const void *x, const int32_t *params, void *out, int8_t *scratch,                 \
                               const int32_t *geometry)                                                          \
     {                                                                                                           \
         strips_s##stride(x, params, out, scratch, geometry,                                                     \
-                         is_wide(params) ? rvp_depthwise3x3_##name##_wide : rvp_depthwise3x3_##name);           \
+                         kernel_of(params, rvp_depthwise3x3_##name##_once, rvp_depthwise3x3_##name,             \
+                                   rvp_depthwise3x3_##name##_wide));                                            \
     }                                                                                                           \
     void rvp_depthwise_parts_##name(const void *x, const int32_t *params, void *out, int8_t *scratch,           \
                                     const int32_t *geometry)                                                    \
     {                                                                                                           \
         strips_s##stride##p(x, params, out, scratch, geometry,                                                  \
-                            is_wide(params) ? rvp_depthwise3x3_##name##_wide : rvp_depthwise3x3_##name);        \
+                            kernel_of(params, rvp_depthwise3x3_##name##_once, rvp_depthwise3x3_##name,          \
+                                      rvp_depthwise3x3_##name##_wide));                                         \
+    }                                                                                                           \
+    void rvp_depthwise_once_##name(const void *x, const int32_t *params, void *out, int8_t *scratch,            \
+                                   const int32_t *geometry)                                                     \
+    {                                                                                                           \
+        strips_s##stride(x, params, out, scratch, geometry, rvp_depthwise3x3_##name##_once);                    \
+    }                                                                                                           \
+    void rvp_depthwise_once_parts_##name(const void *x, const int32_t *params, void *out, int8_t *scratch,      \
+                                         const int32_t *geometry)                                               \
+    {                                                                                                           \
+        strips_s##stride##p(x, params, out, scratch, geometry, rvp_depthwise3x3_##name##_once);                 \
     }
 
 DEPTHWISE(s1, 1)

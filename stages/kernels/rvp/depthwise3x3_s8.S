@@ -1,6 +1,6 @@
 /* Depthwise 3x3 on one strip of four output columns, requantized to 8 bits. RV64 and RV32, P draft 0.9.11.
  *
- *   void rvp_depthwise3x3_s<stride>[u[s]][_wide](const int8_t *strip, int8_t *out, int rows, const int32_t *params,
+ *   void rvp_depthwise3x3_s<stride>[u[s]][_wide|_once](const int8_t *strip, int8_t *out, int rows, const int32_t *params,
  *                                               int zero_point);
  *
  * A group is 4 * LANES channels: registers j = 0...3 hold channel j of the group in their lower lane and channel j + 4
@@ -23,13 +23,14 @@
  *
  * The u variants read unsigned activations (smaqa.su). In the us variants weights are sums of two int8 (uint8 weights
  * minus their zero point need nine bits): params are [j][9] registers, the second addends' three rows at the end, and
- * each row is multiplied twice. The wide variants round exactly for any shift (packing.py).
+ * each row is multiplied twice. The wide variants round exactly for any shift (packing.py); the `once` variants round once, and have
+ * a zero point for each channel in place of the rounder.
  */
 .set single, 0                        /* two roundings */
 
 #define in a0
 #define out a1
-#define end a2                        /* where the last output row ends */
+#define end a2                        /* where the output rows end that are computed in whole turns of the loop */
 #define rounder a3
 #define v a4
 #define x a5
@@ -62,7 +63,8 @@
 #define SECOND0 FRAME(18)
 #define SECOND1 FRAME(19)
 #define SECOND2 FRAME(20)
-#define FRAME_BYTES ((FRAME(21) + 15) & ~15)
+#define LEFT FRAME(21)                 /* output rows behind the whole turns */
+#define FRAME_BYTES ((FRAME(22) + 15) & ~15)
 
 #include "frame_asm.h"
 #include "products_asm.h"
@@ -118,15 +120,18 @@
     .endif
 .endm
 
-/* Requantizes four accumulators and writes their bytes side by side. */
-.macro emit c0, c1, c2, c3
+/* Requantizes four accumulators and writes their bytes side by side, as output row `row` from `out` on. */
+.macro emit row, c0, c1, c2, c3
     .irp c, \c0, \c1, \c2, \c3
+    .if once
+    smmul.u \c, \c, multiplier
+    .else
     high_multiply_1 \c, multiplier
     round1 \c
+    .endif
     .endr
-    narrow_4 \c0, \c2, \c1, \c3, zero, upper
-    SX \c0, 0(out)
-    addi out, out, 4 * REGISTER_BYTES
+    narrow_4 \c0, \c2, \c1, \c3, zero, zero, upper
+    SX \c0, (\row) * 4 * REGISTER_BYTES(out)
 .endm
 
 .macro load_stride1 row
@@ -152,7 +157,7 @@
     dot4_stride1 \m0, \m1, \m2, \m3, weights1, shifted1, SECOND1
     start \f0, \f1, \f2, \f3
     dot4_stride1 \f0, \f1, \f2, \f3, weights0, shifted0, SECOND0
-    emit \l0, \l1, \l2, \l3
+    emit \row - 2, \l0, \l1, \l2, \l3
 .endm
 
 /* Two input rows of stride 2: the middle of the window for the first set, then its last, which is the second set's
@@ -165,10 +170,12 @@
     dot4_stride2 \l0, \l1, \l2, \l3, weights2, shifted2, SECOND2
     start \f0, \f1, \f2, \f3
     dot4_stride2 \f0, \f1, \f2, \f3, weights0, shifted0, SECOND0
-    emit \l0, \l1, \l2, \l3
+    emit (\row - 1) / 2, \l0, \l1, \l2, \l3
 .endm
 
-/* All output rows of one j. Stride 1 repeats three rows, because three sets take turns; stride 2 repeats two. */
+/* All output rows of one j. Stride 1 repeats three rows, because three sets take turns; stride 2 repeats two. What is left are
+ * one or two.
+ */
 .macro all_rows
     .if stride == 1
     load_stride1 0
@@ -178,36 +185,52 @@
     dot4_stride1 SET0, weights1, shifted1, SECOND1
     start SET1
     dot4_stride1 SET1, weights0, shifted0, SECOND0
+    beq out, end, 3f
 2:  row_stride1 2, SET0, SET1, SET2
-    beq out, end, 3f
     row_stride1 3, SET1, SET2, SET0
-    beq out, end, 3f
     row_stride1 4, SET2, SET0, SET1
     addi in, in, 3 * 8 * REGISTER_BYTES
+    addi out, out, 3 * 4 * REGISTER_BYTES
     bne out, end, 2b
+3:  LX x, LEFT(sp)
+    beqz x, 4f
+    row_stride1 2, SET0, SET1, SET2
+    LX x, LEFT(sp)
+    addi x, x, -1
+    beqz x, 4f
+    row_stride1 3, SET1, SET2, SET0
     .else
     load_stride2 0
     start SET0
     dot4_stride2 SET0, weights0, shifted0, SECOND0
-2:  rows_stride2 1, SET0, SET1
     beq out, end, 3f
+2:  rows_stride2 1, SET0, SET1
     rows_stride2 3, SET1, SET0
     addi in, in, 4 * 12 * REGISTER_BYTES
+    addi out, out, 2 * 4 * REGISTER_BYTES
     bne out, end, 2b
+3:  LX x, LEFT(sp)
+    beqz x, 4f
+    rows_stride2 1, SET0, SET1
     .endif
-3:
+4:
 .endm
 
-.macro depthwise name, of_stride, is_unsigned, is_split, is_wide
+.macro depthwise name, of_stride, is_unsigned, is_split, is_wide, is_once
     .set stride, \of_stride
     .set unsigned, \is_unsigned
     .set split, \is_split
     .set wide, \is_wide
+    .set once, \is_once
     .set record, 6 + 3 * split       /* registers of params for each j */
     function \name
     addi sp, sp, -FRAME_BYTES
     save EVERY_SAVED
-    slli t0, a2, 2 + REGISTER_SHIFT
+    li t0, 4 - stride                  /* output rows of a turn */
+    remu t1, a2, t0
+    SX t1, LEFT(sp)
+    sub t0, a2, t1
+    slli t0, t0, 2 + REGISTER_SHIFT
     mv t1, a3
     pack_low16 zero, a4, a4
     li upper, 0xff00
@@ -224,7 +247,12 @@
     LX weights2, 2 * REGISTER_BYTES(t1)
     LX bias, 3 * REGISTER_BYTES(t1)
     LX multiplier, 4 * REGISTER_BYTES(t1)
+    .if once
+    LX zero, 5 * REGISTER_BYTES(t1)
+    without_mark multiplier
+    .else
     LX rounder, 5 * REGISTER_BYTES(t1)
+    .endif
     .if wide
     without_mark rounder
     .endif
@@ -259,10 +287,13 @@
 .endm
 
 .irp s, 1, 2
-depthwise rvp_depthwise3x3_s\s, \s, 0, 0, 0
-depthwise rvp_depthwise3x3_s\s\()u, \s, 1, 0, 0
-depthwise rvp_depthwise3x3_s\s\()us, \s, 1, 1, 0
-depthwise rvp_depthwise3x3_s\s\()_wide, \s, 0, 0, 1
-depthwise rvp_depthwise3x3_s\s\()u_wide, \s, 1, 0, 1
-depthwise rvp_depthwise3x3_s\s\()us_wide, \s, 1, 1, 1
+depthwise rvp_depthwise3x3_s\s, \s, 0, 0, 0, 0
+depthwise rvp_depthwise3x3_s\s\()u, \s, 1, 0, 0, 0
+depthwise rvp_depthwise3x3_s\s\()us, \s, 1, 1, 0, 0
+depthwise rvp_depthwise3x3_s\s\()_wide, \s, 0, 0, 1, 0
+depthwise rvp_depthwise3x3_s\s\()u_wide, \s, 1, 0, 1, 0
+depthwise rvp_depthwise3x3_s\s\()us_wide, \s, 1, 1, 1, 0
+depthwise rvp_depthwise3x3_s\s\()_once, \s, 0, 0, 0, 1
+depthwise rvp_depthwise3x3_s\s\()u_once, \s, 1, 0, 0, 1
+depthwise rvp_depthwise3x3_s\s\()us_once, \s, 1, 1, 0, 1
 .endr

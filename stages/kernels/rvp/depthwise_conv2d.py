@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import centred_weights, why_not_types
 from stages.kernels.kernel import Kernel
+from stages.kernels.rvp.base import one_rounding_of
 from stages.kernels.rvp.strips import (
     extents,
     geometry,
@@ -57,6 +58,7 @@ class DepthwiseConv2d(Kernel):
                 made.bias,
                 made.multiplier,
                 made.rounders,
+                one_rounding_of(view, made),
                 target.word_bits,
                 groups=group_channels(view.op.out_channels, lanes),
                 split=is_split(view),

@@ -6,10 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.rvp.requantize_tir import requantize
-from stages.kernels.rvp.strips import GEOMETRY_FIELDS, group_channels, is_split, scratch_bytes, swapped
+from stages.kernels.rvp.base import one_rounding_of
+from stages.kernels.rvp.requantize_tir import half_of, requantize, requantize_once
+from stages.kernels.rvp.strips import (
+    GEOMETRY_FIELDS,
+    group_channels,
+    is_split,
+    layer_arithmetic,
+    scratch_bytes,
+    swapped,
+)
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
-from stages.kernels.tir.fixed_point import output, widen
+from stages.kernels.tir.fixed_point import output, select, widen
 from stages.kernels.tir.window import padded
 from stages.kernels.tir.words import byte
 
@@ -44,8 +52,11 @@ def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:
                 if split:
                     weight = weight + byte(b.params[j, row + 6, lane], column)
                 store(b.acc, b.acc[0] + activation * weight, 0)
-            mark = b.params[0, 5, lanes - 1]
-            scaled = requantize(b.acc[0], b.params[j, 4, lane], b.params[j, 5, lane], mark, op.rounding)
+            marks = [b.params[0, row, lanes - 1] for row in (4, 5)]
+            unmarked, rounder = T.bitwise_and(b.params[j, 4, lane], 0x7FFFFFFF), b.params[j, 5, lane]
+            once = requantize_once(view, b.acc[0], unmarked, half_of(rounder, 0))
+            scaled = requantize(b.acc[0], b.params[j, 4, lane], rounder, marks[1], op.rounding)
+            scaled = select(marks[0] < 0, once, scaled)
             store(b.y, output(view, scaled), oy, ox, channel)
 
     operands = (
@@ -56,8 +67,9 @@ def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:
         Operand("geometry", (GEOMETRY_FIELDS,), "int32"),
         accumulator(),
     )
+    once = "once_" if one_rounding_of(view, layer_arithmetic(view)).everywhere else ""
     parts = "parts_" if op.out_channels % (4 * lanes) else ""
-    function = f"rvp_depthwise_{parts}s{op.stride[0]}{'u' if x.dtype == 'uint8' else ''}{'s' if split else ''}"
+    function = f"rvp_depthwise_{once}{parts}s{op.stride[0]}{'u' if x.dtype == 'uint8' else ''}{'s' if split else ''}"
     return Block(name, operands, meaning, function, lambda b: [b.x, b.params, b.y, b.scratch, b.geometry])
 
 

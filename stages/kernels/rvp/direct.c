@@ -118,30 +118,36 @@ static void tile(const int8_t *x, int first, const int8_t *weights, const int32_
                  const struct rvp_direct_geometry *g, int taps, int stride, int rows, tile_kernel *kernel)
 {
     const int slots = (rows - 1) * stride + taps;
-    const int column_chunks = (g->channels + 3) / 4;
+    const int column_chunks = (g->channels + 3) / 4, column_bytes = column_chunks * slots * RVP_WORD_BYTES;
+    const int phases = g->phases, shift = g->chunk_shift;
     struct call call = {
-        .strip = strip,
-        .weights = weights,
         .params = params,
-        .out = out,
         .chunks = g->window_columns * column_chunks,
         .halves = 2 * g->blocks,
-        .strip_step = g->column_stride * column_chunks * slots * RVP_WORD_BYTES,
+        .strip_step = (g->column_stride * phases >> shift) * column_bytes,
         .out_row_step = g->out_row_step,
-        .out_column_step = g->out_column_step,
+        .out_column_step = g->out_column_step * phases,
         .zero_point = rvp_splat16((int8_t)g->clip),
         .upper_bytes = rvp_splat16(0xff00),
         .clamps = ((uint32_t)g->clip >> 8) != 0x007f80,
         .lowest = rvp_splat8(g->clip >> 8),
         .highest = rvp_splat8(g->clip >> 16),
     };
+    const int phase_bytes = call.chunks * call.halves * taps * 2 * RVP_WORD_BYTES; /* of weights */
     for (int column = 0; column < g->out_columns; column += g->strip_columns) {
         const int columns = smaller(g->strip_columns, g->out_columns - column);
-        fill_strip(strip, x, first * stride - g->top, slots, column * g->column_stride - g->left,
-                   (columns - 1) * g->column_stride + g->window_columns, g);
-        call.columns = columns;
-        kernel(&call);
-        call.out += columns * g->out_column_step;
+        const int begin = column * g->column_stride - g->left, last = begin + (columns - 1) * g->column_stride;
+        const int begin_column = begin >> shift;
+        fill_strip(strip, x, first * stride - g->top, slots, begin_column,
+                   (last >> shift) - begin_column + g->window_columns, g);
+        for (int i = 0; i < phases && i < columns; i++) {
+            const int at = (begin + i * g->column_stride) >> shift;
+            call.strip = strip + (at - begin_column) * column_bytes;
+            call.weights = weights + ((column + i) & (phases - 1)) * phase_bytes;
+            call.out = out + (column + i) * g->out_column_step;
+            call.columns = (columns - i + phases - 1) >> (phases - 1);
+            kernel(&call);
+        }
     }
 }
 

@@ -3,6 +3,14 @@
  * Tiles run along the rows of the image, or along its columns with the two exchanged: "rows" is whatever a tile takes
  * several of. A strip holds the pixels that some columns of a tile read, so that direct_s8.S finds a chunk of all rows in
  * neighbouring registers, and each pixel of the image is copied once for all windows of the tile that cover it.
+ *
+ * Pixels of fewer than four channels whose rows are whole chunks may be copied as bytes: "columns" of the image are chunks then, four
+ * channels each, and windows begin at any even byte of one. For each of these places, the phases, there are weights that are
+ * shifted to it; drawn for three columns of three channels with stride 2:
+ *
+ *   chunks         0123 | 4567 | 89ab | cdef
+ *   output 0       wwww   wwww   w                  phase 0
+ *   output 1                ww   wwww   www         phase 1
  */
 #ifndef FIRMLINE_RVP_DIRECT_H
 #define FIRMLINE_RVP_DIRECT_H
@@ -17,7 +25,10 @@ struct rvp_direct_geometry {
     int32_t out_columns;
     int32_t out_row_step, out_column_step;
     int32_t top, left;                 /* padding */
-    int32_t window_columns, column_stride;
+    int32_t window_columns;
+    int32_t column_stride;             /* of windows; this and left are bytes where there are chunks, else columns */
+    int32_t chunk_shift;               /* from these to columns: 2 where there are chunks, else 0 */
+    int32_t phases;                    /* 1 or 2 */
     int32_t strip_columns;             /* of the output, in one strip */
     int32_t blocks;                    /* of 4 * RVP_LANES output channels */
     int32_t fill;                      /* what stands in the padding: the input's zero point */

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stages.kernels.eight_bit import why_not_types
 from stages.kernels.kernel import Kernel, Lowering
-from stages.kernels.rvp.base import arithmetic
+from stages.kernels.rvp.base import arithmetic, one_rounding_of
 from stages.kernels.rvp.panels import why_not_arithmetic
 from stages.kernels.rvp.tiling import DirectParams, Tiling, geometry, usable_axes
 
@@ -41,9 +41,15 @@ class DirectConv2d(Kernel):
         weights = made.weights.reshape(-1, *view.op.kernel, view.op.in_channels).astype(np.int8)
         if tiling.axis == "columns":
             weights = weights.transpose(0, 2, 1, 3)
+        phases = [weights]
+        if tiling.shape.phases:
+            starts = [tiling.shape.first_byte(column, view) % 4 for column in range(tiling.shape.phases)]
+            phases = [packing.in_chunks(weights, start, tiling.shape.kernel_columns) for start in starts]
         return {
-            "weights": packing.direct_weights(weights, target.word_bits),
-            "params": packing.direct_params(made.bias, made.multiplier, made.rounders, target.word_bits),
+            "weights": np.stack([packing.direct_weights(phase, target.word_bits) for phase in phases]),
+            "params": packing.direct_params(
+                made.bias, made.multiplier, made.rounders, one_rounding_of(view, made), target.word_bits
+            ),
             "geometry": np.array(geometry(view, tiling, lanes), np.int32),
         }
 

@@ -10,7 +10,8 @@
  *   strip    [columns][chunks][SLOTS] registers: a chunk of SLOTS = (R - 1) * S + T pixels that are neighbours along the
  *            rows, repeated in every lane. Neighbouring columns of the output start S columns of the strip apart
  *   weights  [halves][columns of the window][chunks][T][2] registers: four weights of each lane's channel
- *   params   [halves][3][2] registers: bias (zero points folded in), multiplier, rounder (packing.py)
+ *   params   [halves][3][2] registers: bias (zero points folded in), multiplier, rounder (packing.py). Where the first rounder is 0,
+ *            one multiplication is all, and the second is the zero points of both registers, side by side
  *
  * Output row r takes pixel r * S + t at tap t of the window, so a chunk of a pixel is loaded once for all taps that
  * need it. Register blocking for T = 3, S = 1, R = 9, one chunk: 11 + 6 loads for 54 smaqa, each 4 * LANES MACs.
@@ -188,21 +189,22 @@
     round_wide_1 \c1, w1, x
 .endm
 
-/* Two registers of 32-bit lanes to 16 bits, plus the zero point, clipped to 8 bits in the upper bytes of c0. */
+/* Two registers of 32-bit lanes to 16 bits, plus zero points, into c0. */
 .macro narrow c0, c1, row
     pack_low16 \c0, \c0, \c1
     add16 \c0, \c0, w0
-    kslli16_8 \c0, \c0
 .endm
 
+/* Clipped to 8 bits. */
 .macro keep c0, c1, row
+    sclip16_7 \c0, \c0
     SX \c0, RESULTS + \row * REGISTER_BYTES(sp)
 .endm
 
-/* Interleaves the bytes of the first half with those of the second. */
+/* Interleaves the bytes of the first half with those of the second, which are clipped to 8 bits in their upper halves. */
 .macro join c0, c1, row
     LX x, RESULTS + \row * REGISTER_BYTES(sp)
-    srli x, x, 8
+    kslli16_8 \c0, \c0
     select_bits \c0, w0, \c0, x
 .endm
 
@@ -297,16 +299,14 @@
     LX strip, PARAMS(sp)
     LX w0, 2 * REGISTER_BYTES(strip)
     LX w1, 3 * REGISTER_BYTES(strip)
-    for_rows high_multiply
-    LX w0, 4 * REGISTER_BYTES(strip)
-    LX w1, 5 * REGISTER_BYTES(strip)
-    addi strip, strip, 6 * REGISTER_BYTES
-    SX strip, PARAMS(sp)
-    bltz w0, 7f                        /* the sign of a half's first rounder marks a wide block */
+    LX x, 4 * REGISTER_BYTES(strip)
+    bnez x, 7f
     for_rows round
-4:  LX strip, CALL(sp)
+    LX w0, 5 * REGISTER_BYTES(strip)
+4:  addi strip, strip, 6 * REGISTER_BYTES
+    SX strip, PARAMS(sp)
+    LX strip, CALL(sp)
     LX w1, SECOND(sp)
-    LX w0, CALL_ZERO_POINT(strip)
     not x, w1
     SX x, SECOND(sp)
     for_rows narrow
@@ -344,9 +344,18 @@
     SX t2, FIRST_OUT(sp)
     j 1b
 
-7:  without_mark w0
-    for_rows round_wide
+7:  for_rows high_multiply
+    LX w0, 4 * REGISTER_BYTES(strip)
+    LX w1, 5 * REGISTER_BYTES(strip)
+    bltz w0, 9f                        /* the sign of a half's first rounder marks a wide block */
+    for_rows round
+10: LX w0, CALL(sp)
+    LX w0, CALL_ZERO_POINT(w0)
     j 4b
+
+9:  without_mark w0
+    for_rows round_wide
+    j 10b
 
 8:  leave EVERY_SAVED
     end_function \name

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
-from stages.kernels.rvp.requantize_tir import requantize
+from stages.kernels.rvp.requantize_tir import half_of, requantize, requantize_once
 from stages.kernels.rvp.tiling import GEOMETRY_FIELDS, Tiling
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.kernels.tir.fixed_point import output, select, widen
@@ -24,6 +24,13 @@ def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> 
     row_axis, column_axis = (0, 1) if along_rows else (1, 0)
     blocks, depth = op.out_channels // (4 * lanes), op.in_channels
 
+    def place(column: Any, u: Any, c: Any) -> tuple[Any, Any, Any]:
+        """The phase, chunk and byte of a weight."""
+        if shape.phases:
+            byte = T.truncmod(shape.first_byte(column, view), 4) + u * depth + c
+            return T.truncmod(column, shape.phases), T.truncdiv(byte, 4), T.truncmod(byte, 4)
+        return 0, u * shape.column_chunks + T.truncdiv(c, 4), T.truncmod(c, 4)
+
     def meaning(b: Any) -> None:
         loops = (
             ("row", rows),
@@ -35,17 +42,19 @@ def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> 
         )
         with position("start", b.first[0]) as start, loop(*loops) as (row, column, block, half, j, lane):
             store(b.acc, b.params[block * 2 + half, 0, j, lane], 0)
-            window = (("u", shape.kernel_columns), ("c", depth), ("t", shape.taps))
+            window = (("u", op.kernel[column_axis]), ("c", depth), ("t", shape.taps))
             with loop(*window) as (u, c, t):
                 at_row = tap(start + row, t, shape.stride, 1, op.padding[row_axis])
-                at_column = tap(column, u, shape.column_stride, 1, op.padding[column_axis])
+                at_column = tap(column, u, op.stride[column_axis], 1, op.padding[column_axis])
                 iy, ix = (at_row, at_column) if along_rows else (at_column, at_row)
                 value = select(inside(iy, x.shape[1], ix, x.shape[2]), widen(b.x[iy, ix, c]), op.input_zero_point)
-                chunk, k = u * shape.column_chunks + T.truncdiv(c, 4), T.truncmod(c, 4)
-                store(b.acc, b.acc[0] + value * widen(b.weights[block * 2 + half, chunk, t, j, lane, k]), 0)
+                phase, chunk, k = place(column, u, c)
+                weight = b.weights[phase, block * 2 + half, chunk, t, j, lane, k]
+                store(b.acc, b.acc[0] + value * widen(weight), 0)
             mark = b.params[block * 2 + half, 2, 0, lanes - 1]
             multiplier, rounder = (b.params[block * 2 + half, n, j, lane] for n in (1, 2))
-            scaled = requantize(b.acc[0], multiplier, rounder, mark, op.rounding)
+            once = requantize_once(view, b.acc[0], multiplier, half_of(b.params[block * 2 + half, 2, 1, lane], j))
+            scaled = select(mark == 0, once, requantize(b.acc[0], multiplier, rounder, mark, op.rounding))
             channel = block * (4 * lanes) + lane * 4 + j * 2 + half
             store(b.y, output(view, scaled), *((row, column, channel) if along_rows else (column, row, channel)))
 
@@ -54,7 +63,7 @@ def _tile(name: str, view: LayerView, tiling: Tiling, rows: int, lanes: int) -> 
     operands = (
         Operand("x", x.shape[1:], x.dtype),
         Operand("first", (1,), "int32"),
-        Operand("weights", (2 * blocks, chunks, shape.taps, 2, lanes, 4), "int8"),
+        Operand("weights", (max(shape.phases, 1), 2 * blocks, chunks, shape.taps, 2, lanes, 4), "int8"),
         Operand("params", (2 * blocks, 3, 2, lanes), "int32"),
         Operand("y", (*out, op.out_channels), dtype, "w"),
         Operand("strip", (tiling.strip_bytes(lanes),), "int8", "w"),

@@ -185,7 +185,7 @@
     add \c2, \c2, offset
     add \c3, \c3, offset
 6:  scale_4 params, \quad * QUAD_REGISTERS + 4, \c0, \c1, \c2, \c3
-    narrow_4 \c0, \c2, \c1, \c3, zero, odd_bytes
+    narrow_4 \c0, \c2, \c1, \c3, zero, zero, odd_bytes
 .endm
 #endif
 

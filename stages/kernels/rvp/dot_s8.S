@@ -62,7 +62,7 @@
 /* Requantizes a block whose params start at register `first`; its bytes end up in c0. */
 .macro requantize first, c0, c1, c2, c3
     scale_4 params, \first + 4, \c0, \c1, \c2, \c3
-    narrow_4 \c0, \c1, \c2, \c3, zero, upper
+    narrow_4 \c0, \c1, \c2, \c3, zero, zero, upper
 .endm
 
 .macro dot name, offsets, rounds_once

@@ -9,7 +9,8 @@
  *
  *   panel    [panels][chunks][R] registers: row r's four activations, repeated in every lane
  *   weights  [blocks][chunks][4] registers: four weights of each lane's channel
- *   params   [blocks][3][4] registers: bias (zero points folded in), multiplier, rounder (packing.py)
+ *   params   [blocks][3][4] registers: bias (zero points folded in), multiplier, rounder (packing.py). Where the first rounder is 0,
+ *            one multiplication is all, and the second and third are the zero points of narrow_4
  *   out      rows are `stride` bytes apart and written block by block, 4 * LANES bytes at once
  *   clip     the clip word of requantize_asm.h
  *
@@ -110,7 +111,7 @@
 .endm
 
 .macro narrow c0, c1, c2, c3, row
-    narrow_4 \c0, \c1, \c2, \c3, w0, w1
+    narrow_4 \c0, \c1, \c2, \c3, w0, w1, w2
 .endm
 
 .macro clamp c0, c1, c2, c3, row
@@ -210,14 +211,14 @@
 
     LX panel, PARAMS(sp)
     load_4 panel, 4
-    for_rows high_multiply_4
-    load_4 panel, 8
-    addi panel, panel, 12 * REGISTER_BYTES
-    SX panel, PARAMS(sp)
-    bltz w0, 6f                        /* the sign of the first rounder marks a wide block */
+    LX x, 8 * REGISTER_BYTES(panel)
+    bnez x, 6f
     for_rows round_4
-4:  LX w0, ZERO_POINT(sp)
-    LX w1, UPPER_BYTES(sp)
+    LX w0, 9 * REGISTER_BYTES(panel)
+    LX w1, 10 * REGISTER_BYTES(panel)
+4:  addi panel, panel, 12 * REGISTER_BYTES
+    SX panel, PARAMS(sp)
+    LX w2, UPPER_BYTES(sp)
     LX panel, CLAMPS(sp)
     for_rows narrow
     beqz panel, 5f
@@ -257,9 +258,17 @@
 7:
     leave EVERY_SAVED
 
-6:  without_mark w0
-    for_rows round_wide_4
+6:  for_rows high_multiply_4
+    load_4 panel, 8
+    bltz w0, 9f                        /* the sign of the first rounder marks a wide block */
+    for_rows round_4
+8:  LX w0, ZERO_POINT(sp)
+    mv w1, w0
     j 4b
+
+9:  without_mark w0
+    for_rows round_wide_4
+    j 8b
     end_function \name
 .endm
 

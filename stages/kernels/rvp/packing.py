@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from stages.kernels.rvp.one_rounding import OneRounding
     from stages.kernels.rvp.rounding import Rounders
 
 # Register j of a block holds this channel of the block (plus 4 in the upper lane): the order in which bytes are packed.
@@ -34,14 +35,35 @@ def by_block(values: NDArray[np.int64], word_bits: int, blocks: int) -> NDArray[
 
 
 def gemm_params(
-    bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, word_bits: int, blocks: int
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    once: OneRounding | None,
+    word_bits: int,
+    blocks: int,
 ) -> NDArray[np.int32]:
     """params of gemm_s8.S: int32 [blocks, 3, 4, lanes] of bias, multiplier, rounder.
 
-    A block is short when every channel in it can be; the first rounder of a wide block carries a mark in its sign (that
-    of the register: the upper lane on RV64).
+    A block whose channels all have one multiplication in `once` has that: its first rounder is 0, the next two are zero
+    points, those of registers 0 and 1 side by side and those of 2 and 3. Others are short when every channel in them
+    can be; the first rounder of a wide block carries a mark in its sign (of the register: the upper lane on RV64).
     """
-    return _block_params(bias, multiplier, rounder, lambda values: by_block(values, word_bits, blocks))
+
+    def arrange(values: NDArray[np.int64]) -> NDArray[np.int64]:
+        return by_block(values, word_bits, blocks)
+
+    made = _block_params(bias, multiplier, rounder, arrange)
+    if once is None:
+        return made
+    made[made[:, 2, 0, -1] == 0, 2, 0, -1] = 1  # rounds to 0 as well
+    scaled = arrange(once.multiplier)
+    rounded_once = (scaled >= 0).all(axis=(1, 2))
+    points = arrange(once.zero_point)
+    pairs = points[:, 0::2] & 0xFFFF | points[:, 1::2] << 16
+    none = np.zeros_like(pairs[:, :1])
+    single = np.stack([arrange(bias + once.bias), scaled, np.concatenate([none, pairs, none], axis=1)], axis=1)
+    made[rounded_once] = single[rounded_once].astype(np.int32)
+    return made
 
 
 def _block_params(
@@ -74,6 +96,34 @@ def gemm_weights(weights: NDArray[np.int8], zero_point: int, run: int, word_bits
     padded[:channels, :, :run] = weights.reshape(channels, runs, run)
     split = padded.reshape(blocks, lane_count, 4, chunks, 4)[:, :, COLUMN_CHANNEL]
     return np.ascontiguousarray(split.transpose(0, 3, 2, 1, 4))
+
+
+def on_diagonals(weights: NDArray[np.int8], zero_point: int, groups: int, taps: int) -> NDArray[np.int8]:
+    """int8 [products, channels, taps * inputs of a group] -> [products, channels, taps * inputs of `groups` groups].
+
+    Beside its own group a channel has the zero point, which counts nothing.
+    """
+    count, channels, depth = weights.shape
+    own = weights.reshape(count, groups, channels // groups, taps, depth // taps)
+    made = np.full((*own.shape[:4], groups, own.shape[4]), zero_point, np.int8)
+    for group in range(groups):
+        made[:, group, :, :, group] = own[:, group]
+    return made.reshape(count, channels, depth * groups)
+
+
+def pointwise_params(
+    weights: NDArray[np.int8],
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    once: OneRounding,
+    word_bits: int,
+    blocks: int,
+) -> NDArray[np.int32]:
+    """params of pointwise_s8.S: int32 [blocks, 3 + chunks, 4, lanes] of bias, weights, multiplier, rounder."""
+    made = gemm_params(bias, multiplier, rounder, once, word_bits, blocks)
+    words = gemm_weights(weights, 0, weights.shape[1], word_bits, blocks).view("<i4")[..., 0]
+    return np.concatenate([made[:, :1], words, made[:, 1:]], axis=1)
 
 
 def unit_groups(units: int) -> list[int]:
@@ -133,18 +183,30 @@ def few_params(
 
 
 def direct_params(
-    bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, word_bits: int
+    bias: NDArray[np.int64], multiplier: NDArray[np.int32], rounder: Rounders, once: OneRounding, word_bits: int
 ) -> NDArray[np.int32]:
     """params of direct_s8.S: int32 [halves, 3, 2, lanes] of bias, multiplier, rounder; channels are whole blocks.
 
-    A block is short or wide as a whole, and the mark is in the first rounder of both its halves.
+    A block is rounded once, short or wide as a whole, and what marks it is in the first rounder of both its halves. The
+    second one of a half that is rounded once is its zero points.
     """
     blocks = len(bias) // (4 * lanes(word_bits))
-    params = gemm_params(bias, multiplier, rounder, word_bits, blocks)
-    is_wide = params[:, 2, 0, -1] < 0
+    params = gemm_params(bias, multiplier, rounder, once, word_bits, blocks)
+    is_wide, is_once = params[:, 2, 0, -1] < 0, params[:, 2, 0, -1] == 0
     params[is_wide, 2, 2, -1] |= WIDE_MARK
+    params[~is_once & (params[:, 2, 2, -1] == 0), 2, 2, -1] = 1
+    params[is_once, 2, 2:] = params[is_once, 2, 2:][:, ::-1]
     halves = params.reshape(blocks, 3, 2, 2, -1).transpose(0, 2, 1, 3, 4)
     return np.ascontiguousarray(halves).reshape(2 * blocks, 3, 2, -1)
+
+
+def in_chunks(weights: NDArray[np.int8], start: int, chunks: int) -> NDArray[np.int8]:
+    """int8 [channels, taps, columns, depth] -> [channels, taps, chunks, 4]: their bytes from byte `start` on, or 0."""
+    channels, taps = weights.shape[:2]
+    made = np.zeros((channels, taps, chunks * 4), np.int8)
+    row = weights.reshape(channels, taps, -1)
+    made[:, :, start : start + row.shape[2]] = row
+    return made.reshape(channels, taps, chunks, 4)
 
 
 def direct_weights(weights: NDArray[np.int8], word_bits: int) -> NDArray[np.int8]:
@@ -172,6 +234,7 @@ def depthwise_params(
     bias: NDArray[np.int64],
     multiplier: NDArray[np.int32],
     rounder: Rounders,
+    once: OneRounding,
     word_bits: int,
     *,
     groups: list[list[int]],
@@ -180,15 +243,20 @@ def depthwise_params(
     """params of depthwise3x3_s8.S: int32 [groups, 4, 6, lanes] of three rows of weights, bias, multiplier, rounder.
 
     weights are [3, 3, channels], int8 values, `groups` the channels of each group. `split`: they are sums of two int8,
-    whose second addends' rows follow (9 instead of 6). A group is short when every channel in it can be; the first
-    rounder of a wide group carries the mark.
+    whose second addends' rows follow (9 instead of 6). A group whose channels all have one multiplication in `once` has
+    that, with a mark in the first multiplier and zero points as rounders, in both halves of a lane. Others are short
+    when every channel in them can be; the first rounder of a wide group carries the mark.
     """
     addend = np.clip(weights, -128, 127)
     columns = [*_rows(addend), bias, multiplier.astype(np.int64), rounder.short, *_rows(weights - addend), rounder.wide]
-    params = _by_group(np.stack(columns), groups, word_bits)
-    is_wide = (params[:, :, 5] < 0).any(axis=(1, 2))
+    points = once.zero_point & 0xFFFF | once.zero_point << 16
+    params = _by_group(np.stack([*columns, bias + once.bias, once.multiplier, points]), groups, word_bits)
+    is_once = (params[:, :, 11] >= 0).all(axis=(1, 2))
+    is_wide = ~is_once & (params[:, :, 5] < 0).any(axis=(1, 2))
     params[is_wide, :, 5] = params[is_wide, :, 9]
     params[is_wide, 0, 5, -1] += WIDE_MARK
+    params[is_once, :, 3:6] = params[is_once, :, 10:]
+    params[is_once, 0, 4, -1] += WIDE_MARK
     return np.ascontiguousarray(params[:, :, : 9 if split else 6]).astype(np.int32)
 
 

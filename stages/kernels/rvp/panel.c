@@ -129,42 +129,61 @@ RVP_INLINE void put_edge(struct writer *w, const int8_t *from, struct edge e, in
     }
 }
 
+/* Whether a row of a window is a run, and not each of its pixels. */
+RVP_INLINE int rows_are_runs(const struct rvp_geometry *g)
+{
+    return g->dilation_x == 1 && g->pixel_step == g->channels;
+}
+
 /* A window that starts at (y, x) of the image and leaves it somewhere. */
 RVP_INLINE struct writer edge_window(struct writer w, const int8_t *image, int y, int x, const struct rvp_geometry *g,
                                      int aligned)
 {
     const rvp_word fill = rvp_splat8(g->fill);
-    const int width = g->width, height = g->height, channels = g->channels, kernel_x = g->kernel_x;
-    const int dilation_x = g->dilation_x, dilation_y = g->dilation_y;
-    const struct edge whole_row = edge_at(x, kernel_x, width, channels);
-    const int8_t *row = image + y * width * channels;
+    const int width = g->width, height = g->height, channels = g->channels, dilation_y = g->dilation_y;
+    const struct edge e = edge_at(x, g->kernel_x, width, channels);
+    const int8_t *from = image + (y * width + x) * channels + e.first;
     for (int ky = g->kernel_y; ky > 0; ky--) {
-        const int inside = y >= 0 && y < height;
-        if (dilation_x == 1) {
-            put_edge(&w, row + x * channels + whole_row.first, whole_row, inside, fill, aligned);
-        } else {
-            for (int kx = 0; kx < kernel_x; kx++) {
-                const int column = x + kx * dilation_x;
-                const struct edge tap = edge_at(column, 1, width, channels);
-                put_edge(&w, row + column * channels, tap, inside, fill, aligned);
+        put_edge(&w, from, e, y >= 0 && y < height, fill, aligned);
+        y += dilation_y;
+        from += dilation_y * width * channels;
+    }
+    return w;
+}
+
+/* The same where each of its pixels is a run. */
+RVP_INLINE struct writer edge_taps(struct writer w, const int8_t *image, int y, int x, const struct rvp_geometry *g)
+{
+    const rvp_word fill = rvp_splat8(g->fill);
+    const int width = g->width, channels = g->channels, step = g->pixel_step;
+    for (int ky = 0; ky < g->kernel_y; ky++) {
+        const int row = y + ky * g->dilation_y;
+        const int inside = row >= 0 && row < g->height;
+        for (int kx = 0; kx < g->kernel_x; kx++) {
+            const int column = x + kx * g->dilation_x;
+            if (inside && column >= 0 && column < width) {
+                put_run(&w, image + (row * width + column) * step, channels);
+            } else {
+                put_fill(&w, fill, channels);
             }
         }
-        y += dilation_y;
-        row += dilation_y * width * channels;
     }
     return w;
 }
 
 static struct writer put_edge_window(struct writer w, const int8_t *image, int y, int x, const struct rvp_geometry *g)
 {
+    if (!rows_are_runs(g)) {
+        return edge_taps(w, image, y, x, g);
+    }
     if ((((uintptr_t)image | (uintptr_t)g->channels) & (W - 1)) == 0) {
         return edge_window(w, image, y, x, g, 1);
     }
     return edge_window(w, image, y, x, g, 0);
 }
 
-/* A window inside the image: rows of `bytes`, or, where it is dilated, `taps` runs of `bytes` that are `tap_step`
- * apart.
+/* A window inside the image: rows of `bytes`, or, where its pixels are no neighbours, `taps` runs of `bytes` that are
+ * `tap_step` apart.
  */
 struct window {
     int rows, row_step;
@@ -172,11 +191,11 @@ struct window {
     int bytes;
 };
 
-/* How windows are copied: as rows of so many chunks, as rows of whole registers, or as any runs. NINE_BYTES are rows of
+/* How windows are copied: as rows of so many chunks, as rows or short taps of whole registers, or as any runs. NINE_BYTES are rows of
  * three chunks, whole registers and one byte over, in images whose rows are whole registers: first layers with three
  * channels.
  */
-enum { ALIGNED_ROWS = 0, ANY_RUNS = -1, NINE_BYTES = -2, SHORT_ROWS = 4 };
+enum { ALIGNED_ROWS = 0, ANY_RUNS = -1, NINE_BYTES = -2, ALIGNED_TAPS = -3, SHORT_ROWS = 4 };
 
 RVP_INLINE void put_inner_window(struct writer *w, const int8_t *from, const struct window *v, int how)
 {
@@ -191,6 +210,16 @@ RVP_INLINE void put_inner_window(struct writer *w, const int8_t *from, const str
     for (int ky = v->rows; ky > 0; ky--) {
         if (how == ALIGNED_ROWS) {
             put_aligned_run(w, from, v->bytes);
+        } else if (how == ALIGNED_TAPS) {
+            const int8_t *tap = from;
+            for (int kx = v->taps; kx > 0; kx--) {
+                const int8_t *at = tap;
+                do {
+                    put_register(w, rvp_load(at));
+                    at += W;
+                } while (at != tap + v->bytes);
+                tap += v->tap_step;
+            }
         } else if (how != ANY_RUNS) {
             put_short_run(w, place_of(from), from + v->bytes - 1, how, 0);
         } else {
@@ -210,17 +239,17 @@ RVP_INLINE int smaller(int a, int b)
 RVP_INLINE void panel_windows(int32_t *panel, const int8_t *image, int first, int rows, int panels,
                               const struct rvp_geometry *g, int how, int adjust, int flip, int weight_zero_point)
 {
-    const int whole_rows = g->dilation_x == 1;
+    const int whole_rows = rows_are_runs(g), step = g->pixel_step;
     const struct window v = {
         .rows = g->kernel_y,
-        .row_step = g->dilation_y * g->width * g->channels,
+        .row_step = g->dilation_y * g->width * step,
         .taps = whole_rows ? 1 : g->kernel_x,
-        .tap_step = g->dilation_x * g->channels,
+        .tap_step = g->dilation_x * step,
         .bytes = (whole_rows ? g->kernel_x : 1) * g->channels,
     };
     const int inner_y = g->height - (g->kernel_y - 1) * g->dilation_y; /* windows that start there leave the image */
     const int inner_x = g->width - (g->kernel_x - 1) * g->dilation_x;
-    const int stride_x = g->stride_x, x_step = g->stride_x * g->channels;
+    const int stride_x = g->stride_x, x_step = g->stride_x * step;
     const int out_y = first / g->out_width;
     int left = first - out_y * g->out_width; /* pixels of the output until its row ends */
     int y = out_y * g->stride_y - g->top, x = left * stride_x - g->left;
@@ -233,7 +262,7 @@ RVP_INLINE void panel_windows(int32_t *panel, const int8_t *image, int first, in
         if (y >= 0 && y < inner_y && x >= 0 && x < inner_x) {
             inner = smaller(smaller((inner_x - x + stride_x - 1) / stride_x, left), (int)(end - to) / W);
         }
-        const int8_t *from = image + (y * g->width + x) * g->channels;
+        const int8_t *from = image + (y * g->width + x) * step;
         for (int i = 0; i < inner; i++) {
             struct writer w = writer_of(to, rows, adjust, flip);
             put_inner_window(&w, from, &v, how);
@@ -284,8 +313,9 @@ void rvp_panel_rows(int32_t *panel, const void *x, int rows, int panels, int dep
 
 static int how_to_copy(const int8_t *image, const struct rvp_geometry *g)
 {
-    if (g->dilation_x != 1) {
-        return ANY_RUNS;
+    if (!rows_are_runs(g)) {
+        const uintptr_t places = (uintptr_t)image | (uintptr_t)g->channels | (uintptr_t)g->pixel_step;
+        return (places & (W - 1)) == 0 && g->channels <= 2 * W ? ALIGNED_TAPS : ANY_RUNS;
     }
     const int bytes = g->kernel_x * g->channels, row_step = g->dilation_y * g->width * g->channels;
     if (bytes == 9 && row_step % W == 0) {
@@ -314,6 +344,8 @@ void rvp_panel_windows(int32_t *panel, const void *image, int first, int rows, i
         panel_windows(panel, image, first, 5, panels, g, NINE_BYTES, 0, 0, 0);
     } else if (how == ALIGNED_ROWS) {
         panel_windows(panel, image, first, 5, panels, g, ALIGNED_ROWS, 0, 0, 0);
+    } else if (how == ALIGNED_TAPS) {
+        panel_windows(panel, image, first, 5, panels, g, ALIGNED_TAPS, 0, 0, 0);
     } else if (how == 1) {
         panel_windows(panel, image, first, 5, panels, g, 1, 0, 0, 0);
     } else if (how == 2) {

@@ -13,7 +13,9 @@
 
 #include <stdint.h>
 
-/* Where the windows lie; all in elements. `fill` stands outside the image (the input's zero point). */
+/* Where the windows lie; all in elements. `fill` stands outside the image (the input's zero point). A product may be of some of
+ * a pixel's channels only: pixels are `pixel_step` apart.
+ */
 struct rvp_geometry {
     int32_t height, width, channels;
     int32_t kernel_y, kernel_x;
@@ -22,6 +24,7 @@ struct rvp_geometry {
     int32_t top, left;
     int32_t out_width;
     int32_t fill;
+    int32_t pixel_step;
 };
 
 /* Both fill `panels` panels of `rows` rows. `flip` is 0x80 for uint8, else 0.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import prod
+from typing import TYPE_CHECKING, NamedTuple
 
 from stages.kernels.eight_bit import why_not_sums
-from stages.kernels.matrix import WINDOWS, columns_of, depth_of, rows_of, windows_of
+from stages.kernels.matrix import WINDOWS, columns_of, depth_of, rows_of, run_elements, windows_of
 from stages.kernels.rvp.base import arithmetic
 from stages.kernels.structure import Structure
 
@@ -15,7 +16,46 @@ if TYPE_CHECKING:
 
 # Scratch for the panels of one call by lanes: as many panels as fit share what a call costs.
 PANEL_BYTES = {1: 2048, 2: 4096}
-GEOMETRY = Structure("rvp_geometry", (*WINDOWS, "fill"))  # of panel.h
+GEOMETRY = Structure("rvp_geometry", (*WINDOWS, "fill", "pixel_step"))  # of panel.h
+
+
+class Products(NamedTuple):
+    """The products of matrices that a layer is: one, or of a grouped convolution one for each so many groups.
+
+    parts     products, of which each has channels of its own
+    groups    of the layer in each: weights are those of a group on the diagonal, and count nothing beside it
+    channels  of a pixel, depth of a sum, columns and the run of `run_elements`, each of one product
+    """
+
+    parts: int
+    groups: int
+    channels: int
+    depth: int
+    columns: int
+    run: int
+
+
+def products(view: LayerView, lanes: int) -> Products:
+    """As many groups in each product as cost least."""
+    op = view.op
+    groups = getattr(op, "groups", 1)
+    if groups == 1:
+        depth = depth_of(view)
+        return Products(1, 1, view.inputs[0].shape[-1], depth, columns_of(view), run_elements(view))
+    channels, columns, taps = op.in_channels // groups, op.out_channels // groups, prod(op.kernel)
+    block = 4 * lanes
+
+    def cost(merged: int) -> float:
+        """Of a row of all products: chunks of its blocks, their epilogues; bytes that are copied one by one."""
+        blocks = -(-columns * merged // block)
+        staged = columns * merged % block != 0
+        one = blocks * (6 * taps * -(-channels * merged // 4) + 28) + (9 * columns * merged if staged else 0)
+        return groups // merged * (one + 5 * taps * (2 + channels * merged // block))
+
+    merged = min((count for count in range(1, groups + 1) if groups % count == 0), key=cost)
+    width = channels * merged
+    run = run_elements(view) if merged == groups else width
+    return Products(groups // merged, merged, width, taps * width, columns * merged, run)
 
 
 def why_not_arithmetic(view: LayerView) -> str:
@@ -23,9 +63,11 @@ def why_not_arithmetic(view: LayerView) -> str:
     return why_not_sums(depth_of(view), lambda: arithmetic(view, signed_activations=True))
 
 
-def geometry(view: LayerView) -> dict[str, int]:
+def geometry(view: LayerView, lanes: int) -> dict[str, int]:
     """The fields of rvp_geometry."""
-    return windows_of(view) | {"fill": view.op.input_zero_point}
+    pixel_step = view.inputs[0].shape[-1]
+    own = {"channels": products(view, lanes).channels, "fill": view.op.input_zero_point, "pixel_step": pixel_step}
+    return windows_of(view) | own
 
 
 def function_suffix(weight_zero_point: int, rounding: str) -> str:
@@ -39,12 +81,12 @@ def block_channels(view: LayerView, lanes: int) -> int:
 
 
 def block_count(view: LayerView, lanes: int) -> int:
-    """Blocks of 4 * lanes channels, the last ones maybe without channels."""
+    """Blocks of 4 * lanes channels in a product, the last ones maybe without channels."""
     at_a_time = block_channels(view, lanes)
-    return -(-columns_of(view) // at_a_time) * at_a_time // (4 * lanes)
+    return -(-products(view, lanes).columns // at_a_time) * at_a_time // (4 * lanes)
 
 
 def needs_stage(view: LayerView, lanes: int) -> bool:
     """Whether rows of output cannot be written in place: not whole registers, or planar."""
-    columns = columns_of(view)
+    columns = products(view, lanes).columns
     return columns % block_channels(view, lanes) != 0 or view.outputs[0].layout == "NCHW"

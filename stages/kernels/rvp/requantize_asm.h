@@ -1,4 +1,5 @@
-/* From sums in 32-bit lanes to bytes, for assembly. RISC-V P, draft 0.9.11.
+/* From sums in 32-bit lanes to bytes, for assembly. RISC-V P, draft 0.9.11. A sum is rounded by two multiplications, or by one
+ * (one_rounding.py) that is round_4 alone, with zero points of its own.
  *
  * Who uses this sets `single`: 1 to round once instead of twice. Macros of four registers take multipliers and rounders from
  * w0-w3 and lose x, registers that the file defines; those of a clip word keep its bytes in the slots LOWEST, HIGHEST and FLIP of
@@ -73,17 +74,16 @@
 9:
 .endm
 
-/* Four registers of 32-bit lanes to 16 bits, plus the zero point, clipped to 8 bits, interleaved, into c0. `upper` is
- * 0xff00 in every 16-bit lane.
+/* Four registers of 32-bit lanes to 16 bits, plus zero points, clipped to 8 bits, interleaved, into c0. The zero points of c0 and
+ * c1 are side by side in `first`, those of c2 and c3 in `second`; `upper` is 0xff00 in every 16-bit lane.
  */
-.macro narrow_4 c0, c1, c2, c3, zero_point, upper
+.macro narrow_4 c0, c1, c2, c3, first, second, upper
     pack_low16 \c0, \c0, \c1
     pack_low16 \c2, \c2, \c3
-    add16 \c0, \c0, \zero_point
-    add16 \c2, \c2, \zero_point
-    kslli16_8 \c0, \c0
+    add16 \c0, \c0, \first
+    add16 \c2, \c2, \second
+    sclip16_7 \c0, \c0
     kslli16_8 \c2, \c2
-    srli \c0, \c0, 8
     select_bits \c0, \upper, \c2, \c0
 .endm
 

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
+from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.rvp.packing import EXACT_SHIFT
 from stages.kernels.tir import fixed_point
 from stages.kernels.tir.fixed_point import int64, select
 
 if TYPE_CHECKING:
+    from stages.graph import LayerView
     from stages.operators.layer import Rounding
 
 Expr = Any  # a TIR expression or a Python int
@@ -26,6 +28,18 @@ def requantize(acc: Expr, multiplier: Expr, rounder: Expr, mark: Expr, rounding:
     unmarked = int64(T.bitwise_and(rounder, 0x7FFFFFFF))
     wide = T.shift_right(lowered * unmarked + T.int64(1 << 30), T.int64(31))
     return T.Cast("int32", select(mark < 0, wide, short))
+
+
+def requantize_once(view: LayerView, acc: Expr, multiplier: Expr, zero_point: Expr) -> Expr:
+    """The accumulator scaled by one multiplication; `zero_point` (int8) is the channel's, and not the layer's."""
+    scaled = T.shift_right(int64(acc) * int64(multiplier) + T.int64(1 << 31), T.int64(32))
+    offset = INT8_OFFSET[view.outputs[0].dtype]
+    return T.Cast("int32", scaled) + zero_point + (offset - view.op.output_zero_point)
+
+
+def half_of(word: Expr, number: Expr) -> Expr:
+    """The lower (0) or upper (1) 16 bits of an int32, as int32."""
+    return T.shift_right(T.shift_left(word, 16 - 16 * number), 16)
 
 
 def requantize_any(acc: Expr, multiplier: Expr, rounder: Expr, mark: Expr, exact_mark: Expr) -> Expr:

@@ -46,6 +46,10 @@ class Rounders:
     wide: NDArray[np.int64]
     shift: NDArray[np.int64]
 
+    def part(self, channels: slice) -> Rounders:
+        """Those of some channels."""
+        return Rounders(self.short[channels], self.wide[channels], self.shift[channels])
+
 
 def rounders(
     multiplier: NDArray[np.int32], shift: NDArray[np.int32], acc: Range, *, any_shift: bool = False

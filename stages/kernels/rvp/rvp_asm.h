@@ -75,6 +75,11 @@
     .insn r 0x77, 0, 0x72, \rd, \rs1, x14
 .endm
 
+/* Per 16-bit lane: saturate to int8. */
+.macro sclip16_7 rd, rs1
+    .insn r 0x77, 0, 0x42, \rd, \rs1, x7
+.endm
+
 /* Per 16-bit lane: shift left by 8, saturating: clips to int8 and leaves the byte in the upper half. (The
  * lower half is 0, or 0xff after saturation to the top.) */
 .macro kslli16_8 rd, rs1

@@ -58,6 +58,7 @@ RVP_BINARY(umax8, 0x77, 0, 0x4d)
 RVP_BINARY(umin8, 0x77, 0, 0x4c)
 RVP_UNARY(kslli16_8, 0x77, 0, 0x3a, 24) /* 16-bit lanes: a << 8, saturated: the byte of int8(a) in the upper half */
 RVP_UNARY(sclip32_14, 0x77, 0, 0x72, 14) /* 32-bit lanes: to [-2^14, 2^14) */
+RVP_UNARY(sclip32_15, 0x77, 0, 0x72, 15) /* to [-2^15, 2^15) */
 RVP_UNARY(sunpkd820, 0x77, 0, 0x56, 9)  /* per 32 bits: bytes 0 and 2, sign-extended to 16 bits */
 RVP_UNARY(sunpkd831, 0x77, 0, 0x56, 11) /* bytes 1 and 3 */
 RVP_UNARY(zunpkd820, 0x77, 0, 0x56, 13) /* the same, zero-extended */

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from math import gcd
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -22,8 +23,9 @@ MOST_ROWS = {(3, 1): 9, (3, 2): 9, (5, 1): 7, (7, 1): 5}
 # A strip by lanes: as many columns as fit, but not so few that copying the columns of two strips twice costs much.
 STRIP_BYTES = {1: 2048, 2: 4096}
 LEAST_COLUMNS = 8
-GEOMETRY_FIELDS = 16  # int32 fields of the C structure rvp_direct_geometry
+GEOMETRY_FIELDS = 18  # int32 fields of the C structure rvp_direct_geometry
 Axis = Literal["rows", "columns"]
+Expr = Any  # a TIR expression or a Python int
 
 
 class DirectParams(KernelParams):
@@ -46,11 +48,16 @@ class Shape(NamedTuple):
     kernel_columns: int
     column_stride: int
     column_chunks: int  # chunks of four channels in a pixel
+    phases: int = 0  # places in a chunk where windows begin; columns are chunks then and strides bytes. 0: pixels
 
     @classmethod
     def of(cls, view: LayerView, axis: Axis) -> Shape:
         op, out = view.op, view.outputs[0].shape
         row, column = (0, 1) if axis == "rows" else (1, 0)
+        chunks, phases = _as_chunks(view)
+        if axis == "rows" and phases:
+            stride = op.stride[1] * op.in_channels
+            return cls(op.kernel[0], op.stride[0], out[1], out[2], chunks, stride, 1, phases)
         return cls(
             op.kernel[row],
             op.stride[row],
@@ -66,8 +73,30 @@ class Shape(NamedTuple):
         return (rows - 1) * self.stride + self.taps
 
     def strip_width(self, columns: int) -> int:
-        """Columns of the image that `columns` columns of the output read."""
-        return (columns - 1) * self.column_stride + self.kernel_columns
+        """Columns of the image that `columns` columns of the output read, at most."""
+        distance = (columns - 1) * self.column_stride
+        return (distance + 3) // 4 + self.kernel_columns if self.phases else distance + self.kernel_columns
+
+    def first_byte(self, column: Expr, view: LayerView) -> Expr:
+        """A byte with the place in its chunk of that at which the window of a column of the output begins."""
+        return column * self.column_stride + -view.op.padding[1] * view.op.in_channels % 4
+
+
+def _as_chunks(view: LayerView) -> tuple[int, int]:
+    """Chunks of a row that a window takes, and phases, where the bytes of rows are read as they lie; else 0, 0.
+
+    The chunks are no more than the pixels, and weights are there twice at most.
+    """
+    op, width = view.op, view.inputs[0].shape[2]
+    channels = op.in_channels
+    step = op.stride[1] * channels
+    phases = 4 // gcd(4, step)
+    if channels >= 4 or width * channels % 4 or phases > 2:
+        return 0, 0
+    before = -op.padding[1] * channels % 4
+    farthest = max((before + column * step) % 4 for column in range(phases))
+    chunks = -(-(farthest + op.kernel[1] * channels) // 4)
+    return (chunks, phases) if chunks <= op.kernel[1] else (0, 0)
 
 
 @dataclass(frozen=True)
@@ -101,7 +130,8 @@ class Tiling:
     def strip_columns(self, lanes: int) -> int:
         """Columns of the output that one strip is for: all strips about the same."""
         column = self.shape.column_chunks * self.shape.slots(self.rows) * 4 * lanes
-        fitting = (STRIP_BYTES[lanes] // column - self.shape.kernel_columns) // self.shape.column_stride + 1
+        room = STRIP_BYTES[lanes] // column - self.shape.kernel_columns
+        fitting = (room * 4 if self.shape.phases else room) // self.shape.column_stride + 1
         strips = -(-self.shape.out_columns // max(fitting, LEAST_COLUMNS))
         return -(-self.shape.out_columns // strips)
 
@@ -142,9 +172,12 @@ def geometry(view: LayerView, tiling: Tiling, lanes: int) -> tuple[int, ...]:
     op, x, y = view.op, view.inputs[0].shape, view.outputs[0].shape
     shape, sizes = tiling.shape, x[1:3]
     steps, out_steps = (x[2] * x[3], x[3]), (y[2] * y[3], y[3])
-    padding = tuple(op.padding[:2])
+    padding, channels = tuple(op.padding[:2]), op.in_channels
     if tiling.axis == "columns":
         sizes, steps, out_steps, padding = sizes[::-1], steps[::-1], out_steps[::-1], padding[::-1]
-    window = (shape.kernel_columns, shape.column_stride, tiling.strip_columns(lanes))
-    tail = (op.out_channels // (4 * lanes), op.input_zero_point, clip_word(view))
-    return (*sizes, *steps, op.in_channels, shape.out_columns, *out_steps, *padding, *window, *tail)
+    if shape.phases:
+        sizes, steps, padding = (x[1], x[2] * channels // 4), (steps[0], 4), (padding[0], padding[1] * channels)
+        channels = 4
+    window = (shape.kernel_columns, shape.column_stride, 2 if shape.phases else 0, max(shape.phases, 1))
+    tail = (tiling.strip_columns(lanes), op.out_channels // (4 * lanes), op.input_zero_point, clip_word(view))
+    return (*sizes, *steps, channels, shape.out_columns, *out_steps, *padding, *window, *tail)

@@ -14,6 +14,7 @@ from importlib import import_module
 from stages.operators.table import OPERATORS
 from stages.quantize.operator import Operator
 from stages.quantize.writer import GraphWriter
+from stages.relax_module import CONSTANT, LAYOUT
 
 Family = Callable[[Operator, GraphWriter], None]
 
@@ -33,5 +34,5 @@ def family_of(op: str) -> Family | None:
     return OPERATORS[op].legalize if op in OPERATORS else None
 
 
-# Operators that only move data, the same for every type; a change of layout is one that no file has.
-MOVES = frozenset({"LAYOUT", *(name for name, operator in OPERATORS.items() if operator.moves)})
+# Operators that only move data, the same for every type; two of them no file has.
+MOVES = frozenset({LAYOUT, CONSTANT, *(name for name, operator in OPERATORS.items() if operator.moves)})

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import sqrt
 from typing import Any
 
 from tvm.relax.dpl import DFPattern, is_const, is_op, wildcard
 
 from stages.arithmetic.activation_bounds import BOUNDS
-from stages.arithmetic.fixed_point import quantized_bound
+from stages.arithmetic.fixed_point import INT32_MAX, quantized_bound
 from stages.arithmetic.sigmoid16 import sigmoid_table
 from stages.graph import Activation, Requantize, Tensor
 from stages.operators.functions16 import Leaky, Lines
 from stages.operators.interpolated import Interpolated
+from stages.operators.whole import Whole
+from stages.operators.wide_sqrt import WideSqrt
 from stages.quantize import function_tables, tables
 from stages.quantize.arithmetic import LIMITS, float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.interpolation import function_table, sigmoid_scaling
@@ -114,10 +117,45 @@ def _leaky(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
     writer.layer(op, [source], out)
 
 
+def _abs(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
+    """ABS of 16 bits: the magnitude, scaled as of 8."""
+    out = operator.outputs[0]
+    multiplier, shift = quantize_multiplier(float32_ratio(source.scale, out.scale))
+    low, high = LIMITS[out.dtype]
+    op = Leaky(
+        function="abs",
+        multiplier=multiplier,
+        shift=shift,
+        slope=multiplier,
+        slope_shift=shift,
+        sign=-1,
+        output_zero_point=0,
+        act_min=low,
+        act_max=high,
+    )
+    writer.layer(op, [source], out)
+
+
+def _negative(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
+    writer.layer(Whole(op="negative"), [source], operator.outputs[0])
+
+
+def _sqrt(operator: Operator, writer: GraphWriter, source: Tensor) -> None:
+    out = operator.outputs[0]
+    low, high = LIMITS[out.dtype]
+    if sqrt(high * source.scale) / out.scale > INT32_MAX:
+        raise operator.error("would give roots beyond int32: its scales make no sense")
+    scales: dict[str, Any] = {"input_scale": source.scale, "output_scale": out.scale}
+    writer.layer(WideSqrt(**scales, output_zero_point=0, act_min=low, act_max=high), [source], out)
+
+
 _SIXTEEN = {
+    "ABS": _abs,
+    "NEG": _negative,
     "LOGISTIC": _interpolated,
     "TANH": _interpolated,
     "LEAKY_RELU": _leaky,
+    "SQRT": _sqrt,
     **dict.fromkeys(("EXP", "GELU", "LOG", "RSQRT"), _lines),
 }
 

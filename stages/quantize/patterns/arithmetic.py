@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
@@ -12,13 +13,15 @@ from stages.arithmetic.multipliers import power_of_two
 from stages.graph import Add, Mul, Tensor
 from stages.operators.arithmetic import Div, Extremum, SquaredDifference
 from stages.operators.functions16 import PowerOfTwoSum
+from stages.operators.whole import Whole
+from stages.operators.wide_div import WideDiv
 from stages.quantize.arithmetic import float32_product, float32_ratio, quantize_multiplier
 from stages.quantize.operator import Operator, activated, quantized
 from stages.quantize.patterns.operand import operand
 from stages.quantize.writer import GraphWriter
 
 SQUARED_DIFFERENCE_SHIFT = 7  # of int8, as below
-_MOST_QUOTIENT_SHIFT = 22  # what a quotient is shifted right by is not below 0
+_MOST_QUOTIENT_SHIFT = 22  # what a quotient of 8 bits is shifted right by is not below 0
 # Of ADD and SUB, before the operands are brought to a common scale: by the bits that int32 leaves.
 LEFT_SHIFT = {"int8": 20, "uint8": 20, "int16": 15}
 
@@ -96,6 +99,13 @@ def extremum(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(Extremum(op="maximum" if operator.call.op == "MAXIMUM" else "minimum"), [a, b], operator.outputs[0])
 
 
+def whole(operator: Operator, writer: GraphWriter) -> None:
+    """FLOOR_DIV and FLOOR_MOD, on the integers themselves (floor_div.cc, floor_mod.cc)."""
+    name = "floor_div" if operator.call.op == "FLOOR_DIV" else "floor_mod"
+    a, b = _operands(operator, writer, "relax.floor_divide" if name == "floor_div" else "relax.floor_mod")
+    writer.layer(Whole(op=name), [a, b], operator.outputs[0])  # type: ignore[arg-type]
+
+
 def squared_difference(operator: Operator, writer: GraphWriter) -> None:
     """SQUARED_DIFFERENCE. The real multipliers are in double, of scales in float32 (squared_difference.cc)."""
     x, y = wildcard(), wildcard()
@@ -130,15 +140,17 @@ def div(operator: Operator, writer: GraphWriter) -> None:
     if shift > _MOST_QUOTIENT_SHIFT:
         raise operator.error(f"would scale its quotients up by 2^{shift}: its scales make no sense")
     low, high = operator.clamp
-    op = Div(
-        zero_points=(a.zero_point, b.zero_point),
-        output_multiplier=multiplier,
-        output_shift=shift,
-        output_zero_point=out.zero_point,
-        act_min=low,
-        act_max=high,
-    )
-    writer.layer(op, [a, b], out, division_tables())
+    fields: dict[str, Any] = {
+        "output_multiplier": multiplier,
+        "output_shift": shift,
+        "output_zero_point": out.zero_point,
+        "act_min": low,
+        "act_max": high,
+    }
+    if out.dtype == "int16":
+        writer.layer(WideDiv(**fields), [a, b], out)
+        return
+    writer.layer(Div(zero_points=(a.zero_point, b.zero_point), **fields), [a, b], out, division_tables())
 
 
 def division_tables() -> dict[str, Array]:
@@ -158,6 +170,8 @@ def _operands(operator: Operator, writer: GraphWriter, name: str) -> tuple[Tenso
 FAMILY = {
     "ADD": add,
     "DIV": div,
+    "FLOOR_DIV": whole,
+    "FLOOR_MOD": whole,
     "MAXIMUM": extremum,
     "MINIMUM": extremum,
     "MUL": mul,

@@ -14,6 +14,8 @@ from stages.quantize.operator import Operator, quantized
 from stages.quantize.patterns.operand import operand
 from stages.quantize.writer import GraphWriter
 
+_MOST_WIDE_SHIFT = 14  # what a sum of 64 bits is shifted right by is not below 1
+
 
 def batch_matmul(operator: Operator, writer: GraphWriter) -> None:
     """The real multiplier is that of a uint8 CONV_2D: the product of the scales in float32 (batch_matmul.cc)."""
@@ -25,7 +27,10 @@ def batch_matmul(operator: Operator, writer: GraphWriter) -> None:
     (real,) = convolution_multipliers("uint8", first.scale, [second.scale], out.scale)
     fixed = quantize_multiplier(real)
     adjoint = [bool(operator.options.get(name, False)) for name in ("adjX", "adjY")]
-    matrix = second.constant and all(size == 1 for size in second.shape[:-2])
+    wide = first.dtype == "int16"
+    if wide and fixed[1] > _MOST_WIDE_SHIFT:
+        raise operator.error(f"would scale its sums up by 2^{fixed[1]}: its scales make no sense")
+    matrix = second.constant and not wide and all(size == 1 for size in second.shape[:-2])
     if matrix and not adjoint[0] and not first.constant and len(out.shape) == len(first.shape):
         _convolution(operator, writer, first, second, adjoint[1], fixed)
         return
@@ -37,6 +42,7 @@ def batch_matmul(operator: Operator, writer: GraphWriter) -> None:
         zero_points=(first.zero_point, second.zero_point),
         multiplier=fixed[0],
         shift=fixed[1],
+        rounding="wide" if wide else "double",
         output_zero_point=out.zero_point,
         act_min=low,
         act_max=high,

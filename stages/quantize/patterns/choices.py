@@ -5,7 +5,7 @@ from __future__ import annotations
 from stages.graph import Tensor
 from stages.operators.along import ArgExtreme, Cumsum
 from stages.operators.casting import Cast
-from stages.operators.choices import Comparison, Logic, Select
+from stages.operators.choices import Comparison, Logic, Select, is_scaled
 from stages.quantize.arithmetic import quantize_multiplier
 from stages.quantize.operator import Operator
 from stages.quantize.patterns.operand import operands
@@ -14,9 +14,9 @@ from stages.quantize.writer import GraphWriter
 
 
 def comparison(operator: Operator, writer: GraphWriter) -> None:
-    """The real multipliers of 8-bit operands are their scales (comparisons.cc)."""
+    """The real multipliers of operands that are scaled are their scales (comparisons.cc)."""
     inputs, kind = operands(operator, writer), operator.call.op.lower()
-    if inputs[0].dtype not in ("int8", "uint8"):
+    if not is_scaled(kind, inputs[0].dtype):
         writer.layer(Comparison(op=kind), inputs, operator.outputs[0])  # type: ignore[arg-type]
         return
     fixed = [quantize_multiplier(tensor.scale) for tensor in inputs]

@@ -19,7 +19,7 @@ from stages.operators.layer import Rounding
 from stages.quantize.arithmetic import Fixed, convolution_multipliers, quantize_multiplier
 from stages.quantize.constant_channels import settle_constant_channels
 from stages.quantize.operator import Array, Operator, Parameters, activated, dequantized, reshaped, transposed
-from stages.quantize.real_products import settled, stepped, sums
+from stages.quantize.real_products import overflowing, settled, stepped, sums
 from stages.quantize.staircase import requantization
 from stages.quantize.writer import GraphWriter
 
@@ -56,6 +56,8 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
     else:
         reals = real_multipliers(weights, x.dtype, x.scale, out.scale)
         constants |= columns_of(fixed_multipliers(operator, reals, 7 if wide else 30))
+        rows = weights.values.reshape(channels, -1)
+        check_results(operator, reals, sums(rows, constants.get("bias"), x.dtype, x.zero_point, zero_point))
     values = weights.values
     if not wide and not operator.onnx:
         values = settle_constant_channels(values, constants, x.dtype, x.zero_point, zero_point)
@@ -139,12 +141,26 @@ def _as_real_products(
 ) -> tuple[Rounding, dict[str, Array]]:
     """How the sums of a FULLY_CONNECTED, which LiteRT multiplies in float64, are scaled, and the constants of that."""
     (x, *_), out, (low, high) = operator.inputs, operator.outputs[0], operator.clamp
+    ends = sums(weights.values, bias, x.dtype, x.zero_point, points)
+    check_results(operator, reals, ends)
     if x.dtype == "int16":
         return "real", {"real": np.array(reals, np.float64)}
-    ends = sums(weights.values, bias, x.dtype, x.zero_point, points)
     results = low - out.zero_point, high - out.zero_point
     fixed = settled(fixed_multipliers(operator, reals), reals, ends, *results)
     return ("steps", stepped(reals, *results)) if fixed is None else ("single", columns_of(fixed))
+
+
+def check_results(operator: Operator, reals: Sequence[float], ends: Array) -> None:
+    """Refuses a layer with sums that LiteRT does not scale as it should; see `overflowing`."""
+    out = operator.outputs[0]
+    unit = overflowing(reals, ends, out.zero_point, out.dtype)
+    if unit is not None:
+        most = np.abs(ends[:, unit].astype(np.float64)).max()
+        raise operator.error(
+            f"has sums of up to {most:.3g} in unit {unit}, which scales multiply by {reals[unit]:.3g}:"
+            " LiteRT's integers do not hold that, and its results are undefined",
+            "a smaller bias, or a larger scale of the output",
+        )
 
 
 def _bias(operator: Operator, expr: Any, dtype: str) -> Array:

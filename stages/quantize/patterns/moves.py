@@ -15,6 +15,7 @@ from stages.quantize.patterns.operand import operand
 from stages.quantize.resize import source_indices
 from stages.quantize.tables import requantize_table
 from stages.quantize.writer import GraphWriter
+from stages.relax_module import CONSTANT, LAYOUT
 
 
 def reshape(operator: Operator, writer: GraphWriter) -> None:
@@ -33,6 +34,14 @@ def layout(operator: Operator, writer: GraphWriter) -> None:
     """LAYOUT: a transform that the layout stage left; one that moves no bytes is an alias."""
     source, out = operator.inputs[0], operator.outputs[0]
     writer.layer(Move(kind="layout"), [source], out, alias=_logical_order(source) and _logical_order(out))
+
+
+def constant(operator: Operator, writer: GraphWriter) -> None:
+    """CONSTANT: an output of the model that is one, copied in every run, since the caller may give it memory."""
+    out = operator.outputs[0]
+    values = operator.parameters(operator.result).values
+    source = writer.constant_tensor(f"{out.name}/value", values, out.quant, "NHWC" if values.ndim == 4 else "")
+    writer.layer(Move(kind="reshape"), [source], out)
 
 
 def pad(operator: Operator, writer: GraphWriter) -> None:
@@ -201,7 +210,8 @@ FAMILY = {
     "RESHAPE": reshape,
     "SQUEEZE": reshape,
     "EXPAND_DIMS": reshape,
-    "LAYOUT": layout,
+    LAYOUT: layout,
+    CONSTANT: constant,
     "PAD": pad,
     "PADV2": pad,
     "TRANSPOSE": transpose,

@@ -18,7 +18,14 @@ from stages.arithmetic.transposed import PhaseAxis, phase_weights
 from stages.graph import Concatenation, Conv2D, Layout, Move, Tensor
 from stages.quantize.constant_channels import settle_constant_channels
 from stages.quantize.operator import Array, Operator, activated, dequantized
-from stages.quantize.patterns.convolution import columns_of, fixed_multipliers, real_multipliers, weight_zero_point
+from stages.quantize.patterns.convolution import (
+    check_results,
+    columns_of,
+    fixed_multipliers,
+    real_multipliers,
+    weight_zero_point,
+)
+from stages.quantize.real_products import sums
 from stages.quantize.writer import GraphWriter
 
 # Products with nothing, for each output of the phases, that a convolution and a copy of its own are worth.
@@ -42,6 +49,8 @@ def transpose_conv(operator: Operator, writer: GraphWriter) -> None:
     if bias in match:
         given_bias = operator.parameters(match[bias]).values.reshape(-1)
         constants["bias"] = given_bias.astype(np.int64 if wide else np.int32)
+    rows = given.values.reshape(len(given.values), -1)
+    check_results(operator, reals, sums(rows, constants.get("bias"), source.dtype, source.zero_point, zero_point))
     strides = [int(stride) for stride in match[core].attrs.strides]
     sizes = zip(source.shape[1:3], out.shape[1:3], given.values.shape[1:3], strides, strict=True)
     height, width = (PhaseAxis.of(*each) for each in sizes)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from stages.base import StageError
 
 if TYPE_CHECKING:
     from stages.graph import Graph
@@ -30,17 +33,17 @@ class Extras:
     reach: Mapping[int, float] = field(default_factory=dict)
 
 
-def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str) -> Extras:
-    """From the artifacts."""
+def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str, classes: Sequence[str] = ()) -> Extras:
+    """From the artifacts; `classes` are names for the elements of the first output. Raises StageError."""
     from stages.graph import Graph
     from stages.report.html.network import edges
 
     graph = Graph.load(Path(artifacts["tensorize"]), constants=False)
-    inputs, outputs, fed = _first(artifacts) if {"emit", "simulate"} <= artifacts.keys() else ((), (), "")
+    inputs, outputs, fed = _first(artifacts, classes) if {"emit", "simulate"} <= artifacts.keys() else ((), (), "")
     return Extras(edges(graph), inputs, outputs, fed, timeline, ranges, _reach(graph, Path(artifacts["tensorize"])))
 
 
-def _first(artifacts: Mapping[str, Path]) -> tuple[Sequence[Shown], Sequence[Shown], str]:
+def _first(artifacts: Mapping[str, Path], classes: Sequence[str]) -> tuple[Sequence[Shown], Sequence[Shown], str]:
     """Inputs, outputs and name of the first inference."""
     from stages.report.html.samples import shown_input, shown_output
     from stages.verify.records import Records
@@ -48,15 +51,23 @@ def _first(artifacts: Mapping[str, Path]) -> tuple[Sequence[Shown], Sequence[Sho
     records = Records.read(Path(artifacts["emit"]), Path(artifacts["simulate"]))
     if not records.outputs.count:
         return (), (), ""
+    elements = prod(records.outputs.ports[0].shape)
+    if classes and len(classes) != elements:
+        message = f"{len(classes)} names of classes; the network's first output has {elements:,} elements"
+        raise StageError(message, at=("stages", "report", "classes"))
     inputs = [
         shown_input(port.name, values)
         for port, values in zip(records.inputs.ports[records.kept :], records.given(0), strict=True)
     ]
     outputs = [
-        shown_output(port.name, values)
-        for port, values in zip(records.outputs.ports, records.outputs.row(0), strict=True)
+        shown_output(port.name, values, () if number else classes)
+        for number, (port, values) in enumerate(zip(records.outputs.ports, records.outputs.row(0), strict=True))
     ]
-    return inputs, outputs, records.names[0] if records.names else ""
+    fed = records.names[0] if records.names else ""
+    label = records.labels[0] if records.labels else None
+    if label is not None:
+        fed += f", labelled {classes[label] if classes else label}"
+    return inputs, outputs, fed
 
 
 def _reach(graph: Graph, tensorized: Path) -> dict[int, float]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from stages.messages import escape
+from stages.report.board import counted, per_mac
+from stages.report.estimate import in_time
 from stages.report.html import RUN
 from stages.report.html.memory import HEIGHT as ARENA_HEIGHT
 from stages.report.html.memory import WIDTH as ARENA_WIDTH
@@ -15,6 +17,7 @@ from stages.report.html.network import WIDTH as NODE_WIDTH
 from stages.report.html.rom import HEIGHT as ROM_HEIGHT
 from stages.report.html.rom import WIDTH as ROM_WIDTH
 from stages.report.html.rom import boxes, groups
+from stages.report.html.tuning import tuning
 from stages.report.rows import shape, summary
 
 if TYPE_CHECKING:
@@ -48,6 +51,8 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
         extras=extras,
         samples=[*extras.inputs, *extras.outputs],
         run=RUN,
+        counted=counted(report),
+        tuning=tuning(report),
     )
 
 
@@ -58,7 +63,7 @@ def verdict(report: Mapping[str, Any]) -> tuple[str, str]:
         return _OPEN, "Nothing was compared"
     if verify["mismatches"]:
         return _BAD, f"{verify['mismatches']:,} of {verify['outputs_checked']:,} output values differ"
-    if verify.get("float"):
+    if verify.get("float") and verify["float"]["max_relative"]:
         within = f"within {verify['float']['tolerance']:g} of the reference"
         whole, part = within.capitalize(), f"{verify['outputs_checked']:,} output values {within}"
     else:
@@ -85,18 +90,19 @@ def _left_out(verify: Mapping[str, Any]) -> list[str]:
 def _cards(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Figures at the top; `share` of a limit where there is one, 0 to 1."""
     memory, board = report["memory"], report["board"] or {}
-    total, macs, cycles = report["instructions"]["total"], report["model"]["macs"], report["cycles"]
+    total, cycles = report["instructions"]["total"], report["cycles"]
     cards: list[dict[str, Any]] = []
-    if cycles:
-        cards.append(
-            {"title": "cycles", "value": cycles["total"], "note": _seconds(cycles["total"], board.get("clock"))}
-        )
     if total is not None:
-        per_mac = f"{total / macs:.3f} per MAC" if macs else ""
-        cards.append({"title": "instructions", "value": total, "note": per_mac})
+        ratio = per_mac(report, total, report["model"]["macs"])
+        notes = [f"{ratio:.3f} per MAC"] if ratio else []
+        notes += [_seconds(total, board["clock"])] if cycles and board.get("clock") else []
+        cards.append({"title": counted(report), "value": total, "note": ", ".join(notes)})
+    if estimate := report.get("estimated_cycles"):
+        note = in_time(estimate) or f"by the timing model {estimate['model']}"
+        cards.append({"title": "estimated cycles", "value": estimate["total"], "note": note})
     for title, key in (("RAM", "ram_bytes"), ("ROM", "rom_bytes")):
         if memory.get(key) is not None:
-            room = sum(one["length"] for one in memory["regions"] if one["written"] == (title == "RAM"))
+            room = sum(one["length"] for one in memory["regions"] if _counts(one, title == "RAM"))
             share = memory[key] / room if room else None
             note = f"{100 * share:.1f} % of {room:,}" if share is not None and board else ""
             cards.append(
@@ -115,8 +121,13 @@ def _cards(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return cards
 
 
-def _seconds(cycles: int, clock: int | None) -> str:
-    return f"{1000 * cycles / clock:,.3g} ms at {clock / 1e6:g} MHz" if clock else ""
+def _counts(region: Mapping[str, Any], written: bool) -> bool:
+    """Whether it is memory of its own, written or only read."""
+    return region["written"] == written and not region.get("same_as")
+
+
+def _seconds(cycles: int, clock: int) -> str:
+    return f"{1000 * cycles / clock:,.3g} ms at {clock / 1e6:g} MHz"
 
 
 def _rows(report: Mapping[str, Any], reach: Mapping[int, float]) -> list[dict[str, Any]]:
@@ -125,7 +136,7 @@ def _rows(report: Mapping[str, Any], reach: Mapping[int, float]) -> list[dict[st
     rows = []
     for position, layer in enumerate(report["layers"]):
         count, macs = layer["instructions"], layer["macs"]
-        per_mac = count / macs if count and macs else None
+        ratio = per_mac(report, count, macs)
         best = reach.get(position)
         rows.append(
             {
@@ -134,9 +145,9 @@ def _rows(report: Mapping[str, Any], reach: Mapping[int, float]) -> list[dict[st
                 "shape": shape(layer["shape_out"]),
                 "share": count / total if count and total else 0.0,
                 "bar": count / most if count and most else 0.0,
-                "per_mac": per_mac,
+                "per_mac": ratio,
                 "reach": best,
-                "reached": min(1.0, best / per_mac) if best and per_mac else None,
+                "reached": min(1.0, best / ratio) if best and ratio else None,
             }
         )
     return rows

@@ -21,6 +21,7 @@ from stages.system.programs import run_tool
 from stages.targets.places import plugin_files
 
 SOURCES = Path(__file__).resolve().parent / "plugin"
+CYCLES = SOURCES.parents[1] / "cycles"
 CACHE = build_cache("qemu")
 COMPILER = Tool(name="gcc", command="gcc", minimum="11", install="apt-get install gcc libc6-dev")
 FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-shared", "-Wall", "-Wextra", "-Werror")
@@ -33,7 +34,8 @@ def plugin_path(emulator: str) -> Path:
 
     Raises StageError when gcc or the emulator is missing, the code does not compile or the self-test fails.
     """
-    return _built("counter", read_sources(SOURCES), emulator, lambda library: self_test(library, emulator))
+    sources = read_sources(SOURCES) | read_sources(CYCLES)
+    return _built("counter", sources, emulator, lambda library: self_test(library, emulator))
 
 
 def library_of(place: Path, emulator: str) -> Path:

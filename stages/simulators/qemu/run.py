@@ -25,8 +25,12 @@ def qemu_tools(target: Target) -> tuple[Tool, ...]:
     return (Tool(simulator.command, command=simulator.command, minimum=MINIMUM, install=install), COMPILER)
 
 
-def qemu_command(elf: Path, target: Target, *, profile: Path | None = None, most_instructions: int = 0) -> list[str]:
+def qemu_command(
+    elf: Path, target: Target, *, profile: Path | None = None, most_instructions: int = 0, timed: bool = False
+) -> list[str]:
     """The command line that runs `elf`, counting instructions. `profile` is a file for the runs of each block.
+
+    With `timed` it estimates cycles too, as `run` says.
 
     The plug-in is built when it is missing. Raises StageError when the target names no emulator.
     """
@@ -34,7 +38,7 @@ def qemu_command(elf: Path, target: Target, *, profile: Path | None = None, most
     if not simulator.command:
         message = f"target {target.name}: simulator qemu needs `command:`, such as qemu-system-arm"
         raise StageError(message, at=("target",))
-    plugin = plugin_option(plugin_path(simulator.command), profile, most_instructions)
+    plugin = plugin_option(plugin_path(simulator.command), profile, most_instructions, timed=timed)
     cpu = ["-cpu", simulator.cpu] if simulator.cpu else []
     more = [*_outside(target), *simulator.arguments]
     if not simulator.machine:
@@ -55,19 +59,32 @@ def _outside(target: Target) -> Iterator[str]:
     yield from device_options(target)
 
 
-def plugin_option(library: Path, profile: Path | None = None, most_instructions: int = 0) -> str:
+def plugin_option(
+    library: Path, profile: Path | None = None, most_instructions: int = 0, *, timed: bool = False
+) -> str:
     """What `-plugin` is given: a comma ends a value for QEMU unless it is doubled, `=` the name of an option."""
     name = "file=" if "=" in str(library) else ""
     more = [] if profile is None else [f"profile={profile}".replace(",", ",,")]
     more += [f"most={most_instructions}"] if most_instructions else []
+    more += ["timed=on"] if timed else []
     return ",".join([name + str(library).replace(",", ",,"), *more])
 
 
 def run(
-    elf: Path, target: Target, folder: Path, *, timeout: float, most_instructions: int, watch: Callable[[], None]
+    elf: Path,
+    target: Target,
+    folder: Path,
+    *,
+    timeout: float,
+    most_instructions: int,
+    watch: Callable[[], None],
+    timed: bool = False,
 ) -> Finished:
-    """Run `elf` with `folder` as current directory. Raises StageError for a fault or a hang, with the source line."""
-    called = qemu_command(elf.resolve(), target, most_instructions=most_instructions)
+    """Run `elf` with `folder` as current directory. Raises StageError for a fault or a hang, with the source line.
+
+    `timed` is as `stages.simulators.program.run_program` says.
+    """
+    called = qemu_command(elf.resolve(), target, most_instructions=most_instructions, timed=timed)
     finished = run_process(called, folder, timeout=timeout, watch=watch)
     if "unsupported machine type" in finished.output:
         command, machine = target.simulator.command, target.simulator.machine

@@ -25,6 +25,7 @@ from stages.targets.places import plugin_files
 
 SOURCES = Path(__file__).resolve().parent / "plugin"
 DEVICES = SOURCES.parent / "devices"
+TIMING = (SOURCES.parent / "timing", SOURCES.parents[1] / "cycles")
 CACHE = build_cache("spike")
 COMPILER = Tool(name="g++", command="g++", minimum="11", install="apt-get install g++")
 FLAGS = ("-std=c++20", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-D_GLIBCXX_USE_CXX11_ABI=0")
@@ -37,6 +38,12 @@ def plugin_path() -> Path:
     Raises StageError when g++ is missing, the code does not compile or the self-test fails.
     """
     return _built("rvp", read_sources(SOURCES), self_test)
+
+
+def timing_path() -> Path:
+    """The plug-in `libtiming.so`, which estimates cycles. Raises StageError as `plugin_path` does."""
+    own, shared = map(read_sources, TIMING)
+    return _built("timing", own | shared, lambda library: None)
 
 
 def library_of(place: Path) -> Path:

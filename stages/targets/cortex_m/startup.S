@@ -26,9 +26,12 @@
 vectors:
     .word __stack_top
     .word reset
-    .rept 14
+    .rept 13
     .word fault
     .endr
+    .word tick
+    .weak tick
+    .thumb_set tick, fault
     .size vectors, . - vectors
 
 /* Copies the words from `load` on to [start, end). */
@@ -93,8 +96,8 @@ reset:
 
 4:  ldr r1, =__stack_bottom
     ldr r3, =STACK_PAINT
-5:  cmp r1, sp
-    bhs 6f
+5:  cmp sp, r1
+    bls 6f
     stmia r1!, {r3}
     b 5b
 
@@ -111,7 +114,9 @@ reset:
     .type fault, %function
     .thumb_func
 fault:
+#ifndef BOARD_DEBUGGER /* Armv6-M itself has no such hint */
     MARK MARKER_FAULT
+#endif
     mrs r0, msp
     ldr r1, =fault_stack_top
     msr msp, r1

@@ -1,4 +1,4 @@
-/* Instruction counter, watchdog and stack measure of a RISC-V hart with a core-local interrupter (CLINT). */
+/* Instruction counter and watchdog of a RISC-V hart with a core-local interrupter (CLINT). */
 #include <stdint.h>
 
 #include "board.h"
@@ -49,15 +49,4 @@ void board_watchdog(uint64_t instructions)
     CLINT_MTIMECMP[1] = (uint32_t)(deadline >> 32);
     csr_set(mie, MIE_MTIE);
     csr_set(mstatus, MSTATUS_MIE);
-}
-
-#define STACK_PAINT 0xa5a5a5a5u /* as crt.S paints it */
-extern uint32_t __stack_bottom[], __stack_top[];
-
-uint32_t board_stack_used(void)
-{
-    const volatile uint32_t *word = __stack_bottom;
-    while (word < __stack_top && *word == STACK_PAINT)
-        word++;
-    return (uint32_t)((uintptr_t)__stack_top - (uintptr_t)word);
 }

@@ -49,18 +49,20 @@ _start:
     la t0, trap_entry
     csrw mtvec, t0
 
+#ifndef BOARD_DEBUGGER /* a board may have its timer elsewhere, and no PMP */
     /* No timer interrupt until the watchdog is armed. */
     li t0, CLINT_MTIMECMP
     li t1, -1
     sw t1, 0(t0)
     sw t1, 4(t0)
+#endif
 
 #if defined(__riscv_flen) || defined(__riscv_vector)
     li t0, MSTATUS_FS_VS_DIRTY
     csrs mstatus, t0
 #endif
 
-#ifndef CODE_IS_WRITTEN
+#if !defined(CODE_IS_WRITTEN) && !defined(BOARD_DEBUGGER)
     /* ROM is read-only: entry 0 is its start, entry 1 the range up to its end. */
     la t0, __rom_start
     srli t0, t0, 2

@@ -51,7 +51,26 @@ def mandatory() -> Iterator[Case]:
         draw = Draw(number)
         layer = product(draw, 2, number, 18 - number, BATCHES[1])
         yield Case(f"depth {number}", ("tails", "extremes"), layer, drawn_inputs(draw, layer))
+    yield from _long()
     yield from _ties()
+
+
+def _long() -> Iterator[Case]:
+    """More of each axis than a register or a tile holds, in every order; bounds of which only one cuts anything off."""
+    for number in range(12):
+        draw = Draw(100 + number)
+        rows, depth, units = ((5, 35, 9), (6, 17, 12), (3, 70, 7))[number % 3]
+        layer = product(draw, rows, depth, units, BATCHES[number % 2])
+        ends = {"act_min": (-128, -40)[number // 2 % 2], "act_max": (127, 30)[number // 4 % 2]}
+        adjoint = {"adj_x": bool(number & 1), "adj_y": number >= 6}
+        layer = with_op(layer, **adjoint, **ends, output_zero_point=0, shift=-9 - depth.bit_length() // 2)
+        shapes = (((depth, rows), (rows, depth)), ((depth, units), (units, depth)))
+        inputs = [
+            image(tensor.name, (*tensor.shape[:-2], *pair[order]), "int8")
+            for tensor, pair, order in zip(layer.inputs, shapes, (not adjoint["adj_x"], adjoint["adj_y"]), strict=True)
+        ]
+        layer = view(layer.op, inputs, layer.outputs[0])
+        yield Case(f"long {number}", ("shapes", "tails", "extremes"), layer, drawn_inputs(draw, layer))
 
 
 def _ties() -> Iterator[Case]:

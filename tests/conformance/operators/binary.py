@@ -1,4 +1,4 @@
-"""Cases of MAXIMUM, MINIMUM, SQUARED_DIFFERENCE and DIV, with broadcasting."""
+"""Cases of MAXIMUM, MINIMUM, SQUARED_DIFFERENCE, DIV and pairs whose halves go to even, with broadcasting."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import numpy as np
 
 from stages.graph import LayerOp, LayerView
 from stages.operators.arithmetic import Div, Extremum, SquaredDifference
+from stages.operators.even import Even
 from stages.quantize.patterns.arithmetic import division_tables
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_layouts, with_op
 from tests.conformance.operators.add import every_pair
 
-OPS = ("div", "maximum", "minimum", "squared_difference")
+OPS = ("div", "even_add", "even_mul", "even_sub", "maximum", "minimum", "squared_difference")
 Constants = Mapping[str, np.ndarray]
 
 
@@ -50,7 +51,27 @@ def _div(draw: Draw) -> tuple[LayerOp, Constants]:
     return op, division_tables()
 
 
-MAKERS: tuple[Callable[[Draw], tuple[LayerOp, Constants]], ...] = (_div, _maximum, _minimum, _squared_difference)
+def _even(draw: Draw) -> tuple[LayerOp, Constants]:
+    name = draw.choose("even_add", "even_sub", "even_mul")
+    times = draw.choose((1, 1), (3, 1)) if name == "even_mul" else draw.choose((1, 1), (3, 2), (8, 1), (1, 1 << 20))
+    op = Even(
+        op=name,
+        **draw.clamped(),
+        zero_points=(draw.zero_point(), draw.zero_point()),
+        times=times,
+        shift=draw.choose(1, 2, 3, 8, 20),
+        parity=draw.integer(0, 1),
+    )
+    return op, {}
+
+
+MAKERS: tuple[Callable[[Draw], tuple[LayerOp, Constants]], ...] = (
+    _div,
+    _even,
+    _maximum,
+    _minimum,
+    _squared_difference,
+)
 
 
 def drawn(draw: Draw) -> LayerView:
@@ -84,6 +105,8 @@ def _every_pair() -> Iterator[Case]:
     """All pairs of values, with zero points in the middle and at both ends; quotients shifted by all amounts."""
     for number in range(6 * len(MAKERS)):
         dtype, make = ("int8", "uint8")[number % 2], MAKERS[number // 6]
+        if make is _even and number % 6 > 2:
+            continue
         op, constants = make(Draw(number, dtype))
         low, high = bounds(dtype)
         ends = (middle(dtype), low, high)
@@ -94,5 +117,6 @@ def _every_pair() -> Iterator[Case]:
             points = {"zero_points": (ends[number % 3], ends[(number + 1) % 3]), "output_zero_point": middle(dtype)}
             multiplier = (1 << 30, 3 << 29, 1518500250)[number % 3]
             layer = with_op(layer, **points, act_min=low, act_max=high)
-            layer = with_op(layer, output_multiplier=multiplier, output_shift=shifts[number % 6])
+            if not isinstance(op, Even):
+                layer = with_op(layer, output_multiplier=multiplier, output_shift=shifts[number % 6])
         yield Case(f"{op.op} of all pairs {number}", ("all pairs", "zero points"), layer, (every_pair(dtype),))

@@ -10,22 +10,24 @@ import numpy as np
 from stages.graph import LayerView
 from stages.operators.along import ArgExtreme, Cumsum
 from stages.operators.casting import Cast
-from stages.operators.choices import Comparison, Logic, Select
+from stages.operators.choices import Comparison, Logic, Select, is_scaled
+from stages.operators.whole import Whole
 from tests.conformance.case import Case, Inputs, drawn_inputs
 from tests.conformance.draw import Draw, image, view
 
 COMPARED = get_args(Comparison.model_fields["op"].annotation)
 LOGIC = get_args(Logic.model_fields["op"].annotation)
 EXTREMES = get_args(ArgExtreme.model_fields["op"].annotation)
-OPS = (*COMPARED, *LOGIC, *EXTREMES, "select", "cast", "cumsum")
+WHOLE = get_args(Whole.model_fields["op"].annotation)
+OPS = (*COMPARED, *LOGIC, *EXTREMES, *WHOLE, "select", "cast", "cumsum")
 TYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
-NUMBERS = ("int8", "uint8", "int32", "int64", "float32")
+NUMBERS = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
 
 def comparison(draw: Draw, kind: str = "") -> LayerView:
     kind = kind or draw.choose(*COMPARED)
     op = Comparison(op=kind)  # type: ignore[arg-type]
-    if draw.dtype in ("int8", "uint8"):
+    if is_scaled(kind, draw.dtype):
         (a, first), (b, second) = (draw.multiplier(-8, 0) for _ in range(2))
         if draw.integer(0, 1):
             a, first = b, second  # equal ones meet then
@@ -37,6 +39,12 @@ def comparison(draw: Draw, kind: str = "") -> LayerView:
 def logic(draw: Draw, kind: str = "") -> LayerView:
     kind = kind or draw.choose(*LOGIC)
     return _broadcast(draw, Logic(op=kind), ["bool"] * (1 if kind == "logical_not" else 2), "bool")  # type: ignore[arg-type]
+
+
+def whole(draw: Draw, kind: str = "") -> LayerView:
+    kind = kind or draw.choose(*WHOLE)
+    dtype = draw.choose("int16") if kind == "negative" else draw.choose("int8", "int16")
+    return _broadcast(draw, Whole(op=kind), [dtype] * (1 if kind == "negative" else 2), dtype)  # type: ignore[arg-type]
 
 
 def select(draw: Draw) -> LayerView:
@@ -86,7 +94,7 @@ def _broadcast(draw: Draw, op: object, types: list[str], result: str) -> LayerVi
 
 def drawn(draw: Draw) -> LayerView:
     """Any of them."""
-    kind = draw.choose(comparison, logic, select, cast, arg_extreme, cumsum)
+    kind = draw.choose(comparison, logic, whole, select, cast, arg_extreme, cumsum)
     if kind is cumsum:
         draw.dtype = draw.choose("int32", "int64", "float32")
     return kind(draw)
@@ -111,6 +119,10 @@ def mandatory() -> Iterator[Case]:
         for number in range(6):
             layer = logic(draw := Draw(number, "bool"), kind)
             yield Case(f"{kind} {number}", ("extremes", "logic"), layer, drawn_inputs(draw, layer))
+    for kind in WHOLE:
+        for number in range(8):
+            layer = whole(draw := Draw(number), kind)
+            yield Case(f"{kind} {number}", ("extremes", "whole"), layer, _near(draw, layer))
     for number in range(28):
         layer = select(draw := Draw(number, TYPES[number % len(TYPES)]))
         yield Case(f"select {number}", ("extremes", "select"), layer, drawn_inputs(draw, layer))

@@ -75,9 +75,15 @@ def _threes(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> L
     return conv2d(draw, around((3, 3), (1, 1), (2, max(pixels // 2, 1)), draw), depth, units, **fields)
 
 
+def _shallow(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
+    """Pixels of four or eight channels, for kernels that keep a block's constants in registers."""
+    return pointwise(draw, pixels, 4 if depth % 8 else 8, units, **fields)
+
+
 PRODUCTS = (
     Product("pointwise", pointwise, pixels=35, depth=70, units=35),
     Product("3x3", _threes, pixels=4, depth=20, units=20, shifts=range(-30, 2, 3)),
+    Product("shallow", _shallow, pixels=12, depth=8, units=32, shifts=range(-30, 2, 3)),
     Product("single columns", pointwise, pixels=5, depth=20, units=3, shifts=(-12, -2, 1), whole=3, tied=3),
 )
 PLAIN = tuple(product.plain for product in PRODUCTS)
@@ -137,6 +143,34 @@ def _layouts() -> Iterator[Case]:
         draw = Draw(groups)
         layer = conv2d(draw, around((3, 3), (1, 1), (4, 4), draw), 4, 4, groups=groups)
         yield Case(f"{groups} groups", ("groups",), layer, drawn_inputs(draw, layer))
+    # Groups that fill a register of channels alone, two or all together, or not at all, and all with odd channels;
+    # of one pixel; planar
+    for number, (groups, depth, units, kernel) in enumerate(
+        (
+            (2, 8, 16, (1, 1)),
+            (4, 16, 8, (3, 2)),
+            (6, 4, 4, (3, 3)),
+            (8, 2, 1, (1, 1)),
+            (3, 5, 8, (1, 3)),
+            (5, 3, 7, (2, 2)),
+            (4, 8, 24, (5, 1)),
+            (4, 3, 2, (3, 2)),
+            (2, 7, 1, (3, 2)),
+        )
+    ):
+        for size in ((1, 1), (5, 7)):
+            draw = Draw(number, ("int8", "uint8")[number % 2])
+            layouts = ("NHWC", "NCHW" if number % 3 == 2 else "NHWC")
+            window = around(kernel, (1 + number % 2, 1), size, draw)
+            layer = conv2d(draw, window, depth, units, batch=1 + number % 2, groups=groups, layouts=layouts)
+            name = f"{groups} groups of {depth} and {units} {kernel} {size}"
+            yield Case(name, ("groups",), layer, drawn_inputs(draw, layer))
+    # Rows that are no windows, of both types: kernels copy some of them for their types alone
+    for number, (groups, depth, units) in enumerate(((2, 8, 4), (3, 5, 7), (8, 2, 1), (6, 3, 16))):
+        for dtype in ("int8", "uint8"):
+            draw = Draw(number, dtype)
+            layer = pointwise(draw, 3 + 4 * number, depth, units, batch=1 + number % 2, groups=groups)
+            yield Case(f"{groups} groups of {depth} and {units} {dtype}", ("groups",), layer, drawn_inputs(draw, layer))
 
 
 def _long() -> Iterator[Case]:

@@ -82,6 +82,7 @@ def mandatory() -> Iterator[Case]:
     yield from _shifts()
     yield from _extremes()
     yield from _zero_points()
+    yield from _whole()
 
 
 def _channels() -> Iterator[Case]:
@@ -150,12 +151,14 @@ def _layouts() -> Iterator[Case]:
                     yield Case(name, ("layouts",), layer, drawn_inputs(draw, layer))
 
 
-def _plain(draw: Draw, channels: int, kernel: tuple[int, int], **fields: object) -> LayerView:
+def _plain(
+    draw: Draw, channels: int, kernel: tuple[int, int], *, window: Window | None = None, **fields: object
+) -> LayerView:
     """All of the output's range, and weights of which most are 0."""
     low, high = bounds(draw.dtype)
     zero_point = middle(draw.dtype)
     weights = draw.rng.choice(np.array([0, 0, 0, 0, 1, -1]), (1, *kernel, channels)) + zero_point
-    window = Window((4, 5), kernel, (1, 1), (1, 1, 1, 1))
+    window = window or Window((4, 5), kernel, (1, 1), (1, 1, 1, 1))
     layer = depthwise(draw, window, channels, weight_type=(draw.dtype, zero_point), weights=weights, **fields)
     return with_op(layer, output_zero_point=zero_point, act_min=low, act_max=high, input_zero_point=zero_point + 3)
 
@@ -232,3 +235,45 @@ def _zero_points() -> Iterator[Case]:
                     layer = with_op(layer, input_zero_point=x, output_zero_point=y, act_min=floor, act_max=ceiling)
                     name = f"zero points {kernel} {x} {y} {weights} {dtype}"
                     yield Case(name, ("zero points",), layer, drawn_inputs(draw, layer))
+
+
+def _whole() -> Iterator[Case]:
+    """Windows that have one place, inside of the image, as before a classifier."""
+    kernels = ((7, 7), (1, 3), (4, 4), (5, 5), (3, 3), (2, 4), (9, 1), (25, 5))
+    for channels in range(1, 25):
+        draw = Draw(700 + channels, ("int8", "uint8")[channels // 2 % 2])
+        kernel, dilation = kernels[channels % len(kernels)], (1 + channels % 3 // 2, 1 + channels % 5 // 4)
+        size = tuple((kernel[i] - 1) * dilation[i] + 1 for i in (0, 1))
+        if channels % 4 == 3:  # more of the image than the window meets
+            size = (size[0] + 1, size[1] + 2)
+        window = Window((size[0], size[1]), kernel, (3, 3), dilation=dilation)
+        layer = depthwise(draw, window, channels, batch=draw.choose(1, 1, 2))
+        yield Case(f"whole {window} {channels}", ("tails: channels", "windows"), layer, drawn_inputs(draw, layer))
+    for shift in SHIFTS:
+        draw = Draw(800 + shift, ("int8", "uint8")[shift % 2])
+        layer = _plain(draw, TIED, (3, 4), window=Window((3, 4), (3, 4)))
+        for number, constants in enumerate(tie_constants("double", shift, TIED, draw, 0)):
+            runs = zero_point_runs(draw, layer.inputs[0].shape, layer.op.input_zero_point)
+            name = f"ties of a whole window, shift {shift} {number}"
+            yield Case(name, ("ties: double",), with_constants(layer, **constants), tuple((run,) for run in runs))
+    for number, dtype in enumerate(("int8", "uint8")):
+        low, high = bounds(dtype)
+        zero_point = middle(dtype)
+        for case, (even, odd) in enumerate(((low, low), (high, high), (low, high))):
+            draw = Draw(900 + 10 * number + case, dtype)
+            weights = np.where(np.indices((1, 5, 5, UNITS)).sum(0) % 2, odd, even)
+            layer = depthwise(draw, Window((5, 5), (5, 5)), UNITS, weight_type=(dtype, zero_point), weights=weights)
+            layer = with_constants(layer, shift=np.full(UNITS, -10, np.int32))
+            runs = (*drawn_inputs(draw, layer)[:1], *extremes(layer.inputs))
+            yield Case(f"extremes of a whole window {dtype} {even} {odd}", ("extremes",), layer, runs)
+        for case, (x, y) in enumerate(((low, high), (high, low))):
+            draw = Draw(950 + 10 * number + case, dtype)
+            layer = depthwise(draw, Window((4, 4), (4, 4)), UNITS, weight_type=(dtype, zero_point))
+            layer = with_op(layer, input_zero_point=x, output_zero_point=y)
+            name = f"zero points of a whole window {x} {y} {dtype}"
+            yield Case(name, ("zero points",), layer, drawn_inputs(draw, layer))
+        draw = Draw(990 + number, dtype)
+        layer = depthwise(draw, Window((5, 3), (5, 3)), UNITS, weight_type=(dtype, zero_point))
+        shifts = np.resize(np.array([-1, -2, -9, -13, -15, -20, -31], np.int32), UNITS)
+        layer = with_constants(layer, shift=shifts)
+        yield Case(f"shifts of a whole window {dtype}", ("shifts",), layer, drawn_inputs(draw, layer))

@@ -1,4 +1,4 @@
-"""Cases of functions and sums of 16-bit activations."""
+"""Cases of functions, sums and quotients of 16-bit activations."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import numpy as np
 
 from stages.graph import LayerView
 from stages.operators.functions16 import Leaky, Lines, PowerOfTwoSum
+from stages.operators.wide_div import WideDiv
+from stages.operators.wide_sqrt import WideSqrt
 from tests.conformance.case import Case, drawn_inputs
-from tests.conformance.draw import Draw, bounds, image, view
+from tests.conformance.draw import Draw, bounds, image, view, with_layouts
 
 BITS = 16
-OPS = ("lines", "leaky", "power_of_two_add", "power_of_two_sub")
+OPS = ("lines", "leaky", "power_of_two_add", "power_of_two_sub", "wide_div", "wide_sqrt")
 LOW, HIGH = bounds("int16")
 EVERY = np.arange(LOW, HIGH + 1).astype(np.int16)
+# Of dividends and divisors: one divisor for each, for a run of them, for neighbours that are apart.
+DIVIDED = (((3, 7), (3, 7)), ((2, 3, 5), (1, 3, 1)), ((4,), (2, 4)), ((2, 4, 3, 5), (5,)), ((2, 4, 3, 5), (2, 1, 3, 1)))
 
 
 def lines(draw: Draw, shape: tuple[int, ...]) -> LayerView:
@@ -39,6 +43,20 @@ def leaky(draw: Draw, shape: tuple[int, ...]) -> LayerView:
     return view(op, [image("x", shape, "int16")], image("y", shape, "int16"))
 
 
+def root(draw: Draw, shape: tuple[int, ...]) -> LayerView:
+    """Of the highest from 1 to what the clamp changes."""
+    scale = float(np.float32(10 ** draw.rng.uniform(-8, 1)))
+    highest = 10 ** draw.rng.uniform(0, 6)
+    op = WideSqrt(
+        input_scale=scale,
+        output_scale=float(np.float32((HIGH * scale) ** 0.5 / highest)),
+        output_zero_point=0,
+        act_min=LOW,
+        act_max=HIGH,
+    )
+    return view(op, [image("x", shape, "int16")], image("y", shape, "int16"))
+
+
 def total(draw: Draw, first: tuple[int, ...], second: tuple[int, ...]) -> LayerView:
     """One operand is not shifted."""
     shift = draw.choose(0, 1, 2, 5, 14, 31)
@@ -53,15 +71,36 @@ def total(draw: Draw, first: tuple[int, ...], second: tuple[int, ...]) -> LayerV
     return view(op, inputs, image("y", np.broadcast_shapes(first, second), "int16"))
 
 
+def quotients(draw: Draw, first: tuple[int, ...], second: tuple[int, ...], shift: int | None = None) -> LayerView:
+    """Images are in either layout."""
+    multiplier, found = draw.multiplier(-31, 22)
+    op = WideDiv(
+        output_multiplier=multiplier,
+        output_shift=found if shift is None else shift,
+        output_zero_point=0,
+        act_min=draw.choose(LOW, LOW, 0),
+        act_max=draw.choose(HIGH, HIGH, 20000),
+    )
+    inputs = [image(name, shape, "int16") for name, shape in (("a", first), ("b", second))]
+    layer = view(op, inputs, image("y", np.broadcast_shapes(first, second), "int16"))
+    images = [tensor.name for tensor in (*layer.inputs, layer.outputs[0]) if len(tensor.shape) == 4]
+    return with_layouts(layer, **dict.fromkeys(images, draw.layout()))
+
+
 def drawn(draw: Draw) -> LayerView:
     shape = draw.shape()
-    return draw.choose(lines, leaky)(draw, shape) if draw.integer(0, 2) else total(draw, shape, shape)
+    if draw.integer(0, 3) == 0:
+        return quotients(draw, shape, tuple(1 if draw.integer(0, 3) == 0 else size for size in shape))
+    return draw.choose(lines, leaky, root)(draw, shape) if draw.integer(0, 2) else total(draw, shape, shape)
 
 
 def mandatory() -> Iterator[Case]:
-    """Every value through some tables and slopes; every extreme of sums, of shapes that broadcast as well."""
+    """Every value through some tables and slopes; every extreme of sums, of shapes that broadcast as well.
+
+    Quotients of numbers of all sizes, of every dividend and by every divisor.
+    """
     for number in range(6):
-        for maker in (lines, leaky):
+        for maker in (lines, leaky, root):
             draw = Draw(number)
             layer = maker(draw, (1, EVERY.size))
             inputs = ((EVERY.reshape(1, -1),),) if number % 3 == 0 else drawn_inputs(draw, maker(Draw(number), (2, 5)))
@@ -72,3 +111,12 @@ def mandatory() -> Iterator[Case]:
         shapes = (((3, 7), (3, 7)), ((2, 3, 5), (1, 3, 1)), ((4,), (4,)))[number % 3]
         layer = total(draw, *shapes)
         yield Case(f"{layer.op.op} {number}", ("extremes", "shifts"), layer, drawn_inputs(draw, layer))
+    for number in range(20):
+        draw = Draw(number)
+        layer = quotients(draw, *DIVIDED[number % len(DIVIDED)])
+        some = (draw.array(x.shape, "int16") >> draw.rng.integers(0, 16, x.shape) for x in layer.inputs)
+        smaller = tuple(array.astype(np.int16) for array in some)
+        yield Case(f"wide_div {number}", ("extremes", "shifts"), layer, (smaller, *drawn_inputs(draw, layer)))
+    for number, shift in enumerate((-9, 6, 16)):
+        layer = quotients(Draw(number), EVERY.shape, EVERY.shape, shift)
+        yield Case(f"wide_div by all {number}", ("extremes",), layer, ((EVERY, np.roll(EVERY, 12345 + number)),))

@@ -23,7 +23,7 @@ from stages.graph import (
 )
 from stages.operators.arithmetic import Extremum
 from stages.operators.interpolated import Interpolated, WideSoftmax
-from stages.operators.reductions import ReduceExtremum
+from stages.operators.reductions import ReduceExtremum, ReduceProd
 from stages.quantize.interpolation import (
     difference_scaling,
     exponential_table,
@@ -37,7 +37,7 @@ BITS = 16
 OPS = (
     *("conv2d", "depthwise_conv2d", "fully_connected", "add", "sub", "mul", "requantize", "quantize", "dequantize"),
     *("avg_pool2d", "max_pool2d", "mean", "interpolated", "wide_softmax"),
-    *("maximum", "minimum", "reduce_max", "reduce_min"),
+    *("maximum", "minimum", "reduce_max", "reduce_min", "reduce_prod"),
 )
 LOW, HIGH = bounds("int16")
 
@@ -258,6 +258,21 @@ def extremum_over_axes(draw: Draw) -> LayerView:
     return view(op, [image("x", shape, "int16")], image("y", out, "int16"))
 
 
+def product_over_axes(draw: Draw) -> LayerView:
+    like = extremum_over_axes(draw)
+    multiplier, shift = draw.multiplier(-8, 4)
+    op = ReduceProd(
+        axes=like.op.axes,
+        input_zero_point=0,
+        multiplier=multiplier,
+        shift=shift,
+        output_zero_point=0,
+        act_min=-(1 << 15),
+        act_max=(1 << 15) - 1,
+    )
+    return view(op, [*like.inputs], like.outputs[0])
+
+
 MAKERS: tuple[Callable[[Draw], LayerView], ...] = (
     conv2d,
     depthwise,
@@ -270,6 +285,7 @@ MAKERS: tuple[Callable[[Draw], LayerView], ...] = (
     softmax,
     pair_extremum,
     extremum_over_axes,
+    product_over_axes,
 )
 
 

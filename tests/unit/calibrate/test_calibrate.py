@@ -37,8 +37,9 @@ def convolution() -> Any:
 
 @pytest.fixture
 def small() -> list[Case]:
-    """A convolution by each kernel that can, and an addition with its two inputs."""
-    return cases([convolution(), operator(op="add", shape=(4, 4, 3))], RV32)
+    """A convolution by each kernel that can, an addition with its two inputs, and a layer that keeps state."""
+    lstm = operator(op="lstm", shape=(2, 4), out_channels=8)
+    return cases([convolution(), operator(op="add", shape=(4, 4, 3)), lstm], RV32)
 
 
 def test_layers_are_measured_with_every_kernel_once(small: list[Case]) -> None:

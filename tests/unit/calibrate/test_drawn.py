@@ -12,7 +12,7 @@ from stages.tensorize.costs import CostTable, Price
 from tests.support.emitted import target_named
 
 ROOT = Path(__file__).resolve().parents[3]
-RV64 = target_named("rv64-rvp")
+RV64, M4 = target_named("rv64-rvp"), target_named("cortex-m4")
 
 
 def test_the_same_seed_draws_the_same_layers() -> None:
@@ -20,6 +20,8 @@ def test_the_same_seed_draws_the_same_layers() -> None:
     assert [*drawn(3, 300)] == first != [*drawn(4, 300)]
     kinds = {spec.op for spec in first}
     assert {"conv2d", "depthwise_conv2d", "fully_connected", "max_pool2d", "mul", "mean", "transpose"} <= kinds
+    assert {"prelu", "batch_matmul", "lstm"} <= kinds
+    assert {spec.op for spec in first if spec.dtype == "int16"} >= {"conv2d", "depthwise_conv2d", "fully_connected"}
     assert any(spec.groups > 1 for spec in first) and any(spec.depth_multiplier > 1 for spec in first)
     assert any(spec.dilation != (1, 1) for spec in first) and any(spec.out_channels == 1 for spec in first)
     assert any(spec.kernel == spec.shape[:2] != (1, 1) for spec in first if spec.op == "depthwise_conv2d")
@@ -47,3 +49,12 @@ def test_a_wrong_choice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     (change,) = one.changes
     assert one.behind > 1 and change.startswith("conv2d: generic.conv2d") and " -> rvp." in change
     assert one.layer == described(spec) == "op: conv2d, shape: [8, 8, 32], out_channels: 32"
+
+
+@pytest.mark.parametrize("op", ["depthwise_conv2d", "max_pool2d"])
+def test_windows_along_the_only_column_are_judged_with_copies_of_the_row_they_may_be(op: str) -> None:
+    """Which is the same memory as the column: a transform of it is measured without that."""
+    (one,) = judge(
+        [OpModel(op=op, shape=(12, 1, 16), kernel=(3, 1))], M4, CostTable.read(cost_table("cortex-m4", ROOT))
+    )
+    assert 0 < one.best <= one.chosen

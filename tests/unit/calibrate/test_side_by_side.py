@@ -26,6 +26,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "depthwise": {"op": "depthwise_conv2d", "shape": [9, 9, 24], "kernel": [3, 3]},
     "split": {"op": "split", "shape": [5, 5, 12], "parts": 2},
     "softmax": {"op": "softmax", "shape": [10]},
+    "memory": {"op": "lstm", "shape": [2, 4], "out_channels": 8},
     "floats": {"op": "quantize", "shape": [4, 4, 3], "dtype": "float32", "to": "int8"},
 }
 

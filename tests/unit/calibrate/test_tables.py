@@ -1,16 +1,19 @@
 """The project's cost tables: there for each target with a choice of kernels, current, right about what is cheap."""
 
 import json
+import re
 from collections.abc import Iterator
 from statistics import mean
 from typing import Any
 
 import pytest
 
-from pipeline.commands.calibrate import versions
+from pipeline.commands.measurable import versions
 from pipeline.errors import ToolError
 from pipeline.recipes.targets import load_targets
 from stages.calibrate.cases import cases
+from stages.calibrate.close import graphs_of
+from stages.calibrate.grid import awkward
 from stages.calibrate.measure import measure
 from stages.calibrate.table import Table
 from stages.kernels import registry
@@ -21,6 +24,8 @@ from stages.models.spec import OpModel
 from stages.targets.spec import Target
 from stages.tensorize import cost_table
 from stages.tensorize.costs import CostTable, kind_of, of_kind, signature, variant
+from stages.tensorize.forms import with_other_forms
+from stages.tensorize.nearby import Nearby
 from stages.tensorize.select import choose
 from tests.support.emitted import ROOT
 from tests.support.integer import integer_graph
@@ -98,7 +103,7 @@ def test_no_kernel_of_a_table_has_changed_since(target: Target) -> None:
 def test_a_table_is_small_and_as_it_would_be_written(target: Target) -> None:
     """But for the last digits of the fits, which another machine's BLAS may have otherwise."""
     path, there = cost_table(target.name, ROOT), content(target)
-    assert path.stat().st_size < 200_000
+    assert path.stat().st_size < 400_000
     table = Table.read(path, target)
     if not table.stale:  # else it is about to be written anew
         written = json.loads(table.text(target))
@@ -142,22 +147,50 @@ def test_layers_get_the_kernel_that_takes_fewest_instructions_on_the_simulator(t
 
 @every_target
 def test_choosing_by_the_fitted_models_is_nearly_as_good_as_by_measurements(target: Target) -> None:
-    """As it is for layers that nobody measured."""
-    lost = list(_ratios(content(target)))
-    assert len(lost) > 100
+    """As it is for layers that nobody measured, but such as were measured for being unlike all others.
+
+    How far choices are off for drawn layers `doit calibrate target=NAME drawn=200` measures.
+    """
+    lost = list(_ratios(content(target), CostTable.read(cost_table(target.name, ROOT))))
+    assert len(lost) > 90
     assert mean(lost) < 1.01
-    assert sum(ratio > 1.1 for ratio in lost) <= len(lost) / 100
+    assert sum(ratio > 1.1 for ratio in lost) <= max(1, len(lost) / 100)
 
 
-def _ratios(table: dict[str, Any]) -> Iterator[float]:
-    """For each layer with a choice: instructions of the kernel chosen by the models, by those of the best."""
+def _ratios(table: dict[str, Any], costs: CostTable) -> Iterator[float]:
+    """For each layer with a choice: instructions of the kernel chosen by the models, by those of the best.
+
+    The models are corrected by all other layers, whatever they are read in, as they are for a layer of nobody.
+    """
+    assert costs.nearby is not None
+    kinds: dict[str, dict[str, Any]] = {}
+    for name, row in costs.nearby.layers.items():
+        kinds.setdefault(name.partition(" ")[0], {})[name] = row
+    odd = {_rows(name) for name in _odd_ones(table)}
     for name, row in table["layers"].items():
         counts = {key: entry[0] for key, entry in row.items() if key != "work"}
-        if len(counts) < 2:
+        if len(counts) < 2 or _rows(name) in odd:
             continue
         predicted = {}
+        alike = kinds[name.partition(" ")[0]].items()
+        others = Nearby({other: entry for other, entry in alike if _rows(other) != _rows(name)})
         for key in counts:
             fit = table["fits"].get(of_kind(key, kind_of(name)), table["fits"][key])
             known = {**row["work"], "call": 1, "estimate": row[key][1]}
-            predicted[key] = sum(factor * known[quantity] for quantity, factor in fit["factors"].items())
+            modelled = sum(factor * known[quantity] for quantity, factor in fit["factors"].items())
+            predicted[key] = others.instructions(key, name, modelled, row[key][1])
         yield counts[min(predicted, key=predicted.__getitem__)] / min(counts.values())
+
+
+def _odd_ones(table: dict[str, Any]) -> Iterator[str]:
+    """Signatures of the awkward and the close layers, and of transforms of their images."""
+    given = [*awkward(), *graphs_of(table.get("close", ()))]
+    for graph in (form for one in given for form in (one, with_other_forms(one))):
+        for view in map(graph.view, graph.layers):
+            yield signature(view)
+            yield from (f"layout {text} -> {text}" for text in re.findall(r"\w+\[[0-9x]+\]", signature(view)))
+
+
+def _rows(signature_: str) -> str:
+    """A signature without the layouts."""
+    return signature_.replace("]NCHW", "]")

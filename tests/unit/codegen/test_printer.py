@@ -56,6 +56,18 @@ def test_elements_that_nobody_reads_are_not_there() -> None:
     ]
 
 
+def test_a_parameter_that_only_such_elements_read_is_not_used() -> None:
+    """It would be a warning, and so an error, of the C compiler."""
+
+    def meaning(b: Any) -> None:
+        store(b.acc, b.acc[0] + b.x[0], 0)
+        store(b.y, 7, 1)
+
+    made = layer(meaning)
+    assert made.body == "    output[1] = 7;\n"
+    assert made.used == {"output"}
+
+
 def test_a_call_stays_even_when_its_value_is_not_read() -> None:
     def meaning(b: Any) -> None:
         store(b.acc, T.call_extern("int32", "next", b.x[0]), 0)

@@ -19,7 +19,7 @@ from tests.support.tiny_model import write_tiny_model
 
 def build(folder: Path, target: Target, config: CompileConfig | None = None, **changes) -> dict:
     model = write_tiny_model(folder / "src", **changes)
-    (folder / "out").mkdir()
+    (folder / "out").mkdir(parents=True)
     return compile_firmware(folder / "src", model, target, folder / "out", config=config)
 
 
@@ -33,6 +33,27 @@ def test_stage_writes_the_artifact_of_the_contract(tmp_path):
     compiler = STAGE.tools(CompileConfig(), target)[0]
     assert (compiler.command, compiler.minimum) == ("riscv64-unknown-elf-gcc", "12")
     assert compiler.install == "apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
+
+
+def test_code_and_constants_share_a_flash_that_is_seen_at_two_addresses(tmp_path):
+    """Each fits what the linker knows, its own half of the addresses; together they must fit the flash."""
+    board = load_target("esp32-c3")
+    assert board.memory is not None
+    whole = {one["name"]: one for one in build(tmp_path / "whole", board)["regions"]}
+    assert whole["drom"]["same_as"] == "irom" and whole["irom"]["used"] > 0 < whole["drom"]["used"]
+    needed = whole["irom"]["used"] + whole["drom"]["used"]
+    for room, fits in ((-(-needed // 16) * 16, True), (needed // 16 * 16 - 16, False)):
+        length = {name: getattr(board.memory, name).model_copy(update={"length": room}) for name in ("irom", "drom")}
+        target = board.model_copy(update={"memory": board.memory.model_copy(update=length)})
+        folder = tmp_path / str(room)
+        if fits:
+            build(folder, target)
+            continue
+        with pytest.raises(StageError) as caught:
+            build(folder, target)
+        told = f"which are one memory, need {needed:,} bytes and have {room:,}"
+        assert "does not fit target esp32-c3: irom" in caught.value.message and told in caught.value.message
+        assert caught.value.hint == "take a smaller model or another board"
 
 
 @pytest.mark.parametrize(

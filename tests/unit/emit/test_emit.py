@@ -205,6 +205,8 @@ def test_model_json_describes_what_was_written(tmp_path: Path) -> None:
         == described["arena_lower_bound"]
         == max(row["offset"] + -(-row["bytes"] // 16) * 16 for row in described["arena"])
     )
+    held = [one["name"] for row in described["arena"] for one in row["holds"]]
+    assert sorted(held) == sorted({"x", *(layer["name"] for layer in described["layers"])})
     assert described["weights_bytes"] == (tmp_path / "emitted/src/weights.bin").stat().st_size
     for kind in ("c", "assembly", "trace"):
         for file in described["sources"][kind]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from stages.models.builder import ModelBuilder, Tensor
 from stages.reference import Reference, random_inputs
 from tests.support.edited_models import edited
 from tests.support.integer import compare
+from tests.support.stages_run import run_tflite
 
 Add = Callable[[ModelBuilder, Tensor], Tensor]
 
@@ -99,6 +101,36 @@ def test_what_is_known_is_a_constant(add: Add, shape: tuple[int, ...], dtype: st
     build_module(found.data, found.info)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32"])
+def test_an_output_that_is_known_is_copied_in_every_run(dtype: str, tmp_path: Path) -> None:
+    """Of any type, with four axes and fewer: of the file itself, or what follows from it."""
+    b = ModelBuilder()
+    x = b.input("x", (1, 4, 4, 3), dtype, *((0.05, -3) if dtype == "int8" else ()))
+    shape, wide, bits = b.tensor("shape", (4,), "int32"), b.tensor("wide", (3, 2), "int64"), b.tensor("b", (2,), "bool")
+    b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
+    b.operator("FILL", [integers(b, 3, 2), b.constant("v", np.array(5_000_000_000, np.int64))], [wide])
+    b.operator("GREATER", [integers(b, 3, 2), integers(b, 2, 3)], [bits])
+    image = b.constant("image", np.arange(12, dtype=np.int8).reshape(1, 2, 2, 3), 0.5, 3)
+    b.output(shape, b.add(x, x), wide, image, bits)
+    inputs = random_inputs(Reference(b.build()).info, 1)
+    expected = Reference(b.build()).run(inputs)
+    (found,) = run_tflite(b.build(), [inputs], tmp_path)
+    for ours, theirs in zip(found.outputs, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs, strict=True)
+
+
+def test_a_value_that_is_computed_fills_a_shape_that_is_known(tmp_path: Path) -> None:
+    b = ModelBuilder()
+    x, value = b.input("x", (1, 3, 4), "float32"), b.input("value", (), "float32")
+    shape, made = b.tensor("shape", (3,), "int32"), b.tensor("made", x.shape, "float32")
+    b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
+    b.operator("FILL", [shape, value], [made])
+    b.output(b.add(x, made))
+    inputs = random_inputs(Reference(b.build()).info, 1)
+    (found,) = run_tflite(b.build(), [inputs], tmp_path)
+    np.testing.assert_array_equal(found.outputs[0], inputs[0] + inputs[1])
+
+
 def test_a_flatten_is_the_same_memory() -> None:
     found = normalized(model(flatten, (1, 3, 4, 2), "int8"), "net")
     result = compare(found.data)
@@ -132,11 +164,12 @@ def test_the_shape_of_a_dynamic_tensor_says_what_to_do() -> None:
     assert "Export the model with fixed shapes" in f"{caught.value}{caught.value.hint}"
 
 
-def test_results_of_the_model_stay() -> None:
-    """There would be nothing to compute them with."""
+def test_a_model_of_results_that_are_known_is_refused() -> None:
     b = ModelBuilder()
     x = b.input("x", (2, 3), "float32")
     shape = b.tensor("shape", (2,), "int32")
     b.operator("SHAPE", [x], [shape], "ShapeOptions", {"outType": 2})
     b.output(shape)
-    assert normalized(b.build(), "net").notes == ()
+    found = normalized(b.build(), "net")
+    with pytest.raises(StageError, match="all outputs of the model are constants: there is nothing to run"):
+        build_module(found.data, found.info)

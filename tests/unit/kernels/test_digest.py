@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from stages.graph import LayerView
-from stages.kernels import digest, registry
+from stages.kernels import digest, places, registry
 from stages.kernels.digest import code_of
 from stages.kernels.kernel import Kernel
 from stages.models.operators import build
@@ -33,15 +33,26 @@ from tests.support.integer import integer_graph
 C = '#include "shared.h"\nint twice(int x) { return 2 * x; }\n'
 PYTHON = '"""A kernel."""\nROWS = 4\nclass Twice:\n    rows = ROWS\n'
 
-KERNELS = registry.kernels(registry.folder_names())
+KERNELS = registry.kernels(places.folder_names())
 FILES = ROOT / "stages" / "kernels"
 # Where code lies that folders share. Everything else is of one folder, but that neon_dotprod builds on neon.
 SHARED = (
-    *("include/", "tir/", "eight_bit.py", "sixteen_bit.py", "matrix.py", "rounding.py", "structure.py"),
-    *("depthwise16.py", "lanes16.py", "plan16.py", "products16.py", "scales16.py"),
+    *("include/", "tir/", "byte_table.py", "eight_bit.py", "sixteen_bit.py", "matrix.py", "rounding.py"),
+    *(
+        "depthwise16.py",
+        "lanes16.py",
+        "lstm.py",
+        "matmul.py",
+        "plan16.py",
+        "products16.py",
+        "resize.py",
+        "scales16.py",
+        "structure.py",
+        "svdf.py",
+    ),
     *("generic/parameters.py", "generic/packing.py", "generic/copies.py"),
 )
-NO_CODE = ("folder.py", "kernel.py", "registry.py", "digest.py", "definitions.py")  # of a kernel
+NO_CODE = ("folder.py", "kernel.py", "places.py", "registry.py", "digest.py", "definitions.py")  # of a kernel
 TYPES = ("Expr", "Buffer", "Region", "Packing", "Form")
 
 
@@ -311,10 +322,12 @@ MAKES = (
     *(module.drawn for module in operator_modules().values()),
     *(*elementwise.MAKERS, *reductions.MAKERS, movement.concatenation, movement.move),
 )
-TARGETS = ("rv64-rvp", "cortex-m55", "aarch64-dotprod")
+TARGETS = ("rv64-rvp", "cortex-m55", "aarch64-dotprod", "rv32-scalar")
 COMMON: tuple[dict[str, Any], ...] = (
     {"op": "conv2d", "shape": (12, 12, 16), "out_channels": 16, "kernel": (3, 3)},
+    {"op": "conv2d", "shape": (12, 12, 8), "out_channels": 16, "kernel": (1, 1)},
     {"op": "depthwise_conv2d", "shape": (8, 8, 16), "kernel": (3, 3)},
+    {"op": "depthwise_conv2d", "shape": (7, 7, 16), "kernel": (7, 7), "padding": "valid"},
     {"op": "depthwise_conv2d", "shape": (8, 8, 16), "kernel": (3, 3), "stride": (2, 2)},
     {"op": "fully_connected", "shape": (64,), "out_channels": 16},
     {"op": "add", "shape": (8, 8, 16)},
@@ -322,3 +335,13 @@ COMMON: tuple[dict[str, Any], ...] = (
     {"op": "mean", "shape": (8, 8, 16), "axes": (1, 2)},
     {"op": "avg_pool2d", "shape": (8, 8, 1), "kernel": (8, 8), "padding": "valid"},
 )
+
+
+@pytest.mark.parametrize("name", places.folder_names())
+def test_what_a_folder_includes_is_in_the_keys_of_a_target_that_has_it_alone(name: str) -> None:
+    keyed = {path for pattern in places.code_patterns([name]) for path in ROOT.glob(pattern)}
+    record = registry.folder(name)
+    include = (*(record.path / each for each in record.include), FILES / "include")
+    for kernel in registry.kernels([name]).values():
+        found = digest._c_files(record.path, (*kernel.sources, *kernel.headers), include)
+        assert found <= keyed, (kernel.name, sorted(found - keyed))

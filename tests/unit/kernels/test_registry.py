@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from stages.base import StageError
-from stages.kernels.registry import candidates, folder_names, kernels
+from stages.kernels.places import folder_names
+from stages.kernels.registry import candidates, kernels
 from tests.conformance.draw import Draw
 from tests.conformance.operators import fully_connected
 from tests.support.emitted import target_named

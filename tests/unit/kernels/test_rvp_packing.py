@@ -8,6 +8,7 @@ import pytest
 from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.kernels.eight_bit import Range
 from stages.kernels.rvp import packing, rounding
+from stages.kernels.rvp.one_rounding import OneRounding
 from stages.kernels.rvp.strips import group_channels
 from stages.kernels.rvp.window_lines import Words
 from stages.simulators.spike.rvp_model import compute
@@ -33,6 +34,12 @@ def as_kernel(acc: int, multiplier: int, rounder: int, zero_point: int, *, wide:
         t = instruction("smmul.u", t, rounder)
     narrow = (t & 0xFFFF) + zero_point
     return int(np.clip((narrow + 0x8000 & 0xFFFF) - 0x8000, LOW, HIGH))
+
+
+def never(channels: int) -> OneRounding:
+    """Channels that are rounded twice."""
+    zeros = np.zeros(channels, np.int64)
+    return OneRounding(zeros - 1, zeros, zeros)
 
 
 def near_halves(low: int, high: int, multiplier: int, shift: int, rng: np.random.Generator) -> np.ndarray:
@@ -104,7 +111,7 @@ def test_weights_and_parameters_lie_where_the_kernels_read_them(word_bits):
     multiplier = np.full(channels, 1 << 30, np.int32)
     short = np.full(channels, 1 << 24)
     short[5] = -1
-    params = packing.gemm_params(bias, multiplier, rounding.Rounders(short, short * 2, short), word_bits, blocks)
+    params = packing.gemm_params(bias, multiplier, rounding.Rounders(short, short * 2, short), None, word_bits, blocks)
     for channel in range(channels):
         block, lane, j = channel // (4 * lanes), channel % (4 * lanes) // 4, (0, 2, 1, 3).index(channel % 4)
         for k in range(run * runs):
@@ -129,7 +136,9 @@ def test_direct_weights_and_parameters_lie_in_halves_of_blocks(word_bits):
     multiplier = rng.integers(1 << 30, 1 << 31, channels).astype(np.int32)
     short = np.full(channels, 1 << 24)
     short[9] = -1
-    params = packing.direct_params(bias, multiplier, rounding.Rounders(short, short * 2, short), word_bits)
+    params = packing.direct_params(
+        bias, multiplier, rounding.Rounders(short, short * 2, short), never(channels), word_bits
+    )
     for channel in range(channels):
         block, lane, j, h = channel // (4 * lanes), channel % (4 * lanes) // 4, channel % 4 // 2, channel % 2
         for t, u, c in np.ndindex(taps, columns, depth):
@@ -181,7 +190,7 @@ def test_depthwise_weights_that_need_nine_bits_are_sums_of_two_int8():
     channel = np.ones(8, np.int64)
     rounder = rounding.Rounders(channel, channel, channel)
     params = packing.depthwise_params(
-        weights, channel, channel.astype(np.int32), rounder, 64, groups=[[*range(8)]], split=True
+        weights, channel, channel.astype(np.int32), rounder, never(8), 64, groups=[[*range(8)]], split=True
     )
     assert params.shape == (1, 4, 9, 2)
 
@@ -238,3 +247,47 @@ def test_a_group_with_a_channel_that_is_not_scaled_down_is_rounded_by_shifts():
     assert marks.tolist() == [[True, True, False, False], [False] * 4]
     shifts = (made[0, :, 2].T.reshape(-1) & 127) - packing.EXACT_SHIFT
     assert shifts.tolist() == shift[:8].tolist()
+
+
+@pytest.mark.parametrize("word_bits", [64, 32])
+def test_what_is_rounded_once_is_marked_by_a_rounder_of_0_and_has_zero_points_in_pairs(word_bits):
+    """Only blocks of which all channels are; a rounder of 0 of others is 1, which rounds to 0 too."""
+    channels, zeros = 24, np.zeros(24, np.int64)
+    lanes, multiplier = word_bits // 32, np.full(24, 1 << 30, np.int32)
+    rounder = rounding.Rounders(zeros, zeros + 1, zeros)
+    points = np.arange(channels) * 100 - 1000
+    once = OneRounding(np.arange(channels) + 5, np.arange(channels) * 7, points)
+    once.multiplier[9] = -1
+    made = packing.gemm_params(zeros, multiplier, rounder, once, word_bits, channels // (4 * lanes))
+    direct = packing.direct_params(zeros, multiplier, rounder, once, word_bits)
+    depthwise = packing.depthwise_params(
+        np.zeros((3, 3, channels), np.int64),
+        zeros,
+        multiplier,
+        rounder,
+        once,
+        word_bits,
+        groups=group_channels(channels, lanes),
+    )
+    halves = direct.reshape(-1, 2, 3, 2, lanes)
+    for channel in range(channels):
+        block, lane = channel // (4 * lanes), channel % (4 * lanes) // 4
+        j, h = (0, 2, 1, 3).index(channel % 4), channel % 2
+        words = (
+            made[block, :, j, lane],
+            halves[block, h, :, channel % 4 // 2, lane],
+            depthwise[block, channel % 4, 3:, lane],
+        )
+        if block == 9 // (4 * lanes):
+            assert made[block, 2, 0, -1] == halves[block, h, 2, 0, -1] == 1
+            assert [word[1] for word in words] == [1 << 30] * 3
+            continue
+        assert [word[0] for word in words] == [channel * 7] * 3
+        assert [word[1] & 0x7FFFFFFF for word in words] == [channel + 5] * 3
+        assert (made[block, 2, 0] == 0).all()
+        assert (halves[block, h, 2, 0] == 0).all()
+        assert depthwise[block, 0, 4, -1] < 0
+        pair = made[block, 2, 1 + j // 2, lane], halves[block, h, 2, 1, lane], depthwise[block, channel % 4, 5, lane]
+        assert [np.int32(word).view(np.uint32) >> 16 * (channel % 4 // 2) & 0xFFFF for word in pair] == [
+            points[channel] & 0xFFFF
+        ] * 3

@@ -11,7 +11,7 @@ from stages.targets.load import load_target
 from tests.conformance.draw import Draw
 from tests.conformance.operators.conv2d import conv2d
 from tests.conformance.operators.fully_connected import fully_connected
-from tests.conformance.operators.windows import around
+from tests.conformance.operators.windows import Window, around
 
 
 def test_tiles_are_the_cheapest_that_parameters_leave_free() -> None:
@@ -26,6 +26,24 @@ def test_tiles_are_the_cheapest_that_parameters_leave_free() -> None:
     assert Tiling.of(flat, DirectParams(rows=9), 2).tiles() == [5, 5, 5, 2], "no function for more than 5"
     with pytest.raises(StageError, match="no tiles along the rows for a window of 1x7"):
         Tiling.of(flat, DirectParams(axis="rows"), 2)
+
+
+@pytest.mark.parametrize(
+    ("width", "channels", "stride", "phases", "chunks"),
+    [(96, 3, 2, 2, 3), (32, 1, 2, 2, 2), (32, 2, 2, 1, 2), (96, 3, 1, 0, 3), (33, 3, 2, 0, 3), (32, 4, 2, 0, 3)],
+)
+def test_rows_of_few_channels_are_copied_as_chunks(
+    width: int, channels: int, stride: int, phases: int, chunks: int
+) -> None:
+    """Not where windows begin at more than two places, rows end within a chunk, or pixels are chunks themselves."""
+    layer = conv2d(Draw(1), Window((16, width), (3, 3), (stride, stride), (0, 0, 1, 1)), channels, 16)
+    for lanes in (1, 2):
+        tiling = Tiling.of(layer, DirectParams(axis="rows"), lanes)
+        assert (tiling.shape.phases, tiling.shape.kernel_columns) == (phases, chunks)
+        columns = [column * tiling.shape.column_stride for column in range(tiling.strip_columns(lanes))]
+        unit = 4 if phases else 1
+        begins = [first + left for first in columns for left in (range(4) if phases else (0,))]
+        assert max(begins) // unit - min(begins) // unit + chunks <= tiling.shape.strip_width(len(columns))
 
 
 def test_weights_of_rows_are_padded_along_the_depth_alone() -> None:

@@ -24,6 +24,7 @@ def test_names(names: str, listed: str, counted: str) -> None:
 
 def test_did_you_mean_guesses_only_what_is_near() -> None:
     assert did_you_mean("layuot", ["layout", "emit"]) == "; did you mean 'layout'?"
+    assert did_you_mean("LSTMM", ["CONV_2D", "lstm"]) == "; did you mean 'lstm'?"
     assert did_you_mean("zzz", ["layout", "emit"]) == ""
     # What is no misspelt word costs no time.
     assert did_you_mean("layout" * 100_000, ["layout" * 100_000]) == ""

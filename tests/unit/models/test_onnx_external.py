@@ -44,6 +44,14 @@ def test_files_that_are_missing_or_too_short(tmp_path: Path) -> None:
         whole(data, files, "net.onnx")
 
 
+def test_a_file_that_is_not_there_is_named_when_the_recipe_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    (tmp_path / "net.weights").unlink()
+    with pytest.raises(StageError, match=r"net.onnx has constants in 'net.weights', which is not beside it") as told:
+        external_files(path)
+    assert told.value.at == ("model", "file") and "onnx.save" in told.value.hint
+
+
 def test_names_that_lead_elsewhere(tmp_path: Path) -> None:
     path = written(tmp_path, "safe.weights")
     path.write_bytes(path.read_bytes().replace(b"safe.weights", b"../e.weights"))

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from stages.base import StageError
 from stages.models.operators import build
-from stages.models.spec import OPTIONS, OpModel
+from stages.models.spec import OpModel
+from stages.models.spec import options as options_of
 from stages.models.tflite_reader import read
 from stages.operators.table import operator_of
 from stages.reference import Reference, random_inputs
@@ -57,7 +58,7 @@ BUILTIN = {
 }
 CASES = [
     (op, dtype)
-    for op in OPTIONS
+    for op in options_of()
     for dtype in ("int8", "uint8", "float32")
     if (declared := operator_of(op)) and dtype in declared.types
 ]

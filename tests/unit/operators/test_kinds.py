@@ -1,7 +1,7 @@
 """The names of operators that a rule may give: all that quantize makes for kernels, and nothing else."""
 
 from stages.graph.kinds import kernel_kinds
-from stages.kernels import registry
+from stages.kernels import places, registry
 from stages.kernels.generic import movement
 from stages.operators.activations import Activation
 from stages.operators.movement import KINDS
@@ -21,6 +21,9 @@ LOWERED = {
     "PACK": "concatenation",
     "UNPACK": "strided_slice",
     "SELECT_V2": "select",
+    "FILL": "broadcast_to",
+    "ONE_HOT": "select",
+    "CONSTANT": "reshape",
 }
 
 
@@ -31,7 +34,7 @@ def test_all_that_quantize_lowers_has_a_name_that_a_rule_may_give() -> None:
 
 
 def test_all_that_kernels_are_for_has_a_name_that_a_rule_may_give() -> None:
-    everything = registry.kernels(registry.folder_names()).values()
+    everything = registry.kernels(places.folder_names()).values()
     assert {op for kernel in everything for op in kernel.ops} - kernel_kinds() == set()
 
 
@@ -41,4 +44,4 @@ def test_moves_and_functions_are_those_that_are_implemented() -> None:
 
 
 def test_what_is_declared_to_become_layers_does() -> None:
-    assert {name for name, operator in OPERATORS.items() if operator.layers} == set(FAMILIES) - {"LAYOUT"}
+    assert {name for name, operator in OPERATORS.items() if operator.layers} == set(FAMILIES) - {"LAYOUT", "CONSTANT"}

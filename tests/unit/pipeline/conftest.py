@@ -72,7 +72,7 @@ class FakeProject:
         """Have the modules of commands work on this project."""
         for module in commands:
             monkeypatch.setattr(module, "here", lambda: project_of(self.root), raising=False)
-            monkeypatch.setattr(module, "Workspace", self.workspace)
+            monkeypatch.setattr(module, "Workspace", lambda **_: self.workspace())
 
     @property
     def store(self) -> Path:
@@ -98,7 +98,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeProject:
     # A few of the real targets: error messages list them all.
     real = yaml.safe_load((ROOT / "pipeline.yaml").read_text())
     cores = {name: real["cores"][name] for name in TARGETS}
-    made.write("pipeline.yaml", yaml.safe_dump({"schema": 1, "cores": cores}, sort_keys=False))
+    made.write(
+        "pipeline.yaml", yaml.safe_dump({"schema": 1, "cores": cores, "timings": real["timings"]}, sort_keys=False)
+    )
     made.recipe(RECIPE)
     made.write("model.txt", "weights\n")
     for kind in made.registry.kinds:

@@ -51,7 +51,7 @@ class Fake(Stage[Any]):
 
 
 class FakeImport(Fake):
-    """Reads the model."""
+    """Reads the model. What it makes of it is another on a machine whose environment says so."""
 
     kind = "import"
     config = ImportConfig
@@ -70,6 +70,8 @@ class FakeImport(Fake):
         text = job.files["model"].read_text() if job.files else "built\n"
         if text == "broken\n":
             raise StageError("model.txt is corrupt", hint="get another")
+        if os.environ.get("FAKE_MOOD") == "own":
+            text = f"its own {text}"
         (job.out / "module.json").write_text(text)
 
 

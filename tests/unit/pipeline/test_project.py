@@ -20,6 +20,7 @@ from stages.system.installation import INSTALLATION as ROOT
 from stages.tensorize import cost_table
 from tests.unit.pipeline.conftest import FakeProject
 
+FLASH = "{region: flash, wait_states: 5, line: 16, source: x}"
 BOARD = """\
 schema: 1
 boards:
@@ -151,6 +152,9 @@ def test_boards_and_cores_add_to_the_built_in_ones(own: Project) -> None:
         ("length: 192K", "length: 192Q", "pipeline.yaml:6:"),
         ("0x20000000", "0x120000000", "pipeline.yaml:6:"),
         (BOARD, "boards\n", "pipeline.yaml:1:1: the file: should be a mapping"),
+        ("    title", "    timing: cortex-m5\n    title", "pipeline.yaml:5:13: unknown timing model"),
+        ("    title", f"    flash: {FLASH}\n    title", "pipeline.yaml:5:21: boards.mine.flash.region: there"),
+        ("    title", "    timing: ibex\n    title", "pipeline.yaml:5:13: timing model 'ibex' is of riscv"),
         ("  mine:", "  nrf52840-dk:", "pipeline.yaml:3:3: board 'nrf52840-dk' has the name of a built-in board, <"),
         ("  mine:", "  cortex-m7:", "pipeline.yaml:3:3: board 'cortex-m7' has the name of a built-in core, <"),
     ],

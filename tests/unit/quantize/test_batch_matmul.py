@@ -1,4 +1,4 @@
-"""BATCH_MATMUL of int8 against LiteRT, bit for bit."""
+"""BATCH_MATMUL of int8 and int16 against LiteRT, bit for bit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,17 @@ Shape = tuple[int, ...]
 
 
 def model(
-    a: Shape, b: Shape | np.ndarray, quants: list[tuple[float, int]], *, x: bool = False, y: bool = False
+    a: Shape,
+    b: Shape | np.ndarray,
+    quants: list[tuple[float, int]],
+    *,
+    x: bool = False,
+    y: bool = False,
+    dtype: str = "int8",
 ) -> bytes:
     made = ModelBuilder()
-    first = made.input("a", a, "int8", *quants[0])
-    second = made.constant("b", b, *quants[1]) if isinstance(b, np.ndarray) else made.input("b", b, "int8", *quants[1])
+    first = made.input("a", a, dtype, *quants[0])
+    second = made.constant("b", b, *quants[1]) if isinstance(b, np.ndarray) else made.input("b", b, dtype, *quants[1])
     made.output(
         made.emit("BATCH_MATMUL", [first, second], None, quants[2], "y", "BatchMatMulOptions", {"adjX": x, "adjY": y})
     )
@@ -43,6 +49,22 @@ def test_batches(x: bool, y: bool, constant: bool) -> None:
         assert compare(data, [a] if constant else [a, b]).wrong == {}, (left, right)
 
 
+@pytest.mark.parametrize("constant", [False, True])
+@pytest.mark.parametrize(("x", "y"), [(False, False), (True, False), (False, True), (True, True)])
+def test_sixteen_bits(x: bool, y: bool, constant: bool) -> None:
+    """Sums beyond 32 bits, and results that LiteRT wraps as an int32 before it clamps them."""
+    rng = np.random.default_rng(4 + 2 * x + y)
+    for number, (left, right) in enumerate(BATCHES):
+        rows, depth, units = int(rng.integers(1, 9)), int(rng.integers(1, 200)), int(rng.integers(1, 9))
+        shapes = (*left, *((depth, rows) if x else (rows, depth))), (*right, *((units, depth) if y else (depth, units)))
+        low = (-32768, 20000)[number % 2]
+        a, b = (rng.integers(low, 32768, shape).astype(np.int16) for shape in shapes)
+        for output in (2.0**-9, 3e-6, 1.0, 900.0):
+            quants = [(0.0017, 0), (0.0005, 0), (output, 0)]
+            data = model(a.shape, b if constant else b.shape, quants, x=x, y=y, dtype="int16")
+            assert compare(data, [a] if constant else [a, b]).wrong == {}, (left, right, output)
+
+
 def test_a_constant_matrix_is_a_convolution() -> None:
     rng = np.random.default_rng(3)
     weights = rng.integers(-128, 128, (8, 12)).astype(np.int8)
@@ -63,5 +85,9 @@ def test_what_does_not_fit_is_refused() -> None:
     b = ModelBuilder()
     inputs = b.input("a", (2, 3), "uint8", 0.1, 128), b.input("b", (3, 4), "uint8", 0.1, 128)
     b.output(b.emit("BATCH_MATMUL", inputs, None, (0.1, 128), "y", "BatchMatMulOptions", {}))
-    with pytest.raises(StageError, match="has the type uint8 in 'a'; known are int8, float32"):
+    with pytest.raises(StageError, match="has the type uint8 in 'a'; known are int8, int16, float32"):
         integer_graph(b.build())
+    with pytest.raises(StageError, match="has the zero point 3 in 'b'; of int16 it must be 0"):
+        integer_graph(model((2, 3), (3, 4), [(0.1, 0), (0.1, 3), (0.1, 0)], dtype="int16"))
+    with pytest.raises(StageError, match=re.escape("would scale its sums up by 2^15: its scales make no sense")):
+        integer_graph(model((2, 3), (3, 4), [(1.0, 0), (1.0, 0), (2.0**-14, 0)], dtype="int16"))

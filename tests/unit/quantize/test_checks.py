@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from stages.graph import Activation, Graph, Layer, Tensor
+from stages.models.builder import ModelBuilder
 from stages.quantize.checks import check_widths, widened
+from tests.support.integer import integer_graph
 
 
 def graph(dtype: str, weights: str = "int8") -> Graph:
@@ -25,3 +27,17 @@ def test_sixteen_bits_are_found(types: tuple[str, str]) -> None:
     assert widened(graph(*types)) == ["y"]
     with pytest.raises(AssertionError, match="wider than 8 bits: y"):
         check_widths(graph(*types))
+
+
+@pytest.mark.parametrize("stride", [(1, 1), (2, 2), (2, 1)])
+def test_a_model_of_sixteen_bits_has_them_between_its_tensors(stride: tuple[int, int]) -> None:
+    """The phases of a TRANSPOSE_CONV, as channels of one layer or joined."""
+    b = ModelBuilder()
+    x = b.input("x", (1, 4, 5, 8), "int16", 0.01, 0)
+    shape = (1, 4 * stride[0], 5 * stride[1], 3)
+    weights = np.ones((3, 3, 3, 8), np.int8)
+    b.output(b.transpose_conv(x, weights, None, weight_scale=0.01, shape=shape, stride=stride, out=(0.1, 0)))
+    made = integer_graph(b.build())
+    between = {tensor.dtype for tensor in made.tensors.values() if tensor.tflite_index is None}
+    assert between == {"int16"}
+    check_widths(made)

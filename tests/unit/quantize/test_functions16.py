@@ -10,6 +10,9 @@ import pytest
 
 from stages.base import StageError
 from stages.models.builder import ModelBuilder, Tensor
+from stages.reference.integer import run_graph
+from stages.reference.interpreter import Reference
+from stages.reference.refusal import RunError
 from tests.support.integer import compare, integer_graph
 
 EVERY = np.arange(-32768, 32768).astype(np.int16).reshape(1, -1)
@@ -30,6 +33,16 @@ def test_lines(op: str, scale: float, out: float) -> None:
     given = EVERY[:, 32768:] if op == "RSQRT" else EVERY
     table = "GeluOptions" if op == "GELU" else ""
     assert compare(alone(op, scale, out, given.shape, table), [given]).wrong == {}
+
+
+@pytest.mark.parametrize(("op", "scale", "out"), [
+    ("EXP", 0.05, 5.7e-4), ("EXP", 0.19, 1.6), ("EXP", 0.0031, 1e-5), ("EXP", 0.0064, 0.031), ("EXP", 1.0, 1e-6),
+    ("LOG", 0.0043, 3.6e-6), ("GELU", 0.45, 1.4e-5), ("GELU", 3.0, 1e-6),
+])  # fmt: skip
+def test_lines_that_rise_by_more_than_int16_holds(op: str, scale: float, out: float) -> None:
+    """LiteRT's wrap; where float32 is infinite too."""
+    data = alone(op, scale, out, EVERY.shape, "GeluOptions" if op == "GELU" else "")
+    assert compare(data, [EVERY]).wrong == {}
 
 
 def test_gelu_by_tanh() -> None:
@@ -98,3 +111,22 @@ def test_sums_that_litert_refuses(out: float, shapes: Any, message: str) -> None
     with pytest.raises(StageError) as caught:
         integer_graph(pair(lambda b, x, y: b.add(x, y, out=(out, 0)), (2**-11, 2**-11), shapes))
     assert message in caught.value.message
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("scales", [(0.01, 0.001), (1 / 32768, 1 / 32768), (3.0, 0.01), (1e-6, 0.7), (0.5, 90.0)])
+def test_roots(scales: tuple[float, float], layout: str) -> None:
+    """Roots that are cut off, that the clamp decides, that are 0 and 1."""
+    every = EVERY[:, 32768:].reshape(1, 64, 128, 4)
+    found = compare(alone("SQRT", *scales, every.shape), [every], layout)
+    assert (found.wrong, [layer.kind for layer in found.graph.layers]) == ({}, ["sqrt"])
+
+
+def test_what_has_no_root() -> None:
+    data, given = alone("SQRT", 0.1, 0.1, (2,)), np.array([4, -1], np.int16)
+    with pytest.raises(RunError, match="Sqrt is only defined for non-negative values"):
+        Reference(data).run([given])
+    graph = integer_graph(data)
+    assert run_graph(graph, [given])[graph.outputs[0]].tolist() == [6, 0]
+    with pytest.raises(StageError, match=r"operator 0 \(SQRT\) 'sqrt' would give roots beyond int32"):
+        integer_graph(alone("SQRT", 3.0, 1e-8, (2,)))

@@ -99,6 +99,25 @@ def broadcast_to(rng: Rng, dtype: str) -> Made:
     return net.made("BROADCAST_TO", [net.data(shape, dtype), net.known(out)], [out], dtype, version=2)
 
 
+def fill(rng: Rng, dtype: str) -> Made:
+    net, out = Net(rng), _shape(rng)
+    return net.made("FILL", [net.known(out), net.data((), dtype)], [out], dtype)
+
+
+def one_hot(rng: Rng, dtype: str) -> Made:
+    """Also with indices outside of the depth, and of 64 bits that LiteRT takes for ones inside."""
+    net, shape, depth = Net(rng), _shape(rng, 0, 3), int(rng.integers(1, 6))
+    axis, wide = int(rng.integers(0, len(shape) + 1)), bool(rng.integers(0, 2))
+    indices = rng.integers(-1, depth + 1, shape) + (rng.integers(-1, 2, shape) << 32 if wide else 0)
+    x = net.data(shape, "int64" if wide else "int32", np.asarray(indices))
+    computed, place = rng.integers(0, 2, 2), ((), (1,))[rng.integers(0, 2)]
+    known = [net.constant("v", np.full(place, value, dtype)) for value in (0, 1)]
+    values = [net.data(place, dtype) if given else one for given, one in zip(computed, known, strict=True)]
+    fields = {"axis": -1 if axis == len(shape) else axis}
+    out = (*shape[:axis], depth, *shape[axis:])
+    return net.made("ONE_HOT", [x, net.known(depth), *values], [out], dtype, table="OneHotOptions", fields=fields)
+
+
 def mirror_pad(rng: Rng, dtype: str) -> Made:
     net, shape, mode = Net(rng), _shape(rng), int(rng.integers(0, 2))
     pads = [[int(rng.integers(0, n + mode)) for _ in range(2)] for n in shape]
@@ -190,6 +209,8 @@ MOVED = ("int8", "uint8", "int16", "int32", "float32")
 TYPES: dict[Callable[[Rng, str], Made], tuple[str, ...]] = {
     **dict.fromkeys((gather, gather_nd, pack, unpack, tile, broadcast_to, mirror_pad, reverse), MOVED),
     **dict.fromkeys((space_to_batch, batch_to_space, select, select_v2), MOVED),
+    fill: ("int8", "int16", "int32", "int64", "float32", "bool"),
+    one_hot: ("int8", "uint8", "int32", "int64", "float32", "bool"),
     comparison: ("int8", "uint8", "int32", "int64", "float32"),
     cast: ("int8", "uint8", "int16", "int32", "int64", "float32", "bool"),
     arg: ("int8", "uint8", "int32", "float32"),

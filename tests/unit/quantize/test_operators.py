@@ -222,6 +222,18 @@ def test_activations_on_all_256_values(name: str, dtype: str, data: st.DataObjec
     assert compare(builder.build(), [every]).wrong == {}
 
 
+@pytest.mark.parametrize(("scale", "out"), [
+    (0.05, 20.0), (0.05, 600.0), (13.0, 9e4), (1e-7, 1e-7), (1e-8, 3e-6), (2e-5, 0.02),
+])  # fmt: skip
+def test_hard_swish_that_shifts_by_16_and_more(scale: float, out: float, dtype: str) -> None:
+    """LiteRT divides integers of 16 bits by 2^16 then, and gives 1 or -1."""
+    low, high = LIMITS[dtype]
+    builder = ModelBuilder()
+    x = builder.input("x", (1, 256), dtype, float(np.float32(scale)), low + 90)
+    builder.output(builder.hard_swish(x, out=(float(np.float32(out)), low + 128)))
+    assert compare(builder.build(), [np.arange(low, high + 1).astype(dtype)[None]]).wrong == {}
+
+
 @some
 @given(data=st.data())
 def test_mean(dtype: str, data: st.DataObject) -> None:

@@ -80,6 +80,31 @@ def test_quotients_of_all_pairs() -> None:
         assert compare(b.build(), [x, y]).wrong == {}
 
 
+# Shifts by 22 down to -19, so what quotients are shifted right by leaves 0 to 63 on both sides.
+@pytest.mark.parametrize("scales", [(1, 1e-3, 5e-4), (1, 1, 1 / 32768), (0.01, 0.003, 0.02), (1e-6, 1, 1)])
+def test_quotients_of_int16(scales: tuple[float, float, float]) -> None:
+    """By every divisor, of every dividend, and of both drawn from numbers of all sizes."""
+    rng = np.random.default_rng(3)
+    every = np.delete(np.arange(-(1 << 15), 1 << 15), 1 << 15)
+    some = np.array([-(1 << 15), -20000, -257, -3, -1, 1, 2, 7, 128, 255, 32766, 32767])
+
+    def sizes(shape: tuple[int, ...]) -> np.ndarray:
+        return rng.integers(-(1 << 15), 1 << 15, shape) >> rng.integers(0, 15, shape)
+
+    pairs = [(some[:, None], every), (every, some[:, None])]
+    pairs += [(sizes(shape), sizes(other)) for shape, other in (((9999,), (9999,)), *SHAPES)]
+    pairs = [(dividends, np.where(divisors == 0, 1, divisors)) for dividends, divisors in pairs]
+    for number, given in enumerate(pairs):
+        b = ModelBuilder()
+        x, constant = b.input("x", given[0].shape, "int16", scales[0]), number % 4 == 3
+        divisors = given[1].astype(np.int16)
+        y = b.constant("y", divisors, scales[1], 0) if constant else b.input("y", divisors.shape, "int16", scales[1])
+        options = {"fusedActivationFunction": (0, 1, 3)[number % 3]}
+        b.output(b.emit("DIV", [x, y], None, (scales[2], 0), "z", "DivOptions", options))
+        found = compare(b.build(), [given[0].astype(np.int16), divisors][: 2 - constant], ("NHWC", "NCHW")[number % 2])
+        assert found.wrong == {}, number
+
+
 def reducing(op: str, dtype: str, axes: tuple[int, ...], x: Quant, out: Quant, *, keep: bool) -> bytes:
     b = ModelBuilder()
     inputs = b.input("x", (2, 5, 4, 3), dtype, *x), b.constant("axes", np.array(axes, np.int32))

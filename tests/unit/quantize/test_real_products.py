@@ -12,6 +12,7 @@ from stages.arithmetic.fixed_point import (
     multiply_by_quantized_multiplier,
     round_half_away,
 )
+from stages.base import StageError
 from stages.models.builder import ModelBuilder
 from stages.quantize.arithmetic import LIMITS, quantize_multiplier
 from stages.quantize.patterns import convolution
@@ -109,6 +110,93 @@ def test_sums_that_wrap_may_be_any() -> None:
     fixed = [quantize_multiplier(real)]
     assert settled(fixed, [real], np.array([[0], [1 << 20]]), -128, 127) is not None
     assert settled(fixed, [real], np.array([[(1 << 31) - 9], [1 << 31]]), -128, 127) is None
+
+
+@pytest.mark.parametrize(("dtype", "bias", "out"), [
+    ("int8", (1 << 29) + 9, (0.25, 3)),  # 4 times as much is beyond int32
+    ("int8", 9 - (1 << 31), (1.0, -20)),  # with the zero point
+    ("uint8", (1 << 31) - 9, (0.5, 0)),  # sums that wrap may be any
+    ("int16", 1 << 40, (1.0, 0)),
+])  # fmt: skip
+def test_results_beyond_int32_are_refused(dtype: str, bias: int, out: tuple[float, int]) -> None:
+    """LiteRT converts float64 to int32 unchecked: the processor says what comes of it."""
+    with pytest.raises(
+        StageError, match=r"'fully_connected' has sums of up to \S+ in unit 1, .* LiteRT's integers do not hold"
+    ):
+        integer_graph(_of_two_units(dtype, bias, out))
+
+
+@pytest.mark.parametrize(("dtype", "bias", "out"), [
+    ("int8", (1 << 29) - 600, (0.25, 3)),
+    ("int8", 600 - (1 << 31), (1.0, -20)),
+    ("uint8", (1 << 30) - 600, (0.5, 0)),
+    ("int16", (1 << 40) - 5, (2048.0, 0)),
+])  # fmt: skip
+def test_results_up_to_int32_are_litert_s(dtype: str, bias: int, out: tuple[float, int]) -> None:
+    assert compare(_of_two_units(dtype, bias, out)).wrong == {}
+
+
+@pytest.mark.parametrize(("kind", "bias", "scale"), [
+    ("conv2d", 1 << 32, 1.0),
+    ("depthwise_conv2d", 1 << 32, 1.0),
+    ("conv2d", 1 << 47, 2.0**20),
+    ("depthwise_conv2d", -(1 << 47), 2.0**20),
+    ("transpose_conv", 1 << 30, 0.25),
+])  # fmt: skip
+def test_convolutions_of_int16_beyond_litert_s_integers_are_refused(kind: str, bias: int, scale: float) -> None:
+    with pytest.raises(StageError, match=r"has sums of up to \S+ in unit 1, .* LiteRT's integers do not hold"):
+        integer_graph(_of_two_channels(kind, bias, scale))
+
+
+@pytest.mark.parametrize("kind", ["conv2d", "depthwise_conv2d", "transpose_conv"])
+@pytest.mark.parametrize(("bias", "refused"), [((1 << 31) - 1, True), ((1 << 31) - 900, False)])
+def test_convolutions_of_int8_whose_zero_point_leaves_int32(kind: str, bias: int, refused: bool) -> None:
+    """Scales whose product is all but 1."""
+    builder = ModelBuilder()
+    scales = 0.2767435908317566, 0.38619163632392883, 0.10687606036663055
+    x = builder.input("x", (1, 4, 4, 2), "int8", scales[0], 0)
+    weights = np.ones((1, 1, 1, 2) if kind == "depthwise_conv2d" else (2, 1, 1, 2), np.int8)
+    more = {"shape": (1, 4, 4, 2)} if kind == "transpose_conv" else {}
+    options = {"weight_scale": scales[1], "out": (scales[2], 100), **more}
+    builder.output(getattr(builder, kind)(x, weights, np.array([0, bias], np.int32), **options))
+    if refused:
+        with pytest.raises(StageError, match="LiteRT's integers do not hold"):
+            integer_graph(builder.build())
+    else:
+        assert compare(builder.build()).wrong == {}
+
+
+@pytest.mark.parametrize(("kind", "bias", "scale"), [
+    ("conv2d", (1 << 31) - (1 << 20), 1.0),
+    ("depthwise_conv2d", (1 << 31) - (1 << 20), 1.0),
+    ("conv2d", (1 << 47) - (1 << 20), 2.0**17),
+    ("depthwise_conv2d", (1 << 20) - (1 << 47), 2.0**17),
+    ("transpose_conv", 1 << 28, 0.25),
+])  # fmt: skip
+def test_convolutions_of_int16_up_to_litert_s_integers(kind: str, bias: int, scale: float) -> None:
+    assert compare(_of_two_channels(kind, bias, scale)).wrong == {}
+
+
+def _of_two_channels(kind: str, bias: int, scale: float) -> bytes:
+    """The second channel has the bias; the output has the scale."""
+    builder = ModelBuilder()
+    x = builder.input("x", (1, 4, 4, 2), "int16", 1.0, 0)
+    weights = np.ones((1, 2, 2, 2) if kind == "depthwise_conv2d" else (2, 2, 2, 2), np.int8)
+    more = {"shape": (1, 4, 4, 2)} if kind == "transpose_conv" else {}
+    biases = np.array([0, bias], np.int64)
+    builder.output(getattr(builder, kind)(x, weights, biases, weight_scale=1.0, out=(scale, 0), **more))
+    return builder.build()
+
+
+def _of_two_units(dtype: str, bias: int, out: tuple[float, int]) -> bytes:
+    """The second unit has the bias."""
+    builder = ModelBuilder()
+    zero_point = 128 if dtype == "uint8" else 0
+    x = builder.input("x", (8, 2), dtype, 1.0, zero_point)
+    weights = np.full((2, 2), 1 + zero_point, "uint8" if dtype == "uint8" else "int8")
+    biases = np.array([0, bias], np.int64 if dtype == "int16" else np.int32)
+    builder.output(builder.fully_connected(x, weights, biases, weight_scale=1.0, weight_zero_point=zero_point, out=out))
+    return builder.build()
 
 
 def layer_without_multiplier(dtype: str, number: int) -> tuple[bytes, np.ndarray]:

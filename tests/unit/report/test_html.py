@@ -16,12 +16,15 @@ from markupsafe import escape
 from pipeline.runs.page import with_run
 from stages.report.html import RUN
 from stages.report.html.extras import Extras
+from stages.report.html.memory import WIDTH as WIDTH_OF_TIME
 from stages.report.html.memory import arenas, short_name
 from stages.report.html.network import drawing
-from stages.report.html.page import page, verdict
+from stages.report.html.page import _cards, page, verdict
 from stages.report.html.rom import HEIGHT, WIDTH, boxes, groups
 from stages.report.html.samples import image_of, png, shown_input, shown_output
 from stages.report.html.treemap import Rectangle, squarified
+from stages.report.html.tuning import tuning
+from stages.report.rows import columns, summary
 
 _BLOCK = {"part": "weights", "symbol": "model_weights", "region": "rom", "bytes": 600, "loaded_from": ""}
 HOSTILE = 'a"<script>alert(1)</script>\x1b[31m\u202e'
@@ -193,12 +196,61 @@ def test_ram_and_rom_stand_against_the_board(names: tuple[str, str]) -> None:
     assert "50.0 % of 1,800" in made and "50.0 % of 800" in made
 
 
+def test_memory_seen_at_two_addresses_is_room_once() -> None:
+    regions = [
+        {"name": name, "length": 1800, "written": False, "same_as": same} for name, same in (("i", ""), ("d", "i"))
+    ]
+    board = {"title": "B", "clock": None, "source": "", "core": "rv32imc-scalar", "machine": "m", "moved": []}
+    assert "50.0 % of 1,800" in page(report(board=board, memory={**report()["memory"], "regions": regions}), Extras())
+
+
 def test_layers_stand_against_the_least_of_their_own() -> None:
     given = report(layers=[layer(0, name="a", instructions=800), layer(1, name="b", instructions=800)])
     made = page(given, Extras(reach={0: 0.4}))
     assert made.count("the least measured on this core for conv2d of this type: 0.400") == 1
     assert "width:50%" in made[: made.index('id="layer-1"')]
     assert "the least measured" not in page(given, Extras())
+
+
+def tuned(**changes: Any) -> dict[str, Any]:
+    layers = [
+        {"name": "same", "before": "k.a", "before_cost": 600.0, "now": "k.a", "now_cost": 600.0, "layouts": []},
+        {"name": "small", "before": "k.a", "before_cost": 500.0, "now": "k.b", "now_cost": 450.0, "layouts": []},
+        {
+            "name": "large",
+            "before": "k.a mr=4",
+            "before_cost": 2900.0,
+            "now": "k.b (NCHW16c)",
+            "now_cost": 1900.0,
+            "layouts": [
+                {"layout": "NHWC", "kernel": "k.a mr=4", "cost": 2900.0},
+                {"layout": "NHWC -> NCHW16c", "kernel": "k.b", "cost": 1900.0},
+            ],
+        },
+        {"name": "x/NCHW16c", "before": "", "before_cost": None, "now": "k.move", "now_cost": 50.0, "layouts": []},
+    ]
+    return {"tuning": {"before": 4000, "now": 3000, "layers": layers}, "chosen_by": {"unit": "instructions"}, **changes}
+
+
+def test_what_tuning_found_is_there_for_tuned_recipes_alone() -> None:
+    for bare in (report(), report(tuning=None, chosen_by={"unit": "instructions"})):
+        assert "What tuning found" not in page(bare, Extras()) and tuning(bare) is None
+    made = page(report(**tuned()), Extras())
+    Page(made)
+    section = made[made.index('<section id="tuning">') :].partition("</section>")[0]
+    assert "4,000 instructions by costs alone, 3,000 by what was measured of these layers: 25.0 % less." in section
+    assert "3 of 4 layers are computed otherwise" in section
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in section.split("<tr>")[2:]]
+    assert [row[0] for row in rows] == ["large", "small", "x/NCHW16c", "same"]
+    assert rows[0][1:6] == ["k.a mr=4", "2,900", "k.b (NCHW16c)", "1,900", "1,000"]
+    assert "<li>NHWC: k.a mr=4 2,900</li><li>NHWC -&gt; NCHW16c: k.b 1,900</li>" in rows[0][6]
+    assert rows[2][1:6] == ["not there", "", "k.move", "50", "-50"] and rows[3][3:6] == ["the same", "600", ""]
+    assert "900 cycles" not in section
+    by_cycles = {"unit": "cycles", "model": "m", "memory": "none"}
+    assert "4,000 cycles by costs alone" in page(report(**tuned(chosen_by=by_cycles)), Extras())
+    hostile = tuned()
+    hostile["tuning"]["layers"][2] |= {"name": HOSTILE, "now": HOSTILE}
+    assert "<script>alert" not in page(report(**hostile), Extras())
 
 
 def test_most_alive_is_marked() -> None:
@@ -208,6 +260,21 @@ def test_most_alive_is_marked() -> None:
     assert [block.at_peak for block in found.blocks] == [True, True, False]
     later = report(arena=[*report()["arena"], buffer("y", 300, 100, 1, 2)])
     assert next(iter(arenas(later))).peak == 1
+
+
+def test_tensors_in_each_others_place_are_all_named() -> None:
+    """`a` until layer 1, `b` written over it in layer 2; `half` is a part of `a`."""
+    held = [("a", 0, 100), ("half", 1, 50), ("b", 2, 100)]
+    holds = [dict(zip(("name", "first", "bytes"), one, strict=True)) for one in held]
+    (found,) = arenas(report(arena=[buffer("a", 0, 100, 0, 2, holds=holds)], layers=report()["layers"] * 2))
+    (block,) = found.blocks
+    assert block.title == "a, half, b: 100 bytes at 0, layers 0 to 2"
+    assert [label for _, label in block.labels] == ["a", "b"]
+    assert [x for x, _ in block.labels] == pytest.approx([0, WIDTH_OF_TIME * 2 / found.layers])
+    assert found.alive == (("a", 100),) and found.peak == 0
+    later = report(arena=[buffer("a", 0, 100, 0, 2, holds=holds), buffer("z", 100, 9, 2, 2)])
+    (found,) = arenas({**later, "layers": report()["layers"] * 2})
+    assert found.alive == (("b", 100), ("z", 9)) and found.peak == 2
 
 
 def test_buffers_of_two_regions_are_two_pictures() -> None:
@@ -285,3 +352,15 @@ def test_a_run_is_put_into_the_page() -> None:
 def test_names_are_short() -> None:
     assert short_name("model/activation_12/Relu;model/x") == "activation_12/Relu"
     assert short_name("scratch:24:panel") == "scratch:24:panel"
+
+
+def test_an_engine_is_counted_in_cycles_and_nowhere_in_instructions() -> None:
+    units = {"engine": 900, "dma": 500, "core": 1500, "waiting": 1500}
+    cycles = {"total": 3000, **units, "predicted": {"total": 2900}, "search": None, "layers": [], "timeline": []}
+    found = report(cycles=cycles, board={"clock": 1_000_000})
+    told = [line for line in summary({**found, "board": None}) if line[0] in ("cycles", "instructions")]
+    titles = [card["title"] for card in _cards(found)]
+    assert titles.count("cycles") == 1 and "instructions" not in titles
+    assert next(card["note"] for card in _cards(found) if card["title"] == "cycles") == "1.000 per MAC, 3 ms at 1 MHz"
+    assert "cycles" in columns(found) and "instructions" not in columns(found)
+    assert len(told) == 1 and told[0][1].startswith("3,000, 1.000 per MAC (engine 900, ")

@@ -1,4 +1,4 @@
-"""The report puts each figure where README says it is."""
+"""The report puts each figure where docs/report.md says it is."""
 
 import io
 import json
@@ -202,6 +202,22 @@ def test_no_line_ends_in_blanks(artifacts, width):
     assert [line for line in lines if line != line.rstrip()] == []
 
 
+@pytest.mark.parametrize("width", [80, 119, 160])
+def test_a_file_gets_the_lines_that_rich_prints(artifacts, width):
+    report = build_report(artifacts, "rv64-rvp", TARGET)
+    stream = io.StringIO()
+    rendered = render(report, width=width)
+    Console(file=stream, width=width).print(rendered)
+    assert rendered.plain() == stream.getvalue()
+
+
+@pytest.mark.parametrize("name", ["カメラ", "two\twords", "n" * 200])
+def test_what_has_to_be_measured_or_wrapped_is_left_to_rich(artifacts, name):
+    report = build_report(artifacts, "rv64-rvp", TARGET)
+    report["layers"][0]["op"] = name
+    assert render(report, width=160).plain() is None
+
+
 def test_sizes_of_the_hosts_program_are_not_reported(artifacts):
     memory = build_report(artifacts, "host", {**TARGET, "counter": "none"})["memory"]
     assert (memory["rom_bytes"], memory["ram_bytes"], memory["model_rom_bytes"]) == (None, None, None)
@@ -267,6 +283,14 @@ def test_a_float_verdict_says_what_was_allowed_and_what_was_worst(artifacts):
     text = shown(build_report(artifacts, "rv64-rvp", TARGET))
     assert "10 output values of 1 inference within 0.0001 of LiteRT, relative; the worst differs by 3.1e-06" in text
     assert "mismatches" not in text
+
+
+@pytest.mark.parametrize(("reference", "named"), [("ONNX Runtime 1.2.3", "ONNX Runtime"), ("LiteRT 2.1", "LiteRT")])
+def test_who_left_the_range_of_float32_is_named(artifacts, reference, named):
+    report = build_report(artifacts, "rv64-rvp", TARGET)
+    report["verify"] |= {"reference": reference, "overflowed": {"all minimum": "y/div"}}
+    told = dict(summary(report))["not verified"]
+    assert told == f"all minimum: {named}'s results leave float32's range, on all minimum in y/div"
 
 
 def test_distance_from_litert_in_percent_however_large(artifacts):

@@ -26,6 +26,13 @@ def conv(b: ModelBuilder, x: Tensor, name: str = "conv", **more: object) -> Tens
     return b.conv2d(x, values, bias, weight_scale=0.01, out=QUANT, name=name, **more)  # type: ignore[arg-type]
 
 
+def narrow(b: ModelBuilder, x: Tensor, activation: str) -> Tensor:
+    """Results of 0.3 to 1.8 or so."""
+    values = np.ones((4, 1, 1, x.shape[3]), np.int8)
+    bias = np.full(4, 2_000, np.int32)
+    return b.conv2d(x, values, bias, weight_scale=0.01, out=QUANT, activation=activation, name="narrow")
+
+
 def padded(b: ModelBuilder, x: Tensor, *amounts: int, name: str = "pad") -> Tensor:
     return b.pad(x, [(0, 0), (amounts[0], amounts[1]), (amounts[2], amounts[3]), (0, 0)], name=name)
 
@@ -76,6 +83,50 @@ CASES: dict[str, tuple[Build, list[str], list[str]]] = {
     "the square of its distance from a number": (
         lambda b, x: b.emit("SQUARED_DIFFERENCE", [x, _number(b, 19)], x.shape, (0.3, -128), "y"),
         ["tables"],
+        ["requantize"],
+    ),
+    "an integer more behind a convolution": (
+        lambda b, x: b.quantize(conv(b, x), "int8", (0.05, -40), name="q"),
+        ["clamp"],
+        ["conv2d"],
+    ),
+    "an integer more that another layer reads around": (
+        lambda b, x: two(b, b.quantize(c := conv(b, x), "int8", (0.05, -40), name="q"), c),
+        ["tables"],
+        ["conv2d", "requantize", "add"],
+    ),
+    "an integer more in front of convolutions": (
+        lambda b, x: two(
+            b,
+            conv(b, q := b.quantize(b.relu(x), "int8", (0.05, -90), name="q"), "one", padding="same"),
+            b.add(q, q, out=QUANT, name="two"),
+        ),
+        ["zero_point"],
+        ["relu", "conv2d", "add", "add"],
+    ),
+    "an integer more that reaches the end of the type": (
+        lambda b, x: conv(b, b.quantize(b.relu(x), "int8", (0.05, 90), name="q")),
+        ["tables"],
+        ["requantize", "conv2d"],
+    ),
+    "an integer more in front of a pool": (
+        lambda b, x: b.max_pool2d(b.quantize(b.tanh(x), "int8", (1 / 128, -1), name="q"), (2, 2), (1, 1)),
+        ["tables"],
+        ["requantize", "max_pool2d"],
+    ),
+    "a clamp that never acts": (
+        lambda b, x: narrow(b, x, "relu6"),
+        ["unbounded"],
+        ["conv2d"],
+    ),
+    "a clamp of which one end never acts": (
+        lambda b, x: narrow(b, x, "relu_n1_to_1"),
+        ["unbounded"],
+        ["conv2d"],
+    ),
+    "out of the integers and back": (
+        lambda b, x: b.quantize(b.dequantize(x), "int8", (0.07, 9), name="q"),
+        ["floats"],
         ["requantize"],
     ),
     "paddings": (

@@ -89,6 +89,35 @@ def test_counts_do_not_depend_on_tracing_and_repeat_exactly(tmp_path, target):
     assert abs(runs[0].totals[0] - runs[1].totals[0]) < 20
 
 
+@pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m4", "nucleo-f446re", "ibex-simple-system"])
+def test_cycles_are_estimated_for_each_layer_where_there_is_a_timing_model(tmp_path, target):
+    firmware(tmp_path, target)
+    counts = json.loads((simulate(tmp_path, target) / "counts.json").read_text())
+    cycles, counted = counts["cycles"], counts["inferences"][0]
+    assert cycles["model"] == load_target(target).timing
+    for name in ("least", "estimate", "most"):
+        each = [layer[name] for layer in cycles["layers"]]
+        assert sum(each) <= cycles["total"][name] < sum(each) + 200
+        assert all(few < cycles < 9 * few for few, cycles in zip(counted["layers"], each, strict=True))
+    assert cycles["total"]["least"] <= cycles["total"]["estimate"] <= cycles["total"]["most"]
+
+
+def test_estimates_change_no_count(tmp_path):
+    firmware(tmp_path, "cortex-m4")
+    without = json.loads((simulate(tmp_path, "cortex-m4", cycles=False) / "counts.json").read_text())
+    (tmp_path / "simulate").rename(tmp_path / "without")
+    counts = json.loads((simulate(tmp_path, "cortex-m4") / "counts.json").read_text())
+    assert counts.pop("cycles") and counts == without
+
+
+def test_an_instruction_that_no_class_has_is_named_with_its_place(tmp_path):
+    firmware(tmp_path, "cortex-m4", fault='__asm__ volatile("dsb");')
+    with pytest.raises(StageError, match=r"timing model cortex-m4 has no class for: dsb sy\nin \w+, model.c:\d+"):
+        simulate(tmp_path, "cortex-m4")
+    (tmp_path / "simulate").rmdir()
+    simulate(tmp_path, "cortex-m4", cycles=False)
+
+
 def test_host_counts_nothing(tmp_path):
     firmware(tmp_path, "host")
     counts = json.loads((simulate(tmp_path, "host", trace=False) / "counts.json").read_text())
@@ -217,5 +246,5 @@ def test_tools_are_those_of_the_simulator():
     assert names["host"] == []
     assert names["rv64-scalar"] == ["spike", "dtc"]
     assert names["rv64-rvp"] == ["spike", "dtc", "g++"]
-    assert names["cortex-m4"] == ["qemu-system-arm", "gcc"]
+    assert names["cortex-m4"] == ["qemu-system-arm", "gcc", "objdump"]
     assert names["aarch64"] == ["qemu-aarch64", "gcc"]

@@ -72,7 +72,8 @@ def test_plugin_that_miscounts_fails_its_self_test(tmp_path, emulator, right, wr
     assert right in text
     (tmp_path / "counter.c").write_text(text.replace(right, wrong))
     library = tmp_path / "libcounter.so"
-    command = ["gcc", *build.FLAGS, "-I", build.SOURCES, tmp_path / "counter.c", "-o", library]
+    sources = [tmp_path / "counter.c", build.SOURCES / "timing.c"]
+    command = ["gcc", *build.FLAGS, "-I", build.SOURCES, "-I", build.CYCLES, *sources, "-o", library]
     subprocess.run(command, check=True)
     with pytest.raises(StageError, match=r"fails its self-test: \d+ instructions, 201 ran"):
         self_test(library, emulator)

@@ -27,6 +27,17 @@ boards:
 """
 
 
+def test_a_misspelt_class_of_a_timing_model_is_one_of_the_others(tmp_path: Path) -> None:
+    text = "schema: 1\ntimings:\n  quick: {like: ibex, classes: {CLASS: {cycles: 2}}}\n"
+    (tmp_path / "pipeline.yaml").write_text(text.replace("CLASS", "multiply_hi"))
+    told = r"yaml:3:33: timings.quick.classes.multiply_hi: there is no .* in ibex; did you mean 'multiply_high'"
+    with pytest.raises(RecipeError, match=told):
+        load_targets(Project(tmp_path))
+    (tmp_path / "pipeline.yaml").write_text(text.replace("CLASS", "entirely_new"))
+    with pytest.raises(RecipeError, match=r"missing key 'mnemonics' in timings\.quick.classes.entirely_new"):
+        load_targets(Project(tmp_path))
+
+
 def test_what_is_not_said_is_the_others(tmp_path: Path) -> None:
     (tmp_path / "pipeline.yaml").write_text("schema: 1\n")
     found = load_targets(Project(tmp_path))
@@ -49,6 +60,7 @@ def test_what_is_not_said_is_the_others(tmp_path: Path) -> None:
         ("like: cortex-m4", "like: cortex-m5", "pipeline.yaml:4:11: cores.soft-m4.like: unknown core 'cortex-m5'; did"),
         ("like: cortex-m4", "like: softer-m4", "is like itself"),
         ("fpu: false", "fpux: false", "pipeline.yaml:5:5: unknown key 'fpux'; did you mean 'fpu'?"),
+        ("ram: {", "raam: {", "boards.small.memory.raam: there is no 'raam' in nucleo-f446re; did you mean 'ram'?"),
         ("length: 64K", "length: 64Q", "pipeline.yaml:13:28: boards.small.memory.ram.length: a size is"),
     ],
 )

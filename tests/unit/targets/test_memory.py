@@ -44,6 +44,39 @@ def test_map_that_cannot_be(changes: dict[str, object], message: str) -> None:
     assert shown == message
 
 
+HERE, THERE = ({"origin": origin, "length": "4M"} for origin in ("0x42000000", "0x3c000000"))
+
+
+def flash(there: dict[str, object]) -> Memory:
+    both = {"here": {**HERE, "holds": ["code"]}, "there": {**there, "holds": ["constants", "weights"]}}
+    return Memory.model_validate({**both, "ram": RAM})
+
+
+def test_memory_that_is_seen_at_two_addresses_counts_once() -> None:
+    apart, one = flash(THERE), flash({**THERE, "same_as": "here"})
+    assert apart.bytes_of(written=False) == 2 * one.bytes_of(written=False) == 8 << 20
+    assert one.bytes_of(written=True) == one.region_of("data").length
+    assert (one.same("here"), one.same("there"), apart.same("here")) == (("here", "there"), ("there",), ("here",))
+    board = load_target("esp32-c3").memory
+    assert board is not None and board.bytes_of(written=False) == 4 << 20
+
+
+@pytest.mark.parametrize(
+    ("there", "says"),
+    [
+        ({"same_as": "hre"}, "there.same_as: there is no region 'hre' of its own; there are here, ram"),
+        ({"same_as": "there"}, "there.same_as: there is no region 'there' of its own; there are here, ram"),
+        ({"same_as": "ram"}, "there.same_as: only memory that no program writes can be seen at two addresses"),
+        ({"same_as": "here", "length": "8M"}, "there.length: is 8,388,608 bytes, more than the 4,194,304 of here"),
+    ],
+)
+def test_memory_that_cannot_be_the_same(there: dict[str, object], says: str) -> None:
+    with pytest.raises(ValidationError) as raised:
+        flash({**THERE, **there})
+    (detail,) = raised.value.errors()
+    assert f"{'.'.join(detail['ctx']['at'])}: {detail['msg']}" == says
+
+
 def test_an_address_is_no_size() -> None:
     for field, what in (("origin", "an address is a number, such as 0x80000000"), ("length", "a size is a number of")):
         with pytest.raises(ValidationError, match=what):

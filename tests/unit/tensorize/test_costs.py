@@ -1,6 +1,7 @@
 """The table of costs: what of it counts for a layer, and in which order."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +39,23 @@ def written(folder: Path, content: dict[str, Any]) -> CostTable:
 
 
 def test_measured_goes_before_fitted_goes_before_estimated(tmp_path: Path) -> None:
-    costs = written(tmp_path, table())
+    costs = replace(written(tmp_path, table()), nearby=None)
     assert costs.price(KERNEL, view(), MiniParams(), HOST) == Price(77, "measured")
     other = view(depth=16)
     assert costs.price(KERNEL, other, MiniParams(), HOST) == Price(2.5 * 8 * 16 * 6 + 30, "fitted")
     assert costs.price(KERNEL, other, MiniParams(rows=2), HOST) == Price(2 * 8 * 16 * 6, "estimated")
     assert CostTable().price(KERNEL, view(), MiniParams(), HOST).source == "estimated"
+
+
+def test_a_model_is_corrected_by_layers_like_the_one_in_question(tmp_path: Path) -> None:
+    """The measured layer took 77 where the model says 32.5."""
+    costs = written(tmp_path, table())
+    assert costs.nearby is not None
+    other = view(depth=16)
+    near = costs.nearby.factor("mini.gemm rows=4", signature(other))
+    assert 1.5 < near < 77 / 32.5
+    price = costs.price(KERNEL, other, MiniParams(), HOST)
+    assert price == Price(round((2.5 * 8 * 16 * 6 + 30) * near), "fitted")
 
 
 def test_what_was_measured_with_another_version_of_the_kernel_does_not_count(tmp_path: Path) -> None:

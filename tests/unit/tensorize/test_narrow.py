@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from stages.models.builder import ModelBuilder
+from stages.base import StageError
+from stages.kernels import registry
+from stages.models.builder import ModelBuilder, Tensor
 from stages.models.spec import FileModel
 from stages.reference.interpreter import Reference, random_inputs
-from stages.tensorize.narrow import bits_of_constant
+from stages.tensorize import TensorizeConfig
+from stages.tensorize.build import decide
+from stages.tensorize.narrow import CODE, bits_of_constant
+from stages.tensorize.packing import pack_and_lower
+from stages.tensorize.setting import Setting
 from tests.support.emitted import run_emitted, target_named
+from tests.support.integer import integer_graph
 from tests.support.stages_run import run_stages
 
 
@@ -30,11 +38,14 @@ def network(bits: int) -> bytes:
     return b.build()
 
 
-def made(folder: Path, target: str, tflite: bytes, *, narrow: bool) -> Path:
+def made(
+    folder: Path, target: str, tflite: bytes, *, narrow: bool | None, until: str = "emit", **options: object
+) -> Path:
     folder.mkdir()
     (folder / "model.tflite").write_bytes(tflite)
-    model, configs = FileModel(file=str(folder / "model.tflite")), {"tensorize": {"narrow_weights": narrow}}
-    return run_stages(model, target_named(target), folder / "made", configs=configs)["emit"]
+    model, given = FileModel(file=str(folder / "model.tflite")), {"narrow_weights": narrow, **options}
+    configs = {"tensorize": {name: value for name, value in given.items() if value is not None}}
+    return run_stages(model, target_named(target), folder / "made", until=until, configs=configs)[until]
 
 
 @pytest.mark.parametrize(("bits", "target"), [(4, "host"), (4, "rv32-rvp"), (2, "host"), (1, "host")])
@@ -47,6 +58,81 @@ def test_they_take_less_rom_and_change_nothing(tmp_path: Path, bits: int, target
         np.testing.assert_array_equal(inference.outputs[0], reference.run(inputs)[0])
     small, large = (json.loads((folder / "model.json").read_text())["weights_bytes"] for folder in (kept, wide))
     assert large - small > 0.9 * (11 * 81 + 3 * 330) * (8 - bits) / 8
+
+
+def weights_bytes(emitted: Path) -> int:
+    return int(json.loads((emitted / "model.json").read_text())["weights_bytes"])
+
+
+def arena_bytes(emitted: Path) -> int:
+    return int(json.loads((emitted / "model.json").read_text())["arena_bytes"])
+
+
+def test_what_the_recipe_wants_decides_where_it_says_nothing_of_them(tmp_path: Path) -> None:
+    """Few bytes of ROM: they are kept narrow within the arena's limit, or where it does not grow. Speed: never."""
+    tflite, wide = network(4), 11 * 81
+    plain = weights_bytes(made(tmp_path / "speed", "host", tflite, narrow=None))
+    assert weights_bytes(made(tmp_path / "off", "host", tflite, narrow=False, optimize_for="rom")) == plain
+    assert weights_bytes(made(tmp_path / "rom", "host", tflite, narrow=None, optimize_for="rom")) == plain
+    sizes = []
+    for limit in (4000, 1500):
+        options = {"optimize_for": "rom", "arena_limit": limit}
+        emitted = made(tmp_path / str(limit), "host", tflite, narrow=None, **options)
+        assert arena_bytes(emitted) <= limit
+        sizes.append(weights_bytes(emitted))
+    small, between = sizes
+    assert plain - small > 0.9 * (wide + 3 * 330) / 2
+    assert small < between < plain
+
+
+def large_layer(before: int) -> bytes:
+    """A matrix of 40 KB in whole bytes, more than the RAM of a Longan Nano; the first tensor is larger than others."""
+    rng, b = np.random.default_rng(before), ModelBuilder()
+    x = b.input("x", (1, before, 1, 8), "int8", 0.05, 3)
+
+    def product(x: Tensor, outputs: int, inputs: int) -> Tensor:
+        weights = rng.integers(-8, 8, (outputs, inputs)).astype(np.int8)
+        return b.fully_connected(x, weights, weight_scale=0.02, out=(0.5, 1))
+
+    y = product(b.mean(x, (1, 2), keep_dims=False, out=(0.05, 3)), 640, 8)
+    b.output(product(product(y, 64, 640), 24, 64))
+    return b.build()
+
+
+@pytest.mark.parametrize("before", [1, 1000])
+def test_what_fits_a_board_with_little_ram_still_does(tmp_path: Path, before: int) -> None:
+    """Nobody asked for RAM: only layers below the peak of the arena are widened into it. Who asks for it, gets it."""
+    tflite = large_layer(before)
+    whole = made(tmp_path / "whole", "longan-nano", tflite, narrow=False, optimize_for="rom")
+    own = made(tmp_path / "own", "longan-nano", tflite, narrow=None, until="compile", optimize_for="rom")
+    emitted = own.parent / "emit"
+    assert arena_bytes(emitted) == arena_bytes(whole)
+    assert (own / "firmware.elf").is_file()
+    saved = weights_bytes(whole) - weights_bytes(emitted)
+    assert saved == 0 if before == 1 else 0.9 * (24 * 64 + 640 * 8) / 2 < saved < 4000
+    with pytest.raises(StageError, match="does not fit target longan-nano: ram needs"):
+        made(tmp_path / "asked", "longan-nano", tflite, narrow=True, until="compile", optimize_for="rom")
+
+
+@pytest.mark.parametrize("limit", [None, 1500, 4000])
+def test_a_price_has_the_bytes_that_are_packed(limit: int | None) -> None:
+    core, options = target_named("cortex-m55"), TensorizeConfig(optimize_for="rom", arena_limit=limit)
+    setting = Setting.of(core, options, registry.kernels_of(core).values())
+    chosen, _ = decide(integer_graph(network(4)), setting)
+    made = pack_and_lower(chosen, setting)
+    widened = 0
+    assert chosen.rom is not None
+    for index, choice in chosen.choices.items():
+        plan = made.plan.layers[index]
+        one = chosen.graph.view(chosen.graph.layers[index]), choice.kernel, choice.params
+        kept = chosen.rom.kept(*one)
+        constants = [made.weights[key] for key in plan.constants.values()]
+        assert kept.bytes == sum(array.nbytes for array in constants) + CODE * len(kept.scratch)
+        assert len(plan.steps) == 1 + len(kept.scratch)
+        assert choice.worth == pytest.approx((choice.cost or 0) + kept.instructions + chosen.rom.rate * kept.bytes)
+        assert not replace(chosen.rom, rate=0.0).kept(*one).scratch  # where bytes are worth nothing
+        widened += len(kept.scratch)
+    assert widened == {None: 0, 1500: 1, 4000: 2}[limit]
 
 
 def test_weights_of_whole_bytes_stay_as_they_are(tmp_path: Path) -> None:

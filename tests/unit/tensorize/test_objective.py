@@ -18,7 +18,7 @@ from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import CostTable
 from stages.tensorize.memory import ArenaBound
-from stages.tensorize.rom import Rom
+from stages.tensorize.rom import Kept, Rom
 from stages.tensorize.setting import Setting
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
@@ -49,7 +49,7 @@ def instructions(chosen: Chosen) -> float:
 def bytes_of(chosen: Chosen, made: Setting) -> int:
     rom = Rom(made.target)
     views = {index: chosen.graph.view(chosen.graph.layers[index]) for index in chosen.choices}
-    return sum(rom.bytes_of(views[index], c.kernel, c.params) for index, c in chosen.choices.items())
+    return sum(rom.kept(views[index], c.kernel, c.params).bytes for index, c in chosen.choices.items())
 
 
 def arena(chosen: Chosen, made: Setting) -> int:
@@ -82,13 +82,13 @@ def test_each_objective_is_least_in_its_own(target: str, model: dict[str, Any]) 
 def test_bytes_are_weighed_against_instructions(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = graph_of(**WIDE)
     fast, _ = decided(graph, "rv32-rvp")
-    monkeypatch.setattr(Rom, "bytes_of", lambda self, view, kernel, params: 500 if "generic" in kernel.name else 1000)
+    few = {True: 500, False: 1000}
+    monkeypatch.setattr(Rom, "ways", lambda self, view, kernel, params: (Kept(few["generic" in kernel.name]),))
     small, _ = decided(graph, "rv32-rvp", optimize_for="rom")
     (choice,), (usual,) = small.choices.values(), fast.choices.values()
     assert (usual.kernel.name, choice.kernel.name) == ("rvp.depthwise3x3_s8", "generic.depthwise_conv2d")
     assert choice.why.startswith("cheapest of ") and "with its bytes of ROM" in choice.why
-    few = {True: 998, False: 1000}  # a fifth of a percent is not worth eight times the instructions
-    monkeypatch.setattr(Rom, "bytes_of", lambda self, view, kernel, params: few["generic" in kernel.name])
+    few[True] = 998  # a fifth of a percent is not worth eight times the instructions
     (same,) = decided(graph, "rv32-rvp", optimize_for="rom")[0].choices.values()
     assert same.kernel.name == "rvp.depthwise3x3_s8"
 

@@ -22,6 +22,8 @@ from tests.support.integer import integer_graph
 
 DENSE = {"op": "fully_connected", "shape": [640], "out_channels": 128}
 CONV = {"op": "conv2d", "shape": [8, 8, 16], "out_channels": 16, "kernel": [3, 3]}
+LSTM = {"op": "lstm", "shape": [4, 64], "out_channels": 64}
+MATMUL = {"op": "batch_matmul", "shape": [16, 32], "other_shape": [32, 16]}
 DEPTHWISE = {"op": "depthwise_conv2d", "shape": [16, 16, 32], "kernel": [3, 3]}
 
 
@@ -53,8 +55,10 @@ U8 = {"weight_zero_point": 131, "rounding": "single"}
         ("rv64-rvp", DEPTHWISE, "", {"rounding": "single"}, "quantize: {rounding: twice}"),
         ("rv64-rvp", {**CONV, "groups": 16}, "uint8", U8, "symmetric int8"),
         ("rv64-rvp", {**CONV, "dtype": "int16"}, "", {}, "keep_int16"),
+        ("cortex-m4", {**LSTM, "dtype": "int16"}, "", {}, "keep_int16"),
+        ("cortex-m55", {**MATMUL, "dtype": "int16"}, "", {}, "keep_int16"),
     ],
-    ids=["steps", "rounded once", "depthwise of uint8", "int16"],
+    ids=["steps", "rounded once", "depthwise of uint8", "int16", "lstm", "matmul"],
 )
 def test_what_makes_a_layer_slow_is_named_with_what_helps(
     target: str, model: dict[str, Any], weights: str, fields: dict[str, Any], helps: str
@@ -72,7 +76,11 @@ def test_what_a_rule_decides_is_the_recipes_wish() -> None:
 
 
 @pytest.mark.parametrize("target", ["rv64-rvp", "cortex-m4", "cortex-m55", "host"])
-@pytest.mark.parametrize("model", [DENSE, CONV, {**CONV, "dtype": "uint8"}], ids=["dense", "conv", "uint8"])
+@pytest.mark.parametrize(
+    "model",
+    [DENSE, CONV, {**CONV, "dtype": "uint8"}, LSTM, MATMUL],
+    ids=["dense", "conv", "uint8", "lstm", "matmul"],
+)
 def test_usual_layers_are_not(target: str, model: dict[str, Any]) -> None:
     assert told(integer_graph(resolve(OpModel.model_validate(model))), target) == []
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stages.import_model.onnx.operators import (
+    choices,
     elementwise,
+    functions,
+    images,
     movement,
     normalization,
+    padding,
+    places,
     products,
     qlinear,
     quantization,
@@ -16,13 +21,21 @@ from stages.import_model.onnx.operators import (
     whole,
     windows,
 )
-from stages.import_model.onnx.translation import Node, Translation
+from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
 from stages.import_model.onnx.values import Held, Real
 
-MOVES: dict[str, Callable[[Translation, Node, Held], Held | list[Held]]] = {**movement.MOVES, **windows.MOVES}
+MOVES: dict[str, Callable[[Translation, Node, Held], Held | list[Held]]] = {
+    **movement.MOVES,
+    **images.MOVES,
+    **padding.MOVES,
+    **windows.MOVES,
+}
 TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
+    **choices.TRANSLATORS,
     **elementwise.TRANSLATORS,
+    **functions.TRANSLATORS,
     **normalization.TRANSLATORS,
+    **places.TRANSLATORS,
     **reductions.TRANSLATORS,
     **qlinear.TRANSLATORS,
     **whole.TRANSLATORS,
@@ -31,9 +44,10 @@ TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
     **products.TRANSLATORS,
     **transposed.TRANSLATORS,
 }
-SCALED = {op: (2, 5, 8) if op.endswith("QLinearConcat") else (0, 3) for op in qlinear.TRANSLATORS}
+_SCALED = {f"{MICROSOFT}.QLinearConcat": (2, 5, 8), f"{MICROSOFT}.QLinearWhere": (1, 4)}
+SCALED = {op: _SCALED.get(op, (0, 3)) for op in (*qlinear.TRANSLATORS, *_SCALED)}
 """Inputs of operators on integers behind which their scale and zero point are."""
-FOLDED = ("Cast", "Constant", "ConstantOfShape", "Expand", "Range", "Shape", "Size", "Tile", "Where")
+FOLDED = ("Constant", "ConstantOfShape", "Range", "Shape", "Size")
 """Operators that are known on constants alone."""
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.arithmetic.pairs import Pair, nearest_multipliers
+from stages.arithmetic.pairs import Pair, exact_halves, nearest_multipliers
 from stages.import_model.onnx.operators.tables import looked_up, requantized
 from stages.import_model.onnx.translation import Node, Out, Translation, axis_in, clip_bounds
 from stages.import_model.onnx.values import Array, Held, Order, Real, Stored, plain_order
@@ -39,14 +39,6 @@ def leaky_relu(t: Translation, node: Node) -> None:
         return
     x, alpha = t.held(node, 0), float(node.attributes.get("alpha", 0.01))
     _follow(t, node, x, t.builder.leaky_relu(x.tensor, alpha, name=node.outputs[0]))
-
-
-def elu(t: Translation, node: Node) -> None:
-    if looked_up(t, node):
-        return
-    if node.attributes.get("alpha", 1.0) != 1.0:
-        raise Refused(f"has alpha {node.attributes['alpha']:g}; 1 is supported")
-    _unary("ELU")(t, node)
 
 
 def gelu(t: Translation, node: Node) -> None:
@@ -112,12 +104,25 @@ def laid(values: Array, x: Held) -> Array:
 
 def operands(t: Translation, node: Node) -> tuple[list[Tensor], Order]:
     """The two inputs as tensors in one order that broadcast, and the order."""
-    values = [t.value(node, 0), t.value(node, 1)]
-    parts = [
-        Stored(value.real) if isinstance(value, Stored) else t.real(name, value)
-        for name, value in zip(node.inputs, values, strict=True)
-    ]
-    return laid_alike(t, parts, node.outputs[0])
+    return laid_alike(t, [part_of(t, node, at) for at in (0, 1)], node.outputs[0])
+
+
+def part_of(t: Translation, node: Node, at: int) -> Held | Stored:
+    """An operand as real numbers, or whatever else it is but integers with a scale."""
+    value = t.value(node, at)
+    return Stored(value.real) if isinstance(value, Stored) else t.real(node.inputs[at], value)
+
+
+def by_a_number(t: Translation, node: Node) -> bool:
+    """Whether it is a function between integers: of one tensor, and one number on the other side."""
+    values = [t.value(node, at) for at in (0, 1)]
+    computed = [at for at, value in enumerate(values) if not isinstance(value, Stored)]
+    if len(computed) != 1:
+        return False
+    x, number = values[computed[0]], values[1 - computed[0]]
+    if not isinstance(x, Real) or not isinstance(number, Stored) or number.values.size != 1:
+        return False
+    return number.values.ndim <= len(x.held.shape) and looked_up(t, node, computed[0])
 
 
 def laid_alike(t: Translation, parts: Sequence[Held | Stored], name: str) -> tuple[list[Tensor], Order]:
@@ -149,7 +154,7 @@ def with_rank(t: Translation, x: Held, rank: int) -> Held:
 
 def _binary(op: str) -> Translator:
     def translate(t: Translation, node: Node) -> None:
-        if _between_integers(t, node, op):
+        if by_a_number(t, node) or _between_integers(t, node, op):
             return
         tensors, order = operands(t, node)
         out = t.destination(node, integers=False)
@@ -183,13 +188,25 @@ def of_integers(t: Translation, op: str, parts: Sequence[Held | Stored], out: Ou
     if any(quant is None for quant in quants) or out.quant is None:
         return False
     first, second = (quant for quant in quants if quant is not None)
-    if nearest_multipliers(Pair(op.lower(), first, second, out.quant, *out.bounds, lowered)) is None:
+    pair = Pair(op.lower(), first, second, out.quant, *out.bounds, lowered)
+    if isinstance(parts[0], Held) and parts[0] == parts[1]:
+        _of_itself(t, parts[0], pair, out)
+        return True
+    if nearest_multipliers(pair) is None and exact_halves(pair) is None:
         return False
     tensors, order = laid_alike(t, parts, out.name)
     made = getattr(t.builder, op.lower())(*tensors, activation=out.activation, out=out.quant, name=out.name)
     t.rule(lowered=lowered)
     t.finish(out, Held.of(made, order))
     return True
+
+
+def _of_itself(t: Translation, x: Held, pair: Pair, out: Out) -> None:
+    """A sum or product of a tensor and itself: a table."""
+    made = t.builder.quantize(x.tensor, "int8", pair.out, name=out.name)
+    numbers = np.arange(-128, 128, dtype=np.int64)
+    t.rule(table=[int(value) for value in pair.wanted(numbers, numbers)], function=pair.op)
+    t.finish(out, Held(made, x.base, x.shape, x.order))
 
 
 def _quantization(part: Held | Stored) -> tuple[float, int] | None:
@@ -202,31 +219,46 @@ def _quantization(part: Held | Stored) -> tuple[float, int] | None:
     return float(part.scale.reshape(-1)[0]), int(np.asarray(part.zero_point).reshape(-1)[0]) - lowered
 
 
-def _plain_binary(t: Translation, op: str, tensors: list[Tensor], name: str, activation: str) -> Tensor:
+def _plain_binary(t: Translation, op: str, tensors: list[Tensor], name: str, activation: str = "none") -> Tensor:
     shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
     if op != "DIV":
-        return t.builder.emit(op, tensors, shape, None, name, "MaximumMinimumOptions")
+        table = "PowOptions" if op == "POW" else "MaximumMinimumOptions"
+        return t.builder.emit(op, tensors, shape, None, name, table)
     number = {"none": 0, "relu": 1, "relu_n1_to_1": 2, "relu6": 3}[activation]
     return t.builder.emit(op, tensors, shape, None, name, "DivOptions", {"fusedActivationFunction": number})
 
 
-def _extreme(op: str) -> Translator:
-    """Max and Min of two tensors."""
+def _joining(op: str, *, mean: bool = False) -> Translator:
+    """Max, Min, Sum and Mean of any number of tensors."""
 
     def translate(t: Translation, node: Node) -> None:
-        if len(node.inputs) != 2:
-            raise Refused(f"has {len(node.inputs)} inputs; two are supported")
-        tensors, order = operands(t, node)
-        t.bind(node.outputs[0], Held.of(_plain_binary(t, op, tensors, node.outputs[0], "none"), order))
+        if len(node.inputs) == 2 and not mean and by_a_number(t, node):
+            return
+        parts = [part_of(t, node, at) for at in range(len(node.inputs))]
+        tensors, order = laid_alike(t, parts, node.outputs[0])
+        made, name = tensors[0], node.outputs[0]
+        for tensor in tensors[1:]:
+            made = t.builder.add(made, tensor, name=name) if op == "ADD" else _plain_binary(t, op, [made, tensor], name)
+        if mean:
+            made = t.builder.mul(made, t.builder.constant(f"{name}/share", np.array([1 / len(tensors)], np.float32)))
+        t.bind(name, Held.of(made, order))
 
     return translate
 
 
 def power(t: Translation, node: Node) -> None:
-    exponent = t.stored(node, 1, "the exponent")
-    if exponent.size != 1 or float(exponent.reshape(())) not in (2.0, 0.5):
-        raise Refused(f"has the exponent {listed(exponent.reshape(-1))}; 2 and 0.5 are supported")
-    _unary("SQUARE" if float(exponent.reshape(())) == 2.0 else "SQRT")(t, node)
+    """By a constant a function of one tensor; of 2 and 0.5 there are functions of their own."""
+    if by_a_number(t, node):
+        return
+    exponent = t.value(node, 1)
+    number = float(exponent.real.reshape(-1)[0]) if isinstance(exponent, Stored) and exponent.values.size == 1 else None
+    if number in (2.0, 0.5) and isinstance(exponent, Stored) and not exponent.values.ndim:
+        _unary("SQUARE" if number == 2.0 else "SQRT")(t, node)
+        return
+    parts = [part_of(t, node, at) for at in (0, 1)]
+    parts = [Stored(part.real.astype(np.float32)) if isinstance(part, Stored) else part for part in parts]
+    tensors, order = laid_alike(t, parts, node.outputs[0])
+    t.bind(node.outputs[0], Held.of(_plain_binary(t, "POW", tensors, node.outputs[0]), order))
 
 
 def concat(t: Translation, node: Node) -> None:
@@ -304,11 +336,11 @@ def softmax(t: Translation, node: Node) -> None:
 TRANSLATORS: dict[str, Translator] = {
     "Abs": _unary("ABS", "AbsOptions"),
     "Add": _binary("ADD"),
+    "Ceil": _unary("CEIL"),
     "Clip": clip,
     "Concat": concat,
     "Cos": _unary("COS", "CosOptions"),
     "Div": _binary("DIV"),
-    "Elu": elu,
     "Exp": _unary("EXP", "ExpOptions"),
     "Floor": _unary("FLOOR"),
     "Gelu": gelu,
@@ -317,17 +349,20 @@ TRANSLATORS: dict[str, Translator] = {
     "LeakyRelu": leaky_relu,
     "Log": _unary("LOG"),
     "LogSoftmax": softmax,
-    "Max": _extreme("MAXIMUM"),
-    "Min": _extreme("MINIMUM"),
+    "Max": _joining("MAXIMUM"),
+    "Mean": _joining("ADD", mean=True),
+    "Min": _joining("MINIMUM"),
     "Mul": _binary("MUL"),
     "Neg": _unary("NEG", "NegOptions"),
     "PRelu": prelu,
     "Pow": power,
     "Relu": _unary("RELU"),
+    "Round": _unary("ROUND"),
     "Sigmoid": _unary("LOGISTIC"),
     "Sin": _unary("SIN"),
     "Softmax": softmax,
     "Sqrt": _unary("SQRT"),
     "Sub": _binary("SUB"),
+    "Sum": _joining("ADD"),
     "Tanh": _unary("TANH"),
 }

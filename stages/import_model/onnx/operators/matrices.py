@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from stages.import_model.onnx.operators.elementwise import with_rank
@@ -33,6 +35,48 @@ def multiply(t: Translation, node: Node) -> None:
     shape = (*batch, shapes[0][-2], shapes[1][-1])
     made = t.builder.emit("BATCH_MATMUL", [left, right], shape, None, name, "BatchMatMulOptions", fields)
     t.bind(name, Held.of(made, plain_order(rank)))
+
+
+def einsum(t: Translation, node: Node) -> None:
+    """A product of two tensors, summed over what both have and the result has not, as one of matrices."""
+    equation = "".join(str(node.attributes["equation"]).split())
+    given, arrow, out = equation.partition("->")
+    terms = given.split(",")
+    once = all(len({*term}) == len(term) and term.isalpha() for term in (*terms, out))
+    if not arrow or len(terms) != 2 or not once:
+        raise Refused(f"is '{equation}'; two tensors, with each axis named once, are supported")
+    first, second = terms
+    batch = [label for label in first if label in second and label in out]
+    summed = [label for label in first if label in second and label not in out]
+    rows, columns = ([label for label in term if label in out and label not in batch] for term in terms)
+    if sorted((*batch, *rows, *summed)) != sorted(first) or sorted((*batch, *summed, *columns)) != sorted(second):
+        raise Refused(f"is '{equation}', which sums one tensor alone")
+    values = [t.value(node, at) for at in (0, 1)]
+    parts = [
+        Stored(one.real) if isinstance(one, Stored) else t.settled(t.held(node, at)) for at, one in enumerate(values)
+    ]
+    sizes: dict[str, int] = {}
+    for term, part in zip(terms, parts, strict=True):
+        shape = part.values.shape if isinstance(part, Stored) else part.shape
+        if len(shape) != len(term) or any(sizes.setdefault(*pair) != pair[1] for pair in zip(term, shape, strict=True)):
+            raise Refused(f"is '{equation}' of tensors that have other axes")
+    name, matrices = node.outputs[0], []
+    for at, (term, part, order) in enumerate(
+        zip(terms, parts, ((batch, rows, summed), (batch, summed, columns)), strict=True)
+    ):
+        moved = [term.index(label) for group in order for label in group]
+        laid = [prod(sizes[label] for label in group) for group in order]
+        if isinstance(part, Stored):
+            values_laid = np.ascontiguousarray(part.values.transpose(moved), np.float32).reshape(laid)
+            matrices.append(t.builder.constant(f"{name}/operand{at}", values_laid))
+        else:
+            plain = t.plain(part.transposed(moved))
+            matrices.append(t.builder.reshape(plain.tensor, laid, name=f"{name}/operand{at}"))
+    product = [*matrices[0].shape[:2], matrices[1].shape[2]]
+    made = t.builder.emit("BATCH_MATMUL", matrices, product, None, name, "BatchMatMulOptions")
+    labels = [*batch, *rows, *columns]
+    whole = t.builder.reshape(made, [sizes[label] for label in labels], name=f"{name}/axes")
+    t.bind(name, Held.of(whole, plain_order(len(labels))).transposed([labels.index(label) for label in out]))
 
 
 def _operand(t: Translation, part: Held | Stored, rank: int, name: str) -> tuple[Tensor, bool]:

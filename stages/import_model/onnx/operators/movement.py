@@ -7,10 +7,9 @@ from math import prod
 
 import numpy as np
 
-from stages.import_model.onnx.operators.evaluated import evaluated
-from stages.import_model.onnx.translation import Node, Translation, axis_in, check_rank
-from stages.import_model.onnx.values import Array, Held, Real, image_order, permuted
-from stages.models.onnx_names import LOWERED
+from stages.import_model.onnx.operators.elementwise import with_rank
+from stages.import_model.onnx.translation import Node, Translation, axis_in
+from stages.import_model.onnx.values import Held, permuted
 from stages.operators.operation import Refused, listed
 
 _ENDLESS = 2**31 - 1
@@ -77,8 +76,7 @@ def transpose(t: Translation, node: Node, x: Held) -> Held:
     moved = [int(axis) for axis in node.attributes.get("perm", range(rank)[::-1])]
     if sorted(moved) != list(range(rank)):
         raise Refused(f"has the order {moved} of {rank} axes")
-    shape = permuted(x.shape, tuple(moved))
-    return Held(x.tensor, shape, shape, tuple(moved.index(axis) for axis in x.order))
+    return x.transposed(moved)
 
 
 def slice_(t: Translation, node: Node, x: Held) -> Held:
@@ -95,22 +93,43 @@ def slice_(t: Translation, node: Node, x: Held) -> Held:
         raise Refused(f"has {len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps")
     cuts = [slice(None)] * rank
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        if step < 1:
-            raise Refused(f"has the step {step}; steps are positive")
+        if not step:
+            raise Refused("has the step 0")
         cuts[axis_in(axis, rank)] = slice(start, min(end, _ENDLESS), step)
-    return _cut(t, node.outputs[0], x, cuts)
+    return cut(t, node.outputs[0], x, cuts)
 
 
-def _cut(t: Translation, name: str, x: Held, cuts: Sequence[slice]) -> Held:
+def cut(t: Translation, name: str, x: Held, cuts: Sequence[slice]) -> Held:
     """The part of x, indexed in ONNX' order."""
-    spans = [cut.indices(size) for cut, size in zip(cuts, x.shape, strict=True)]
+    spans = [one.indices(size) for one, size in zip(cuts, x.shape, strict=True)]
     if any(len(range(*span)) < 1 for span in spans):
         raise Refused(f"takes nothing of {listed(x.shape)}")
+    back = [axis for axis, span in enumerate(spans) if span[2] < 0]
+    if back:
+        x = reversed_along(t, x, back, f"{name}/reversed")
+        spans = [_forward(span, size) if span[2] < 0 else span for span, size in zip(spans, x.shape, strict=True)]
+        if all(span == (0, size, 1) for span, size in zip(spans, x.shape, strict=True)):
+            return x
     begins, ends, steps = ([span[part] for span in permuted_spans(spans, x)] for part in range(3))
     if steps == [1] * len(steps):
         made = t.builder.slice(x.tensor, begins, [e - b for b, e in zip(begins, ends, strict=True)], name=name)
     else:
         made = t.builder.strided_slice(x.tensor, begins, ends, steps, name=name)
+    return Held.of(made, x.order)
+
+
+def _forward(span: tuple[int, int, int], size: int) -> tuple[int, int, int]:
+    """A span with a step below 0, of what is reversed."""
+    places = range(*span)
+    return size - 1 - places[0], size - places[-1], -span[2]
+
+
+def reversed_along(t: Translation, x: Held, axes: Sequence[int], name: str) -> Held:
+    """The elements along these axes from the last to the first."""
+    made = x.tensor
+    for axis in axes:
+        places = t.builder.constant(f"{name}/axis", np.array([x.order.index(axis)], np.int32))
+        made = t.builder.emit("REVERSE_V2", [made, places], made.shape, None, name)
     return Held.of(made, x.order)
 
 
@@ -139,13 +158,13 @@ def split(t: Translation, node: Node, x: Held) -> list[Held]:
     for name, size in zip(node.outputs, sizes, strict=True):
         cuts = [slice(None)] * len(x.shape)
         cuts[axis] = slice(begin, begin + size)
-        found.append(_cut(t, name, x, cuts))
+        found.append(cut(t, name, x, cuts))
         begin += size
     return found
 
 
 def gather(t: Translation, node: Node, x: Held) -> Held:
-    """With one constant index, or several that follow each other: a slice."""
+    """By indices that are a constant: one, or several that follow each other, are a slice."""
     x = t.settled(x)
     axis, indices = axis_in(int(node.attributes.get("axis", 0)), len(x.shape)), t.stored(node, 1, "the indices")
     size = x.shape[axis]
@@ -153,172 +172,67 @@ def gather(t: Translation, node: Node, x: Held) -> Held:
         raise Refused(f"gathers the indices {listed(indices.reshape(-1))} of {size}")
     flat = [int(index) % size for index in indices.reshape(-1)]
     step = flat[1] - flat[0] if len(flat) > 1 else 1
-    if indices.ndim > 1 or step < 1 or flat != list(range(flat[0], flat[0] + step * len(flat), step)):
-        raise Refused(f"gathers the indices {listed(flat)}; one, or evenly spaced ones, are supported")
-    cuts = [slice(None)] * len(x.shape)
-    cuts[axis] = slice(flat[0], flat[-1] + 1, step)
-    made = _cut(t, node.outputs[0], x, cuts)
-    if indices.ndim:
-        return made
-    return _as(t, made, [size for place, size in enumerate(made.shape) if place != axis])
-
-
-def pad(t: Translation, node: Node, x: Held) -> Held:
-    """Pad with one value: of what is dequantized a real number, of integers themselves an integer."""
-    x = t.settled(x)
-    if node.attributes.get("mode", "constant") != "constant":
-        raise Refused(f"pads in the mode {node.attributes['mode']}; constant is supported")
-    rank = len(x.shape)
-    amounts = list(node.attributes["pads"]) if "pads" in node.attributes else t.integers(node, 1, "the pads")
-    axes = [axis_in(axis, rank) for axis in t.integers(node, 3, "the axes")] if node.has(3) else list(range(rank))
-    if len(amounts) != 2 * len(axes):
-        raise Refused(f"has {len(amounts)} pads for {len(axes)} axes; two for each")
-    pairs = [(0, 0)] * rank
-    for axis, before, after in zip(axes, amounts[: len(axes)], amounts[len(axes) :], strict=True):
-        if min(before, after) < 0:
-            raise Refused(f"pads axis {axis} by {before} and {after}; neither may be negative")
-        pairs[axis] = (before, after)
-    value = float(node.attributes.get("value", 0.0))
-    if node.has(2):
-        value = float(t.stored(node, 2, "the value").reshape(-1)[0])
-    laid = [pairs[axis] for axis in x.order]
-    zero, quant = 0.0, (x.tensor.scale[0], x.tensor.zero_point[0]) if x.tensor.scale else None
-    if quant is not None:
-        whole = _padding_integer(t, node, value, *quant)
-        if whole is None:
-            x, quant = t.ordered(t.held(node, 0), x.order), None
-        else:
-            zero, value = quant[1], whole
-    if value == zero:
-        return Held.of(t.builder.pad(x.tensor, laid, name=node.outputs[0]), x.order)
-    dtype = np.float32 if quant is None else np.int8
-    inputs = [
-        x.tensor,
-        t.builder.constant(f"{node.outputs[0]}/pads", np.array(laid, np.int32)),
-        t.builder.constant(f"{node.outputs[0]}/value", np.array([value], dtype), *(quant or (None,))),
-    ]
-    shape = [size + sum(pair) for size, pair in zip(x.tensor.shape, laid, strict=True)]
-    return Held.of(t.builder.emit("PADV2", inputs, shape, None, node.outputs[0], "PadV2Options"), x.order)
-
-
-def _padding_integer(t: Translation, node: Node, value: float, scale: float, zero_point: int) -> int | None:
-    """The int8 number that a Pad writes; None for a real number that none stands for."""
-    if isinstance(t.value(node, 0), Real):
-        found = np.clip(np.rint(np.float32(value) / np.float32(scale)), -128 - zero_point, 127 - zero_point)
-        after = t.only_reader(node.outputs[0])
-        requantized = after is not None and after.op == "QuantizeLinear" and t.parameters(after, 1, 2)
-        if requantized != (scale, zero_point) and np.float32(found) * np.float32(scale) != np.float32(value):
-            return None
-        return int(found) + zero_point
-    return int(value) - (LOWERED if t.integer_type(node.inputs[0]) == np.uint8 else 0)
-
-
-def resize(t: Translation, node: Node, x: Held) -> Held:
-    """Resize and Upsample over height and width, where TFLite takes the same places.
-
-    Where each result comes from is what ONNX Runtime makes of an image of its own coordinates.
-    """
-    check_rank(x, (4,))
-    mode, how = (node.attributes.get(key, "") for key in ("mode", "coordinate_transformation_mode"))
-    if mode not in ("", "nearest", "linear", "bilinear"):
-        raise Refused(f"resizes in the mode {mode}; nearest and linear are supported")
-    if how.startswith("tf_crop"):
-        raise Refused(f"has the coordinates {how}")
-    if node.attributes.get("antialias", 0):
-        raise Refused("is antialiased")
-    shape, wanted = _sources(t, node, x)
-    if shape[:2] != x.shape[:2]:
-        raise Refused(f"resizes {listed(x.shape)} to {listed(shape)}: height and width are supported")
-    linear, name = mode in ("linear", "bilinear"), node.outputs[0]
-    if linear and x.tensor.scale:  # doubled images are full of ties, which no two float32 sums round alike
-        raise Refused("resizes integers in the mode linear; nearest is supported")
-    image = t.ordered(x, image_order(4)).tensor
-    for align, half in ((False, False), (True, False), (False, True)):
-        if any(
-            not np.allclose(
-                line, _places(before, len(line), linear=linear, align=align, half=half), rtol=1e-6, atol=1e-5
-            )
-            for line, before in zip(wanted, x.shape[2:], strict=True)
-        ):
-            continue
-        if not linear:
-            made = t.builder.resize_nearest_neighbor(
-                image, shape[2:], align_corners=align, half_pixel_centers=half, name=name
-            )
-            return Held.of(made, image_order(4))
-        fields = {"alignCorners": align, "halfPixelCenters": half}
-        inputs = [image, t.builder.constant(f"{name}/size", np.array(shape[2:], np.int32))]
-        laid = permuted(shape, image_order(4))
-        made = t.builder.emit("RESIZE_BILINEAR", inputs, laid, None, name, "ResizeBilinearOptions", fields)
-        return Held.of(made, image_order(4))
-    raise Refused(f"takes other places than TFLite's resize does, from {listed(x.shape)} to {listed(shape)}")
-
-
-def _sources(t: Translation, node: Node, x: Held) -> tuple[tuple[int, ...], list[Array]]:
-    """The shape of the result, and for each of its rows and columns the place in x that it comes from."""
-    lines = [np.arange(size, dtype=np.float32) for size in x.shape[2:]]
-    found = [
-        evaluated(t, node, np.ascontiguousarray(np.broadcast_to(line, x.shape)))
-        for line in (lines[0][:, None], lines[1])
-    ]
-    if not found[0].size:
-        raise Refused(f"resizes {listed(x.shape)} to {listed(found[0].shape)}")
-    return found[0].shape, [found[0][0, 0, :, 0], found[1][0, 0, 0, :]]
-
-
-def _places(before: int, after: int, *, linear: bool, align: bool, half: bool) -> Array:
-    """As TFLite has them."""
-    at = np.arange(after, dtype=np.float32) + np.float32(0.5 if half else 0.0)
-    scale = np.float32((before - 1) / (after - 1) if align and after > 1 else before / after)
-    if linear:
-        along: Array = at * scale - np.float32(0.5 if half else 0.0)
+    if step > 0 and flat == list(range(flat[0], flat[0] + step * len(flat), step)):
+        cuts = [slice(None)] * len(x.shape)
+        cuts[axis] = slice(flat[0], flat[-1] + 1, step)
+        made = cut(t, node.outputs[0], x, cuts)
     else:
-        along = np.floor(at * scale + np.float32(0.5 if align else 0.0))
-    return np.clip(along, 0, before - 1)
+        made = picked(t, x, axis, flat, node.outputs[0])
+    if indices.ndim == 1:
+        return made
+    return _as(t, made, (*made.shape[:axis], *indices.shape, *made.shape[axis + 1 :]))
 
 
-def depth_to_space(t: Translation, node: Node, x: Held) -> Held:
-    return _blocks(t, node, x, "DEPTH_TO_SPACE", node.attributes.get("mode", "DCR") == "DCR")
+def picked(t: Translation, x: Held, axis: int, places: Sequence[int], name: str) -> Held:
+    """The elements at these places along an axis of ONNX'."""
+    indices = t.builder.constant(f"{name}/indices", np.array(places, np.int32))
+    at = x.order.index(axis)
+    shape = [len(places) if place == at else size for place, size in enumerate(x.tensor.shape)]
+    fields = {"axis": at, "batchDims": 0}
+    return Held.of(t.builder.emit("GATHER", [x.tensor, indices], shape, None, name, "GatherOptions", fields), x.order)
 
 
-def space_to_depth(t: Translation, node: Node, x: Held) -> Held:
-    return _blocks(t, node, x, "SPACE_TO_DEPTH", True)
+def expand(t: Translation, node: Node, x: Held) -> Held:
+    """Broadcast to a shape that is a constant, which broadcasts to x as well."""
+    wanted = t.integers(node, 1, "the shape")
+    try:
+        shape = np.broadcast_shapes(x.shape, tuple(wanted))
+    except ValueError:
+        raise Refused(f"expands {listed(x.shape)} to {listed(wanted)}") from None
+    if shape == x.shape:
+        return x
+    x = t.settled(with_rank(t, x, len(shape)))
+    laid = permuted(shape, x.order)
+    inputs = [x.tensor, t.builder.constant(f"{node.outputs[0]}/shape", np.array(laid, np.int32))]
+    quant = (x.tensor.scale, x.tensor.zero_point) if x.tensor.scale else ()
+    made = t.builder.tensor(node.outputs[0], laid, x.tensor.dtype, *quant)
+    t.builder.operator("BROADCAST_TO", inputs, [made], version=2)
+    return Held.of(made, x.order)
 
 
-def _blocks(t: Translation, node: Node, x: Held, op: str, known: bool) -> Held:
-    check_rank(x, (4,))
-    if not known:
-        raise Refused(f"has the mode {node.attributes['mode']}; DCR is supported")
-    image, block = t.ordered(x, image_order(4)).tensor, int(node.attributes["blocksize"])
-    batch, height, width, channels = image.shape
-    if op == "SPACE_TO_DEPTH" and (height % block or width % block):
-        raise Refused(f"makes blocks of {block} of {listed(x.shape)}")
-    if op == "DEPTH_TO_SPACE" and channels % block**2:
-        raise Refused(f"makes blocks of {block} of {channels} channels")
-    shape = (batch, height * block, width * block, channels // block**2)
-    if op == "SPACE_TO_DEPTH":
-        shape = (batch, height // block, width // block, channels * block**2)
-    table = "DepthToSpaceOptions" if op == "DEPTH_TO_SPACE" else "SpaceToDepthOptions"
-    return Held.of(
-        t.builder.emit(op, [image], shape, None, node.outputs[0], table, {"blockSize": block}), image_order(4)
-    )
+def tile(t: Translation, node: Node, x: Held) -> Held:
+    x = t.settled(x)
+    repeats = t.integers(node, 1, "the repeats")
+    if len(repeats) != len(x.shape) or min(repeats, default=1) < 1:
+        raise Refused(f"repeats {listed(x.shape)} {listed(repeats)} times")
+    laid = permuted(repeats, x.order)
+    inputs = [x.tensor, t.builder.constant(f"{node.outputs[0]}/repeats", np.array(laid, np.int32))]
+    shape = [size * times for size, times in zip(x.tensor.shape, laid, strict=True)]
+    return Held.of(t.builder.emit("TILE", inputs, shape, None, node.outputs[0]), x.order)
 
 
 Mover = Callable[[Translation, Node, Held], Held | list[Held]]
 MOVES: dict[str, Mover] = {
-    "DepthToSpace": depth_to_space,
     "Dropout": dropout,
+    "Expand": expand,
     "Flatten": flatten,
     "Gather": gather,
     "Identity": identity,
-    "Pad": pad,
     "Reshape": reshape,
-    "Resize": resize,
     "Slice": slice_,
-    "SpaceToDepth": space_to_depth,
     "Split": split,
     "Squeeze": squeeze,
+    "Tile": tile,
     "Transpose": transpose,
     "Unsqueeze": unsqueeze,
-    "Upsample": resize,
 }

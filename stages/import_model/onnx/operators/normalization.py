@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from stages.import_model.onnx.operators.elementwise import laid
+from stages.import_model.onnx.operators.functions import Steps
+from stages.import_model.onnx.operators.reductions import reduced
 from stages.import_model.onnx.translation import Node, Translation, axis_in
-from stages.import_model.onnx.values import Held
+from stages.import_model.onnx.values import Held, plain_order
 from stages.models.tflite_writer import Tensor
 from stages.operators.operation import Refused, listed
 
@@ -48,25 +51,62 @@ def instance_normalization(t: Translation, node: Node) -> None:
     _normalized(t, node, x, range(2, rank), (x.shape[1], *(1,) * (rank - 2)))
 
 
+def rms_normalization(t: Translation, node: Node) -> None:
+    """x / sqrt(mean(x^2) + epsilon) * scale, over all axes from one on."""
+    x, name = t.settled(t.held(node, 0)), node.outputs[0]
+    first = axis_in(int(node.attributes.get("axis", -1)), len(x.shape))
+    steps = Steps(t, name)
+    squares = replace(x, tensor=steps("MUL", x.tensor, x.tensor))
+    mean = reduced(t, f"{name}/mean", "MEAN", squares, range(first, len(x.shape)), keep=True)
+    moved = steps("ADD", mean.tensor, float(node.attributes.get("epsilon", 1e-5)))
+    unit = steps("DIV", x.tensor, steps("SQRT", moved))
+    scale = t.builder.constant(f"{name}/scale", laid(t.stored(node, 1, "the scale").astype(np.float32), x))
+    t.bind(name, Held.of(steps("MUL", unit, scale), x.order))
+
+
+def lp_normalization(t: Translation, node: Node) -> None:
+    """Over one axis by the sum of absolute values, or the root of the sum of squares; by 1 where that is 0."""
+    x, name, p = t.settled(t.held(node, 0)), node.outputs[0], int(node.attributes.get("p", 2))
+    axis = axis_in(int(node.attributes.get("axis", -1)), len(x.shape))
+    steps = Steps(t, name)
+    powers = steps("ABS", x.tensor) if p == 1 else steps("MUL", x.tensor, x.tensor)
+    total = reduced(t, f"{name}/sum", "SUM", replace(x, tensor=powers), [axis], keep=True).tensor
+    norm = total if p == 1 else steps("SQRT", total)
+    t.bind(name, Held.of(steps("DIV", x.tensor, _but_zero(steps, norm)), x.order))
+
+
+def group_normalization(t: Translation, node: Node) -> None:
+    """Of each group of channels and the axes behind them; scale and bias are of channels."""
+    x, groups = t.plain(t.held(node, 0)), int(node.attributes["num_groups"])
+    channels = x.shape[1]
+    if channels % groups:
+        raise Refused(f"makes {groups} groups of {channels} channels")
+    name, rows = node.outputs[0], (x.shape[0], groups, -1)
+    flat = Held.of(t.builder.reshape(x.tensor, rows, name=f"{name}/groups"), plain_order(3))
+    unit = t.builder.reshape(_unit(t, node, flat, [2]), x.shape, name=f"{name}/unit")
+    steps = Steps(t, name)
+    for at, op in ((1, "MUL"), (2, "ADD")):
+        values = t.stored(node, at, "its constants").astype(np.float32).reshape(-1)
+        if values.size != channels:
+            raise Refused(f"has {values.size} numbers for {channels} channels")
+        each = values.reshape(1, -1, *(1,) * (len(x.shape) - 2))
+        unit = steps(op, unit, t.builder.constant(f"{name}/{op.lower()}", each))
+    t.bind(name, Held.of(unit, x.order))
+
+
+def mean_variance_normalization(t: Translation, node: Node) -> None:
+    """(x - mean) / sqrt(mean((x - mean)^2)), as ONNX Runtime has it, but 0 where x is its mean everywhere."""
+    x, name = t.settled(t.held(node, 0)), node.outputs[0]
+    axes = [axis_in(int(axis), len(x.shape)) for axis in node.attributes.get("axes", (0, 2, 3))]
+    steps = Steps(t, name)
+    centred, variance = _centred(t, steps, x, axes)
+    made = steps("DIV", centred, _but_zero(steps, steps("SQRT", variance)))
+    t.bind(name, Held.of(made, x.order))
+
+
 def _normalized(t: Translation, node: Node, x: Held, axes: Sequence[int], shape: Sequence[int]) -> None:
     """(x - mean) / sqrt(mean((x - mean)^2) + epsilon) * scale + bias; `shape` is that of scale and bias."""
-    name = node.outputs[0]
-    places = np.array(sorted(x.order.index(axis) for axis in axes), np.int32)
-
-    def constant(what: str, values: np.ndarray) -> Tensor:
-        return t.builder.constant(f"{name}/{what}", np.ascontiguousarray(values, np.float32))
-
-    def mean(of: Tensor, what: str) -> Tensor:
-        over = t.builder.constant(f"{name}/{what} axes", places)
-        kept = [1 if at in places else size for at, size in enumerate(of.shape)]
-        return t.builder.emit("MEAN", [of, over], kept, None, f"{name}/{what}", "ReducerOptions", {"keepDims": True})
-
-    centred = t.builder.sub(x.tensor, mean(x.tensor, "mean"), name=f"{name}/centred")
-    variance = mean(t.builder.mul(centred, centred, name=f"{name}/squares"), "variance")
-    epsilon = constant("epsilon", np.array([node.attributes.get("epsilon", 1e-5)]))
-    deviation = t.builder.add(variance, epsilon, name=f"{name}/moved variance")
-    deviation = t.builder.emit("SQRT", [deviation], deviation.shape, None, f"{name}/deviation")
-    made = t.builder.emit("DIV", [centred, deviation], x.tensor.shape, None, f"{name}/unit", "DivOptions")
+    name, made = node.outputs[0], _unit(t, node, x, axes)
     steps = [(at, what) for at, what in ((1, "scale"), (2, "bias")) if node.has(at)]
     for at, (position, what) in enumerate(steps, 1):
         values = t.stored(node, position, f"the {what}")
@@ -74,12 +114,37 @@ def _normalized(t: Translation, node: Node, x: Held, axes: Sequence[int], shape:
             raise Refused(f"has the {what} {listed(values.shape)} for {listed(shape)}")
         step = t.builder.mul if what == "scale" else t.builder.add
         called = name if at == len(steps) else f"{name}/scaled"
-        made = step(made, constant(what, laid(values.reshape(shape), x)), name=called)
+        constant = t.builder.constant(f"{name}/{what}", laid(values.astype(np.float32).reshape(shape), x))
+        made = step(made, constant, name=called)
     t.bind(name, Held.of(made, x.order))
+
+
+def _unit(t: Translation, node: Node, x: Held, axes: Sequence[int]) -> Tensor:
+    """(x - mean) / sqrt(mean((x - mean)^2) + epsilon)."""
+    steps = Steps(t, node.outputs[0])
+    centred, variance = _centred(t, steps, x, axes)
+    moved = steps("ADD", variance, float(node.attributes.get("epsilon", 1e-5)))
+    return steps("DIV", centred, steps("SQRT", moved))
+
+
+def _centred(t: Translation, steps: Steps, x: Held, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """x - mean, and the mean of its squares: mean(x^2) - mean^2 loses the digits that both share."""
+    centred = steps("SUB", x.tensor, reduced(t, f"{steps.name}/mean", "MEAN", x, axes, keep=True).tensor)
+    squares = replace(x, tensor=steps("MUL", centred, centred))
+    return centred, reduced(t, f"{steps.name}/variance", "MEAN", squares, axes, keep=True).tensor
+
+
+def _but_zero(steps: Steps, divisor: Tensor) -> Tensor:
+    """With 1 in place of 0."""
+    return steps("ADD", divisor, steps.number(steps.truth("EQUAL", divisor, 0.0)))
 
 
 TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
     "BatchNormalization": batch_normalization,
+    "GroupNormalization": group_normalization,
     "InstanceNormalization": instance_normalization,
     "LayerNormalization": layer_normalization,
+    "LpNormalization": lp_normalization,
+    "MeanVarianceNormalization": mean_variance_normalization,
+    "RMSNormalization": rms_normalization,
 }

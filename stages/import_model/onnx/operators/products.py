@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stages.import_model.onnx.operators.matrices import multiply
+from stages.import_model.onnx.operators.matrices import einsum, multiply
 from stages.import_model.onnx.operators.weights import Weights, is_bias, whole_bias
 from stages.import_model.onnx.translation import Node, Out, Translation
 from stages.import_model.onnx.values import Array, Held, Real, Stored, plain_order
@@ -84,8 +84,12 @@ def connect(t: Translation, x: Held, weights: Weights, bias: Array | None, out: 
             tensor = t.plain(x).tensor
     else:
         tensor = x.tensor
-    keep = len(x.shape) > 2
-    if keep and tensor.shape != x.shape:  # rows of `depth` lie one behind another: only their axes are others
+    keep, parts = len(x.shape) > 2, weights.parts
+    if len(parts) > 1:  # rows several times side by side: the products are added up
+        tensor = tensor if tensor.shape == x.shape else t.builder.reshape(tensor, x.shape, name=f"{out.name}/rows")
+        tensor = t.builder.concatenation([tensor] * len(parts), len(x.shape) - 1, name=f"{out.name}/several")
+        weights = weights.with_values(np.concatenate(parts, axis=1))
+    elif keep and tensor.shape != x.shape:  # rows of `depth` lie one behind another: only their axes are others
         tensor = t.builder.reshape(tensor, x.shape, name=f"{out.name}/rows")
     made = t.builder.fully_connected(
         tensor,
@@ -102,4 +106,4 @@ def connect(t: Translation, x: Held, weights: Weights, bias: Array | None, out: 
     t.finish(out, Held(made, made.shape, shape, plain_order(len(made.shape))))
 
 
-TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {"Gemm": gemm, "MatMul": matmul}
+TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {"Einsum": einsum, "Gemm": gemm, "MatMul": matmul}

@@ -17,6 +17,7 @@ from stages.import_model.onnx.values import Held, Stored
 from stages.models.onnx_names import LOWERED
 from stages.operators.operation import Refused
 
+_OTHER_FORM = "Write the network with quant_format=QDQ, or leave {} out of op_types_to_quantize."
 Translator = Callable[[Translation, Node], None]
 
 
@@ -42,7 +43,13 @@ def _stored(t: Translation, node: Node, at: int, axis: int) -> Stored:
     return Stored(values.values, scale.reshape(-1), points, axis)
 
 
-def _out(t: Translation, node: Node, scale_at: int) -> Out:
+def operand(t: Translation, node: Node, at: int) -> Held | Stored:
+    """Integers, computed or constant, whose scale and zero point are the two inputs behind them."""
+    return _stored(t, node, at, 0) if isinstance(t.value(node, at), Stored) else _read(t, node, at)
+
+
+def destined(t: Translation, node: Node, scale_at: int) -> Out:
+    """The first result, of int8 by the scale and zero point that are two inputs."""
     return Out(node.outputs[0], "none", t.parameters(node, scale_at, scale_at + 1))
 
 
@@ -53,7 +60,7 @@ def _bias(t: Translation, node: Node, at: int) -> np.ndarray | None:
 def conv(t: Translation, node: Node) -> None:
     """QLinearConv(x, scale, zero, w, scale, zero, scale, zero, bias)."""
     weights = Weights.of(_stored(t, node, 3, 0), 0)
-    convolve(t, node, _read(t, node, 0), weights, _bias(t, node, 8), _out(t, node, 6), sums="integer")
+    convolve(t, node, _read(t, node, 0), weights, _bias(t, node, 8), destined(t, node, 6), sums="integer")
 
 
 def matmul(t: Translation, node: Node) -> None:
@@ -62,7 +69,8 @@ def matmul(t: Translation, node: Node) -> None:
     if stored.values.ndim != 2:
         raise Refused(f"has weights with {stored.values.ndim} axes; two are supported")
     weights = Weights.of(stored, 1)
-    connect(t, _read(t, node, 0), weights.with_values(weights.values.T), None, _out(t, node, 6), sums="integer")
+    x, out = _read(t, node, 0), destined(t, node, 6)
+    connect(t, x, weights.with_values(weights.values.T), None, out, sums="integer")
 
 
 def gemm(t: Translation, node: Node) -> None:
@@ -74,19 +82,19 @@ def gemm(t: Translation, node: Node) -> None:
     transposed = bool(node.attributes.get("transB", 0))
     weights = Weights.of(_stored(t, node, 3, 0 if transposed else 1), 0 if transposed else 1)
     weights = weights.with_values(weights.values if transposed else weights.values.T)
-    connect(t, _read(t, node, 0), weights, _bias(t, node, 6), _out(t, node, 7), sums="integer")
+    connect(t, _read(t, node, 0), weights, _bias(t, node, 6), destined(t, node, 7), sums="integer")
 
 
 def _binary(op: str) -> Translator:
     """QLinearAdd and QLinearMul(a, scale, zero, b, scale, zero, scale, zero)."""
 
     def translate(t: Translation, node: Node) -> None:
-        parts = [
-            _stored(t, node, at, 0) if isinstance(t.value(node, at), Stored) else _read(t, node, at) for at in (0, 3)
-        ]
+        parts = [operand(t, node, at) for at in (0, 3)]
         unsigned = not node.has(7) or t.stored(node, 7, "the zero point").dtype == np.uint8
-        if not of_integers(t, op, parts, _out(t, node, 6), LOWERED if unsigned else 0):
-            raise Refused("has scales with which no integers give ONNX Runtime's results")
+        if not of_integers(t, op, parts, destined(t, node, 6), LOWERED if unsigned else 0):
+            raise Refused(
+                "has scales with which no integers give ONNX Runtime's results", _OTHER_FORM.format(op.capitalize())
+            )
 
     return translate
 
@@ -94,25 +102,25 @@ def _binary(op: str) -> Translator:
 def average_pool(t: Translation, node: Node) -> None:
     if node.attributes.get("channels_last", 0):
         raise Refused("has its channels last")
-    average_integers(t, node, _read(t, node, 0), _out(t, node, 3), sums="integer")
+    average_integers(t, node, _read(t, node, 0), destined(t, node, 3), sums="integer")
 
 
 def global_average_pool(t: Translation, node: Node) -> None:
     if node.attributes.get("channels_last", 0):
         raise Refused("has its channels last")
     x = t.settled(_read(t, node, 0))
-    reduce_held(t, _out(t, node, 3), "MEAN", x, list(range(2, len(x.shape))), keep=True, sums="integer")
+    reduce_held(t, destined(t, node, 3), "MEAN", x, list(range(2, len(x.shape))), keep=True, sums="integer")
 
 
 def concat(t: Translation, node: Node) -> None:
     """QLinearConcat(scale, zero, x, scale, zero, x, scale, zero, ...)."""
     parts = [_read(t, node, at) for at in range(2, len(node.inputs), 3)]
-    concat_held(t, node, parts, _out(t, node, 0))
+    concat_held(t, node, parts, destined(t, node, 0))
 
 
 def function(t: Translation, node: Node) -> None:
     """QLinearSigmoid and QLinearLeakyRelu: a table of what ONNX Runtime gives."""
-    x, out = _read(t, node, 0), _out(t, node, 3)
+    x, out = _read(t, node, 0), destined(t, node, 3)
     assert out.quant is not None
     made = t.builder.quantize(x.tensor, "int8", out.quant, name=out.name)
     t.rule(

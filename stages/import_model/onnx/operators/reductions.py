@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from stages.import_model.onnx.operators.functions import Steps
 from stages.import_model.onnx.translation import Node, Out, Translation, axis_in
-from stages.import_model.onnx.values import Held, Order, Real
+from stages.import_model.onnx.values import Held, Order, Real, permuted
 from stages.operators.operation import Refused
 
 Translator = Callable[[Translation, Node], None]
@@ -25,7 +27,7 @@ def reduce_axes(t: Translation, node: Node, rank: int) -> list[int]:
     return sorted({axis_in(int(axis), rank) for axis in given})
 
 
-def reduced_order(x: Held, axes: list[int], keep: bool) -> Order:
+def reduced_order(x: Held, axes: Sequence[int], keep: bool) -> Order:
     """The order of what is left of the axes of x."""
     left = [axis for axis in range(len(x.shape)) if axis not in axes]
     return x.order if keep else tuple(left.index(axis) for axis in x.order if axis in left)
@@ -49,14 +51,28 @@ def _reduced(t: Translation, node: Node, op: str) -> tuple[Held, Out]:
 
 
 def reduce_held(t: Translation, out: Out, op: str, x: Held, axes: list[int], *, keep: bool, **rule: Any) -> None:
-    places = sorted(x.order.index(axis) for axis in axes)
-    shape = [1 if place in places else size for place, size in enumerate(x.tensor.shape) if keep or place not in places]
-    constant = t.builder.constant(f"{out.name}/axes", np.array(places, np.int32))
-    inputs = [x.tensor, constant]
-    made = t.builder.emit(op, inputs, shape, out.quant, out.name, "ReducerOptions", {"keepDims": keep})
+    made = reduced(t, out.name, op, x, axes, keep=keep, quant=out.quant)
     if out.quant is not None:
         t.rule(**rule)
-    t.finish(out, Held.of(made, reduced_order(x, axes, keep)))
+    t.finish(out, made)
+
+
+def reduced(
+    t: Translation,
+    name: str,
+    op: str,
+    x: Held,
+    axes: Sequence[int],
+    *,
+    keep: bool,
+    quant: tuple[float, int] | None = None,
+) -> Held:
+    """Appends a reduction over axes of ONNX'."""
+    places = sorted(x.order.index(axis) for axis in axes)
+    shape = [1 if place in places else size for place, size in enumerate(x.tensor.shape) if keep or place not in places]
+    inputs = [x.tensor, t.builder.constant(f"{name}/axes", np.array(places, np.int32))]
+    made = t.builder.emit(op, inputs, shape, quant, name, "ReducerOptions", {"keepDims": keep})
+    return Held.of(made, reduced_order(x, axes, keep))
 
 
 def _global(op: str) -> Translator:
@@ -67,32 +83,51 @@ def _global(op: str) -> Translator:
     return translate
 
 
-def _place(op: str) -> Translator:
-    """ArgMax and ArgMin: the first place, as int64."""
+def _of_powers(inner: str, outer: str = "") -> Translator:
+    """A sum of absolute values or squares, and a function of that."""
 
     def translate(t: Translation, node: Node) -> None:
-        if node.attributes.get("select_last_index", 0):
-            raise Refused("takes the last of equal elements; the first is supported")
-        value, name = t.value(node, 0), node.outputs[0]
-        x = t.settled(value.held if isinstance(value, Real) else t.held(node, 0, integers=True))
-        axis = axis_in(int(node.attributes.get("axis", 0)), len(x.shape))
-        place, keep = x.order.index(axis), bool(node.attributes.get("keepdims", 1))
-        made = t.builder.place(op, x.tensor, place, name=f"{name}/place" if keep else name)
-        if keep:
-            shape = [1 if at == place else size for at, size in enumerate(x.tensor.shape)]
-            made = t.builder.reshape(made, shape, name=name)
-        t.bind(name, Held.of(made, reduced_order(x, [axis], keep)))
+        x, name = t.settled(t.held(node, 0)), node.outputs[0]
+        axes, keep = reduce_axes(t, node, len(x.shape)), bool(node.attributes.get("keepdims", 1))
+        steps = Steps(t, name)
+        given = (
+            x.tensor if not inner else steps("MUL", x.tensor, x.tensor) if inner == "MUL" else steps(inner, x.tensor)
+        )
+        total = reduced(t, f"{name}/sum" if outer else name, "SUM", replace(x, tensor=given), axes, keep=keep)
+        made = steps(outer, total.tensor) if outer else total.tensor
+        t.bind(name, Held.of(made, total.order))
 
     return translate
 
 
+def log_sum_exp(t: Translation, node: Node) -> None:
+    """log(sum(exp(x - m))) + m, where m is the maximum: nothing overflows."""
+    x, name = t.settled(t.held(node, 0)), node.outputs[0]
+    axes, keep = reduce_axes(t, node, len(x.shape)), bool(node.attributes.get("keepdims", 1))
+    steps = Steps(t, name)
+    most = reduced(t, f"{name}/maximum", "REDUCE_MAX", x, axes, keep=True)
+    powers = steps("EXP", steps("SUB", x.tensor, most.tensor))
+    total = reduced(t, f"{name}/sum", "SUM", replace(x, tensor=powers), axes, keep=True)
+    made = Held.of(steps("ADD", steps("LOG", total.tensor), most.tensor), x.order)
+    if keep:
+        t.bind(name, made)
+        return
+    order = reduced_order(x, axes, keep=False)
+    left = [size for axis, size in enumerate(x.shape) if axis not in axes]
+    t.bind(name, Held.of(t.builder.reshape(made.tensor, permuted(left, order), name=name), order))
+
+
 TRANSLATORS: dict[str, Translator] = {
-    "ArgMax": _place("ARG_MAX"),
-    "ArgMin": _place("ARG_MIN"),
     "GlobalAveragePool": _global("MEAN"),
     "GlobalMaxPool": _global("REDUCE_MAX"),
+    "ReduceL1": _of_powers("ABS"),
+    "ReduceL2": _of_powers("MUL", "SQRT"),
+    "ReduceLogSum": _of_powers("", "LOG"),
+    "ReduceLogSumExp": log_sum_exp,
     "ReduceMax": _reduce("REDUCE_MAX"),
     "ReduceMean": _reduce("MEAN"),
     "ReduceMin": _reduce("REDUCE_MIN"),
+    "ReduceProd": _reduce("REDUCE_PROD"),
     "ReduceSum": _reduce("SUM"),
+    "ReduceSumSquare": _of_powers("MUL"),
 }

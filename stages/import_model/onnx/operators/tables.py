@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 import onnx
 
-from stages.import_model.onnx.operators.evaluated import constants, evaluated
-from stages.import_model.onnx.translation import BOUNDS, Node, Out, Translation
-from stages.import_model.onnx.values import Held, Real
+from stages.import_model.onnx.operators.evaluated import Part, evaluated, part, run
+from stages.import_model.onnx.translation import Node, Out, Translation
+from stages.import_model.onnx.values import Array, Held, Real
 from stages.models.onnx_names import LOWERED
 
 
-def looked_up(t: Translation, node: Node) -> bool:
+def looked_up(t: Translation, node: Node, at: int = 0) -> bool:
     """Whether it is a function between integers: a table of what ONNX Runtime gives for each of the 256.
 
-    They are those around it, dequantized and quantized, or those that it reads itself.
+    They are those around it, dequantized and quantized, or those that it reads itself. Input `at` is the tensor, others
+    are constants.
     """
-    value = t.value(node, 0)
+    value = t.value(node, at)
     if isinstance(value, Held) and value.tensor.scale:
         quant = value.tensor.scale[0], value.tensor.zero_point[0]
         made = t.builder.quantize(value.tensor, "int8", quant, name=node.outputs[0])
@@ -34,48 +35,36 @@ def looked_up(t: Translation, node: Node) -> bool:
     x = value.held
     source = (x.tensor.scale[0], x.tensor.zero_point[0])
     made = t.builder.quantize(x.tensor, "int8", last.quant, name=last.name)
-    t.rule(table=results(t, node, last, source), function=node.op.lower())
+    t.rule(table=results(t, node, last, source, at), function=node.op.lower())
     t.finish(last, Held(made, x.base, x.shape, x.order))
     return True
 
 
-def results(t: Translation, node: Node, out: Out, source: tuple[float, int]) -> list[int]:
+def results(t: Translation, node: Node, out: Out, source: tuple[float, int], at: int = 0) -> list[int]:
     """Of each int8 number: dequantized, the function (and an activation that is fused), quantized, by ONNX Runtime."""
-    from stages.reference.onnx_runtime import session
-
-    helper, constant = onnx.helper, onnx.numpy_helper.from_array
     assert out.quant is not None
-    names, others = constants(t, node)
-    made = node.copied(["real", *names], ["value"])
-    nodes = [helper.make_node("DequantizeLinear", ["x", "s0", "z0"], ["real"]), made]
+    parts = [_scaled("DequantizeLinear", "x", "real", source), part(t, node, "real", "value", at)]
     last = "value"
     if out.activation != "none":
-        low, high = BOUNDS[out.activation]
-        nodes.append(helper.make_node("Clip", ["value", "low", "high"], ["clipped"]))
-        last = "clipped"
-        bounds = [constant(np.array(bound, np.float32), name) for name, bound in (("low", low), ("high", high))]
-    else:
-        bounds = []
-    nodes.append(helper.make_node("QuantizeLinear", [last, "s1", "z1"], ["y"]))
-    quantization = [
-        constant(np.array(value, dtype), name)
-        for name, value, dtype in (
-            ("s0", source[0], np.float32),
-            ("z0", source[1], np.int8),
-            ("s1", out.quant[0], np.float32),
-            ("z1", out.quant[1], np.int8),
-        )
-    ]
-    graph = helper.make_graph(
-        nodes,
-        "table",
-        [helper.make_tensor_value_info("x", onnx.TensorProto.INT8, [256])],
-        [helper.make_tensor_value_info("y", onnx.TensorProto.INT8, [256])],
-        [*quantization, *bounds, *others],
-    )
-    model = helper.make_model(graph, opset_imports=t.model.opset_import, ir_version=t.model.ir_version)
-    (found,) = session(model, node.name).run(None, {"x": np.arange(-128, 128, dtype=np.int8)})
-    return [int(value) for value in found]
+        parts.append(part(t, t.nodes[out.passed[0]], last, "activated"))
+        last = "activated"
+    parts.append(_scaled("QuantizeLinear", last, "y", out.quant))
+    found = run(t, node, parts, np.arange(-128, 128, dtype=np.int8))
+    return [int(value) for value in found.reshape(-1)]
+
+
+def _scaled(op: str, x: str, y: str, quant: tuple[float, int]) -> Part:
+    names = [x, f"{y}/scale", f"{y}/zero_point"]
+    numbers = np.array(quant[0], np.float32), np.array(quant[1], np.int8)
+    constants = [onnx.numpy_helper.from_array(*one) for one in zip(numbers, names[1:], strict=True)]
+    return [onnx.helper.make_node(op, names, [y])], constants
+
+
+def requantized_values(real: Array, quant: tuple[float, int]) -> Array:
+    """Real numbers as int8 by a scale and a zero point, halves to even."""
+    scaled = np.rint(real.astype(np.float32) / np.float32(quant[0])).astype(np.float64)
+    made: Array = np.clip(scaled + quant[1], -128, 127).astype(np.int8)
+    return made
 
 
 def requantized(t: Translation, x: Held, quant: tuple[float, int], name: str) -> Held:
@@ -84,7 +73,7 @@ def requantized(t: Translation, x: Held, quant: tuple[float, int], name: str) ->
     if (scale, zero_point) == quant:
         return x
     real = (np.arange(-128, 128) - zero_point).astype(np.float32) * np.float32(scale)
-    table = np.clip(np.rint(real / np.float32(quant[0])).astype(np.float64) + quant[1], -128, 127)
+    table = requantized_values(real, quant)
     made = t.builder.quantize(x.tensor, "int8", quant, name=name)
     t.rule(table=[int(value) for value in table], function="requantize")
     return Held(made, x.base, x.shape, x.order)

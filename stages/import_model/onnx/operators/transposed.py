@@ -42,10 +42,13 @@ def conv_transpose(t: Translation, node: Node) -> None:
         raise Refused(f"takes its weights from '{node.inputs[1]}', a computed tensor; they must be a constant")
     check_rank(x, (3, 4))
     values, rank = stored.real, len(x.shape) - 2
-    if node.attributes.get("group", 1) != 1 or any(one != 1 for one in node.attributes.get("dilations", [])):
-        raise Refused("is in groups, or dilated; TFLite has no such transposed convolution")
     if values.ndim != rank + 2 or values.shape[0] != x.shape[1]:
         raise Refused(f"has weights {listed(values.shape)} for an input {listed(x.shape)}")
+    if tuple(node.attributes.get("kernel_shape", values.shape[2:])) != values.shape[2:]:
+        raise Refused(
+            f"has the window {listed(node.attributes['kernel_shape'])} and weights {listed(values.shape[2:])}"
+        )
+    values = _ungrouped(_undilated(values, node), node)
     axes = _axes(node, x, values.shape[2:])
     if rank == 1:
         values, axes = values[:, :, None], [_Axis(1, 1, 1, 0, 1), *axes]
@@ -66,6 +69,31 @@ def conv_transpose(t: Translation, node: Node) -> None:
     t.bind(name, from_image(t, made, len(x.shape), name))
 
 
+def _undilated(values: np.ndarray, node: Node) -> np.ndarray:
+    """The weights of a window without gaps: with zeros where there were some."""
+    rank = values.ndim - 2
+    gaps = node.attributes.get("dilations", [1] * rank)
+    if len(gaps) != rank or min(gaps) < 1:
+        raise Refused(f"has the dilations {listed(gaps)} for {rank} axes")
+    sizes = [(size - 1) * gap + 1 for size, gap in zip(values.shape[2:], gaps, strict=True)]
+    made = np.zeros((*values.shape[:2], *sizes), values.dtype)
+    every = tuple(slice(None, None, gap) for gap in (1, 1, *gaps))
+    made[every] = values
+    return made
+
+
+def _ungrouped(values: np.ndarray, node: Node) -> np.ndarray:
+    """The weights of one group: with zeros from each channel to the outputs of other groups."""
+    groups, (channels, each) = node.attributes.get("group", 1), values.shape[:2]
+    if groups < 1 or channels % groups:
+        raise Refused(f"has {groups} groups for {channels} channels")
+    made = np.zeros((channels, groups * each, *values.shape[2:]), values.dtype)
+    for channel, weights in enumerate(values):
+        first = channel // (channels // groups) * each
+        made[channel, first : first + each] = weights
+    return made
+
+
 def _axes(node: Node, x: Held, taps: Sequence[int]) -> list[_Axis]:
     """What the operator says of each axis: its result, and what is cut before that."""
     given, rank = node.attributes, len(x.shape) - 2
@@ -77,8 +105,6 @@ def _axes(node: Node, x: Held, taps: Sequence[int]) -> list[_Axis]:
     ):
         if len(values) != count:
             raise Refused(f"has {len(values)} {what} for {rank} axes")
-    if tuple(given.get("kernel_shape", taps)) != tuple(taps):
-        raise Refused(f"has the window {listed(given['kernel_shape'])} and weights {listed(taps)}")
     axes = []
     for at, (size, window, stride) in enumerate(zip(x.shape[2:], taps, strides, strict=True)):
         whole = (size - 1) * stride + window + more[at]

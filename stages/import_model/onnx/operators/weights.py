@@ -14,7 +14,10 @@ from stages.operators.operation import Refused, listed
 
 @dataclass(frozen=True)
 class Weights:
-    """values, float32 or int8; scale (one, or one for each output channel) and zero point of integers."""
+    """values, float32 or int8; scale (one, or one for each output channel) and zero point of integers.
+
+    values are int16 where each channel has a zero point of its own, less which they are not int8 (`parts`).
+    """
 
     values: Array
     scale: Array | None = None
@@ -39,14 +42,33 @@ class Weights:
         if zero_points.min() != zero_points.max():
             along = (1,) * axis + (-1,) + (1,) * (values.ndim - axis - 1)
             moved = values.astype(np.int64) - zero_points.reshape(along)
-            if moved.min() < -128 or moved.max() > 127:
-                what = f"has weights with {len(set(zero_points.reshape(-1).tolist()))} zero points; one is supported"
-                raise Refused(what, "Quantize weights as int8, without zero points, or all by one scale.")
-            values, zero_points = moved.astype(np.int8), np.zeros(1, np.int64)
+            whole = moved.min() >= -128 and moved.max() <= 127
+            values, zero_points = moved.astype(np.int8 if whole else np.int16), np.zeros(1, np.int64)
         return cls(values, stored.scale.reshape(-1).astype(np.float32), int(zero_points.reshape(-1)[0]))
 
     def with_values(self, values: Array) -> Weights:
         return Weights(np.ascontiguousarray(values), self.scale, self.zero_point)
+
+    @property
+    def parts(self) -> list[Array]:
+        """Weights of int8 whose sum these are: a product by them is the sum of products by each.
+
+        Two where they are from -256 to 254, three for 255, which a weight of uint8 is less a zero point of 0.
+        """
+        if self.values.dtype != np.int16:
+            return [self.values]
+        found: list[Array] = []
+        rest = self.values
+        while rest.any() or not found:
+            found.append(np.clip(rest, -128, 127))
+            rest = rest - found[-1]
+        return [part.astype(np.int8) for part in found]
+
+    def check_whole(self) -> None:
+        """Refused for weights that are not int8 less their zero points."""
+        if self.values.dtype == np.int16:
+            what = "has weights with a zero point for each channel, less which they are not int8"
+            raise Refused(what, "Quantize weights as int8, without zero points, or all by one scale.")
 
     def centred(self) -> Weights:
         """With a zero point of 0, where the integers are int8 then. Refused where each channel needs it."""

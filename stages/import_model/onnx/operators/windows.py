@@ -141,6 +141,7 @@ def convolve(t: Translation, node: Node, x: Held, weights: Weights, bias: Array 
     window = Window.of(node, x, node.attributes.get("kernel_shape", values.shape[2:]))
     if tuple(window.kernel)[-values.ndim + 2 :] != values.shape[2:]:
         raise Refused(f"has the window {listed(window.kernel)} and weights {listed(values.shape)}")
+    weights.check_whole()
     weights = weights.centred()
     values = weights.values[:, :, None] if values.ndim == 3 else weights.values
     image = as_image(t, x)

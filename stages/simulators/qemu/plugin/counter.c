@@ -1,6 +1,6 @@
 /* Counts the instructions of an Arm program in QEMU, exactly, and serves the count to the program while it runs.
  *
- *     qemu-system-arm ... -plugin libcounter.so[,profile=FILE][,most=N]
+ *     qemu-system-arm ... -plugin libcounter.so[,profile=FILE][,most=N][,timed=on]
  *
  * The program talks to it through hint instructions, which do nothing on a real core (Thumb `dbg #n`, A64
  * `hint #64+n`), and through the file counter.bin {uint64 count, uint64 limit} in the current directory:
@@ -9,6 +9,8 @@
  *     GO     count again, from the instruction after this one
  *     ARM    end the emulation when `limit` more instructions have run; 0 disarms
  *     FAULT  first instruction of a fault handler: print the block that ran before it
+ *
+ * With `timed`, timing.c estimates cycles too, by a table of instructions: a record of its log for each STOP.
  *
  * `most` is for the program as a whole, from its first instruction: what hangs before it arms a limit ends as well.
  *
@@ -27,6 +29,7 @@
 #include <unistd.h>
 
 #include "qemu_api.h"
+#include "timing.h"
 
 enum marker { STOP, GO, ARM, FAULT, MARKERS };
 
@@ -40,12 +43,14 @@ struct block {
     uint64_t address;
     uint64_t instructions;
     uint64_t runs; /* while counting */
+    const struct block_timing *timing;
     struct block *next;
 };
 
 struct marked {
     enum marker marker;
     uint64_t remaining; /* instructions of the block from this one on, this one included */
+    const struct block *block;
 };
 
 static int interface_version;
@@ -58,6 +63,7 @@ static uint64_t ran;
 static uint64_t excluded;
 static uint64_t stopped_at;
 static bool counting = true;
+static bool is_timed;
 static uint64_t deadline = UINT64_MAX, most = UINT64_MAX; /* in terms of `ran` */
 static const struct block *current, *previous;
 
@@ -89,6 +95,8 @@ static void before_block(unsigned vcpu, void *data)
     current = block;
     if (ran > deadline || ran > most)
         limit_reached(block);
+    if (is_timed && counting)
+        timing_runs(block->timing);
 }
 
 static void arm(uint64_t now)
@@ -108,6 +116,8 @@ static void at_marker(unsigned vcpu, void *data)
 
     switch (at->marker) {
     case STOP:
+        if (is_timed && counting)
+            timing_stops(at->block->timing, at->block->instructions - at->remaining, count);
         counting = false;
         stopped_at = before;
         if (pwrite(counter_file, &count, sizeof count, COUNT_AT) != sizeof count)
@@ -116,6 +126,8 @@ static void at_marker(unsigned vcpu, void *data)
     case GO:
         counting = true;
         excluded += before + 1 - stopped_at;
+        if (is_timed)
+            timing_goes_on(at->block->timing, at->block->instructions - at->remaining);
         break;
     case ARM:
         arm(before + 1);
@@ -172,6 +184,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     size_t count = qemu_plugin_tb_n_insns(tb);
     block->address = qemu_plugin_tb_vaddr(tb);
     block->instructions = count;
+    block->timing = is_timed ? timing_of(tb) : NULL;
     block->next = blocks;
     blocks = block;
     qemu_plugin_register_vcpu_tb_exec_cb(tb, before_block, QEMU_PLUGIN_CB_NO_REGS, block);
@@ -184,6 +197,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         struct marked *marked = allocate(sizeof *marked);
         marked->marker = (enum marker)marker;
         marked->remaining = count - i;
+        marked->block = block;
         qemu_plugin_register_vcpu_insn_exec_cb(insn, at_marker, QEMU_PLUGIN_CB_NO_REGS, marked);
     }
 }
@@ -211,6 +225,10 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
             profile = argv[i] + 8;
         else if (strncmp(argv[i], "most=", 5) == 0)
             most = strtoull(argv[i] + 5, NULL, 10);
+        else if (strcmp(argv[i], "timed=on") == 0)
+            is_timed = true;
+    if (is_timed)
+        timing_begin();
 
     const uint64_t empty[2] = {0, 0};
     counter_file = open("counter.bin", O_RDWR | O_CREAT | O_TRUNC, 0644);

@@ -32,6 +32,9 @@ enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
 
 typedef void (*qemu_plugin_vcpu_tb_trans_cb_t)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 typedef void (*qemu_plugin_vcpu_udata_cb_t)(unsigned vcpu, void *data);
+typedef uint32_t qemu_plugin_meminfo_t;
+enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_RW = 3 };
+typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data);
 typedef void (*qemu_plugin_udata_cb_t)(qemu_plugin_id_t id, void *data);
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_vcpu_tb_trans_cb_t callback);
@@ -39,6 +42,9 @@ void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_plugin
                                           enum qemu_plugin_cb_flags flags, void *data);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_udata_cb_t callback,
                                             enum qemu_plugin_cb_flags flags, void *data);
+bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_plugin_vcpu_mem_cb_t callback,
+                                      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw accesses, void *data);
 void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_plugin_udata_cb_t callback, void *data);
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);

@@ -131,6 +131,22 @@ CASES = {
     "conv transpose SAME_LOWER, window smaller than its stride": one(
         "ConvTranspose", IMAGE, drawn(1, 6, 2, 2, 1), drawn(2, 2), strides=[3, 2], auto_pad="SAME_LOWER"
     ),
+    "conv transpose, dilated": one(
+        *("ConvTranspose", IMAGE, drawn(1, 6, 4, 3, 2), drawn(2, 4)),
+        strides=[2, 1],
+        dilations=[2, 3],
+        pads=[1, 0, 2, 1],
+    ),
+    "conv transpose, dilated, SAME_UPPER": one(
+        "ConvTranspose", IMAGE, drawn(1, 6, 2, 3, 3), strides=[2, 2], dilations=[2, 1], auto_pad="SAME_UPPER"
+    ),
+    "conv transpose in groups": one(
+        "ConvTranspose", IMAGE, drawn(1, 6, 4, 3, 3), drawn(2, 12), group=3, strides=[2, 2]
+    ),
+    "conv transpose by channel": one("ConvTranspose", IMAGE, drawn(1, 6, 1, 3, 3), group=6, strides=[2, 2]),
+    "conv transpose of one axis, dilated, in groups": one(
+        "ConvTranspose", (1, 4, 15), drawn(1, 4, 3, 4), drawn(2, 6), strides=[2], pads=[1, 0], dilations=[3], group=2
+    ),
     "conv transpose of one axis": one(
         "ConvTranspose", (1, 4, 15), drawn(1, 4, 3, 4), drawn(2, 3), strides=[2], pads=[1, 0]
     ),
@@ -322,11 +338,59 @@ CASES = {
         node("Clip", ["v", "low", "high"], ["y"]),
         w=drawn(1, 4, 6, 3, 3) * 9,
     ),
+    **{
+        f"{op} of images and what broadcasts": chain(
+            IMAGE,
+            node("Conv", ["x", "w"], ["v"]),
+            node("Floor", ["v"], ["a"]),
+            node(op, ["a", "c"], ["t"]),
+            node("Cast", ["t"], ["y"], to=1),
+            w=drawn(1, 4, 6, 3, 3),
+            c=floats(-1, 0, 1, 2).reshape(4, 1, 1),
+        )
+        for op in ("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual")
+    },
+    **{
+        f"{op} of truths": chain(
+            IMAGE,
+            node("Less", ["x", "c"], ["a"]),
+            node("Relu", ["x"], ["f"]),
+            node("Cast", ["f"], ["b"], to=9),
+            node(op, ["a", "b"], ["t"]),
+            node("Not", ["t"], ["n"]),
+            node("Cast", ["n"], ["y"], to=1),
+            c=floats(0.3),
+        )
+        for op in ("And", "Or")
+    },
+    "where": chain(
+        IMAGE,
+        node("MaxPool", ["x"], ["a"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        node("Greater", ["a", "c"], ["t"]),
+        node("Where", ["t", "a", "b"], ["y"]),
+        b=drawn(3, 6, 1, 7),
+        c=floats(0.5),
+    ),
+    "where, by a mask": chain(IMAGE, node("Where", ["t", "x", "b"], ["y"]), t=drawn(3, 9, 7) > 0, b=floats(0)),
+    "where, of two constants and a truth that is given": model(
+        [node("Where", ["t", "a", "b"], ["y"])],
+        {"t": (3, 1)},
+        ["y"],
+        {"a": drawn(1, 2, 3, 4), "b": drawn(2, 4)},
+        types={"t": 9},
+    ),
     "two results of one tensor": model(
         [node("Conv", ["x", "w"], ["y"]), node("Relu", ["y"], ["z"])],
         {"x": IMAGE},
         ["y", "z"],
         {"w": drawn(1, 4, 6, 3, 3)},
+    ),
+    "results that are constants": model(
+        [node("Relu", ["x"], ["y"]), node("Add", ["a", "b"], ["z"]), node("Shape", ["x"], ["s"])],
+        {"x": IMAGE},
+        ["z", "y", "s"],
+        {"a": drawn(1, 1, 2, 2, 3), "b": drawn(2, 3)},
+        types={"s": 7},
     ),
 }
 
@@ -343,6 +407,7 @@ def judged(proto: Any, layout: str = "nchw") -> tuple[OnnxReference, Reference]:
 def test_operators_give_what_onnx_runtime_gives(case: str, layout: str) -> None:
     theirs, ours = judged(CASES[case], layout)
     inputs = [drawn(7 + at, *tensor.shape) for at, tensor in enumerate(ours.inputs)]
+    inputs = [one > 0 if tensor.dtype == "bool" else one for one, tensor in zip(inputs, ours.inputs, strict=True)]
     expected = theirs.run(inputs)
     for tensor, got, wanted in zip(ours.outputs, ours.run(inputs), expected, strict=True):
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=2e-6, err_msg=tensor.name)

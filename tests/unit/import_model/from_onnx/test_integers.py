@@ -6,6 +6,7 @@ Every number of the integer graph is held to ONNX Runtime's, layer by layer.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from stages.graph import Graph
 from stages.import_model.build import build_module
 from stages.import_model.describe import describe, operator_options
 from stages.import_model.onnx import convert
+from stages.import_model.onnx.operators.weights import Weights
 from stages.layout.apply import lay_out
 from stages.models.tflite_reader import read
 from stages.quantize.lower import lower_module
@@ -116,22 +118,30 @@ class Net:
         self.nodes.append(node(op, inputs, [name], domain, **attributes))
         return name
 
-    def model(self, shape: tuple[int, ...] = SHAPE, outputs: Any = ("y",)) -> Any:
+    def model(self, shape: tuple[int, ...] = SHAPE, outputs: Any = ("y",), opset: int = 21) -> Any:
         kinds = dict.fromkeys(outputs, TYPES[self.kind])
-        return model(self.nodes, {"x": shape}, list(outputs), self.constants, types=kinds)
+        return model(self.nodes, {"x": shape}, list(outputs), self.constants, types=kinds, opset=opset)
 
 
 def qdq(
-    kind: str, op: str, shape: tuple[int, ...] = SHAPE, scale: float = 0.05, after: str = "", **attributes: Any
+    kind: str,
+    op: str,
+    shape: tuple[int, ...] = SHAPE,
+    scale: float = 0.05,
+    after: str = "",
+    *,
+    bounds: Mapping[str, Any] | None = None,
+    opset: int = 21,
+    **attributes: Any,
 ) -> Any:
-    """quantize, dequantize, one operator on `x` alone, quantize."""
+    """quantize, dequantize, one operator on `x` alone, perhaps one `after` it with `bounds`, quantize."""
     net = Net(kind)
     x = net.dequantize(net.quantize("x", "q"))
     y = net.op(op, [x], "v", **attributes)
     if after:
-        y = net.op(after, [y], "activated")
+        y = net.op(after, [y], "activated", **(bounds or {}))
     net.quantize(y, "y", scale, 3)
-    return net.model(shape)
+    return net.model(shape, opset=opset)
 
 
 def qdq_conv(
@@ -171,16 +181,30 @@ def moved_channels(low: int, high: int) -> Any:
     return net.model()
 
 
-def pair(op: str, kind: str, qlinear: bool) -> Any:
+def pair(op: str, kind: str, qlinear: bool, scales: tuple[float, float, float] | None = None) -> Any:
     net = Net(kind)
-    a, b = net.quantize("x", "a", 0.017, 11), net.quantize("x", "b", 0.023, -40)
-    out = 0.05 if op == "Mul" else 0.041
+    first, second, out = scales or (0.017, 0.023, 0.05 if op == "Mul" else 0.041)
+    a, b = net.quantize("x", "a", first, 11), net.quantize("x", "b", second, -40)
     if qlinear:
         names = ["a", "a_s", "a_z", "b", "b_s", "b_z", *net.quant("y", out, -3)]
         net.op(f"QLinear{op}", names, "y", "com.microsoft")
     else:
         net.op(op, [net.dequantize(a), net.dequantize(b)], "v")
         net.quantize("v", "y", out, -3)
+    return net.model()
+
+
+def doubled(op: str, qlinear: bool) -> Any:
+    """A tensor and itself, on twice its scale, so that every second sum is a half."""
+    net = Net("uint8")
+    a = net.quantize("x", "a", 0.017, 11)
+    out = 0.034 if op == "Add" else 0.02
+    if qlinear:
+        net.op(f"QLinear{op}", ["a", "a_s", "a_z", "a", "a_s", "a_z", *net.quant("y", out, -3)], "y", "com.microsoft")
+    else:
+        real = net.dequantize(a)
+        net.op("Relu", [net.op(op, [real, real], "v")], "r")
+        net.quantize("r", "y", out, -3)
     return net.model()
 
 
@@ -202,6 +226,33 @@ def matrix(kind: str, op: str) -> Any:
         inputs.append(net.number("b", np.arange(units) * 100, np.int32))
     net.op(op, [*inputs, *net.quant("y", 0.3, 0)], "y", "com.microsoft" if op == "QGemm" else "")
     return net.model()
+
+
+def far_zero_points(op: str) -> Any:
+    """Rows by uint8 weights whose zero points are one for each output, from end to end of the type."""
+    net = Net("uint8")
+    q = net.quantize("x", "q")
+    shape, axis = ((10, 378), 0) if op == "Gemm" else ((378, 10), 1)
+    w = net.weights("w", shape, "uint8", axis, channels=True)
+    net.constants["w_z"] = np.array([0, 255, 128, 3, 250, 127, 64, 200, 1, 90], np.uint8)
+    net.constants["w"].reshape(-1)[:2] = 0, 255
+    if op == "Gemm":
+        net.nodes.append(node("DequantizeLinear", w, ["w_real"], axis=0))
+        x = net.op("Flatten", [net.dequantize(q)], "flat")
+        net.quantize(net.op("Gemm", [x, "w_real"], "v", transB=1), "y", 2.0, 0)
+        return net.model()
+    x = net.op("Flatten", [q], "flat")
+    net.op("QLinearMatMul", [x, "q_s", "q_z", *w, *net.quant("y", 2.0, 0)], "y")
+    return net.model()
+
+
+@pytest.mark.parametrize(("least", "most", "count"), [(-128, 127, 1), (-255, 127, 2), (-255, 254, 2), (-255, 255, 3)])
+def test_into_how_many_products_a_matrix_goes(least: int, most: int, count: int) -> None:
+    """docs/onnx.md says so: each takes as many products as the first, and rows that are copied."""
+    wide = np.arange(least, most + 1).astype(np.int16)
+    parts = Weights(wide.astype(np.int8) if count == 1 else wide).parts
+    assert [part.dtype for part in parts] == [np.int8] * count
+    np.testing.assert_array_equal(np.sum(parts, axis=0, dtype=np.int64), wide)
 
 
 def gemm_and_one_number(channels: bool) -> Any:
@@ -268,6 +319,42 @@ def padded_real(value: float, scale: float = SCALE) -> Any:
 PADS = (0, 0, 1, 2, 0, 1, 2, 1)
 
 
+def chosen(kind: str, qlinear: bool, *, constant: bool = False, mask: bool = False) -> Any:
+    """One of two tensors of integers where a third is above a number; of other scales, or one of them a constant.
+
+    mask: the condition is a constant, of fewer axes.
+    """
+    net = Net(kind)
+    a = net.quantize("x", "a", 0.017, 11)
+    if constant:
+        net.number("b", np.arange(7) * 9, KINDS[kind])
+        net.quant("b", 0.03, -40)
+    else:
+        net.quantize("x", "b", 0.031, -40)
+    if mask:
+        net.number("c", np.arange(63).reshape(9, 7) % 3 == 0, bool)
+    else:
+        net.op("Less", [net.dequantize(a), net.number("threshold", 0.4)], "c")
+    if qlinear:
+        given = ["c", "a", "a_s", "a_z", "b", "b_s", "b_z", *net.quant("y", 0.023, 5)]
+        net.op("QLinearWhere", given, "y", "com.microsoft")
+    else:
+        net.op("Where", ["c", net.dequantize(a), net.dequantize("b")], "v")
+        net.quantize("v", "y", 0.023, 5)
+    return net.model()
+
+
+def padded_sum() -> Any:
+    """What inference of types knows nothing of: integers behind an operator of Microsoft's."""
+    net = Net("uint8")
+    net.quantize("x", "a", 0.017, 11)
+    net.op("QLinearAdd", ["a", "a_s", "a_z", "a", "a_s", "a_z", *net.quant("v", 0.034, -3)], "v", "com.microsoft")
+    net.op("MaxPool", ["v"], "m", kernel_shape=[2, 2])
+    net.op("Pad", ["m", net.number("pads", PADS, np.int64)], "p")
+    net.nodes.append(node("DequantizeLinear", ["p", "v_s", "v_z"], ["real"]))
+    return model(net.nodes, {"x": SHAPE}, ["real"], net.constants)
+
+
 def averaged(kind: str) -> Any:
     net = Net(kind)
     net.quantize("x", "q")
@@ -319,15 +406,30 @@ CASES = {
     "qdq gemm and one number": gemm_and_one_number(channels=False),
     "qdq gemm, a scale for each channel and one number": gemm_and_one_number(channels=True),
     "qgemm": matrix("uint8", "QGemm"),
+    "qdq gemm, zero points from end to end": far_zero_points("Gemm"),
+    "qlinear matmul, zero points from end to end": far_zero_points("QLinearMatMul"),
     "qlinear matmul": matrix("int8", "QLinearMatMul"),
     "qdq add": pair("Add", "int8", False),
     "qdq sub": pair("Sub", "int8", False),
     "qdq mul": pair("Mul", "uint8", False),
+    "qdq add of itself": doubled("Add", False),
+    "qdq square": doubled("Mul", False),
+    "qlinear add of itself": doubled("Add", True),
+    "qlinear square": doubled("Mul", True),
     "qlinear add": pair("Add", "int8", True),
     "qlinear add uint8": pair("Add", "uint8", True),
     "qlinear mul uint8": pair("Mul", "uint8", True),
+    "qlinear add, every second a half": pair("Add", "int8", True, (0.03, 0.03, 0.06)),
+    "qlinear mul uint8, many halves": pair("Mul", "uint8", True, (0.25, 0.5, 1.0)),
+    "qdq sub uint8, many halves": pair("Sub", "uint8", False, (0.25, 0.5, 1.0)),
     "qdq concat": joined("int8", False),
     "qlinear concat": joined("uint8", True),
+    "qdq where": chosen("int8", False),
+    "qdq where, by a mask": chosen("uint8", False, mask=True),
+    "qdq where, a constant": chosen("uint8", False, constant=True),
+    "qlinear where": chosen("uint8", True),
+    "qlinear where, by a mask": chosen("int8", True, mask=True),
+    "qlinear where, a constant": chosen("int8", True, constant=True),
     "qlinear global average pool": averaged("uint8"),
     "qdq global average pool": qdq("int8", "GlobalAveragePool", scale=0.007),
     "qdq average pool": qdq("int8", "AveragePool", kernel_shape=[3, 3], strides=[2, 2], scale=0.03),
@@ -343,6 +445,7 @@ CASES = {
     "pad of uint8 with 0": raw("uint8", "Pad", constants=[PADS]),
     "pad of integers with their zero point": raw("int8", "Pad", -7, [PADS]),
     "pad of uint8 with their zero point": raw("uint8", "Pad", 121, [PADS]),
+    "pad behind a qlinear operator": padded_sum(),
     "pad of real numbers with 0": padded_real(0),
     "pad of real numbers with another one": padded_real(SCALE * 5),
     "pad of real numbers with one between": padded_real(0.033, scale=0.011),
@@ -389,6 +492,15 @@ def test_channels_without_an_exact_multiplier_differ_in_near_ties_alone(tmp_path
     assert sum(one.differing for one in layers.ties.values()) < 10
 
 
+def test_sums_that_are_scaled_beyond_int32_are_refused() -> None:
+    net = Net("int8")
+    q = net.quantize("x", "q")
+    w = net.weights("w", (8, 6, 3, 3), "int8", 0, channels=True)
+    net.op("QLinearConv", [q, "q_s", "q_z", *w, *net.quant("y", 1e-8, 5)], "y")
+    with pytest.raises(StageError, match=r"would scale its sums to \S+, beyond int32: its scales make no sense"):
+        graph_of(net.model())
+
+
 @pytest.mark.parametrize(("shape", "kernel"), [((1, 6, 4, 20), [1, 2]), ((1, 6, 20), [2])])
 def test_near_ties_are_known_in_windows_over_one_axis_too(shape: Any, kernel: Any, tmp_path: Path) -> None:
     """Half the sum of two numbers on one scale: ties, which are those of the pool, not of the reshape behind it."""
@@ -419,7 +531,9 @@ def test_a_multiplier_that_is_off_is_found(tmp_path: Path) -> None:
 
 
 def test_zero_points_that_leave_no_int8_are_refused() -> None:
-    with pytest.raises(StageError, match="has weights with 8 zero points; one is supported"):
+    with pytest.raises(
+        StageError, match="has weights with a zero point for each channel, less which they are not int8"
+    ):
         graph_of(moved_channels(-127, 128))
 
 

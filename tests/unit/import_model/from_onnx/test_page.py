@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("onnx")
 
+import onnx
+
 from stages.import_model.onnx.operators import FOLDED, MOVES, TRANSLATORS
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "onnx.md"
@@ -18,3 +20,12 @@ def test_the_page_has_all_operators() -> None:
     rows = PAGE.read_text().partition("| operators | what of them |")[2].split("\n\n")[0].splitlines()[2:]
     named = [name.rpartition(".")[2] for row in rows for name in re.findall(r"\w+", row.split("|")[1])]
     assert sorted(named) == sorted(name.rpartition(".")[2] for name in (*TRANSLATORS, *MOVES, *FOLDED))
+
+
+def test_the_page_has_all_that_is_refused() -> None:
+    """Of the newest opset of the package."""
+    schemas = onnx.defs.get_all_schemas()
+    theirs = {one.name for one in schemas if one.domain in ("", "ai.onnx") and not one.deprecated}
+    told = re.search(r"but for random ones:\s(.*?)\.\n", PAGE.read_text(), re.DOTALL)
+    assert told is not None
+    assert sorted(re.findall(r"\w+", told[1])) == sorted(theirs - {*TRANSLATORS, *MOVES, *FOLDED})

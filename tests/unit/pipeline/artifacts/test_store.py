@@ -205,9 +205,10 @@ def test_trim_by_size_takes_the_oldest(store: Store) -> None:
     artifacts = [make(store, n) for n in range(3)]
     for age, artifact in enumerate(reversed(artifacts)):
         os.utime(artifact.folder, (time.time() - 100 * (age + 1),) * 2)
-    one = sum(path.stat().st_size for path in artifacts[0].folder.rglob("*") if path.is_file())
-    assert store.trim(size=3 * one)[0] == 0
-    assert store.trim(size=3 * one - 1)[0] == 1
+    files = [path for artifact in artifacts for path in artifact.folder.rglob("*") if path.is_file()]
+    total = sum(path.stat().st_size for path in files)
+    assert store.trim(size=total)[0] == 0
+    assert store.trim(size=total - 1)[0] == 1
     assert [store.find(artifact.key) is not None for artifact in artifacts] == [False, True, True]
 
 

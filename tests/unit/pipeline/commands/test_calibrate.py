@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.commands.calibrate import calibrate
+from pipeline.commands.calibrate_drawn import close
 from pipeline.errors import PipelineError
 from pipeline.project import Project
 from stages.system.installation import INSTALLATION as ROOT
@@ -43,10 +44,15 @@ def failure(*arguments: str) -> str:
         (["target=rv64-rvp", "model=x.tflite"], "name them with recipes="),
         (["target=rv64-rvp", "drawn=many"], "drawn=many: should be a number from 1 to 2,000"),
         (["target=rv64-rvp", "drawn=5", "seed=-1"], "seed=-1: should be a number from 1 to"),
-        (["target=rv64-rvp", "seed=5"], "seed= goes with drawn=, as drawn=200"),
+        (["target=rv64-rvp", "seed=5"], "seed= goes with drawn= or close=, as drawn=200"),
         (["target=rv64-rvp", "drawn=5", "recipes=kws_rvp"], "recipes= does not go with drawn="),
         (["target=rv64-rvp", "drawn=5", "--check"], "--check does not go with drawn="),
+        (["target=rv64-rvp", "drawn=5", "close=5"], "close= does not go with drawn="),
+        (["target=rv64-rvp", "close=0"], "close=0: should be a number from 1 to 2,000"),
         (["target=rv64-rpv", "drawn=5"], "did you mean 'rv64-rvp'"),
+        (["target=rv64-rvp", "drawn=5", "--cycles"], "--cycles does not go with drawn="),
+        (["target=rv64-rvp", "--cycles"], "no timing model is known of rv64-rvp"),
+        (["target=rv32-ne16", "--cycles"], "rv32-ne16 has an accelerator, whose own model counts cycles"),
     ],
 )
 def test_mistakes(arguments: list[str], message: str) -> None:
@@ -89,6 +95,27 @@ def test_a_second_calibration_measures_nothing_and_check_writes_nothing(
     assert log.read_text() == "of its last run\n"
 
 
+@needs_arm
+def test_cycles_are_measured_on_a_board_into_a_table_beside(project: Path) -> None:
+    first = calibrate("nucleo-l4r5zi", ("one",), cycles=True, root=project)
+    assert first.table == project / "stages/kernels/costs/cycles/nucleo-l4r5zi.json"
+    assert len(first.missing) == first.entries >= 2
+    written = first.table.read_text()
+    content = json.loads(written)
+    assert all(cycles > count for row in content["layers"].values() for count, cycles in row.values())
+    assert calibrate("nucleo-l4r5zi", ("one",), cycles=True, check=True, root=project).missing == ()
+    assert not (project / "stages/kernels/costs/cortex-m4.json").exists()
+    again = calibrate("nucleo-l4r5zi", ("one",), cycles=True, again=True, root=project)
+    assert again.entries == first.entries and first.table.read_text() == written
+
+    content["kernels"]["generic.conv2d"] = "0" * 16
+    first.table.write_text(json.dumps(content))
+    checked = calibrate("nucleo-l4r5zi", ("one",), cycles=True, check=True, root=project)
+    assert checked.stale == ("generic.conv2d",) and [one.split(" ")[0] for one in checked.missing] == ["generic.conv2d"]
+    first.table.write_text(json.dumps({**content, "timing": "0" * 16}))
+    assert len(calibrate("nucleo-l4r5zi", ("one",), cycles=True, check=True, root=project).missing) == first.entries
+
+
 def test_a_changed_kernel_is_measured_again(project: Path) -> None:
     table = calibrate("rv32-rvp", ("one",), root=project).table
     current = table.read_text()
@@ -100,6 +127,19 @@ def test_a_changed_kernel_is_measured_again(project: Path) -> None:
     assert [line.split(":")[0] for line in outcome.missing] == ["generic.conv2d pixels=0"]
     assert json.loads(table.read_text())["kernels"] == json.loads(current)["kernels"]
     assert calibrate("rv32-rvp", ("one",), root=project, check=True).missing == ()
+
+
+def test_close_layers_go_into_the_table(project: Path) -> None:
+    with pytest.raises(PipelineError, match="rv32-rvp has no table yet: doit calibrate target=rv32-rvp"):
+        close("rv32-rvp", 1, 5, root=project)
+    table = calibrate("rv32-rvp", ("one",), root=project).table
+    before = json.loads(table.read_text())
+    outcome, wrong = close("rv32-rvp", 1, 5, root=project)
+    after = json.loads(table.read_text())
+    assert len(after["close"]) == 1 and "close" not in before
+    assert before["layers"].items() <= after["layers"].items() and len(after["layers"]) > len(before["layers"])
+    assert outcome.entries > outcome.cases >= 2 and wrong >= 0
+    assert not calibrate("rv32-rvp", ("one",), check=True, root=project).missing
 
 
 def test_an_unknown_target_is_an_error_from_python_too() -> None:

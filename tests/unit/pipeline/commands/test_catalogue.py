@@ -44,6 +44,13 @@ def test_boards_have_their_vendors_memory_and_clock(capsys: pytest.CaptureFixtur
     assert "cortex-m4" not in names and "esp32-c3" in names
 
 
+def test_a_timing_model_is_named_with_its_source(capsys: pytest.CaptureFixture[str]) -> None:
+    bare, board = listed(Targets, "cortex-m33", "nucleo-f446re", capsys=capsys)
+    assert board["timing"] == "cortex-m4" and board["timing_source"].startswith("Arm Cortex-M4 Technical Reference")
+    assert board["flash"].startswith("5 wait states in rom") and "RM0390" in board["flash_source"]
+    assert bare["timing"] is None and "timing_source" not in bare and "flash" not in bare
+
+
 def test_kernels_of_an_operator_on_a_target(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -67,10 +74,10 @@ def test_operators_by_either_name(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("command", "word", "message"),
     [
-        (Targets, "cortex-m3", "no target is called 'cortex-m3'; did you mean 'cortex-m33'?"),
-        (Boards, "cortex-m4", "no board is called 'cortex-m4'"),
-        (Operators, "CONV_4D", "no operator is called 'CONV_4D'"),
-        (Operators, "lstmm", "no operator is called 'lstmm'; did you mean 'lstm'?\n`doit operators` lists them"),
+        (Targets, "cortex-m3", "unknown target 'cortex-m3'; did you mean 'cortex-m33'?"),
+        (Boards, "cortex-m4", "unknown board 'cortex-m4'"),
+        (Operators, "CONV_4D", "unknown operator 'CONV_4D'"),
+        (Operators, "lstmm", "unknown operator 'lstmm'; did you mean 'lstm'?\n`doit operators` lists them"),
         (Kernels, "rvp.gem_s8", "did you mean 'rvp.gemm_s8'?\n`doit kernels` lists them"),
     ],
 )
@@ -110,3 +117,14 @@ def test_a_projects_own_board_is_listed(tmp_path: Path, monkeypatch: pytest.Monk
     )
     monkeypatch.chdir(tmp_path)
     assert [one["ram"] for one in listed(Boards, "mine", capsys=capsys)] == [32 << 10]
+
+
+def test_the_options_of_a_layer_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    conv, lstm, switch = (
+        listed(Operators, name, capsys=capsys)[0]["options"] for name in ("conv2d", "lstm", "CONCATENATION")
+    )
+    assert conv["out_channels"] == "integer, required" and conv["kernel"] == "[integer, integer], by default [1, 1]"
+    assert conv["padding"] == "same | valid, by default same" and "parts" not in conv and "parts" in switch
+    assert lstm["shape"] == "[integer, …], required" and "uint8" not in lstm["dtype"]
+    assert Operators().execute({"json": False}, ["conv2d"]) == 0
+    assert "out_channels: integer, required" in capsys.readouterr().out

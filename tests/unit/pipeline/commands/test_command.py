@@ -29,6 +29,8 @@ def test_options_stand_anywhere() -> None:
     [
         (["--onyl", "x"], "unknown option --onyl; did you mean --only?\noptions: --only, --check, --jobs, -n"),
         (["-z"], "unknown option -z\noptions: --only, --check, --jobs, -n"),
+        (["--onl", "x"], "unknown option --onl; did you mean --only?\noptions: --only, --check, --jobs, -n"),
+        (["--job=2"], "unknown option --job; did you mean --jobs?\noptions: --only, --check, --jobs, -n"),
         (["a", "--only"], "--only needs a value"),
         (["--check=1"], "--check takes no value"),
         (["-n", "many"], "-n many: should be a whole number"),

@@ -17,6 +17,7 @@ from doit import doit_cmd
 from pipeline.commands import collect_garbage, schema
 from pipeline.commands import explain as explain_command
 from pipeline.commands.collect_garbage import CollectGarbage
+from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.explain import Explain
 from pipeline.commands.schema import Schema
 from pipeline.project import Project
@@ -35,8 +36,8 @@ def given(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Callable[...
     return arguments
 
 
-def explain(*names: str, check: bool = False) -> int:
-    return Explain().execute({"check": check, "json": False}, list(names))
+def explain(*names: str, check: bool = False, code: bool = False) -> int:
+    return Explain().execute({"check": check, "json": False, "code": code}, list(names))
 
 
 def shown(text: str) -> list[str]:
@@ -50,7 +51,7 @@ def test_explain(project: FakeProject, given: Callable[..., None], capsys: pytes
     assert explain(check=True) == 0
     assert "will run" not in capsys.readouterr().out
     given(recipe="demo", set="stages.compile.opt=O3")
-    assert explain() == 0
+    assert explain(code=True) == 0
     assert shown(capsys.readouterr().out) == [
         "demo on rv64-rvp, compared with its run of NOW, which had not set=stages.compile.opt=O3",
         "  import       cached",
@@ -63,7 +64,7 @@ def test_explain(project: FakeProject, given: Callable[..., None], capsys: pytes
         "  report       cached, if compile leaves the same bytes as before",
         "    code: code, fake_stages.py",
     ]
-    assert explain(check=True) == 1
+    assert explain(check=True) == PENDING
     project.ran()
     project.run()
     assert project.ran() == []
@@ -88,7 +89,7 @@ def test_explain_as_json(project: FakeProject, given: Callable[..., None], capsy
     project.run()
     capsys.readouterr()
     given(recipe="demo", set="stages.compile.opt=O3")
-    assert Explain().execute({"check": True, "json": True}, []) == 1
+    assert Explain().execute({"check": True, "json": True, "code": False}, []) == PENDING
     (found,) = json.loads(capsys.readouterr().out)
     assert (found["recipe"], found["target"], found["pending"]) == ("demo", "rv64-rvp", True)
     stages = {stage["kind"]: stage for stage in found["stages"]}
@@ -134,7 +135,7 @@ def test_gc(
 ) -> None:
     project.run()
     given()
-    assert CollectGarbage().execute(options, []) == code
+    assert CollectGarbage().execute({**options, "json": False}, []) == code
     captured = capsys.readouterr()
     assert (captured.out + captured.err).startswith(said)
 
@@ -172,7 +173,7 @@ def test_gc_of_a_store_that_cannot_be_written(
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, refused, refuse)
-    code = CollectGarbage().execute({"days": "", "size": "1"}, [])
+    code = CollectGarbage().execute({"days": "", "size": "1", "json": False}, [])
     monkeypatch.undo()
     assert code == 1
     assert capsys.readouterr().err == (

@@ -39,7 +39,15 @@ def test_what_may_follow(words: list[str], expected: list[str]) -> None:
 
 def test_options_of_every_command_are_those_that_it_takes() -> None:
     taken = {command: offered([command, "--"]) for command in offered(["help", ""])}
-    assert taken["run"] == ["--always-execute", "--continue", "--output-file", "--process", "--verbosity"]
+    assert taken["run"] == [
+        "--always-execute",
+        "--continue",
+        "--json",
+        "--output-file",
+        "--process",
+        "--quiet",
+        "--verbosity",
+    ]
     assert all("--json" in taken[command] for command in ("targets", "store", "doctor", "list", "explain"))
 
 

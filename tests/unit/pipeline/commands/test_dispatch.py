@@ -9,9 +9,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pipeline.commands.command import MOST_JOBS
+from pipeline.commands.exit_codes import FAILED, PENDING
 from stages.system.installation import INSTALLATION as ROOT
 from tests.support.command_lines import run_all
 
@@ -96,7 +98,7 @@ def test_what_is_right_is_not_refused(tmp_path: Path) -> None:
         ),
     )
     for ended in run_all([line.split() for line in lines], tmp_path):
-        assert (ended.code, ended.stderr) == (1 if "--check" in ended.words else 0, ""), ended.words
+        assert (ended.code, ended.stderr) == (PENDING if "--check" in ended.words else 0, ""), ended.words
         assert ended.stdout
 
 
@@ -134,6 +136,37 @@ def test_messages(line: str, message: str, tmp_path: Path) -> None:
     assert ended.stderr.startswith(message)
 
 
+def test_a_mistake_has_one_code_and_work_to_do_another(tmp_path: Path) -> None:
+    """A step of CI that takes PENDING for work must not take a typo for it; nor what only a run would find."""
+    np.save(tmp_path / "wrong.npy", np.zeros((3, 64), np.int8))
+    mistakes = (
+        *("kws_rpv", "kws_rvp target=cortexm4", "kws_rvp foo=bar", "kws_rvp model=no.tflite", "no.yaml", "zzz*"),
+        *("kws_rvp set=stages.emit.zzz=1", f"digits_rvp set=stages.simulate.inputs.files=[{tmp_path}/wrong.npy]"),
+        "kws_rvp --nope",
+    )
+    asked = ("run {}", "run {} dry_run=1", "explain {}", "explain {} --check")
+    lines = [form.format(mistake).split() for mistake in mistakes for form in asked]
+    found = {" ".join(ended.words): ended.code for ended in run_all(lines, tmp_path)}
+    assert {line: code for line, code in found.items() if code != FAILED} == {}
+    pending = ("run kws_rvp dry_run=1", "explain kws_rvp --check", "explain digits_rvp --check --json")
+    ended = run_all([line.split() for line in pending], tmp_path)
+    assert [(one.code, one.stderr) for one in ended] == [(PENDING, "")] * len(pending)
+
+
+def test_a_recipe_named_by_its_file_is_that_recipe_in_a_dry_run(tmp_path: Path) -> None:
+    """Its `name:` is what its results are called, and no word of the command line."""
+    path = tmp_path / "named.yaml"
+    path.write_text("{schema: 1, name: another, target: host, model: {op: relu, shape: [4]}}\n")
+    (ended,) = run_all([["run", str(path), "dry_run=1"]], tmp_path)
+    assert (ended.code, ended.stderr) == (PENDING, "") and ended.stdout.startswith("another on host")
+
+
+def test_quiet_prints_errors_alone(tmp_path: Path) -> None:
+    right, wrong = run_all([["run", "-q", "digits_rvp:layout"], ["run", "--quiet", "digits_rvp", "target=x"]], tmp_path)
+    assert (right.code, right.stdout, right.stderr) == (0, "", "")
+    assert (wrong.code, wrong.stdout) == (FAILED, "") and wrong.stderr.startswith("ERROR: target=x: unknown target")
+
+
 def shell(line: str, tmp_path: Path) -> tuple[int, str]:
     """Exit code and messages of `doit` with a shell's redirections; of a pipe, those of its first command."""
     command = line.replace("doit", f"{sys.executable} -m doit", 1)
@@ -156,9 +189,9 @@ def shell(line: str, tmp_path: Path) -> tuple[int, str]:
         ("doit list >&-", 1, "ERROR: standard output is closed; `> /dev/null` discards it\n"),
         ("doit list > /dev/full", 1, "ERROR: standard output cannot be written: No space left on device\n"),
         ("doit help > /dev/full", 1, "ERROR: standard output cannot be written: No space left on device\n"),
-        ("doit list -o x", 3, "ERROR: unknown option -o\noptions: --all, --quiet, --sort, --json, -q\n"),
+        ("doit list -o x", 1, "ERROR: unknown option -o\noptions: --all, --quiet, --sort, --json, -q\n"),
         ("doit list --all | true", 141, ""),
-        ("doit run zzz 2>&-", 3, ""),
+        ("doit run zzz 2>&-", 1, ""),
         ("doit list 2>&-", 0, ""),
         ("doit list 2>/dev/full", 0, ""),
         ("doit list <&-", 0, ""),

@@ -112,7 +112,7 @@ def test_a_model_is_copied_unless_it_is_there_already(tmp_path: Path, monkeypatc
     assert (tmp_path / "net/models/digits_int8.tflite").read_bytes() == MODEL.read_bytes()
     other = tmp_path / "other"
     (other / "nets").mkdir(parents=True)
-    (other / "nets/a: b#.tflite").write_bytes(b"x")
+    (other / "nets/a: b#.tflite").write_bytes(MODEL.read_bytes())
     assert not any("tflite" in path for path in new_project(other, model=str(other / "nets/a: b#.tflite")))
     loaded = load_recipe("other", root=Project(other), registry=default_registry())
     assert loaded.recipe.model.model_dump()["file"] == "nets/a: b#.tflite"
@@ -194,3 +194,10 @@ def test_the_command_line(tmp_path: Path) -> None:
     own.write_text("schema: 1\nextends: kws_rvp\ntarget: nope\n")
     wrong = doit(tmp_path / "my_net", "run", "kws_rvp")
     assert wrong.stderr.startswith("ERROR: recipes/kws_rvp.yaml:3:9: unknown target 'nope'")
+
+
+def test_a_model_that_is_none_makes_no_project(tmp_path: Path) -> None:
+    (tmp_path / "bad.tflite").write_text("hello")
+    with pytest.raises(PipelineError, match=r"bad\.tflite is not a TFLite file"):
+        new_project(tmp_path / "net", model=str(tmp_path / "bad.tflite"))
+    assert not (tmp_path / "net").exists()

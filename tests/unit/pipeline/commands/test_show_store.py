@@ -11,6 +11,7 @@ import pytest
 
 from pipeline.artifacts.digest import DigestCache
 from pipeline.commands import show_store
+from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.show_store import ShowStore
 from tests.unit.pipeline.conftest import FakeProject
 
@@ -21,7 +22,7 @@ def served(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def show(*words: str, as_json: bool = False) -> int:
-    return ShowStore().execute({"json": as_json}, list(words))
+    return ShowStore().execute({"json": as_json, "dry-run": False, "days": ""}, list(words))
 
 
 def artifact_file(project: FakeProject, stage: str) -> Path:
@@ -68,7 +69,7 @@ def test_verify_reads_every_byte(
     remembered = hashlib.sha256(content).hexdigest()
     monkeypatch.setattr(DigestCache, "digest", lambda self, asked: remembered)
     capsys.readouterr()
-    assert show("verify") == 1
+    assert show("verify") == PENDING
     out = capsys.readouterr().out
     assert f"compile of demo: {path.name} has other bytes" in out
     assert "1 damaged" in out
@@ -88,7 +89,7 @@ def test_verify_finds(harm: str, project: FakeProject, capsys: pytest.CaptureFix
         manifest = next(parent for parent in path.parents if (parent / "manifest.json").exists()) / "manifest.json"
         manifest.write_text("{")
     capsys.readouterr()
-    assert show("verify", as_json=True) == 1
+    assert show("verify", as_json=True) == PENDING
     (found,) = json.loads(capsys.readouterr().out)
     expected = {"gone": f"{path.name} is gone", "more": "more is not of it", "manifest": "manifest.json cannot be read"}
     assert expected[harm] in found["damage"][0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ from typing import Any
 import pytest
 
 from pipeline.api import run_recipe
-from pipeline.commands.tune import tune
+from pipeline.commands.exit_codes import PENDING
+from pipeline.commands.tune import Outcome, _run, tune
 from pipeline.errors import PipelineError, RecipeError, StageFailed
 from pipeline.project import Project
 from stages.calibrate import measure as measuring
@@ -43,6 +45,7 @@ def test_a_recipe_chooses_by_its_tuning(project: Project) -> None:
     path = project.root / "recipes/net.tuning.json"
     before, own = plan(project)
     assert own["cost_source"] != "tuned"
+    assert json.loads((Path(before) / "plan.json").read_text())["tuning"] is None
     missing = tune("net", check=True, root=project)
     assert missing.path == path and not path.exists() and len(missing.missing) > 3 and not missing.is_current
     made = tune("net", root=project)
@@ -70,6 +73,9 @@ def test_a_recipe_chooses_by_its_tuning(project: Project) -> None:
     assert other != key
 
     report = run_recipe("net", root=project).report
+    found = report and next(one for one in report["tuning"]["layers"] if one["now"] == dearest)
+    assert found and found["now_cost"] == 1 and found["before"].startswith(own["kernel"])
+    assert report["tuning"]["now"] < report["tuning"]["before"]
     assert (
         report is not None
         and "by measurements of this network's layers" in (project.root / "build/net/rv32-rvp/report.md").read_text()
@@ -171,6 +177,43 @@ def test_cores_share_the_file(project: Project) -> None:
     assert sum(map(len, raw["rv32-rvp"]["layers"].values())) == first.entries
 
 
+def test_cycles_are_tuned_for_each_board_beside_instructions(project: Project) -> None:
+    """Of the model's own layers, with the board's wait states: the report says so, and prices alternatives by them."""
+    board = {"target": "nucleo-l4r5zi", "set": "stages.tensorize.optimize_for=cycles"}
+    tune("net", {"target": "cortex-m4"}, root=project)
+    (project.root / "recipes/net.yaml").write_text(RECIPE + "stages: {tensorize: {optimize_for: cycles}}\n")
+    made = tune("net", {"target": "nucleo-l4r5zi"}, root=project)
+    assert (made.unit, made.measured) == ("cycles", made.entries) and 0 < made.now <= made.before
+    raw = json.loads(made.path.read_text())["targets"]
+    assert [*raw] == ["cortex-m4", "nucleo-l4r5zi in cycles"]
+    cycles, instructions = raw["nucleo-l4r5zi in cycles"]["layers"], raw["cortex-m4"]["layers"]
+    both = [(cycles[text][name], count) for text in instructions for name, count in instructions[text].items()]
+    assert all(1.1 * count < taken < 5 * count for taken, count in both)
+
+    result = run_recipe("net", board, root=project)
+    report = result.report
+    assert report is not None and report["chosen_by"] == {
+        "unit": "cycles",
+        "model": "cortex-m4",
+        "memory": report["estimated_cycles"]["memory"],
+    }
+    layer = next(one for one in report["layers"] if one["op"] == "conv2d")
+    assert layer["cost_source"] == "tuned" and layer["why"].startswith("fewest cycles of ")
+    assert layer["cost"] == pytest.approx(layer["estimated_cycles"], rel=0.1) and layer["cost"] > layer["instructions"]
+    page = (project.root / "build/net/nucleo-l4r5zi/report.html").read_text()
+    assert "cycles, tuned</li>" in page and "estimated cycles of the timing model cortex-m4" in page
+
+    # Figures of another timing model are not the target's.
+    raw["nucleo-l4r5zi in cycles"]["tools"]["timing"] = "0" * 16
+    made.path.write_text(json.dumps({"format": 1, "targets": raw}))
+    _, own = plan(project, **board)
+    assert own["cost_source"] != "tuned"
+    checked = tune("net", {"target": "nucleo-l4r5zi"}, check=True, root=project)
+    assert checked.others[0].startswith("timing: 0000000000000000 when it was measured, now ")
+    with pytest.raises(PipelineError, match="needs a timing model, and none is known of rv32-rvp"):
+        tune("net", root=project)
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -189,6 +232,55 @@ def test_ruined_file(project: Project, text: str, says: str) -> None:
         with pytest.raises((PipelineError, StageFailed)) as caught:
             use()
         assert says in str(caught.value) and "doit tune recipe=net --all" in str(caught.value)
+
+
+def test_recipes_are_named_as_for_doit_run(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project.root / "recipes/other_net.yaml").write_text(RECIPE)
+    monkeypatch.setattr("pipeline.commands.tune.here", lambda: project)
+    asked: list[str] = []
+
+    def outcome(name: str, given: Any, **_: Any) -> Outcome:
+        asked.append(name)
+        assert not given
+        return Outcome(project.root / "x.json", 0, (), ("a",) if name == "net" else (), ())
+
+    monkeypatch.setattr("pipeline.commands.tune.tune", outcome)
+    options = {"all": False, "check": True, "json": False}
+    for words, given, names, code in (
+        (["net"], {}, ["net"], PENDING),
+        (["other_net"], {}, ["other_net"], 0),
+        ([], {"recipe": "other_net"}, ["other_net"], 0),
+        (["*net"], {}, ["net", "other_net"], PENDING),
+        ([], {"recipe": "other_net,net"}, ["other_net", "net"], PENDING),
+        ([str(project.root / "recipes/net.yaml")], {}, ["net"], PENDING),
+    ):
+        asked.clear()
+        assert (_run(dict(given), options, words), asked) == (code, names)
+    assert "other_net:\nx.json" in capsys.readouterr().out.replace(str(project.root) + "/", "")
+    for words, says in (
+        (["nte"], "unknown recipe 'nte'; did you mean 'net'"),
+        ([], "which recipe?"),
+        (["net:emit"], "'net:emit' is one stage, not a recipe"),
+    ):
+        with pytest.raises(RecipeError, match=re.escape(says)):
+            _run({}, options, words)
+
+
+def test_another_option_of_tensorize_fills_its_own_entry_and_loses_nothing(project: Project) -> None:
+    (project.root / "recipes/net.yaml").write_text(RECIPE.replace("rv32-rvp", "ibex-simple-system"))
+    tune("net", root=project)
+    path = project.root / "recipes/net.tuning.json"
+    first = json.loads(path.read_text())
+    made = tune("net", {"set": "stages.tensorize.optimize_for=cycles"}, root=project)
+    both = json.loads(path.read_text())
+    assert made.unit == "cycles" and made.measured > 0
+    assert both["targets"].keys() - first["targets"].keys() == {"ibex-simple-system in cycles"}
+    assert tune("net", {"set": "stages.tensorize.simplify=off"}, check=True, root=project).lost == ()
+    for other in ("stages.layout.default=NCHW", "stages.tensorize.optimize_for=cycles,stages.compile.optimize=-O3"):
+        with pytest.raises(RecipeError, match="a tuning is measured with other options of tensorize only"):
+            tune("net", {"set": other}, root=project)
 
 
 def test_what_cannot_be_tuned(project: Project) -> None:

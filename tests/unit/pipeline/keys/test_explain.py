@@ -51,7 +51,7 @@ def test_changed_code_tool_target_and_model(project: FakeProject) -> None:
     assert reasons(project)["import"] == ("file model changed",)
     found = reasons(project, model="zoo:ds_cnn")
     assert found["import"] is not None
-    assert found["import"][0] == "file model is gone"
+    assert found["import"][0] == "file model is read no longer"
     assert "model zoo: nothing -> ds_cnn" in found["import"]
 
 

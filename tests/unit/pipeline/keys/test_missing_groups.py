@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from pipeline.commands import calibrate, search
+from pipeline.commands import calibrate, explain, search
 from pipeline.commands.bench import run as bench
 from pipeline.commands.bench.cases import Case
+from pipeline.commands.exit_codes import PENDING
 from pipeline.errors import ToolError
-from pipeline.keys import tools
+from pipeline.keys import groups, tools
 from pipeline.terminal.progress import ProgressDisplay
 from stages.system.installation import INSTALLATION as ROOT
 from tests.support.optional import needs
@@ -25,9 +29,9 @@ def run_bench() -> None:
 
 COMMANDS: dict[str, Callable[[], object]] = {
     "calibrate": lambda: calibrate._run(
-        {"target": "rv32-rvp", "recipes": "digits_onnx"}, {"all": False, "check": True}
+        {"target": "rv32-rvp", "recipes": "digits_onnx"}, {"all": False, "check": True, "cycles": False, "json": False}
     ),
-    "search": lambda: search._run({"recipe": "digits_onnx_ptq"}),
+    "search": lambda: search._run({"recipe": "digits_onnx_ptq"}, [], as_json=False),
     "bench": run_bench,
 }
 
@@ -37,15 +41,44 @@ COMMANDS: dict[str, Callable[[], object]] = {
 )
 def test_a_missing_group_is_asked_for(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    found = tools._package_version
+    found = tools._package_state
 
     def install(group: str) -> bool:
         asked.append(group)
         return False
 
-    monkeypatch.setattr(tools, "_package_version", lambda name: "" if name.startswith("onnx") else found(name))
+    monkeypatch.setattr(tools, "_package_state", lambda name: [] if name.startswith("onnx") else found(name))
     for module in (calibrate, search, bench):
         monkeypatch.setattr(module, "install", install)
     with pytest.raises(ToolError, match="Python package onnx is not installed"):
         COMMANDS[command]()
     assert asked == ["onnx"]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_who_runs_nothing_says_what_would_be_installed(
+    as_json: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A dry run installs nothing, and knows the versions, and so the keys, from the lock file."""
+    found = tools._package_state
+    missing = ("ai-edge-quantizer", "onnx", "onnxruntime")
+    monkeypatch.setattr(tools, "_package_state", lambda name: [] if name in missing else found(name))
+    monkeypatch.setattr(groups, "_bootstrapped", lambda: True)
+    monkeypatch.setattr(groups, "install", lambda group: pytest.fail("it installs"))
+    monkeypatch.setenv("FIRMLINE_STORE", str(tmp_path / "store"))
+    (one,) = explain.print_explanations(["digits_onnx_ptq"], as_json=as_json)
+    assert explain.exit_code([one]) == PENDING and one.stages[0].key
+    versions = dict(re.findall(r"^(\S+)==(\S+)", "".join(map(Path.read_text, ROOT.glob("*-lock.txt"))), re.MULTILINE))
+    wanted = [
+        {"package": package, "version": versions[package], "group": group}
+        for package, group in zip(missing, ("ptq", "onnx", "onnx"), strict=True)
+    ]
+    told = capsys.readouterr().out
+    if as_json:
+        assert json.loads(told)[0]["installs"] == wanted
+    else:
+        assert told.count("installs first: Python package") == len(wanted)
+        assert f"installs first: Python package onnx {versions['onnx']} (group onnx)" in told
+    monkeypatch.setattr(groups, "_bootstrapped", lambda: False)  # a run installs nothing there
+    with pytest.raises(ToolError, match="Python package ai-edge-quantizer is not installed\ninstall it: pip install"):
+        explain.print_explanations(["digits_onnx_ptq"])

@@ -47,6 +47,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., P
     folder = tmp_path / "bin"
     folder.mkdir()
     names = [RISCV, ARM, AARCH64, "gcc", "g++", "ld", "dtc", "qemu-system-arm", "qemu-aarch64"]
+    names += [command.replace("gcc", "objdump") for command in (RISCV, ARM)]  # of targets with a timing model
 
     def make(**versions: str) -> Path:
         for name in names:

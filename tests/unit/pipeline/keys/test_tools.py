@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,38 @@ def test_package(tmp_path: Path) -> None:
     assert (
         str(caught.value) == "Python package no-such-package is not installed; x is needed\ninstall it: pip install x"
     )
+
+
+def test_a_package_is_read_again_when_it_was_installed_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there, cache = tmp_path / "site", tmp_path / "tools.json"
+    described = there / "helper_of_tests-1.2.dist-info/METADATA"
+    described.parent.mkdir(parents=True)
+    monkeypatch.syspath_prepend(there)
+    tool, read = Tool("helper", package="helper-of-tests"), list[str]()
+    version = metadata.version
+    monkeypatch.setattr(metadata, "version", lambda name: read.append(name) or version(name))
+    for number, times in (("1.2", 1), ("1.2", 1), ("1.3.1", 2)):
+        if len(read) < times:
+            described.write_text(f"Name: helper-of-tests\nVersion: {number}\n")
+        look = Tools(cache)
+        assert (look.identify(tool).version, look.replaced(tool), len(read)) == (number, "", times)
+    described.unlink()
+    assert look.replaced(tool) == "Python package helper-of-tests"
+
+
+def test_a_package_whose_description_is_gone_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the backport importlib_metadata tells of it, which answers for Python's once anything imports it."""
+
+    class Gone:
+        _path = tmp_path / "helper-1.2.dist-info"
+
+        @property
+        def version(self) -> str:
+            raise FileNotFoundError("No package metadata was found.")
+
+    monkeypatch.setattr(metadata, "distribution", lambda name: Gone())
+    with pytest.raises(ToolError, match="Python package helper is not installed"):
+        Tools(tmp_path / "tools.json").identify(Tool("helper", package="helper"))
 
 
 def test_package_of_a_group_is_installed_when_somebody_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

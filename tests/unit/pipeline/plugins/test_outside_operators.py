@@ -1,4 +1,4 @@
-"""Operators that plug-ins declare, those of docs/extend.md: found by every closed place, judged by whom they name."""
+"""Operators that plug-ins declare, those of docs/extend_operator.md: every closed place finds them; who judges them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from stages.models.spec import OpModel
 from stages.operators.outside import Declaring
 from stages.operators.table import OPERATORS, declare, declaring, kind_of, operator_of
 from stages.options.layer_rules import LayerMatch
-from tests.firmware.test_extend_page import BLOCK, NAMED, SECTIONS
+from tests.firmware.test_extend_page import BLOCK, CUSTOM, IN_TREE, NAMED
 from tests.support import plugged
 from tests.support.plugged import write
 
@@ -34,14 +34,14 @@ CORE = "schema: 1\ncores:\n  gated: {like: host, kernels: [gate, generic]}\n"
 
 
 def page() -> dict[str, str]:
-    """The files of the page's section on custom operators, and SIGN, which may be a plug-in as well."""
+    """The files of the page's part on custom operators, and SIGN, which may be a plug-in as well."""
     found = {}
-    for section in SECTIONS:
+    for section in (CUSTOM, IN_TREE):
         for language, text in BLOCK.findall(section):
             name = NAMED.match(text)
             if language in ("sh", "text") or name is None:
                 continue
-            if section.startswith("A custom operator") or name[1].endswith("/sign.py"):
+            if section is CUSTOM or name[1].endswith("/sign.py"):
                 found[name[1].replace("stages/", "plugins/")] = text.partition("\n")[2]
     return found
 
@@ -84,6 +84,14 @@ def run(project: Project, **model: Any) -> dict[str, Any]:
     return report
 
 
+def change(project: Project, before: str, after: str) -> None:
+    """Another text in the operator's module, as another process sees it."""
+    path = project.root / "plugins/operators/gate.py"
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after))
+    again(project)
+
+
 def test_litert_judges_what_it_knows_and_the_plug_in_its_own(project: Project) -> None:
     (project.root / "net.tflite").write_bytes(network())
     report = run(project, file="net.tflite")
@@ -114,6 +122,49 @@ def test_a_reference_that_gives_another_shape_is_named(project: Project) -> None
         run(project, op="gate", shape=[4])
 
 
+@pytest.mark.parametrize(
+    ("formula", "told"),
+    [
+        (
+            "np.zeros_like(x)",
+            r"gives other numbers than `reference` in plugins/operators/gate\.py\n4 of 4 differ",
+        ),
+        ("np.zeros(x.shape)", r"fails: ValueError: layer gate: computed float64\[1, 4\], expected int8\[1, 4\]"),
+        ("x / self.scale", "fails: AttributeError: 'Gate' object has no attribute 'scale'"),
+    ],
+)
+def test_a_formula_that_is_not_the_reference_is_told(project: Project, formula: str, told: str) -> None:
+    change(project, "np.where(x > self.threshold, x, self.zero_point).astype(x.dtype)", formula)
+    with pytest.raises(PipelineError, match=rf"`compute` of layer 0 \(gate\) 'gate' {told}"):
+        run(project, op="gate", shape=[4], alpha=0.5, input={"scale": 0.05, "zero_point": -3})
+
+
+def test_a_formula_is_held_behind_a_tensor_that_the_file_does_not_have(project: Project) -> None:
+    """The gate, whose output lies in no file, and a layer of Firmline's that makes the file's tensor of it."""
+    change(
+        project,
+        "    writer.layer(Gate(threshold=threshold, zero_point=x.zero_point), [x], operator.outputs[0])",
+        """    import numpy as np
+    from stages.graph import Activation
+
+    same = np.arange(-128, 128, dtype=np.int8)
+    made = writer.intermediate(operator.outputs[0], "made", None)
+    writer.layer(Gate(threshold=threshold, zero_point=x.zero_point), [x], made)
+    writer.layer(Activation(function="copy"), [made], operator.outputs[0], {"table": same})""",
+    )
+    assert run(project, op="gate", shape=[4])["verify"]["mismatches"] == 0
+    change(project, "(x > self.threshold, x, self.zero_point)", "(x >= self.threshold, x, 1)")
+    with pytest.raises(PipelineError, match=r"`compute` of layer 0 \(gate\) 'gate/made' gives other numbers than"):
+        run(project, op="gate", shape=[4])
+
+
+def test_a_reference_that_fails_is_named(project: Project) -> None:
+    change(project, "    above = (x", "    above = 1 / 0 + (x")
+    told = r"the reference of operator 0 \(CUSTOM:Gate\) in plugins/operators/gate\.py fails: ZeroDivisionError: div"
+    with pytest.raises(PipelineError, match=told):
+        run(project, op="gate", shape=[4])
+
+
 def test_rules_and_models_know_the_operator_by_its_kind(project: Project) -> None:
     assert kind_of("CUSTOM:Gate") == "gate" and operator_of("gate") is OPERATORS["CUSTOM:Gate"]
     assert (Match(op="gate").op, LayerMatch(op="gate").op, OpModel(op="gate", shape=(4,)).op) == ("gate",) * 3
@@ -132,7 +183,7 @@ def test_without_the_plug_in_the_file_is_refused(project: Project) -> None:
     (project.root / "plugins/operators/gate.py").unlink()
     write(project.root, "plugins/targets/gated.yaml", "schema: 1\ncores: {gated: {like: host}}\n")
     again(project)
-    with pytest.raises(PipelineError, match=r"operators 1 \(CUSTOM:Gate\)|a plug-in can \(docs/extend\.md\)"):
+    with pytest.raises(PipelineError, match=r"operators 1 \(CUSTOM:Gate\)|a plug-in can \(docs/extend_operator\.md\)"):
         run(project, file="net.tflite")
 
 
@@ -185,6 +236,13 @@ GATE = '    Operator(\n        "CUSTOM:Gate",'
         ('types=("int8",)', 'types=("int8")', "declares CUSTOM:Gate with the text 'int8' as types, which are a tuple"),
         ("layers=(Gate,)", "layers=(LayerOp,)", "no LayerOp with a literal `op`"),
         ('op: Literal["gate"] = "gate"', 'op: Literal["conv2d"] = "conv2d"', "has a layer 'conv2d', as Firmline has"),
+        (
+            '"CUSTOM:Gate",\n        same',
+            '"WHERE",\n        same',
+            "WHERE with an ONNX name, which custom operators alone",
+        ),
+        ('"acme.Gate"', '"Gate"', "declares the ONNX operator 'Gate', which has no domain of its own: domain.OpType"),
+        ('"acme.Gate"', '"com.microsoft.Gate"', "'com.microsoft.Gate', which has no domain of its own"),
         ("OPERATORS = (\n", "OPERATORS = 1, (\n", "has OPERATORS that are no tuple of stages.operators.declaration"),
     ],
 )
@@ -192,6 +250,8 @@ def test_wrong_declarations_are_named_with_file_and_line(project: Project, old: 
     path = project.root / "plugins/operators/gate.py"
     text = path.read_text()
     assert old in text
+    if '"SIGN"' in new:
+        text = text.replace('        onnx="acme.Gate",\n', "")
     path.write_text(text.replace(old, new))
     again(project)
     with pytest.raises(StageError) as error:

@@ -14,7 +14,7 @@ from tests.unit.pipeline.fake_stages import FakeCompile, FakeEmit, FakeImport
 
 
 def test_the_nine_stages_in_order() -> None:
-    assert default_registry().kinds == ("ptq", *default_registry().named)
+    assert default_registry().kinds == ("ptq", *default_registry().named[:3], "measure", *default_registry().named[3:])
     assert default_registry().named == (
         "import",
         "layout",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.artifacts.store import Artifact
 from pipeline.errors import StageFailed
 from pipeline.runs.foresight import Foresight
 from tests.unit.pipeline.conftest import RECIPE, Doit, FakeProject
@@ -86,5 +87,5 @@ def test_stages_are_asked_twice_and_no_more_and_not_once_they_have_run(
             monkeypatch.setattr(action.stage, "foresee", lambda *given, kind=action.kind: asked.append(kind))
         foresight = Foresight(plan, project.root, until="compile")
         for made in ((), (), ("import",), ("import", "emit")):
-            foresight.look({kind: Path(kind) for kind in made})
+            foresight.look({kind: Artifact(Path(kind), {}) for kind in made})
     assert asked == ["import", "emit", "compile", "emit", "compile"]

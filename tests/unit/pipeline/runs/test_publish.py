@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
+from pipeline.runs.publish import publish
 from tests.unit.pipeline.conftest import FakeProject
 
 
@@ -69,3 +72,32 @@ def test_two_targets_have_two_folders(project: FakeProject) -> None:
     project.run()
     project.run(target="rv32-rvp")
     assert sorted(path.name for path in (project.root / "build/demo").iterdir()) == ["rv32-rvp", "rv64-rvp"]
+
+
+def test_what_ran_on_a_board_is_kept_from_a_simulation(tmp_path: Path) -> None:
+    def run(name: str, ran: dict[str, Any] | None, **others: str) -> None:
+        made = tmp_path / name
+        made.mkdir()
+        files = {"report.json": json.dumps({"name": name, "ran": ran}), "report.md": name, **others}
+        for file, content in files.items():
+            (made / file).write_text(content)
+        publish({"report": made}, tmp_path / "build", {"stages": []})
+
+    def there(folder: str) -> tuple[str, str, list[str]]:
+        place = tmp_path / "build" / folder
+        files = sorted(path.name for path in place.iterdir() if path.is_file())
+        report = json.loads((place / "report.json").read_text())
+        assert report["stages"] == []
+        return report["name"], (place / "report.md").read_text(), files
+
+    board = {"place": "gdb://localhost:3333", "counter": "cycles by DWT", "chip": []}
+    run("simulated", None)
+    assert not (tmp_path / "build/on_board").exists()
+    run("ran", board, **{"ranges.svg": "<svg/>"})
+    pictured = ["ranges.svg", "report.json", "report.md"]
+    assert there("") == there("on_board") == ("ran", "ran", pictured)
+    run("simulated again", None)
+    assert there("")[:2] == ("simulated again", "simulated again")
+    assert there("on_board") == ("ran", "ran", pictured)
+    run("ran again", board)
+    assert there("on_board") == ("ran again", "ran again", pictured[1:])

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -249,11 +250,8 @@ def test_exclusive_stages_run_one_at_a_time(
     monkeypatch.setattr(FakeImport, "exclusive", exclusive)
     project.write("other.txt", "another model\n")
     models = ("model.txt", "other.txt")
-    threads = [threading.Thread(target=lambda name=name: project.run(until="import", model=name)) for name in models]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(2) as pool:
+        assert len(list(pool.map(lambda name: project.run(until="import", model=name), models))) == 2
     assert met == [not exclusive, not exclusive]
 
 

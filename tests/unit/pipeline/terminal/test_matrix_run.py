@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pipeline.commands import explain, matrix_json
+from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.explain import Explain
 from pipeline.commands.matrix_json import MatrixJson
 from pipeline.terminal.matrix_run import verdict_of
@@ -43,7 +44,8 @@ def test_shared_stages_run_once_and_a_table_ends_it(grid: FakeProject, doit: Doi
     assert (code, err) == (0, "")
     # Both targets have the same word_bits, so only the report tells them apart.
     assert sorted(grid.ran()) == ["compile"] * 2 + ["emit"] * 2 + ["import"] * 2 + ["report"] * 4
-    assert [line.split()[0] for line in out.splitlines()[:4]] == [
+    assert [line.split()[0] for line in out.splitlines()[:4]] == ["1/4", "2/4", "3/4", "4/4"]
+    assert [line.split()[1] for line in out.splitlines()[:4]] == [
         "a-rv64-rvp",
         "a-rv64-scalar",
         "b-rv64-rvp",
@@ -168,7 +170,7 @@ def test_explain_and_matrix_json(
     grid.serve(monkeypatch, explain, matrix_json)
     grid.run("grid:a-rv64-rvp")
     monkeypatch.setattr("doit.doit_cmd._CMDLINE_VARS", {"recipe": "grid", "model": "a"})
-    assert Explain().execute({"check": True, "json": False}, []) == 1
+    assert Explain().execute({"check": True, "json": False, "code": False}, []) == PENDING
     assert capsys.readouterr().out.splitlines() == [
         "grid:a-rv64-rvp on rv64-rvp: cached",
         "grid:a-rv64-scalar on rv64-scalar, of which no run is noted",

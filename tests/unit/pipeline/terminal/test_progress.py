@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 
-from pipeline.terminal.progress import ProgressDisplay
+import pytest
+
+from pipeline.terminal.progress import ProgressDisplay, time_left
 
 
 class Terminal(io.StringIO):
@@ -34,3 +36,52 @@ def test_terminal_shows_stage_and_message() -> None:
     shown = stream.getvalue()
     assert "tensorize" in shown and "layer 3 of 28" in shown and "weights.c" in shown
     assert "[x] this stays\n" in shown
+
+
+class Drawn:
+    """A renderable that a file may have without rich."""
+
+    def __rich__(self) -> str:
+        return "by rich"
+
+    def plain(self) -> str | None:
+        return "plain\n"
+
+
+class Ascii(io.StringIO):
+    encoding = "ascii"
+
+
+@pytest.mark.parametrize(("stream", "shown"), [(io.StringIO(), "plain"), (Terminal(), "by rich"), (Ascii(), "by rich")])
+def test_a_file_gets_a_table_without_rich(stream: io.StringIO, shown: str) -> None:
+    ProgressDisplay(stream).show(lambda width: Drawn())
+    assert stream.getvalue() == f"{shown}\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "done", "rest", "left"),
+    [
+        (10, 0.5, 0.5, "10 s left"),
+        (60, 0.25, 0.75, "3 min left"),
+        (600, 12, 312, "4 h 20 min left"),
+        (4, 0.5, 0.5, ""),  # too early to tell
+        (60, 0, 1, ""),
+        (60, 1, 0, ""),
+    ],
+)
+def test_time_left(seconds: float, done: float, rest: float, left: str) -> None:
+    assert time_left(seconds, done, rest) == left
+
+
+def test_a_long_stage_shows_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what was done since it began to count: a stage may begin at any fraction."""
+    now = [100.0]
+    monkeypatch.setattr("pipeline.terminal.progress.time.monotonic", lambda: now[0])
+    stream = Terminal()
+    display = ProgressDisplay(stream)
+    display.progress("demo", "simulate", "20 of 100 inferences", 0.2)
+    now[0] += 30
+    display.progress("demo", "simulate", "30 of 100 inferences", 0.3)
+    display._bars.refresh()  # type: ignore[union-attr]
+    display.close()
+    assert "30 of 100 inferences, 4 min left" in stream.getvalue()

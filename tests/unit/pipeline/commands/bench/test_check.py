@@ -79,6 +79,39 @@ def test_layers_of_the_same_name_are_told_apart_by_order() -> None:
     assert message.count("layer") == 1
 
 
+@pytest.mark.parametrize(("now", "code"), [(1011, 1), (1000, 0), (950, 0), (949, 3)])
+def test_figures_that_fell_far_are_stale(now: int, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    verdict = compare(record((("all", 1000),)), record((("all", now),)))
+    assert verdict.exit_code == code
+    assert verdict.stale == (["net on rv64-rvp: instructions 1,000 -> 949 (-5.1 %)"] if code == 3 else [])
+    verdict.tell("doit bench --update")
+    assert ("figures are stored that are not of today's kernels: doit bench --update" in capsys.readouterr().out) == (
+        code == 3
+    )
+
+
+def test_figures_of_other_kernels_are_stale_whatever_they_are() -> None:
+    before = record()
+    layers = tuple({**layer, "kernel": f"new.{layer['name']}"} for layer in before.layers)
+    verdict = compare(before, replace(before, layers=layers))
+    (line,) = verdict.stale
+    assert line.startswith("net on rv64-rvp: instructions 1,000 -> 1,000 (+0.0 %); 'conv' by new.conv, was by ")
+    assert "'softmax' by new.softmax" in line and (verdict.worse, verdict.exit_code) == ([], 3)
+
+
+def test_what_is_worse_tells_the_exit_code_beside_what_is_stale() -> None:
+    before = record(rom=10_000)
+    verdict = compare(before, record((("conv", 300), ("softmax", 400)), rom=10_200))
+    assert len(verdict.worse) == len(verdict.stale) == verdict.exit_code == 1
+
+
+def test_memory_that_fell_far_is_stale_too() -> None:
+    assert compare(record(rom=10_000), record(rom=9_499)).stale == [
+        "net on rv64-rvp: ROM 10,000 -> 9,499 (-5.0 %) bytes"
+    ]
+    assert compare(record(rom=10_000), record(rom=9_500)).stale == []
+
+
 @pytest.mark.parametrize(("key", "label"), [("rom", "ROM"), ("ram", "RAM")])
 def test_memory_has_the_same_rule(key: str, label: str) -> None:
     before = record(**{key: 10_000})

@@ -7,10 +7,12 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from pipeline.commands.bench import command
 from pipeline.commands.bench.cases import Case
 from pipeline.commands.bench.command import Bench, bench
 from pipeline.commands.bench.page import BEGIN, END
@@ -18,6 +20,7 @@ from pipeline.commands.bench.record import read_records
 from pipeline.commands.bench.run import Outcome, recipe_runner, run_cases
 from pipeline.commands.bench.suite import Times
 from pipeline.commands.bench.times import measure_times, timed
+from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
 from pipeline.terminal.progress import ProgressDisplay
 from stages.system.installation import INSTALLATION as ROOT
@@ -34,7 +37,9 @@ class Project:
         self.suite = suite_file(root)
         self.reports: dict[str, Any] = {}
         (root / "pipeline.yaml").write_text((ROOT / "pipeline.yaml").read_text())
-        (root / "README.md").write_text(f"text\n{BEGIN}\n{END}\n")
+        for page in ("README.md", "docs/figures.md"):
+            (root / page).parent.mkdir(exist_ok=True)
+            (root / page).write_text(f"text\n{BEGIN}\n{END}\n")
 
     def bench(self, **options: Any) -> int:
         assert options.keys() <= OPTIONS.keys()
@@ -67,30 +72,30 @@ def test_plain_bench_prints_every_row_and_writes_nothing(project: Project, capsy
 
 def test_update_then_check_passes_then_a_rise_fails(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert project.bench(update=True) == 0
-    readme = (project.root / "README.md").read_text()
-    assert readme.startswith(f"text\n{BEGIN}\n")
-    assert "| net | rv64-rvp | 0 of 20, 2 layers | 1,000 |" in readme
+    page = (project.root / "docs/figures.md").read_text()
+    assert page.startswith(f"text\n{BEGIN}\n")
+    assert "| net | rv64-rvp | 0 of 20, 2 layers | 1,000 |" in page
     assert project.bench(check=True) == 0
     capsys.readouterr()
     project.reports["net"] = report((("conv", 700), ("softmax", 400)))
-    assert project.bench(check=True, only="net", targets="rv64-rvp") == 1
+    assert project.bench(check=True, only="net", targets="rv64-rvp") == FAILED
     out = capsys.readouterr().out
     assert "WORSE: net on rv64-rvp: instructions 1,000 -> 1,100 (+10.0 %)" in out
     assert "layer 0 (conv_op) 'conv': 600 -> 700 (+16.7 %)" in out
-    assert (project.root / "README.md").read_text() == readme
+    assert (project.root / "docs/figures.md").read_text() == page
 
 
 def test_check_fails_for_a_ratio_below_its_limit(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing rose: FP32 needs less than before, so int8 is worth less."""
     assert project.bench(update=True) == 0
     project.reports["net_fp32"] = report((("conv", 300), ("softmax", 100)))
-    assert project.bench(check=True) == 1
+    assert project.bench(check=True) == FAILED
     assert "WORSE: Net, FP32 against int8: 400 by 1,000 is 0.4, below 0.5" in capsys.readouterr().out
 
 
 def test_update_is_the_same_the_second_time(project: Project) -> None:
     def contents() -> list[bytes]:
-        return [(project.root / name).read_bytes() for name in ("docs/bench.json", "README.md")]
+        return [(project.root / name).read_bytes() for name in ("docs/bench.json", "docs/figures.md")]
 
     project.bench(update=True)
     first = contents()
@@ -124,10 +129,10 @@ def test_row_that_fails_is_not_stored_and_the_exit_code_is_1(
     project.reports["net"] = PipelineError("verify: 3 of 20 output values differ", hint="Its kernel is k.")
     assert project.bench(update=True) == 1
     assert list(read_records(project.root / "docs/bench.json")) == [("net_fp32", "rv64-scalar")]
-    assert "net (rv64-rvp, rv64-scalar)" in (project.root / "README.md").read_text().split("Not measured:")[1]
-    out = capsys.readouterr().out
-    assert "failed: verify: 3 of 20 output values differ\n      Its kernel is k." in out
-    assert "2 of 4 rows failed" in out
+    assert "net (rv64-rvp, rv64-scalar)" in (project.root / "docs/figures.md").read_text().split("Not measured:")[1]
+    told = capsys.readouterr()
+    assert "failed: verify: 3 of 20 output values differ\n      Its kernel is k." in told.out
+    assert told.err == "ERROR: 2 of 4 rows failed\n"
 
 
 @pytest.mark.parametrize("mode", ["", "check", "update"])
@@ -171,6 +176,17 @@ def test_models_of_a_folder_take_the_place_of_the_suite(project: Project) -> Non
 def test_options_that_make_no_sense(project: Project, options: dict[str, Any], message: str) -> None:
     with pytest.raises(PipelineError, match=message):
         project.bench(**options)
+
+
+@pytest.mark.parametrize(("width", "given", "jobs"), [(0, None, 1), (0, 3, 3), (9, None, 9), (9, 1, 1), (9, 20, 20)])
+def test_as_many_rows_at_a_time_as_is_said_or_the_workers_take(
+    width: int, given: int | None, jobs: int, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    monkeypatch.setattr(command, "chosen", lambda: SimpleNamespace(width=width))
+    monkeypatch.setattr(command, "_run", lambda cases, run, display, jobs: seen.append(jobs) or [])
+    project.bench(jobs=given)
+    assert seen == [jobs]
 
 
 def test_side_by_side_runs_overlap_and_outcomes_keep_the_order() -> None:
@@ -230,10 +246,11 @@ def test_times_use_one_new_store_for_all_runs(tmp_path: Path, monkeypatch: pytes
     tell: Callable[[str], None] = lines.append
     measure_times(Times(recipe="demo", changed="stages.emit.unroll=2"), tmp_path, tell)
     plain = ["run", "recipe=demo"]
-    assert [command for command, _ in seen] == [plain, plain, [*plain, "set=stages.emit.unroll=2"], plain]
+    runs = [plain, plain, [*plain, "set=stages.emit.unroll=2"], plain]
+    assert [command for command, _ in seen] == [*runs, ["explain", "recipe=demo"], [*plain, "dry_run=1"]]
     assert len({store for _, store in seen}) == 1
     assert not Path(seen[0][1]).exists()
-    assert "cores" in lines[0] and len(lines) == 5
+    assert "cores" in lines[0] and len(lines) == 7
 
 
 def test_help_has_every_option() -> None:

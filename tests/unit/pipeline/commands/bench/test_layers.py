@@ -11,6 +11,7 @@ from pipeline.commands.bench.command import bench
 from pipeline.commands.bench.layer_figures import Figure, LayerRow, check_layers, merged, read_rows, write_rows
 from pipeline.commands.bench.layer_page import family_table, layer_table, peer_tables, section
 from pipeline.commands.bench.suite import load_suite
+from pipeline.commands.exit_codes import FAILED
 from pipeline.errors import PipelineError
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
@@ -87,7 +88,14 @@ def test_check() -> None:
     verdict = check_layers(now, ROWS)
     assert verdict.worse == ["conv/a on m55: instructions 200 -> 203 (+1.5 %), by w; were by y"]
     assert verdict.better == ["conv/b on m4: instructions 300 -> 200 (-33.3 %)"]
+    assert verdict.stale == ["conv/b on m4: instructions 300 -> 200 (-33.3 %), by x; were by x.gemm"]
     assert [note.partition(":")[0] for note in verdict.notes] == ["new/d on m4"]
+
+
+@pytest.mark.parametrize(("count", "kernel", "stale"), [(95, "x.pool", False), (94, "x.pool", True), (100, "z", True)])
+def test_figures_of_other_kernels_and_those_that_fell_far_are_stale(count: int, kernel: str, *, stale: bool) -> None:
+    verdict = check_layers({"pool/c": LayerRow("pool/c", 0, 50, {"m4": Figure(count, (kernel,))})}, ROWS)
+    assert (len(verdict.stale), verdict.exit_code) == ((1, 3) if stale else (0, 0))
 
 
 def test_tables() -> None:
@@ -137,7 +145,7 @@ def test_figures_that_rose_fail_the_check(
     figure = row.figures["rv64-rvp"]
     stored: dict[str, LayerRow] = {}
     monkeypatch.setattr(layers, "read_rows", lambda path: stored)
-    for count, code in ((figure.instructions, 0), (figure.instructions - 20, 1)):
+    for count, code in ((figure.instructions, 0), (figure.instructions - 20, FAILED)):
         stored[name] = replace(row, figures={"rv64-rvp": replace(figure, instructions=count)})
         assert run(only=name, targets="rv64-rvp", check=True) == code
     assert f"WORSE: {name} on rv64-rvp: instructions" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""What the tables say, and the README's section."""
+"""What the tables say, and the sections of docs/figures.md and README.md."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import pytest
 from rich.console import Console
 
 from pipeline.commands.bench.cases import Case, suite_cases
-from pipeline.commands.bench.page import BEGIN, END, page, readme_section, replace_section, update_readme
+from pipeline.commands.bench.page import BEGIN, END, figures_section, page, replace_section, short_section, update_page
 from pipeline.commands.bench.ratio import ratio_tables, short_ratios
+from pipeline.commands.bench.record import read_records
 from pipeline.commands.bench.run import Outcome
 from pipeline.commands.bench.suite import Peer, load_suite
 from pipeline.commands.bench.table import case_table, cycles_table
 from pipeline.errors import PipelineError
 from pipeline.terminal.table import markdown, render
+from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.commands.bench.bench_support import SUITE, case, record, suite_file
 
 
@@ -170,32 +172,49 @@ def test_page_names_the_sources_once(tmp_path: Path) -> None:
     assert "| Net |" in text
 
 
-def test_readme_section_names_what_is_not_measured(tmp_path: Path) -> None:
+def test_section_names_what_is_not_measured(tmp_path: Path) -> None:
     suite = load_suite(suite_file(tmp_path))
     cases = suite_cases(suite.rows, tmp_path, tmp_path)
     stored = record()
-    text = readme_section(cases, suite, {stored.id: stored})
+    text = figures_section(cases, suite, {stored.id: stored})
     assert "| net | rv64-rvp |" in text
     assert text.endswith("Not measured: net (rv64-scalar), net_fp32 (rv64-scalar), real (rv64-rvp).\n")
 
 
 def test_section_is_replaced_and_the_rest_stays() -> None:
     text = f"# Title\n\n{BEGIN}\nold\nlines\n{END}\nafter\n"
-    once = replace_section(text, "| new |\n")
+    once = replace_section(text, "| new |\n", "x.md")
     assert once == f"# Title\n\n{BEGIN}\n| new |\n{END}\nafter\n"
-    assert replace_section(once, "| new |\n") == once
-    assert replace_section(f"{BEGIN}\n{END}\n", "x") == f"{BEGIN}\nx\n{END}\n"
+    assert replace_section(once, "| new |\n", "x.md") == once
+    assert replace_section(f"{BEGIN}\n{END}\n", "x", "x.md") == f"{BEGIN}\nx\n{END}\n"
 
 
 @pytest.mark.parametrize("text", ["", BEGIN, f"{END}\n{BEGIN}", f"{BEGIN}{BEGIN}{END}"])
-def test_readme_without_both_markers_is_an_error(text: str) -> None:
+def test_page_without_both_markers_is_an_error(text: str) -> None:
     with pytest.raises(PipelineError, match="once each"):
-        replace_section(text, "x")
+        replace_section(text, "x", "x.md")
 
 
-def test_readme_is_written_only_when_it_changes(tmp_path: Path) -> None:
-    path = tmp_path / "README.md"
+def test_page_is_written_only_when_it_changes(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
     path.write_text(f"{BEGIN}\n{END}\n")
-    assert update_readme(path, "table")
-    assert not update_readme(path, "table")
+    assert update_page(path, "table")
+    assert not update_page(path, "table")
     assert path.read_text() == f"{BEGIN}\ntable\n{END}\n"
+
+
+def test_the_pages_are_of_what_is_stored() -> None:
+    """docs/figures.md and README.md say what docs/bench.json has; README the rows that the suite shows, all stored."""
+    suite = load_suite()
+    cases = suite_cases(suite.rows, ROOT, ROOT / "nowhere")
+    records = read_records(ROOT / "docs/bench.json")
+    for name, section in (("docs/figures.md", figures_section), ("README.md", short_section)):
+        text = (ROOT / name).read_text()
+        assert replace_section(text, section(cases, suite, records), name) == text, f"doit bench --update writes {name}"
+    assert {(one.row, one.target) for one in suite.shown} <= records.keys()
+
+
+def test_a_shown_row_that_is_not_measured_is_refused(tmp_path: Path) -> None:
+    text = SUITE.replace("models", "shown:\n  - {row: net, target: host}\nmodels", 1)
+    with pytest.raises(PipelineError, match="row 'net' is not measured on host"):
+        load_suite(suite_file(tmp_path, text))

@@ -28,6 +28,10 @@ def report(*layers: dict[str, Any], total: int | None = 1000, rom: int | None = 
     return {**usual, "memory": memory, "layers": list(layers), "cycles": None, "verify": None, **changes}
 
 
+def estimate(model: str, total: int) -> dict[str, Any]:
+    return {"estimated_cycles": {"model": model, "total": total}}
+
+
 def accurate(share: float) -> dict[str, Any]:
     return report(verify={"mismatches": 0, "accuracy": {"ours": share}})
 
@@ -86,7 +90,10 @@ def test_what_is_printed(compare: Callable[..., int], capsys: pytest.CaptureFixt
         (report(), report(rom=506), "1 %", ["ROM"]),
         (report(), report(total=1), "0%", []),
         (report(), report(total=None), "0%", []),
-        (report(cycles={"total": 5}), report(cycles={"total": 6}), "0", ["cycles"]),
+        (report(total=5, cycles={"total": 5}), report(total=6, cycles={"total": 6}), "0", ["cycles"]),
+        (report(total=5, cycles={"total": 5}), report(total=6), "0", ["cycles / instructions"]),
+        (report(**estimate("a", 5)), report(**estimate("a", 6)), "0", ["estimated cycles"]),
+        (report(**estimate("a", 5)), report(**estimate("b", 6)), "0", []),
         (accurate(0.97), accurate(0.955), "1%", ["accuracy"]),
         (accurate(0.97), accurate(0.962), "1%", []),
     ],
@@ -206,3 +213,56 @@ def test_a_revision_is_run_in_a_tree_of_its_own(
     assert compare("git:nope:demo", "0.json") == 1
     assert "git finds no revision nope" in capsys.readouterr().err
     assert not (project.root / ".git/worktrees").exists()
+
+
+def test_two_networks_are_told(compare: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = ({"macs": 10, "name": name, "sha256": name} for name in ("kws", "ad"))
+    assert compare(report(model=one), report(model=other)) == 0
+    assert capsys.readouterr().err == "note: the networks are two, kws and ad\n"
+    assert compare(report(model=one), report(model=one)) == 0
+    assert capsys.readouterr().err == ""
+
+
+def board(counter: str) -> dict[str, Any]:
+    return {"ran": {"place": "gdb://localhost:3333", "counter": counter, "chip": []}}
+
+
+@pytest.mark.parametrize("board_first", [True, False])
+def test_cycles_of_a_board_are_not_set_against_instructions(
+    board_first: bool, compare: Callable[..., int], project: FakeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran, simulated = report(layer("a", 10), total=500, **board("cycles by DWT")), report(layer("a", 90), total=9000)
+    sides = (ran, simulated) if board_first else (simulated, ran)
+    assert compare(*sides, fail_above="1%") == 0
+    out, err = capsys.readouterr()
+    rows = [line.split() for line in out.splitlines()]
+    cycles, instructions = (
+        (["500", "-", "-"], ["-", "9,000", "-"]) if board_first else (["-", "500", "-"], ["9,000", "-", "-"])
+    )
+    assert ["cycles", "by", "DWT", *cycles] in rows and ["instructions", *instructions] in rows
+    assert not any(row[:1] == ["a"] for row in rows)
+    told = "A counts cycles by DWT, B instructions" if board_first else "A counts instructions, B cycles by DWT"
+    assert told in out and told in err
+    assert compare(*sides, html="page.html", markdown="-") == 0
+    page = (project.root / "page.html").read_text()
+    assert told in page and "<h2>Layers" not in page and told in capsys.readouterr().out
+    # Of memory the limit still holds.
+    more = {**sides[1], "memory": {**sides[1]["memory"], "rom_bytes": 900}}
+    assert compare(sides[0], more, fail_above="1%") == 3
+    assert json.loads(_json(compare, capsys, *sides))["layers"] == []
+
+
+def _json(compare: Callable[..., int], capsys: pytest.CaptureFixture[str], *sides: dict[str, Any]) -> str:
+    capsys.readouterr()
+    compare(*sides, json=True)
+    return capsys.readouterr().out
+
+
+def test_two_runs_on_boards_are_compared_by_one_counter(
+    compare: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = (report(layer("a", count), total=count, **board("cycles by DWT")) for count in (100, 200))
+    assert compare(one, other, fail_above="1%") == 3
+    assert capsys.readouterr().err == "cycles by DWT: 100 -> 200 by 100.00 %, above the limit\n"
+    mcycle = report(layer("a", 300), total=300, **board("mcycle"))
+    assert compare(one, mcycle, fail_above="1%") == 0

@@ -1,0 +1,204 @@
+"""`doit new recipe NAME`: a recipe in recipes/, from a model's file, a topology or one operator, that runs as it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipeline.commands.command import JSON, Command, words
+from pipeline.commands.new_project import base_recipe
+from pipeline.commands.reported import reported
+from pipeline.documents.document import DICTIONARY, parse_value
+from pipeline.documents.overrides import Override, apply_overrides, check_assignments, parse_overrides
+from pipeline.errors import PipelineError, RecipeError, list_known
+from pipeline.plugins.registry import registry_of
+from pipeline.project import RECIPES, Project, here
+from pipeline.recipes.json_schema import schema_file
+from pipeline.recipes.loader import LoadedRecipe, load_recipe
+from pipeline.recipes.recipe import RECIPE_NAME
+from pipeline.recipes.recipe_files import find_parent, recipe_names
+from pipeline.recipes.targets import load_targets, unknown_target
+from stages.base import StageError
+from stages.measure.measurable import why_not_measured
+from stages.messages import escape
+from stages.messages.wording import did_you_mean
+from stages.models.spec import OpModel
+
+_LAYER, _EXTENDS = "layer", "extends"
+VARIABLES = ("model", "target", "set")
+_RECIPE = "recipe"
+_TARGET = "rv64-rvp"  # where neither target= nor extends= names one
+_INPUTS = {"random": 2, "seed": 1, "extremes": True}
+
+
+class New(Command):
+    """`doit new recipe NAME`."""
+
+    name = "new"
+    names = "what to make, and its name"
+    cmd_options = (JSON,)
+    variables = VARIABLES
+    own = (_LAYER, _EXTENDS)
+    doc_purpose = "write a recipe for a model or a single layer"
+    doc_usage = (
+        "recipe NAME model=x.tflite | model=zoo:NAME | layer='{op: conv2d, …}' [target=…] [extends=…] [set=…] [--json]"
+    )
+    doc_description = (
+        "Writes recipes/NAME.yaml, which runs as it is; asks nothing and overwrites nothing. layer= is a mapping as of "
+        "model: {op: …}, whose options `doit operators NAME` lists; extends= is another recipe than the usual one of "
+        "the target, or none, and its target is kept unless target= is given; set= as for `doit run`."
+    )
+
+    def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
+        """Write the file, and print its name. Returns the exit code."""
+        return reported(lambda: self._make(pos_args, as_json=opt_values["json"]))
+
+    def _make(self, named: list[str], *, as_json: bool) -> int:
+        if len(named) != 2 or named[0] != _RECIPE:
+            raise PipelineError("what? `doit new recipe NAME model=…`")
+        given = dict(word.split("=", 1) for word in words() if "=" in word)
+        path = new_recipe(named[1], here(), **given, **self.given)
+        print(json.dumps({"recipe": named[1], "file": path}) if as_json else f"{path}\nnext: doit run {named[1]}")
+        return 0
+
+
+def new_recipe(
+    name: str,
+    project: Project,
+    *,
+    model: str = "",
+    layer: str = "",
+    target: str = "",
+    extends: str = "",
+    **more: str,
+) -> str:
+    """Write a recipe; returns its file, relative to the project. `more` is `set`. Raises PipelineError.
+
+    Without `target` it is that of the recipe that it `extends`, or rv64-rvp.
+    """
+    if not re.fullmatch(RECIPE_NAME, name):
+        raise PipelineError(f"'{escape.name(name)}': a name has letters, digits, and _ . + - after the first")
+    path = project.root / RECIPES / f"{name}.yaml"
+    shown = project.shown(path)
+    if path.exists() or path.is_symlink():
+        raise PipelineError(f"{escape.name(shown)} is already there", hint="nothing was written")
+    data = _recipe(project, name, path, model=model, layer=layer, target=target, extends=extends)
+    overrides = parse_overrides(more)
+    data, overrides = apply_overrides(data, overrides)
+    given = {"target": target, "extends": extends, _LAYER if layer else "model": layer or model}
+    said = [
+        Override(f"{key}={text}", ("model" if key == _LAYER else key,), None) for key, text in given.items() if text
+    ]
+    loaded = _check(data, project, [*said, *overrides], shown)
+    if not why_not_measured(loaded.target):
+        data["stages"] = _with_measuring(data["stages"])
+    entry = data["model"]
+    title = f"A {entry['op']} by itself" if layer else Path(*map(str, entry.values())).name
+    text = _head(project, path, f"{title} on {loaded.target.name}.")
+    text += yaml.safe_dump(data, sort_keys=False, default_flow_style=None, allow_unicode=True, width=120)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise PipelineError(f"{escape.name(shown)} cannot be written: {error.strerror}") from None
+    return shown
+
+
+def _recipe(
+    project: Project, name: str, path: Path, *, model: str, layer: str, target: str, extends: str
+) -> dict[str, Any]:
+    if bool(model) == bool(layer):
+        raise RecipeError(
+            "give one of model= and layer=", hint="model=net.tflite, model=zoo:ds_cnn, layer='{op: conv2d, …}'"
+        )
+    targets = load_targets(project)
+    if target and target not in targets:
+        raise unknown_target(target, targets)
+    own = extends if extends != "none" else ""
+    if own and find_parent(own, path, project) is None:
+        known = recipe_names(project, abstract=True)
+        message = f"extends={escape.name(own)}: unknown recipe '{escape.name(own)}'{did_you_mean(own, known)}"
+        raise RecipeError(message, hint=list_known("recipes", known))
+    base = own if extends else base_recipe(targets[target or _TARGET])
+    chosen = target or ("" if own else _TARGET)
+    return {
+        "schema": 1,
+        "name": name,
+        **({"extends": base} if base else {}),
+        **({"target": chosen} if chosen else {}),
+        "model": _layer(layer) if layer else _model(model, project),
+        "stages": {"simulate": {"inputs": dict(_INPUTS)}},
+    }
+
+
+def _with_measuring(stages: Any) -> Any:
+    """With what costs leave open measured, where the options of tensorize do not say whether."""
+    given = stages.get("tensorize") if isinstance(stages, dict) else None
+    if not isinstance(stages, dict) or not isinstance(given or {}, dict) or "measure" in (given or {}):
+        return stages
+    return {"tensorize": {"measure": "close", **(given or {})}, **{k: v for k, v in stages.items() if k != "tensorize"}}
+
+
+def _layer(text: str) -> Mapping[str, Any]:
+    try:
+        found = parse_value(text)
+    except ValueError as error:
+        raise RecipeError(f"layer={escape.name(text)}: {error}") from None
+    if not isinstance(found, dict) or "op" not in found:
+        hint = "such as layer='{op: conv2d, shape: [14, 14, 64], out_channels: 64, kernel: [3, 3]}'"
+        raise RecipeError(f"layer={escape.name(text)}: should be a mapping with op", hint=hint)
+    return found
+
+
+def _model(text: str, project: Project) -> Mapping[str, Any]:
+    check_assignments([("model", text)])
+    (override,) = parse_overrides({"model": text})
+    entry: dict[str, Any] = override.value
+    if "file" in entry and not (project.root / Path(entry["file"]).expanduser()).is_file():
+        raise RecipeError(f"model={escape.name(text, 200)}: there is no such file")
+    return entry
+
+
+def _head(project: Project, path: Path, title: str) -> str:
+    """Its first lines: where the schema is that an editor completes by, and what `doit list` says it is for."""
+    lines, schema = [escape.line(title)], schema_file(project)
+    if schema.is_file():
+        lines.insert(0, f"yaml-language-server: $schema={Path(os.path.relpath(schema, path.parent)).as_posix()}")
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def _check(data: Mapping[str, Any], project: Project, said: Sequence[Override], shown: str) -> LoadedRecipe:
+    """The recipe; what no run would take is refused in the words of the command line. Raises PipelineError."""
+    try:
+        loaded = load_recipe(data, root=project, registry=registry_of(project), said=said)
+    except RecipeError as error:
+        if error.file != DICTIONARY:
+            raise
+        message = error.message.split("\n")[0].removeprefix(f"{DICTIONARY}:{error.line}:{error.column}: ")
+        raise PipelineError(f"{escape.name(shown)}: {message}", hint=error.hint) from None
+    model = loaded.recipe.model
+    if isinstance(model, OpModel):
+        try:
+            _check_operator(model)
+        except StageError as error:
+            first, *rest = error.message.splitlines()
+            raise loaded.sources.error(first, ("model",), hint="\n".join([*rest, *error.hint.splitlines()])) from None
+    return loaded
+
+
+def _check_operator(model: OpModel) -> None:
+    """Refuse shapes and values that the import of the layer refuses. Raises StageError."""
+    from stages.import_model.checks import check_operator
+    from stages.models.resolve import resolve
+    from stages.models.tflite_reader import read
+
+    info = read(resolve(model))
+    for operator in info.operators:
+        check_operator(operator, info)

@@ -1,0 +1,79 @@
+"""What a worker left in a store that this machine sees; its files come here when they are read.
+
+By then the remote store may have lost them, or be given up: nothing that it does fails a run, so the stage is run here
+then, and what it reads comes by the same way.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from pipeline.artifacts.manifest import ORIGIN, content_of
+from pipeline.artifacts.store import Artifact
+from pipeline.distributed.worker import seen
+from pipeline.runs.elsewhere import Elsewhere
+from pipeline.runs.executor import Work
+
+Make = Callable[[Work], tuple[Artifact, bool]]
+
+
+def left_by(name: str, work: Work, make: Make, *, cached: bool) -> Elsewhere | None:
+    """What the worker `name` has left for an action; None where this machine does not see it.
+
+    `make` runs the action here, when its files are not to be had any more.
+    """
+    workspace, key = work.workspace, work.key
+    described = seen(lambda: workspace.described(key), lambda: workspace.why_not(key))
+    if described is None:
+        return None
+    manifest, log = described
+    if cached and ORIGIN in manifest:
+        workspace.fetched.add(key)
+    found = Elsewhere(workspace.store.path(key), manifest, log, _Bringing(name, work, make, manifest))
+    workspace.elsewhere[key] = found
+    return found
+
+
+class _Bringing:
+    """Brings an artifact when it is first asked to. Several threads may ask."""
+
+    def __init__(self, name: str, work: Work, make: Make, manifest: Mapping[str, Any]) -> None:
+        self._name, self._work, self._make = name, work, make
+        self._manifest = manifest
+        self._lock = threading.Lock()
+        self.brought: Artifact | None = None
+
+    def __call__(self) -> Artifact:
+        """The artifact in this machine's store. Raises PipelineError."""
+        with self._lock:
+            if self.brought is None:
+                self.brought = self._bring()
+            return self.brought
+
+    def _bring(self) -> Artifact:
+        workspace, key = self._work.workspace, self._work.key
+        was_known = key in workspace.fetched
+        found = seen(lambda: workspace.brought(key), lambda: workspace.why_not(key))
+        if found is None:
+            found = self._made()
+        if found.content != content_of(self._manifest):
+            # As a program with a sanitizer, which has the names of its sources in it. What was made of it holds.
+            self._work.log(f"it has other bytes than those that worker {self._name} had left")
+        workspace.elsewhere.pop(key, None)
+        if not was_known:
+            # It came by way of the remote store, but it was made for this run.
+            workspace.fetched.discard(key)
+        return found
+
+    def _made(self) -> Artifact:
+        work = self._work
+        why = work.workspace.why_not(work.key) or "it is not to be seen any more"
+        work.log(f"made again here, after worker {self._name} had made it: {why}")
+        # Somebody else may have left it meanwhile.
+        found, _ = self._make(replace(work, force=False))
+        if work.workspace.remote is not None:
+            work.workspace.remote.send_again(found)
+        return found

@@ -1,0 +1,1 @@
+"""The forms of Firmline: packages with FORM (stages.export.form) and their templates."""

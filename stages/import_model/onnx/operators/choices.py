@@ -1,0 +1,156 @@
+"""Comparisons, logic, Cast and Where of computed tensors, and QLinearWhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import onnx
+
+from stages.import_model.onnx.operators.elementwise import laid_alike, operands, part_of
+from stages.import_model.onnx.operators.qlinear import destined, operand
+from stages.import_model.onnx.operators.tables import requantized, requantized_values
+from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation
+from stages.import_model.onnx.values import Held, Real, Stored
+from stages.models.tflite_writer import Tensor
+from stages.operators.operation import Refused, listed
+
+Translator = Callable[[Translation, Node], None]
+Part = Held | Stored
+_CAST_TO = {
+    onnx.TensorProto.FLOAT: "float32",
+    onnx.TensorProto.BOOL: "bool",
+    onnx.TensorProto.INT32: "int32",
+    onnx.TensorProto.INT64: "int64",
+}
+
+
+def _truth(t: Translation, op: str, tensors: Sequence[Tensor], name: str) -> Tensor:
+    """Appends an operator that gives bool."""
+    made = t.builder.tensor(name, np.broadcast_shapes(*(tensor.shape for tensor in tensors)), "bool")
+    t.builder.operator(op, tensors, [made])
+    return made
+
+
+def _pair(op: str) -> Translator:
+    """A comparison, or logic of two."""
+
+    def translate(t: Translation, node: Node) -> None:
+        tensors, order = operands(t, node)
+        t.bind(node.outputs[0], Held.of(_truth(t, op, tensors, node.outputs[0]), order))
+
+    return translate
+
+
+def logical_not(t: Translation, node: Node) -> None:
+    x = t.held(node, 0)
+    made = _truth(t, "LOGICAL_NOT", [x.tensor], node.outputs[0])
+    t.bind(node.outputs[0], Held(made, x.base, x.shape, x.order))
+
+
+def cast(t: Translation, node: Node) -> None:
+    """Between float32, bool, int32 and int64."""
+    x, to = t.held(node, 0), node.attributes["to"]
+    if to not in _CAST_TO or x.tensor.dtype not in _CAST_TO.values():
+        wanted, known = onnx.TensorProto.DataType.Name(to).lower(), ", ".join(_CAST_TO.values())
+        raise Refused(f"makes {wanted} of a computed tensor of {x.tensor.dtype}; {known} are supported")
+    name, dtype = node.outputs[0], _CAST_TO[to]
+    if dtype == x.tensor.dtype:
+        t.bind(name, x)
+        return
+    if dtype == "bool":
+        zero = t.builder.constant(f"{name}/zero", np.zeros((), x.tensor.dtype))
+        made = _truth(t, "NOT_EQUAL", [x.tensor, zero], name)
+    else:
+        made = t.builder.tensor(name, x.tensor.shape, dtype)
+        t.builder.operator("CAST", [x.tensor], [made])
+    t.bind(name, Held(made, x.base, x.shape, x.order))
+
+
+def where(t: Translation, node: Node) -> None:
+    """Between integers each operand is brought to the scale of the result."""
+    values = [t.value(node, at) for at in (1, 2)]
+    out = t.destination(node, integers=True)
+    if out is not None and out.activation == "none":
+        parts = [_integers(value) for value in values]
+        if None not in parts:
+            _select(t, node, [part for part in parts if part is not None], out)
+            return
+    tensors, order = laid_alike(t, [_condition(t, node), *(part_of(t, node, at) for at in (1, 2))], node.outputs[0])
+    shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
+    made = t.builder.tensor(node.outputs[0], shape, tensors[1].dtype)
+    t.builder.operator("SELECT_V2", tensors, [made])
+    t.bind(node.outputs[0], Held.of(made, order))
+
+
+def _condition(t: Translation, node: Node) -> Part:
+    value = t.value(node, 0)
+    if isinstance(value, Stored):
+        return Stored(value.values)
+    return t.real(node.inputs[0], value)
+
+
+def _integers(value: Held | Real | Stored) -> Part | None:
+    """The integers that real numbers are of; None where they are of none, or of several scales."""
+    if isinstance(value, Real):
+        return value.held
+    if isinstance(value, Stored) and value.scale is not None and value.scale.size == 1:
+        return value if value.values.dtype in (np.int8, np.uint8) else None
+    return None
+
+
+def _select(t: Translation, node: Node, parts: Sequence[Part], out: Out) -> None:
+    assert out.quant is not None
+    brought = [_brought(t, part, out.quant, f"{out.name}/part{at}") for at, part in enumerate(parts)]
+    tensors, order = laid_alike(t, [_condition(t, node), *brought], out.name)
+    shape = np.broadcast_shapes(*(tensor.shape for tensor in tensors))
+    made = t.builder.tensor(out.name, shape, "int8", *out.quant)
+    t.builder.operator("SELECT_V2", tensors, [made])
+    t.finish(out, Held.of(made, order))
+
+
+def _brought(t: Translation, part: Part, quant: tuple[float, int], name: str) -> Part:
+    """Integers on the scale `quant`, of int8."""
+    if isinstance(part, Held):
+        return requantized(t, part, quant, name)
+    scale, zero_point = np.float32(quant[0]), np.int8(quant[1])
+    return Stored(requantized_values(part.real, quant), scale.reshape(1), zero_point.reshape(1))
+
+
+def triangle(t: Translation, node: Node) -> None:
+    """Trilu: what lies on the other side of a diagonal of the last two axes is 0."""
+    x = t.settled(t.held(node, 0))
+    if len(x.shape) < 2:
+        raise Refused(f"reads {listed(x.shape)}; there are two axes")
+    above = int(t.integers(node, 1, "the diagonal")[0]) if node.has(1) else 0
+    keep = (np.triu if node.attributes.get("upper", 1) else np.tril)(np.ones(x.shape[-2:], bool), above)
+    tensors, order = laid_alike(t, [Stored(keep), x, Stored(np.zeros(1, np.float32))], node.outputs[0])
+    made = t.builder.tensor(node.outputs[0], tensors[1].shape, "float32")
+    t.builder.operator("SELECT_V2", tensors, [made])
+    t.bind(node.outputs[0], Held.of(made, order))
+
+
+def qlinear_where(t: Translation, node: Node) -> None:
+    """QLinearWhere(condition, x, scale, zero, y, scale, zero, scale, zero)."""
+    parts = [operand(t, node, at) for at in (1, 4)]
+    for part in parts:
+        if isinstance(part, Stored) and part.scale is not None and part.scale.size != 1:
+            raise Refused(f"has the scales {listed(part.scale)} for one operand; one is supported")
+    _select(t, node, parts, destined(t, node, 7))
+
+
+TRANSLATORS: dict[str, Translator] = {
+    "And": _pair("LOGICAL_AND"),
+    "Cast": cast,
+    "Equal": _pair("EQUAL"),
+    "Greater": _pair("GREATER"),
+    "GreaterOrEqual": _pair("GREATER_EQUAL"),
+    "Less": _pair("LESS"),
+    "LessOrEqual": _pair("LESS_EQUAL"),
+    "Not": logical_not,
+    "Or": _pair("LOGICAL_OR"),
+    "Trilu": triangle,
+    "Where": where,
+    "Xor": _pair("NOT_EQUAL"),
+    f"{MICROSOFT}.QLinearWhere": qlinear_where,
+}

@@ -1,0 +1,102 @@
+"""Pad, in its modes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stages.import_model.onnx.operators.movement import Mover, picked
+from stages.import_model.onnx.translation import Node, Translation, axis_in
+from stages.import_model.onnx.values import Held, Real
+from stages.models.onnx_names import LOWERED
+from stages.operators.operation import Refused
+
+
+def pad(t: Translation, node: Node, x: Held) -> Held:
+    """With one value, of what is dequantized a real number, of integers an integer; or with what is there."""
+    x = t.settled(x)
+    pairs, mode = _pairs(t, node, x), node.attributes.get("mode", "constant")
+    if mode == "reflect":
+        return _mirrored(t, node, x, pairs)
+    if mode in ("edge", "wrap"):
+        return _repeated(t, node, x, pairs, mode)
+    if mode != "constant":
+        raise Refused(f"pads in the mode {mode}; constant, reflect, edge and wrap are supported")
+    return _constant(t, node, x, pairs)
+
+
+def _pairs(t: Translation, node: Node, x: Held) -> list[tuple[int, int]]:
+    """How much before and behind each axis of ONNX'."""
+    rank = len(x.shape)
+    amounts = list(node.attributes["pads"]) if "pads" in node.attributes else t.integers(node, 1, "the pads")
+    axes = [axis_in(axis, rank) for axis in t.integers(node, 3, "the axes")] if node.has(3) else list(range(rank))
+    if len(amounts) != 2 * len(axes):
+        raise Refused(f"has {len(amounts)} pads for {len(axes)} axes; two for each")
+    pairs = [(0, 0)] * rank
+    for axis, before, after in zip(axes, amounts[: len(axes)], amounts[len(axes) :], strict=True):
+        if min(before, after) < 0:
+            raise Refused(f"pads axis {axis} by {before} and {after}; neither may be negative")
+        pairs[axis] = (before, after)
+    return pairs
+
+
+def _mirrored(t: Translation, node: Node, x: Held, pairs: Sequence[tuple[int, int]]) -> Held:
+    """The edge itself is not repeated."""
+    for axis, (size, amounts) in enumerate(zip(x.shape, pairs, strict=True)):
+        if max(amounts) >= size:
+            raise Refused(f"reflects {max(amounts)} elements of axis {axis}, which has {size}")
+    laid = [pairs[axis] for axis in x.order]
+    shape = [size + sum(pair) for size, pair in zip(x.tensor.shape, laid, strict=True)]
+    inputs = [x.tensor, t.builder.constant(f"{node.outputs[0]}/pads", np.array(laid, np.int32))]
+    made = t.builder.emit("MIRROR_PAD", inputs, shape, None, node.outputs[0], "MirrorPadOptions", {"mode": 0})
+    return Held.of(made, x.order)
+
+
+def _repeated(t: Translation, node: Node, x: Held, pairs: Sequence[tuple[int, int]], mode: str) -> Held:
+    """The first and the last element again and again, or all from the other end on."""
+    for axis, (before, after) in enumerate(pairs):
+        if before or after:
+            places = np.arange(-before, x.shape[axis] + after)
+            places = np.clip(places, 0, x.shape[axis] - 1) if mode == "edge" else places % x.shape[axis]
+            x = picked(t, x, axis, places.tolist(), node.outputs[0])
+    return x
+
+
+def _constant(t: Translation, node: Node, x: Held, pairs: Sequence[tuple[int, int]]) -> Held:
+    value = float(node.attributes.get("value", 0.0))
+    if node.has(2):
+        value = float(t.stored(node, 2, "the value").reshape(-1)[0])
+    laid = [pairs[axis] for axis in x.order]
+    zero, quant = 0.0, (x.tensor.scale[0], x.tensor.zero_point[0]) if x.tensor.scale else None
+    if quant is not None:
+        whole = _padding_integer(t, node, value, *quant)
+        if whole is None:
+            x, quant = t.ordered(t.held(node, 0), x.order), None
+        else:
+            zero, value = quant[1], whole
+    if value == zero:
+        return Held.of(t.builder.pad(x.tensor, laid, name=node.outputs[0]), x.order)
+    dtype = np.float32 if quant is None else np.int8
+    inputs = [
+        x.tensor,
+        t.builder.constant(f"{node.outputs[0]}/pads", np.array(laid, np.int32)),
+        t.builder.constant(f"{node.outputs[0]}/value", np.array([value], dtype), *(quant or (None,))),
+    ]
+    shape = [size + sum(pair) for size, pair in zip(x.tensor.shape, laid, strict=True)]
+    return Held.of(t.builder.emit("PADV2", inputs, shape, None, node.outputs[0], "PadV2Options"), x.order)
+
+
+def _padding_integer(t: Translation, node: Node, value: float, scale: float, zero_point: int) -> int | None:
+    """The int8 number that a Pad writes; None for a real number that none stands for."""
+    if isinstance(t.value(node, 0), Real):
+        found = np.clip(np.rint(np.float32(value) / np.float32(scale)), -128 - zero_point, 127 - zero_point)
+        after = t.only_reader(node.outputs[0])
+        requantized = after is not None and after.op == "QuantizeLinear" and t.parameters(after, 1, 2)
+        if requantized != (scale, zero_point) and np.float32(found) * np.float32(scale) != np.float32(value):
+            return None
+        return int(found) + zero_point
+    return int(value) - (LOWERED if t.integer_type(node.inputs[0]) == np.uint8 else 0)
+
+
+MOVES: dict[str, Mover] = {"Pad": pad}

@@ -1,0 +1,164 @@
+/* RESIZE_BILINEAR of int8 by halving sums: shares of 1/2, 1/4 and 3/8 and what these add up to with 1. What kernels of all families
+ * share.
+ *
+ * The family's file that includes this says
+ *
+ *   RH_GROUP    channels of a group, whose bytes are one word
+ *   rh_word     such a word; also one of 16-bit lanes, with half of a group
+ *   rh_halved   (a, b): half the sum in each 16-bit lane
+ *   rh_spread   (bytes): a group as two words of x * 256 + 128, in any order
+ *   rh_joined   (lanes): the bytes of two words of y * 256 + 128 with y rounded, halves away from zero
+ *   rh_load     (from), rh_store(to, bytes): from and to any place that a group of a whole image has
+ *   rh_gather   (from, count), rh_scatter(to, bytes, count): 0 < count <= RH_GROUP bytes anywhere
+ *
+ * A lane has a value times 256 and the half that rounds. A mean of two with the shares 1 - n/8 and n/8, n up to 4, is one to three
+ * halves of sums; as those of the bytes are multiples of 128, up to six of them one after the other are exact.
+ *
+ * scratch  [width][channels / RH_GROUP, rounded up] groups of two words: a row between two of the image
+ */
+#ifndef FIRMLINE_RESIZE_HALVES_H
+#define FIRMLINE_RESIZE_HALVES_H
+
+#include <stdint.h>
+
+#include "resize_image.h"
+
+#define RH_INLINE static inline __attribute__((always_inline))
+
+struct rh_lanes {
+    rh_word first, second;
+};
+
+RH_INLINE struct rh_lanes rh_halved_both(struct rh_lanes a, struct rh_lanes b)
+{
+    return (struct rh_lanes){rh_halved(a.first, b.first), rh_halved(a.second, b.second)};
+}
+
+/* `half` is that of the sum of both. */
+RH_INLINE struct rh_lanes rh_nearer(struct rh_lanes half, struct rh_lanes near, struct rh_lanes far, int eighths)
+{
+    if (eighths == 4) {
+        return half;
+    }
+    if (eighths == 2) {
+        return rh_halved_both(half, near);
+    }
+    return rh_halved_both(rh_halved_both(half, eighths == 1 ? near : far), near);
+}
+
+RH_INLINE struct rh_lanes rh_between(struct rh_lanes near, struct rh_lanes far, int eighths)
+{
+    return rh_nearer(rh_halved_both(near, far), near, far, eighths);
+}
+
+/* A run of groups side by side. */
+RH_INLINE void rh_row(struct rh_lanes *to, const int8_t *near, const int8_t *far, int eighths, int32_t groups)
+{
+    for (struct rh_lanes *const end = to + groups; to != end; to++) {
+        struct rh_lanes found = rh_spread(rh_load(near));
+        if (eighths != 0) {
+            found = rh_between(found, rh_spread(rh_load(far)), eighths);
+            far += RH_GROUP;
+        }
+        *to = found;
+        near += RH_GROUP;
+    }
+}
+
+/* Pixels that are no whole groups. */
+RH_INLINE void rh_parts(struct rh_lanes *to, const int8_t *near, const int8_t *far, int eighths, int32_t pixels, int32_t channels)
+{
+    for (; pixels > 0; pixels--) {
+        for (int32_t left = channels; left > 0; left -= RH_GROUP) {
+            const int32_t count = left < RH_GROUP ? left : RH_GROUP;
+            struct rh_lanes found = rh_spread(rh_gather(near, count));
+            if (eighths != 0) {
+                found = rh_between(found, rh_spread(rh_gather(far, count)), eighths);
+                far += count;
+            }
+            *to++ = found;
+            near += count;
+        }
+    }
+}
+
+RH_INLINE void rh_pixel(int8_t *y, const struct rh_lanes *near, const struct rh_lanes *far, int eighths, int32_t channels, int whole)
+{
+    for (; channels > 0; channels -= RH_GROUP) {
+        const struct rh_lanes found = eighths == 0 ? *near : rh_between(*near, *far++, eighths);
+        near++;
+        if (whole) {
+            rh_store(y, rh_joined(found));
+        } else {
+            rh_scatter(y, rh_joined(found), channels < RH_GROUP ? channels : RH_GROUP);
+        }
+        y += RH_GROUP;
+    }
+}
+
+/* Two pixels side by side, each nearer to another of two in whole groups. */
+RH_INLINE void rh_two_pixels(int8_t *y, const struct rh_lanes *left, const struct rh_lanes *right, int eighths, int32_t channels)
+{
+    int8_t *second = y + channels;
+    for (const int8_t *const end = second; y != end; y += RH_GROUP) {
+        const struct rh_lanes a = *left++, b = *right++, half = rh_halved_both(a, b);
+        rh_store(y, rh_joined(rh_nearer(half, a, b, eighths)));
+        rh_store(second, rh_joined(rh_nearer(half, b, a, eighths)));
+        second += RH_GROUP;
+    }
+}
+
+/* Whether the pixel behind one at `at` lies between the same two. */
+RH_INLINE int rh_is_two(const int32_t *at)
+{
+    return at[2] != 0 && at[0] == at[4] && at[1] == at[3] && at[2] == at[5];
+}
+
+/* A function of shares that are known to the compiler, for each that there is. */
+#define RH_FOR_EACH_SHARE(eighths, call) \
+    switch (eighths) {                   \
+    case 0: call(0); break;              \
+    case 1: call(1); break;              \
+    case 2: call(2); break;              \
+    case 3: call(3); break;              \
+    default: call(4); break;             \
+    }
+
+RH_INLINE void rh_image(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y, int32_t *scratch, const void *parameters)
+{
+    const struct fl_resize p = *(const struct fl_resize *)parameters; /* a copy: y may point anywhere */
+    const int32_t line = p.width * p.channels, groups = (p.channels + RH_GROUP - 1) / RH_GROUP;
+    const int whole = (((uintptr_t)x | (uintptr_t)y | (uintptr_t)p.channels) & (RH_GROUP - 1)) == 0;
+    struct rh_lanes *const between = (struct rh_lanes *)scratch;
+    for (const int32_t *const end = rows + 3 * p.out_height; rows != end; rows += 3) {
+        const int8_t *const near = x + rows[0] * line, *const far = x + rows[1] * line;
+#define RH_ROW(share)                                                   \
+    if (whole) {                                                        \
+        rh_row(between, near, far, share, p.width * groups);            \
+    } else {                                                            \
+        rh_parts(between, near, far, share, p.width, p.channels);       \
+    }
+        RH_FOR_EACH_SHARE(rows[2], RH_ROW)
+        const int32_t *const last = columns + 3 * (p.out_width - 1);
+        for (const int32_t *at = columns; at <= last; at += 3) {
+            const struct rh_lanes *const here = between + at[0] * groups, *const there = between + at[1] * groups;
+#define RH_TWO(share) rh_two_pixels(y, here, there, share, p.channels);
+            if (whole && at != last && rh_is_two(at)) {
+                RH_FOR_EACH_SHARE(at[2], RH_TWO)
+                y += 2 * p.channels;
+                at += 3;
+                continue;
+            }
+#define RH_PIXEL(share)                                     \
+    if (whole) {                                            \
+        rh_pixel(y, here, there, share, p.channels, 1);     \
+    } else {                                                \
+        rh_pixel(y, here, there, share, p.channels, 0);     \
+    }
+            RH_FOR_EACH_SHARE(at[2], RH_PIXEL)
+            y += p.channels;
+        }
+    }
+}
+
+#endif

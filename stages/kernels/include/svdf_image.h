@@ -1,0 +1,86 @@
+/* SVDF on int8 for one row: what kernels of all families share.
+ *
+ * The family's file that includes this says
+ *
+ *   SVDF_CHUNK     elements of a row that are multiplied at a time
+ *   SVDF_ROW       (to, from, count): copies a row, with zeros behind it up to a multiple of SVDF_CHUNK
+ *   SVDF_SUMS      (row, weights, chunks, bias, sums): sums[k] = bias[k] + row . weights of feature k, k below 4
+ *   svdf_remember  (state, time, memory, newest, sum): moves what a feature was one place to the left, with `newest` behind it;
+ *                  sum + its products with time
+ *
+ * feature       [features / 4, rounded up][chunks][4][SVDF_CHUNK], zeros where there is none
+ * feature_bias  what the input's zero point adds to each
+ * state         [units * rank][memory], the oldest first
+ * scratch       a sum of each feature, in fours, and the row at a multiple of 16 bytes
+ */
+#ifndef FIRMLINE_SVDF_IMAGE_H
+#define FIRMLINE_SVDF_IMAGE_H
+
+#include <stdint.h>
+
+#include "requantize.h"
+
+struct fl_svdf_image {
+    int32_t units, rank, depth, memory;
+    int32_t feature_multiplier, feature_shift, multiplier, shift, zero_point, low, high;
+};
+
+#define SVDF_APART static __attribute__((noinline)) /* has the registers to itself */
+
+SVDF_APART void svdf_features(const int8_t *row, const int8_t *feature, const int32_t *bias, int32_t chunks, int32_t *sums,
+                              const int32_t *end)
+{
+    for (; sums < end; sums += 4) {
+        SVDF_SUMS(row, feature, chunks, bias, sums);
+        feature += 4 * SVDF_CHUNK * chunks;
+        bias += 4;
+    }
+}
+
+SVDF_APART void svdf_newest(int32_t *sums, const int32_t *end, int32_t multiplier, int32_t shift)
+{
+    for (; sums != end; sums++) {
+        *sums = fl_clamp(fl_requantize_double(*sums, multiplier, shift), INT16_MIN, INT16_MAX);
+    }
+}
+
+/* Sums of units are in place of those of features that nobody needs any more. */
+SVDF_APART void svdf_units(int32_t *sums, const int16_t *time, const int32_t *bias, int16_t *state, int32_t units, int32_t rank,
+                           int32_t memory)
+{
+    const int32_t *newest = sums;
+    for (const int32_t *const end = bias + units; bias != end; bias++) {
+        int32_t total = *bias;
+        for (const int32_t *const last = newest + rank; newest != last; newest++) {
+            total = svdf_remember(state, time, memory, *newest, total);
+            state += memory;
+            time += memory;
+        }
+        *sums++ = total;
+    }
+}
+
+SVDF_APART void svdf_results(int8_t *y, const int32_t *sums, const struct fl_svdf_image *given)
+{
+    const struct fl_svdf_image p = *given; /* a copy: y may point anywhere */
+    for (const int32_t *const end = sums + p.units; sums != end; sums++) {
+        const int32_t scaled = fl_requantize_double(*sums, p.multiplier, p.shift);
+        *y++ = (int8_t)fl_clamp(fl_add_wrapping(scaled, p.zero_point), p.low, p.high);
+    }
+}
+
+static inline __attribute__((always_inline)) void svdf_step(const int8_t *x, const int8_t *feature, const int32_t *feature_bias,
+                                                            const int16_t *time, const int32_t *bias, int16_t *state, int8_t *y,
+                                                            int32_t *scratch, const void *parameters)
+{
+    const struct fl_svdf_image *const p = parameters;
+    const int32_t features = p->units * p->rank;
+    int8_t *const row = (int8_t *)(scratch + ((features + 3) & ~3));
+    SVDF_ROW(row, x, p->depth);
+    svdf_features(row, feature, feature_bias, (p->depth + SVDF_CHUNK - 1) / SVDF_CHUNK, scratch, scratch + features);
+    svdf_newest(scratch, scratch + features, p->feature_multiplier, p->feature_shift);
+    svdf_units(scratch, time, bias, state, p->units, p->rank, p->memory);
+    svdf_results(y, scratch, p);
+}
+
+#endif

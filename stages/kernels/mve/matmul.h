@@ -1,0 +1,9 @@
+/* A product of two int8 matrices (include/matmul_image.h). */
+#ifndef FIRMLINE_MVE_MATMUL_H
+#define FIRMLINE_MVE_MATMUL_H
+
+#include <stdint.h>
+
+void mve_matmul_s8(const int8_t *x, const int8_t *w, int8_t *y, int32_t *scratch, const void *parameters);
+
+#endif

@@ -1,0 +1,12 @@
+/* Softmax of 8-bit rows. */
+#ifndef FIRMLINE_MVE_SOFTMAX_H
+#define FIRMLINE_MVE_SOFTMAX_H
+
+#include <stdint.h>
+
+/* Softmax of one row of `count` > 0 elements; exp is int32[256], by distance from the row's maximum. Elements are
+ * neighbours: x_step and y_step are 1. */
+void mve_softmax_s8(const int8_t *x, const int32_t *exp, void *y, int32_t count, int32_t x_step, int32_t y_step);
+void mve_softmax_u8(const uint8_t *x, const int32_t *exp, void *y, int32_t count, int32_t x_step, int32_t y_step);
+
+#endif

@@ -1,0 +1,13 @@
+"""Kernels for RISC-V cores with the base instructions and multiplication alone, RV64 and RV32."""
+
+from stages.kernels.folder import KernelFolder
+from stages.kernels.riscv.depthwise3x3 import Depthwise3x3
+
+FOLDER = KernelFolder(
+    __file__,
+    kernels=(Depthwise3x3,),
+    needs=("riscv",),
+    needed="needs a RISC-V core",
+    condition="defined(__riscv)",
+    include=("../generic",),
+)

@@ -1,0 +1,291 @@
+/* Depthwise convolution by windows of three by three elements, a channel and a line of windows at a time.
+ *
+ * Windows that follow each other along a line share columns. Each column is loaded once and is a part of all windows that it
+ * lies in, with all weights in registers:
+ *
+ *      | v0 |             with a step of one, the end of a window, the middle of the next one and the beginning of the
+ *      | v1 | column      one after that; with a step of two, the middle of one window, or the end of one and the
+ *      | v2 |             beginning of the next
+ *
+ * A tap outside the image counts as the input's zero point, which is folded into the bias.
+ */
+#include "depthwise3x3.h"
+
+#include "channels.h"
+#include "elements.h"
+#include "scaling.h"
+
+enum { TAPS = 3 };
+
+struct column {
+    int32_t a, b, c;
+};
+
+/* The columns of a line: where those inside the image are, and how many. What lies outside is the zero point. */
+struct columns {
+    const uint8_t *x;
+    int32_t down, step; /* bytes to the next element of a column, to the next column */
+    int32_t before, size, zero_point;
+};
+
+INLINE struct column load_column(const uint8_t *x, int32_t down, int is_unsigned)
+{
+    const uint8_t *const middle = x + down;
+    return (struct column){load(x, is_unsigned), load(middle, is_unsigned), load(middle + down, is_unsigned)};
+}
+
+INLINE struct column column_at(const struct columns *l, int32_t number, int is_unsigned)
+{
+    const int32_t at = number - l->before;
+    if (at < 0 || at >= l->size) {
+        return (struct column){l->zero_point, l->zero_point, l->zero_point};
+    }
+    return load_column(l->x + at * l->step, l->down, is_unsigned);
+}
+
+/* The weights of a column, top to bottom. */
+struct weights {
+    int32_t begin[TAPS], middle[TAPS], end[TAPS];
+};
+
+/* How sums become results, which are y_step bytes apart. */
+struct results {
+    int32_t bias, multiplier, shift, zero_point, low, high;
+    int32_t y_step, count;
+    int32_t floor;
+};
+
+#if UINTPTR_MAX > UINT32_MAX
+
+/* The sums of three windows share a register, and what an element adds to all of them is one product:
+ *
+ *      bits 44 to 63: the window that ends     22 to 43: that in its middle     0 to 21: that which begins
+ *
+ * The next column moves them up. Each sum begins with -floor, so that it never falls below zero to borrow from those above.
+ * With a step of two there are the first and the last of them.
+ */
+enum { FIELD = 22, LAST = 2 * FIELD };
+
+struct packed {
+    uint64_t ends[TAPS], middle[TAPS];
+};
+
+struct sums {
+    uint64_t fields;
+};
+
+INLINE struct packed packed_of(const struct weights *w, int stride)
+{
+    struct packed p;
+    for (int i = 0; i < TAPS; i++) {
+        p.middle[i] = (uint64_t)(int64_t)w->middle[i];
+        p.ends[i] = (uint64_t)(int64_t)w->begin[i] + ((uint64_t)(int64_t)w->end[i] << LAST);
+        p.ends[i] += stride == 1 ? p.middle[i] << FIELD : 0;
+    }
+    return p;
+}
+
+INLINE uint64_t products(struct column v, const uint64_t *w)
+{
+    return (uint64_t)(int64_t)v.a * w[0] + (uint64_t)(int64_t)v.b * w[1] + (uint64_t)(int64_t)v.c * w[2];
+}
+
+INLINE void add_middle(struct sums *s, struct column v, const struct packed *w)
+{
+    s->fields += products(v, w->middle);
+}
+
+/* Adds a column that ends a window, and begins one; returns the sum of that which ends, with the bias. */
+INLINE int32_t add_ends(struct sums *s, struct column v, const struct packed *w, const struct results *o, int stride)
+{
+    s->fields = (s->fields << (stride * FIELD)) - (uint64_t)(int64_t)o->floor + products(v, w->ends);
+    return (int32_t)((uint32_t)(s->fields >> LAST) + (uint32_t)o->bias);
+}
+
+#else
+
+/* The sums of the windows of which one column is there, and two. */
+struct sums {
+    uint32_t one, two;
+};
+
+struct packed {
+    struct weights w;
+};
+
+INLINE struct packed packed_of(const struct weights *w, int stride)
+{
+    (void)stride;
+    return (struct packed){*w};
+}
+
+INLINE uint32_t products(struct column v, const int32_t *w)
+{
+    return (uint32_t)(v.a * w[0]) + (uint32_t)(v.b * w[1]) + (uint32_t)(v.c * w[2]);
+}
+
+INLINE void add_middle(struct sums *s, struct column v, const struct packed *p)
+{
+    s->two = s->one + products(v, p->w.middle);
+}
+
+/* Adds a column that ends a window, and begins one; returns the sum of that which ends, with the bias. */
+INLINE int32_t add_ends(struct sums *s, struct column v, const struct packed *p, const struct results *o, int stride)
+{
+    const uint32_t sum = s->two + products(v, p->w.end);
+    if (stride == 1) {
+        add_middle(s, v, p);
+    }
+    s->one = (uint32_t)o->bias + products(v, p->w.begin);
+    return (int32_t)sum;
+}
+
+#endif
+
+/* Channels that are scaled up are few: their code takes no registers of loops. */
+static __attribute__((noinline)) int32_t scaled_up(int32_t sum, const struct results *o)
+{
+    return fl_add_wrapping(fl_requantize_double(sum, o->multiplier, o->shift), o->zero_point);
+}
+
+INLINE uint8_t finish(int32_t sum, const struct results *o, const struct results *where)
+{
+    const int32_t y = __builtin_expect(o->shift < 0, 1) ? scaled_down(sum, o->multiplier, o->shift) + o->zero_point
+                                                        : scaled_up(sum, where);
+    return (uint8_t)fl_clamp(y, o->low, o->high);
+}
+
+INLINE void line(const struct columns *l, const struct weights *weights, const struct results *to, uint8_t *y,
+                 int stride, int is_unsigned)
+{
+    const struct results o = *to; /* a copy: y may point anywhere */
+    const struct packed w = packed_of(weights, stride);
+    const int32_t down = l->down, step = l->step;
+    const int32_t inside = fl_clamp((l->size + l->before - TAPS + stride) / stride, 0, o.count);
+    const uint8_t *x = l->x + (TAPS - stride - l->before) * step;
+    struct sums s = {0};
+    add_ends(&s, column_at(l, 0, is_unsigned), &w, &o, stride);
+    if (stride == 1) {
+        add_ends(&s, column_at(l, 1, is_unsigned), &w, &o, stride);
+    }
+    for (int32_t n = inside; n > 0; n--) {
+        if (stride == 2) {
+            add_middle(&s, load_column(x, down, is_unsigned), &w);
+            x += step;
+        }
+        *y = finish(add_ends(&s, load_column(x, down, is_unsigned), &w, &o, stride), &o, to);
+        x += step;
+        y += o.y_step;
+    }
+    for (int32_t n = inside; n < o.count; n++) {
+        if (stride == 2) {
+            add_middle(&s, column_at(l, n * 2 + 1, is_unsigned), &w);
+        }
+        *y = finish(add_ends(&s, column_at(l, n * stride + 2, is_unsigned), &w, &o, stride), &o, to);
+        y += o.y_step;
+    }
+}
+
+/* Loads moved up would take registers of weights. */
+#define LINE(name, stride, is_unsigned)                                                                                \
+    static __attribute__((noinline, optimize("no-schedule-insns"))) void name(                                        \
+        const struct columns *l, const struct weights *w, const struct results *o, uint8_t *y)                         \
+    {                                                                                                                  \
+        line(l, w, o, y, stride, is_unsigned);                                                                         \
+    }
+
+LINE(line_s8, 1, 0)
+LINE(line_u8, 1, 1)
+LINE(line2_s8, 2, 0)
+LINE(line2_u8, 2, 1)
+
+typedef void one_line(const struct columns *l, const struct weights *w, const struct results *o, uint8_t *y);
+
+/* The weights of columns that begin `moved` elements before their window, and 0 where there are none; returns the sum of
+ * those that meet no element. */
+static int32_t place(int32_t *to, const int8_t *w, int32_t moved, int32_t zero_point)
+{
+    int32_t outside = 0;
+    for (int32_t i = 0; i < TAPS; i++) {
+        to[i] = 0;
+    }
+    for (int32_t i = 0; i < TAPS; i++) {
+        const int32_t weight = w[i] - zero_point, at = i + moved;
+        if (at >= 0 && at < TAPS) {
+            to[at] = weight;
+        } else {
+            outside += weight;
+        }
+    }
+    return outside;
+}
+
+/* One channel, line by line. Columns begin within the image, where weights are 0 that would meet what lies outside. */
+static void channel(const uint8_t *x, const int8_t *w, const int32_t *constants, uint8_t *y,
+                    const struct riscv_depthwise3x3 *v, one_line *each)
+{
+    const struct riscv_side along = v->along, across = v->across;
+    struct columns l = {x, across.x_step, along.x_step, along.before, along.size, v->input_zero_point};
+    struct results o = {
+        .multiplier = constants[FL_MULTIPLIER],
+        .shift = constants[FL_SHIFT],
+        .zero_point = v->zero_point,
+        .low = v->low,
+        .high = v->high,
+        .y_step = along.y_step,
+        .count = along.out,
+        .floor = v->floor,
+    };
+    struct weights placed;
+    int32_t at = -across.before, moved = TAPS; /* none are placed so */
+    for (int32_t n = across.out; n > 0; n--) {
+        const int32_t begin = fl_clamp(at, 0, across.size - TAPS);
+        if (at - begin != moved) {
+            moved = at - begin;
+            const int32_t outside = place(placed.begin, w, moved, v->weight_zero_point) +
+                                    place(placed.middle, w + TAPS, moved, v->weight_zero_point) +
+                                    place(placed.end, w + 2 * TAPS, moved, v->weight_zero_point);
+            o.bias = fl_add_wrapping(constants[FL_BIAS], outside * v->input_zero_point + v->floor);
+        }
+        l.x = x + begin * across.x_step;
+        each(&l, &placed, &o, y);
+        y += across.y_step;
+        at += across.stride;
+    }
+}
+
+static void image(const uint8_t *x, const int8_t *w, const int32_t *channels, uint8_t *y,
+                  const struct riscv_depthwise3x3 *v, one_line *each)
+{
+    for (int32_t c = 0; c < v->channels; c += v->multiplier) {
+        for (int32_t n = 0; n < v->multiplier; n++) {
+            channel(x, w, channels, y, v, each);
+            w += TAPS * TAPS;
+            channels += FL_CHANNEL;
+            y += v->y_channel;
+        }
+        x += v->x_channel;
+    }
+}
+
+void riscv_depthwise3x3_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y, const void *parameters)
+{
+    image((const uint8_t *)x, w, channels, y, parameters, line_s8);
+}
+
+void riscv_depthwise3x3_u8(const uint8_t *x, const int8_t *w, const int32_t *channels, void *y, const void *parameters)
+{
+    image(x, w, channels, y, parameters, line_u8);
+}
+
+void riscv_depthwise3x3_stride2_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y,
+                                   const void *parameters)
+{
+    image((const uint8_t *)x, w, channels, y, parameters, line2_s8);
+}
+
+void riscv_depthwise3x3_stride2_u8(const uint8_t *x, const int8_t *w, const int32_t *channels, void *y,
+                                   const void *parameters)
+{
+    image(x, w, channels, y, parameters, line2_u8);
+}

@@ -1,0 +1,30 @@
+/* Depthwise convolution of 8-bit images by windows of three by three elements, on RISC-V without SIMD instructions. */
+#ifndef FIRMLINE_RISCV_DEPTHWISE3X3_H
+#define FIRMLINE_RISCV_DEPTHWISE3X3_H
+
+#include <stdint.h>
+
+/* One direction of the images: pixels of the input and the output, pixels between windows, padding in front of the first; bytes
+ * to the next pixel of each. */
+struct riscv_side {
+    int32_t size, out, stride, before, x_step, y_step;
+};
+
+/* Lines of windows run along one side, one beside the other across. On 64 bits `floor` is no more than any sum of up to nine
+ * products, and none is 2^20 above it; on 32 it is 0. Each input channel feeds `multiplier` output channels. */
+struct riscv_depthwise3x3 {
+    struct riscv_side along, across;
+    int32_t channels, multiplier, x_channel, y_channel;
+    int32_t input_zero_point, weight_zero_point, floor, zero_point, low, high;
+};
+
+/* One image; windows step by one pixel or by two along lines. w is (channels, along, across); the `channels` are as in
+ * generic/channels.h, with the input's zero point in the bias. */
+void riscv_depthwise3x3_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y, const void *parameters);
+void riscv_depthwise3x3_u8(const uint8_t *x, const int8_t *w, const int32_t *channels, void *y, const void *parameters);
+void riscv_depthwise3x3_stride2_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y,
+                                   const void *parameters);
+void riscv_depthwise3x3_stride2_u8(const uint8_t *x, const int8_t *w, const int32_t *channels, void *y,
+                                   const void *parameters);
+
+#endif

@@ -1,0 +1,10 @@
+/* Rows whose ends are not wanted, one directly behind the other. */
+#ifndef FIRMLINE_RVP_JOIN_ROWS_H
+#define FIRMLINE_RVP_JOIN_ROWS_H
+
+/* The first `columns` bytes of each of `count` rows of `width` bytes, a multiple of a register's; `from` is aligned, `to` is
+ * anywhere.
+ */
+void rvp_join_rows(const void *from, void *to, int count, int width, int columns);
+
+#endif

@@ -1,0 +1,11 @@
+/* The functions of pointwise_s8.S, which describes them. */
+#ifndef FIRMLINE_RVP_POINTWISE_H
+#define FIRMLINE_RVP_POINTWISE_H
+
+#include <stdint.h>
+
+typedef void rvp_pointwise(const void *x, const int32_t *params, void *out, int pixels, int stride, int blocks, int clip);
+
+rvp_pointwise rvp_pointwise_s8_c1, rvp_pointwise_s8_c2;
+
+#endif

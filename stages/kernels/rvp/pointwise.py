@@ -1,0 +1,74 @@
+"""CONV_2D of single pixels with four or eight channels: the constants of a block of channels stay in registers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.eight_bit import why_not_nhwc, why_not_types
+from stages.kernels.kernel import Kernel
+from stages.kernels.matrix import depth_of, has_windows, rows_of
+from stages.kernels.rvp.base import arithmetic, one_rounding_of
+from stages.kernels.rvp.panels import why_not_arithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+    from stages.targets.spec import Target
+
+_DEPTHS = (4, 8)  # channels of a pixel: one chunk, or two
+
+
+class Pointwise(Kernel):
+    """Few inputs, of which a panel would be read once for each block: pixels are read where they are."""
+
+    name = "rvp.pointwise_s8"
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    sources = ("pointwise_s8.S",)
+    headers: ClassVar[tuple[str, ...]] = ("pointwise.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_types(view) or _why_not_shape(view, target) or why_not_arithmetic(view)
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.kernels.rvp import packing
+
+        made, bits = arithmetic(view, signed_activations=True), target.word_bits
+        blocks = _blocks(view, target)
+        constants = (made.bias, made.multiplier, made.rounders, one_rounding_of(view, made))
+        weights = made.weights.astype(np.int8).reshape(view.op.out_channels, -1)
+        return {"params": packing.pointwise_params(weights, *constants, bits, blocks)}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.rvp.pointwise_tir import pointwise
+
+        return pointwise(view, _blocks(view, target), target.word_bits // 32)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """27 or 35 instructions for a block of a pixel, 50 for a block."""
+        return float(_blocks(view, target) * (rows_of(view) * (23 + depth_of(view) * 1.5) + 50) + 60)
+
+
+def _blocks(view: LayerView, target: Target) -> int:
+    return int(view.op.out_channels // (target.word_bits // 8))
+
+
+def _why_not_shape(view: LayerView, target: Target) -> str:
+    op, x = view.op, view.inputs[0]
+    block = target.word_bits // 8
+    if x.dtype != "int8" or op.weight_zero_point:
+        return "uint8; this kernel is for int8"
+    if op.groups != 1:
+        return f"{op.groups} groups; this kernel has one"
+    if has_windows(view):
+        return "a window; this kernel is for single pixels"
+    if op.in_channels not in _DEPTHS:
+        return f"{op.in_channels} input channels; this kernel is for 4 or 8"
+    if op.out_channels % block:
+        return f"{op.out_channels} output channels are no multiple of {block}"
+    return why_not_nhwc(view) or ("rounds once" if op.rounding != "double" else "")

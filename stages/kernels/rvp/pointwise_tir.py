@@ -1,0 +1,64 @@
+"""TIR of pointwise convolutions with few inputs: one block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tvm.tirx.script.builder import ir as T
+
+from stages.kernels.matrix import depth_of, rows_of
+from stages.kernels.rvp.base import clip_word
+from stages.kernels.rvp.requantize_tir import half_of, requantize, requantize_once
+from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
+from stages.kernels.tir.fixed_point import output, select, widen
+from stages.kernels.tir.words import byte
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+
+
+def _image(view: LayerView, blocks: int, lanes: int) -> Block:
+    op, rows, depth = view.op, rows_of(view), depth_of(view)
+    chunks = depth // 4
+
+    def meaning(b: Any) -> None:
+        loops = (("block", blocks), ("row", rows), ("j", 4), ("lane", lanes))
+        with loop(*loops) as (block, row, j, lane):
+            store(b.acc, b.params[block, 0, j, lane], 0)
+            with loop(("chunk", chunks), ("k", 4)) as (chunk, k):
+                product = widen(b.x[row, chunk * 4 + k]) * byte(b.params[block, 1 + chunk, j, lane], k)
+                store(b.acc, b.acc[0] + product, 0)
+            multiplier, rounder = (b.params[block, chunks + n, j, lane] for n in (1, 2))
+            mark = b.params[block, chunks + 2, 0, lanes - 1]
+            zero_point = half_of(b.params[block, chunks + 2, 1 + T.truncdiv(j, 2), lane], T.truncmod(j, 2))
+            once = requantize_once(view, b.acc[0], multiplier, zero_point)
+            scaled = select(mark == 0, once, requantize(b.acc[0], multiplier, rounder, mark, op.rounding))
+            # Register j holds channels 0, 2, 1, 3 of the block in turn.
+            channel = block * (4 * lanes) + lane * 4 + T.truncmod(j, 2) * 2 + T.truncdiv(j, 2)
+            store(b.y, output(view, scaled), row, channel)
+
+    operands = (
+        Operand("x", (rows, depth), view.inputs[0].dtype),
+        Operand("params", (blocks, 3 + chunks, 4, lanes), "int32"),
+        Operand("y", (rows, op.out_channels), view.outputs[0].dtype, "w"),
+        accumulator(),
+    )
+    clip = clip_word(view)
+    function = f"rvp_pointwise_s8_c{chunks}"
+    return Block(
+        "image", operands, meaning, function, lambda b: [b.x, b.params, b.y, rows, op.out_channels, blocks, clip]
+    )
+
+
+def pointwise(view: LayerView, blocks: int, lanes: int) -> Lowering:
+    """The layer: all pixels of all images."""
+    block = _image(view, blocks, lanes)
+    shapes = {operand.name: operand.shape for operand in block.operands}
+    with Function("conv2d") as f:
+        x = f.input(0, shapes["x"], view.inputs[0].dtype)
+        params = f.constant("params", shapes["params"], "int32")
+        out = f.output(0, shapes["y"], view.outputs[0].dtype)
+        acc = f.scratch("acc", (1,), "int32")
+        f.place(block, x=x, params=params, y=out, acc=acc)
+    return f.lowering()

@@ -1,0 +1,27 @@
+"""RESIZE_BILINEAR of int8."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stages.kernels.resize import HalvingResize
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.targets.spec import Target
+
+
+class RvpResize(HalvingResize):
+    """Half sums of 16-bit lanes with RADD16."""
+
+    name = "rvp.resize_bilinear_s8"
+    function = "rvp_resize_bilinear_s8"
+    prices = (3.6, 3.4, 28.0)
+    parts = 2.0
+
+    def group(self, target: Target) -> int:
+        return target.word_bits // 8
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """A register of RV64 has twice as many channels."""
+        return super().cost(view, params, target) * 32 / target.word_bits

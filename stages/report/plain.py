@@ -1,0 +1,35 @@
+"""A table in text alone, as rich draws one where nothing has to be wrapped: files get it without loading rich."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+# What takes one column wherever it is shown; rich knows of the others.
+_SIMPLE = re.compile(r"[\x20-\x7e…]*")
+
+
+def is_simple(text: str) -> bool:
+    """Whether a text stands as it is: no tab, no wide letter, no blanks at its ends."""
+    return text == text.strip() and _SIMPLE.fullmatch(text) is not None
+
+
+def plain_table(titles: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str]) -> list[str]:
+    """The lines of a table of simple cells, whose columns `right` are flush right."""
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+
+    def rule(line: str, ends: str) -> str:
+        return ends[0] + ends[1].join(line * (width + 2) for width in widths) + ends[2]
+
+    def cells(row: Iterable[str], wall: str) -> str:
+        filled = (
+            cell.rjust(width) if title in right else cell.ljust(width)
+            for cell, width, title in zip(row, widths, titles, strict=True)
+        )
+        return f"{wall} " + f" {wall} ".join(filled) + f" {wall}"
+
+    return [
+        *(rule("━", "┏┳┓"), cells(titles, "┃"), rule("━", "┡╇┩")),
+        *(cells(row, "│") for row in rows),
+        rule("─", "└┴┘"),
+    ]

@@ -1,0 +1,39 @@
+"""One instruction of a program, as far as timing models look at it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """A decoded line of disassembly.
+
+    address    in bytes; `size` is 2 or 4
+    text       mnemonic and operands as disassembled, for messages
+    mnemonic   without width, condition and type
+    reads      registers that it reads, those of addresses too
+    writes     registers that it writes
+    addresses  registers that make up the address of a load or store
+    registers  registers of 32 bits in its list
+    facts      what models may ask for: `writes_pc`, `pc_relative` (a load next to the code), `register_offset` (an
+               address of two registers), `writeback` (the address register changes too), `double` (registers of
+               64 bits), `core_register` (moves between floating-point and core registers)
+    skippable  whether it may be skipped by a condition
+    """
+
+    address: int
+    size: int
+    text: str
+    mnemonic: str
+    reads: frozenset[str] = frozenset()
+    writes: frozenset[str] = frozenset()
+    addresses: frozenset[str] = frozenset()
+    registers: int = 0
+    facts: frozenset[str] = frozenset()
+    skippable: bool = False
+
+    @property
+    def end(self) -> int:
+        """The address behind it."""
+        return self.address + self.size

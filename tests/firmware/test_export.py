@@ -1,0 +1,285 @@
+"""Exports are built as their ecosystems build them, and run on their test."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stages.export.form import Files
+from stages.export.registry import form_of
+from stages.export.render import files_of
+from stages.simulators.program import run_program
+from stages.simulators.qemu.run import qemu_command
+from stages.simulators.spike.build import plugin_path
+from stages.simulators.spike.run import spike_command
+from stages.targets.load import load_target, load_targets
+from stages.targets.runtime import runtime_for
+from stages.targets.spec import Target
+from tests.support.exports import content, written
+
+STUBS = Path(__file__).parents[1] / "support" / "ecosystems"
+
+
+# CMake and Ninja are Python packages of this environment.
+ENVIRONMENT = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def finished(*words: str | Path, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [str(word) for word in words]
+    return subprocess.run(command, cwd=cwd, env=ENVIRONMENT | more, capture_output=True, text=True, check=False)
+
+
+def run(*words: str | Path, cwd: Path | None = None, **more: str) -> str:
+    done = finished(*words, cwd=cwd, **more)
+    assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def cmake(source: Path, build: Path, *options: str) -> Path:
+    run("cmake", "-G", "Ninja", "-S", source, "-B", build, *options)
+    run("cmake", "--build", build)
+    return build
+
+
+def test_cmake_for_another_core_runs_in_its_simulator(tmp_path: Path) -> None:
+    made = written(tmp_path / "made", "cmake", content("cortex-m4", weights="incbin"))
+    build = cmake(made, tmp_path / "build", f"-DCMAKE_TOOLCHAIN_FILE={made}/cmake/toolchain.cmake")
+    run("cmake", "--build", build, "--target", "clean")
+    told = run("cmake", "--build", build)
+    assert "warning" not in told.lower(), told
+    assert "conv2d: 0 output values differ" in run("ctest", "--test-dir", build, "-V")
+    # One value expected otherwise, and the test fails.
+    data = made / "example/test_data.h"
+    head, mark, rest = data.read_text().partition("static const int8_t small_test_output0[SMALL_TEST_STEPS]")
+    first = rest.split("{\n        ", 1)[1].split(",", 1)[0]
+    data.write_text(head + mark + rest.replace(f"{{\n        {first},", f"{{\n        {int(first) ^ 1},", 1))
+    run("cmake", "--build", build)
+    failed = finished("ctest", "--test-dir", build, "-V")
+    assert failed.returncode != 0 and "1 output values differ" in failed.stdout
+
+
+def emulator(folder: Path, files: Files, *options: str) -> list[str]:
+    """What the toolchain file says runs the example, as CMake reads it."""
+    (folder / "toolchain.cmake").write_bytes(files["cmake/toolchain.cmake"])
+    (folder / "probe.cmake").write_text(
+        "include(${CMAKE_CURRENT_LIST_DIR}/toolchain.cmake)\n"
+        'foreach(word IN LISTS CMAKE_CROSSCOMPILING_EMULATOR)\n  message(STATUS "${word}")\nendforeach()\n'
+    )
+    told = run("cmake", *options, "-P", folder / "probe.cmake")
+    return [line.removeprefix("-- ") for line in told.splitlines()]
+
+
+def own_command(target: Target) -> list[str]:
+    """What Firmline itself runs the target's programs with, but what counts."""
+    if target.simulator.kind == "spike":
+        return ["spike", *spike_command(Path("elf"), target)[1:-1]]
+    words = qemu_command(Path("elf"), target)[:-1]
+    counter = words.index("-plugin")
+    return words[:counter] + words[counter + 2 :]
+
+
+CROSS = [name for name, target in load_targets().items() if target.family != "host"]
+
+
+@pytest.mark.parametrize("name", CROSS)
+def test_cmake_names_the_simulator_or_has_no_test(tmp_path: Path, name: str) -> None:
+    """The emulator of every target is Firmline's own command; else there is none, and the README says so."""
+    target = load_target(name)
+    files = files_of(form_of("cmake"), replace(content("cortex-m4"), target=target))
+    readme = files["README.md"].decode()
+    found = emulator(tmp_path, files)
+    if found:
+        assert found == own_command(target.in_simulator) and "cmake --build build && ctest" in readme
+        return
+    assert "there is no test" in readme and "cmake --build build && ctest" not in readme
+    if target.accelerator is None:
+        assert "-DFIRMLINE_RVP_PLUGIN=PATH" in readme
+        library = plugin_path()
+        assert emulator(tmp_path, files, f"-DFIRMLINE_RVP_PLUGIN={library}") == own_command(target.in_simulator)
+    else:
+        assert "FIRMLINE_RVP_PLUGIN" not in readme
+
+
+def test_cmake_with_the_plug_in_of_spike(tmp_path: Path) -> None:
+    """Without its path no test, with a wrong one no build, with the right one the test of the network runs."""
+    made = written(tmp_path / "made", "cmake", content("rv64-rvp", weights="incbin"))
+    tools = f"-DCMAKE_TOOLCHAIN_FILE={made}/cmake/toolchain.cmake"
+    build = tmp_path / "build"
+    words = ("cmake", "-G", "Ninja", "-S", made, "-B", build, tools)
+    assert "no test" in run(*words)
+    assert "Total Tests: 0" in run("ctest", "--test-dir", build, "-N")
+    failed = finished(*words, "-DFIRMLINE_RVP_PLUGIN=/nowhere/librvp.so")
+    assert failed.returncode != 0 and "there is no /nowhere/librvp.so" in failed.stderr
+    cmake(made, build, tools, f"-DFIRMLINE_RVP_PLUGIN={plugin_path()}")
+    assert "0 output values differ" in run("ctest", "--test-dir", build, "-V")
+
+
+def test_cmake_for_an_accelerator_is_built_without_a_test(tmp_path: Path) -> None:
+    made = written(tmp_path / "made", "cmake", content("rv32-ne16", weights="incbin"))
+    build = cmake(made, tmp_path / "build", f"-DCMAKE_TOOLCHAIN_FILE={made}/cmake/toolchain.cmake")
+    assert (build / "small_example").is_file()
+    assert "Total Tests: 0" in run("ctest", "--test-dir", build, "-N")
+
+
+@pytest.mark.parametrize("options", [(), ("-O3", "-ffast-math")])
+def test_floats_that_are_no_numbers_fail_where_others_are_expected(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """The header beside a network of which the test says what it gives."""
+    integer = content("host")
+    wanted = np.array([1.5, -2000, np.inf, -np.inf, np.nan], np.float32)
+    port = {**integer.model["outputs"][0], "dtype": "float32", "shape": [5], "bytes": 20}
+    network = replace(
+        integer,
+        model={**integer.model, "outputs": [port]},
+        sample=replace(integer.sample, outputs=[[wanted]]),
+    )
+    written(tmp_path, "platformio", network)
+    (tmp_path / "small.h").write_text(
+        "#include <stdint.h>\n#define SMALL_INPUT0_BYTES 144\n"
+        "static int8_t in[144];\nstatic float out[5];\n"
+        "static void small_init(void) {}\nstatic void *small_input(int i) { return in + i; }\n"
+        "static void small_run(void *a, void *b) { (void)a; (void)b; }\n"
+        "static void *small_output(int i) { return out + i; }\n"
+    )
+    (tmp_path / "main.c").write_text(
+        '#include <stdio.h>\n#include "test_data.h"\n'
+        "int main(void)\n{\n    while (fread(out, sizeof out, 1, stdin) == 1)\n"
+        '        printf("%u\\n", small_test());\n    return 0;\n}\n'
+    )
+    (tmp_path / "test_data.h").write_bytes((tmp_path / "examples/test/src/test_data.h").read_bytes())
+    for language in (("-std=c11",), ("-x", "c++", "-std=gnu++11")):
+        run(
+            "gcc",
+            *language,
+            *options,
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            f"-I{tmp_path}",
+            tmp_path / "main.c",
+            "-o",
+            tmp_path / "test",
+        )
+    inf, nan = np.inf, np.nan
+    given = [
+        ([1.5, -2000, inf, -inf, nan], 0),
+        ([1.6, -2000.1, inf, -inf, nan], 0),
+        ([2.5, -2000, inf, -inf, nan], 1),
+        ([nan] * 5, 4),
+        ([inf] * 5, 4),
+        ([1.5, -2000, -inf, inf, 0], 3),
+        ([1.5, -2000, 3e38, -3e38, inf], 3),
+        ([-3e38, 3e38, inf, -inf, -nan], 2),
+    ]
+    data = np.array([values for values, _ in given], np.float32).tobytes()
+    done = subprocess.run([tmp_path / "test"], input=data, capture_output=True, check=True)
+    assert [int(line) for line in done.stdout.split()] == [count for _, count in given]
+
+
+def test_several_exports_in_one_program(tmp_path: Path) -> None:
+    """All objects of both are linked, so names that both had would be an error; one has its arena handed in."""
+    written(tmp_path / "ic", "cmake", content("host", "ic"))
+    written(tmp_path / "two", "cmake", content("host", "two", arena="caller"))
+    (tmp_path / "main.c").write_text(
+        '#include "ic/example/test_data.h"\n#include "two/example/test_data.h"\n'
+        "int main(void) { return (int)(ic_test() + two_test()); }\n"
+    )
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.13)\nproject(both C)\nadd_subdirectory(ic)\nadd_subdirectory(two)\n"
+        "add_executable(both main.c)\n"
+        "target_link_libraries(both -Wl,--whole-archive ic two -Wl,--no-whole-archive)\n"
+    )
+    run(cmake(tmp_path, tmp_path / "build") / "both")
+
+
+def on_simulator(objects: Sequence[str | Path], folder: Path, target: str = "cortex-m4") -> str:
+    """What a program of these objects prints on the target's machine."""
+    described = load_target(target)
+    runtime = runtime_for(described)
+    script = folder / "machine.ld"
+    script.write_text(runtime.linker_script)
+    include = [f"-I{one}" for one in runtime.include]
+    command = (described.compiler.command, *described.compiler.flags, *runtime.compile_flags, *runtime.link_flags)
+    sources = [*runtime.sources, *runtime.console]
+    run(*command, *include, *sources, *objects, "-T", script, "-Wl,--gc-sections", "-lm", "-o", folder / "made.elf")
+    ended = run_program(folder / "made.elf", described, folder, timeout=60)
+    assert ended.exit_code == 0, ended.output
+    return ended.output
+
+
+def test_arduino_library_and_sketch(tmp_path: Path) -> None:
+    """As the Arduino builder does: all of src with one folder to search, the sketch as C++ behind Arduino.h."""
+    made = written(tmp_path / "made", "arduino", content("cortex-m4"))
+    flags = load_target("cortex-m4").compiler.flags
+    objects = []
+    for number, source in enumerate(sorted([*made.glob("src/**/*.c"), *made.glob("src/**/*.S")])):
+        objects.append(tmp_path / f"{number}.o")
+        language = ["-std=gnu11"] if source.suffix == ".c" else ["-x", "assembler-with-cpp"]
+        run("arm-none-eabi-gcc", *flags, "-Os", *language, f"-I{made}/src", "-c", source, "-o", objects[-1])
+    sketch = next(made.glob("examples/*/*.ino"))
+    assert sketch.stem == sketch.parent.name
+    objects.append(tmp_path / "sketch.o")
+    options = ("-std=gnu++11", "-fno-exceptions", "-fno-rtti", "-Wall", "-Werror", "-include", STUBS / "Arduino.h")
+    run(
+        *("arm-none-eabi-g++", *flags, *options, f"-I{made}/src", f"-I{sketch.parent}"),
+        *("-x", "c++", "-c", sketch, "-o", objects[-1]),
+    )
+    assert "PASS" in on_simulator(objects, tmp_path)
+
+
+def test_platformio_library_and_example(tmp_path: Path) -> None:
+    made = written(tmp_path / "made", "platformio", content("host"))
+    sources = [*made.glob("src/**/*.c"), made / "examples/test/src/main.c"]
+    run("gcc", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{made}/src", *sources, "-lm", "-o", tmp_path / "test")
+    assert "PASS" in run(tmp_path / "test")
+
+
+def test_zephyr_module_and_sample(tmp_path: Path) -> None:
+    """With Zephyr's functions of CMake as a stub: the module's library, and the sample against it."""
+    made = written(tmp_path / "made", "zephyr", content("cortex-m4", weights="incbin"))
+    sample = made / "samples/small"
+    options = (f"-DZephyr_DIR={STUBS}/zephyr", f"-DCMAKE_TOOLCHAIN_FILE={STUBS}/cortex-m4.cmake")
+    build = cmake(sample, tmp_path / "build", *options)
+    libraries = [*build.rglob("libsmall.a"), *build.rglob("libapp.a")]
+    assert "PASS" in on_simulator(["-Wl,--whole-archive", *libraries, "-Wl,--no-whole-archive"], tmp_path)
+    # Without its symbol of Kconfig the module adds nothing.
+    (sample / "prj.conf").write_text("CONFIG_SMALL=n\n")
+    run("cmake", "-G", "Ninja", "-S", sample, "-B", tmp_path / "none", *options)
+    assert not list((tmp_path / "none").rglob("*small.dir"))
+
+
+def test_esp_idf_component_and_example(tmp_path: Path) -> None:
+    """With ESP-IDF's functions of CMake as a stub, for this machine."""
+    made = written(tmp_path / "made", "esp-idf", content("host"))
+    build = tmp_path / "build"
+    run("cmake", "-G", "Ninja", "-S", made / "examples/test", "-B", build, IDF_PATH=str(STUBS / "idf"))
+    run("cmake", "--build", build)
+    assert "PASS" in run(build / "app")
+
+
+@pytest.mark.parametrize("name", ["small", "ic", "ad"])
+def test_mlperf_tiny_harness(tmp_path: Path, name: str) -> None:
+    """The benchmark's side as a stub: one input for several inferences, results as its runner reads them."""
+    size = [6, 6, 4] if name != "ad" else [16]
+    model = {"op": "fully_connected", "shape": size, "out_channels": 16} if name == "ad" else None
+    network = content("host", name, **({"model": model} if model else {}))
+    made = written(tmp_path / "made", "mlperf-tiny", network)
+    (tmp_path / "data.h").write_text((made / "example/test_data.h").read_text())
+    kind = {"small": "KIND_RAW", "ic": "KIND_PIXELS", "ad": "KIND_FEATURES"}[name]
+    run(
+        *("g++", "-std=c++14", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", '-DTH_MODEL_VERSION="x"'),
+        *(f"-DNAME={name}", f"-DMACRO={name.upper()}", f"-D{kind}", "-c"),
+        *(f"-I{STUBS}/mlperf", f"-I{made}/api", f"-I{made}/src", f"-I{tmp_path}"),
+        *(made / "api/submitter_implemented.cpp", STUBS / "mlperf/stub.cpp"),
+        cwd=tmp_path,
+    )
+    sources = sorted(made.glob("src/**/*.c"))
+    run("gcc", "-O1", "-c", f"-I{made}/src", *sources, cwd=tmp_path)
+    run("g++", *sorted(tmp_path.glob("*.o")), "-lm", "-o", tmp_path / "harness")
+    assert "as expected" in run(tmp_path / "harness")

@@ -1,0 +1,299 @@
+"""Firmware on a board, by way of GDB servers: only the wire is missing."""
+
+from __future__ import annotations
+
+import re
+import socket
+import socketserver
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.api import RunResult, run_recipe
+from pipeline.errors import PipelineError
+from pipeline.project import Project
+from stages.base import StageError
+from stages.compile.toolchain import Source, compile_sources, link
+from stages.hardware.gdb import COMMAND, Gdb
+from stages.hardware.run import Ran, run_on_board
+from stages.system.installation import INSTALLATION
+from stages.targets.chip import ChipNumber
+from stages.targets.load import load_target
+from stages.targets.runtime import runtime_for
+from tests.support import exports
+from tests.support.gdb_servers import free_port, needs_gdb, needs_openocd, openocd_before_spike, qemu
+
+pytestmark = needs_gdb
+
+CONV = {"op": "conv2d", "shape": [6, 6, 4], "out_channels": 8, "kernel": [3, 3]}
+RECIPE = {
+    "schema": 1,
+    "name": "small",
+    "target": "cortex-m4",
+    "model": CONV,
+    "stages": {"simulate": {"inputs": {"random": 2, "extremes": False}}},
+}
+
+
+def ran(folder: Path, overrides: dict[str, str], recipe: dict[str, Any] = RECIPE, **more: Any) -> RunResult:
+    return run_recipe(recipe, overrides, store=exports._store(), build=folder / "build", **more)
+
+
+def program(folder: Path, target: str, main: str) -> Path:
+    """A program for a debugger with this `main`."""
+    described = load_target(target)
+    runtime = runtime_for(described, debugged=True)
+    (folder / "main.c").write_text(main)
+    sources = [Source(folder / "main.c"), *(Source(path) for path in runtime.sources)]
+    link(described, runtime, compile_sources(described, runtime, sources, folder / "objects"), folder / "made.elf")
+    return folder / "made.elf"
+
+
+def on_board(folder: Path, elf: Path, place: str, *, seconds: float = 20, timeout: float = 120, **changes: Any) -> Ran:
+    target = load_target("cortex-m4").model_copy(update=changes)
+    return run_on_board(elf, target, place, folder, gdb_path=COMMAND, stall_seconds=seconds, timeout=timeout)
+
+
+def test_a_network_through_qemus_server_verified_layer_by_layer(tmp_path: Path) -> None:
+    with qemu("mps2-an386", tmp_path) as (place, _):
+        given = {"board": "cortex-m4", "run_on": place, "set": "stages.simulate.instruction_limit=900000000"}
+        first = ran(tmp_path, given)
+    report = first.report
+    assert report is not None and report["verify"]["mismatches"] == 0 and report["verify"]["layers_checked"] == 1
+    told = {"place": place, "simulator": "QEMU", "counter": "ticks by SysTick", "chip": ["CPUID 0xc240"]}
+    assert report["ran"] == told
+    assert 0 < report["layers"][0]["instructions"] <= report["instructions"]["total"]
+    assert 0 < report["memory"]["stack_bytes"] < 4096
+    assert "a board keeps no instruction_limit: timeout and stall_seconds bound it" in report["warnings"]
+    page = (first.folder / "report.md").read_text()
+    assert "in QEMU at gdb" in page and "ticks by SysTick, which are no cycles; CPUID 0xc240" in page
+    assert "| ticks |" in page and "per MAC," not in page and "on hardware" not in page
+    shown = (first.folder / "report.html").read_text()
+    assert "in QEMU at" in shown and " per MAC<" not in shown
+    assert any("is QEMU, no board: its ticks by SysTick follow the clock" in one for one in report["warnings"])
+    # A simulation later is one: it is not taken for what the board did, nor the other way round.
+    simulated = ran(tmp_path, {}).report
+    assert simulated is not None and simulated["ran"] is None and simulated["layers"][0]["instructions"] > 100
+    assert "debugger_stop" not in (ran(tmp_path, {}).folder / "firmware.elf").read_bytes().decode("latin1")
+
+
+@needs_openocd
+def test_a_network_through_openocd_and_a_jtag_wire(tmp_path: Path) -> None:
+    recipe = {**RECIPE, "target": "rv32-scalar", "model": {"op": "fully_connected", "shape": [8], "out_channels": 4}}
+    compiled = ran(tmp_path, {"set": "stages.compile.host=debugger"}, recipe, until="compile")
+    elf = compiled.artifacts["compile"] / "firmware.elf"
+    with openocd_before_spike("rv32imac", elf, tmp_path) as place:
+        report = ran(tmp_path, {"run_on": place, "set": "stages.simulate.inputs.random=1"}, recipe).report
+    assert report is not None and report["verify"]["mismatches"] == 0
+    assert report["ran"]["place"] == place and report["ran"]["counter"] == "cycles by mcycle"
+    assert report["ran"]["simulator"] == ""
+    assert report["instructions"]["total"] > 100
+
+
+@needs_openocd
+def test_a_counter_that_may_be_inhibited_is_let_go_and_a_core_without_that_register_does_not_mind(
+    tmp_path: Path,
+) -> None:
+    """Spike has the register and holds no counter with it, so that it is written is read from the program."""
+    cycles = (INSTALLATION / "stages/targets/riscv/cycles.c").read_text()
+    assert cycles.count("0x320, 1") == 1
+    for name in ("board_instructions", "debugger_counter"):
+        cycles = cycles.replace(name, f"other_{name}")
+    main = f"""\
+{cycles.replace("0x320, 1", "0x7c0, 1")} /* no core has that one */
+int main(void)
+{{
+    uint64_t before = other_board_instructions(), usual = board_instructions();
+    for (volatile int i = 0; i < 100; i++) {{
+    }}
+    return other_board_instructions() > before + 100 && board_instructions() > usual + 100 ? 42 : 4;
+}}
+"""
+    elf = program(tmp_path, "rv32-scalar", main)
+    target = load_target("rv32-scalar")
+    objdump = target.compiler.command.removesuffix("gcc") + "objdump"
+    listed = subprocess.run([objdump, "-d", elf], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"csr\w+\s+(zero,)?(mcountinhibit|0x320),1", listed)
+    with openocd_before_spike("rv32imac", elf, tmp_path) as place:
+        found = run_on_board(elf, target, place, tmp_path, gdb_path=COMMAND, stall_seconds=20, timeout=60)
+    assert found.finished.exit_code == 42
+
+
+def test_all_that_a_command_says_is_kept(tmp_path: Path) -> None:
+    gdb = Gdb(COMMAND, tmp_path, program(tmp_path, "cortex-m4", "int main(void) { return 0; }"))
+    said = gdb.console("help data")
+    gdb.close()
+    assert said.startswith("Examining data.") and len(said.splitlines()) > 50
+
+
+def test_another_chip_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    elf = program(tmp_path, "cortex-m4", "int main(void) { return 0; }")
+    with qemu("mps2-an386", tmp_path) as (place, _):
+        # The core is right, the part is not: QEMU's machine has no number there.
+        other = (
+            *load_target("cortex-m4").chip,
+            ChipNumber(name="IDCODE", address=0x2000_0000, mask=0xFFF, value=0x421),
+        )
+        with pytest.raises(
+            StageError, match=r"not that of cortex-m4: IDCODE \(0x20000000\) is 0x0, 0x421 is"
+        ) as caught:
+            on_board(tmp_path, elf, place, chip=other)
+        assert "nothing was written to it" in str(caught.value)
+        gdb = Gdb(COMMAND, tmp_path, elf)
+        gdb.connect(place.removeprefix("gdb://"))
+        assert gdb.memory(0, 64) == bytes(64)
+        gdb.close()
+        unreadable = (ChipNumber(name="misa", register="misa", value=1),)
+        with pytest.raises(StageError, match=r"misa of the chip at gdb://\S+ cannot be read \(misa\)"):
+            on_board(tmp_path, elf, place, chip=unreadable)
+        assert on_board(tmp_path, elf, place).finished.exit_code == 0
+
+
+def test_a_board_of_the_project_whose_chip_is_another(tmp_path: Path) -> None:
+    """The recipe's value is what the message blames, and the build folder stays as it was."""
+    project = exports.project(
+        tmp_path / "mine",
+        {"small": "target: part\nmodel: {op: conv2d, shape: [6, 6, 4], out_channels: 8, kernel: [3, 3]}\n"},
+    )
+    (project.root / "pipeline.yaml").write_text(
+        "schema: 1\nboards:\n  part:\n    core: cortex-m4\n    title: a part\n"
+        '    memory: {rom: {origin: "0x0", length: 1M}, ram: {origin: "0x20000000", length: 1M}, stack: 4K}\n'
+        '    chip: [{name: IDCODE, address: "0x20000000", mask: "0xFFF", value: "0x421"}]\n'
+    )
+    with qemu("mps2-an386", tmp_path) as (place, _), pytest.raises(PipelineError, match="is not that of part: IDCODE"):
+        run_recipe("small", {"board": "part", "run_on": place}, root=Project(project.root), store=exports._store())
+    assert not (project.root / "build/small/part/report.json").exists()
+
+
+def test_another_architecture_and_a_name_that_nobody_has(tmp_path: Path) -> None:
+    target = load_target("rv32-scalar")
+    elf = program(tmp_path, "rv32-scalar", "int main(void) { return 0; }")
+    more: dict[str, Any] = {"gdb_path": COMMAND, "stall_seconds": 20, "timeout": 60}
+    with (
+        qemu("mps2-an386", tmp_path) as (place, _),
+        pytest.raises(StageError, match=r"is armv?\w*, and the firmware is for riscv\S*\nnothing was written"),
+    ):
+        run_on_board(elf, target, place, tmp_path, **more)
+    with pytest.raises(StageError, match=r"no machine is called nobody\.invalid, as run_on=gdb://nobody"):
+        run_on_board(elf, target, "gdb://nobody.invalid:3333", tmp_path, **more)
+
+
+def test_a_place_in_the_recipes_file_is_warned_of_and_one_on_the_command_line_is_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = f"gdb://127.0.0.1:{free_port()}"
+    recipe = "target: cortex-m4\nmodel: {op: conv2d, shape: [6, 6, 4], out_channels: 8, kernel: [3, 3]}\nstages:\n"
+    theirs = f"{recipe}  compile: {{host: debugger}}\n  simulate:\n    run_on: {place}\n"
+    project = exports.project(tmp_path / "mine", {"theirs": theirs, "mine": f"{recipe}  simulate: {{trace: true}}\n"})
+    for name, given, warned in (("theirs", {}, True), ("mine", {"run_on": place}, False)):
+        with pytest.raises(PipelineError, match="no GDB server answers"):
+            run_recipe(name, given, root=project, store=exports._store())
+        said = f"warning: recipes/theirs.yaml:7:13: the recipe connects to {place}, and believes what answers there\n"
+        assert (said in capsys.readouterr().err) == warned
+
+
+def test_a_program_that_does_not_stop_and_one_that_faults(tmp_path: Path) -> None:
+    hanging = program(
+        tmp_path, "cortex-m4", "static volatile int x;\nint main(void)\n{\n    for (;;)\n        x++;\n}\n"
+    )
+    with qemu("mps2-an386", tmp_path) as (place, _):
+        with pytest.raises(
+            StageError, match=r"still running on cortex-m4 after 1 s: it hangs, or takes longer\nin main"
+        ):
+            on_board(tmp_path, hanging, place, seconds=1)
+        # The same board takes the next program.
+        (tmp_path / "next").mkdir()
+        fault = "int main(void)\n{\n    return *(volatile int *)0x70000000;\n}\n"
+        faulting = program(tmp_path / "next", "cortex-m4", fault)
+        with pytest.raises(StageError, match=r"trapped: access to an address without memory.*0x70000000") as caught:
+            on_board(tmp_path, faulting, place)
+        assert "in main" in str(caught.value) and "main.c:3" in str(caught.value)
+
+
+def test_a_program_that_asks_on_and_on_ends_with_the_time_of_the_whole_run(tmp_path: Path) -> None:
+    main = '#include "board.h"\nint main(void)\n{\n    for (;;)\n        board_write(1, "x", 1);\n}\n'
+    with qemu("mps2-an386", tmp_path) as (place, _):
+        talking = program(tmp_path, "cortex-m4", main)
+        with pytest.raises(
+            StageError, match=r"took longer than 1 s, transfers of data included\n.*simulate\.timeout=N"
+        ):
+            on_board(tmp_path, talking, place, timeout=1)
+        hanging = program(tmp_path, "cortex-m4", "int main(void) { for (;;) {} }")
+        with pytest.raises(StageError, match=r"still running on cortex-m4 after [\d.]+ s.*\n.*\n.*simulate\.timeout=N"):
+            on_board(tmp_path, hanging, place, timeout=1)
+
+
+def test_a_program_reads_writes_prints_and_ends(tmp_path: Path) -> None:
+    (tmp_path / "in.bin").write_bytes(bytes(range(200)))
+    main = """\
+#include "board.h"
+static char data[200];
+int main(void)
+{
+    int in = board_open_read("in.bin"), out = board_open_write("out.bin");
+    if (in < 0 || out < 0 || board_open_read("none.bin") >= 0 || board_open_write("../out.bin") >= 0)
+        return 1;
+    if (board_read(in, data, 200) < 0 || board_read(in, data, 1) >= 0 || board_read(9, data, 1) >= 0)
+        return 2;
+    data[0] = 77;
+    if (board_write(out, data, 200) < 0 || board_write(1, "hello\\n", 6) < 0)
+        return 3;
+    board_close(out);
+    uint64_t before = board_instructions();
+    for (volatile int i = 0; i < 1000; i++) {
+    }
+    return board_instructions() > before ? 42 : 4;
+}
+"""
+    with qemu("mps2-an386", tmp_path) as (place, _):
+        found = on_board(tmp_path, program(tmp_path, "cortex-m4", main), place)
+    assert found.finished.exit_code == 42 and found.finished.output == "hello\n"
+    assert (tmp_path / "out.bin").read_bytes() == b"M" + bytes(range(1, 200))
+    assert not (tmp_path.parent / "out.bin").exists()
+
+
+def test_nobody_there_nobody_who_answers_and_one_who_goes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    elf = program(tmp_path, "cortex-m4", "int main(void) { for (;;) {} }")
+    nobody = r"no GDB server answers at 127\.0\.0\.1:\d+: nobody listens there, or a firewall is between\nstart OpenOCD"
+    with pytest.raises(StageError, match=nobody):
+        on_board(tmp_path, elf, f"gdb://127.0.0.1:{free_port()}")
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with pytest.raises(StageError, match=r"what listens at \S+ does not answer as a GDB server does"):
+            on_board(tmp_path, elf, f"gdb://127.0.0.1:{silent.getsockname()[1]}")
+    with socketserver.TCPServer(("127.0.0.1", 0), socketserver.BaseRequestHandler) as closing:
+        threading.Thread(target=closing.serve_forever, daemon=True).start()
+        with pytest.raises(StageError, match=r"what listens at \S+ closes the connection\nis it"):
+            on_board(tmp_path, elf, f"gdb://127.0.0.1:{closing.server_address[1]}")
+        closing.shutdown()
+    for command in ("monitor reset halt", "-target-download", "-exec-continue"):
+        with qemu("mps2-an386", tmp_path) as (place, process), monkeypatch.context() as patched:
+            tell = Gdb.command
+
+            def gone(
+                gdb: Gdb, text: str, *more: float, one: str = command, server: Any = process, tell: Any = tell
+            ) -> Any:
+                if one in text:
+                    server.kill()
+                    server.wait()
+                return tell(gdb, text, *more)
+
+            patched.setattr(Gdb, "command", gone)
+            with pytest.raises(StageError, match=r"the GDB server at \S+ has closed the connection\nlook at the probe"):
+                on_board(tmp_path, elf, place, seconds=15)
+
+
+def test_what_is_no_board_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    for target in ("host", "aarch64"):
+        with pytest.raises(PipelineError, match=rf"{target} is no board: its programs run on an operating system"):
+            ran(tmp_path, {"target": target, "run_on": "gdb://localhost:1"})
+    with pytest.raises(PipelineError, match="gdb://HOST:PORT"):
+        ran(tmp_path, {"run_on": "localhost:3333"})
+    with pytest.raises(PipelineError, match="target= and board= name two targets"):
+        ran(tmp_path, {"target": "cortex-m4", "board": "nucleo-f446re"})
+    with pytest.raises(PipelineError, match="files through a simulator, not through a debugger"):
+        ran(tmp_path, {"set": "stages.simulate.run_on='gdb://localhost:1'"})

@@ -1,0 +1,85 @@
+"""Writes the figures of docs/onnx.md anew, of today's kernels; texts stay:
+
+    python -m tests.onnx_page
+
+It runs every combination of recipes/onnx_matrix.yaml, and its QDQ network once more with sums that are rounded twice.
+What the store has is looked up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipeline.api import run_recipe
+from stages.system.installation import INSTALLATION as ROOT
+from tests.quantization_page import Row, rewritten
+
+PAGE = ROOT / "docs" / "onnx.md"
+MATRIX = ROOT / "recipes" / "onnx_matrix.yaml"
+HEAD = "`onnx_matrix`"
+TWICE = re.compile(r"of the QDQ form's [\d,]+ sums [\d,]+ are near ties then and [\d,]+\s+differ")
+Report = Mapping[str, Any]
+Runner = Callable[[str, str, Mapping[str, Any]], Report]
+
+
+def run(file: str, target: str, options: Mapping[str, Any]) -> Report:
+    """The report of a network of the matrix on a target; `options` are of the stage quantize."""
+    matrix = yaml.safe_load(MATRIX.read_text(encoding="utf-8"))
+    model = next(one for one in matrix["matrix"]["model"].values() if Path(one["file"]).name == file)
+    stages = {**matrix["stages"], **({"quantize": dict(options)} if options else {})}
+    recipe = {"schema": 1, "name": "onnx_page", "target": target, "model": model, "stages": stages}
+    report: Report | None = run_recipe(recipe).report
+    assert report is not None
+    return report
+
+
+def cell(report: Report, before: str) -> str:
+    """`301,314, exact`: instructions, and how far outputs are; what the cell before says in brackets stays."""
+    noted = re.search(r" \(.*?\)", before)
+    found = report["verify"]
+    far = found["float"]["max_relative"] if found["float"] else 0
+    assert not found["mismatches"]
+    exact = "exact" if not far else f"within {far:.0e}"
+    return f"{report['instructions']['total']:,}{noted[0] if noted else ''}, {exact}"
+
+
+def figures(targets: Sequence[str], runner: Runner) -> Callable[[Row], Row]:
+    """Cells of a row of the matrix, whose first one begins with the network's file."""
+
+    def row(cells: Row) -> Row:
+        file = cells[0].split("`")[1]
+        return cells[0], *(
+            cell(runner(file, target, {}), before) for target, before in zip(targets, cells[1:], strict=True)
+        )
+
+    return row
+
+
+def near_ties(report: Report) -> str:
+    """The sentence on sums that are rounded twice."""
+    ties = report["verify"]["near_ties"]
+    counts = [f"{ties[key]:,}" for key in ("values", "near", "differing")]
+    return f"of the QDQ form's {counts[0]} sums {counts[1]} are near ties then and {counts[2]} differ"
+
+
+def renewed(page: str, runner: Runner) -> str:
+    """The page with the figures that `runner` finds."""
+    head = page.partition(f"\n| {HEAD} |")[2].partition("\n")[0]
+    targets = [name.strip() for name in head.strip().strip("|").split("|")]
+    page = rewritten(page, HEAD, figures(targets, runner))
+    assert len(TWICE.findall(page)) == 1
+    return TWICE.sub(near_ties(runner("digits_qdq.onnx", targets[-1], {"rounding": "twice"})), page)
+
+
+def main() -> None:
+    """Raises PipelineError for a recipe that cannot be run."""
+    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8"), run), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

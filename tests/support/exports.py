@@ -1,0 +1,77 @@
+"""Exports of a small network, made once for a target by the command itself, for the tests of all forms."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pipeline.api import run_recipe
+from pipeline.project import Project
+from stages.export.content import Content, content_of
+from stages.export.form import Form
+from stages.export.registry import form_of
+from stages.export.render import files_of
+from stages.targets.load import load_target
+
+CONV = {"op": "conv2d", "shape": [6, 6, 4], "out_channels": 8, "kernel": [3, 3]}
+FEW = {"simulate": {"inputs": {"random": 1, "extremes": False}}}
+
+
+def project(folder: Path, recipes: Mapping[str, str]) -> Project:
+    """A project with these recipes."""
+    (folder / "recipes").mkdir(parents=True)
+    (folder / "pipeline.yaml").write_text("schema: 1\n")
+    for name, text in recipes.items():
+        (folder / "recipes" / f"{name}.yaml").write_text(f"schema: 1\n{text}")
+    return Project(folder)
+
+
+@cache
+def _store() -> Path:
+    return Path(tempfile.mkdtemp(prefix="firmline-test-export-"))
+
+
+@dataclass(frozen=True)
+class _Key:
+    target: str
+    name: str
+    weights: str
+    arena: str
+
+
+@cache
+def _artifacts(key: _Key, model: str) -> Mapping[str, Path]:
+    import ast
+
+    emit = {"prefix": key.name, "weights": key.weights, "arena": key.arena}
+    recipe: dict[str, Any] = {"schema": 1, "name": key.name, "target": key.target, "model": ast.literal_eval(model)}
+    run = run_recipe({**recipe, "stages": {**FEW, "emit": emit}}, until="verify", store=_store())
+    return run.artifacts
+
+
+def content(
+    target: str,
+    name: str = "small",
+    *,
+    weights: str = "c",
+    arena: str = "static",
+    model: Mapping[str, Any] = CONV,
+    form: Form | None = None,
+) -> Content:
+    """What an export of the network has, verified on the target."""
+    made = _artifacts(_Key(target, name, weights, arena), repr(dict(model)))
+    described = load_target(target)
+    form = form or form_of("cmake")
+    return content_of(made, described, form=form, title=name, caller=arena == "caller", version="0.1.0")
+
+
+def written(folder: Path, form: str, content: Content) -> Path:
+    """The folder, with the files of a form."""
+    for path, data in files_of(form_of(form), content).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return folder

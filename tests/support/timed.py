@@ -1,0 +1,68 @@
+"""Instructions as disassembled, with the cycles that a timing model gives them; programs run with such a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from stages.compile.toolchain import Source, compile_sources, link
+from stages.simulators.program import run_program
+from stages.targets.catalogue import Catalogue
+from stages.targets.load import PIPELINE, load_target
+from stages.targets.runtime import runtime_for
+from stages.targets.spec import Target
+from stages.targets.timing import Flash, TimingModel
+from stages.timing.disassembly import Line
+from stages.timing.log import LOG, TABLE, Interval, intervals, readings
+from stages.timing.table import Timed, timed, timing_table
+
+
+@cache
+def model(name: str) -> TimingModel:
+    """A timing model of pipeline.yaml."""
+    catalogue = Catalogue.model_validate(yaml.safe_load(PIPELINE.read_text()))
+    return TimingModel(name=name, **dict(catalogue.timings[name]))
+
+
+def target_with(core: str, timing: str, **flash: int | bool) -> Target:
+    """A target with a timing model, and wait states where `flash` says some."""
+    update = {"timing": timing, "timing_model": model(timing)}
+    waits = Flash.model_validate({"region": "rom", "source": "made up", **flash}) if flash else None
+    return load_target(core).model_copy(update={**update, "flash": waits})
+
+
+def lines(texts: Sequence[str], *, size: int = 2, start: int = 0x100) -> list[Line]:
+    """`ldr r0, [r1]` and the like, one behind the other."""
+    found = []
+    for number, text in enumerate(texts):
+        mnemonic, _, operands = text.partition(" ")
+        found.append(Line(start + number * size, size, mnemonic, operands, "f"))
+    return found
+
+
+def cycles(name: str, *texts: str) -> list[Timed]:
+    """What each of these instructions takes, of 2 bytes each, one behind the other."""
+    return list(timed(lines(texts), model(name)))
+
+
+def straight(name: str, *texts: str) -> int:
+    """The estimate for all of them, none of which jumps."""
+    first, *rest = cycles(name, *texts)
+    return first.entered[1] + sum(one.follows[1] for one in rest)
+
+
+def run_timed(target: Target, main: str, folder: Path, *, more: Sequence[Path] = ()) -> list[Interval]:
+    """Compile and run a C program; what it took between each reading of the counter and the next."""
+    (folder / "main.c").write_text(main)
+    runtime = runtime_for(target)
+    sources = [Source(path) for path in (folder / "main.c", *more, *runtime.sources)]
+    objects = compile_sources(target, runtime, sources, folder / "obj", flags=("-O2",))
+    elf = folder / "timed.elf"
+    link(target, runtime, objects, elf)
+    (folder / TABLE).write_bytes(timing_table(elf, target))
+    finished = run_program(elf, target, folder, timed=True)
+    assert finished.exit_code == 0, finished.output
+    return intervals(readings((folder / LOG).read_bytes()))

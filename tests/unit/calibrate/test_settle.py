@@ -1,0 +1,158 @@
+"""What is measured so that a network's kernels are right, and what is not. Kernels take what a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import isfinite, log
+from pathlib import Path
+
+import pytest
+
+from stages.calibrate.cases import Case, Room, cases
+from stages.calibrate.close import graph_of
+from stages.calibrate.doubt import DoubtedCosts, call_of
+from stages.calibrate.measure import joined
+from stages.calibrate.settle import doubted, settle
+from stages.calibrate.tuning import setting_for
+from stages.graph import Graph
+from stages.kernels import registry
+from stages.models.spec import OpModel
+from stages.options.layer_rules import LayerMatch
+from stages.tensorize import TensorizeConfig, TensorizeRule, cost_table
+from stages.tensorize.build import decide
+from stages.tensorize.costs import CostTable
+from stages.tensorize.setting import Setting
+from tests.support.emitted import target_named
+
+ROOT = Path(__file__).resolve().parents[3]
+RV64 = target_named("rv64-rvp")
+COSTS = CostTable.read(cost_table("rv64-rvp", ROOT))
+MEASURED = OpModel(op="conv2d", shape=(8, 8, 16), out_channels=16)  # of the grid
+OPEN = OpModel(op="conv2d", shape=(9, 11, 20), out_channels=17)
+
+
+def graph(spec: OpModel) -> Graph:
+    found = graph_of(spec)
+    assert found is not None
+    return found
+
+
+def setting(costs: CostTable | None = COSTS, **options: object) -> Setting:
+    return setting_for(RV64, TensorizeConfig.model_validate(options), costs, None)
+
+
+class Simulator:
+    """Tells for each case what `takes` says, and notes what it was asked in each round."""
+
+    def __init__(self, takes: Callable[[Case], int]) -> None:
+        self.takes = takes
+        self.rounds: list[list[Case]] = []
+
+    def __call__(self, cases: Sequence[Case]) -> Iterator[tuple[Case, int]]:
+        self.rounds.append([*cases])
+        yield from ((case, self.takes(case)) for case in cases)
+
+    @property
+    def asked(self) -> set[str]:
+        return {case.variant for cases in self.rounds for case in cases}
+
+
+def price(case: Case) -> int:
+    return round(COSTS.price(case.kernel, case.view, case.params, RV64).cost or 0)
+
+
+def chosen(spec: OpModel, one: Setting) -> tuple[str, str, float | None]:
+    (choice,) = decide(graph(spec), one)[0].choices.values()
+    return choice.kernel.name, choice.cost_source, choice.cost
+
+
+def test_what_the_table_has_is_not_measured() -> None:
+    nobody = Simulator(price)
+    assert settle(graph(MEASURED), setting(), nobody) == {} and nobody.rounds == []
+
+
+def test_what_is_open_is_measured_until_the_choice_is_sure_and_nothing_hopeless_is() -> None:
+    before = chosen(OPEN, setting())
+    assert before[1] == "fitted"
+
+    def worse(case: Case) -> int:  # what was chosen takes more than was thought, all else what was thought
+        return round(price(case) * (1.15 if case.kernel.name == before[0] else 1))
+
+    simulator = Simulator(worse)
+    figures = settle(graph(OPEN), setting(), simulator)
+    asked = [call_of(one.kernel, one.view, one.params) for cases in simulator.rounds for one in cases]
+    assert len(asked) == len({*asked}) == sum(map(len, figures.values())) >= 2
+    assert "generic.conv2d" not in {name.split(" ")[0] for name in simulator.asked}
+    settled = setting(replace(COSTS, settled=figures))
+    after = chosen(OPEN, settled)
+    assert after[1] == "measured" and after[2] == min(min(row.values()) for row in figures.values())
+    assert doubted(graph(OPEN), settled) == {}
+
+
+def test_what_is_not_measured_after_all_counts_as_before() -> None:
+    before = chosen(OPEN, setting())
+    rounds: list[int] = []
+
+    def measured(cases: Sequence[Case]) -> Iterator[tuple[Case, int]]:
+        rounds.append(len(cases))
+        yield from ((case, 10**9) for case in cases if case.kernel.name != before[0])
+
+    figures = settle(graph(OPEN), setting(), measured)
+    assert rounds and all(rounds)
+    assert chosen(OPEN, setting(replace(COSTS, settled=figures)))[::2] == before[::2]
+
+
+def test_layers_that_the_memory_does_not_hold_stay_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stages.calibrate.settle.room_of", lambda target: Room(100, 100))
+    simulator = Simulator(price)
+    assert settle(graph(OPEN), setting(), simulator) == {}
+    assert not simulator.asked
+
+
+def test_a_rule_leaves_nothing_to_measure_but_what_it_leaves_open() -> None:
+    rule = TensorizeRule(match=LayerMatch(), kernel="rvp.gemm_s8", params={"mr": 4})
+    simulator = Simulator(price)
+    assert settle(graph(OPEN), setting(rules=(rule,)), simulator) == {}
+    settle(graph(OPEN), setting(rules=(rule.model_copy(update={"params": {}}),)), simulator)
+    assert simulator.asked and all(name.startswith("rvp.gemm_s8 ") for name in simulator.asked)
+
+
+def test_without_a_table_the_kernels_own_words_are_doubted_most() -> None:
+    simulator = Simulator(price)
+    figures = settle(graph(MEASURED), setting(None), simulator)
+    assert chosen(MEASURED, setting(CostTable(settled=figures)))[1] == "measured"
+
+
+@pytest.mark.parametrize("stated", [None, float("inf"), float("nan")])
+def test_a_layer_whose_only_kernel_states_no_costs_changes_nothing_of_what_is_in_doubt(
+    monkeypatch: pytest.MonkeyPatch, stated: float | None
+) -> None:
+    (alone,) = cases([graph(OpModel(op="softmax", shape=(40,)))], RV64)
+    both = joined([cases([graph(OPEN)], RV64)[0], alone])
+    wanted = setting(None, optimize_for="rom")
+    before = doubted(both, wanted)
+
+    def cost(*_: object) -> float:
+        if stated is None:
+            raise LookupError
+        return stated
+
+    monkeypatch.setattr(type(alone.kernel), "cost", cost)
+    assert doubted(both, wanted).keys() == before.keys() and before
+    costs = DoubtedCosts.of(CostTable(), frozenset(), frozenset())
+    least, most = costs.bounds(alone.kernel, alone.view, alone.params, RV64) or (0, 0)
+    assert 0 == least < most and isfinite(most)
+
+
+def test_doubt_grows_with_the_distance_from_what_was_measured() -> None:
+    def width(spec: OpModel, costs: CostTable) -> float:
+        one = graph(spec)
+        view, kernel = one.view(one.layers[0]), registry.kernels_of(RV64)["rvp.gemm_s8"]
+        (params, *_) = kernel.candidates(view, RV64)
+        bounds = DoubtedCosts.of(costs, frozenset(), frozenset()).bounds(kernel, view, params, RV64)
+        return 0.0 if bounds is None else log(bounds[1] / bounds[0])
+
+    far = OpModel(op="conv2d", shape=(3, 40, 700), out_channels=9)
+    most = width(OPEN, CostTable())
+    assert 0 == width(MEASURED, COSTS) < width(OPEN, COSTS) < width(far, COSTS) <= most == pytest.approx(1.4)

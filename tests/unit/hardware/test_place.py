@@ -1,0 +1,45 @@
+"""Where a board is, and by which numbers it is known."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from stages.hardware.place import address, check_place
+from stages.targets.chip import ChipNumber
+from stages.targets.load import load_target
+
+
+def test_places() -> None:
+    assert address("gdb://localhost:3333") == "localhost:3333" and address("gdb://[::1]:1") == "[::1]:1"
+    for wrong in (
+        "localhost:3333",
+        "gdb://localhost",
+        "gdb://a b:1",
+        "gdb://:1",
+        "gdb://x:0",
+        "gdb://x:70000",
+        "gdb://x:1\n",
+    ):
+        with pytest.raises(ValueError, match="gdb://HOST:PORT"):
+            check_place(wrong)
+
+
+def test_numbers_of_a_board_come_after_those_of_its_core() -> None:
+    board = load_target("nucleo-f446re")
+    assert [one.name for one in board.chip] == ["CPUID", "DBGMCU_IDCODE"]
+    assert board.chip[:1] == load_target("cortex-m4").chip
+    assert load_target("esp32-c3").chip[0].register_name == "marchid" and load_target("rv64-rvp").chip == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": "x", "value": 1}, "needs an address or a register"),
+        ({"name": "x", "address": 4, "register": "misa", "value": 1}, "needs an address or a register"),
+        ({"name": "x", "address": 4, "mask": 0xF, "value": 0x10}, "has bits beside the mask 0xf"),
+    ],
+)
+def test_numbers_that_mean_nothing(given: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        ChipNumber.model_validate(given)

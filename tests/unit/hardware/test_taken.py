@@ -1,0 +1,61 @@
+"""One board takes one program at a time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+from stages.hardware.taken import taken
+
+HOLDER = """\
+import sys
+from stages.hardware.taken import taken
+with taken(sys.argv[1]):
+    print("has it", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_place_is_had_by_one_run_whatever_process_it_is_in() -> None:
+    place = "gdb://localhost:61234"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, place], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdin is not None and holder.stdout is not None
+    assert holder.stdout.readline() == "has it\n"
+    waited, had = threading.Event(), threading.Event()
+
+    def second() -> None:
+        # The same board by its other name.
+        with taken("gdb://127.0.0.1:61234", waited.set):
+            had.set()
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    assert waited.wait(30) and not had.is_set()
+    with taken("gdb://localhost:61235"):  # another board
+        pass
+    assert not had.is_set()
+    holder.communicate("")
+    thread.join(30)
+    assert had.is_set()
+
+
+def test_two_threads_of_one_process() -> None:
+    together, most = [0], [0]
+
+    def run() -> None:
+        for _ in range(5):
+            with taken("gdb://localhost:61236"):
+                together[0] += 1
+                most[0] = max(most[0], together[0])
+                threading.Event().wait(0.01)
+                together[0] -= 1
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert most == [1]

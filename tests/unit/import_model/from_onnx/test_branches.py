@@ -1,0 +1,161 @@
+"""If with a condition that is known: the branch that is taken stands in its place; other control flow is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+from stages.base import StageError
+from stages.import_model.onnx import convert
+from stages.reference.interpreter import Reference
+from stages.reference.onnx_runtime import OnnxReference
+from tests.support.onnx_graphs import model, node
+
+X = np.array([[-3.0, -0.5, 0.0, 2.5]], np.float32)
+YES, NO = np.array(True), np.array([False])
+
+
+def branch(
+    nodes: Sequence[onnx.NodeProto], out: str | Sequence[str], constants: Mapping[str, Any] | None = None
+) -> onnx.GraphProto:
+    outs = [out] if isinstance(out, str) else out
+    ends = [helper.make_tensor_value_info(name, 1, None) for name in outs]
+    tensors = [
+        numpy_helper.from_array(np.asarray(values, np.float32), name) for name, values in (constants or {}).items()
+    ]
+    return helper.make_graph(list(nodes), "branch", [], ends, tensors)
+
+
+def either(condition: str, out: str | Sequence[str], then: onnx.GraphProto, other: onnx.GraphProto) -> onnx.NodeProto:
+    outs = [out] if isinstance(out, str) else out
+    return node("If", [condition], outs, then_branch=then, else_branch=other)
+
+
+DOUBLED = branch([node("Mul", ["x", "k"], ["r"]), node("Relu", ["r"], ["o"])], "o", {"k": 2})
+NEGATED = branch([node("Mul", ["x", "k"], ["r"])], "r", {"k": -1})
+BOTH = branch([node("Mul", ["x", "k"], ["r"]), node("Relu", ["r"], ["o"])], ["r", "o"], {"k": 2})
+AROUND = [node("Sigmoid", ["x"], ["v"]), node("Mul", ["v", "three"], ["z"])]
+SHAPED = [
+    node("Shape", ["x"], ["s"]),
+    node("Gather", ["s", "one"], ["n"]),
+    node("Equal", ["n", "four"], ["c"]),
+]
+NESTED = branch([either("no", "i", DOUBLED, branch([node("Add", ["x", "z"], ["p"])], "p"))], "i")
+NETWORKS = {
+    "taken": ([either("yes", "y", DOUBLED, NEGATED)], {}),
+    "other": ([either("no", "y", DOUBLED, NEGATED)], {}),
+    "around": (
+        [*AROUND, either("yes", "w", DOUBLED, NEGATED), node("Add", ["w", "z"], ["y"])],
+        {"three": np.float32(3)},
+    ),
+    "shape": ([*SHAPED, either("c", "y", DOUBLED, NEGATED)], {"one": np.array(1), "four": np.array(4)}),
+    "nested": ([*AROUND, either("yes", "y", NESTED, NEGATED)], {"three": np.float32(3)}),
+    "passed": (
+        [
+            *AROUND,
+            either("yes", "w", branch([node("Identity", ["z"], ["q"])], "q"), NEGATED),
+            node("Relu", ["w"], ["y"]),
+        ],
+        {"three": np.float32(3)},
+    ),
+    "twice": (
+        [
+            either("yes", ["a", "b", "d"], branch([node("Neg", ["x"], ["r"])], ["r", "r", "k"], {"k": [1.5]}), NEGATED),
+            node("Mul", ["a", "d"], ["e"]),
+            node("Relu", ["b"], ["f"]),
+            node("Sub", ["e", "f"], ["y"]),
+        ],
+        {},
+    ),
+    "first result unused": (
+        [either("yes", ["", "w"], BOTH, branch(BOTH.node, ["o", "r"], {"k": -1})), node("Neg", ["w"], ["y"])],
+        {},
+    ),
+    "last result left out": (
+        [either("yes", ["w"], BOTH, BOTH), node("Neg", ["w"], ["y"])],
+        {},
+    ),
+    "result unused, then used": (
+        [either("yes", ["", "w"], branch(BOTH.node, ["r", "r"], {"k": 2}), BOTH), node("Neg", ["w"], ["y"])],
+        {},
+    ),
+    "several": ([either("yes", "w", DOUBLED, NEGATED), either("no", "y", NEGATED, DOUBLED)], {}),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_branch_that_is_taken(name: str) -> None:
+    nodes, constants = NETWORKS[name]
+    made = model(nodes, {"x": (1, 4)}, ["y"], {"yes": YES, "no": NO, **constants})
+    (wanted,) = ReferenceEvaluator(made).run(None, {"x": X})
+    found = convert(made.SerializeToString(), "net.onnx", {}, "nchw")
+    np.testing.assert_allclose(Reference(found.data).run([X])[0], wanted, rtol=1e-6)
+    oracle = OnnxReference(found.data, found.original, found.names)  # all tensors of the file are in its graph
+    np.testing.assert_allclose(oracle.run([X])[0], wanted, rtol=1e-6)
+
+
+def test_a_shape_that_the_recipe_gives_decides() -> None:
+    nodes, constants = NETWORKS["shape"]
+    made = model(nodes, {"x": (1, "n")}, ["y"], constants)
+    for size in (4, 5):
+        x = np.arange(size, dtype=np.float32).reshape(1, size) - 2
+        found = convert(made.SerializeToString(), "net.onnx", {"x": (1, size)}, "nchw")
+        (wanted,) = ReferenceEvaluator(made).run(None, {"x": x})
+        np.testing.assert_allclose(Reference(found.data).run([x])[0], wanted, rtol=1e-6)
+
+
+def test_a_file_without_branches_is_its_own_oracle() -> None:
+    data = model([node("Relu", ["x"], ["y"])], {"x": (1, 4)}, ["y"]).SerializeToString()
+    assert convert(data, "net.onnx", {}, "nchw").original == data
+
+
+def loop() -> onnx.NodeProto:
+    """Two steps, each of which reads `x` from around the loop: its own inputs are constants."""
+    ends = [helper.make_tensor_value_info("i", 7, ()), helper.make_tensor_value_info("go", 9, ())]
+    body = helper.make_graph(
+        [node("Identity", ["go"], ["on"]), node("Relu", ["x"], ["r"])],
+        "body",
+        ends,
+        [helper.make_tensor_value_info("on", 9, ()), helper.make_tensor_value_info("r", 1, (1, 4))],
+    )
+    return node("Loop", ["two", "yes"], ["y"], body=body)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "op", "hint"),
+    [
+        (
+            [node("ReduceMax", ["x"], ["m"]), node("Cast", ["m"], ["c"], to=9), either("c", "y", DOUBLED, NEGATED)],
+            2,
+            "Where",
+        ),
+        ([either("yes", ["y", "z"], DOUBLED, NEGATED)], 0, "Where"),
+        ([loop()], 0, "torch.onnx.export"),
+    ],
+)
+def test_what_is_not_known_is_refused(nodes: list[onnx.NodeProto], op: int, hint: str) -> None:
+    made = model(nodes, {"x": (1, 4)}, ["y"], {"yes": YES, "two": np.array(2)})
+    with pytest.raises(
+        StageError, match=rf"operator {op} \({nodes[op].op_type}\) 'y_node' is not supported"
+    ) as refused:
+        convert(made.SerializeToString(), "net.onnx", {}, "nchw")
+    assert hint in refused.value.hint
+
+
+def test_a_mask_of_infinities_is_told_in_the_words_of_the_file() -> None:
+    nodes = [
+        node("Greater", ["x", "zero"], ["c"]),
+        node("Where", ["c", "x", "ninf"], ["w"]),
+        node("Softmax", ["w"], ["y"]),
+    ]
+    made = model(nodes, {"x": (1, 4)}, ["y"], {"zero": np.float32(0), "ninf": np.float32(-np.inf)})
+    told = r"operator 1 \(Where\) 'w_node' reads -inf at \[\] of the constant 'ninf'; it must hold finite numbers"
+    with pytest.raises(StageError, match=told) as refused:
+        convert(made.SerializeToString(), "net.onnx", {}, "nchw")
+    assert refused.value.hint.startswith("A mask is -1e9 as well as -inf.")

@@ -1,0 +1,143 @@
+"""One multiplication gives what two roundings give, for every sum that a channel can have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
+from stages.kernels.eight_bit import Range, sums
+from stages.kernels.rvp.one_rounding import one_rounding
+from stages.operators.layer import Rounding
+from tests.conformance.draw import Draw, with_constants
+from tests.conformance.operators.conv2d import conv2d
+from tests.conformance.operators.windows import around
+
+BOUNDS = {"relu": (-128, (-128, 127)), "relu6": (-128, (-128, 20)), "zero point inside": (-5, (-5, 127))}
+
+
+def outputs_of(acc: np.ndarray, m: int, d: int, point: int, bounds: tuple[int, int]) -> np.ndarray:
+    """As the kernels compute: smmul.u, 16 bits that wrap, saturation, bounds."""
+    product = ((acc + d) * m + (1 << 31)) >> 32
+    half = product.astype(np.int32).astype(np.int16) + np.int16(point)
+    return np.asarray(np.clip(np.clip(half.astype(np.int64), -128, 127), *bounds))
+
+
+def reference(
+    acc: np.ndarray, m: np.int32, shift: np.int32, zero_point: int, bounds: tuple[int, int], how: Rounding
+) -> np.ndarray:
+    scaled = multiply_by_quantized_multiplier(acc, np.array([m]), np.array([shift]), how)
+    return np.asarray(np.clip(scaled + zero_point, *bounds))
+
+
+@pytest.mark.parametrize("how", ["double", "single"])
+@pytest.mark.parametrize(("zero_point", "bounds"), BOUNDS.values(), ids=BOUNDS)
+def test_every_sum_of_a_channel_gives_the_reference(how: Rounding, zero_point: int, bounds: tuple[int, int]) -> None:
+    rng = np.random.default_rng(128 + zero_point + len(how))
+    shift = np.repeat(np.arange(-9, -2, dtype=np.int32), 4)
+    multiplier = rng.integers(1 << 30, 1 << 31, len(shift)).astype(np.int32)
+    middle, reach = rng.integers(-999, 999, len(shift)), rng.integers(1, 1 << 15, len(shift))
+    low, high = middle - reach, middle + reach
+    made = one_rounding(multiplier, shift, Range(low, high), zero_point, bounds, how)
+    for channel in np.flatnonzero(made.multiplier >= 0):
+        acc = np.arange(low[channel], high[channel] + 1)
+        got = outputs_of(acc, made.multiplier[channel], made.bias[channel], made.zero_point[channel], bounds)
+        expected = reference(acc, multiplier[channel], shift[channel], zero_point, bounds, how)
+        np.testing.assert_array_equal(got, expected, f"channel {channel}")
+    assert (made.multiplier >= 0).mean() > 0.9, "this is what it is for"
+
+
+def beside_steps(m: int, s: int, zero_point: int, bounds: tuple[int, int]) -> np.ndarray:
+    """Sums at the halves between the outputs within the bounds, and one and two beside each; not by `steps`."""
+    halves = np.arange(bounds[0], bounds[1] + 1) - zero_point + 0.5
+    return (np.rint(halves * 2.0 ** (31 + s) / m).astype(np.int64)[:, None] + np.arange(-2, 3)).reshape(-1)
+
+
+@pytest.mark.parametrize("how", ["double", "single"])
+@pytest.mark.parametrize("zero_point", [-128, -127, -1, 0, 5, 127])
+def test_sums_at_every_half_and_at_their_ends_give_the_reference(how: Rounding, zero_point: int) -> None:
+    """Ends of the sums at and beside halves, near 0, at those of int32; bounds of ReLUs, others, and of one step."""
+    rng, taken = np.random.default_rng(zero_point + 128), 0
+    for bounds in {
+        (-128, 127),
+        (zero_point, 127),
+        (-128, zero_point),
+        (max(zero_point - 3, -128), min(zero_point + 3, 127)),
+        (-7, 6),
+        (9, 10),
+    }:
+        for s in range(1, 21):
+            multiplier = np.array([1 << 30, (1 << 30) + 1, (1 << 31) - 1, rng.integers(1 << 30, 1 << 31)], np.int32)
+            near = [beside_steps(int(m), s, zero_point, bounds) for m in multiplier]
+            for some in (
+                near,
+                [edge[edge > 0] for edge in near],
+                [edge[edge < 0] for edge in near],
+                [edge[:10] for edge in near],
+            ):
+                if any(edge.size == 0 for edge in some):
+                    continue
+                ends = np.sort([np.clip(rng.choice(edge, 2), -(1 << 31), (1 << 31) - 1) for edge in some], axis=1)
+                ends[0] = rng.choice([-(1 << 31), -9, 0]), rng.choice([0, 9, (1 << 31) - 1])
+                made = one_rounding(multiplier, np.full(4, -s, np.int32), Range(*ends.T), zero_point, bounds, how)
+                for channel in np.flatnonzero(made.multiplier >= 0):
+                    low, high = ends[channel]
+                    acc = np.concatenate([near[channel], [low, low + 1, -1, 0, 1, high - 1, high]])
+                    acc = acc[(acc >= low) & (acc <= high)]
+                    m, d, point = (int(part[channel]) for part in (made.multiplier, made.bias, made.zero_point))
+                    assert m < 1 << 31 and low + d >= -(1 << 31) and high + d < 1 << 31
+                    expected = reference(acc, multiplier[channel], np.int32(-s), zero_point, bounds, how)
+                    got = outputs_of(acc, m, d, point, bounds)
+                    np.testing.assert_array_equal(got, expected, f"{bounds}, shift {-s}, {low} to {high}")
+                    taken += 1
+    assert taken > 500
+
+
+@pytest.mark.parametrize("zero_point", [-128, 3])
+def test_channels_whose_output_never_changes_need_no_product(zero_point: int) -> None:
+    """Sums that cannot reach a step, a multiplier of 0, sums that are beyond all bounds."""
+    multiplier, shift = np.array([1 << 30, 0, 1 << 30], np.int32), np.array([-9, 0, -3], np.int32)
+    acc = Range(np.array([-3, -99, 1 << 14]), np.array([3, 99, 1 << 15]))
+    made = one_rounding(multiplier, shift, acc, zero_point, (-128, 127), "double")
+    assert made.everywhere
+    assert made.multiplier.tolist() == [0, 0, 0]
+    assert made.zero_point.tolist() == [zero_point, zero_point, 127]
+    single = one_rounding(multiplier, shift, acc, zero_point, (-7, -7), "double")
+    assert single.zero_point.tolist() == [-7, -7, -7]
+
+
+def test_steps_on_both_sides_of_zero_are_rounded_twice() -> None:
+    """Halves go away from zero, which no one multiplication does where there are many."""
+    multiplier, shift = np.array([1518500250], np.int32), np.array([-7], np.int32)
+    acc = Range(np.array([-(1 << 16)]), np.array([1 << 16]))
+    assert not one_rounding(multiplier, shift, acc, 0, (-128, 127), "double").everywhere
+    assert one_rounding(multiplier, shift, acc, 0, (-128, 127), "single").everywhere, "there halves go one way"
+
+
+def test_what_does_not_fit_16_bits_is_rounded_twice() -> None:
+    multiplier, shift = np.array([1 << 30], np.int32), np.array([-4], np.int32)
+    for high, there in ((1 << 19, True), (1 << 21, False)):
+        made = one_rounding(multiplier, shift, Range(np.array([0]), np.array([high])), -128, (-128, 127), "double")
+        assert made.everywhere is there
+
+
+@pytest.mark.parametrize("shift", [0, 3, -21, -31])
+def test_scales_that_are_not_for_it_are_rounded_twice(shift: int) -> None:
+    acc = Range(np.array([-100]), np.array([1 << 30]))
+    made = one_rounding(np.array([1 << 30], np.int32), np.array([shift], np.int32), acc, -128, (-128, 127), "double")
+    assert made.multiplier.tolist() == [-1]
+
+
+@pytest.mark.parametrize("zero_point", [-128, 3])
+@pytest.mark.parametrize("bias", [(1 << 31) - 1, (1 << 31) - 999, 99 - (1 << 31)])
+def test_sums_that_wrap_give_the_reference(bias: int, zero_point: int) -> None:
+    """Some lie at the other end of int32: neither what they all give nor where they end is what the bias says."""
+    layer = conv2d(Draw(1), around((3, 3), (1, 1), (4, 4), Draw(1)), 4, 4)
+    channels, shifts = np.full(4, bias, np.int32), np.array([-1, -2, -9, -20], np.int32)
+    found = sums(with_constants(layer, bias=channels), 0).range
+    made = one_rounding(np.full(4, 3 << 29, np.int32), shifts, found, zero_point, (-128, 127), "double")
+    acc = wrap(bias + np.arange(-9999, 10000))
+    for channel in np.flatnonzero(made.multiplier >= 0):
+        expected = reference(acc, np.int32(3 << 29), shifts[channel], zero_point, (-128, 127), "double")
+        m, d, point = (int(part[channel]) for part in (made.multiplier, made.bias, made.zero_point))
+        np.testing.assert_array_equal(outputs_of(wrap(acc + d), m, 0, point, (-128, 127)), expected)

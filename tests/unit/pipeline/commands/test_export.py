@@ -1,0 +1,139 @@
+"""`doit export`: what it takes, what it refuses before anything runs, and forms of plug-ins."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.commands.dispatch import run
+from pipeline.commands.export import export
+from pipeline.errors import PipelineError
+from pipeline.plugins.discovery import outside
+from pipeline.project import Project
+from stages.base import StageError
+from stages.system.installation import INSTALLATION
+from tests.support import exports
+
+SMALL = """\
+target: host
+model: {op: conv2d, shape: [6, 6, 4], out_channels: 8, kernel: [3, 3]}
+stages: {simulate: {inputs: {random: 1, extremes: false}}}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    exports.project(tmp_path / "mine", {"small": SMALL, "two": f"{SMALL}matrix: {{target: [host, cortex-m4]}}\n"})
+    monkeypatch.chdir(tmp_path / "mine")
+    monkeypatch.setenv("FIRMLINE_STORE", str(exports._store()))
+    return tmp_path / "mine"
+
+
+def said(words: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert run(["export", *words.split()]) in (1, 3)
+    told = capsys.readouterr().err
+    assert 1 <= len(told.splitlines()) <= 5
+    return told
+
+
+def test_listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["export"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == [
+        *("name", "arduino", "cmake", "cmsis-pack", "esp-idf", "mlperf-tiny", "platformio", "zephyr")
+    ]
+
+
+def test_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """None of these runs a stage, or leaves anything."""
+    assert "as what? as=FORM\nforms: arduino, cmake" in said("recipe=small", capsys)
+    assert "as what? as=FORM" in said("small", capsys)
+    assert "which recipe? `doit export NAME as=FORM`" in said("as=cmake", capsys)
+    for both in ("small two as=cmake", "as=cmake small recipe=two"):
+        assert "several recipes are named; one export is of one\nsuch as small" in said(both, capsys)
+    assert "that is 2 recipes; one export is of one\nsuch as two:host" in said("as=cmake two", capsys)
+    assert "did you mean 'cmake'" in said("recipe=small as=cmak", capsys)
+    assert "several recipes are named; one export is of one\nsuch as small" in said("recipe=small,two as=cmake", capsys)
+    assert "that is 2 recipes; one export is of one\nsuch as two:host" in said("recipe=two as=cmake", capsys)
+    assert "unknown argument 'form='" in said("recipe=small form=cmake", capsys)
+    without = "recipe=small as=cmake set=stages.simulate=false,stages.verify=false,stages.report=false"
+    assert "leaves out simulate" in said(without, capsys)
+    (folder / "taken").mkdir()
+    (folder / "taken/notes.txt").write_text("mine")
+    assert "taken has other files: notes.txt" in said("recipe=small as=cmake to=taken", capsys)
+    assert sorted(path.name for path in folder.iterdir()) == ["pipeline.yaml", "recipes", "taken"]
+    assert [path.name for path in (folder / "taken").iterdir()] == ["notes.txt"]
+
+
+def test_a_bare_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options and names may stand in any order; a form without a command of its own shows none."""
+    assert run(["export", "as=mlperf-tiny", "small", "to=made"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("small for host as mlperf-tiny: made, ")
+    assert told[1:] == [line for line in (folder / "made/README.md").read_text().splitlines() if "port.h" in line]
+
+
+def test_again_and_into_another_place(folder: Path) -> None:
+    project = Project(folder)
+    made = export("small", "platformio", "", project=project, store=exports._store())
+    assert made["folder"] == "build/small/host/export/platformio" and made["changed"] == made["files"]
+    place = folder / made["folder"]
+    before = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    again = export("small", "platformio", "", project=project, store=exports._store())
+    assert again["changed"] == 0 and {path: path.read_bytes() for path in before} == before
+    other = export("small", "platformio", "../other", project=project, store=exports._store())
+    assert other["files"] == made["files"]
+    assert {path.relative_to(place): data for path, data in before.items()} == {
+        path.relative_to(folder.parent / "other"): path.read_bytes()
+        for path in (folder.parent / "other").rglob("*")
+        if path.is_file()
+    }
+    (place / "README.md").write_text("mine")
+    with pytest.raises(StageError, match=r"changed since they were exported: README\.md"):
+        export("small", "platformio", "", project=project, store=exports._store())
+    assert (place / "README.md").read_text() == "mine"
+
+
+def test_what_is_given_otherwise_is_told_and_makes_another_export(folder: Path) -> None:
+    given = {"set": "stages.simulate.inputs.seed=7"}
+    made = export("small", "platformio", "", given, project=Project(folder), store=exports._store())
+    readme = folder / made["folder"] / "README.md"
+    assert "recipe `small` with `set=stages.simulate.inputs.seed=7` for the" in readme.read_text()
+    assert export("small", "platformio", "", given, project=Project(folder), store=exports._store())["changed"] == 0
+    for overrides in ({}, {"set": "stages.simulate.inputs.seed=8"}):
+        with pytest.raises(StageError, match=r"another export: small for host as platformio, with set=stages\.sim"):
+            export("small", "platformio", "", overrides, project=Project(folder), store=exports._store())
+
+
+@pytest.mark.parametrize("name", ["random_walk.npy", "all ones.npy"])
+def test_the_test_is_of_the_first_file_whatever_it_is_called(folder: Path, name: str) -> None:
+    np.save(folder / name, np.full((1, 6, 6, 4), 7, np.int8))
+    recipe = SMALL.replace("extremes: false", f"extremes: true, files: [{name}]")
+    (folder / "recipes/filed.yaml").write_text(f"schema: 1\n{recipe}")
+    made = export("filed", "platformio", project=Project(folder), store=exports._store())
+    data = (folder / made["folder"] / "examples/test/src/test_data.h").read_text()
+    assert f"A test of filed: {name}, and what" in data
+    assert f"{'7, ' * 15}7," in data
+
+
+def test_the_form_of_the_page(folder: Path) -> None:
+    page = (INSTALLATION / "docs/export.md").read_text()
+    for path, text in re.findall(r"^```\w*\n# (plugins/\S+)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    outside.cache_clear()
+    made = export("small", "bazel", project=Project(folder), store=exports._store())
+    assert made["run"] == "bazel test //small:test"
+    assert 'hdrs = ["src/small.h"]' in (folder / made["folder"] / "BUILD").read_text()
+    # A module without FORM, and one with a name that is taken.
+    (folder / "plugins/exports/bazel/__init__.py").rename(folder / "plugins/exports/cmake.py")
+    outside.cache_clear()
+    with pytest.raises(PipelineError, match="has the name of a form of Firmline, 'cmake'"):
+        export("small", "cmake", project=Project(folder))
+    (folder / "plugins/exports/cmake.py").rename(folder / "plugins/exports/other.py").write_text("")
+    outside.cache_clear()
+    with pytest.raises(PipelineError, match="its module has no FORM"):
+        export("small", "other", project=Project(folder))
+    outside.cache_clear()

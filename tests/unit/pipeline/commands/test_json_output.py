@@ -1,0 +1,65 @@
+"""With `--json` standard output is one JSON value, of the commands that make or run something too."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.commands import declared
+from pipeline.commands.pyproject import in_pyproject
+from stages.system.installation import INSTALLATION as ROOT
+
+# What prints a format of its own.
+_WITHOUT = {"matrix-json", "schema", "completion"}
+
+
+def test_which_commands_have_it() -> None:
+    without = set()
+    for name, place in in_pyproject("tool", "doit", "plugins", "command").items():
+        command = getattr(declared, place.rpartition(":")[2])
+        if not any(option["name"] == "json" for option in command.cmd_options):
+            without.add(name)
+    assert without == _WITHOUT
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Any:
+    """Runs a command line; returns its exit code and the value that it prints."""
+
+    def run(line: str, folder: str = "") -> tuple[int, Any]:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "pipeline", *shlex.split(line), "--json"],
+            cwd=tmp_path / folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "FIRMLINE_STORE": str(tmp_path / "store")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, json.loads(done.stdout)
+
+    return run
+
+
+def test_what_makes_and_what_runs(shell: Any, tmp_path: Path) -> None:
+    code, made = shell("init mine target=host")
+    assert code == 0 and made["folder"] == "mine" and "recipes/mine.yaml" in made["files"]
+    assert shell("new recipe act 'layer={op: relu, shape: [6]}' target=host", "mine") == (
+        0,
+        {"recipe": "act", "file": "recipes/act.yaml"},
+    )
+    code, (planned,) = shell("run act dry_run=1", "mine")
+    assert (code, planned["recipe"], planned["pending"]) == (3, "act", True)
+    code, (ran,) = shell("run act", "mine")
+    assert (code, ran["recipe"], ran["target"]) == (0, "act", "host")
+    assert json.loads((tmp_path / "mine" / ran["report"]).read_text())["verify"]["mismatches"] == 0
+    assert ran["stages"][0]["kind"] == "import" and not any(one["cached"] for one in ran["stages"])
+    code, (broken,) = shell("run act set=stages.simulate.instruction_limit=1,stages.simulate.timeout=0.000001", "mine")
+    assert code == 1 and broken["report"] == "" and len(broken["stages"]) < len(ran["stages"])
+    assert shell("gc --days 9", "mine") == (0, {"artifacts": 0, "bytes": 0})

@@ -1,0 +1,141 @@
+"""`doit new recipe`: what it writes runs, and what it cannot make leaves nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.api import run_recipe
+from pipeline.commands.new_project import new_project
+from pipeline.commands.new_recipe import new_recipe
+from pipeline.commands.tasks import recipe_tasks
+from pipeline.errors import PipelineError
+from pipeline.plugins.registry import default_registry
+from pipeline.project import Project
+from pipeline.recipes.loader import load_recipe
+from stages.system.installation import INSTALLATION as ROOT
+
+LAYER = "{op: relu, shape: [6]}"
+
+
+def test_a_recipe_for_a_layer_runs(tmp_path: Path) -> None:
+    options = {"layer": LAYER, "target": "host", "set": "stages.compile.optimize=-O1"}
+    assert new_recipe("act", Project(tmp_path), **options) == "recipes/act.yaml"
+    result = run_recipe("act", root=Project(tmp_path), store=tmp_path / "store", build=tmp_path / "build")
+    assert result.report is not None and result.report["verify"]["mismatches"] == 0
+    loaded = load_recipe("act", root=Project(tmp_path), registry=default_registry())
+    assert loaded.recipe.config("compile").optimize == "-O1"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("given", "base", "model"),
+    [
+        ({"model": "zoo:ds_cnn", "target": "nucleo-f446re"}, "cortex_m_base", {"zoo": "ds_cnn"}),
+        ({"model": "net.tflite"}, "rvp_base", {"file": "net.tflite"}),
+        ({"model": "zoo:ds_cnn", "extends": "none"}, None, {"zoo": "ds_cnn"}),
+        ({"model": "zoo:ds_cnn", "extends": "kws_rvp"}, "kws_rvp", {"zoo": "ds_cnn"}),
+    ],
+)
+def test_what_it_says(tmp_path: Path, given: dict[str, str], base: str | None, model: dict[str, str]) -> None:
+    (tmp_path / "net.tflite").write_bytes((ROOT / "recipes/digits/digits_int8.tflite").read_bytes())
+    new_recipe("nets/mine", Project(tmp_path), **given)
+    loaded = load_recipe("nets/mine", root=Project(tmp_path), registry=default_registry())
+    written = (tmp_path / "recipes/nets/mine.yaml").read_text()
+    assert ("extends: " in written) == (base is not None) and f"extends: {base}\n" in f"{written}extends: None\n"
+    assert model.items() <= loaded.recipe.model.model_dump().items()
+
+
+def test_an_editor_finds_the_schema_and_a_list_what_it_is_for(tmp_path: Path) -> None:
+    new_project(tmp_path)
+    (tmp_path / "net.tflite").write_bytes((ROOT / "recipes/digits/digits_int8.tflite").read_bytes())
+    new_recipe("nets/mine", Project(tmp_path), model="net.tflite")
+    new_recipe("act", Project(tmp_path), layer=LAYER, target="host")
+    first, title, *rest = (tmp_path / "recipes/nets/mine.yaml").read_text().splitlines()
+    reference = first.removeprefix("# yaml-language-server: $schema=")
+    assert (tmp_path / "recipes/nets" / reference).resolve() == (tmp_path / "recipe.schema.json").resolve()
+    assert title == "# net.tflite on rv64-rvp." and "name: nets/mine" in rest
+    listed = {task["basename"]: task.get("doc", "") for task in recipe_tasks(root=Project(tmp_path))}
+    assert listed["nets/mine"].endswith("net.tflite on rv64-rvp.")
+    assert listed["act"].endswith("A relu by itself on host.")
+
+
+@pytest.mark.parametrize(
+    ("given", "stages"),
+    [
+        ({"target": "cortex-m4"}, "  tensorize: {measure: close}\n"),
+        ({"target": "cortex-m4", "set": "stages.tensorize.simplify=off"}, "{measure: close, simplify: false}"),
+        ({"target": "cortex-m4", "set": "stages.tensorize.measure=off"}, "  tensorize: {measure: false}\n"),
+        ({"target": "host"}, ""),
+        ({"target": "rv32-ne16"}, ""),
+    ],
+)
+def test_what_costs_leave_open_is_measured_where_the_target_counts(
+    tmp_path: Path, given: dict[str, str], stages: str
+) -> None:
+    new_recipe("act", Project(tmp_path), layer=LAYER, **given)
+    text = (tmp_path / "recipes/act.yaml").read_text()
+    assert stages in text and ("measure: " in text) == bool(stages)
+    load_recipe("act", root=Project(tmp_path), registry=default_registry())
+
+
+@pytest.mark.parametrize(
+    ("given", "target"),
+    [
+        ({"extends": "ne16_base"}, "rv32-ne16"),
+        ({"extends": "outer16_base"}, "rv32-outer16"),
+        ({"extends": "cortex_m_base"}, "cortex-m4"),
+        ({"extends": "cortex_m_base", "target": "cortex-m0plus"}, "cortex-m0plus"),
+        ({"extends": "none"}, "rv64-rvp"),
+        ({}, "rv64-rvp"),
+    ],
+)
+def test_the_target_of_the_base_is_kept(tmp_path: Path, given: dict[str, str], target: str) -> None:
+    new_recipe("mine", Project(tmp_path), layer=LAYER, **given)
+    assert load_recipe("mine", root=Project(tmp_path), registry=default_registry()).target.name == target
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"layer": "{op: conv2}"}, "layer={op: conv2}: model.op: unknown operator 'conv2'; did you mean 'conv2d'?"),
+        ({"layer": "{op: conv2d, out_channels: 4}"}, "layer={op: conv2d, out_channels: 4}: missing key 'shape' in mod"),
+        ({"layer": "{op: relu, shape: [6], kernel: [3, 3]}"}, "kernel: [3, 3]}: model.kernel: relu has no option 'ker"),
+        ({"layer": "{op: lstm, shape: [1, 8, 4], out_channels: 6}"}, "out_channels: 6}: operator 0 (UNIDIRECTIONAL_SE"),
+        ({"layer": LAYER, "extends": "rvp_bas"}, "extends=rvp_bas: unknown recipe 'rvp_bas'; did you mean 'rvp_base'"),
+        ({"layer": LAYER, "set": "stages.emit.zz=1"}, "set=stages.emit.zz=1: unknown key 'zz'"),
+        ({"model": "zoo:ds_cn"}, "model=zoo:ds_cn: model.zoo: unknown zoo model"),
+    ],
+)
+def test_a_mistake_is_told_by_what_was_typed(tmp_path: Path, given: dict[str, str], says: str) -> None:
+    with pytest.raises(PipelineError) as caught:
+        new_recipe("mine", Project(tmp_path), **given)
+    assert says in caught.value.message and "dictionary" not in str(caught.value)
+    assert len(str(caught.value).splitlines()) <= 5 and not (tmp_path / "recipes").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("net", {}, "give one of model= and layer="),
+        ("net", {"model": "zoo:ds_cnn", "layer": LAYER}, "give one of model= and layer="),
+        ("net", {"model": "zoo:ds_cn"}, "unknown zoo model 'ds_cn'; did you mean 'ds_cnn'"),
+        ("net", {"model": "no.tflite"}, "model=no.tflite: there is no such file"),
+        ("net", {"layer": "[1"}, "layer=[1: "),
+        ("net", {"layer": "{shape: [4]}"}, "should be a mapping with op"),
+        ("net", {"layer": "{op: conv2, shape: [8, 8, 4]}"}, "did you mean 'conv2d'"),
+        ("net", {"layer": LAYER, "target": "m4"}, "unknown target 'm4'"),
+        ("net", {"layer": LAYER, "extends": "nosuch"}, "unknown recipe 'nosuch'"),
+        ("net", {"layer": LAYER, "set": "stages.emit.zz=1"}, "unknown key 'zz'"),
+        ("../net", {"layer": LAYER}, "a name has letters, digits"),
+        ("there", {"layer": LAYER}, "recipes/there.yaml is already there\nnothing was written"),
+    ],
+)
+def test_what_it_cannot_make_leaves_nothing(tmp_path: Path, name: str, given: dict[str, str], says: str) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "recipes/there.yaml").write_text("mine\n")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(PipelineError) as caught:
+        new_recipe(name, Project(tmp_path), **given)
+    assert says in str(caught.value) and len(str(caught.value).splitlines()) <= 5
+    assert sorted(tmp_path.rglob("*")) == before and (tmp_path / "recipes/there.yaml").read_text() == "mine\n"

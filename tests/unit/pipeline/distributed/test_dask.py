@@ -1,0 +1,439 @@
+"""Stages on a scheduler's workers, each a process with a folder and a store of its own, and a remote store between."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.api import RunResult, run_recipe
+from pipeline.artifacts.inventory import inventory
+from pipeline.artifacts.store import Store
+from pipeline.commands.executing import executing
+from pipeline.distributed.choice import executor_of
+from pipeline.distributed.request import differences, told
+from pipeline.errors import PipelineError, RecipeError
+from pipeline.remote.entry import read_entry
+from pipeline.remote.health import MOST_FAILURES
+from pipeline.remote.transport import RemoteError
+from pipeline.runs.executor import Work
+from pipeline.runs.session import Session
+from stages.system.installation import INSTALLATION
+from tests.support.optional import needs
+from tests.support.servers import free_port
+from tests.unit.pipeline.conftest import Doit, FakeProject
+from tests.unit.pipeline.fake_stages import FakeEmit, FakeReport
+from tests.unit.pipeline.remote.conftest import ALL, clone
+
+pytestmark = [
+    needs("distributed", "dask"),
+    needs("fsspec", "remote"),
+    # Sockets of clients that are closed while another thread still writes to them.
+    pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@dataclass
+class Cluster:
+    """A scheduler and workers, each in a clone of the project."""
+
+    address: str
+    folder: Path
+    project: FakeProject
+    stack: ExitStack
+    workers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    clones: dict[str, FakeProject] = field(default_factory=dict)
+
+    def worker(self, name: str, *edits: tuple[str, str, str], mood: str = "") -> None:
+        """Start one; its clone differs by `edits`."""
+        own = self.clones[name] = clone(self.project, self.folder / name)
+        for edit in edits:
+            own.edit(*edit)
+        environment = {
+            **os.environ,
+            "FAKE_MOOD": mood,
+            "FAKE_RAN": str(own.root / "ran.txt"),
+            "PATH": f"{own.root / 'bin'}:{os.environ['PATH']}",
+            "PYTHONPATH": str(INSTALLATION),
+        }
+        command = ["distributed.cli.dask_worker", self.address, "--nthreads", "1", "--name", name, "--no-dashboard"]
+        command += ["--no-nanny", "--preload", "tests.support.fake_worker", "--local-directory", str(own.root / "tmp")]
+        self.workers[name] = self.stack.enter_context(process(command, own.root, environment))
+
+    def run(self, **overrides: str) -> RunResult:
+        executor = executor_of(self.address.replace("tcp:", "dask:"))
+        try:
+            project = self.project
+            return run_recipe(
+                "demo", overrides, root=project.root, registry=project.registry, store=project.store, executor=executor
+            )
+        finally:
+            executor.close()
+
+    def ran(self) -> dict[str, list[str]]:
+        return {name: one.ran() for name, one in self.clones.items()}
+
+
+@contextmanager
+def process(words: list[str], folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    with (folder / "output.txt").open("wb") as output:
+        command = [sys.executable, "-m", *words]
+        started = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=output)
+        try:
+            yield started
+        finally:
+            started.kill()
+            started.wait()
+
+
+@pytest.fixture
+def cluster(
+    project: FakeProject, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    monkeypatch.setenv("FIRMLINE_REMOTE", f"file://{folder}/shared")
+    monkeypatch.setenv("DASK_DISTRIBUTED__ADMIN__LARGE_GRAPH_WARNING_THRESHOLD", "1GB")
+    port = free_port()
+    command = ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    with ExitStack() as stack:
+        stack.enter_context(process([*command, "--dashboard-address", "127.0.0.1:0"], folder, {**os.environ}))
+        yield Cluster(f"tcp://127.0.0.1:{port}", folder, project, stack)
+
+
+def test_stages_run_on_workers_and_are_shared(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = cluster.project
+    monkeypatch.setattr(FakeReport, "foresee", lambda *given: None)
+    cluster.worker("a")
+    cluster.worker("b")
+    result = cluster.run()
+    assert [(one.kind, one.cached, one.remote) for one in result.stages] == [(kind, False, False) for kind in ALL]
+    assert project.ran() == []
+    assert sorted(kind for kinds in cluster.ran().values() for kind in kinds) == sorted(ALL)
+    assert (result.folder / "firmware.elf").read_text() == "O2 4 weights\n"
+    log = (result.folder / "log.txt").read_text()
+    assert "import    | import says hello" in log and "made by worker " in log
+    # Here is what the build folder has, and what was sent from here; what nothing reads stays where it is.
+    assert {one.stage for one in inventory(Store(project.store))} == {"file", "emit", "compile", "report"}
+    assert (result.artifacts["import"] / "module.json").read_text() == "weights\n", "fetched as it is read"
+    # A second run does nothing; what the recipe's author edits reaches the workers, whose clones are as before.
+    assert all(one.cached for one in cluster.run().stages) and not any(cluster.ran().values())
+    project.write("model.txt", "other weights\n")
+    project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+    assert [one.cached for one in cluster.run().stages] == [False] * 4
+    assert (result.folder / "firmware.elf").read_text() == "O3 4 other weights\n"
+    # What was made there and then is found without any workers.
+    own = clone(project, cluster.folder / "own")
+    stages = own.run().stages
+    assert all(one.remote for one in stages)
+
+
+def test_errors_arrive_as_from_here(cluster: Cluster) -> None:
+    project = cluster.project
+    cluster.worker("a")
+    project.edit("recipes/demo.yaml", "unroll: 4", "unroll: 13")
+    with pytest.raises(PipelineError) as there:
+        cluster.run()
+    with pytest.raises(PipelineError) as here:
+        project.run()
+    assert type(there.value) is type(here.value) and str(there.value) == str(here.value)
+    assert "recipes/demo.yaml:6:18: emit: 13 times is unlucky" in str(there.value)
+
+
+def test_a_crash_has_its_traceback_in_the_log(cluster: Cluster) -> None:
+    cluster.worker("a", mood="crash")
+    with pytest.raises(PipelineError, match="emit: unexpected KeyError: 'bug in emit'\nthe traceback is in"):
+        cluster.run()
+    log = (cluster.project.root / "build/demo/rv64-rvp/log.txt").read_text()
+    assert "Traceback" in log and "fake_stages.py" in log
+
+
+@pytest.mark.parametrize(
+    ("edit", "told_as"),
+    [
+        (("code/emit.py", "code", "better code"), "code code/emit.py: "),
+        (("bin/fakecc", "13.2.0", "14.1.0"), "tool fakecc: 14.1.0 there, 13.2.0 here"),
+    ],
+)
+def test_other_code_and_tools_are_refused_with_both(cluster: Cluster, edit: tuple[str, str, str], told_as: str) -> None:
+    cluster.worker("other", edit)
+    with pytest.raises(PipelineError) as refused:
+        cluster.run()
+    message = str(refused.value)
+    kind = "emit" if "code/emit" in edit[0] else "compile"
+    assert message.startswith(f"{kind}: worker other would make something else: {told_as}") and message.count("\n") == 1
+    assert " there, " in message and " here" in message
+
+
+def _replace_at_work(cluster: Cluster, name: str, by: str) -> None:
+    """Once a worker is in the middle of emit another comes, and it goes: kill -9."""
+    _wait_for(cluster, name)
+    cluster.worker(by)
+    cluster.workers[name].send_signal(signal.SIGKILL)
+
+
+def _wait_for(cluster: Cluster, name: str) -> None:
+    """Until a worker has begun with emit."""
+    ran, deadline = cluster.clones[name].root / "ran.txt", time.monotonic() + 60
+    while not ran.exists() or "emit" not in ran.read_text().split():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_worker_that_dies_loses_nothing(cluster: Cluster) -> None:
+    """It is killed while a stage runs; another takes that stage, and nothing that was finished runs again."""
+    cluster.worker("slow", mood="hang")
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(cluster.run)
+        _replace_at_work(cluster, "slow", by="quick")
+        done = running.result(timeout=60)
+    assert [one.cached for one in done.stages] == [False] * 4
+    assert cluster.ran() == {"slow": ["import", "emit"], "quick": ["emit", "compile", "report"]}
+
+
+def test_a_matrix_whose_worker_is_killed_is_that_of_one_machine(
+    cluster: Cluster, doit: Doit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four recipes side by side: the same keys with the same bytes as without workers, and each stage once."""
+    project = cluster.project
+    matrix = "matrix: {target: [rv64-rvp, host], stages.emit.unroll: [3, 5]}\n"
+    project.recipe(f"schema: 1\nname: grid\nmodel: {{file: model.txt}}\n{matrix}", "grid")
+    cluster.worker("slow", mood="hang")
+    with ThreadPoolExecutor(1) as pool:
+        replaced = pool.submit(_replace_at_work, cluster, "slow", "quick")
+        with executing({"executor": cluster.address.replace("tcp:", "dask:")}):
+            code, _, err = doit("run", "-n", "4", "recipe=grid")
+        replaced.result()
+    assert (code, err, project.ran()) == (0, "", [])
+    there, built = cluster.ran(), _files(project.root / "build/grid")
+    monkeypatch.setenv("FIRMLINE_STORE", "alone")
+    with monkeypatch.context() as without:
+        without.setenv("FIRMLINE_REMOTE", "off")
+        assert doit("run", "recipe=grid")[0] == 0
+    once = sorted(project.ran())
+    assert sorted([*there["slow"], *there["quick"]]) == sorted([*once, "emit"]), (
+        "the one that was killed began with one"
+    )
+    assert _files(project.root / "build/grid") == built and len(built) > 8
+    alone, elsewhere = Store(project.root / "alone"), clone(project, cluster.folder / "elsewhere")
+    with elsewhere.workspace() as workspace:
+        for key in [one.key for one in inventory(alone)]:
+            found, own = workspace.find(key), alone.find(key)
+            assert found is not None and own is not None and found.content == own.content
+
+
+def test_what_the_remote_store_loses_meanwhile_fails_no_run(
+    cluster: Cluster, doit: Doit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between stages, and before the build folder is made; two recipes have the lost stages in common."""
+    project = cluster.project
+    matrix = "matrix: {stages.compile.opt: [O2, O3]}\n"
+    project.recipe(f"schema: 1\nname: grid\ntarget: rv64-rvp\nmodel: {{file: model.txt}}\n{matrix}", "grid")
+    cluster.worker("a")
+    cas = cluster.folder / "shared/cas"
+    lost: list[str] = []
+    from pipeline.distributed.dask_executor import DaskExecutor
+
+    performed, published = DaskExecutor._performed, Session.publish
+
+    def forgetting(executor: DaskExecutor, request: Any, work: Work) -> Any:
+        if work.action.kind == "compile" and not lost:
+            _forget(cas, "model.c", lost)
+            shutil.rmtree(cluster.clones["a"].store / "artifacts")
+        return performed(executor, request, work)
+
+    def forgotten(session: Session) -> None:
+        _forget(cas, "firmware.elf", lost)
+        published(session)
+
+    monkeypatch.setattr(DaskExecutor, "_performed", forgetting)
+    monkeypatch.setattr(Session, "publish", forgotten)
+    with executing({"executor": cluster.address.replace("tcp:", "dask:")}):
+        code, _, err = doit("run", "-n", "1", "recipe=grid")
+    assert (code, err) == (0, "") and len(lost) == 3
+    assert project.ran() == ["emit", "compile", "compile"], "here, what was lost"
+    assert sorted(cluster.ran()["a"]) == ["compile"] * 2 + ["emit", "import"] + ["report"] * 2
+    built = sorted(path.read_text() for path in (project.root / "build/grid").rglob("firmware.elf"))
+    assert built == ["O2 1 weights\n", "O3 1 weights\n"]
+    logs = "".join(path.read_text() for path in (project.root / "build/grid").rglob("log.txt"))
+    assert "compile   | worker a cannot get what it reads (emit): the remote store file://" in logs
+    assert "emit      | made again here, after worker a had made it: the remote store file://" in logs
+
+
+def test_a_run_goes_on_alone_when_the_remote_store_is_given_up(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pipeline.distributed.dask_executor import DaskExecutor
+
+    cluster.worker("a")
+    performed = DaskExecutor._performed
+
+    def failing(executor: DaskExecutor, request: Any, work: Work) -> Any:
+        answer = performed(executor, request, work)
+        remote = work.workspace.remote
+        if work.action.kind == "compile" and remote is not None:
+            for _ in range(MOST_FAILURES):
+                remote._health.failed(RemoteError("503 Service Unavailable"))
+        return answer
+
+    monkeypatch.setattr(DaskExecutor, "_performed", failing)
+    result = cluster.run()
+    assert cluster.ran() == {"a": ["import", "emit", "compile"]}
+    assert cluster.project.ran() == ["emit", "compile", "report"], "import came for early checks"
+    assert (result.folder / "firmware.elf").read_text() == "O2 4 weights\n"
+    log = (result.folder / "log.txt").read_text()
+    assert f"worker a made it, but the remote store file://{cluster.folder}/shared is given up; the stage" in log
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert (
+        len(warnings) == 1 and "fails: 503 Service Unavailable; what does not come from it is made here" in warnings[0]
+    )
+
+
+def _forget(cas: Path, name: str, lost: list[str]) -> None:
+    """Take a file of an artifact, the first time it is there, from the remote store."""
+    for entry in sorted((cas.parent / "ac").iterdir()):
+        for path, blob in read_entry(entry.read_bytes()).items():
+            place = cas / blob.sha256
+            if path.endswith(name) and blob.sha256 not in lost and place.exists():
+                place.unlink()
+                lost.append(blob.sha256)
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    """What a run leaves, but for its log and pages, which say when and where."""
+    names = ("firmware.elf", "model.c", "model.h")
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.name in names}
+
+
+def test_without_a_store_between_them_it_is_said(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FIRMLINE_REMOTE")
+    cluster.worker("alone")
+    with pytest.raises(PipelineError, match="neither a store nor a remote store") as refused:
+        cluster.run()
+    assert str(refused.value).startswith("import: worker alone ")
+
+
+def test_what_is_no_scheduler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.distributed.dask_executor._CONNECT", 0.5)
+    with pytest.raises(RecipeError, match="should be local, dask, or dask://HOST:PORT"):
+        executor_of("dask://somewhere")
+    with pytest.raises(PipelineError, match="no Dask scheduler answers there"):
+        executor_of(f"dask://127.0.0.1:{free_port()}")
+
+
+def test_measurements_run_there(cluster: Cluster) -> None:
+    cluster.worker("a")
+    executor = executor_of(cluster.address.replace("tcp:", "dask:"))
+    try:
+        begin = executor.beginning({})
+        assert begin is not None
+        waiting = [begin("json:dumps", ([number],)) for number in range(5)]
+        assert [json.loads(wait()) for wait in waiting] == [[number] for number in range(5)]
+        with pytest.raises(PipelineError, match="measuring: unexpected TypeError"):
+            begin("json:dumps", (object,))()
+    finally:
+        executor.close()
+
+
+def test_a_stage_of_this_process_runs_here_and_others_there(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As simulate on a board, whose key has a moment that no worker knows, and what is made of that."""
+    monkeypatch.setattr(FakeEmit, "shared", lambda self, config: False)
+    monkeypatch.setattr(FakeEmit, "parameters", lambda self, config: {"moment": "now"})
+    cluster.worker("a")
+    result = cluster.run()
+    assert cluster.project.ran() == ["emit", "compile", "report"]
+    assert cluster.ran() == {"a": ["import"]}
+    assert (result.folder / "firmware.elf").read_text() == "O2 4 weights\n"
+
+
+def test_a_worker_that_comes_later_is_compared_too(cluster: Cluster) -> None:
+    cluster.worker("first")
+    project = cluster.project
+    executor = executor_of(cluster.address.replace("tcp:", "dask:"))
+    try:
+        begin = executor.beginning({})
+        assert begin is not None and begin("json:dumps", (1,))() == "1"
+        cluster.workers["first"].kill()
+        cluster.worker("late", mood="other pipeline")
+        refused = "worker late would make something else: code pipeline/new.py: 111111111111 there, none here"
+        with pytest.raises(PipelineError, match=f"measuring: {refused}"):
+            begin("json:dumps", (1,))()
+        with pytest.raises(PipelineError, match=f"import: {refused}"):
+            run_recipe("demo", {}, root=project.root, registry=project.registry, store=project.store, executor=executor)
+        assert cluster.ran() == {"first": [], "late": []}
+    finally:
+        executor.close()
+
+
+def test_differences_name_both() -> None:
+    there = {"tools": {"gcc": "12", "ld": "2"}, "code": {"a.py": "0" * 64}, "target": {"name": "x"}}
+    here = {"tools": {"gcc": "13", "ld": "2"}, "code": {"b.py": "1" * 64}, "target": {"name": "x"}}
+    assert differences(there, here) == [
+        "tool gcc: 12 there, 13 here",
+        "code a.py: 000000000000 there, none here",
+        "code b.py: none there, 111111111111 here",
+    ]
+    assert told([str(number) for number in range(9)]) == "0; 1; 2; and 6 more"
+
+
+_WAITS = """
+import json, os, time
+from pipeline.distributed.dask_executor import DaskExecutor
+from pipeline.process.interruption import guarded
+from pipeline.process.signals import receive_signals
+
+def work():
+    executor = DaskExecutor(processes=2)
+    assert executor.width == 4
+    begin = executor.beginning({})
+    print(begin("json:dumps", ([1],))(), *begin("os:getppid", ())().__class__.__mro__[:1], flush=True)
+    time.sleep(60)
+
+receive_signals()
+guarded(work)
+"""
+
+
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Ctrl-C as a terminal has it: programs that a shell runs in the background ignore it, and theirs do."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded")
+def test_a_cluster_of_this_machine_ends_with_its_command(tmp_path: Path) -> None:
+    """Ctrl-C reaches all processes of a terminal: one line, the exit code, and no process that stays."""
+    environment = {**os.environ, "PYTHONPATH": str(INSTALLATION), "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", _WAITS]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, start_new_session=True, **pipes) as started:  # type: ignore[call-overload]
+        assert started.stdout.readline() == b"[1] <class 'int'>\n"
+        os.killpg(started.pid, signal.SIGINT)
+        out, err = started.communicate(timeout=120)
+    assert (started.returncode, out, err) == (130, b"", b"interrupted; what is finished is kept\n")
+    for _ in range(100):
+        named = [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in _read(path)]
+        if not named:
+            break
+        time.sleep(0.1)  # the last ones are ending
+    assert named == []
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

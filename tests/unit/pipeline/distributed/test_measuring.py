@@ -1,0 +1,118 @@
+"""A measurement elsewhere is one by this machine's code, of Firmline and of plug-ins, and by the worker's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.errors import PipelineError
+from pipeline.project import project_of
+from pipeline.recipes.targets import load_targets
+from stages.system import loaded_code
+from stages.system.installation import INSTALLATION
+from stages.targets.spec import Target
+from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.remote.conftest import clone
+
+pytest.importorskip("distributed", reason="needs the group dask: ./bootstrap --with dask")
+
+from pipeline.distributed import dask_executor, worker
+from pipeline.distributed.code import own_code
+from pipeline.distributed.dask_executor import DaskExecutor
+
+Begin = Callable[[str, tuple[Any, ...]], Callable[[], Any]]
+
+
+class _Done:
+    def __init__(self, answer: worker.Answer) -> None:
+        self._answer = answer
+
+    def result(self) -> tuple[worker.Answer, str]:
+        return self._answer, "other"
+
+
+class _Direct(DaskExecutor):
+    """Has its one worker in this process, at work when a task is given away."""
+
+    def __init__(self) -> None:
+        self._code = own_code()
+
+    def _submit(self, function: Callable[..., Any], request: Any, task: str) -> Any:
+        return _Done(function(request))
+
+
+@pytest.fixture
+def there(project: FakeProject, tmp_path_factory: pytest.TempPathFactory) -> FakeProject:
+    """The worker's project, with a folder of kernels of a plug-in as the client's."""
+    project.write("plugins/kernels/acme/__init__.py", "FOLDER = None\n")
+    project.write("plugins/kernels/acme/add.c", "int add;\n")
+    return clone(project, tmp_path_factory.mktemp("there"))
+
+
+@pytest.fixture
+def begin(project: FakeProject, there: FakeProject, monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
+    monkeypatch.setattr(dask_executor, "here", lambda: project_of(project.root))
+    monkeypatch.setattr(worker, "here", lambda: project_of(there.root))
+    monkeypatch.setattr(worker, "_workspace", there.workspace)
+    monkeypatch.setattr(worker, "load_targets", lambda one: {"rv64-rvp": with_acme(one.root)})
+    made = _Direct().beginning({})
+    assert made is not None
+    yield made
+
+
+def with_acme(root: Path) -> Target:
+    target = load_targets(project_of(root))["rv64-rvp"]
+    places = {"kernels/acme": root / "plugins/kernels/acme"}
+    return target.model_copy(update={"kernels": (*target.kernels, "acme"), "places": places})
+
+
+def places(targets: list[Target]) -> list[Path]:
+    """What is measured here."""
+    return [path for target in targets for path in target.places.values()]
+
+
+PLACES = f"{__name__}:places"
+
+
+def test_targets_are_at_home_wherever_they_are_among_the_values(
+    project: FakeProject, there: FakeProject, begin: Begin
+) -> None:
+    target = with_acme(project.root)
+    assert begin(PLACES, ([target, target],))() == [there.root / "plugins/kernels/acme"] * 2
+
+
+def test_kernels_of_plug_ins_are_compared(project: FakeProject, there: FakeProject, begin: Begin) -> None:
+    (there.root / "plugins/kernels/acme/add.c").write_text("int sub;\n")
+    with pytest.raises(PipelineError) as refused:
+        begin(PLACES, ([with_acme(project.root)],))()
+    assert str(refused.value).startswith(
+        "measuring: worker other would make something else: plug-in kernels/acme/add.c: "
+    )
+
+
+def test_kernels_that_change_meanwhile_are_no_measurement(
+    project: FakeProject, there: FakeProject, begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def edits(_: list[Target]) -> None:
+        (there.root / "plugins/kernels/acme/add.c").write_text("int other;\n")
+
+    monkeypatch.setitem(globals(), "places", edits)
+    with pytest.raises(PipelineError, match=r"plug-in kernels/acme/add\.c: "):
+        begin(PLACES, ([with_acme(project.root)],))()
+
+
+def test_a_worker_that_loaded_its_code_before_it_changed_measures_nothing(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are as this machine's, and what it runs is not."""
+    name = "stages/targets/places.py"
+    real = str((INSTALLATION / name).resolve())
+    assert real in loaded_code._loaded
+    monkeypatch.setitem(loaded_code._loaded, real, "0" * 64)
+    with pytest.raises(PipelineError) as refused:
+        begin(PLACES, ([],))()
+    message = str(refused.value).partition("\n")[0]
+    assert f"code {name}: 000000000000, loaded before it changed there, " in message and message.endswith(" here")

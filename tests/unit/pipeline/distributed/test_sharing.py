@@ -1,0 +1,224 @@
+"""What the machine that gives stages away and those that run them see of each other's artifacts."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipeline.artifacts.digest import digest_of
+from pipeline.artifacts.store import Artifact, Store
+from pipeline.errors import InputChanged
+from pipeline.keys.planner import Action
+from pipeline.remote.transport import RemoteError
+from pipeline.runs.executor import Local, Work
+from pipeline.runs.workspace import Workspace
+from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.remote.conftest import clone
+from tests.unit.pipeline.remote.memory import Memory
+
+pytest.importorskip("distributed", reason="needs the group dask: ./bootstrap --with dask")
+
+from pipeline.distributed import worker
+from pipeline.distributed.dask_executor import DaskExecutor
+from pipeline.distributed.left import left_by
+
+
+def test_a_disk_that_shows_it_late_is_waited_for(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    with project.workspace() as workspace:
+        made, _ = workspace.store.make({"stage": "emit"}, lambda out, _: None, recipe="")
+        shown = time.monotonic() + 0.3
+        find = workspace.store.find
+        monkeypatch.setattr(workspace.store, "find", lambda key: find(key) if time.monotonic() > shown else None)
+        assert worker._there(workspace, {made.key: "emit"})[made.key].content == made.content
+        monkeypatch.setattr(worker, "_SEEN", 0)
+        lost = r"cannot get what it reads \(emit, import\): it shares neither a store nor a remote store"
+        with pytest.raises(worker._Lost, match=lost) as raised:
+            worker._there(workspace, {"0" * 64: "emit", made.key: "model", "1" * 64: "import"})
+        assert (raised.value.missing, raised.value.remote) == (["0" * 64, "1" * 64], "")
+
+
+def test_an_input_of_two_stages_is_there_before_either_is_given_away(
+    project: FakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executor = _executor()
+    memory = Memory()
+    with project.workspace() as workspace:
+        vars(workspace)["remote"] = memory.remote(workspace.store)
+        made, _ = workspace.store.make({"stage": "emit"}, lambda out, _: None, recipe="")
+        share = workspace.share
+
+        def slowly(artifact: Artifact) -> None:
+            time.sleep(0.2)
+            share(artifact)
+
+        monkeypatch.setattr(workspace, "share", slowly)
+
+        def give_away(workspace: Workspace) -> bool:
+            executor._share(made, workspace)
+            workspace.flush(keys={made.key})
+            return f"ac/{made.key}" in memory.objects
+
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(give_away, [workspace] * 4)) == [True] * 4
+        assert workspace.remote is not None and workspace.remote.tally.sent == 1
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_file_that_changed_since_it_was_planned_is_not_sent(project: FakeProject, gone: bool) -> None:
+    """What went under the digest of before would be refused by workers ever after."""
+    executor = _executor()
+    memory = Memory()
+    model = project.root / "model.txt"
+    with project.workspace() as workspace:
+        vars(workspace)["remote"] = memory.remote(workspace.store)
+        work = _work(workspace, workspace.plan("demo")["import"])
+        model.unlink() if gone else model.write_text("other weights\n")
+        with pytest.raises(InputChanged, match=r"import: model\.txt changed after the run was planned"):
+            executor._sent_file("model", model, work)
+        workspace.flush()
+        assert memory.objects == {} and not any(project.store.glob("artifacts/*/*"))
+        model.write_text("weights\n")
+        key = executor._sent_file("model", model, work)
+        workspace.flush()
+        found = workspace.find(key)
+        assert found is not None and (found.files / "model.txt").read_text() == "weights\n"
+        assert f"ac/{key}" in memory.objects
+
+
+def test_what_a_worker_left_comes_here_when_it_is_read(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Described by its entry alone; its files are compared with their digests as they come."""
+    monkeypatch.setattr(worker, "_SEEN", 0)
+    memory = Memory()
+    elsewhere = Store(project.root / "elsewhere")
+
+    def write(out: Path, log: Callable[[str], None]) -> None:
+        (out / "large.bin").write_bytes(bytes(1000))
+        log("says hello")
+
+    made, _ = elsewhere.make({"stage": "emit"}, write, recipe="")
+    remote = memory.remote(elsewhere)
+    assert remote.send(made).result() == "sent"
+    with project.workspace() as workspace:
+        vars(workspace)["remote"] = memory.remote(workspace.store)
+        work = replace(_work(workspace, workspace.plan("demo")["import"]), key=made.key)
+        left = left_by("a", work, Local().make, cached=False)
+        assert left is not None and (left.content, left.log) == (made.content, "says hello\n")
+        assert workspace.find(made.key) is left and workspace.store.find(made.key) is None
+        assert (left.files / "large.bin").read_bytes() == bytes(1000)
+        found = workspace.find(made.key)
+        assert found is not left and workspace.store.find(made.key) is not None and workspace.fetched == set()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [
+        ("altered", "has it altered"),
+        ("lost", "has lost a part of it"),
+        ("given up", "is given up"),
+    ],
+)
+def test_what_a_worker_left_is_made_here_when_the_remote_store_has_it_no_more(
+    project: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, trouble: str, why: str
+) -> None:
+    """At once, with what it reads, and it is sent again; so it is for other recipes that have the stage in common."""
+    memory = Memory()
+    elsewhere = clone(project, project.root / "elsewhere")
+    with elsewhere.workspace() as workspace:
+        plan = workspace.plan("demo")
+        imported, _ = Local().make(_work(workspace, plan["import"]))
+        emitted, _ = Local().make(_work(workspace, plan["emit"], imported))
+        remote = memory.remote(workspace.store)
+        assert [remote.send(one).result() for one in (imported, emitted)] == ["sent"] * 2
+    executor = _executor()
+    project.ran()
+    with project.workspace() as workspace:
+        vars(workspace)["remote"] = memory.remote(workspace.store)
+        plan = workspace.plan("demo")
+        first = left_by("a", _work(workspace, plan["import"]), executor._make_here, cached=False)
+        assert first is not None
+        second = left_by("a", _work(workspace, plan["emit"], first), executor._make_here, cached=False)
+        assert second is not None
+        before = dict(memory.objects)
+        blobs = [name for name in before if name.startswith("cas/")]
+        if trouble == "altered":
+            memory.objects.update({name: before[name][:-1] + b"x" for name in blobs})
+        elif trouble == "lost":
+            for name in blobs:
+                del memory.objects[name]
+        else:
+            assert workspace.remote is not None
+            for _ in range(3):
+                workspace.remote._health.failed(RemoteError("503"))
+        began = time.monotonic()
+        assert (second.files / "src/model.c").read_text() == (emitted.files / "src/model.c").read_text()
+        assert time.monotonic() - began < worker._SEEN / 2, "nobody waits for what will not come"
+        assert project.ran() == ["import", "emit"] and workspace.elsewhere == {}
+        assert f"after worker a had made it: the remote store http://memory {why}" in capsys.readouterr().out
+        workspace.flush()
+        assert second.files == second.files and project.ran() == []
+        for key in (first.key, second.key):
+            found = workspace.find(key)
+            assert found is not None and found.content == {first.key: first, second.key: second}[key].content
+    if trouble != "given up":
+        third = clone(project, project.root / "third")
+        with third.workspace() as workspace:
+            vars(workspace)["remote"] = memory.remote(workspace.store)
+            found = workspace.find(second.key)
+            assert found is not None and found.content == second.content
+
+
+def test_other_bytes_of_the_same_key_fail_no_run_and_are_told(
+    project: FakeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory = Memory()
+    with project.workspace() as workspace:
+        vars(workspace)["remote"] = memory.remote(workspace.store)
+        work = _work(workspace, workspace.plan("demo")["import"])
+        other = Store(project.root / "other")
+        made, _ = other.make(work.ingredients, lambda out, _: (out / "module.json").write_text("its own"), recipe="")  # type: ignore[arg-type,func-returns-value]
+        memory.remote(other).send(made).result()
+        left = left_by("a", work, _executor()._make_here, cached=False)
+        assert left is not None
+        del memory.objects[f"cas/{made.manifest['files']['module.json']['sha256']}"]
+        assert (left.files / "module.json").read_text() == "weights\n"
+        assert "it has other bytes than those that worker a had left" in capsys.readouterr().out
+
+
+def test_what_is_seen_nowhere_is_nothing(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_SEEN", 0)
+    with project.workspace() as workspace:
+        vars(workspace)["remote"] = Memory().remote(workspace.store)
+        assert left_by("a", _work(workspace, workspace.plan("demo")["import"]), Local().make, cached=False) is None
+
+
+def _executor() -> DaskExecutor:
+    """One without a scheduler."""
+    executor = object.__new__(DaskExecutor)
+    executor._lock, executor._shared = threading.Lock(), set()
+    executor._own, executor._alone = threading.Semaphore(1), False
+    return executor
+
+
+def _work(workspace: Workspace, action: Action, *inputs: Artifact) -> Work:
+    artifacts = dict(zip(action.link.inputs, inputs, strict=True))
+    ingredients = action.consuming({kind: artifact.content for kind, artifact in artifacts.items()})
+    return Work(
+        action=action,
+        artifacts=artifacts,
+        ingredients=ingredients,
+        key=digest_of(ingredients),
+        workspace=workspace,
+        shared=True,
+        force=False,
+        failures=contextlib.nullcontext,
+        log=print,
+        log_name="log.txt",
+        progress=lambda *said: None,
+    )

@@ -1,0 +1,60 @@
+"""Values of YAML files are remembered by their text, and only what was written is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.documents import remembered as module
+from pipeline.documents.remembered import remembered
+
+
+@pytest.fixture
+def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Any], bool]:
+    """Asks for a text; tells whether it was parsed, which gives the value."""
+    monkeypatch.setattr(module, "build_cache", lambda name: tmp_path / name)
+
+    def ask(text: str, value: Any) -> bool:
+        asked: list[str] = []
+        assert repr(remembered(text, lambda: asked.append(text) or value)) == repr(value)
+        return bool(asked)
+
+    return ask
+
+
+def test_a_text_is_parsed_once(parsed: Callable[[str, Any], bool]) -> None:
+    assert [parsed("a: [1, 2.5]", {"a": [1, 2.5, None]}) for _ in range(2)] == [True, False]
+    assert parsed("a: [1, 2.50]", {"a": [1, 2.5]})
+    assert [parsed("", None) for _ in range(2)] == [True, False]
+
+
+@pytest.mark.parametrize("value", [{1: "a"}, [float("nan")], {"a": b"b"}])
+def test_what_json_does_not_keep_is_parsed_each_time(parsed: Callable[[str, Any], bool], value: Any) -> None:
+    assert [parsed("text", value) for _ in range(2)] == [True, True]
+
+
+@pytest.mark.parametrize("change", [lambda text: text.replace("7", "8"), lambda text: text[:-1], lambda text: ""])
+def test_what_was_damaged_is_parsed_again(
+    parsed: Callable[[str, Any], bool], tmp_path: Path, change: Callable[[str], str]
+) -> None:
+    assert parsed("a: 7", {"a": 7})
+    (kept,) = (tmp_path / "documents").iterdir()
+    kept.write_text(change(kept.read_text()))
+    assert [parsed("a: 7", {"a": 7}) for _ in range(2)] == [True, False]
+
+
+def test_other_rules_of_yaml_parse_again(parsed: Callable[[str, Any], bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert parsed("a: 0777", {"a": 777})
+    monkeypatch.setattr(module, "_rules", lambda: "others")
+    assert parsed("a: 0777", {"a": 511})
+
+
+def test_the_oldest_go(parsed: Callable[[str, Any], bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST", 10)
+    for number in range(30):
+        parsed(str(number), number)
+    assert len(list((tmp_path / "documents").iterdir())) <= 12
+    assert not parsed("29", 29)

@@ -1,0 +1,239 @@
+"""`doit store push`: a store that was there before the remote one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+from concurrent.futures import Future
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from pipeline.artifacts.store import Artifact, Store
+from pipeline.commands import push_store, show_store
+from pipeline.commands.exit_codes import PENDING
+from pipeline.commands.show_store import ShowStore
+from pipeline.remote.remote import Remote
+from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.fake_stages import FakeEmit
+from tests.unit.pipeline.remote.conftest import ALL, Server, all_of, how
+
+
+def push(*words: str, **given: str | bool) -> int:
+    options = {
+        "json": False,
+        "dry-run": False,
+        "days": "",
+        **{name.replace("_", "-"): one for name, one in given.items()},
+    }
+    return ShowStore().execute(options, list(words or ("push",)))
+
+
+@pytest.fixture
+def old(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> FakeProject:
+    """A project whose store knows of no remote one yet."""
+    project.serve(monkeypatch, show_store)
+    with monkeypatch.context() as without:
+        without.setenv("FIRMLINE_REMOTE", "off")
+        project.run()
+    project.ran()
+    return project
+
+
+def test_what_was_made_before_is_sent_once(
+    old: FakeProject, other: FakeProject, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert push(dry_run=True) == PENDING
+    said = capsys.readouterr().out.splitlines()
+    assert (
+        len(said) == 5 and said[0].startswith("to be sent: ") and said[-1].startswith(f"{server.url}: 4 to be sent (")
+    )
+    assert server.names() == []
+    assert push() == 0
+    said = capsys.readouterr().out.splitlines()
+    assert sorted(line.split()[2] for line in said[:-1]) == sorted(ALL)
+    assert said[-1].startswith(f"{server.url}: 4 sent (")
+    server.check()
+    assert push() == 0
+    assert capsys.readouterr().out.startswith(f"{server.url}: 4 there already (")
+    assert push(dry_run=True) == 0
+    assert how(other) == all_of("remote") and other.ran() == []
+
+
+def test_programs_read_what_became_of_each(
+    old: FakeProject, server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is damaged stays, and what a board did; the rest goes, of them those that were used lately."""
+    monkeypatch.setattr(FakeEmit, "shared", lambda self, config: False)
+    monkeypatch.setattr(FakeEmit, "parameters", lambda self, config: {"moment": "now"})
+    monkeypatch.setenv("FIRMLINE_REMOTE", "off")
+    old.edit("recipes/demo.yaml", "unroll: 4", "unroll: 5")
+    old.run()
+    monkeypatch.setenv("FIRMLINE_REMOTE", server.url)
+    damaged = next(path for path in old.store.rglob("files/module.json"))
+    damaged.chmod(0o644)
+    damaged.write_text("something else")
+    capsys.readouterr()
+    assert push(json=True) == PENDING
+    records = json.loads(capsys.readouterr().out)
+    outcomes = sorted((one["stage"], one["outcome"]) for one in records)
+    made = ("compile", "emit", "report")
+    assert outcomes == sorted([("import", "damaged"), *((kind, word) for kind in made for word in ("own", "sent"))])
+    assert len(list((server.data / "ac").iterdir())) == 3
+    assert push(json=True, days="1") == PENDING
+    assert len(json.loads(capsys.readouterr().out)) == len(records), "all were used today"
+    # Stores of before say nothing of boards; what was made of a moment tells it.
+    for path in old.store.glob("artifacts/*/*/manifest.json"):
+        path.write_text(path.read_text().replace('"shared": false', '"recipe": "demo"'))
+    assert push(json=True) == PENDING
+    again = json.loads(capsys.readouterr().out)
+    assert sorted((one["stage"], one["outcome"]) for one in again) == [
+        (stage, "there" if word == "sent" else word) for stage, word in outcomes
+    ]
+    for folder in old.store.glob("artifacts/*/*"):
+        os.utime(folder, (0, 0))
+    assert push(json=True, days="2") == 0
+    assert json.loads(capsys.readouterr().out) == []
+    assert push(json=True, days="999999") == PENDING
+    assert len(json.loads(capsys.readouterr().out)) == len(records), "longer ago than dates go"
+
+
+def test_what_is_gone_when_it_is_to_be_sent_is_said(
+    old: FakeProject, server: Server, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`doit gc` of somebody else, before and while it is sent."""
+    first, second = sorted(old.store.glob("artifacts/*/*"))[:2]
+    send = push_store.Remote.send
+
+    def taken(self: Remote, artifact: Artifact, *, look: bool = False) -> Future[str]:
+        shutil.rmtree(second, ignore_errors=True)
+        return send(self, artifact, look=look)
+
+    entries = push_store.inventory(Store(old.store))
+    shutil.rmtree(first)
+    monkeypatch.setattr(show_store, "inventory", lambda store: entries)
+    monkeypatch.setattr(push_store.Remote, "send", taken)
+    capsys.readouterr()
+    assert push() == PENDING
+    said = capsys.readouterr().out
+    assert said.count("gone meanwhile: ") == 2 and "2 sent (" in said and ", 2 gone meanwhile (" in said
+
+
+def test_junk_of_another_size_and_lost_blobs_are_replaced(
+    old: FakeProject, other: FakeProject, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert push() == 0
+    junk = list((server.data / "cas").iterdir())
+    for path in junk:
+        path.write_text("junk!")
+    capsys.readouterr()
+    assert push(dry_run=True) == PENDING
+    assert "4 to be sent (" in capsys.readouterr().out
+    assert push() == 0
+    assert "4 sent (" in capsys.readouterr().out
+    server.check()
+    server.blob("emit", "files/src/model.h").unlink()
+    assert push(dry_run=True) == PENDING
+    assert push() == 0
+    assert "1 sent (" in capsys.readouterr().out
+    server.check()
+    assert push() == 0
+    assert how(other) == all_of("remote")
+
+
+def test_a_server_that_has_whatever_it_is_asked_for_is_none(
+    old: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page to log in on, say."""
+
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "6")
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(b"<html>")
+
+        def do_PUT(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.do_GET()
+
+        do_HEAD = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Page) as page:
+        threading.Thread(target=page.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{page.server_port}"
+        monkeypatch.setenv("FIRMLINE_REMOTE", url)
+        capsys.readouterr()
+        for dry_run in (True, False):
+            assert push(dry_run=dry_run) == 1
+            assert capsys.readouterr().err == f"ERROR: {url} has whatever it is asked for: it is no store\n"
+        assert push("remote") == PENDING
+        assert "has whatever it is asked for" in capsys.readouterr().out
+        page.shutdown()
+
+
+def test_a_server_that_fails_meanwhile_is_an_error(
+    old: FakeProject, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push_store.Remote, "trouble", lambda self, *, reads_only: "")
+    monkeypatch.setenv("FIRMLINE_REMOTE", "http://127.0.0.1:9")
+    assert push() == 1
+    error = capsys.readouterr().err
+    assert error.splitlines()[-2:] == ["ERROR: http://127.0.0.1:9 has not taken 4 of 4 artifacts", "push again"]
+    assert push(dry_run=True) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "given", "said"),
+    [
+        (("push",), {"days": "soon"}, "--days soon: should be a number of days"),
+        (("push",), {"days": "0"}, "--days 0: should be more than 0"),
+        (("list",), {"dry_run": True}, "--dry-run goes with `doit store push`, not with list"),
+        (("push", "demo"), {}, "doit store push takes no 'demo'"),
+        (("push",), {}, "there is no remote store\ndocs/store.md says how"),
+    ],
+)
+def test_mistakes(
+    words: tuple[str, ...],
+    given: dict[str, str | bool],
+    said: str,
+    project: FakeProject,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    project.serve(monkeypatch, show_store)
+    assert push(*words, **given) == 1
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("action", ["push", "remote"])
+def test_a_url_that_is_none_is_said_once(
+    action: str, project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.serve(monkeypatch, show_store)
+    monkeypatch.setenv("FIRMLINE_REMOTE", "ftp://cache.example")
+    assert push(action) == 1
+    error = capsys.readouterr().err
+    assert (
+        error.startswith("ERROR: FIRMLINE_REMOTE: a remote store begins with one of https://")
+        and error.count("\n") == 1
+    )
+
+
+def test_one_that_is_not_there_or_is_only_read_is_an_error(
+    old: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FIRMLINE_REMOTE", "http://127.0.0.1:9")
+    capsys.readouterr()
+    assert push() == 1
+    assert capsys.readouterr().err.startswith("ERROR: http://127.0.0.1:9 cannot be read: ")
+    monkeypatch.setenv("FIRMLINE_REMOTE_READ_ONLY", "1")
+    assert push() == 1
+    assert "http://127.0.0.1:9 is only read from here\nFIRMLINE_REMOTE_READ_ONLY=0" in capsys.readouterr().err

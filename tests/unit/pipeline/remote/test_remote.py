@@ -1,0 +1,443 @@
+"""Clones that share a remote store, and every way in which it may fail them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipeline.artifacts.inventory import inventory
+from pipeline.commands import show_store
+from pipeline.commands.show_store import ShowStore
+from pipeline.errors import RecipeError
+from pipeline.keys.explain import explain
+from pipeline.remote.health import MOST_FAILURES, Health, health_of
+from pipeline.remote.settings import RemoteSettings
+from pipeline.remote.transport import RemoteError
+from stages.simulate import STAGE, SimulateConfig
+from tests.support.optional import needs
+from tests.support.servers import NGINX, free_port, nginx, s3, webdav
+from tests.unit.pipeline.conftest import Doit, FakeProject
+from tests.unit.pipeline.fake_stages import FakeCompile
+from tests.unit.pipeline.remote.conftest import ALL, Server, all_of, clone, found_elsewhere, how
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_two_clones_share_all_work(project: FakeProject, other: FakeProject, server: Server) -> None:
+    assert how(project) == all_of("ran")
+    server.check()
+    project.ran()
+    assert how(other) == all_of("remote") and project.ran() == []
+    assert how(other) == all_of("cached")
+    for name in ("firmware.elf", "report.md", "src/model.c"):
+        places = [one.root / "build/demo/rv64-rvp" / name for one in (project, other)]
+        assert places[0].read_bytes() == places[1].read_bytes()
+    # What one clone changes, the other gets; nothing else is sent.
+    before = server.names()
+    other.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+    assert how(other) == {"import": "cached", "emit": "cached", "compile": "ran", "report": "ran"}
+    assert len([name for name in {*server.names()} - {*before} if name.startswith("ac/")]) == 2
+    project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+    assert how(project) == {"import": "cached", "emit": "cached", "compile": "remote", "report": "remote"}
+
+
+def test_it_is_said_where_work_came_from(project: FakeProject, other: FakeProject, server: Server, doit: Doit) -> None:
+    how(other)
+    code, out, err = doit("run", "demo")
+    assert (code, err) == (0, "")
+    assert out.count("from the remote\n") == len(ALL) and f"{server.url}: 4 artifacts from it" in out
+    report = json.loads((project.root / "build/demo/rv64-rvp/report.json").read_text())
+    assert [one["remote"] for one in report["stages"]] == [True] * 4
+    assert "from the remote store; made 20" in (project.root / "build/demo/rv64-rvp/log.txt").read_text()
+    with project.workspace() as workspace:
+        assert {one.remote for one in inventory(workspace.store)} == {server.url}
+
+
+def test_modes_and_logs_travel(project: FakeProject, other: FakeProject, server: Server) -> None:
+    """An executable of the host stays one, and a stage's log is that of the machine that ran it."""
+    with project.workspace() as workspace:
+        made, _ = workspace.store.make({"stage": "emit"}, _write_program, recipe="demo")
+        workspace.share(made)
+    with other.workspace() as workspace:
+        found = workspace.find(made.key)
+        assert found is not None and found.log == "said\n" and found.content == made.content
+        assert (found.files / "a/run").stat().st_mode & 0o777 == 0o555
+        assert (found.files / "a/empty").read_bytes() == b""
+
+
+def _write_program(out: Path, log: Callable[[str], None]) -> None:
+    (out / "a").mkdir()
+    (out / "a/run").write_text("#!/bin/sh\n")
+    (out / "a/run").chmod(0o755)
+    (out / "a/empty").write_text("")
+    log("said")
+
+
+def test_an_altered_blob_is_refused_and_mended(
+    project: FakeProject, other: FakeProject, server: Server, capsys: Capture, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    how(project)
+    blob = server.blob("emit", "files/src/model.c")
+    right = blob.read_bytes()
+    blob.write_bytes(bytes([right[0] ^ 1]) + right[1:])
+    project.ran()
+    assert how(other) == {**all_of("remote"), "emit": "ran"} and project.ran() == ["emit"]
+    warning = capsys.readouterr().err
+    assert warning.count("warning") == 1
+    assert f"cas/{blob.name} in the remote store {server.url} has other bytes than its name says" in warning
+    # What was made anew was sent over it.
+    assert blob.read_bytes() == right
+    assert how(clone(project, tmp_path_factory.mktemp("third"))) == all_of("remote")
+
+
+@pytest.mark.parametrize("harm", ["longer", "shorter", "empty entry", "other entry", "other key", "half entry"])
+def test_whatever_is_there_nothing_wrong_is_taken(
+    harm: str, project: FakeProject, other: FakeProject, server: Server, capsys: Capture
+) -> None:
+    how(project)
+    blob = server.blob("import", "files/module.json")
+    entries = sorted((server.data / "ac").iterdir())
+    if harm == "longer":
+        blob.write_bytes(blob.read_bytes() + b"x" * 100_000)
+    elif harm == "shorter":
+        blob.write_bytes(blob.read_bytes()[:-1])
+    else:
+        for entry in entries:
+            data = entry.read_bytes()
+            entry.write_bytes(
+                {"empty entry": b"", "other entry": b"<html>", "half entry": data[: len(data) // 2]}.get(harm, data)
+            )
+        if harm == "other key":
+            for entry, data in zip(entries, [one.read_bytes() for one in entries[1:] + entries[:1]], strict=True):
+                entry.write_bytes(data)
+    project.ran()
+    done = how(other)
+    assert done["import"] == "ran" and set(project.ran()) == {kind for kind, word in done.items() if word == "ran"}
+    assert capsys.readouterr().err.count("warning") == 1
+    server.check()
+
+
+def test_an_entry_whose_blob_is_gone_is_none(
+    project: FakeProject, other: FakeProject, server: Server, capsys: Capture, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Servers forget what was not used for long: no reason to warn."""
+    how(project)
+    server.blob("emit", "files/src/model.h").unlink()
+    server.blob("compile", "manifest.json").unlink()
+    assert how(other) == {**all_of("remote"), "emit": "ran", "compile": "ran"}
+    assert capsys.readouterr().err == ""
+    server.check()
+    assert how(clone(project, tmp_path_factory.mktemp("third"))) == all_of("remote")
+
+
+def test_a_half_upload_is_sent_again(project: FakeProject, other: FakeProject, server: Server) -> None:
+    """Blobs come first: one that was interrupted has no entry."""
+    how(project)
+    wanted = server.names()
+    blob = server.blob("emit", "files/src/model.c")
+    for entry in (server.data / "ac").iterdir():
+        entry.unlink()
+    blob.write_bytes(blob.read_bytes()[:-3])
+    assert how(other) == all_of("ran")
+    assert {*wanted} <= {*server.names()}
+    server.check()
+
+
+def test_read_only_writes_nothing(
+    project: FakeProject, other: FakeProject, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIRMLINE_REMOTE_READ_ONLY", "true")
+    assert how(project) == all_of("ran")
+    assert server.names() == []
+    monkeypatch.delenv("FIRMLINE_REMOTE_READ_ONLY")
+    project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+    how(project)
+    before = server.names()
+    monkeypatch.setenv("FIRMLINE_REMOTE_READ_ONLY", "1")
+    other.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+    other.edit("recipes/demo.yaml", "unroll: 4", "unroll: 5")
+    assert how(other)["import"] == "ran" and server.names() == before
+
+
+def test_a_server_that_refuses_writing_is_read(
+    project: FakeProject, other: FakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    if NGINX is None:
+        pytest.skip("needs nginx: ./bootstrap --with servers")
+    with nginx(tmp_path / "served") as url:
+        monkeypatch.setenv("FIRMLINE_REMOTE", url)
+        how(project)
+    with nginx(tmp_path / "served", "limit_except GET HEAD { deny all; }") as url:
+        monkeypatch.setenv("FIRMLINE_REMOTE", url)
+        other.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+        assert how(other) == {"import": "remote", "emit": "remote", "compile": "ran", "report": "ran"}
+        assert (
+            f"warning: the remote store {url} cannot be written: 403 Forbidden; it is only read"
+            in capsys.readouterr().err
+        )
+
+
+def test_a_server_that_is_not_there_costs_one_line(
+    project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    url = f"http://ann:secret@127.0.0.1:{free_port()}"
+    monkeypatch.setenv("FIRMLINE_REMOTE", url)
+    started = time.monotonic()
+    assert how(project) == all_of("ran")
+    told = capsys.readouterr().err
+    shown = url.replace("ann:secret@", "")
+    assert (
+        told
+        == f"warning: the remote store {shown} fails: connection refused; what does not come from it is made here\n"
+    )
+    # Others of this process do not try either.
+    monkeypatch.setenv("FAKE_MOOD", "")
+    project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+    assert how(project)["compile"] == "ran" and capsys.readouterr().err == ""
+    assert time.monotonic() - started < 30
+
+
+def test_a_server_that_says_nothing_is_given_up(
+    project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    import socket
+
+    monkeypatch.setattr("pipeline.remote.http.READ", 0.3)
+    waited: list[str] = []
+    failed = Health.failed
+
+    def counted(self: Health, error: RemoteError, *, writing: bool = False) -> None:
+        waited.append(str(error))
+        failed(self, error, writing=writing)
+
+    monkeypatch.setattr(Health, "failed", counted)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(64)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        monkeypatch.setenv("FIRMLINE_REMOTE", url)
+        assert how(project) == all_of("ran")
+        # Those that were under way when it was given up count too.
+        assert MOST_FAILURES <= len(waited) <= MOST_FAILURES + 4
+        project.edit("recipes/demo.yaml", "unroll: 4", "unroll: 5")
+        before = len(waited)
+        how(project)
+        assert len(waited) == before
+    assert "fails: no answer within 0 seconds" in capsys.readouterr().err
+
+
+def test_after_some_failures_nothing_is_asked_any_more() -> None:
+    health = health_of(RemoteSettings("http://nowhere"))
+    for _ in range(MOST_FAILURES - 1):
+        health.failed(RemoteError("no"))
+    health.worked()
+    health.failed(RemoteError("no"))
+    assert health.reads and health.writes
+    for _ in range(MOST_FAILURES - 1):
+        health.failed(RemoteError("no"))
+    assert not health.reads and not health.writes
+
+
+def test_no_url_is_one_line(project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    monkeypatch.setenv("FIRMLINE_REMOTE", "cache.example")
+    assert how(project) == all_of("ran")
+    told = capsys.readouterr().err
+    assert (
+        told.startswith("warning: FIRMLINE_REMOTE: a remote store begins with one of https://")
+        and told.count("\n") == 1
+    )
+
+
+def test_pipeline_yaml_names_one(
+    project: FakeProject, other: FakeProject, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FIRMLINE_REMOTE")
+    for one, options in ((project, ""), (other, ", read_only: true")):
+        with (one.root / "pipeline.yaml").open("a") as stream:
+            stream.write(f"store: {{remote: '{server.url}'{options}}}\n")
+    how(project)
+    before = server.names()
+    other.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+    assert how(other) == {"import": "remote", "emit": "remote", "compile": "ran", "report": "ran"}
+    assert server.names() == before
+    project.edit("pipeline.yaml", "store: {remote", "store: {remot")
+    with pytest.raises(RecipeError, match=r"pipeline\.yaml:\d+:\d+: unknown key 'remot'; did you mean 'remote'"):
+        project.run()
+
+
+@needs("wsgidav", "servers")
+def test_webdav_with_credentials(
+    project: FakeProject, other: FakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """WsgiDAV makes no folders by itself, and asks who it is."""
+    with webdav(tmp_path / "dav", "ann", "s@cret") as url:
+        monkeypatch.setenv("FIRMLINE_REMOTE", url)
+        monkeypatch.setenv("FIRMLINE_REMOTE_USER", "ann")
+        monkeypatch.setenv("FIRMLINE_REMOTE_PASSWORD", "wrong")
+        assert how(project) == all_of("ran")
+        told = capsys.readouterr().err
+        assert f"warning: the remote store {url} cannot be read: 401 Unauthorized; the run goes on without it" in told
+        assert told.count("warning") == 1 and "FIRMLINE_REMOTE_TOKEN" in told and "wrong" not in told
+        assert not (tmp_path / "dav/ac").exists()
+        monkeypatch.setenv("FIRMLINE_REMOTE_PASSWORD", "s@cret")
+        project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+        other.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+        how(project)
+        assert how(other) == {"import": "ran", "emit": "ran", "compile": "remote", "report": "remote"}
+        assert capsys.readouterr().err == ""
+        Server(url, tmp_path / "dav").check()
+        # And by the URL alone.
+        monkeypatch.delenv("FIRMLINE_REMOTE_USER")
+        monkeypatch.delenv("FIRMLINE_REMOTE_PASSWORD")
+        monkeypatch.setenv("FIRMLINE_REMOTE", url.replace("//", "//ann:s%40cret@"))
+        other.edit("recipes/demo.yaml", "opt: O3", "opt: O1")
+        how(other)
+        stored = [path.read_bytes() for path in other.store.rglob("*") if path.is_file()]
+        assert not any(b"cret" in data for data in stored)
+
+
+@needs("s3fs", "remote")
+@needs("moto", "servers")
+def test_s3(project: FakeProject, other: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+    with s3() as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        import s3fs
+
+        fs = s3fs.S3FileSystem(skip_instance_cache=True, use_listings_cache=False)
+        fs.mkdir("shared")
+        monkeypatch.setenv("FIRMLINE_REMOTE", "s3://shared/firmline")
+        assert how(project) == all_of("ran")
+        names = fs.find("shared")
+        assert len([name for name in names if name.startswith("shared/firmline/ac/")]) == 4
+        altered = max((name for name in names if "/cas/" in name), key=lambda name: int(fs.info(name)["size"]))
+        text = fs.cat_file(altered)
+        fs.pipe_file(altered, b"x" + text[1:])
+        done = how(other)
+        assert sorted(done.values()).count("ran") == 1
+        assert "has other bytes than its name says" in capsys.readouterr().err
+        assert fs.cat_file(altered)[1:] == text[1:]
+        monkeypatch.setenv("FIRMLINE_REMOTE", "s3://nobody/firmline")
+        project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+        assert how(project)["compile"] == "ran"
+        assert "warning: the remote store s3://nobody/firmline fails: " in capsys.readouterr().err
+
+
+@needs("fsspec", "remote")
+def test_a_folder(
+    project: FakeProject, other: FakeProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("FIRMLINE_REMOTE", f"file://{tmp_path}/shared")
+    how(project)
+    shared = Server("", tmp_path / "shared")
+    shared.check()
+    assert not [name for name in shared.names() if name.endswith(".part")]
+    blob = shared.blob("emit", "files/src/model.c")
+    blob.chmod(0o644)
+    blob.write_bytes(b"other")
+    assert how(other) == {**all_of("remote"), "emit": "ran"}
+    shared.check()
+    if os.getuid():
+        (tmp_path / "shared/cas").chmod(0o555)
+        project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+        how(project)
+        assert "cannot be written" in capsys.readouterr().err
+
+
+def test_a_group_that_is_not_installed_is_one_line(
+    project: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr("pipeline.remote.opening.find_spec", lambda name: None)
+    monkeypatch.setenv("FIRMLINE_REMOTE", "gs://bucket/firmline")
+    assert how(project) == all_of("ran")
+    told = capsys.readouterr().err
+    assert "cannot be used: gs:// needs the Python package gcsfs: " in told and told.count("warning") == 1
+
+
+def test_explain_looks_there_and_fetches_nothing(project: FakeProject, other: FakeProject, server: Server) -> None:
+    how(other)
+    with project.workspace() as workspace:
+        found = explain(workspace.plan("demo"), workspace.store, workspace.manifest_elsewhere)
+    assert [(one.kind, one.cached, one.remote, one.unless) for one in found] == [(kind, True, True, ()) for kind in ALL]
+    assert not any(project.store.glob("artifacts/*/*"))
+
+
+def show(*words: str) -> int:
+    return ShowStore().execute({"json": False}, list(words))
+
+
+def test_store_shows_it(
+    project: FakeProject, other: FakeProject, server: Server, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    project.serve(monkeypatch, show_store)
+    how(other)
+    project.run()
+    assert show() == 0 and f"{server.url} (remote): 4 of them," in capsys.readouterr().out
+    assert show("remote") == 0 and capsys.readouterr().out == f"{server.url}: can be read and written\n"
+    monkeypatch.setenv("FIRMLINE_REMOTE_READ_ONLY", "1")
+    before = server.names()
+    assert show("remote") == 0 and "nothing is written to it" in capsys.readouterr().out
+    assert server.names() == before
+    monkeypatch.setenv("FIRMLINE_REMOTE", f"http://127.0.0.1:{free_port()}")
+    assert show("remote") == 3 and capsys.readouterr().out.endswith("cannot be read: connection refused\n")
+    assert show() == 0 and f"{server.url} (remote, not used now): 4 of them," in capsys.readouterr().out
+    monkeypatch.setenv("FIRMLINE_REMOTE", "off")
+    assert show("remote") == 1 and "there is no remote store" in capsys.readouterr().err
+
+
+def test_two_runs_at_once_share_it(project: FakeProject, other: FakeProject, server: Server) -> None:
+    """Both make the same, and send it at the same time."""
+    environment = {**os.environ, "FAKE_MOOD": "slow", "PYTHONPATH": str(Path(__file__).parents[4])}
+    command = [sys.executable, "-m", "tests.unit.pipeline.fake_stages"]
+    both = [
+        subprocess.Popen([*command, str(one.root)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for one in (project, other)
+    ]
+    for one in both:
+        _, err = one.communicate(timeout=60)
+        assert (one.returncode, err) == (0, b"")
+    server.check()
+    assert len(list((server.data / "ac").iterdir())) == 4
+
+
+def test_what_is_of_use_to_nobody_is_not_sent(
+    project: FakeProject, other: FakeProject, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is what is made of it."""
+    monkeypatch.setattr(FakeCompile, "shared", lambda self, config: config.opt != "O2")
+    how(project)
+    assert how(other) == {"import": "remote", "emit": "remote", "compile": "ran", "report": "ran"}
+    assert len(list((server.data / "ac").iterdir())) == 2
+    project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+    how(project)
+    assert len(list((server.data / "ac").iterdir())) == 4
+
+
+def test_what_a_board_did_is_of_use_to_nobody() -> None:
+    shared = [STAGE.shared(SimulateConfig(run_on=place)) for place in (None, "gdb://localhost:3333")]
+    assert shared == [True, False]
+
+
+def test_nothing_to_do_asks_nobody(project: FakeProject, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    how(project)
+    monkeypatch.setattr("pipeline.runs.workspace.Remote", None)
+    assert how(project) == all_of("cached")
+
+
+def test_a_name_that_leads_elsewhere_is_refused(
+    project: FakeProject, other: FakeProject, server: Server, tmp_path: Path, capsys: Capture
+) -> None:
+    """Whoever may write to a server may send any entry; none reaches beyond the artifact's folder."""
+    for name in ("../../../../evil", str(tmp_path / "evil"), "a/../../../../evil", ""):
+        assert found_elsewhere(other, server, {name: b"evil"}) is None
+    assert [*tmp_path.rglob("evil"), *other.root.rglob("evil")] == []
+    assert "warning" in capsys.readouterr().err

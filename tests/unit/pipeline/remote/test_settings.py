@@ -1,0 +1,123 @@
+"""Where the remote store and its credentials come from, and that credentials are shown nowhere."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from pipeline.errors import RecipeError
+from pipeline.remote.settings import remote_settings
+from stages.options.remote_store import RemoteStore, masked, wrong_remote
+from tests.unit.pipeline.conftest import FakeProject
+
+FILE = RemoteStore(remote="https://cache.example/firmline/", read_only=True)
+
+
+def test_the_environment_counts_before_the_file() -> None:
+    assert remote_settings(None, {}) is None
+    found = remote_settings(FILE, {})
+    assert found is not None and (found.url, found.read_only) == ("https://cache.example/firmline", True)
+    found = remote_settings(FILE, {"FIRMLINE_REMOTE": "s3://bucket/a", "FIRMLINE_REMOTE_READ_ONLY": "false"})
+    assert found is not None and (found.url, found.read_only) == ("s3://bucket/a", False)
+    assert remote_settings(FILE, {"FIRMLINE_REMOTE": "off"}) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"), [("1", True), ("true", True), ("0", False), ("", False), (" TRUE ", True)]
+)
+def test_read_only(word: str, expected: bool) -> None:
+    found = remote_settings(None, {"FIRMLINE_REMOTE": "http://cache", "FIRMLINE_REMOTE_READ_ONLY": word})
+    assert found is not None and (found.read_only, found.wrong) == (expected, "")
+
+
+@pytest.mark.parametrize("store", [None, FILE])
+def test_read_only_in_doubt_is_refused(store: RemoteStore | None) -> None:
+    found = remote_settings(store, {"FIRMLINE_REMOTE": "http://cache", "FIRMLINE_REMOTE_READ_ONLY": "maybe"})
+    assert found is not None
+    assert found.wrong == "FIRMLINE_REMOTE_READ_ONLY=maybe: should be 1, true, 0 or false" and found.url == ""
+
+
+def test_credentials_are_shown_nowhere() -> None:
+    found = remote_settings(None, {"FIRMLINE_REMOTE": "https://ann:s%40cret@cache:8443/x"})
+    assert found is not None and (found.user, found.password) == ("ann", "s@cret")
+    assert found.url == found.shown == "https://cache:8443/x"
+    assert "cret" not in repr(found)
+    found = remote_settings(None, {"FIRMLINE_REMOTE": "https://cache", "FIRMLINE_REMOTE_TOKEN": "tok\n"})
+    assert found is not None and found.token == "tok" and "tok" not in repr(found)
+
+
+SECRETS = {
+    "FIRMLINE_REMOTE_USER": "ann",
+    "FIRMLINE_REMOTE_PASSWORD": "s@cret",
+    "FIRMLINE_REMOTE_TOKEN": "tok",
+}
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "meant"),
+    [
+        ("https://cache.example/firmline", "", False),
+        ("https://cache.example/firmline", "cache.example", True),
+        ("https://cache.example/firmline", "Cache.Example:8443", False),
+        ("https://Cache.example:8443/firmline", "cache.example:8443", True),
+        ("https://Cache.example:8443/firmline", "cache.example", True),
+        ("https://cache.example.evil/firmline", "cache.example", False),
+        ("https://cache.example@evil/firmline", "cache.example", False),
+        ("http://evil/firmline", "cache.example", False),
+        ("ssh://evil/firmline", "", False),
+    ],
+)
+def test_a_project_gets_no_credentials_by_naming_a_store(url: str, host: str, meant: bool) -> None:
+    found = remote_settings(RemoteStore(remote=url), {**SECRETS, "FIRMLINE_REMOTE_HOST": host})
+    assert found is not None and not found.wrong and found.withheld is not meant
+    assert (found.user == "ann", found.password, found.token) == (meant, *(("s@cret", "tok") if meant else ("", "")))
+    assert ("FIRMLINE_REMOTE_HOST=" in found.credentials) is not meant
+
+
+def test_who_names_the_store_in_the_environment_means_it() -> None:
+    found = remote_settings(FILE, {**SECRETS, "FIRMLINE_REMOTE": "https://other/x"})
+    assert found is not None and (found.token, found.withheld) == ("tok", False)
+
+
+@pytest.mark.parametrize(
+    "host", ["cache.example", "10.0.0.7", "localhost.evil", "127.0.0.1", "localhost:8080", "[::1]:80"]
+)
+def test_credentials_do_not_go_over_plain_http(host: str) -> None:
+    here = host.startswith(("127.", "localhost:", "[::1]"))
+    for environment in (
+        {"FIRMLINE_REMOTE": f"http://{host}/x", "FIRMLINE_REMOTE_TOKEN": "tok"},
+        {"FIRMLINE_REMOTE": f"http://ann:tok@{host}/x"},
+    ):
+        found = remote_settings(None, environment)
+        assert found is not None and bool(found.wrong) is not here and "tok" not in found.wrong
+        assert bool(found.token or found.password) is here
+    found = remote_settings(None, {"FIRMLINE_REMOTE": f"http://{host}/x"})
+    assert found is not None and not found.wrong
+
+
+def test_what_is_wrong_with_a_url_is_said() -> None:
+    for text, part in {
+        "cache.example": "begins with one of https://",
+        "ftp://cache": "begins with one of https://",
+        "https://": "is followed by a name",
+        "https://cache:port": "is no URL",
+        "https://cache/?a=b": "has no ?",
+        "file://folder": "a whole path",
+    }.items():
+        assert part in wrong_remote(text), text
+    found = remote_settings(None, {"FIRMLINE_REMOTE": "ftp://ann:secret@cache"})
+    assert found is not None and found.wrong.startswith("FIRMLINE_REMOTE: ") and "secret" not in found.wrong
+
+
+def test_a_file_has_no_password() -> None:
+    with pytest.raises(ValidationError, match="a password does not belong into a file") as refused:
+        RemoteStore(remote="https://ann:secret@cache")
+    assert masked("https://ann:secret@cache/x?sig=1") == "https://***@cache/x"
+    assert "***@cache" in str(refused.value.errors(include_input=False))
+
+
+def test_a_mistake_in_pipeline_yaml_is_shown_at_its_line(project: FakeProject) -> None:
+    with (project.root / "pipeline.yaml").open("a") as stream:
+        stream.write("store: {remote: 'ftp://cache', read_onli: true}\n")
+    with pytest.raises(RecipeError, match=r"pipeline\.yaml:\d+:\d+: .*"):
+        project.run()

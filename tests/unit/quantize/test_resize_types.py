@@ -1,0 +1,35 @@
+"""RESIZE_NEAREST_NEIGHBOR moves every type that LiteRT moves: firmware on the machine that builds, against LiteRT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stages.models.builder import ModelBuilder
+from stages.reference import Reference
+from stages.reference.interpreter import random_inputs
+from tests.support.stages_run import run_tflite
+
+MODES = {
+    "int16": {},
+    "int32": {"alignCorners": True},
+    "bool": {"halfPixelCenters": True},
+}
+
+
+@pytest.mark.parametrize("dtype", MODES)
+def test_it_moves(dtype: str, tmp_path: Path) -> None:
+    b, quant = ModelBuilder(), (0.01, 0) if dtype == "int16" else None
+    x = b.input("x", (2, 5, 3, 4), dtype, *(quant or ()))
+    size = b.constant("size", np.array([7, 2], np.int32))
+    fields = {"alignCorners": False, "halfPixelCenters": False, **MODES[dtype]}
+    made = b.emit(
+        "RESIZE_NEAREST_NEIGHBOR", [x, size], (2, 7, 2, 4), quant, "y", "ResizeNearestNeighborOptions", fields
+    )
+    b.output(made)
+    reference = Reference(b.build())
+    given = random_inputs(reference.info, 3)
+    (found,) = run_tflite(b.build(), [given], tmp_path)[0].outputs
+    np.testing.assert_array_equal(found, reference.run(given)[0])

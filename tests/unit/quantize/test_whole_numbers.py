@@ -1,0 +1,98 @@
+"""Operators on integers of 8 and 16 bits as they are, or that 16 bits have in another form: against LiteRT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stages.models.builder import ModelBuilder
+from stages.reference.interpreter import Reference
+from tests.support.integer import compare
+from tests.support.stages_run import run_tflite
+
+COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+LOW, HIGH = -(1 << 15), (1 << 15) - 1
+SHAPES = (((2, 5, 4, 3), (2, 5, 4, 3)), ((2, 5, 4, 3), (5, 1, 3)), ((4,), (2, 4)))
+
+
+def values(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Of all sizes, so that some are equal, and the extremes."""
+    limits = np.iinfo(dtype)
+    far = rng.integers(limits.min, limits.max + 1, shape)
+    near = rng.integers(-4, 5, shape)
+    found = np.where(rng.integers(0, 2, shape), far, near)
+    found.reshape(-1)[:2] = limits.min, limits.max
+    return found.astype(dtype)
+
+
+@pytest.mark.parametrize("op", COMPARISONS)
+def test_comparisons_of_sixteen_bits(op: str) -> None:
+    """EQUAL and NOT_EQUAL read scales, the others do not."""
+    rng = np.random.default_rng(len(op))
+    for number, shapes in enumerate(SHAPES * 4):
+        scales = [float(np.float32(10 ** rng.uniform(-4, -0.1))) for _ in range(2)]
+        scales = [scales[0]] * 2 if number % 3 else scales
+        b = ModelBuilder()
+        given = [values(rng, shape, "int16") for shape in shapes]
+        x, y = (b.input(name, shape, "int16", scale) for name, shape, scale in zip("xy", shapes, scales, strict=True))
+        made = b.tensor("z", np.broadcast_shapes(*shapes), "bool")
+        b.operator(op, [x, y], [made])
+        b.output(made)
+        assert compare(b.build(), given).wrong == {}, (shapes, scales)
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("op", ["ABS", "NEG"])
+def test_functions_of_sixteen_bits(op: str, layout: str) -> None:
+    for scales in ((0.5, 0.5), (0.5, 0.3), (0.01, 0.07), (1.5, 0.002)):
+        b = ModelBuilder()
+        x = b.input("x", (1, 256, 64, 4), "int16", scales[0])
+        b.output(b.emit(op, [x], x.shape, (scales[1], 0), "y", f"{op.title()}Options"))
+        every = np.arange(LOW, HIGH + 1).astype(np.int16).reshape(x.shape)
+        assert compare(b.build(), [every], layout).wrong == {}, scales
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+@pytest.mark.parametrize("op", ["FLOOR_DIV", "FLOOR_MOD"])
+def test_quotients_and_remainders_whatever_the_scales(op: str, dtype: str, layout: str) -> None:
+    rng = np.random.default_rng(len(op))
+    for shapes in SHAPES:
+        b = ModelBuilder()
+        zeros = (3, -5, 7) if dtype == "int8" else (0, 0, 0)
+        x = b.input("x", shapes[0], dtype, 0.5, zeros[0])
+        y = b.input("y", shapes[1], dtype, 0.02, zeros[1])
+        made = b.tensor("z", np.broadcast_shapes(*shapes), dtype, 0.3, zeros[2])
+        b.operator(op, [x, y], [made], version=2 if dtype == "int8" else 1)
+        b.output(made)
+        first, second = (values(rng, shape, dtype) for shape in shapes)
+        second = np.where(second == 0, -1, second).astype(dtype)
+        assert compare(b.build(), [first, second], layout).wrong == {}, shapes
+
+
+@pytest.mark.parametrize("axes", [(1,), (3,), (1, 2), (0, 2)])
+def test_products_of_sixteen_bits(axes: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(axes)
+    count = int(np.prod([(2, 5, 4, 3)[axis] for axis in axes]))
+    b = ModelBuilder()
+    x = b.input("x", (2, 5, 4, 3), "int16", 0.05)
+    inputs = [x, b.constant("axes", np.array(axes, np.int32))]
+    shape = [1 if axis in axes else size for axis, size in enumerate(x.shape)]
+    b.output(b.emit("REDUCE_PROD", inputs, shape, (0.05**count * 300, 0), "y", "ReducerOptions", {"keepDims": True}))
+    assert compare(b.build(), [rng.integers(-40, 41, x.shape).astype(np.int16)]).wrong == {}
+
+
+@pytest.mark.parametrize("op", ["REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM"])
+def test_reductions_of_booleans(op: str, tmp_path: Path) -> None:
+    """As firmware: TVM computes them. A sum is whether any is true, a product whether all are."""
+    b, rng = ModelBuilder(), np.random.default_rng(3)
+    x = b.input("x", (6, 3), "bool")
+    axes = b.constant("axes", np.array([1], np.int32))
+    b.output(b.emit(op, [x, axes], (6,), None, "y", "ReducerOptions", {"keepDims": False}))
+    given = rng.integers(0, 2, (6, 3)).astype(bool)
+    given[0], given[1] = True, False
+    (expected,) = Reference(b.build()).run([given])
+    (found,) = run_tflite(b.build(), [[given]], tmp_path)
+    np.testing.assert_array_equal(found.outputs[0], expected)

@@ -1,0 +1,59 @@
+"""Estimated cycles in a report: always with the model's name, in milliseconds where the board has a clock."""
+
+from __future__ import annotations
+
+import pytest
+
+from stages.report.estimate import choice_line, chosen_by, estimated_cycles, line, of_layer
+from stages.targets.load import load_target
+
+COUNTS = {
+    "cycles": {
+        "model": "cortex-m4",
+        "total": {"least": 900_000, "estimate": 1_200_000, "most": 1_500_000},
+        "layers": [{"least": 1, "estimate": 2, "most": 3}],
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        (
+            "nucleo-l4r5zi",
+            (
+                "1,200,000 by the timing model cortex-m4, 10 ms at 120 MHz; 900,000 to 1,500,000 by what it leaves "
+                "open: Arm Cortex-M4 with the floating-point unit, 5 wait states in rom, lines of 8 bytes, the next "
+                "prefetched, 128 of instructions and 32 of data cached"
+            ),
+        ),
+        (
+            "cortex-m4",
+            (
+                "1,200,000 by the timing model cortex-m4; 900,000 to 1,500,000 by what it leaves open: "
+                "Arm Cortex-M4 with the floating-point unit, memory without wait states"
+            ),
+        ),
+    ],
+)
+def test_a_line_names_the_model_and_its_memory(target: str, told: str) -> None:
+    found = estimated_cycles(COUNTS, load_target(target).model_dump(mode="json"))
+    assert found is not None
+    assert line(found) == told
+    assert found["source"].startswith("Arm Cortex-M4 Technical Reference Manual")
+    assert found["milliseconds"] == (10.0 if found["clock"] else None)
+
+
+def test_what_kernels_were_chosen_by_is_said_with_the_model() -> None:
+    target = load_target("nucleo-l4r5zi").model_dump(mode="json")
+    found = chosen_by({"unit": "cycles"}, target)
+    assert choice_line(found).startswith(
+        "estimated cycles of the timing model cortex-m4, not instructions: 5 wait states in rom, lines of 8 bytes"
+    )
+    assert chosen_by({}, target) == chosen_by({"unit": "instructions"}, target) == {"unit": "instructions"}
+
+
+def test_nothing_is_made_up() -> None:
+    assert estimated_cycles({}, {}) is None
+    assert of_layer({}, 0) is None
+    assert of_layer(COUNTS, 0) == 2

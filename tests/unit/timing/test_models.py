@@ -1,0 +1,164 @@
+"""What the manuals say of single instructions and pairs, by the timing models of pipeline.yaml."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from stages.targets.timing import Timing, parse_cycles
+from stages.timing.table import timed
+from tests.support.timed import cycles, lines, model, straight
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        # DDI 0337I and the manual of the Cortex-M4, Load/store timings, "some optimized examples".
+        (["ldr r0, [r1]", "ldr r1, [r2]"], 3),
+        (["ldr r0, [r1, r2]", "str r0, [r3, #20]"], 3),
+        (["ldr r0, [r1, r2]", "str r1, [r3, r2]"], 3),
+        (["ldr r0, [r1, r5]", "ldr r1, [r2]", "ldr r2, [r3, #4]"], 4),
+        # The address of the second depends on the first.
+        (["ldr r0, [r1]", "ldr r2, [r0]"], 4),
+        (["ldrb.w r0, [r1], #1", "ldrb.w r2, [r1], #1"], 4),
+        # An address that was just computed is one cycle late.
+        (["adds r1, #4", "ldr r0, [r1]"], 4),
+        (["adds r1, #4", "nop", "ldr r0, [r1]"], 4),
+        (["adds r1, #4", "str r0, [r1, #0]"], 3),
+        (["ldrd r0, r1, [r2]"], 3),
+        (["ldmia.w r0!, {r1, r2, r3}"], 4),
+        (["push {r4, r5, r6, lr}"], 5),
+        (["smlad r0, r1, r2, r3"], 1),
+        (["smlal r0, r1, r2, r3"], 1),
+        (["mla r0, r1, r2, r3"], 1),
+        (["str r0, [r1, #4]"], 1),
+        (["vldr s0, [r0]", "vmla.f32 s1, s0, s2"], 5),
+        (["vadd.f32 s0, s1, s2", "vadd.f32 s3, s0, s2"], 3),
+        (["vadd.f32 s0, s1, s2", "vadd.f32 s3, s4, s2"], 2),
+        (["vpush {d8-d9}"], 5),
+        # One float or two to and from core registers; between floating-point registers, an immediate, half of a double.
+        (["vmov r0, s0"], 2),
+        (["vmov s0, r0"], 2),
+        (["vmov r0, r1, d8"], 2),
+        (["vmov s1, s2, r3, sl"], 2),
+        (["vmov.f32 s0, s16"], 1),
+        (["vmov.f32 s0, #112"], 1),
+        (["vmov.32 d8[0], r1"], 1),
+        (["udiv r0, r1, r2"], 12),
+    ],
+)
+def test_cortex_m4(texts, expected):
+    assert straight("cortex-m4", *texts) == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["ldr r0, [r1, #0]", "ldr r1, [r2, #0]"], 4),
+        (["str r0, [r1, r2]"], 2),
+        (["push {r4, r5, lr}"], 4),
+        (["muls r0, r1"], 1),
+        (["mrs r0, PRIMASK"], 3),
+    ],
+)
+def test_cortex_m0plus(texts, expected):
+    assert straight("cortex-m0plus", *texts) == expected
+
+
+def test_cortex_m3_differs_in_its_multiplier():
+    (long,) = cycles("cortex-m3", "umull r0, r1, r2, r3")
+    (added,) = cycles("cortex-m3", "mla r0, r1, r2, r3")
+    (simd,) = cycles("cortex-m3", "smlad r0, r1, r2, r3")
+    assert (long.follows, added.follows, simd.kind) == ((3, 5, 5), (2, 2, 2), "")
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "expected"),
+    [
+        ("ibex", ["lw a0,0(a1)", "addi a0,a0,1"], 3),
+        ("ibex", ["sw a0,0(a1)"], 2),
+        ("ibex", ["mul a0,a1,a2", "mulh a0,a1,a2"], 7),
+        ("cv32e40p", ["lw a0,0(a1)", "addi a2,a0,1"], 3),
+        ("cv32e40p", ["lw a0,0(a1)", "addi a2,a3,1"], 2),
+        ("cv32e40p", ["lw a0,0(a1)", "sw a0,4(a1)"], 3),
+        ("cv32e40p", ["c.lwsp a0,4(sp)", "c.add a1,a0"], 3),
+        ("cv32e40p", ["c.lwsp a0,4(sp)", "c.li a0,1"], 2),
+        ("cv32e40p", ["mul a0,a1,a2", "mulhu a0,a1,a2"], 6),
+        ("cv32e40p", ["div a0,a1,a2"], 35),
+    ],
+)
+def test_riscv(name, texts, expected):
+    assert straight(name, *texts) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "not_taken", "taken"),
+    [
+        ("cortex-m4", "bne.n 100", 1, 1),
+        ("cortex-m4", "pop {r4, pc}", 3, 2),
+        ("cortex-m4", "ldr.w pc, [r1]", 2, 3),
+        ("cortex-m4", "tbb [pc, r1]", 3, 3),
+        ("cortex-m4", "cbz r0, 100", 1, 1),
+        ("cortex-m0plus", "beq.n 100", 1, 1),
+        ("cortex-m0plus", "bl 100", 1, 2),
+        ("cortex-m0plus", "pop {r4, pc}", 3, 2),
+        ("ibex", "beq a0,a1,100", 1, 2),
+        ("ibex", "jal ra,100", 1, 1),
+        ("cv32e40p", "c.bnez a0,100", 1, 2),
+        ("cv32e40p", "jalr zero,0(ra)", 1, 1),
+    ],
+)
+def test_branches(name, text, not_taken, taken):
+    (one,) = cycles(name, text)
+    assert (one.follows[1], one.taken[1]) == (not_taken, taken)
+
+
+def test_what_is_jumped_to_owes_nothing_to_the_instruction_before_it():
+    first, second = cycles("cortex-m4", "ldr r0, [r1]", "ldr r2, [r3]")
+    assert (first.entered, second.follows[1], second.entered[1]) == (first.follows, 1, 2)
+
+
+def test_a_long_instruction_at_no_multiple_of_four_is_fetched_in_two():
+    texts = ["add.w r0, r1, r2"]
+    at = [next(timed(lines(texts, size=4, start=start), model("cortex-m4"))) for start in (256, 258)]
+    assert [one.entered[1] - one.follows[1] for one in at] == [0, 1]
+    (load,) = timed(lines(["lw a0,0(a1)"], size=4, start=258), model("cv32e40p"))
+    assert load.entered == (2, 2, 2)
+
+
+def test_instructions_of_an_it_block_keep_their_class_and_may_be_skipped():
+    _, load, other, after = cycles("cortex-m4", "ite eq", "ldreq r0, [r1]", "ldrne r2, [r3]", "ldr r4, [r5]")
+    assert [one.kind for one in (load, other, after)] == ["load"] * 3
+    assert (load.entered, after.entered) == ((1, 2, 2), (2, 2, 2))
+
+
+def test_an_instruction_that_no_class_has_is_told():
+    assert [one.kind for one in cycles("cortex-m4", "vrintz.f32 s0, s1", "nop")] == ["", "alu"]
+
+
+def test_cycles_as_written():
+    assert [parse_cycles(value) for value in (3, [2, 12], [1, 2, 3])] == [(3, 3, 3), (2, 12, 12), (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"pairs": [{"first": ["lod"], "then": ["load"], "cycles": 1}]}, "there is no class 'lod'; there are load"),
+        ({"classes": {"load": {"mnemonics": ["lw"]}}}, "Field required"),
+        ({"classes": {"load": {"mnemonics": ["lw"], "cycles": [3, 2]}}}, r"the cycles \[3, 2\] do not rise"),
+        ({"classes": {"load": {"mnemonics": ["lw"], "cycles": "two"}}}, "cycles are a number"),
+        ({"classes": {"load": {"mnemonics": ["lw"], "cycles": -1}}}, "no less than 0"),
+        ({"classes": {"load": {"mnemonics": [], "cycles": 1}}}, "at least 1 item"),
+        ({"source": ""}, "at least 1 character"),
+    ],
+)
+def test_a_model_that_is_wrong_is_refused(change, message):
+    fine = {
+        "title": "t",
+        "source": "s",
+        "instructions": "riscv",
+        "classes": {"load": {"mnemonics": ["lw"], "cycles": 1}},
+    }
+    Timing.model_validate(fine)
+    with pytest.raises(ValidationError, match=message):
+        Timing.model_validate(fine | change)

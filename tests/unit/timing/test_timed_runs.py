@@ -1,0 +1,173 @@
+"""Programs of known length on the simulators, with what their instructions take."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import pairwise
+
+import pytest
+
+from stages.simulators.qemu import build
+from stages.targets.load import load_target
+from stages.timing.disassembly import disassemble
+from tests.support.timed import run_timed, target_with
+
+needs_qemu = pytest.mark.skipif(
+    not all(map(shutil.which, [*build.EMULATORS, "arm-none-eabi-gcc"])), reason="QEMU and GCC for Arm are not installed"
+)
+needs_riscv = pytest.mark.skipif(shutil.which("riscv64-unknown-elf-gcc") is None, reason="no GCC for RISC-V")
+
+ARM = """
+#include "board.h"
+void spin(int turns);
+__attribute__((noinline, naked, aligned(4))) void spin(int turns)
+{
+    __asm__ volatile(".syntax unified\\n\\t.balign 4\\n1: %s\\n\\tsubs r0, r0, #1\\n\\tbne 1b\\n\\tbx lr");
+}
+void nothing(int turns);
+__attribute__((noinline, naked, aligned(4))) void nothing(int turns)
+{
+    __asm__ volatile("bx lr");
+}
+__attribute__((noinline)) static void measure(void (*what)(int), int turns)
+{
+    board_instructions();
+    what(turns);
+    board_instructions();
+}
+int main(void)
+{
+    measure(nothing, 0);
+    measure(spin, 1);
+    measure(spin, 1);
+    measure(spin, 201);
+    board_exit(0);
+}
+"""
+RISCV = (
+    ARM.replace(".syntax unified\\n\\t", "")
+    .replace("subs r0, r0, #1", "addi a0, a0, -1")
+    .replace("bne 1b", "bnez a0, 1b")
+    .replace("bx lr", "ret")
+)
+
+
+@needs_qemu
+@pytest.mark.parametrize(
+    ("core", "work", "turn"),
+    [
+        ("cortex-m4", "nop", 4),  # nop, subs, bne and a refill of one
+        ("cortex-m4", "ldr r1, [sp]; ldr r2, [sp]; ldr r3, [sp]", 7),
+        ("cortex-m4", "ldr.w r1, [sp]; ldr.w r2, [sp]", 6),
+        ("cortex-m0plus", "nop", 4),  # the branch takes two
+        ("cortex-m0plus", "ldr r1, [sp]; ldr r2, [sp]", 7),
+    ],
+)
+def test_turns_of_a_loop_on_arm(tmp_path, core, work, turn):
+    nothing, _, once, often = run_timed(load_target(core), ARM.replace("%s", work), tmp_path)[::2]
+    instructions = work.count(";") + 3
+    assert often.instructions - once.instructions == 200 * instructions
+    assert often.cycles[1] - once.cycles[1] == 200 * turn
+    assert often.cycles[0] <= often.cycles[1] <= often.cycles[2]
+    # Once through the loop the branch is not taken.
+    loop = turn - 1
+    assert once.cycles[1] - nothing.cycles[1] == loop
+
+
+@needs_riscv
+@pytest.mark.parametrize(
+    ("timing", "work", "turn"),
+    [
+        ("ibex", "nop", 5),
+        ("cv32e40p", "nop", 5),
+        ("cv32e40p", "lw a1, 0(sp); addi a1, a1, 1", 7),
+        ("ibex", "lw a1, 0(sp); addi a1, a1, 1", 7),
+    ],
+)
+def test_turns_of_a_loop_on_riscv(tmp_path, timing, work, turn):
+    nothing, _, once, often = run_timed(target_with("rv32imc-scalar", timing), RISCV.replace("%s", work), tmp_path)[::2]
+    assert often.instructions - once.instructions == 200 * (work.count(";") + 3)
+    assert often.cycles[1] - once.cycles[1] == 200 * turn
+    assert once.cycles[1] - nothing.cycles[1] == turn - 2
+
+
+@needs_qemu
+def test_an_instruction_without_a_class_is_told_where_it_ran(tmp_path):
+    text = ARM.replace("%s", "dsb")
+    first, *rest = run_timed(load_target("cortex-m4"), text, tmp_path)[::2]
+    assert first.untimed == 0 and all(one.untimed for one in rest)
+
+
+# Of eight instructions of two bytes, which fill a line, and two in the next.
+NOPS = "; ".join(["nop"] * 8)
+
+
+@needs_qemu
+@pytest.mark.parametrize(
+    ("work", "flash", "turn"),
+    [
+        ("nop", {}, 4),  # stays in its line
+        (NOPS, {}, 11 + 2 * 5),
+        (NOPS, {"prefetch": True}, 11 + 5),  # the second line is there when it is needed, the first is jumped to
+        (NOPS, {"prefetch": True, "wait_states": 20}, 11 + 20 + 12),
+        (NOPS, {"instruction_lines": 2}, 11),
+        (NOPS, {"instruction_lines": 1}, 11 + 2 * 5),
+        ("ldr r1, [pc, #0]", {}, 5 + 5),
+        ("ldr r1, [pc, #0]", {"data_lines": 1}, 5),
+        ("ldr r1, [sp]", {}, 5),  # of RAM
+        ("ldrd r2, r3, [pc, #0]", {}, 6 + 2 * 5),
+    ],
+)
+def test_wait_states_of_flash_on_arm(tmp_path, work, flash, turn):
+    target = target_with("cortex-m4", "cortex-m4", **{"wait_states": 5, "line": 16, **flash})
+    *_, once, often = run_timed(target, ARM.replace("balign 4", "balign 16").replace("%s", work), tmp_path)[::2]
+    assert often.cycles[1] - once.cycles[1] == 200 * turn
+    bare = target.model_copy(update={"flash": None})
+    assert [one.instructions for one in (once, often)] == [
+        one.instructions for one in run_timed(bare, (tmp_path / "main.c").read_text(), tmp_path)[4::2]
+    ]
+
+
+@needs_riscv
+@pytest.mark.parametrize(
+    ("flash", "turn"), [({}, 12 + 2 * 5), ({"prefetch": True}, 12 + 5), ({"instruction_lines": 2}, 12)]
+)
+def test_wait_states_of_flash_on_riscv(tmp_path, flash, turn):
+    target = target_with("rv32imc-scalar", "ibex", **{"wait_states": 5, "line": 16, **flash})
+    text = RISCV.replace("balign 4", "balign 16").replace("%s", NOPS)
+    *_, once, often = run_timed(target, text, tmp_path)[::2]
+    assert often.cycles[1] - once.cycles[1] == 200 * turn
+
+
+TWICE = """
+#include "board.h"
+void twice(void);
+__attribute__((noinline, naked, aligned(4))) void twice(void)
+{
+    __asm__ volatile(".balign 4; bl board_instructions; bl board_instructions; movs r0, #0; bl board_exit");
+}
+int main(void)
+{
+    twice();
+}
+"""
+
+
+@needs_qemu
+def test_reading_the_counter_costs_a_return_and_a_call(tmp_path):
+    """BX with its refill of two, and BL with one; what is between the markers of a reading is not in it."""
+    (between,) = run_timed(load_target("cortex-m4"), TWICE, tmp_path)
+    assert (between.instructions, between.cycles[1]) == (2, 3 + 2)
+
+
+@needs_qemu
+def test_what_is_not_counted_waits_for_nothing(tmp_path):
+    """The marker, its PUSH and BL are fetched by the reading, before BX and the second BL are."""
+    (between,) = run_timed(target_with("cortex-m4", "cortex-m4", wait_states=5, line=16), TWICE, tmp_path)
+    begin = {
+        line.function: line.address
+        for line in reversed(list(disassemble(tmp_path / "timed.elf", load_target("cortex-m4"))))
+    }
+    reading, call = begin["board_instructions"], begin["twice"] + 4
+    fetched = [address // 16 for address in (reading + 9, reading + 16, call)]
+    assert between.cycles[1] == 5 + 5 * sum(before != after for before, after in pairwise(fetched))
