@@ -18,8 +18,9 @@ from stages.models.tflite_reader import read
 from stages.reference import onnx_session
 from stages.reference.refusal import RunError
 from tests.support.onnx_graphs import drawn, model, node
+from tests.support.onnx_integers import Net, qdq
+from tests.unit.import_model.from_onnx.holding import held
 from tests.unit.import_model.from_onnx.test_float import IMAGE, chain, floats, ints, judged, one
-from tests.unit.import_model.from_onnx.test_integers import Net, held, qdq
 from tests.unit.import_model.from_onnx.test_refused import refused
 
 FUNCTIONS: dict[str, dict[str, float]] = {

@@ -1,0 +1,49 @@
+"""Runs an integer graph beside ONNX Runtime, layer by layer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stages.graph import Graph
+from stages.import_model.build import build_module
+from stages.import_model.describe import describe, operator_options
+from stages.import_model.onnx import convert
+from stages.layout.apply import lay_out
+from stages.models.tflite_reader import read
+from stages.quantize.lower import lower_module
+from stages.reference.onnx_runtime import OnnxReference
+from stages.verify.onnx_layers import OnnxLayers
+from tests.support.integer import LAYOUTS
+
+
+def graph_of(proto: Any, layout: str = "NHWC", *, twice: bool = False) -> tuple[Graph, OnnxReference, dict[str, Any]]:
+    """The integer graph, ONNX Runtime, and what import says of the network."""
+    data = proto.SerializeToString()
+    made = convert(data, "net.onnx", {}, "nchw")
+    info = read(made.data, "net.onnx")
+    description = describe(info, operator_options(made.data), made.rules)
+    module, _ = lay_out(build_module(made.data, info), LAYOUTS[layout])
+    return lower_module(module, description, twice=twice).graph, OnnxReference(made.data, data, made.names), description
+
+
+def held(proto: Any, folder: Path, layout: str = "NHWC", runs: int = 3, *, twice: bool = False) -> OnnxLayers:
+    """After some runs on random numbers in which every layer was ONNX Runtime's. StageError where one was not."""
+    graph, theirs, description = graph_of(proto, layout, twice=twice)
+    folder.mkdir(exist_ok=True)
+    graph.save(folder)
+    (folder / "tensors.json").write_text(json.dumps(description))
+    layers = OnnxLayers(folder, folder / "tensors.json", theirs)
+    for seed in range(runs):
+        random = np.random.default_rng(seed)
+        inputs = [
+            random.integers(-128, 128, t.shape).astype(t.dtype)
+            if t.dtype != "float32"
+            else random.uniform(-3, 3, t.shape).astype(np.float32)
+            for t in theirs.inputs
+        ]
+        layers.run(inputs)
+    return layers
