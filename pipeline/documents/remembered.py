@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,10 @@ def remembered(text: str, parse: Callable[[], Any]) -> Any:
 
 @cache
 def _rules() -> str:
-    """A digest of what YAML may be here."""
-    return hashlib.sha256(Path(__file__).with_name("yaml_subset.py").read_bytes()).hexdigest()
+    """A digest of what YAML may be here, and of the parser: its version is in its first file, which is not run."""
+    parser = find_spec("yaml")
+    files = [Path(__file__).with_name("yaml_subset.py"), *([Path(parser.origin)] if parser and parser.origin else [])]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _trim(folder: Path) -> None:
