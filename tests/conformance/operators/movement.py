@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,7 @@ def mandatory() -> Iterator[Case]:
         layer = concatenation(draw)
         yield Case(f"concatenation {number}", ("concatenation",), layer, drawn_inputs(draw, layer)[:2])
     yield from _words()
+    yield from _transposes()
 
 
 def _words() -> Iterator[Case]:
@@ -113,3 +115,27 @@ def _words() -> Iterator[Case]:
             layer = view(Concatenation(axis=1), inputs, image("y", (6, sum(lengths)), dtype))
             name = f"concatenation of {lengths} {dtype}"
             yield Case(name, ("tails: run", "concatenation"), layer, drawn_inputs(draw, layer)[:1])
+
+
+def _transposes() -> Iterator[Case]:
+    """Axes exchanged within small blocks and large ones, of single elements and of a few: of 1, 2, 4 and 8 bytes."""
+    sizes = ((3, 4, 16, 1), (7, 2, 5, 1), (6, 3, 3, 1), (4, 9, 33, 1), (2, 40, 3, 1), (1, 3, 150, 1), (5, 2, 130, 1))
+    runs = (
+        (3, 5, 6, 2),
+        (3, 5, 6, 4),
+        (2, 9, 3, 8),
+        (1, 2, 3, 32),
+        (2, 17, 18, 1),
+        (1, 64, 20, 1),
+        (3, 8, 8, 1),
+        (9, 2, 2, 1),
+    )
+    for number, ((batch, rows, columns, run), dtype) in enumerate(product((*sizes, *runs), ("int8", "int16", "int32"))):
+        draw = Draw(number, dtype)
+        for order in ((0, 2, 1, 3), (2, 0, 1, 3), (1, 0, 2, 3), (3, 2, 1, 0)):
+            size = (batch, rows, columns, run)
+            out = tuple(size[axis] for axis in order)
+            op = Move(kind="transpose", params={"permutation": list(order)})
+            layer = view(op, [image("x", size, dtype)], image("y", out, dtype))
+            name = f"transpose of {size} by {order} {dtype}"
+            yield Case(name, ("transpose", "tails: block"), layer, drawn_inputs(draw, layer)[:1])
