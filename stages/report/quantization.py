@@ -31,7 +31,9 @@ def line(found: Mapping[str, Any]) -> str:
         parts = [f"class of float and quantized agree in {_percent(shares['agree'])} {of}"]
     if found["target"]:
         target = found["target"]
-        parts.append(f"on the target {_percent(target['accuracy'])} ({target['samples']:,} samples)")
+        # Beside an agreement of classes it has to be said that this is of the labels.
+        what = "on the target" if "float" in shares else "accuracy against the labels on the target"
+        parts.append(f"{what} {_percent(target['accuracy'])} ({target['samples']:,} samples)")
     return f"{', '.join(parts)}; outputs {found['snr']:.1f} dB"
 
 
