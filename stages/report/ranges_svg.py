@@ -1,9 +1,12 @@
 """The ranges of a quantized network's layers as a picture: what was seen, and what the integers can hold.
 
-    conv          ├────────█████████┤          the line: from the least to the greatest number that the type can hold
-    depthwise        ├─────██████████████      the bar: from the least to the greatest that the float network had
+    conv                     int8, 31.2 dB
+         ├────────█████████┤                   the line: from the least to the greatest number that the type can hold
+    depthwise                int8, 28.0 dB
+            ├─────██████████████               the bar: from the least to the greatest that the float network had
 
-All layers are drawn to one scale, the square root of the magnitude, so that small ones show beside large ones.
+All layers are drawn to one scale, the square root of the magnitude, so that small ones show beside large ones. What is
+said of a layer stands above its bar: beside it, a narrow page would show little more than names.
 """
 
 from __future__ import annotations
@@ -15,27 +18,41 @@ from xml.sax.saxutils import escape as xml
 
 from stages.messages import escape
 
-_ROW, _LEFT, _WIDTH, _RIGHT, _TOP = 18, 260, 520, 150, 34
-_NAME = 36  # letters
+_ROW, _LEFT, _WIDTH, _TOP = 32, 10, 500, 42
+_BAR, _MIDDLE = 10, 22  # height, and where in a row the middle of it is
+_NAME = 30  # letters
+
+# The colours are the page's that the picture stands in, by its names for them; a picture by itself has none of these
+# and takes the others, light or dark. Every rule begins with `.ranges`, as it would hold for the whole page.
+_STYLE = """\
+.ranges { max-width: 100%; height: auto; font: 13px system-ui, sans-serif }
+.ranges text { fill: var(--ink, #1f2328) } .ranges .quiet { fill: var(--quiet, #59636e) }
+.ranges .zero { stroke: var(--line, #d1d9e0) } .ranges .seen { fill: var(--bar, #9ec5e8) }
+.ranges .held { stroke: var(--ink, #1f2328); fill: none } .ranges .clipped { stroke: var(--bad, #c62828) }
+@media (prefers-color-scheme: dark) {
+.ranges text { fill: var(--ink, #e6edf3) } .ranges .quiet { fill: var(--quiet, #9aa4ae) }
+.ranges .zero { stroke: var(--line, #343b43) } .ranges .seen { fill: var(--bar, #1f4e79) }
+.ranges .held { stroke: var(--ink, #e6edf3) } .ranges .clipped { stroke: var(--bad, #ff7b72) }
+}"""
 
 
 def ranges_svg(layers: Sequence[Mapping[str, Any]]) -> str:
     """The SVG of the layers of ptq.json."""
     most = max((abs(end) for layer in layers for end in _ends(layer)), default=0.0) or 1.0
     height = _TOP + _ROW * len(layers) + 10
-    width = _LEFT + _WIDTH + _RIGHT
+    width, end = _LEFT + _WIDTH + _LEFT, _LEFT + _WIDTH
     body = [line for number, layer in enumerate(layers) for line in _layer(layer, _TOP + _ROW * number, most)]
     zero = _place(0.0, most)
     size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11">',
-            f'<rect width="{width}" height="{height}" fill="white"/>',
-            f'<line x1="{zero}" y1="{_TOP - 8}" x2="{zero}" y2="{height - 6}" stroke="#bbbbbb"/>',
-            f'<text x="{zero}" y="{_TOP - 14}" text-anchor="middle">0</text>',
-            f'<text x="{_LEFT}" y="{_TOP - 14}">{-most:.3g}</text>',
-            f'<text x="{_LEFT + _WIDTH}" y="{_TOP - 14}" text-anchor="end">{most:.3g}</text>',
-            f'<text x="{width - 8}" y="{_TOP - 14}" text-anchor="end" fill="#777777">square-root scale</text>',
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="ranges" {size}>',
+            f"<style>{_STYLE}</style>",
+            f'<line class="zero" x1="{zero}" y1="{_TOP - 6}" x2="{zero}" y2="{height - 6}"/>',
+            f'<text class="quiet" x="{end}" y="14" text-anchor="end">square-root scale</text>',
+            f'<text x="{zero}" y="{_TOP - 10}" text-anchor="middle">0</text>',
+            f'<text x="{_LEFT}" y="{_TOP - 10}">{-most:.3g}</text>',
+            f'<text x="{end}" y="{_TOP - 10}" text-anchor="end">{most:.3g}</text>',
             *body,
             "</svg>\n",
         ]
@@ -55,14 +72,15 @@ def _place(value: float, most: float) -> float:
 
 def _layer(layer: Mapping[str, Any], top: int, most: float) -> Iterator[str]:
     name = escape.shortened(layer["name"].partition(";")[0], _NAME)
-    middle = top + _ROW // 2
-    yield f'<text x="{_LEFT - 8}" y="{middle + 4}" text-anchor="end">{xml(escape.name(name))}</text>'
+    middle = top + _MIDDLE
+    yield f'<text x="{_LEFT}" y="{top + 12}">{xml(escape.name(name))}</text>'
+    told = f"{layer['dtype']}, {layer['snr']:.1f} dB"
+    yield f'<text x="{_LEFT + _WIDTH}" y="{top + 12}" text-anchor="end">{xml(told)}</text>'
     low, high = (_place(value, most) for value in layer["seen"])
-    yield f'<rect x="{low}" y="{top + 4}" width="{max(1.0, round(high - low, 2))}" height="{_ROW - 8}" fill="#8db4d8"/>'
+    width = max(1.0, round(high - low, 2))
+    yield f'<rect class="seen" x="{low}" y="{middle - _BAR // 2}" width="{width}" height="{_BAR}"/>'
     if layer["low"] is not None:
         low, high = _place(layer["low"], most), _place(layer["high"], most)
-        colour = "#c0392b" if layer["clipped"] else "#333333"
-        ends = f"M{low} {top + 3}V{top + _ROW - 3}M{high} {top + 3}V{top + _ROW - 3}M{low} {middle}H{high}"
-        yield f'<path d="{ends}" stroke="{colour}" fill="none"/>'
-    told = f"{layer['dtype']}, {layer['snr']:.1f} dB"
-    yield f'<text x="{_LEFT + _WIDTH + 8}" y="{middle + 4}">{xml(told)}</text>'
+        kind = "held clipped" if layer["clipped"] else "held"
+        first, last = middle - _BAR // 2 - 1, middle + _BAR // 2 + 1
+        yield f'<path class="{kind}" d="M{low} {first}V{last}M{high} {first}V{last}M{low} {middle}H{high}"/>'

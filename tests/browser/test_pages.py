@@ -123,6 +123,30 @@ def test_labels_of_pictures_can_be_read(browser: Any, run: RunResult, width: int
     page.close()
 
 
+@pytest.fixture(scope="module")
+def quantized(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
+    return run_recipe("digits_ptq", build=tmp_path_factory.mktemp("quantized"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1400])
+def test_ranges_can_be_read_without_scrolling(browser: Any, quantized: RunResult, width: int, scheme: str) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto((quantized.folder / "report.html").as_uri())
+    heights = "texts => texts.map(text => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a)"
+    assert min(page.eval_on_selector_all(".ranges text", heights)) > 9
+    assert page.eval_on_selector(".wide:has(.ranges)", "box => box.scrollWidth - box.clientWidth") == 0
+    ink = page.evaluate("getComputedStyle(document.body).color")
+    fills = "texts => [...new Set(texts.map(text => getComputedStyle(text).fill))]"
+    assert page.eval_on_selector_all(".ranges text:not(.quiet)", fills) == [ink]
+    # Nothing has the paper of the other scheme, and the picture as a file is as dark or light as the page.
+    assert page.eval_on_selector_all(".ranges rect:not(.seen)", "found => found.length") == 0
+    page.goto((quantized.folder / "ranges.svg").as_uri())
+    assert page.eval_on_selector_all(".ranges text:not(.quiet)", fills) == [ink]
+    context.close()
+
+
 def test_a_wide_window_has_room_for_all_columns(browser: Any, run: RunResult) -> None:
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     page.goto((run.folder / "report.html").as_uri())

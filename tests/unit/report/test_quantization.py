@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from xml.etree import ElementTree
 
@@ -49,6 +50,16 @@ def test_without_labels_it_is_the_class_that_counts() -> None:
     assert line({**made, "evaluated": False}).count("calibration samples") == 1
 
 
+def test_an_accuracy_beside_an_agreement_says_what_it_is_of() -> None:
+    """Calibrated without labels and simulated with them: the two shares are of different things."""
+    made = quantization(found(), {"accuracy": {"images": 4, "ours": 0.25, "litert": 0.25, "agree": 1.0}})
+    assert made is not None
+    assert line(made) == (
+        "class of float and quantized agree in 90.00 % (10 samples), "
+        "accuracy against the labels on the target 25.00 % (4 samples); outputs 25.0 dB"
+    )
+
+
 def test_nothing_where_nothing_was_quantized() -> None:
     assert quantization(None, None) is None and section(None) == []
 
@@ -60,14 +71,25 @@ def drawn(*layers: dict[str, Any]) -> ElementTree.Element:
 def test_bars_and_ends_lie_where_the_numbers_are() -> None:
     """To one scale, of square roots: 1 of 4 is half of the way."""
     made = drawn(layer("first"), layer("second", seen=[0.0, 1.0], low=0.0, high=1.0, clipped=0.1))
-    (_, one, two) = made.findall(f"{SVG}rect")
-    zero, most = float(made.findall(f"{SVG}line")[0].attrib["x1"]), 260 + 520
-    assert float(one.attrib["x"]) == pytest.approx((260 + zero) / 2)
+    (one, two) = made.findall(f"{SVG}rect")
+    zero, least, most = float(made.findall(f"{SVG}line")[0].attrib["x1"]), 10, 510
+    assert float(one.attrib["x"]) == pytest.approx((least + zero) / 2)
     assert float(one.attrib["x"]) + float(one.attrib["width"]) == pytest.approx(most)
     assert float(two.attrib["x"]) == zero and float(two.attrib["width"]) == pytest.approx((most - zero) / 2)
     # What clips is drawn in another colour.
-    colours = [path.attrib["stroke"] for path in made.findall(f"{SVG}path")]
-    assert len(set(colours)) == 2
+    assert [path.attrib["class"] for path in made.findall(f"{SVG}path")] == ["held", "held clipped"]
+
+
+def test_a_picture_has_no_paper_and_the_colours_of_its_page() -> None:
+    made = drawn(layer("first", clipped=0.1))
+    assert not any({"fill", "stroke", "style"} & set(one.attrib) for one in made.iter())
+    style = made.findtext(f"{SVG}style") or ""
+    rules = re.findall(r"([^{}]+)\{([^{}]*)\}", style.replace("@media (prefers-color-scheme: dark) {", ""))
+    # Inside of report.html a rule without the picture's class would colour the page's other pictures.
+    assert rules and all(selector.strip().startswith(".ranges") for selector, _ in rules)
+    colours = [value for _, rule in rules for value in re.findall(r"(?:fill|stroke): ([^;}]+)", rule)]
+    assert {value.strip().partition(",")[0] for value in colours} >= {"var(--ink", "var(--bad"}
+    assert not [value for value in colours if not value.startswith(("var(--", "none"))]
 
 
 def test_names_from_models_are_text_and_float_layers_have_no_ends() -> None:
