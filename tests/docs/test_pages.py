@@ -67,7 +67,7 @@ def test_what_the_first_page_promises(clone: Path) -> None:
     page = (DOCS / "first_recipe.md").read_text()
     assert f"{100 * report['verify']['accuracy']['ours']:.1f} %" in page
     thousands = re.search(r"some (\d+),000 instructions", page)
-    assert thousands and abs(int(thousands[1]) - report["instructions"]["total"] / 1000) < 5
+    assert thousands and abs(int(thousands[1]) - report["instructions"]["total"] / 1000) < 1
 
 
 def test_the_recipe_runs_as_it_stands(tmp_path: Path) -> None:
