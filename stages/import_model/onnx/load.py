@@ -30,8 +30,10 @@ def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> onnx.Mo
     except DecodeError:
         model = onnx.ModelProto()
     if not model.ir_version or not model.graph.node:
-        found = " (it is a TFLite file)" if data[4:8] == b"TFL3" else ""
-        raise StageError(f"{name} is not an ONNX file, or has no operators ({len(data):,} bytes){found}")
+        message = f"{name} is not an ONNX file, or has no operators ({len(data):,} bytes)"
+        if data[4:8] == b"TFL3":
+            raise StageError(f"{message} (it is a TFLite file)")
+        raise StageError(message, hint="Check that the download or export is complete.")
     _check_opset(model, name)
     _check_external(model, name)
     model = _with_shapes(model, name)

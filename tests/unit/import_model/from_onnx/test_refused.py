@@ -160,8 +160,11 @@ def test_what_is_no_onnx_file() -> None:
 
     b = ModelBuilder()
     b.output(b.relu(b.input("x", (1, 4), "float32")))
-    assert "net.onnx is not an ONNX file" in refused(b"hello")
-    assert "(it is a TFLite file)" in refused(b.build())
+    complete = "Check that the download or export is complete."
+    said = refused(b"hello")
+    assert "net.onnx is not an ONNX file" in said and complete in said
+    said = refused(b.build())
+    assert "(it is a TFLite file)" in said and complete not in said
     assert "is not an ONNX file" in refused(conv().SerializeToString()[:40])
 
 
