@@ -83,7 +83,7 @@ class Plan:
     """The actions of one recipe on one target, in running order.
 
     `recipe` is its title: `name`, or `matrix:variant`. `sources` tell where a value that a stage blames was written.
-    `changes` are the overrides as typed, but for the target.
+    `changes` are the overrides as typed, each once (`run_on=` is two of them), but for the target.
     """
 
     recipe: str
@@ -157,8 +157,8 @@ class Planner:
             inputs = {kind: actions[name].identity for kind, name in link.inputs.items()}
             actions[link.name] = self._action(link, loaded, inputs)
         given = (override for override in loaded.sources.overrides if not override.place)
-        changes = tuple(override.text for override in given if override.path != ("target",))
-        return Plan(loaded.title, loaded.target.name, tuple(actions.values()), loaded.sources, changes)
+        changes = dict.fromkeys(override.text for override in given if override.path != ("target",))
+        return Plan(loaded.title, loaded.target.name, tuple(actions.values()), loaded.sources, tuple(changes))
 
     def _action(self, link: Link, loaded: LoadedRecipe, inputs: dict[str, str]) -> Action:
         resolved = self._resolved(link, loaded)
@@ -209,7 +209,7 @@ class Planner:
             "model": recipe.model.model_dump(mode="json"),
             "stages": {_named(link): known.ingredients["parameters"]},
         }
-        digests = {name: self._file(path, _named(link), loaded, values) for name, path in files.items()}
+        digests = {name: self._file(path, link, loaded, values) for name, path in files.items()}
         return _Resolved(
             of=of,
             config=config,
@@ -304,15 +304,15 @@ class Planner:
             shown = escape.name(self.shown(Path(error.filename or "")), 200)
             raise PipelineError(f"stage {stage.kind}: {shown} cannot be read: {error.strerror}") from None
 
-    def _file(self, path: Path, kind: str, loaded: LoadedRecipe, values: dict[str, Any]) -> str:
+    def _file(self, path: Path, link: Link, loaded: LoadedRecipe, values: dict[str, Any]) -> str:
         try:
             return self.digests.digest(self._root / path)
         except OSError as error:
             reason = "does not exist" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
             if isinstance(error, IsADirectoryError):
                 reason = "is a folder, not a file" if (self._root / path).is_dir() else "is not a regular file"
-            message = f"{kind}: file {escape.name(self.shown(path), 200)} {reason}"
-            written, name = next(_paths_to(values, self._root, self._root / path), (("stages", kind), ""))
+            message = f"{link.name}: file {escape.name(self.shown(path), 200)} {reason}"
+            written, name = next(_paths_to(values, self._root, self._root / path), (("stages", _named(link)), ""))
             raise loaded.sources.error(message, written, hint=of_variable(name)) from None
 
 

@@ -9,6 +9,7 @@ import pytest
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.planner import Plan
 from pipeline.plugins.registry import Registry
+from pipeline.runs.workspace import Workspace
 from stages.targets.memory import Size
 from stages.targets.spec import Target
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
@@ -61,6 +62,21 @@ def test_keys_do_not_depend_on_where_the_project_lies(project: FakeProject, tmp_
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{moved / 'bin'}:/usr/bin:/bin")
         assert keys(project) == before
+
+
+def test_what_was_typed_once_is_a_change_once(project: FakeProject) -> None:
+    """`run_on=` sets an option of simulate and one of compile."""
+    with Workspace(store=project.store) as workspace:
+        planned = workspace.plan("digits_rvp", {"run_on": "gdb://localhost:1"}, until="import")
+    assert planned.changes == ("run_on=gdb://localhost:1",)
+
+
+def test_missing_file_is_told_by_the_stage_that_reads_it(project: FakeProject) -> None:
+    """ptq, whose options a recipe has under quantize."""
+    given = {"set": "stages.quantize.data.files=[gone.npy]"}
+    told = r"ptq: file gone\.npy does not exist"
+    with Workspace(store=project.store) as workspace, pytest.raises(RecipeError, match=told):
+        workspace.plan("digits_ptq", given, until="ptq")
 
 
 def test_missing_file_points_to_the_line_that_names_it(project: FakeProject) -> None:
