@@ -47,6 +47,7 @@ SHARED = (
         "products16.py",
         "resize.py",
         "scales16.py",
+        "single_channel.py",
         "structure.py",
         "svdf.py",
     ),
