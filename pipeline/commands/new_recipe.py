@@ -105,7 +105,12 @@ def new_recipe(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+            try:
+                stream.write(text)
+                stream.flush()
+            except OSError:
+                path.unlink()
+                raise
     except OSError as error:
         raise PipelineError(f"{escape.name(shown)} cannot be written: {error.strerror}") from None
     return shown

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -82,11 +83,14 @@ class Run(Common, DoitRun):  # type: ignore[misc]
                 opt_values["outfile"] = os.devnull
             if isinstance(opt_values["outfile"], str):
                 opt_values["outfile"] = stack.enter_context(_output_file(opt_values["outfile"]))
+            standard_output = sys.stdout
+            if opt_values["json"]:  # what a plug-in prints would be among it
+                stack.enter_context(redirect_stdout(sys.stderr))
             code = super().execute(opt_values, pos_args)
             if opt_values["json"]:
                 from pipeline.terminal.reporter import ended
 
-                print(json.dumps(ended, indent=1))
+                print(json.dumps(ended, indent=1), file=standard_output)
             return code
 
 

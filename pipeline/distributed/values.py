@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import pickle
+import sys
 from collections.abc import Callable
 from typing import Any
+
+from pydantic import BaseModel
 
 from stages.targets.spec import Target
 
@@ -21,6 +24,24 @@ class _Pickler(pickle.Pickler):
         name = pickle.dumps(value)
         self.targets[name] = value
         return name
+
+    def reducer_override(self, value: Any) -> Any:
+        """Models of classes that were made for a project, which pickle does not find, go as those of their base.
+
+        What only their own class has is that of the project there: `pipeline.recipes.recipe.at_home`.
+        """
+        if not isinstance(value, BaseModel) or _is_found(type(value)):
+            return NotImplemented
+        base = next(cls for cls in type(value).__mro__ if _is_found(cls))
+        return _constructed, (base, dict(value), value.model_fields_set)
+
+
+def _is_found(cls: type) -> bool:
+    return getattr(sys.modules.get(cls.__module__), cls.__name__, None) is cls or "." in cls.__qualname__
+
+
+def _constructed(cls: type[BaseModel], values: dict[str, Any], given: set[str]) -> BaseModel:
+    return cls.model_construct(given, **values)
 
 
 class _Unpickler(pickle.Unpickler):

@@ -21,7 +21,7 @@ from pipeline.artifacts.store import Artifact
 from pipeline.distributed.code import PIPELINE, own_code, plug_in_code
 from pipeline.distributed.request import differences, told
 from pipeline.distributed.values import read
-from pipeline.errors import PipelineError, surroundings, unexpected
+from pipeline.errors import PipelineError, RecipeError, surroundings, unexpected
 from pipeline.keys.groups import install
 from pipeline.keys.planner import Action
 from pipeline.keys.tools import Tools
@@ -30,6 +30,7 @@ from pipeline.plugins.importing import blamed, declare_operators
 from pipeline.plugins.registry import Registry, registry_of
 from pipeline.project import Project, here
 from pipeline.recipes.chain import Link
+from pipeline.recipes.recipe import at_home
 from pipeline.recipes.targets import load_targets
 from pipeline.remote.health import forget_failures
 from pipeline.runs.executor import logging_to, run_stage
@@ -163,6 +164,10 @@ def _perform(request: Mapping[str, Any], workspace: Workspace) -> Answer:
         raise _Refused(f"there is no stage '{kind}' there")
     stage = registry[kind]
     (options, model, target), _ = _unpickled(request["objects"], workspace.project)
+    try:
+        model = at_home(model, registry.models)
+    except RecipeError as error:
+        raise _Refused(f"{error.message} there") from error
     # They were checked when the recipe was read.
     config = stage.config.model_construct(**options)
     known = workspace.planner.identified(stage, config, model, target)

@@ -25,7 +25,7 @@ def attribute(found: Found, name: str) -> Any:
     """What a plug-in's module has under a name. Raises PipelineError for one that cannot be imported, or lacks it."""
     try:
         module = import_module(found.module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PipelineError(f"plug-in {_where(found, error)}: {_what(error)}") from error
     if not hasattr(module, name):
         raise PipelineError(f"plug-in {found.shown}: its module has no {name}")
@@ -33,7 +33,7 @@ def attribute(found: Found, name: str) -> Any:
 
 
 def blamed(
-    error: Exception, plug_ins: Outside, consumed: Mapping[str, tuple[str, Artifact | None]], log: str
+    error: BaseException, plug_ins: Outside, consumed: Mapping[str, tuple[str, Artifact | None]], log: str
 ) -> StageError | None:
     """What a stage's exception says of another stage or of a plug-in; None for a bug of Firmline.
 
@@ -49,7 +49,7 @@ def blamed(
     return StageError(message, hint=f"the traceback is in {log}" if log else "") if message else None
 
 
-def _fault(plug_ins: Outside, error: Exception) -> str:
+def _fault(plug_ins: Outside, error: BaseException) -> str:
     """What to say of an exception that the code of a plug-in raised, or what it called; '' when none was at work."""
     at_work = [path for path, _ in _lines(error)]
     for found in (each for kind in plug_ins.values() for each in kind.values()):
@@ -58,14 +58,14 @@ def _fault(plug_ins: Outside, error: Exception) -> str:
     return ""
 
 
-def _lines(error: Exception) -> list[tuple[Path, int | None]]:
+def _lines(error: BaseException) -> list[tuple[Path, int | None]]:
     """Files and lines that were at work, the last one last."""
     if isinstance(error, SyntaxError) and error.filename:
         return [(Path(error.filename), error.lineno)]
     return [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
 
 
-def _where(found: Found, error: Exception) -> str:
+def _where(found: Found, error: BaseException) -> str:
     """The plug-in, and the last line of its own that was at work."""
     root = found.place.parent
     own = [(path, line) for path, line in _lines(error) if path.is_relative_to(root)]
@@ -79,7 +79,7 @@ def _where(found: Found, error: Exception) -> str:
     return f"{found.shown}, {path.name}:{line}"
 
 
-def _what(error: Exception) -> str:
+def _what(error: BaseException) -> str:
     if isinstance(error, SyntaxError):
         return f"SyntaxError: {error.msg}"
     if isinstance(error, ValidationError):

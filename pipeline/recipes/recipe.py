@@ -30,11 +30,13 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema, PydanticCustomError
 
+from pipeline.errors import RecipeError
 from pipeline.matrices.matrix import Matrix
 from pipeline.plugins.discovery import Found
 from pipeline.plugins.registry import PLACEMENT, Registry
 from stages.base import Stage, StageConfig
-from stages.models.spec import FileModel, OpModel, PluginModel, UrlModel, ZooModel
+from stages.messages import escape
+from stages.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
 from stages.models.zoo.names import check
 from stages.options.strict_model import StrictModel
 from stages.targets.memory import Size
@@ -76,11 +78,25 @@ ModelEntry = Annotated[
 ]
 
 
-def _model_entry(models: Mapping[str, Found]) -> Any:
-    """ModelEntry, where `zoo` may also name one of the models of plug-ins."""
+def at_home(model: ModelSource, models: Mapping[str, Found]) -> ModelSource:
+    """A model of a plug-in with this project's module for it. Raises RecipeError where the project has none."""
+    if not isinstance(model, PluginModel):
+        return model
+    if model.zoo not in models:
+        raise RecipeError(f"there is no model '{escape.name(model.zoo)}'")
+    return _plugin_model(models).model_construct(model.model_fields_set, **dict(model))
+
+
+def _plugin_model(models: Mapping[str, Found]) -> type[PluginModel]:
     plugin = create_model("PluginModel", __base__=PluginModel, zoo=(cast(Any, Literal[tuple(models)]), ...))
     plugin.modules = {name: found.module for name, found in models.items()}
     plugin.places = {name: found.place for name, found in models.items()}
+    return plugin
+
+
+def _model_entry(models: Mapping[str, Found]) -> Any:
+    """ModelEntry, where `zoo` may also name one of the models of plug-ins."""
+    plugin = _plugin_model(models)
     named = AfterValidator(partial(check, plugins=tuple(models)))
     built_in = create_model("ZooModel", __base__=ZooModel, zoo=(Annotated[str, named], ...))
 

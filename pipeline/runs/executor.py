@@ -144,20 +144,27 @@ def run_stage(
     log: Callable[[str], None],
     progress: Callable[..., None],
 ) -> None:
-    """Run a stage in this process, on what its key says, into the folder `out`. Raises what it raises."""
+    """Run a stage in this process, on what its key says, into the folder `out`. Raises what it raises.
+
+    One that ends the program, with sys.exit, has failed: RuntimeError.
+    """
     declare_operators(project)
     alone = _EXCLUSIVE if action.stage.exclusive else contextlib.nullcontext()
     with alone, Held(action, artifacts, planner).running(out.with_name(READ)) as files:
-        action.stage.run(
-            Job(
-                config=action.config,
-                model=action.model,
-                target=action.target,
-                inputs={kind: artifact.files for kind, artifact in artifacts.items()},
-                out=out,
-                files=files,
-                tools=action.tools,
-                progress=progress,
-                log=log,
-            )
+        job = Job(
+            config=action.config,
+            model=action.model,
+            target=action.target,
+            inputs={kind: artifact.files for kind, artifact in artifacts.items()},
+            out=out,
+            files=files,
+            tools=action.tools,
+            progress=progress,
+            log=log,
         )
+        try:
+            action.stage.run(job)
+        except SystemExit as error:
+            raise RuntimeError(f"ends the program: sys.exit({error.code!r})").with_traceback(
+                error.__traceback__
+            ) from None

@@ -33,7 +33,7 @@ def external_files(path: Path) -> dict[str, Path]:
                 names = dict.fromkeys(_locations(view))
             finally:
                 view.release()
-    except (OSError, ValueError):  # told where the file is opened, or parsed
+    except (OSError, ValueError, BufferError):  # told where the file is opened, or parsed
         return {}
     found = {}
     for name in names:

@@ -49,8 +49,8 @@ def cmake(source: Path, build: Path, *options: str) -> Path:
 
 
 def test_cmake_for_another_core_runs_in_its_simulator(tmp_path: Path) -> None:
-    made = written(tmp_path / "made", "cmake", content("cortex-m4", weights="incbin"))
-    build = cmake(made, tmp_path / "build", f"-DCMAKE_TOOLCHAIN_FILE={made}/cmake/toolchain.cmake")
+    made = written(tmp_path / "made ä here", "cmake", content("cortex-m4", weights="incbin"))
+    build = cmake(made, tmp_path / "build here", f"-DCMAKE_TOOLCHAIN_FILE={made}/cmake/toolchain.cmake")
     run("cmake", "--build", build, "--target", "clean")
     told = run("cmake", "--build", build)
     assert "warning" not in told.lower(), told
@@ -109,9 +109,9 @@ def test_cmake_names_the_simulator_or_has_no_test(tmp_path: Path, name: str) -> 
 
 def test_cmake_with_the_plug_in_of_spike(tmp_path: Path) -> None:
     """Without its path no test, with a wrong one no build, with the right one the test of the network runs."""
-    made = written(tmp_path / "made", "cmake", content("rv64-rvp", weights="incbin"))
+    made = written(tmp_path / "made here", "cmake", content("rv64-rvp", weights="incbin"))
     tools = f"-DCMAKE_TOOLCHAIN_FILE={made}/cmake/toolchain.cmake"
-    build = tmp_path / "build"
+    build = tmp_path / "build here"
     words = ("cmake", "-G", "Ninja", "-S", made, "-B", build, tools)
     assert "no test" in run(*words)
     assert "Total Tests: 0" in run("ctest", "--test-dir", build, "-N")

@@ -26,7 +26,7 @@ from stages.messages.wording import several
 from stages.models.onnx_names import LOWERED, Traced
 from stages.models.tflite_writer import BuildError
 from stages.operators.declaration import MOVED
-from stages.operators.operation import Refused
+from stages.operators.operation import Refused, listed
 
 _LOOP = (
     "Export the steps of the loop one after the other (torch.onnx.export does so of Python's loops), or the body as a "
@@ -59,6 +59,16 @@ class Converted:
     rules: Mapping[int, Mapping[str, Any]]
 
 
+def _values(constant: Any, name: str) -> Any:
+    """An initializer's values. Raises StageError where it has more or fewer bytes than its shape takes."""
+    try:
+        return numpy_helper.to_array(constant)
+    except (ValueError, TypeError, KeyError) as error:
+        of = f"the constant {escape.quoted(constant.name)} {listed(constant.dims)}"
+        message = f"{name} is corrupt: {of}: {escape.line(str(error))}"
+        raise StageError(message, hint="Check that the download or export is complete.") from None
+
+
 def convert(data: bytes, name: str, shapes: Mapping[str, Sequence[int]], layout: str) -> Converted:
     """The TFLite file of the ONNX file `data`.
 
@@ -69,7 +79,7 @@ def convert(data: bytes, name: str, shapes: Mapping[str, Sequence[int]], layout:
     original = model.SerializeToString() if put_in_line(model) else data
     t = Translation(model)
     for one in model.graph.initializer:
-        t.bind(one.name, Stored(numpy_helper.to_array(one)))
+        t.bind(one.name, Stored(_values(one, name)))
     for one in graph_inputs(model):
         _input(t, one, layout)
     _walk(t)

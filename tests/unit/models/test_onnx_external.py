@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,15 @@ def test_names_that_lead_elsewhere(tmp_path: Path) -> None:
 def test_what_is_no_onnx_file_has_none(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "net.onnx").write_bytes(data)
     assert external_files(tmp_path / "net.onnx") == {}
+
+
+def test_a_damaged_file_has_none_or_is_refused(tmp_path: Path) -> None:
+    """Whatever bit is another one: import tells what is wrong with the file."""
+    path = written(tmp_path)
+    data = path.read_bytes()
+    for bit in range(8 * len(data)):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with contextlib.suppress(StageError):
+            external_files(path)

@@ -101,6 +101,8 @@ class FakeEmit(Fake):
             time.sleep(0.4)
         if mood == "crash":
             raise KeyError("bug in emit")
+        if mood == "exit":
+            sys.exit(0)
         if mood == "full":
             raise OSError(28, "No space left on device")
         (job.out / "src" / "model.h").write_text("// header\n")

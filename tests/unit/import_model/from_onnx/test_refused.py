@@ -46,6 +46,12 @@ def refused(data: Any, shapes: Any = None) -> str:
     return text
 
 
+def test_a_constant_of_other_bytes_than_its_shape_takes() -> None:
+    proto = conv()
+    proto.graph.initializer[0].dims[1] = 2
+    assert refused(proto).startswith("net.onnx is corrupt: the constant 'w' [4, 2, 3, 3]: ")
+
+
 def test_scales_of_a_sum_that_no_integers_give() -> None:
     """They would be scaled up, not down."""
     quants = [one for name in "aby" for one in (f"{name}_s", f"{name}_z")]

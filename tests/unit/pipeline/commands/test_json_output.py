@@ -63,3 +63,32 @@ def test_what_makes_and_what_runs(shell: Any, tmp_path: Path) -> None:
     code, (broken,) = shell("run act set=stages.simulate.instruction_limit=1,stages.simulate.timeout=0.000001", "mine")
     assert code == 1 and broken["report"] == "" and len(broken["stages"]) < len(ran["stages"])
     assert shell("gc --days 9", "mine") == (0, {"artifacts": 0, "bytes": 0})
+
+
+STAGE = """
+from stages.base import Job, Stage, StageConfig
+
+class Told(Stage[StageConfig]):
+    kind = "told"
+    config = StageConfig
+    consumes = ("import",)
+    sources = ()
+
+    def run(self, job: Job) -> None:
+        print("what a plug-in prints")
+        (job.out / "told.txt").write_text("told")
+
+STAGE = Told()
+"""
+
+
+def test_what_a_plug_in_prints_is_not_among_it(shell: Any, tmp_path: Path) -> None:
+    assert shell("init mine target=host")[0] == 0
+    (tmp_path / "mine/plugins/stages").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "mine/plugins/stages/told.py").write_text(STAGE)
+    assert (
+        shell("new recipe act 'layer={op: relu, shape: [6]}' target=host 'set=stages.told={after: import}'", "mine")[0]
+        == 0
+    )
+    code, (ran,) = shell("run act:told", "mine")
+    assert (code, [stage["kind"] for stage in ran["stages"]][-1]) == (0, "told")

@@ -174,6 +174,13 @@ def test_refused_input_keeps_what_is_finished(project: FakeProject) -> None:
     assert "failed: import: model.txt is corrupt" in (project.root / "build/demo/rv64-rvp/log.txt").read_text()
 
 
+def test_a_stage_that_ends_the_program_has_failed(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_MOOD", "exit")
+    with pytest.raises(StageCrashed, match=r"emit: unexpected RuntimeError: ends the program: sys.exit\(0\)"):
+        project.run()
+    assert "fake_stages.py" in (project.root / "build/demo/rv64-rvp/log.txt").read_text()
+
+
 def test_crash_points_to_the_traceback(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_MOOD", "crash")
     with pytest.raises(StageCrashed) as caught:

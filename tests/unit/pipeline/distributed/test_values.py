@@ -1,0 +1,42 @@
+"""Values that go to a worker arrive as they were, also of classes that were made for a project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter
+
+from pipeline.distributed.values import read, written
+from pipeline.errors import RecipeError
+from pipeline.plugins.discovery import Found
+from pipeline.plugins.registry import default_registry
+from pipeline.recipes.recipe import _model_entry, at_home
+from stages.models.spec import PluginModel, ZooModel
+
+
+def models(folder: str) -> dict[str, Found]:
+    return {"two_layers": Found("two_layers", f"{folder}.two_layers", Path(folder, "two_layers.py"), "two_layers")}
+
+
+def sent(given: dict[str, Any]) -> tuple[Any, Any]:
+    """A recipe's model here, and as a worker unpickles it."""
+    model = TypeAdapter(_model_entry(models("here"))).validate_python(given)
+    return model, read(written((model, 1))[0], lambda target: target)[0][0]
+
+
+def test_a_model_of_a_plug_in_is_that_of_the_workers_project() -> None:
+    here, there = sent({"zoo": "two_layers", "seed": 3})
+    assert here.module == "here.two_layers"
+    own = at_home(there, models("there"))
+    assert isinstance(own, PluginModel) and own.model_dump() == here.model_dump()
+    assert (own.module, own.place) == ("there.two_layers", Path("there/two_layers.py"))
+    with pytest.raises(RecipeError, match="there is no model 'two_layers'"):
+        at_home(there, default_registry().models)
+
+
+def test_a_model_of_the_zoo_beside_plug_ins_arrives() -> None:
+    here, there = sent({"zoo": "ds_cnn"})
+    assert type(there) is ZooModel and there.model_dump() == here.model_dump()
+    assert at_home(there, {}) is there
