@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from stages.graph import LayerView
+from stages.kernels import registry
 from stages.kernels.single_channel import as_depthwise, as_one_channel, has_single_channels
 from tests.conformance.draw import Draw
 from tests.conformance.operators.conv2d import conv2d
 from tests.conformance.operators.windows import Window, any_window, around
+from tests.conformance.targets import load_target
 
 
 def results(view: LayerView, draw: Draw) -> np.ndarray:
@@ -58,3 +62,15 @@ def test_what_is_no_such_layer_stays() -> None:
         assert not has_single_channels(layer.op)
         assert as_depthwise(layer) is layer
         assert as_one_channel(layer) is layer
+
+
+def test_kernels_refuse_what_is_none() -> None:
+    """Rules may name a kernel for any layer of its operators."""
+    target = load_target("cortex-m4")
+    kernel = registry.kernels(target.kernels)["arm_dsp.depthwise3x3_s8"]
+    layer = conv2d(Draw(2), Window((5, 5), (3, 3)), 2, 2)
+    assert not kernel.is_for(layer.op)
+    assert "several channels" in kernel.why_not(layer, target)
+    single = conv2d(Draw(2), Window((5, 5), (3, 3)), 1, 2)
+    assert kernel.is_for(single.op)
+    assert kernel.why_not(replace(single), target) == ""
