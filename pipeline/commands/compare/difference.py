@@ -49,7 +49,8 @@ class Difference:
     """Two reports, by what they are called, and what each counted; `layers` are none where that are two things.
 
     `counted` is the name of what layers took: `cycles / instructions` of an accelerator's report and a core's, since in
-    the simulator a cycle is an instruction of the core.
+    the simulator a cycle is an instruction of the core. `notes` say which totals both have that are not set against
+    each other, and why.
     """
 
     names: tuple[str, str]
@@ -57,6 +58,7 @@ class Difference:
     layers: tuple[LayerChange, ...]
     counters: tuple[str, str] = (INSTRUCTIONS, INSTRUCTIONS)
     counted: str = INSTRUCTIONS
+    notes: tuple[str, ...] = ()
 
     @property
     def one_counter(self) -> bool:
@@ -81,11 +83,11 @@ def _is_worse(one: Change, limit: float, held: Container[str]) -> bool:
 def difference(names: tuple[str, str], before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference:
     """Of two contents of report.json."""
     totals = tuple(_totals(before, after))
-    counters = (_counter(before), _counter(after))
+    counters, notes = (_counter(before), _counter(after)), tuple(_notes(before, after))
     if counters[0] != counters[1]:
-        return Difference(names, totals, (), counters)
+        return Difference(names, totals, (), counters, notes=notes)
     layers = sorted(_layers(before["layers"], after["layers"]), key=lambda one: (-abs(one.effect), one.name))
-    return Difference(names, totals, tuple(layers), counters, _counted_by((before, after), counters[0]))
+    return Difference(names, totals, tuple(layers), counters, _counted_by((before, after), counters[0]), notes)
 
 
 def _counter(report: Mapping[str, Any]) -> str:
@@ -123,17 +125,23 @@ def _totals(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Cha
         "mismatches": ("verify", "mismatches"),
         "accuracy": ("verify", "accuracy", "ours"),
     }.items():
-        if name == _ESTIMATE and not _by_one_model(before, after):
+        if name == _ESTIMATE and len(_timing_models(before, after)) > 1:
             continue
         one = Change(name, _at(before, path), _at(after, path))
         if one.before is not None or one.after is not None:
             yield one
 
 
-def _by_one_model(*reports: Mapping[str, Any]) -> bool:
-    """Whether estimates of cycles can be compared: those of two timing models say nothing of each other."""
+def _timing_models(*reports: Mapping[str, Any]) -> list[str]:
+    """The models that cycles are estimated by, each once: estimates of two say nothing of each other."""
     found = [report.get("estimated_cycles") for report in reports]
-    return len({one["model"] for one in found if one}) == 1
+    return list(dict.fromkeys(str(one["model"]) for one in found if one))
+
+
+def _notes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    models = _timing_models(before, after)
+    if len(models) > 1:
+        yield f"{_ESTIMATE} are by the timing models {models[0]} of A and {models[1]} of B: not set against each other"
 
 
 def _at(report: Any, path: Sequence[str]) -> float | None:

@@ -20,7 +20,7 @@ def text(found: Difference, most: int) -> list[str]:
     rows, rest = _shown(found, most)
     if rows:
         lines += ["", *_aligned([_LAYERS, *map(_layer, rows)])]
-    return [escape.line(line) for line in (*lines, "", _left_out(found, rest))]
+    return [escape.line(line) for line in (*lines, "", *found.notes, _left_out(found, rest))]
 
 
 def markdown(found: Difference, most: int) -> str:
@@ -32,7 +32,9 @@ def markdown(found: Difference, most: int) -> str:
     if rows:
         table = [escape.markdown_row(row) for row in (_LAYERS, _rules(_LAYERS), *map(_layer, rows))]
         lines += ["", "<details><summary>Layers</summary>", "", *table, "", "</details>"]
-    return "\n".join([*lines, "", escape.markdown(_left_out(found, rest)), ""])
+    for note in (*found.notes, _left_out(found, rest)):
+        lines += ["", escape.markdown(note)]
+    return "\n".join([*lines, ""])
 
 
 def page(found: Difference) -> str:
@@ -43,7 +45,7 @@ def page(found: Difference) -> str:
         [jinja2.PackageLoader("pipeline.commands.compare"), jinja2.PackageLoader("stages.report.html")]
     )
     environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"name": escape.name}
+    environment.filters |= {"name": escape.name, "text": escape.line}
     most = max((abs(one.effect) for one in found.layers), default=0) or 1
     rows = [{"cells": _layer(one), "share": abs(one.effect) / most, "more": one.effect > 0} for one in found.layers]
     return environment.get_template("compare.html.j2").render(
@@ -52,6 +54,7 @@ def page(found: Difference) -> str:
         totals=[_total(one) for one in found.totals],
         columns=_LAYERS,
         rows=rows,
+        notes=found.notes,
         told="" if found.one_counter else _two_counters(found),
     )
 
@@ -67,6 +70,7 @@ def as_json(found: Difference) -> str:
             "counted": found.counted,
             "totals": totals,
             "layers": layers,
+            "notes": found.notes,
         },
         indent=1,
     )

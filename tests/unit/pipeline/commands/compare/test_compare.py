@@ -110,6 +110,26 @@ def test_what_may_not_grow(
     assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == grown
 
 
+def test_cycles_of_two_timing_models_are_told_apart(
+    compare: Callable[..., int], project: FakeProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row that is left out has its reason, in every form; one where a side has no estimate is there."""
+    told = "estimated cycles are by the timing models a-m4 of A and b-m0 of B: not set against each other"
+    two = report(**estimate("a-m4", 5)), report(**estimate("b-m0", 6))
+    page = project.root / "page.html"
+    assert compare(*two, html=str(page)) == 0
+    assert told in capsys.readouterr().out.splitlines() and f"<p>{told}</p>" in page.read_text()
+    assert compare(*two, markdown="-") == 0
+    assert told in capsys.readouterr().out.replace("\\", "").splitlines()
+    assert compare(*two, json=True) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["notes"] == [told] and "estimated cycles" not in [one["name"] for one in found["totals"]]
+    for other in (report(), report(**estimate("a-m4", 6))):
+        assert compare(report(**estimate("a-m4", 5)), other, json=True) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["notes"] == [] and "estimated cycles" in [one["name"] for one in found["totals"]]
+
+
 def test_pages(compare: Callable[..., int], project: FakeProject, capsys: pytest.CaptureFixture[str]) -> None:
     hostile = "<script>x<|a"
     before, after = report(layer(hostile, 100)), report(layer(hostile, 50))
