@@ -43,7 +43,7 @@ class List(Common, DoitList):  # type: ignore[misc]
             for one in (recipes_named([word], here(), registry_of(here())) if "*" in word else [word])
         ]
         if opt_values["json"]:
-            print(json.dumps(_records(named), indent=1))
+            print(json.dumps(_records(named, parts=opt_values["subtasks"]), indent=1))
             return 0
         return super().execute(opt_values, named)
 
@@ -51,8 +51,11 @@ class List(Common, DoitList):  # type: ignore[misc]
         self.outstream.write(f"{escape.line(template.rstrip().format(name=task.name, doc=task.doc))}\n")
 
 
-def _records(named: Sequence[str]) -> list[dict[str, Any]]:
-    """What each recipe says of itself; `error` is '' where it can be read. Of a matrix `target` may be one of many."""
+def _records(named: Sequence[str], *, parts: bool) -> list[dict[str, Any]]:
+    """What each recipe says of itself; `error` is '' where it can be read.
+
+    A matrix has '' for the model or the target where that is an axis of it. With `parts` its sub-recipes follow it.
+    """
     from pipeline.project import here
     from pipeline.recipes.loader import describe
     from pipeline.recipes.recipe_files import is_built_in, recipe_names
@@ -64,4 +67,27 @@ def _records(named: Sequence[str]) -> list[dict[str, Any]]:
             model, target = one.columns or ("", "")
             own = {"name": name, "model": model, "target": target, "purpose": one.purpose, "matrix": one.matrix}
             found.append({**own, "built_in": is_built_in(name, here()), "error": one.error})
+            if parts and one.matrix:
+                found += _parts(found[-1])
+    return found
+
+
+def _parts(matrix: dict[str, Any]) -> list[dict[str, Any]]:
+    """The sub-recipes of a matrix, as its own record; where they cannot be read that record has the `error`."""
+    from pipeline.errors import PipelineError
+    from pipeline.plugins.registry import registry_of
+    from pipeline.project import here
+    from pipeline.recipes.loader import load_recipes, model_shown
+    from stages.base import StageError
+
+    try:
+        members = load_recipes(matrix["name"], root=here(), registry=registry_of(here()))
+    except (PipelineError, StageError) as error:  # the second of a plug-in that it needs
+        matrix["error"] = str(error).splitlines()[0]
+        return []
+    found = []
+    for member in members:
+        model = model_shown(member.recipe.model.model_dump(mode="json"))
+        own = {"name": member.title, "model": model, "target": member.target.name, "matrix": False}
+        found.append({**matrix, **own})
     return found

@@ -160,7 +160,10 @@ def called(words: Sequence[str], root: Path | Project) -> list[str]:
 
 @dataclass(frozen=True)
 class Description:
-    """What a list of recipes shows of one: (model, target), its first sentence; `error` when it cannot be read."""
+    """What a list of recipes shows of one: (model, target), its first sentence; `error` when it cannot be read.
+
+    Of a matrix model and target are '' where they are axes.
+    """
 
     columns: tuple[str, str] = ("", "")
     purpose: str = ""
@@ -174,11 +177,17 @@ def describe(name: str, root: Path | Project) -> Description:
         read = _read(name, project_of(root))
     except RecipeError as error:
         return Description(error=error.message.splitlines()[0])
-    model = read.data.get("model")
-    sources = [str(model[key]) for key in MODEL_SOURCES if key in model] if isinstance(model, dict) else []
-    shown = sources[0].rpartition("/")[2] if sources else ""
-    columns = (shown, str(read.data.get("target", "")))
-    return Description(columns, first_sentence(read.documents[0].text), read.data.get("matrix") is not None)
+    matrix = read.data.get("matrix")
+    axes = matrix if isinstance(matrix, dict) else {}
+    model = "" if "model" in axes else model_shown(read.data.get("model"))
+    target = "" if "target" in axes else str(read.data.get("target", ""))
+    return Description((model, target), first_sentence(read.documents[0].text), matrix is not None)
+
+
+def model_shown(model: Any) -> str:
+    """What a list shows of a recipe's `model`: the file without its folder, or the name; '' where there is none."""
+    sources = [str(model[key]) for key in MODEL_SOURCES if model.get(key)] if isinstance(model, dict) else []
+    return sources[0].rpartition("/")[2] if sources else ""
 
 
 @dataclass(frozen=True)

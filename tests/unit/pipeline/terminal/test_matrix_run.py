@@ -10,7 +10,9 @@ import pytest
 from pipeline.commands import explain, matrix_json
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.explain import Explain
+from pipeline.commands.list_recipes import List
 from pipeline.commands.matrix_json import MatrixJson
+from pipeline.project import project_of
 from pipeline.terminal.matrix_run import verdict_of
 from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import Doit, FakeProject
@@ -162,6 +164,33 @@ def test_list(grid: FakeProject, doit: Doit) -> None:
     code, out, _ = doit("list")
     assert code == 0
     assert "grid   cannot be read: recipes/grid.yaml:5:22: unknown target" in out
+
+
+def test_list_as_json_has_what_the_text_has(
+    grid: FakeProject, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("pipeline.project.here", lambda: project_of(grid.root))
+    monkeypatch.setattr("pipeline.plugins.registry.registry_of", lambda project: grid.registry)
+    monkeypatch.setattr("pipeline.commands.tasks.here", lambda: project_of(grid.root))
+
+    def listed(*names: str, parts: bool) -> dict[str, dict[str, Any]]:
+        assert List.execute(List.__new__(List), {"json": True, "subtasks": parts}, [*names]) == 0
+        return {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+
+    assert [*listed(parts=False)] == ["demo", "grid"]
+    found = listed(parts=True)
+    members = [f"grid:{model}-{target}" for model in "ab" for target in ("rv64-rvp", "rv64-scalar")]
+    assert [*found] == ["demo", "grid", *members]
+    shown = [(one["model"], one["target"], one["matrix"], one["error"]) for one in found.values()]
+    assert shown == [
+        ("model.txt", "rv64-rvp", False, ""),
+        # Both are axes: there is neither one model nor one target.
+        ("", "", True, ""),
+        *((f"{model}.txt", target, False, "") for model in "ab" for target in ("rv64-rvp", "rv64-scalar")),
+    ]
+    assert [*listed("grid", parts=True)] == ["grid", *members] and [*listed("demo", parts=True)] == ["demo"]
+    grid.edit("recipes/grid.yaml", "rv64-scalar", "rv64-scaler")
+    assert "unknown target" in listed(parts=True)["grid"]["error"] and len(listed(parts=True)) == 2
 
 
 def test_explain_and_matrix_json(
