@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
@@ -196,17 +197,26 @@ def _graphs(
     display: Display | None,
     install: Callable[[str], bool] | None,
 ) -> Iterator[Graph]:
-    """The integer graphs of the recipes, and the grid when no recipes are named."""
+    """The integer graphs of the recipes, and the grid when no recipes are named.
+
+    Of all recipes those that fail are told and left out; one that was named is an error.
+    """
     from stages.graph import Graph
 
     for name in recipes or _recipes_of_family(target, project):
         # In a folder of its own: the recipe's log.txt is of its own last run.
         build = project.root / "build" / CALIBRATION
-        loaded = load_recipe(name, root=project, registry=registry_of(project), variables=given)
-        last = loaded.chain.provider("quantize")
-        result = run_recipe(
-            name, given, until=last, root=project, build=build, display=display, install=install, executor=chosen()
-        )
+        try:
+            loaded = load_recipe(name, root=project, registry=registry_of(project), variables=given)
+            last = loaded.chain.provider("quantize")
+            result = run_recipe(
+                name, given, until=last, root=project, build=build, display=display, install=install, executor=chosen()
+            )
+        except PipelineError as error:
+            if recipes:
+                raise
+            sys.stderr.write(f"warning: {name} is left out: {escape.message(error.message)}\n")
+            continue
         yield Graph.load(result.artifacts[last])
     if not recipes:
         from stages.calibrate.grid import grid

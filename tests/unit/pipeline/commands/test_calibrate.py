@@ -159,3 +159,16 @@ def test_a_project_measures_into_a_table_of_its_own_that_begins_with_the_built_i
     assert outcome.entries == built_in.entries + len(outcome.missing) > built_in.entries
     assert built_in.table.read_bytes() == written
     assert not calibrate("rv32-scalar", ("one", "two"), check=True, root=own).missing
+
+
+def test_a_recipe_that_cannot_be_imported_is_told_and_left_out(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "broken.tflite").write_bytes(b"no network")
+    (project / "recipes/broken.yaml").write_text("schema: 1\ntarget: rv32-rvp\nmodel: {file: broken.tflite}\n")
+    monkeypatch.setattr("stages.calibrate.grid.grid", lambda: iter(()))
+    monkeypatch.setattr("stages.calibrate.grid.awkward", lambda: ())
+    assert calibrate("rv32-rvp", root=project, check=True).cases >= 1
+    assert "warning: broken is left out: " in capsys.readouterr().err
+    with pytest.raises(PipelineError, match=r"broken\.tflite"):
+        calibrate("rv32-rvp", ("broken",), root=project, check=True)
