@@ -1,6 +1,6 @@
 """measure: what kernels take for a network's layers, where costs leave it open which is best; tensorize reads it.
 
-It runs before tensorize where a recipe says `tensorize: {measure: close}`. Artifact: measured.json
+It runs before tensorize where a recipe says `tensorize: {measure: close}`, or `worth`. Artifact: measured.json
 (stages.tensorize.settled), empty for targets on which nothing can be measured.
 """
 
@@ -34,7 +34,7 @@ class MeasureStage(TensorizeStage):
     )
 
     def wanted(self, options: Mapping[str, Any]) -> bool:
-        return options.get("measure") == "close"
+        return options.get("measure") in ("worth", "close")
 
     def target_code(self, target: Target) -> dict[str, Path]:
         return super().target_code(target) | SIMULATE.target_code(target)

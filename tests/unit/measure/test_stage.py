@@ -210,7 +210,7 @@ def test_boards_of_one_core_share_what_is_before_compile_but_what_is_measured(wa
 
 
 def test_the_option_is_close_or_off() -> None:
-    with pytest.raises(PipelineError, match=r"measure: should be 'close' or (false|False)"):
+    with pytest.raises(PipelineError, match=r"measure: should be 'worth', 'close' or (false|False)"):
         load_recipe(
             "digits_rvp", root=ROOT, registry=default_registry(), variables={"set": "stages.tensorize.measure=all"}
         )
