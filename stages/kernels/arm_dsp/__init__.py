@@ -16,6 +16,7 @@ from stages.kernels.arm_dsp.matmul import ArmMatmul
 from stages.kernels.arm_dsp.mean import Mean
 from stages.kernels.arm_dsp.mul import Mul
 from stages.kernels.arm_dsp.pool import AveragePool, Pool2d
+from stages.kernels.arm_dsp.pool_rows import ArmPoolRows
 from stages.kernels.arm_dsp.products16 import ArmProducts16
 from stages.kernels.arm_dsp.resize import ArmResize
 from stages.kernels.arm_dsp.svdf import ArmSvdf
@@ -28,6 +29,7 @@ FOLDER = KernelFolder(
         ArmMatmul,
         Add,
         ArmDepthwise16,
+        ArmPoolRows,
         ArmProducts16,
         ArmResize,
         ArmSvdf,

@@ -9,6 +9,7 @@ from stages.kernels.mve.lstm import MveLstm
 from stages.kernels.mve.matmul import MveMatmul
 from stages.kernels.mve.mean import Mean
 from stages.kernels.mve.movement import Concatenation, Move
+from stages.kernels.mve.pool_rows import MvePoolRows
 from stages.kernels.mve.pooling import Pool2d
 from stages.kernels.mve.products16 import MveProducts16
 from stages.kernels.mve.resize import MveResize
@@ -36,6 +37,7 @@ FOLDER = KernelFolder(
         Mul,
         MveDepthwise16,
         MveProducts16,
+        MvePoolRows,
         MveResize,
         MveSvdf,
         Pool2d,

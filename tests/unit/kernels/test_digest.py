@@ -44,6 +44,7 @@ SHARED = (
         "lstm.py",
         "matmul.py",
         "plan16.py",
+        "pool_rows.py",
         "products16.py",
         "resize.py",
         "scales16.py",
