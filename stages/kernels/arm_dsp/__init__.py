@@ -21,6 +21,7 @@ from stages.kernels.arm_dsp.products16 import ArmProducts16
 from stages.kernels.arm_dsp.resize import ArmResize
 from stages.kernels.arm_dsp.svdf import ArmSvdf
 from stages.kernels.arm_dsp.table import Table
+from stages.kernels.arm_dsp.transpose import Transpose
 from stages.kernels.folder import KernelFolder
 
 FOLDER = KernelFolder(
@@ -46,6 +47,7 @@ FOLDER = KernelFolder(
         Mul,
         Pool2d,
         Table,
+        Transpose,
     ),
     needs=(("armv7e-m", "dsp", "mve", "mve.fp"),),  # MVE includes it
     needed="needs Thumb with the DSP extension",
