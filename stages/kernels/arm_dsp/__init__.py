@@ -17,6 +17,7 @@ from stages.kernels.arm_dsp.mean import Mean
 from stages.kernels.arm_dsp.mul import Mul
 from stages.kernels.arm_dsp.pool import AveragePool, Pool2d
 from stages.kernels.arm_dsp.pool_rows import ArmPoolRows
+from stages.kernels.arm_dsp.prelu import Prelu
 from stages.kernels.arm_dsp.products16 import ArmProducts16
 from stages.kernels.arm_dsp.resize import ArmResize
 from stages.kernels.arm_dsp.svdf import ArmSvdf
@@ -46,6 +47,7 @@ FOLDER = KernelFolder(
         Mean,
         Mul,
         Pool2d,
+        Prelu,
         Table,
         Transpose,
     ),

@@ -45,14 +45,16 @@ SHARED = (
         "matmul.py",
         "plan16.py",
         "pool_rows.py",
+        "prelu.py",
         "products16.py",
         "resize.py",
         "scales16.py",
         "single_channel.py",
+        "steps.py",
         "structure.py",
         "svdf.py",
     ),
-    *("generic/parameters.py", "generic/packing.py", "generic/copies.py"),
+    *("generic/parameters.py", "generic/packing.py", "generic/copies.py", "generic/elementwise_tir.py:_layer"),
 )
 NO_CODE = ("folder.py", "kernel.py", "places.py", "registry.py", "digest.py", "definitions.py")  # of a kernel
 TYPES = ("Expr", "Buffer", "Region", "Packing", "Form")
