@@ -17,6 +17,7 @@ from stages.kernels.rvp.mul import Mul
 from stages.kernels.rvp.pointwise import Pointwise
 from stages.kernels.rvp.pooling import Pool2d
 from stages.kernels.rvp.products16 import RvpProducts16
+from stages.kernels.rvp.quads import Quads
 from stages.kernels.rvp.resize import RvpResize
 from stages.kernels.rvp.svdf import RvpSvdf
 
@@ -40,6 +41,7 @@ FOLDER = KernelFolder(
         Mul,
         Pointwise,
         Pool2d,
+        Quads,
         RvpDepthwise16,
         RvpProducts16,
         RvpResize,
