@@ -285,7 +285,7 @@ def window_params(
     groups: list[list[int]],
     split: bool,
 ) -> NDArray[np.int32]:
-    """params of depthwise_window.c: int32 [groups, 4, 3 + rows of words, lanes] of bias, multiplier, rounder, weights.
+    """params of depthwise_window_sums.h: int32 [groups, 4, 3 + rows of words, lanes] of bias, multiplier, rounder, weights.
 
     weights are [rows, columns, channels]; `starts` are the columns at which the words of a row begin (what lies outside
     of the window is 0), `groups` the channels of each group. `split`: weights are sums of two int8, whose second
