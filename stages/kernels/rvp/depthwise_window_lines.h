@@ -72,6 +72,11 @@ static void bring_one_repeated(const struct columns *c, int count, int8_t *to, i
     bring_in(c, count, to, to_step, W, NULL, v->flip, v, ONE_REPEATED);
 }
 
+static void bring_few(const struct columns *c, int count, int8_t *to, int to_step, const struct pixels *v)
+{
+    bring_in(c, count, to, to_step, W, NULL, v->flip, v, FEW);
+}
+
 RVP_INLINE void bring(const struct columns *c, int count, int8_t *to, int to_step, const struct pixels *v)
 {
     if (v->how == WHOLE) {
@@ -82,6 +87,8 @@ RVP_INLINE void bring(const struct columns *c, int count, int8_t *to, int to_ste
         bring_repeated(c, count, to, to_step, v);
     } else if (v->how == ONE_REPEATED) {
         bring_one_repeated(c, count, to, to_step, v);
+    } else if (v->bytes < 4) {
+        bring_few(c, count, to, to_step, v);
     } else {
         bring_bytes(c, count, to, to_step, v);
     }
