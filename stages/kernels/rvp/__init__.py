@@ -5,6 +5,7 @@ from stages.kernels.rvp.add import Add
 from stages.kernels.rvp.convolution import Conv2d, FullyConnected
 from stages.kernels.rvp.depthwise16 import RvpDepthwise16
 from stages.kernels.rvp.depthwise_conv2d import DepthwiseConv2d
+from stages.kernels.rvp.depthwise_planes import DepthwisePlanes
 from stages.kernels.rvp.depthwise_taps import DepthwiseTaps
 from stages.kernels.rvp.depthwise_window import DepthwiseWindow
 from stages.kernels.rvp.direct_conv2d import DirectConv2d
@@ -30,6 +31,7 @@ FOLDER = KernelFolder(
         Add,
         Conv2d,
         DepthwiseConv2d,
+        DepthwisePlanes,
         DepthwiseTaps,
         DepthwiseWindow,
         DirectConv2d,

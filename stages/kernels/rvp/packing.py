@@ -285,7 +285,7 @@ def window_params(
     groups: list[list[int]],
     split: bool,
 ) -> NDArray[np.int32]:
-    """params of depthwise_window_sums.h: int32 [groups, 4, 3 + rows of words, lanes] of bias, multiplier, rounder, weights.
+    """params of depthwise_window_sums.h: int32 [groups, 4, 3 + words, lanes] of bias, multiplier, rounder, words.
 
     weights are [rows, columns, channels]; `starts` are the columns at which the words of a row begin (what lies outside
     of the window is 0), `groups` the channels of each group. `split`: weights are sums of two int8, whose second
@@ -345,6 +345,36 @@ def quad_weights(rows: NDArray[np.int8], lines: QuadLines, quads: list[list[list
                     made[index, :, byte, lane, at : at + depth] = rows[channel, :, column]
     split = made.reshape(len(quads), kernel_rows, 4, lines.lanes, lines.weight_words, 4)
     return np.ascontiguousarray(split.transpose(0, 1, 4, 2, 3, 5))
+
+
+def planes_params(
+    weights: NDArray[np.int16],
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    once: OneRounding,
+    word_bits: int,
+    *,
+    groups: list[list[int]],
+    split: bool,
+) -> NDArray[np.int32]:
+    """params of depthwise_planes.c: int32 [groups, 3 + taps, 4, lanes] of bias, multiplier, rounder, weights.
+
+    weights are [channels, taps]; a word has that of one channel, in byte j of register j. `split`: they are sums of two
+    int8, whose second addends are further taps. A group whose channels all have one multiplication in `once` has that,
+    with a mark in the first multiplier, as in `depthwise_params`. The rest is as in `window_params`.
+    """
+    taps = weights.astype(np.int64).T
+    addend = np.clip(taps, -128, 127)
+    rows = np.concatenate((addend, taps - addend) if split else (addend,)) & 0xFF
+    made = _with_roundings(bias, multiplier, rounder, rows, groups, word_bits).transpose(0, 2, 1, 3).copy()
+    points = once.zero_point & 0xFFFF | once.zero_point << 16
+    single = _by_group(np.stack([bias + once.bias, once.multiplier, points]), groups, word_bits).transpose(0, 2, 1, 3)
+    is_once = (single[:, 1] >= 0).all(axis=(1, 2))
+    single[is_once, 1, 0, -1] += WIDE_MARK
+    made[is_once, :3] = single[is_once].astype(np.int32)
+    places = np.arange(4)[:, None] * 8
+    return np.concatenate((made[:, :3], made[:, 3:] << places), axis=1, dtype=np.int32, casting="unsafe")
 
 
 def _with_roundings(
