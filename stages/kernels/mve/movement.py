@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.graph.tensor import ITEM_BYTES
+from stages.kernels.fills import Fill, fills
 from stages.kernels.generic.copies import (
     RESHAPES,
     SLICES,
@@ -17,7 +18,6 @@ from stages.kernels.generic.copies import (
     why_not_relayouts,
 )
 from stages.kernels.kernel import Kernel
-from stages.kernels.mve.fills import Fill, fills
 from stages.kernels.mve.ways import Way, best
 
 if TYPE_CHECKING:

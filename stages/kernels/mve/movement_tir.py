@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from tvm import tirx
 
 from stages.graph.tensor import ITEM_BYTES
+from stages.kernels.fills import Fill
 from stages.kernels.generic.copies import Copy
-from stages.kernels.mve.fills import Fill
 from stages.kernels.mve.ways import Way
 from stages.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.kernels.tir.strides import offset

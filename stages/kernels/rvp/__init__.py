@@ -14,6 +14,7 @@ from stages.kernels.rvp.fully_connected import FullyConnectedRows
 from stages.kernels.rvp.lstm import RvpLstm
 from stages.kernels.rvp.matmul import RvpMatmul
 from stages.kernels.rvp.mean import Mean
+from stages.kernels.rvp.movement import Concatenation, Move
 from stages.kernels.rvp.mul import Mul
 from stages.kernels.rvp.pointwise import Pointwise
 from stages.kernels.rvp.pooling import Pool2d
@@ -29,6 +30,7 @@ FOLDER = KernelFolder(
     kernels=(
         RvpMatmul,
         Add,
+        Concatenation,
         Conv2d,
         DepthwiseConv2d,
         DepthwisePlanes,
@@ -40,6 +42,7 @@ FOLDER = KernelFolder(
         FullyConnectedRows,
         RvpLstm,
         Mean,
+        Move,
         Mul,
         Pointwise,
         Pool2d,

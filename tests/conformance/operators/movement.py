@@ -91,6 +91,51 @@ def mandatory() -> Iterator[Case]:
         yield Case(f"concatenation {number}", ("concatenation",), layer, drawn_inputs(draw, layer)[:2])
     yield from _words()
     yield from _transposes()
+    yield from _long_runs()
+    yield from _blocks()
+    yield from _pixels()
+
+
+def _long_runs() -> Iterator[Case]:
+    """Runs of several words that begin at each byte of a word, in both tensors: slices, and pads around them."""
+    for length in (25, 31, 33, 40, 58, 64, 67, 101):
+        for start in range(9):
+            draw = Draw(length + 100 * start, ("int8", "uint8")[start % 2])
+            shape, out = (3, length + start + start % 3), (3, length)
+            sliced = Move(kind="slice", params={"begin": [0, start], "stride": [1, 1], "size": list(out)})
+            layer = view(sliced, [image("x", shape, draw.dtype)], image("y", out, draw.dtype))
+            yield Case(f"slice of {length} at {start}", ("tails: run",), layer, drawn_inputs(draw, layer)[:1])
+            before, after = [1, start], [start % 2, length % 7]
+            params = {"before": before, "after": after, "value": draw.choose(-3 if draw.dtype == "int8" else 253, 0)}
+            padded = tuple(a + n + b for a, n, b in zip(before, out, after, strict=True))
+            layer = view(Move(kind="pad", params=params), [image("x", out, draw.dtype)], image("y", padded, draw.dtype))
+            yield Case(f"pad of {length} at {start}", ("tails: run",), layer, drawn_inputs(draw, layer)[:1])
+
+
+def _blocks() -> Iterator[Case]:
+    """Transpositions of a few whole blocks of elements and what is left of them, one after the other."""
+    sizes = (1, 2, 3, 4, 5, 7, 8, 12, 16, 19)
+    for number, (rows, columns) in enumerate((n, m) for n in sizes for m in sizes):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        shape, permutation = (2, rows, columns), [0, 2, 1]
+        if number % 3 == 0:
+            shape, permutation = (rows, 3, columns), [2, 1, 0]
+        out = tuple(shape[axis] for axis in permutation)
+        transposed = Move(kind="transpose", params={"permutation": permutation})
+        layer = view(transposed, [image("x", shape, draw.dtype)], image("y", out, draw.dtype))
+        yield Case(f"transpose of {rows}x{columns}", ("transpose",), layer, drawn_inputs(draw, layer)[:1])
+
+
+def _pixels() -> Iterator[Case]:
+    """Pixels of each size up to two words and beyond, in rows that repeat."""
+    for channels in (*range(1, 17), 24, 37, 40):
+        for layout in ("NHWC", "NCHW"):
+            draw = Draw(channels, ("int8", "uint8")[channels % 2])
+            params = {"rows": [0, 0, 1, 1, 1, 0], "columns": [2, 0, 0, 1, 1, 2, 2]}
+            x, y = (image(n, (2, h, w, channels), draw.dtype, layout) for n, h, w in (("x", 2, 3), ("y", 6, 7)))
+            layer = view(Move(kind="resize_nearest_neighbor", params=params), [x], y)
+            name = f"resize of {channels} channels {layout}"
+            yield Case(name, ("resize_nearest_neighbor",), layer, drawn_inputs(draw, layer)[:1])
 
 
 def _words() -> Iterator[Case]:

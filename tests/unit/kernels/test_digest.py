@@ -40,6 +40,7 @@ SHARED = (
     *("include/", "tir/", "byte_table.py", "eight_bit.py", "sixteen_bit.py", "matrix.py", "rounding.py"),
     *(
         "depthwise16.py",
+        "fills.py",
         "lanes16.py",
         "lstm.py",
         "matmul.py",
@@ -53,6 +54,7 @@ SHARED = (
         "steps.py",
         "structure.py",
         "svdf.py",
+        "word_copies.py",
     ),
     *("generic/parameters.py", "generic/packing.py", "generic/copies.py", "generic/elementwise_tir.py:_layer"),
 )
