@@ -17,6 +17,7 @@ from stages.kernels.rvp.mean import Mean
 from stages.kernels.rvp.movement import Concatenation, Move
 from stages.kernels.rvp.mul import Mul
 from stages.kernels.rvp.pointwise import Pointwise
+from stages.kernels.rvp.pool_lines import MaxPoolLines
 from stages.kernels.rvp.pooling import Pool2d
 from stages.kernels.rvp.products16 import RvpProducts16
 from stages.kernels.rvp.quads import Quads
@@ -41,6 +42,7 @@ FOLDER = KernelFolder(
         FullyConnected,
         FullyConnectedRows,
         RvpLstm,
+        MaxPoolLines,
         Mean,
         Move,
         Mul,
