@@ -8,6 +8,7 @@
 
 #include "channels.h"
 #include "elements.h"
+#include "rectified.h"
 #include "scaling.h"
 
 enum { ROWS = 6 };
@@ -27,42 +28,45 @@ struct results {
     int32_t step, zero_point, low, high;
 };
 
-static __attribute__((noinline)) uint8_t scaled_up(int32_t sum, const int32_t *channel, const struct riscv_gemm *e)
+static uint8_t scaled(int32_t sum, const int32_t *channel, const struct results *o)
 {
-    const int32_t y = fl_requantize_double(sum, channel[FL_MULTIPLIER], channel[FL_SHIFT]);
-    return (uint8_t)fl_clamp(fl_add_wrapping(y, e->zero_point), e->low, e->high);
+    const int32_t y = scaled_twice(sum, channel[FL_MULTIPLIER], channel[FL_SHIFT]);
+    return (uint8_t)fl_clamp(fl_add_wrapping(y, o->zero_point), o->low, o->high);
 }
 
-INLINE uint8_t narrowed(int32_t sum, int32_t multiplier, int32_t shift, const struct results *o)
+/* A column of six rows that no ReLU follows. */
+static __attribute__((noinline)) void finish_any(const struct six *s, const int32_t *channel, uint8_t *y,
+                                                 const struct results *o)
 {
-    return (uint8_t)fl_clamp(scaled_down(sum, multiplier, shift) + o->zero_point, o->low, o->high);
+    const int32_t *sums = &s->a;
+    for (int32_t i = 0; i < ROWS; i++) {
+        *y = scaled(sums[i], channel, o);
+        y += o->step;
+    }
 }
 
 /* A column of six rows. */
-INLINE void finish(const struct six *s, const int32_t *channel, uint8_t *y, const struct results *o,
-                   const struct riscv_gemm *e)
+INLINE void finish(const struct six *s, const int32_t *channel, uint8_t *y, const struct results *o, int32_t is_rectified)
 {
-    const int32_t multiplier = channel[FL_MULTIPLIER], shift = channel[FL_SHIFT], step = o->step;
-    if (__builtin_expect(shift >= 0, 0)) {
-        y[0] = scaled_up(s->a, channel, e);
-        y[step] = scaled_up(s->b, channel, e);
-        y[2 * step] = scaled_up(s->c, channel, e);
-        y[3 * step] = scaled_up(s->d, channel, e);
-        y[4 * step] = scaled_up(s->e, channel, e);
-        y[5 * step] = scaled_up(s->f, channel, e);
+    if (!is_rectified) {
+        const struct six in_memory = *s;
+        finish_any(&in_memory, channel, y, o);
         return;
     }
-    *y = narrowed(s->a, multiplier, shift, o);
+    const struct rectifier r = rectifier_of(channel, o->zero_point);
+    const intptr_t low = o->low, high = o->high;
+    const int32_t step = o->step;
+    *y = (uint8_t)clamped(rectified(s->a, &r), low, high);
     y += step;
-    *y = narrowed(s->b, multiplier, shift, o);
+    *y = (uint8_t)clamped(rectified(s->b, &r), low, high);
     y += step;
-    *y = narrowed(s->c, multiplier, shift, o);
+    *y = (uint8_t)clamped(rectified(s->c, &r), low, high);
     y += step;
-    *y = narrowed(s->d, multiplier, shift, o);
+    *y = (uint8_t)clamped(rectified(s->d, &r), low, high);
     y += step;
-    *y = narrowed(s->e, multiplier, shift, o);
+    *y = (uint8_t)clamped(rectified(s->e, &r), low, high);
     y += step;
-    *y = narrowed(s->f, multiplier, shift, o);
+    *y = (uint8_t)clamped(rectified(s->f, &r), low, high);
 }
 
 #if UINTPTR_MAX > UINT32_MAX
@@ -175,7 +179,7 @@ static void panels(const word *x, const int8_t *w, const int32_t *channels, uint
             const struct six t = {fl_add_wrapping(sums->a, bias), fl_add_wrapping(sums->b, bias),
                                   fl_add_wrapping(sums->c, bias), fl_add_wrapping(sums->d, bias),
                                   fl_add_wrapping(sums->e, bias), fl_add_wrapping(sums->f, bias)};
-            finish(&t, channels, y, &o, e);
+            finish(&t, channels, y, &o, e->rectified);
             sums++;
             channels += FL_CHANNEL;
             y += e->y_column;
@@ -320,11 +324,11 @@ AS_WRITTEN static void panels(const word *x, const int8_t *w, const int32_t *cha
             }
         } while (at != end);
         const struct six first = sums_of(&s0), second = sums_of(&s1);
-        finish(&first, channels, y, &o, e);
+        finish(&first, channels, y, &o, e->rectified);
         y += e->y_column;
         channels += FL_CHANNEL;
         if (columns > 1) {
-            finish(&second, channels, y, &o, e);
+            finish(&second, channels, y, &o, e->rectified);
             y += e->y_column;
             channels += FL_CHANNEL;
         }

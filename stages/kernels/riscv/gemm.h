@@ -5,10 +5,10 @@
 #include <stdint.h>
 
 /* Rows of x are x_row bytes apart, those of y y_row, columns of y y_column. `depth` is the length of a row, on 32 bits filled up
- * to whole groups (gemm.c). */
+ * to whole groups (gemm.c); `rectified` says whether rectified.h is for the layer. */
 struct riscv_gemm {
     int32_t x_row, y_row, y_column;
-    int32_t row, depth, zero_point, low, high;
+    int32_t row, depth, zero_point, low, high, rectified;
 };
 
 /* y[i, j] = requantize(bias[j] + sum over k of x[i, k] * w[j, k]) with two roundings, for six rows or more; w in panels, see

@@ -9,6 +9,7 @@ from stages.kernels.generic.im2col import im2col_fields, reads_in_place
 from stages.kernels.generic.parameters import IM2COL
 from stages.kernels.kernel import Kernel
 from stages.kernels.matrix import depth_of
+from stages.kernels.riscv.rectified import is_rectified
 from stages.kernels.riscv.rows import ROWS, Rows
 from stages.kernels.structure import Structure
 
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
-FIELDS = Structure("riscv_gemm", ("x_row", "y_row", "y_column", "row", "depth", "zero_point", "low", "high"))
+FIELDS = Structure(
+    "riscv_gemm", ("x_row", "y_row", "y_column", "row", "depth", "zero_point", "low", "high", "rectified")
+)
 # What the words of a tile may take of the arena, in bytes.
 _MOST_PACKED = 16384
 
@@ -102,4 +105,5 @@ def _fields(view: LayerView, words: Rows) -> dict[str, int]:
         "zero_point": op.output_zero_point,
         "low": op.act_min,
         "high": op.act_max,
+        "rectified": int(is_rectified(view)),
     }
