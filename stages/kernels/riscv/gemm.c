@@ -28,20 +28,35 @@ struct results {
     int32_t step, zero_point, low, high;
 };
 
-static uint8_t scaled(int32_t sum, const int32_t *channel, const struct results *o)
+INLINE uint8_t narrowed(int32_t sum, const int32_t *channel, const struct results *o)
 {
-    const int32_t y = scaled_twice(sum, channel[FL_MULTIPLIER], channel[FL_SHIFT]);
+    const intptr_t y = scaled_down(sum, channel[FL_MULTIPLIER], channel[FL_SHIFT]) + o->zero_point;
+    return (uint8_t)clamped(y, o->low, o->high);
+}
+
+static uint8_t scaled_up(int32_t sum, const int32_t *channel, const struct results *o)
+{
+    const int32_t y = fl_requantize_double(sum, channel[FL_MULTIPLIER], channel[FL_SHIFT]);
     return (uint8_t)fl_clamp(fl_add_wrapping(y, o->zero_point), o->low, o->high);
 }
 
 /* A column of six rows that no ReLU follows. */
 static __attribute__((noinline)) void finish_any(const struct six *s, const int32_t *channel, uint8_t *y,
-                                                 const struct results *o)
+                                                 const struct results *where)
 {
+    const struct results o = *where; /* copies: y may point anywhere */
+    const int32_t constants[FL_CHANNEL] = {0, channel[FL_MULTIPLIER], channel[FL_SHIFT]};
     const int32_t *sums = &s->a;
+    if (constants[FL_SHIFT] >= 0) {
+        for (int32_t i = 0; i < ROWS; i++) {
+            y[i * o.step] = scaled_up(sums[i], constants, &o);
+        }
+        return;
+    }
+#pragma GCC unroll 6
     for (int32_t i = 0; i < ROWS; i++) {
-        *y = scaled(sums[i], channel, o);
-        y += o->step;
+        *y = narrowed(sums[i], constants, &o);
+        y += o.step;
     }
 }
 

@@ -9,8 +9,6 @@ from stages.kernels.eight_bit import sums
 if TYPE_CHECKING:
     from stages.graph import LayerView
 
-_MOST_SHIFT = 21  # what is added to a product on 64 bits, 2^9 * 2^(30 + s), is below 2^61
-
 
 def is_rectified(view: LayerView) -> bool:
     """Whether no output is below the zero point, and 32 bits hold what is shifted for all sums of the channels."""
@@ -18,7 +16,7 @@ def is_rectified(view: LayerView) -> bool:
 
     op, made = view.op, sums(view, 0)
     s = -made.shift.astype(np.int64)
-    if op.act_min < op.output_zero_point or s.min() < 1 or s.max() > _MOST_SHIFT:
+    if op.act_min < op.output_zero_point or s.min() < 1:
         return False
     upper = made.range.size * made.multiplier.astype(np.int64) >> 31
     added = abs(2 * op.output_zero_point + 1) << s - 1
