@@ -23,10 +23,16 @@ struct six {
     int32_t a, b, c, d, e, f;
 };
 
-/* How sums become results, and where those of the next row are. */
+/* How sums become results, of how many rows, and where those of the next row are. */
 struct results {
-    int32_t step, zero_point, low, high;
+    int32_t step, zero_point, low, high, rows;
 };
+
+/* Row i of a tile; one of fewer rows repeats its last. */
+INLINE const int8_t *row_of(const int8_t *x, int32_t i, int32_t rows, const struct riscv_gemm *e)
+{
+    return x + (i < rows ? i : rows - 1) * e->x_row;
+}
 
 INLINE uint8_t narrowed(int32_t sum, const int32_t *channel, const struct results *o)
 {
@@ -34,22 +40,22 @@ INLINE uint8_t narrowed(int32_t sum, const int32_t *channel, const struct result
     return (uint8_t)clamped(y, o->low, o->high);
 }
 
-static uint8_t scaled_up(int32_t sum, const int32_t *channel, const struct results *o)
+static uint8_t scaled(int32_t sum, const int32_t *channel, const struct results *o)
 {
-    const int32_t y = fl_requantize_double(sum, channel[FL_MULTIPLIER], channel[FL_SHIFT]);
+    const int32_t y = scaled_twice(sum, channel[FL_MULTIPLIER], channel[FL_SHIFT]);
     return (uint8_t)fl_clamp(fl_add_wrapping(y, o->zero_point), o->low, o->high);
 }
 
-/* A column of six rows that no ReLU follows. */
+/* A column of fewer than six rows, or of any that no ReLU follows. */
 static __attribute__((noinline)) void finish_any(const struct six *s, const int32_t *channel, uint8_t *y,
                                                  const struct results *where)
 {
     const struct results o = *where; /* copies: y may point anywhere */
     const int32_t constants[FL_CHANNEL] = {0, channel[FL_MULTIPLIER], channel[FL_SHIFT]};
     const int32_t *sums = &s->a;
-    if (constants[FL_SHIFT] >= 0) {
-        for (int32_t i = 0; i < ROWS; i++) {
-            y[i * o.step] = scaled_up(sums[i], constants, &o);
+    if (constants[FL_SHIFT] >= 0 || o.rows < ROWS) {
+        for (int32_t i = 0; i < o.rows; i++) {
+            y[i * o.step] = scaled(sums[i], constants, &o);
         }
         return;
     }
@@ -61,9 +67,9 @@ static __attribute__((noinline)) void finish_any(const struct six *s, const int3
 }
 
 /* A column of six rows. */
-INLINE void finish(const struct six *s, const int32_t *channel, uint8_t *y, const struct results *o, int32_t is_rectified)
+INLINE void finish(const struct six *s, const int32_t *channel, uint8_t *y, const struct results *o, int32_t is_usual)
 {
-    if (!is_rectified) {
+    if (!is_usual) {
         const struct six in_memory = *s;
         finish_any(&in_memory, channel, y, o);
         return;
@@ -97,9 +103,10 @@ static const uint64_t BEGIN = (uint64_t)MOST << 42 | (uint64_t)MOST << 21 | MOST
 
 typedef uint64_t word;
 
-static void pack(const int8_t *x, const struct riscv_gemm *e, word *to)
+static void pack(const int8_t *x, int32_t rows, const struct riscv_gemm *e, word *to)
 {
-    const int8_t *x1 = x + e->x_row, *x2 = x1 + e->x_row, *x3 = x2 + e->x_row, *x4 = x3 + e->x_row, *x5 = x4 + e->x_row;
+    const int8_t *x1 = row_of(x, 1, rows, e), *x2 = row_of(x, 2, rows, e), *x3 = row_of(x, 3, rows, e);
+    const int8_t *x4 = row_of(x, 4, rows, e), *x5 = row_of(x, 5, rows, e);
     const int8_t *const end = x + e->row;
 #pragma GCC unroll 2
     while (x != end) {
@@ -175,11 +182,12 @@ AS_WRITTEN static void segment(const word *x, const int8_t *w, int32_t k, int fi
     }
 }
 
-/* All columns of six rows. */
-static void panels(const word *x, const int8_t *w, const int32_t *channels, uint8_t *y, int32_t columns,
-                   const struct riscv_gemm *e)
+/* All columns of up to six rows. */
+static void panels(const word *x, const int8_t *w, const int32_t *channels, uint8_t *y, int32_t rows,
+                   int32_t columns, const struct riscv_gemm *e)
 {
-    const struct results o = {e->y_row, e->zero_point, e->low, e->high};
+    const struct results o = {e->y_row, e->zero_point, e->low, e->high, rows};
+    const int32_t usual = e->rectified && rows == ROWS;
     const int32_t depth = e->depth, begun = (depth + SEGMENT - 1) / SEGMENT * MOST;
     for (; columns > 0; columns -= PANEL) {
         struct columns s;
@@ -194,7 +202,7 @@ static void panels(const word *x, const int8_t *w, const int32_t *channels, uint
             const struct six t = {fl_add_wrapping(sums->a, bias), fl_add_wrapping(sums->b, bias),
                                   fl_add_wrapping(sums->c, bias), fl_add_wrapping(sums->d, bias),
                                   fl_add_wrapping(sums->e, bias), fl_add_wrapping(sums->f, bias)};
-            finish(&t, channels, y, &o, e->rectified);
+            finish(&t, channels, y, &o, usual);
             sums++;
             channels += FL_CHANNEL;
             y += e->y_column;
@@ -220,9 +228,10 @@ static const uint32_t BEGIN = (uint32_t)MOST << 16 | MOST;
 
 typedef uint32_t word;
 
-static void pack(const int8_t *x, const struct riscv_gemm *e, word *to)
+static void pack(const int8_t *x, int32_t rows, const struct riscv_gemm *e, word *to)
 {
-    const int8_t *x1 = x + e->x_row, *x2 = x1 + e->x_row, *x3 = x2 + e->x_row, *x4 = x3 + e->x_row, *x5 = x4 + e->x_row;
+    const int8_t *x1 = row_of(x, 1, rows, e), *x2 = row_of(x, 2, rows, e), *x3 = row_of(x, 3, rows, e);
+    const int8_t *x4 = row_of(x, 4, rows, e), *x5 = row_of(x, 5, rows, e);
     const int8_t *const end = x + e->row;
     word *const to_end = to + 3 * e->depth;
 #pragma GCC unroll 2
@@ -309,11 +318,12 @@ INLINE uint32_t halfword(const uint8_t *from)
     return from[0] | (uint32_t)from[1] << 8;
 }
 
-/* All columns of six rows. */
-AS_WRITTEN static void panels(const word *x, const int8_t *w, const int32_t *channels, uint8_t *y, int32_t columns,
-                              const struct riscv_gemm *e)
+/* All columns of up to six rows. */
+AS_WRITTEN static void panels(const word *x, const int8_t *w, const int32_t *channels, uint8_t *y, int32_t rows,
+                              int32_t columns, const struct riscv_gemm *e)
 {
-    const struct results o = {e->y_row, e->zero_point, e->low, e->high};
+    const struct results o = {e->y_row, e->zero_point, e->low, e->high, rows};
+    const int32_t usual = e->rectified && rows == ROWS;
     const int32_t words = 3 * e->depth, masks = (e->depth + 16 * GROUP - 1) / (16 * GROUP);
     for (; columns > 0; columns -= PANEL) {
         const uint8_t *header = (const uint8_t *)w;
@@ -339,11 +349,11 @@ AS_WRITTEN static void panels(const word *x, const int8_t *w, const int32_t *cha
             }
         } while (at != end);
         const struct six first = sums_of(&s0), second = sums_of(&s1);
-        finish(&first, channels, y, &o, e->rectified);
+        finish(&first, channels, y, &o, usual);
         y += e->y_column;
         channels += FL_CHANNEL;
         if (columns > 1) {
-            finish(&second, channels, y, &o, e->rectified);
+            finish(&second, channels, y, &o, usual);
             y += e->y_column;
             channels += FL_CHANNEL;
         }
@@ -357,9 +367,10 @@ void riscv_gemm_s8(const int8_t *x, const int8_t *w, const int32_t *channels, vo
                    int32_t columns, const void *parameters)
 {
     const struct riscv_gemm *e = parameters;
+    const int32_t at_once = rows < ROWS ? rows : ROWS;
     for (int32_t done = 0; done < rows; done += ROWS) {
-        const int32_t i = done + ROWS <= rows ? done : rows - ROWS;
-        pack(x + i * e->x_row, e, (word *)packed);
-        panels((const word *)packed, w, channels, (uint8_t *)y + i * e->y_row, columns, e);
+        const int32_t i = done + at_once <= rows ? done : rows - at_once;
+        pack(x + i * e->x_row, at_once, e, (word *)packed);
+        panels((const word *)packed, w, channels, (uint8_t *)y + i * e->y_row, at_once, columns, e);
     }
 }

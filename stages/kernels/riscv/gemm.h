@@ -11,8 +11,7 @@ struct riscv_gemm {
     int32_t row, depth, zero_point, low, high, rectified;
 };
 
-/* y[i, j] = requantize(bias[j] + sum over k of x[i, k] * w[j, k]) with two roundings, for six rows or more; w in panels, see
- * gemm.c. `packed` takes three words for each element of a row on 32 bits, on 64 two of 64 bits. */
+/* y[i, j] = requantize(bias[j] + sum over k of x[i, k] * w[j, k]) with two roundings; w in panels, see gemm.c. `packed` takes three words for each element of a row on 32 bits, on 64 two of 64 bits. */
 void riscv_gemm_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y, int32_t *packed, int32_t rows,
                    int32_t columns, const void *parameters);
 

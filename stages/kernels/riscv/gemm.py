@@ -46,9 +46,6 @@ class Gemm(Kernel):
             return bad
         if weight_zero_point(view):
             return "the weights have a zero point; this kernel is for weights without one"
-        _, height, width, _ = view.outputs[0].shape
-        if height * width < ROWS:
-            return f"the output has {height * width} pixels; this kernel is for {ROWS} and more"
         taken = 4 * rows_of_words(view, target).words
         return f"a tile takes {taken} bytes of scratch, {_MOST_PACKED} at most" if taken > _MOST_PACKED else ""
 

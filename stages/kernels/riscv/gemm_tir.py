@@ -5,7 +5,7 @@
       others, for tiles of six     gather   patch[6, K]  <- windows, padded with the zero point   fl_im2col_nhwc / _nchw
                                    product  y[6, O]      <- requantize(bias + patch * w)          riscv_gemm_s8
 
-The last tile begins six pixels before the end.
+The last tile begins six pixels before the end; images of fewer pixels are one tile.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def weight_bytes(columns: int, words: Rows) -> int:
 def conv2d(view: LayerView, words: Rows, structure: Structure) -> Lowering:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     batch, pixels, groups = y.shape[0], y.shape[1] * y.shape[2], op.groups
-    columns = op.out_channels // groups
+    columns, rows = op.out_channels // groups, min(ROWS, pixels)
     in_place, planar_in, planar_out = reads_in_place(view), x.layout == "NCHW", y.layout == "NCHW"
     x_shape = x.physical_shape if not in_place else (batch, pixels, op.in_channels)
 
@@ -92,29 +92,29 @@ def conv2d(view: LayerView, words: Rows, structure: Structure) -> Lowering:
         out = f.output(0, (batch, op.out_channels, pixels) if planar_out else (batch, pixels, op.out_channels), y.dtype)
         given = {"acc": f.scratch("acc", (1,), "int32"), "packed": f.scratch("packed", (words.words,), "int32")}
         first = None if in_place else f.scratch("first", (1,), "int32")
-        patch = None if in_place else f.scratch("patch", (ROWS, words.row), "int8")
+        patch = None if in_place else f.scratch("patch", (rows, words.row), "int8")
 
-        def multiply(suffix: str, rows: int, left: Any, start: Any, n: Any, g: Any) -> None:
-            block = _product(view, "product" + suffix, rows, words, structure)
+        def multiply(suffix: str, count: int, left: Any, start: Any, n: Any, g: Any) -> None:
+            block = _product(view, "product" + suffix, count, words, structure)
             corner = (g * columns, start) if planar_out else (start, g * columns)
             constants = {"w": (weights, g, 0), "channels": (channels, g, 0, 0), "gemm": gemm}
             f.place(block, x=left, y=(out, n, *corner), **constants, **given)
 
         def tile(suffix: str, start: Any, n: Any, g: Any) -> None:
-            """The blocks for six pixels from pixel `start`."""
+            """The blocks for a tile from pixel `start`."""
             f.set_position("first" + suffix, first, start)
             step = op.in_channels // groups
             window = (image, n, g * step, 0, 0) if planar_in else (image, n, 0, 0, g * step)
-            collect = gather("gather" + suffix, ROWS, im2col_fields(view), x.dtype, planar_in)
+            collect = gather("gather" + suffix, rows, im2col_fields(view), x.dtype, planar_in)
             f.place(collect, x=window, first=first, im2col=im2col, patch=patch)
-            multiply(suffix, ROWS, (patch, 0, 0), start, n, g)
+            multiply(suffix, rows, (patch, 0, 0), start, n, g)
 
         with f.loop(("n", batch), ("g", groups)) as (n, g):
             if in_place:
                 multiply("", pixels, (image, n, 0, g * words.row), 0, n, g)
             else:
-                with f.loop(("t", pixels // ROWS)) as (t,):
-                    tile("", t * ROWS, n, g)
-                if pixels % ROWS:
-                    tile("_rest", pixels - ROWS, n, g)
+                with f.loop(("t", pixels // rows)) as (t,):
+                    tile("", t * rows, n, g)
+                if pixels % rows:
+                    tile("_rest", pixels - rows, n, g)
     return f.lowering()
