@@ -2,12 +2,10 @@
 
 from stages.kernels.folder import KernelFolder
 from stages.kernels.riscv.depthwise3x3 import Depthwise3x3
-from stages.kernels.riscv.gemm import Gemm
-from stages.kernels.riscv.movement import Concatenation, Move
 
 FOLDER = KernelFolder(
     __file__,
-    kernels=(Concatenation, Depthwise3x3, Gemm, Move),
+    kernels=(Depthwise3x3,),
     needs=("riscv",),
     needed="needs a RISC-V core",
     condition="defined(__riscv)",
