@@ -131,8 +131,11 @@ class Stage(ABC, Generic[C]):
         """The kind of artifact that it leaves, by which others consume it."""
         return self.provides or self.kind
 
-    def wanted(self, options: Mapping[str, Any]) -> bool:
-        """Whether options, as a recipe gives them for `options_of`, make it part of the chain."""
+    def wanted(self, options: Mapping[str, Any], left_out: Container[str] = ()) -> bool:
+        """Whether options, as a recipe gives them for `options_of`, make it part of the chain.
+
+        `left_out` are the stages that the recipe leaves out.
+        """
         return True
 
     def parameters(self, config: C) -> dict[str, Any]:

@@ -132,12 +132,11 @@ def _in(tensor: Tensor, layout: Layout) -> Tensor:
 
 
 def _of_layer(view: LayerView, kernels: Iterable[Kernel], target: Target, hopeless: int = _HOPELESS) -> Iterator[Case]:
-    text = signature(view)
     able = [kernel for kernel in kernels if kernel.is_for(view.op) and not kernel.why_not(view, target)]
     made = [
-        Case(view, kernel, params, text, variant(kernel, params), estimated(kernel, view, params, target))
-        for kernel in able
-        for params in kernel.candidates(view, target)
+        Case(seen, kernel, params, signature(seen), variant(kernel, params), estimated(kernel, seen, params, target))
+        for kernel, seen in ((kernel, kernel.seen(view)) for kernel in able)
+        for params in kernel.candidates(seen, target)
     ]
     least = min((case.estimate for case in made if case.estimate is not None), default=0.0)
     for case in made:

@@ -67,7 +67,7 @@ def judge(
 
     Raises StageError for a kernel that is not exact.
     """
-    config, known = TensorizeConfig(), Tuning(Path(), target.core)
+    config, known = TensorizeConfig(measure="close"), Tuning(Path(), target.core)
     networks: list[Network] = []
     cases: dict[tuple[str, str], Case] = {}
     setting = setting_for(target, config, costs, None)

@@ -4,18 +4,26 @@ What is chosen by the costs as they are is compared with what would be chosen if
 else the least (stages.calibrate.doubt). What differs is measured, with all that may be best for the same layers, and so
 on until nothing differs that is not known. Choices of channels, forms and layouts are settled by the same, since it is
 the passes of tensorize that choose. Layers of a table of costs need no measuring, nor have those with one kernel.
+
+With `measure: close` that is all. With `measure: worth` what is little stays as it is: so many of the calls in
+doubt as all together may be off by no more than a hundredth of the network's instructions. And nothing is measured, or
+no more, where all that is in doubt is not worth a hundredth of these: what may be saved on average, if half of what is
+between the bounds of both choices is a deviation, which is more than was seen.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import fsum
 from typing import TYPE_CHECKING
 
 from stages.calibrate.cases import Case, room_for, room_of
 from stages.calibrate.doubt import Call, DoubtedCosts, call_of
 from stages.tensorize.build import decide
-from stages.tensorize.costs import estimated
+from stages.tensorize.costs import estimated, signature
+from stages.tensorize.logarithms import exp
 from stages.tensorize.select import offers_of
 
 if TYPE_CHECKING:
@@ -27,7 +35,38 @@ if TYPE_CHECKING:
     from stages.tensorize.setting import Setting
     from stages.tensorize.settled import Figures
 
-_ROUNDS = 12
+_ROUNDS = {"worth": 2, "close": 12}
+_LITTLE, _WORTH = 0.01, 0.01  # of the network's instructions
+
+
+@dataclass(frozen=True)
+class Open:
+    """A call that is in doubt, and by how much all layers that are computed by it may be off together."""
+
+    case: Case
+    width: float
+
+
+@dataclass(frozen=True)
+class InDoubt:
+    """What to measure next of a network that takes so many instructions, as far as is known, and what may come of it.
+
+    `gain` is what knowing all calls may be expected to save.
+    """
+
+    calls: Mapping[Call, Open]
+    total: float
+    gain: float
+
+    def little(self, left: float) -> dict[Call, float]:
+        """Those that are not worth it, as long as they are off by no more than what is left: the least first."""
+        found: dict[Call, float] = {}
+        for call, one in sorted(self.calls.items(), key=lambda item: (item[1].width, item[0])):
+            left -= one.width
+            if left < 0:
+                break
+            found[call] = one.width
+        return found
 
 
 def settle(graph: Graph, setting: Setting, measured: Callable[[Sequence[Case]], Iterable[tuple[Case, int]]]) -> Figures:
@@ -38,26 +77,35 @@ def settle(graph: Graph, setting: Setting, measured: Callable[[Sequence[Case]], 
     """
     found: dict[str, dict[str, int]] = {}
     given: set[Call] = set()
+    off = 0.0
     room = room_of(setting.target)
-    for _ in range(_ROUNDS):
+    worth = setting.config.measure == "worth"
+    for _ in range(_ROUNDS["worth" if worth else "close"]):
         known = replace(setting, costs=replace(setting.costs, settled=found))
         in_doubt = doubted(graph, known, frozenset(given))
-        if not in_doubt:
+        if not in_doubt.calls or (worth and in_doubt.gain < _WORTH * in_doubt.total):
             break
-        for case, count in measured([case for case in in_doubt.values() if room_for(case.view) <= room]):
+        little = in_doubt.little(_LITTLE * in_doubt.total - off) if worth else {}
+        off += fsum(little.values())
+        cases = [one.case for call, one in in_doubt.calls.items() if call not in little]
+        for case, count in measured([case for case in cases if room_for(case.view) <= room]) if cases else ():
             found.setdefault(case.signature, {})[case.variant] = count
-        given |= {(text, name) for text, name in in_doubt if name not in found.get(text, {})}
+        given |= {(text, name) for text, name in in_doubt.calls if name not in found.get(text, {})}
     return found
 
 
-def doubted(graph: Graph, setting: Setting, given: frozenset[Call] = frozenset()) -> dict[Call, Case]:
-    """What to measure next; nothing where what is chosen is right as far as costs can be off.
+def doubted(graph: Graph, setting: Setting, given: frozenset[Call] = frozenset()) -> InDoubt:
+    """What to measure next; no calls where what is chosen is right as far as costs can be off.
 
     Calls that are `given` are not in doubt.
     """
-    now = _calls(decide(graph, setting)[0], setting.target)
-    costs = DoubtedCosts.of(setting.costs, frozenset(now), given | _without_costs(now, setting))
-    others = _calls(decide(graph, replace(setting, costs=costs))[0], setting.target)
+    wide = setting.config.measure != "worth"
+    setting = replace(setting, less_code=False)  # a tie is none of costs that are at the far end
+    chosen = decide(graph, setting)[0]
+    now = _calls(chosen, setting.target)
+    costs = DoubtedCosts.of(setting.costs, frozenset(now), given | _without_costs(now, setting), wide=wide)
+    instead = decide(graph, replace(setting, costs=costs))[0]
+    others = _calls(instead, setting.target)
     found: dict[Call, Case] = {}
     for call in now.keys() ^ others.keys():
         case = (now | others)[call]
@@ -65,7 +113,44 @@ def doubted(graph: Graph, setting: Setting, given: frozenset[Call] = frozenset()
             found[call] = case
         if not setting.is_ruled(case.view):
             found |= _rivals(case.view, setting, costs)
-    return {call: found[call] for call in sorted(found)}
+    often = _signatures(chosen) | _signatures(instead)
+    opened = {
+        call: Open(case, often[call[0]] * costs.width(case.kernel, case.view, case.params, setting.target))
+        for call, case in sorted(found.items())
+    }
+    if setting.config.optimize_for == "rom":  # bytes count too, and what they are worth depends on costs
+        return InDoubt(opened, 0.0, float("inf"))
+    total = _cost(chosen, setting)
+    likely = _cost(instead, setting) - total
+    at_best = _cost(chosen, replace(setting, costs=costs)) - _cost(instead, replace(setting, costs=costs))
+    return InDoubt(opened, total, expected(max(likely, 0.0), at_best))
+
+
+def _cost(chosen: Chosen, setting: Setting) -> float:
+    """What a choice costs by these costs."""
+    views = ((chosen.graph.view(chosen.graph.layers[index]), one) for index, one in chosen.choices.items())
+    prices = (setting.costs.price(one.kernel, view, one.params, setting.target) for view, one in views)
+    return fsum(price.cost or 0.0 for price in prices)
+
+
+def expected(lost: float, at_best: float) -> float:
+    """What another choice saves, on average, by which `lost` is likely to be lost and `at_best` is saved; 0 or more.
+
+    The difference is taken as normally distributed, with half of what is between both as its deviation s. Of all
+    differences that are less than 0 the mean is s * h(lost / s), h(z) = phi(z) - z * (1 - Phi(z)), which is
+    0.4 * e^(-1.2 z - 0.36 z^2) within two percent up to two deviations.
+    """
+    deviation = (lost + at_best) / 2
+    if deviation <= 0:
+        return 0.0
+    apart = lost / deviation
+    return 0.4 * deviation * exp(-1.2 * apart - 0.36 * apart * apart)
+
+
+def _signatures(chosen: Chosen) -> Counter[str]:
+    """How many layers have each signature, as their kernels see them."""
+    views = ((chosen.graph.view(chosen.graph.layers[index]), choice) for index, choice in chosen.choices.items())
+    return Counter(signature(choice.kernel.seen(view)) for view, choice in views)
 
 
 def _calls(chosen: Chosen, target: Target) -> dict[Call, Case]:

@@ -1,10 +1,18 @@
-"""Targets on which kernels are measured as part of a run."""
+"""Targets on which kernels are measured as part of a run, and what that takes of a machine."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from stages.compile import STAGE as COMPILE
+from stages.compile.config import CompileConfig
+from stages.simulate import STAGE as SIMULATE
+from stages.simulate import SimulateConfig
+
 if TYPE_CHECKING:
+    from stages.base import Tool
     from stages.targets.spec import Target
 
 
@@ -15,3 +23,16 @@ def why_not_measured(target: Target) -> str:
     if target.accelerator is not None:
         return f"target {target.name} has an accelerator, whose layers are planned by its own model"
     return ""
+
+
+def needed_tools(target: Target, *, timed: bool) -> tuple[Tool, ...]:
+    """What makes and simulates a firmware, `timed` by a timing model."""
+    return (*COMPILE.tools(CompileConfig(), target), *SIMULATE.tools(SimulateConfig(cycles=timed), target))
+
+
+def missing(tools: Iterable[Tool]) -> str:
+    """The command of the first that is not on this machine, '' where all are.
+
+    Who wants a firmware is told by the stages that make it; who wants sources may have neither compiler nor simulator.
+    """
+    return next((tool.command for tool in tools if tool.command and shutil.which(tool.command) is None), "")

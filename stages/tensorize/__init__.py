@@ -54,8 +54,8 @@ class TensorizeConfig(StageConfig):
     engine; without it the accelerator's default. With `narrow_weights` those that fit 4, 2 or 1 bits take no more in
     ROM, and are widened into scratch before their layer; without it so do, for `optimize_for: rom`, those for which
     that saves more than it takes, as long as the arena stays within its limit, or without one does not grow.
-    `tuning` has measurements of the network's own layers, which count before all others; with `measure: close` the
-    stage `measure` runs before this one, and measures the kernels between which costs leave it open which is best.
+    `tuning` has measurements of the network's own layers, which count before all others; with `measure` the stage of
+    that name runs before this one, and measures the kernels between which costs leave it open which is best.
     `optimize_for` is what counts beside instructions (stages.tensorize.objective), or cycles of the target's timing
     model instead of them (stages.tensorize.cycles).
     """
@@ -78,10 +78,10 @@ class TensorizeConfig(StageConfig):
         default=None,
         description="a file of `doit tune`, by default NAME.tuning.json beside the recipe if there is one; `off`: none",
     )
-    measure: Literal["close", False] = Field(
-        default=False,
-        description="`close`: measure on the simulator what costs leave open, before kernels are chosen; `off`: choose "
-        "by costs",
+    measure: Literal["worth", "close", False] = Field(
+        default="worth",
+        description="measure on the simulator what costs leave open, before kernels are chosen: `worth`, where a "
+        "percent of the network may be saved; `close`, all of it; `off`: choose by costs",
     )
     simplify: bool = Field(default=True, description="take out work that changes nothing; `off`: compute all of it")
 

@@ -39,7 +39,7 @@ class ArenaBound:
 
         `instead` describes the change when the bound excluded the layer's cheapest: `b.gemm instead of a.gemm mr=4`.
         """
-        if kernel.overlays(view):
+        if kernel.overlays(kernel.seen(view)):
             self._overlaid |= {view.layer.index}
         if instead:
             called = f"{view.layer.kind} {escape.name(view.layer.name)}"

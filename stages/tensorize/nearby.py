@@ -21,7 +21,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import fsum
+from math import fsum, sqrt
 from typing import TYPE_CHECKING, Any
 
 from stages.tensorize.logarithms import exp, ln, log2
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _TENSOR = re.compile(r"\[([0-9x]*)\](\w*)")
 _NEAR = 0.5  # of squared distance: layers nearer than that count alike
 _UNCHANGED = 0.02  # the weight of a model that is right
+_LITTLE = 0.005  # the weight of what models are off by as a rule
+_USUAL = 0.2  # which is this, in powers of e
 _SOME = 4  # layers that tell how far estimates are off
 _OTHER = 2.0  # the distance of another layout, or of a window that reaches over the border
 _PAIRS = ("kernel", "stride", "dilation", "groups")
@@ -60,11 +62,21 @@ class Nearby:
         known = self._of(variant, _kind(text))
         if known is None:
             return 1.0
-        axes, errors = known
-        apart = _NEAR + _squared(axes, text)
-        weights = 1 / (apart * apart)
-        mean = fsum((weights * errors).tolist()) / (fsum(weights.tolist()) + _UNCHANGED)
-        return exp(mean)
+        errors, weights = known[1], _weights(known[0], text)
+        return exp(_mean(errors, weights))
+
+    def spread(self, variant: str, text: str) -> float:
+        """How far factors are off for measured layers like the one of a signature: root mean square, in powers of e.
+
+        Near ones count most, as in the factor; of a layer unlike all that were measured it is what is usual.
+        """
+        known = self._of(variant, _kind(text))
+        if known is None:
+            return _USUAL
+        errors, weights = known[1], _weights(known[0], text)
+        apart = errors - _mean(errors, weights)
+        squares = fsum((weights * apart * apart).tolist()) + _LITTLE * _USUAL * _USUAL
+        return sqrt(squares / (fsum(weights.tolist()) + _LITTLE))
 
     def distance(self, variant: str, text: str) -> float:
         """How far the layer of a signature is from the nearest that the variant was measured on; inf without any."""
@@ -95,6 +107,18 @@ class Nearby:
                 found = axes, np.array([ln(ratio) for _, ratio in usable])
             self._known[variant, kind] = found
         return self._known[variant, kind]
+
+
+def _weights(axes: Array, text: str) -> Array:
+    """What measured layers, which have a row for each coordinate, count for the layer of a signature."""
+    apart = _NEAR + _squared(axes, text)
+    found: Array = 1 / (apart * apart)
+    return found
+
+
+def _mean(errors: Array, weights: Array) -> float:
+    """Of the errors, with the weight of a model that is right."""
+    return fsum((weights * errors).tolist()) / (fsum(weights.tolist()) + _UNCHANGED)
 
 
 def _squared(axes: Array, text: str) -> Array:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def place_parts(chosen: Chosen, setting: Setting) -> Chosen:
     """The graph with tensors that are parts of others (`stages.tensorize.sharing`), and what is left to compute."""
     before, choices = chosen.graph, chosen.choices
-    overlaid = frozenset(i for i, c in choices.items() if c.kernel.overlays(before.view(before.layers[i])))
+    overlaid = frozenset(
+        i for i, c in choices.items() if c.kernel.overlays(c.kernel.seen(before.view(before.layers[i])))
+    )
     graph = share(before, lambda: scratch_of_layers(chosen, setting), overlaid)
     left = {}
     for index, choice in choices.items():

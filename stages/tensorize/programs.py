@@ -25,5 +25,7 @@ def plan_programs(chosen: Chosen, setting: Setting) -> Chosen:
         if layer.op.op == "float":
             functions = setting.lowerings.of_float(layer).functions.values()
             instructions[layer.index] = float_cost(functions, setting.target)
-    overlaid = frozenset(i for i, c in chosen.choices.items() if c.kernel.overlays(graph.view(graph.layers[i])))
+    overlaid = frozenset(
+        i for i, c in chosen.choices.items() if c.kernel.overlays(c.kernel.seen(graph.view(graph.layers[i])))
+    )
     return replace(chosen, offload=plan(Network(graph, offloaded, instructions, overlaid), kernel))

@@ -148,7 +148,7 @@ def offers_of(view: LayerView, target: Target, able: Iterable[Kernel], costs: Co
     return [
         Offer(kernel, params, costs.price(kernel, view, params, target))
         for kernel in able
-        for params in kernel.candidates(view, target)
+        for params in kernel.candidates(kernel.seen(view), target)
     ]
 
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class Setting:
     """Passes read it; what they find goes from one to the next.
 
-    `rom` is there where a recipe wants little of it; `least_arena` says that the limit was found for `ram`.
+    `rom` is there where a recipe wants little of it; `least_arena` says that the limit was found for `ram`. Without
+    `less_code` layers get the kernels that cost least, whatever code these bring (stages.tensorize.less_code).
     """
 
     target: Target
@@ -39,6 +40,7 @@ class Setting:
     offload: OffloadKernel | None = None
     rom: Rom | None = None
     least_arena: bool = False
+    less_code: bool = True
 
     @classmethod
     def of(

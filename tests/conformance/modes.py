@@ -128,7 +128,7 @@ def _packed(kernel: Kernel, target: Target, layer: LayerView) -> np.ndarray | st
         reason = kernel.why_not(layer, target)
         if reason:
             return "refused"
-        made = kernel.pack_for(layer, kernel.params(), target)
+        made = kernel.pack_for(kernel.seen(layer), kernel.params(), target)
     except StageError as error:
         return str(error)
     data = b"".join(np.ascontiguousarray(made[key]).tobytes() for key in sorted(made))

@@ -104,7 +104,7 @@ def lowered(trials: Sequence[Trial], target: Target) -> tuple[list[_Lowered], li
         if number is None:
             read: set[str] = set()
             view = replace(trial.case.view, arrays=_Recorded(trial.case.view.arrays, read))
-            lowering = trial.kernel.lower(view, trial.params, target)
+            lowering = trial.kernel.lower(trial.kernel.seen(view), trial.params, target)
             intrinsics = lowering.intrinsics if trial.tensorized else ()
             parts = (lowering.workload, *(part for made in intrinsics for part in (made.desc, made.impl)))
             key = (trial.kernel.name, tuple(tvm_ffi.structural_hash(part) for part in parts), lowering.roles)
@@ -116,7 +116,7 @@ def lowered(trials: Sequence[Trial], target: Target) -> tuple[list[_Lowered], li
                 roles[name] = lowering.roles
             number = numbers[key]
             known.add(trial, read, number)
-        constants = dict(trial.kernel.pack_for(trial.case.view, trial.params, target))
+        constants = dict(trial.kernel.pack_for(trial.kernel.seen(trial.case.view), trial.params, target))
         layers.append(_Lowered(trial, number, constants))
     return layers, list(to_c(scheduled, roles).values())
 

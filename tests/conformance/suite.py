@@ -148,7 +148,7 @@ def trials(
         cases = [*cases_of(kernel, target, operator, every), *accepted(kernel, target, drawn(operator, seed, count))]
         for number, case in enumerate(_share(cases, every * EVERY[rank(kernel, target)])):
             made.append(Trial(case, kernel, parameters(kernel, case, target, number)))
-            if kernel.overlays(case.view) and (overlay := _overlay(case, number)) is not None:
+            if kernel.overlays(kernel.seen(case.view)) and (overlay := _overlay(case, number)) is not None:
                 made.append(Trial(case, kernel, parameters(kernel, case, target, number + 1), overlay=overlay))
     return made
 
@@ -188,13 +188,14 @@ def _overlay(case: Case, number: int) -> int | None:
 
 def parameters(kernel: Kernel, case: Case, target: Target, number: int) -> KernelParams:
     """The kernel's candidates for the layer and all other values that its parameters may have, in turn."""
-    offered, every = list(kernel.candidates(case.view, target)), all_parameters(kernel)
+    view = kernel.seen(case.view)
+    offered, every = list(kernel.candidates(view, target)), all_parameters(kernel)
     if number % 2 == 0 or len(every) == 1:
         return offered[number // 2 % len(offered)]
     for step in range(len(every)):
         params = every[(number // 2 + step) % len(every)]
         try:
-            kernel.pack_for(case.view, params, target)
+            kernel.pack_for(view, params, target)
         except StageError:
             continue  # no form of this layer
         return params

@@ -16,10 +16,13 @@ from stages.kernels.arm_dsp.matmul import ArmMatmul
 from stages.kernels.arm_dsp.mean import Mean
 from stages.kernels.arm_dsp.mul import Mul
 from stages.kernels.arm_dsp.pool import AveragePool, Pool2d
+from stages.kernels.arm_dsp.pool_rows import ArmPoolRows
+from stages.kernels.arm_dsp.prelu import Prelu
 from stages.kernels.arm_dsp.products16 import ArmProducts16
 from stages.kernels.arm_dsp.resize import ArmResize
 from stages.kernels.arm_dsp.svdf import ArmSvdf
 from stages.kernels.arm_dsp.table import Table
+from stages.kernels.arm_dsp.transpose import Transpose
 from stages.kernels.folder import KernelFolder
 
 FOLDER = KernelFolder(
@@ -28,6 +31,7 @@ FOLDER = KernelFolder(
         ArmMatmul,
         Add,
         ArmDepthwise16,
+        ArmPoolRows,
         ArmProducts16,
         ArmResize,
         ArmSvdf,
@@ -43,7 +47,9 @@ FOLDER = KernelFolder(
         Mean,
         Mul,
         Pool2d,
+        Prelu,
         Table,
+        Transpose,
     ),
     needs=(("armv7e-m", "dsp", "mve", "mve.fp"),),  # MVE includes it
     needed="needs Thumb with the DSP extension",

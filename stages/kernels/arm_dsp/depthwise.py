@@ -24,6 +24,7 @@ from stages.kernels.arm_dsp.planes import (
 )
 from stages.kernels.eight_bit import lies_planar, same_bytes, why_not_sums, why_not_types
 from stages.kernels.kernel import Kernel
+from stages.kernels.single_channel import SingleChannel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,10 +38,8 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 
-class _Planes(Kernel):
+class _Planes(SingleChannel):
     """What the depthwise kernels share: channels are planes, of which a copy is made."""
-
-    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return why_not_types(view) or self.why_not_shape(view) or _why_not_arithmetic(view)

@@ -153,9 +153,15 @@ def over_planes(view: LayerView, plane: Plane, block: Block, constants: tuple[Op
         acc = f.scratch("acc", (1,), "int32")
         scratch = f.scratch("plane", (plane.elements,), "int16")
         f.place(padding, plane=scratch)
-        with f.loop(("n", y.shape[0]), ("c", op.out_channels)) as (n, c):
-            source = c if op.depth_multiplier == 1 else T.truncdiv(c, op.depth_multiplier)
+
+        def place(n: Any, c: Any) -> None:
+            f.place(block, plane=scratch, channel=(channels, c, 0), y=region(out, y, n, c), fields=fields, acc=acc)
+
+        with f.loop(("n", y.shape[0]), ("source", op.in_channels)) as (n, source):
             f.place(channel, x=region(image, x, n, source), widen=geometry, plane=scratch)
-            place = region(out, y, n, c)
-            f.place(block, plane=scratch, channel=(channels, c, 0), y=place, fields=fields, acc=acc)
+            if op.depth_multiplier == 1:
+                place(n, source)
+            else:
+                with f.loop(("i", op.depth_multiplier)) as (i,):
+                    place(n, source * op.depth_multiplier + i)
     return f.lowering()

@@ -4,9 +4,6 @@
 
 #include "dsp.h"
 
-/* The functions of few.S, which describes them. */
-typedef void windows(const uint8_t *x, const int32_t *weights, uint8_t *y, const int32_t *fields, int32_t count);
-
 /* A row of a window: `columns` pixels, those outside the image filled. */
 static void copy_row(uint8_t *to, const uint8_t *image, int32_t y, int32_t x, const struct arm_dsp_few *v)
 {
@@ -36,7 +33,7 @@ static void copy_row(uint8_t *to, const uint8_t *image, int32_t y, int32_t x, co
 
 /* All groups' results for `count` windows from x on. */
 DSP_INLINE void groups_of(const uint8_t *x, const int32_t *weights, uint8_t *y, const struct arm_dsp_few *v,
-                          const struct arm_dsp_few_windows *fields, int32_t count, windows *compute)
+                          const struct arm_dsp_few_windows *fields, int32_t count, arm_dsp_few_rows *compute)
 {
     for (int32_t group = v->groups; group > 0; group--) {
         int32_t first = 0;
@@ -52,7 +49,7 @@ DSP_INLINE void groups_of(const uint8_t *x, const int32_t *weights, uint8_t *y, 
 }
 
 DSP_INLINE void few(const uint8_t *image, const int32_t *weights, uint8_t *y, uint8_t *window, const int32_t *fields,
-                    windows *compute)
+                    arm_dsp_few_rows *compute)
 {
     const struct arm_dsp_few *const v = (const struct arm_dsp_few *)fields;
     const int32_t row_bytes = v->kernel_x * v->channels;
@@ -78,7 +75,6 @@ DSP_INLINE void few(const uint8_t *image, const int32_t *weights, uint8_t *y, ui
 }
 
 #define LAYER(kind)                                                                                                                    \
-    extern windows arm_dsp_few##kind;                                                                                                  \
     void arm_dsp_conv##kind(const void *x, const int32_t *weights, void *y, uint8_t *window, const int32_t *fields)                    \
     {                                                                                                                                  \
         few(x, weights, y, window, fields, arm_dsp_few##kind);                                                                         \

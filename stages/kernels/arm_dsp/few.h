@@ -20,6 +20,18 @@ struct arm_dsp_few {
     struct arm_dsp_few_windows inside, copied;
 };
 
+/* The functions of few.S, which describes them, for layers whose windows are rows of one block. */
+typedef void arm_dsp_few_rows(const void *x, const int32_t *weights, void *y, const int32_t *fields, int32_t count);
+
+arm_dsp_few_rows arm_dsp_few1_s8_double, arm_dsp_few1_s8_single, arm_dsp_few1_s8_long;
+arm_dsp_few_rows arm_dsp_few2_s8_double, arm_dsp_few2_s8_single, arm_dsp_few2_s8_long;
+arm_dsp_few_rows arm_dsp_few3_s8_double, arm_dsp_few3_s8_single, arm_dsp_few3_s8_long;
+arm_dsp_few_rows arm_dsp_few4_s8_double, arm_dsp_few4_s8_single, arm_dsp_few4_s8_long;
+arm_dsp_few_rows arm_dsp_few1_u8_double, arm_dsp_few1_u8_single, arm_dsp_few1_u8_long;
+arm_dsp_few_rows arm_dsp_few2_u8_double, arm_dsp_few2_u8_single, arm_dsp_few2_u8_long;
+arm_dsp_few_rows arm_dsp_few3_u8_double, arm_dsp_few3_u8_single, arm_dsp_few3_u8_long;
+arm_dsp_few_rows arm_dsp_few4_u8_double, arm_dsp_few4_u8_single, arm_dsp_few4_u8_long;
+
 /* `window` has room for one: kernel_y * kernel_x * channels bytes. */
 typedef void arm_dsp_few_layer(const void *x, const int32_t *weights, void *y, uint8_t *window, const int32_t *fields);
 

@@ -47,7 +47,9 @@ class FewChannels(Kernel):
         return few(Windows(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As measured: fours of all channels of a block, 14 a run, 5 a result, 25 a window; a copied row 150."""
+        """As measured: fours of all channels of a block, 14 a run, 5 a result, 25 a window; a copied row 150; 70 around
+        rows alone, 200 around windows.
+        """
         made = Windows(view)
         n = made.at_once
         four = {1: 5.5, 2: 8.2, 3: 10.2, 4: 13.2}[n]
@@ -55,7 +57,7 @@ class FewChannels(Kernel):
         pixels = made.images * made.out[0] * made.out[1]
         copied = pixels - made.images * made.inside_count
         copies = copied * made.kernel[0] * (150 + made.kernel[1] * made.channels / 2)
-        return float(pixels * made.groups * made.blocks * block + copies + 200)
+        return float(pixels * made.groups * made.blocks * block + copies + (70 if made.rows_alone else 200))
 
 
 def _why_not_order(view: LayerView) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.arm_dsp.requantize_tir import requantize
-from stages.kernels.arm_dsp.windows import LAYER, WINDOWS
 from stages.kernels.eight_bit import SUFFIX
 from stages.kernels.matrix import columns_of
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
@@ -71,7 +70,7 @@ def few(made: Windows) -> Lowering:
 
     constants = (
         Operand("weights", blocks, "int32"),
-        Operand("fields", (len(LAYER.fields) + 2 * len(WINDOWS.fields),), "int32"),
+        Operand("fields", (made.field_words,), "int32"),
     )
     window = made.kernel[0] * made.kernel[1] * made.channels
     operands = (
@@ -81,8 +80,13 @@ def few(made: Windows) -> Lowering:
         Operand("window", (window,), "uint8", "rw"),
         accumulator(),
     )
-    function = f"arm_dsp_conv{n}_{SUFFIX[x.dtype]}_{made.mode}"
-    image = Block("image", operands, meaning, function, lambda b: [b.x, b.weights, b.y, b.window, b.fields])
+    kind = f"{n}_{SUFFIX[x.dtype]}_{made.mode}"
+    if made.rows_alone:
+        call = lambda b: [b.x, b.weights, b.y, b.fields, rows * columns]  # noqa: E731
+        image = Block("image", operands, meaning, f"arm_dsp_few{kind}", call)
+    else:
+        call = lambda b: [b.x, b.weights, b.y, b.window, b.fields]  # noqa: E731
+        image = Block("image", operands, meaning, f"arm_dsp_conv{kind}", call)
     with Function(view.op.op) as f:
         source = f.input(0, (made.images, *x_shape), x.dtype)
         given = {operand.name: f.constant(operand.name, operand.shape, operand.dtype) for operand in constants}

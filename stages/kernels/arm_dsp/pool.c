@@ -1,5 +1,6 @@
 #include "pool.h"
 
+#include "bytes_order.h"
 #include "sums.h"
 
 /* The part of a window that lies inside the image: `rows` times `columns` pixels from `from` on. */
@@ -15,30 +16,6 @@ DSP_INLINE struct window window_at(const uint8_t *image, int32_t oy, int32_t ox,
     const int32_t y1 = y + p->kernel_y < p->height ? y + p->kernel_y : p->height;
     const int32_t x1 = x + p->kernel_x < p->width ? x + p->kernel_x : p->width;
     return (struct window){image + (y0 * p->width + x0) * p->channels, y1 - y0, x1 - x0};
-}
-
-/* Byte by byte the larger one. */
-DSP_INLINE uint32_t larger(uint32_t a, uint32_t b, int is_unsigned)
-{
-    uint32_t result;
-    if (is_unsigned) {
-        __asm__("usub8 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(result) : "r"(a), "r"(b) : "cc");
-    } else {
-        __asm__("ssub8 %0, %1, %2\n\tsel %0, %1, %2" : "=&r"(result) : "r"(a), "r"(b) : "cc");
-    }
-    return result;
-}
-
-/* Byte by byte the smaller one. */
-DSP_INLINE uint32_t smaller(uint32_t a, uint32_t b, int is_unsigned)
-{
-    uint32_t result;
-    if (is_unsigned) {
-        __asm__("usub8 %0, %1, %2\n\tsel %0, %2, %1" : "=&r"(result) : "r"(a), "r"(b) : "cc");
-    } else {
-        __asm__("ssub8 %0, %1, %2\n\tsel %0, %2, %1" : "=&r"(result) : "r"(a), "r"(b) : "cc");
-    }
-    return result;
 }
 
 DSP_INLINE uint32_t clipped(uint32_t bytes, const struct arm_dsp_pool *p, int is_unsigned)

@@ -41,6 +41,11 @@ class Windows:
         return not has_windows(self.view)
 
     @property
+    def rows_alone(self) -> bool:
+        """Whether all that is computed are rows of one block of channels: nothing is copied, there are no groups."""
+        return self.plain and self.groups == self.blocks == 1
+
+    @property
     def images(self) -> int:
         return 1 if self.plain and not self.planar else int(self.view.outputs[0].shape[0])
 
@@ -166,7 +171,7 @@ class Windows:
         return np.concatenate(parts, 1).astype(np.int32)
 
     def fields(self) -> NDArray[np.int32]:
-        """The C structure arm_dsp_few."""
+        """The C structure arm_dsp_few, of rows alone arm_dsp_few_windows."""
         import numpy as np
 
         (height, width), (rows, columns), step = self.size, self.out, self.channels
@@ -195,7 +200,11 @@ class Windows:
             WINDOWS.of({**dict(zip(RUNS, runs, strict=True)), **steps})
             for runs in (self._runs(width, *self.dilation), self._runs(self.kernel[1], 1, 1))
         )
-        return np.concatenate([LAYER.of(layer), inside, copied])
+        return inside if self.rows_alone else np.concatenate([LAYER.of(layer), inside, copied])
+
+    @property
+    def field_words(self) -> int:
+        return len(WINDOWS.fields) if self.rows_alone else len(LAYER.fields) + 2 * len(WINDOWS.fields)
 
     def _pixels(self, tensor: Tensor) -> tuple[int, int]:
         if self.plain:

@@ -9,7 +9,9 @@ from stages.kernels.mve.lstm import MveLstm
 from stages.kernels.mve.matmul import MveMatmul
 from stages.kernels.mve.mean import Mean
 from stages.kernels.mve.movement import Concatenation, Move
+from stages.kernels.mve.pool_rows import MvePoolRows
 from stages.kernels.mve.pooling import Pool2d
+from stages.kernels.mve.prelu import MvePrelu
 from stages.kernels.mve.products16 import MveProducts16
 from stages.kernels.mve.resize import MveResize
 from stages.kernels.mve.softmax import Softmax
@@ -35,7 +37,9 @@ FOLDER = KernelFolder(
         Move,
         Mul,
         MveDepthwise16,
+        MvePrelu,
         MveProducts16,
+        MvePoolRows,
         MveResize,
         MveSvdf,
         Pool2d,

@@ -1,11 +1,16 @@
-/* Rows of bytes and of every n-th byte. Armv8.1-M with MVE (integer).
+/* Rows of bytes, of every n-th item, and of bytes by a table. Armv8.1-M with MVE (integer).
  *
  *   void mve_copy_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step);
- *   void mve_pick_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step, int32_t stride);
+ *   void mve_pick_rows_<8|16|32>(void *y, const void *x, int32_t rows, int32_t items, int32_t y_step, int32_t x_step, int32_t stride);
+ *   void mve_put_rows_<8|16|32>(void *y, const void *x, int32_t rows, int32_t items, int32_t y_step, int32_t x_step, int32_t stride);
+ *   void mve_gather_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step, const uint8_t *offsets);
  *   void mve_fill_rows(void *y, int32_t value, int32_t rows, int32_t bytes, int32_t step);
  *
- *   copy   rows of `bytes` neighbours. One row of 16 bytes takes 3 instructions; rows of 16 bytes at most take 6 each
- *   pick   y[i] = x[i * stride], eight at a time, in 4 instructions; stride is at most 8191: offsets have 16 bits
+ *   copy   rows of `bytes` neighbours. 16 bytes of a row take 3 instructions; rows of 16 bytes at most take 6 each
+ *   pick   y[i] = x[i * stride] of items of 8, 16 or 32 bits, a vector in 4 instructions. Strides and steps are bytes; for items of
+ *          8 and 16 bits, of which a vector has eight, stride is at most 8191: offsets have 16 bits. 32 bits lie at multiples of 4
+ *   put    y[i * stride] = x[i], likewise
+ *   gather y[i] = x[offsets[i]], 16 bytes in 4 instructions; rows of 16 bytes at most take 6 each
  *   fill   `rows` > 0 runs of `bytes` of `value`, `step` apart
  */
 #include "mve_asm.h"
@@ -37,27 +42,75 @@
     pop {r4-r7, pc}
     end_function mve_copy_rows
 
-    function mve_pick_rows
+/* `way` is pick or put; `lanes` the bits of a lane, which has the offset of one of `items` items of `bits` bits. */
+.macro strided way, bits, letter, lanes, items, step
+    function mve_\way\()_rows_\bits
     push {r4-r8, lr}
     ldrd r4, r5, [sp, #24]
     ldr r8, [sp, #32]
     movs r6, #0
-    vidup.u16 q0, r6, #1
-    vmul.i16 q0, q0, r8
-    lsl r8, r8, #3
+    vidup.u\lanes q0, r6, #1
+    vmul.i\lanes q0, q0, r8
+    mov r6, #\items
+    mul r8, r8, r6
 1:  mov r6, r0
     mov r7, r1
-    wlstp.16 lr, r3, 3f
-2:  vldrb.u16 q1, [r7, q0]
+    wlstp.\lanes lr, r3, 3f
+2:  .ifc \way,pick
+    vldr\letter\().u\lanes q1, [r7, q0]
     add r7, r7, r8
-    vstrb.16 q1, [r6], #8
+    vstr\letter\().\lanes q1, [r6], #\step
+    .else
+    vldr\letter\().u\lanes q1, [r7], #\step
+    vstr\letter\().\lanes q1, [r6, q0]
+    add r6, r6, r8
+    .endif
     letp lr, 2b
 3:  add r0, r0, r4
     add r1, r1, r5
     subs r2, r2, #1
     bne 1b
     pop {r4-r8, pc}
-    end_function mve_pick_rows
+    end_function mve_\way\()_rows_\bits
+.endm
+
+    strided pick, 8, b, 16, 8, 8
+    strided pick, 16, h, 16, 8, 16
+    strided pick, 32, w, 32, 4, 16
+    strided put, 8, b, 16, 8, 8
+    strided put, 16, h, 16, 8, 16
+    strided put, 32, w, 32, 4, 16
+
+    function mve_gather_rows
+    push {r4-r8, lr}
+    ldrd r4, r5, [sp, #24]
+    ldr r12, [sp, #32]
+    cmp r3, #16
+    ble 4f
+1:  mov r6, r0
+    mov r7, r12
+    wlstp.8 lr, r3, 3f
+2:  vldrb.8 q0, [r7], #16
+    vldrb.u8 q1, [r1, q0]
+    vstrb.8 q1, [r6], #16
+    letp lr, 2b
+3:  add r0, r0, r4
+    add r1, r1, r5
+    subs r2, r2, #1
+    bne 1b
+    pop {r4-r8, pc}
+4:  vctp.8 r3
+    vpst
+    vldrbt.8 q0, [r12]
+    dls lr, r2
+5:  vpstt
+    vldrbt.u8 q1, [r1, q0]
+    vstrbt.8 q1, [r0]
+    add r0, r0, r4
+    add r1, r1, r5
+    le lr, 5b
+    pop {r4-r8, pc}
+    end_function mve_gather_rows
 
     function mve_fill_rows
     push {r4, r5, r7, lr}

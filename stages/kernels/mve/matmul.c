@@ -1,91 +1,185 @@
-/* Products of two matrices: a row, of two in a panel, times four units, sixteen elements of the depth at a time: 5 loads for 4 vmladava. */
+/* Products of two matrices that are both known at run time only, by gemm.S: the second is packed as that reads weights, with what the
+ * zero points add as biases, and the rows of the first are read where they lie.
+ *
+ *   sum of (x - z0) * (w - z1) = sum of x * w + bias + offset,   bias = z0 * (z1 * depth - S(w)),   offset = -z1 * S(x)
+ *
+ * S is the sum of a unit's or a row's elements. Where fewer than a block's units are left the last block overlaps the one before.
+ */
 #include "matmul.h"
 
-#include <stdbool.h>
-
 #include "bytes.h"
+#include "gemm.h"
 
-#define MM_ROWS 2
-#define MM_UNITS 4
-#define MM_CHUNK 16
-typedef int8_t mm_element;
+enum {
+    UNITS = 4,
+    CHUNK = 16,
+    HALF = 8,
+    PANEL = 16,
+    FIELDS = 7,
+    WIDEST = UINT16_MAX / HALF, /* bytes between elements that are gathered: offsets have 16 bits */
+};
 
-MVE_INLINE void mm_chunk(int8_t *to, const int8_t *from, int32_t less)
+/* What is in scratch: the fields of gemm.S, offsets of a panel's rows, its outputs where there are fewer units than a block has,
+ * [blocks][3][4] parameters, [blocks][chunks][4][16] weights, and [16][chunks][16] rows of the first matrix where its rows are columns. */
+struct parts {
+    int32_t *fields, *offsets, *narrow, *params;
+    int8_t *weights, *rows;
+};
+
+/* Sixteen elements, those of `high` behind those of `low`; returns `sum` and theirs. */
+MVE_INLINE int32_t put_chunk(int8_t *to, int16x8_t low, int16x8_t high, int32_t sum)
 {
-    (void)less;
-    vst1q_s8(to, vld1q_s8(from));
+    vstrbq_s16(to, low);
+    vstrbq_s16(to + HALF, high);
+    return vaddvaq_s16(vaddvaq_s16(sum, low), high);
 }
 
-/* Eight elements are loaded from as many rows; offsets have 16 bits. */
-MVE_INLINE bool mm_columns(int8_t *to, const int8_t *from, int32_t step, int32_t less)
+/* The same of a column whose elements are at `offsets` from `low` and `high`. */
+MVE_INLINE int32_t gather_chunk(int8_t *to, const int8_t *low, const int8_t *high, uint16x8_t offsets, int32_t sum)
 {
-    (void)less;
-    if (step > UINT16_MAX / 8) {
-        return false;
-    }
-    const uint16x8_t rows = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)step);
-    for (int32_t u = 0; u < MM_UNITS; u++) {
-        vstrbq_s16(to + 16 * u, vldrbq_gather_offset_s16(from + u, rows));
-        vstrbq_s16(to + 16 * u + 8, vldrbq_gather_offset_s16(from + u + 8 * step, rows));
-    }
-    return true;
+    return put_chunk(to, vldrbq_gather_offset_s16(low, offsets), vldrbq_gather_offset_s16(high, offsets), sum);
 }
 
-MVE_INLINE void mm_sums(const int8_t *packed, int32_t group, int32_t chunks, int32_t *sums)
+/* The same of `count` < 16 elements, zeros behind them. */
+MVE_INLINE int32_t gather_rest(int8_t *to, const int8_t *low, int32_t step, int32_t count, uint16x8_t offsets, int32_t sum)
 {
-    for (int32_t v = 0; v < group; v++) {
-        const int8_t *at = packed + 16 * v;
-        int32_t sum = 0;
-        for (int32_t c = 0; c < chunks; c++) {
-            sum = vaddvaq_s8(sum, vld1q_s8(at));
-            at += 16 * group;
+    const int32_t more = count < HALF ? 0 : count - HALF;
+    const int8_t *const high = low + (more > 0 ? HALF * step : 0);
+    return put_chunk(to, vldrbq_gather_offset_z_s16(low, offsets, vctp16q((uint32_t)count)),
+                     vldrbq_gather_offset_z_s16(high, offsets, vctp16q((uint32_t)more)), sum);
+}
+
+/* A vector of `depth` elements, `step` bytes apart, into chunks that are `apart` bytes apart; returns its sum. */
+static __attribute__((noinline)) int32_t pack_vector(int8_t *to, const int8_t *from, int32_t step, int32_t depth, int32_t apart)
+{
+    int32_t sum = 0;
+    if (step == 1) {
+        for (; depth > 0; depth -= CHUNK) {
+            const int8x16_t bytes = vld1q_z_s8(from, vctp8q((uint32_t)depth));
+            vst1q_s8(to, bytes);
+            sum = vaddvaq_s8(sum, bytes);
+            from += CHUNK;
+            to += apart;
         }
-        sums[v] = sum;
+        return sum;
     }
+    if (step <= WIDEST) {
+        const uint16x8_t offsets = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)step);
+        for (; depth >= CHUNK; depth -= CHUNK) {
+            sum = gather_chunk(to, from, from + HALF * step, offsets, sum);
+            from += CHUNK * step;
+            to += apart;
+        }
+        return depth == 0 ? sum : gather_rest(to, from, step, depth, offsets, sum);
+    }
+    for (; depth > 0; depth -= CHUNK) {
+        for (int32_t i = 0; i < CHUNK; i++) {
+            to[i] = i < depth ? *from : 0;
+            sum += to[i];
+            from += i < depth ? step : 0;
+        }
+        to += apart;
+    }
+    return sum;
 }
 
-/* A row that lies in two. */
-MVE_INLINE void four_units(const int8_t *x, const int8_t *w, int32_t chunks, int32_t *sums)
+/* Four neighbouring columns into a block; their sums. */
+static __attribute__((noinline)) int32x4_t pack_columns(int8_t *to, const int8_t *from, int32_t step, int32_t depth)
 {
+    const uint16x8_t offsets = vmulq_n_u16(vidupq_n_u16(0, 1), (uint16_t)step);
     int32_t a = 0, b = 0, c = 0, d = 0;
-    for (; chunks > 0; chunks--) {
-        const int8x16_t row = vld1q_s8(x);
-        a = vmladavaq_s8(a, row, vld1q_s8(w));
-        b = vmladavaq_s8(b, row, vld1q_s8(w + 16));
-        c = vmladavaq_s8(c, row, vld1q_s8(w + 32));
-        d = vmladavaq_s8(d, row, vld1q_s8(w + 48));
-        x += 16 * MM_ROWS;
-        w += 64;
+    for (; depth >= CHUNK; depth -= CHUNK) {
+        const int8_t *const high = from + HALF * step;
+        a = gather_chunk(to, from, high, offsets, a);
+        b = gather_chunk(to + CHUNK, from + 1, high + 1, offsets, b);
+        c = gather_chunk(to + 2 * CHUNK, from + 2, high + 2, offsets, c);
+        d = gather_chunk(to + 3 * CHUNK, from + 3, high + 3, offsets, d);
+        from += CHUNK * step;
+        to += UNITS * CHUNK;
     }
-    sums[0] = a;
-    sums[1] = b;
-    sums[2] = c;
-    sums[3] = d;
+    if (depth > 0) {
+        a = gather_rest(to, from, step, depth, offsets, a);
+        b = gather_rest(to + CHUNK, from + 1, step, depth, offsets, b);
+        c = gather_rest(to + 2 * CHUNK, from + 2, step, depth, offsets, c);
+        d = gather_rest(to + 3 * CHUNK, from + 3, step, depth, offsets, d);
+    }
+    return (int32x4_t){a, b, c, d};
 }
 
-MVE_INLINE void mm_tile(const int8_t *x, const int8_t *w, int32_t chunks, int32_t *sums, int32_t pitch)
+/* The block of the four units from w on, of which there may be fewer. */
+static void pack_block(int8_t *to, int32_t *params, const int8_t *w, int32_t units, const struct mve_matmul *p)
 {
-    four_units(x, w, chunks, sums);
-    four_units(x + 16, w, chunks, sums + pitch);
+    int32x4_t sums = vdupq_n_s32(0);
+    if (p->w_unit == 1 && units >= UNITS && p->w_step <= WIDEST) {
+        sums = pack_columns(to, w, p->w_step, p->depth);
+    } else {
+        for (int32_t u = 0; u < UNITS; u++) {
+            const int32_t unit = u < units ? u : 0; /* what is behind the last is computed, and left out */
+            const int32_t sum = pack_vector(to + CHUNK * u, w + unit * p->w_unit, p->w_step, p->depth, UNITS * CHUNK);
+            params[u] = sum;
+        }
+        sums = vld1q_s32(params);
+    }
+    vst1q_s32(params, vmulq_n_s32(vsubq_s32(vdupq_n_s32(p->zero_point1 * p->depth), sums), p->zero_point0));
+    vst1q_s32(params + UNITS, vdupq_n_s32(p->multiplier));
+    vst1q_s32(params + 2 * UNITS, vdupq_n_s32((int32_t)((uint32_t)1 << (31 + p->shift))));
 }
 
-#include "matmul_image.h"
-
-MVE_INLINE void mm_finish(int8_t *y, const int32_t *sums, const int32_t *bias, int32_t offset, int32_t count,
-                          const struct fl_matmul_image *p)
+/* `count` rows times all blocks. */
+MVE_INLINE void multiply(const struct parts *s, const int8_t *x, int8_t *y, int32_t count, int32_t row, mve_gemm *gemm,
+                         const struct mve_matmul *p)
 {
-    const int32_t multiplier = p->multiplier, zero_point = p->zero_point;
-    const int32x4_t low = vdupq_n_s32(p->low), high = vdupq_n_s32(p->high), shift = vdupq_n_s32(p->shift);
-    for (; count > 0; count -= 4, sums += 4, bias += 4, y += 4) {
-        const int32x4_t total = vaddq_n_s32(vaddq_s32(vld1q_s32(sums), vld1q_s32(bias)), offset);
-        const int32x4_t product = vqrdmulhq_n_s32(total, multiplier);
-        const int32x4_t scaled = vrshlq_s32(vaddq_s32(product, vshrq_n_s32(product, 31)), shift);
-        const int32x4_t bounded = vminq_s32(vmaxq_s32(vaddq_n_s32(scaled, zero_point), low), high);
-        vstrbq_p_s32(y, bounded, vctp32q((uint32_t)count));
+    const int32_t whole = p->units / UNITS, block = (p->depth + CHUNK - 1) / CHUNK * UNITS * CHUNK;
+    s->fields[2] = row;
+    if (whole == 0) {
+        gemm(x, s->weights, s->params, s->narrow, count, 1, s->fields, s->offsets);
+        const int8_t *from = (const int8_t *)s->narrow;
+        for (int32_t i = 0; i < count; i++) {
+            for (int32_t u = 0; u < p->units; u++) {
+                *y++ = from[u];
+            }
+            from += UNITS;
+        }
+        return;
+    }
+    gemm(x, s->weights, s->params, y, count, whole, s->fields, s->offsets);
+    if (p->units % UNITS != 0) {
+        gemm(x, s->weights + whole * block, s->params + whole * 3 * UNITS, y + p->units - UNITS, count, 1, s->fields, s->offsets);
     }
 }
 
 void mve_matmul_s8(const int8_t *x, const int8_t *w, int8_t *y, int32_t *scratch, const void *parameters)
 {
-    mm_product(x, w, y, scratch, parameters);
+    const struct mve_matmul p = *(const struct mve_matmul *)parameters; /* a copy: y may point anywhere */
+    const int32_t blocks = (p.units + UNITS - 1) / UNITS, chunks = (p.depth + CHUNK - 1) / CHUNK;
+    struct parts s = {scratch, scratch + FIELDS, scratch + FIELDS + PANEL, scratch + FIELDS + 2 * PANEL, 0, 0};
+    s.weights = (int8_t *)(s.params + blocks * 3 * UNITS);
+    s.rows = s.weights + blocks * chunks * UNITS * CHUNK;
+    const int32_t fields[FIELDS] = {chunks - 2, p.depth - (chunks - 1) * CHUNK, 0, p.units < UNITS ? UNITS : p.units,
+                                    p.zero_point, p.low, p.high};
+    for (int32_t i = 0; i < FIELDS; i++) {
+        s.fields[i] = fields[i];
+    }
+    for (int32_t b = 0; b < blocks; b++) {
+        int32_t first = b * UNITS;
+        if (first + UNITS > p.units && b > 0) {
+            first = p.units - UNITS;
+        }
+        pack_block(s.weights + b * chunks * UNITS * CHUNK, s.params + b * 3 * UNITS, w + first * p.w_unit, p.units - first, &p);
+    }
+    mve_gemm *const gemm = chunks > 1 ? mve_gemm_lowered_rest_offsets : mve_gemm_lowered_short_offsets;
+    for (int32_t r = 0; r < p.rows; r += PANEL) {
+        const int32_t count = p.rows - r < PANEL ? p.rows - r : PANEL;
+        const int8_t *rows = x + r * p.x_row;
+        int32_t step = p.x_row;
+        if (p.x_step != 1) {
+            step = chunks * CHUNK;
+        }
+        for (int32_t i = 0; i < count; i++) {
+            const int8_t *const row = rows + i * p.x_row;
+            const int32_t sum = p.x_step == 1 ? mve_sum(row, p.depth) : pack_vector(s.rows + i * step, row, p.x_step, p.depth, CHUNK);
+            s.offsets[i] = -p.zero_point1 * sum;
+        }
+        multiply(&s, p.x_step == 1 ? rows : s.rows, y + r * p.units, count, step, gemm, &p);
+    }
 }

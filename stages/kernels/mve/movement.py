@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.graph.tensor import ITEM_BYTES
+from stages.kernels.fills import Fill, fills
 from stages.kernels.generic.copies import (
     RESHAPES,
     SLICES,
@@ -18,20 +18,23 @@ from stages.kernels.generic.copies import (
     why_not_relayouts,
 )
 from stages.kernels.kernel import Kernel
-from stages.kernels.mve.fills import Fill, fills
+from stages.kernels.mve.ways import Way, best
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
 KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout")
 FILL_RUN, FILL_BYTE = 7.0, 0.125  # instructions of a run of bytes, and of a byte
-MOST_STRIDE = 8191  # of bytes that are picked: offsets of eight have 16 bits
 
 
 class _Rows(Kernel):
-    """Copies between strided views whose innermost axis is a run of bytes, or of bytes a stride apart."""
+    """Copies between strided views, each in the way of `ways.py` that takes least."""
 
     sources = ("copies.S",)
     headers: ClassVar[tuple[str, ...]] = ("copies.h",)
@@ -45,12 +48,27 @@ class _Rows(Kernel):
         """Why the layer is no copies between strided views, '' if it is."""
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return self.why_not_copies(view) or next(filter(None, map(_why_not(view), self.copies(view))), "")
+        if bad := self.why_not_copies(view):
+            return bad
+        element = ITEM_BYTES[view.outputs[0].dtype]
+        runs = (copy.axes[-1] for copy in self.copies(view) if best(copy, element) is None)
+        return next((f"steps of {run.strides[1]} elements of {element} bytes" for run in runs), "")
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        tables = ((f"offsets{number}", way) for number, (_, way) in enumerate(self.ways(view)) if way.kind == "gather")
+        return {name: np.array(way.offsets, np.uint8) for name, way in tables}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.mve.movement_tir import copies
 
-        return copies(view, self.copies(view), self.fills(view))
+        return copies(view, self.ways(view), self.fills(view))
+
+    def ways(self, view: LayerView) -> list[tuple[Copy, Way]]:
+        """How each copy is made."""
+        found = ((copy, best(copy, ITEM_BYTES[view.outputs[0].dtype])) for copy in self.copies(view))
+        return [(copy, way) for copy, way in found if way is not None]
 
     def fills(self, view: LayerView) -> list[Fill]:
         """What a pad fills around its copy."""
@@ -60,9 +78,9 @@ class _Rows(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As counted."""
-        y = view.outputs[0]
+        element = ITEM_BYTES[view.outputs[0].dtype]
         filled = sum(fill.runs * (FILL_RUN + FILL_BYTE * fill.extent) for fill in self.fills(view))
-        return filled + sum(_cost(copy, ITEM_BYTES[y.dtype]) for copy in self.copies(view))
+        return filled + sum(way.cost(element) for _, way in self.ways(view))
 
 
 class Move(_Rows):
@@ -103,30 +121,3 @@ class Concatenation(_Rows):
 
     def copies(self, view: LayerView) -> list[Copy]:
         return parts(view)
-
-
-def _why_not(view: LayerView) -> Any:
-    """What says why a copy is not by rows, '' if it is."""
-    item_bytes = ITEM_BYTES[view.outputs[0].dtype]
-
-    def why(copy: Copy) -> str:
-        run = copy.axes[-1]
-        if run.extent == 1 or run.strides == (1, 1):
-            return ""
-        if item_bytes != 1:
-            return f"elements of {item_bytes} bytes that are no neighbours"
-        if run.strides[0] != 1 or not 0 < run.strides[1] <= MOST_STRIDE:
-            return f"steps of {run.strides[1]} to {run.strides[0]} bytes"
-        return ""
-
-    return why
-
-
-def _cost(copy: Copy, item_bytes: int) -> float:
-    run = copy.axes[-1]
-    rows = copy.axes[-2].extent if len(copy.axes) > 1 else 1
-    calls = prod(axis.extent for axis in copy.axes[:-2])
-    size = run.extent * item_bytes
-    copied = 6.0 if size <= 16 else 8.0 + 3 * -(-size // 16)
-    row = copied if run.strides == (1, 1) else 8.0 + 4 * -(-size // 8)
-    return calls * (rows * row + 25)

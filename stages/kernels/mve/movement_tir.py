@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING, Any
 from tvm import tirx
 
 from stages.graph.tensor import ITEM_BYTES
+from stages.kernels.fills import Fill
 from stages.kernels.generic.copies import Copy
-from stages.kernels.mve.fills import Fill
+from stages.kernels.mve.ways import Way
 from stages.kernels.tir.block import Block, Function, Operand, loop, store
-from stages.kernels.tir.strides import Axis, offset
+from stages.kernels.tir.strides import offset
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
 
 
-def copies(view: LayerView, wanted: Sequence[Copy], filled: Sequence[Fill]) -> Lowering:
+def copies(view: LayerView, wanted: Sequence[tuple[Copy, Way]], filled: Sequence[Fill]) -> Lowering:
     """The output's runs of a pad's value, then the copies one after the other."""
     y = view.outputs[0]
     item_bytes = ITEM_BYTES[y.dtype]
     with Function(view.layer.kind) as f:
-        used = {copy.source for copy in wanted}
+        used = {copy.source for copy, _ in wanted}
         inputs = {i: f.input(i, (prod(x.physical_shape),), x.dtype) for i, x in enumerate(view.inputs) if i in used}
         out = f.output(0, (prod(y.physical_shape),), y.dtype)
         for number, fill in enumerate(filled):
@@ -32,46 +33,64 @@ def copies(view: LayerView, wanted: Sequence[Copy], filled: Sequence[Fill]) -> L
             outer, block = fill.axes[:-1], _fill(f"fill{number}", fill, y.dtype, value)
             with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as at:
                 f.place(block, y=(out, offset(at, outer, 0) + fill.offset))
-        for number, copy in enumerate(wanted):
-            outer, block = copy.axes[:-2], _rows(f"copy{number}", copy, y.dtype, item_bytes)
-            with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(outer))) as at:
-                first = offset(at, outer, 1) + copy.source_offset + _before(copy, 1)
-                place = offset(at, outer, 0) + copy.target_offset + _before(copy, 0)
-                f.place(block, x=(inputs[copy.source], first), y=(out, place))
+        for number, (copy, way) in enumerate(wanted):
+            table = {}
+            if way.kind == "gather":
+                table["offsets"] = f.constant(f"offsets{number}", (way.count,), "uint8")
+            block = _rows(f"copy{number}", way, y.dtype, item_bytes)
+            with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(way.outer))) as at:
+                first = offset(at, way.outer, 1) + copy.source_offset + _before(way, 1)
+                place = offset(at, way.outer, 0) + copy.target_offset + _before(way, 0)
+                f.place(block, x=(inputs[copy.source], first), y=(out, place), **table)
     return f.lowering()
 
 
-def _rows(name: str, copy: Copy, dtype: str, item_bytes: int) -> Block:
-    """y[i * step + j] = x[i * step + j * stride] along the two innermost axes; rows may be read backwards."""
-    row, run = _row(copy), copy.axes[-1]
-    (into, out_of), stride = row.strides, run.strides[1] if run.extent > 1 else 1
-    starts = [-_before(copy, number) for number in range(2)]
+def _rows(name: str, way: Way, dtype: str, item_bytes: int) -> Block:
+    """y = x along rows, and along the axes of a row; rows may be read backwards."""
+    into, out_of = way.row.strides
+    starts = [-_before(way, number) for number in range(2)]
 
     def meaning(b: Any) -> None:
-        with loop(("i", row.extent), ("j", run.extent)) as (i, j):
-            store(b.y, b.x[i * out_of + j * stride + starts[1]], i * into + j + starts[0])
+        names = [(f"j{depth}", axis.extent) for depth, axis in enumerate(way.inner)]
+        with loop(("i", way.row.extent), *names) as (i, *along):
+            store(
+                b.y,
+                b.x[i * out_of + offset(along, way.inner, 1) + starts[1]],
+                i * into + offset(along, way.inner, 0) + starts[0],
+            )
 
-    operands = (
-        Operand("x", ((row.extent - 1) * abs(out_of) + (run.extent - 1) * stride + 1,), dtype),
-        Operand("y", ((row.extent - 1) * abs(into) + run.extent,), dtype, "w"),
-    )
-    amounts = (row.extent, run.extent * item_bytes, into * item_bytes, out_of * item_bytes)
-    function, last = ("mve_copy_rows", ()) if stride == 1 else ("mve_pick_rows", (stride,))
+    operands = [Operand("x", (_reach(way, 1),), dtype)]
+    if way.kind == "gather":
+        operands.append(Operand("offsets", (way.count,), "uint8"))
+    operands.append(Operand("y", (_reach(way, 0),), dtype, "w"))
+    steps = (into * item_bytes, out_of * item_bytes)
 
     def arguments(b: Any) -> list[Any]:
-        return [b.y, b.x, *amounts, *last]
+        if way.kind == "copy":
+            return [b.y, b.x, way.row.extent, way.count * item_bytes, *steps]
+        if way.kind == "gather":
+            return [b.y, b.x, way.row.extent, way.count, *steps, b.offsets]
+        stride = way.inner[0].strides[1 if way.kind == "pick" else 0] * item_bytes
+        return [b.y, b.x, way.row.extent, way.inner[0].extent, *steps, stride]
 
-    return Block(name, operands, meaning, function, arguments)
+    function = f"mve_{way.kind}_rows"
+    return Block(
+        name,
+        tuple(operands),
+        meaning,
+        function + (f"_{8 * way.item}" if way.kind in ("pick", "put") else ""),
+        arguments,
+    )
 
 
-def _row(copy: Copy) -> Axis:
-    return copy.axes[-2] if len(copy.axes) > 1 else Axis(1, (0, 0))
+def _reach(way: Way, number: int) -> int:
+    """Elements from the first of a call to its last."""
+    return 1 + sum((axis.extent - 1) * abs(axis.strides[number]) for axis in (way.row, *way.inner))
 
 
-def _before(copy: Copy, number: int) -> int:
+def _before(way: Way, number: int) -> int:
     """Where the lowest of all rows begins from the first one, at most 0."""
-    row = _row(copy)
-    return min(0, (row.extent - 1) * row.strides[number])
+    return min(0, (way.row.extent - 1) * way.row.strides[number])
 
 
 def _fill(name: str, fill: Fill, dtype: str, value: int) -> Block:

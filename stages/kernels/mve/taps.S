@@ -307,6 +307,7 @@
     taps_modes 1
     taps_modes 2
     taps_modes 3
+    taps_modes 4
     taps_modes 6
     taps lowered, any
     taps lowered, any, _wide

@@ -6,7 +6,8 @@
  *
  * A row of the image is written into one line of all columns; the next row of outputs keeps the lines of the rows that it has in
  * common with the one before, so the order of a window's rows goes round (rotations). With dilation rows have nothing in common, and
- * a dilated window has columns of its own: it begins at window * kernel_x * kernel_y.
+ * a dilated window has columns of its own: it begins at window * kernel_x * kernel_y. Rows are the image's columns where that is
+ * cheaper: windows of one column, images that are narrow.
  *
  * Eight channels of a pixel go to eight strips in one store. Of an image of one channel eight pixels go to eight columns.
  */
@@ -152,7 +153,7 @@ static __attribute__((noinline)) void fill_line(int8_t *to, int32_t count, int32
 static __attribute__((noinline)) void load_row(int8_t *strips, const uint8_t *image, int32_t row, int32_t line, int32_t channels, const struct mve_taps *d)
 {
     const int32_t is_outside = row < 0 || row >= d->height;
-    const uint8_t *const from = image + row * d->width * d->pixel;
+    const uint8_t *const from = image + row * d->line;
     if (d->dilation_x == 1) {
         const int32_t room = (d->out_width - 1) * d->stride_x + d->kernel_x - d->left;
         const int32_t count = d->width < room ? d->width : room;
@@ -215,16 +216,20 @@ MVE_INLINE void depthwise(const uint8_t *x, const int32_t *params, const int8_t 
 {
     int8_t *const rotated = strips + d->strips;
     const int32_t chunks = (d->taps + 15) / 16;
+    const int32_t at_once = d->pitch == 0 ? d->multiplier : channels; /* of the output */
     int32_t next = 0;
     (void)mve_set((uint8_t *)strips, d->strips, vdupq_n_u8((uint8_t)d->fill));
     (void)mve_set((uint8_t *)rotated, d->rotated, vdupq_n_u8(0));
     for (int32_t oy = 0; oy < d->out_height; oy++) {
         const int32_t first = load_rows(strips, &next, x, oy, channels, d);
         for (int32_t j = 0; j < d->multiplier; j++) {
-            row(y + j, strips, params + j * 48, weights + j * 16 * d->taps * parts, rotations + first * chunks * 16, channels, d,
-                rotated);
+            row(y + j, strips, params + j * d->lanes * 3, weights + j * d->lanes * d->taps * parts, rotations + first * chunks * 16,
+                at_once, d, rotated);
+            if (d->pitch == 0) {
+                break;
+            }
         }
-        y += d->out_width * d->out_pixel;
+        y += d->out_line;
     }
 }
 
@@ -240,10 +245,12 @@ MVE_INLINE void depthwise(const uint8_t *x, const int32_t *params, const int8_t 
 MVE_DEPTHWISE_TAPS(exact_1, 1)
 MVE_DEPTHWISE_TAPS(exact_2, 1)
 MVE_DEPTHWISE_TAPS(exact_3, 1)
+MVE_DEPTHWISE_TAPS(exact_4, 1)
 MVE_DEPTHWISE_TAPS(exact_6, 1)
 MVE_DEPTHWISE_TAPS(lowered_1, 1)
 MVE_DEPTHWISE_TAPS(lowered_2, 1)
 MVE_DEPTHWISE_TAPS(lowered_3, 1)
+MVE_DEPTHWISE_TAPS(lowered_4, 1)
 MVE_DEPTHWISE_TAPS(lowered_6, 1)
 MVE_DEPTHWISE_TAPS(lowered_any, 1)
 MVE_DEPTHWISE_TAPS(lowered_any_wide, 2)

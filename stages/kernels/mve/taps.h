@@ -8,38 +8,40 @@
  * a window to the next, from an output pixel to the next; of the output; a row's windows as eights and rest, rest * out_pixel; of
  * windows above 16 taps vectors of 16, and out_pixel times the windows that are left for the last four.
  *
- * Then an NHWC image of which a group of channels is taken; `pixel` is the bytes from a pixel to the next. `fill` stands outside of the
- * image: the zero point as int8. `flip` is 0x80 for uint8 activations, which become int8 by it, else 0. Each input channel has
- * `multiplier` output channels. */
+ * Then an NHWC image of which a group of channels is taken; `pixel` is the bytes from a pixel to the next, `line` from a row to the
+ * next, out_line those of the output. Rows are the image's columns where strips go along these. `fill` stands outside of the image: the
+ * zero point as int8. `flip` is 0x80 for uint8 activations, which become int8 by it, else 0. Each input channel has `multiplier`
+ * output channels; `lanes` channels have constants. A pitch of 0: one input channel, whose strip all output channels read. */
 struct mve_taps {
     int32_t pitch, y_channel, taps, step, out_pixel, zero_point, low, high, eights, rest, rest_bytes, chunks, last_bytes;
-    int32_t height, width, pixel, out_height, out_width;
+    int32_t height, width, pixel, line, out_height, out_width, out_line;
     int32_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x, top, left;
-    int32_t fill, flip, multiplier, strips, rotated;
+    int32_t fill, flip, multiplier, lanes, strips, rotated;
 };
 
 /* A row of outputs: taps.S. */
 typedef void mve_taps_row(uint8_t *y, const int8_t *strips, const int32_t *params, const int8_t *weights, const uint8_t *rotation,
                           int32_t channels, const struct mve_taps *d, int8_t *rotated);
 
-mve_taps_row mve_taps_exact_1, mve_taps_exact_2, mve_taps_exact_3, mve_taps_exact_6;
-mve_taps_row mve_taps_lowered_1, mve_taps_lowered_2, mve_taps_lowered_3, mve_taps_lowered_6;
+mve_taps_row mve_taps_exact_1, mve_taps_exact_2, mve_taps_exact_3, mve_taps_exact_4, mve_taps_exact_6;
+mve_taps_row mve_taps_lowered_1, mve_taps_lowered_2, mve_taps_lowered_3, mve_taps_lowered_4, mve_taps_lowered_6;
 mve_taps_row mve_taps_lowered_any, mve_taps_lowered_any_wide, mve_taps_shifted_any, mve_taps_shifted_any_wide;
 mve_taps_row mve_taps_lowered_many, mve_taps_lowered_many_wide, mve_taps_shifted_many, mve_taps_shifted_many_wide;
 
 /* All outputs of `channels` (1 to 16) input channels: taps.c. There is one for each row function.
  *
- *   params     [multiplier][16][3]
- *   weights    [multiplier][16][taps], _wide [multiplier][16][2][taps]
+ *   params     [multiplier][lanes][3]
+ *   weights    [multiplier][lanes][taps], _wide [multiplier][lanes][2][taps]
  *   rotations  [kernel_y][chunks * 16]: which tap (ky * kernel_x + kx) a window's bytes are where its first row is in line i of its
  *              columns, whose lines are used in turn
  *   strips     scratch of d->strips bytes, behind them d->rotated bytes */
 typedef void mve_depthwise_taps(const void *x, const int32_t *params, const int8_t *weights, const uint8_t *rotations, void *y,
                                 int32_t channels, int8_t *strips, const int32_t *fields);
 
-mve_depthwise_taps mve_depthwise_taps_exact_1, mve_depthwise_taps_exact_2, mve_depthwise_taps_exact_3, mve_depthwise_taps_exact_6;
-mve_depthwise_taps mve_depthwise_taps_lowered_1, mve_depthwise_taps_lowered_2;
-mve_depthwise_taps mve_depthwise_taps_lowered_3, mve_depthwise_taps_lowered_6;
+mve_depthwise_taps mve_depthwise_taps_exact_1, mve_depthwise_taps_exact_2, mve_depthwise_taps_exact_3;
+mve_depthwise_taps mve_depthwise_taps_exact_4, mve_depthwise_taps_exact_6;
+mve_depthwise_taps mve_depthwise_taps_lowered_1, mve_depthwise_taps_lowered_2, mve_depthwise_taps_lowered_3;
+mve_depthwise_taps mve_depthwise_taps_lowered_4, mve_depthwise_taps_lowered_6;
 mve_depthwise_taps mve_depthwise_taps_lowered_any, mve_depthwise_taps_lowered_any_wide;
 mve_depthwise_taps mve_depthwise_taps_shifted_any, mve_depthwise_taps_shifted_any_wide;
 mve_depthwise_taps mve_depthwise_taps_lowered_many, mve_depthwise_taps_lowered_many_wide;

@@ -5,18 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import centred_weights, why_not_centred_types, why_not_sums
+from stages.kernels.kernel import Kernel
 from stages.kernels.mve.base import MveKernel, arithmetic
-from stages.kernels.mve.lines import GROUP, WIDEST, parts_of
-from stages.kernels.mve.strips import (
-    CHUNK,
-    FIELDS,
-    STEPS,
-    chunks_of,
-    fields,
-    pitch_of,
-    step_of,
-    taps_of,
-)
+from stages.kernels.mve.lines import GROUP, WIDEST
+from stages.kernels.mve.strips import CHUNK, FIELDS, MOST_BYTES, STEPS, strips_of
+from stages.kernels.single_channel import SingleChannel, as_depthwise, as_one_channel, has_single_channels
+from stages.operators.products import Conv2D
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,101 +20,96 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
     from stages.kernels.mve.base import Arithmetic
+    from stages.operators.layer import LayerOp
     from stages.targets.spec import Target
 
 MOST_TAPS = 255  # which a byte numbers
-MOST_BYTES = 32767 // 8  # from a strip, or an output pixel, to the next: eight of them are offsets of 16 bits
+FEW_OUTPUTS = 3  # of convolutions of several channels: more of them are better as products of matrices
 
 
-class DepthwiseTaps(MveKernel):
-    """Any window, stride, dilation and multiplier."""
+class DepthwiseTaps(SingleChannel, MveKernel):
+    """Any window, stride, dilation and multiplier; convolutions of one channel, and of few filters.
+
+    These are of one channel too, of as many times more columns.
+    """
 
     name = "mve.depthwise_taps_s8"
-    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     sources = ("taps.S", "taps.c")
     headers: ClassVar[tuple[str, ...]] = ("taps.h",)
 
+    def is_for(self, op: LayerOp) -> bool:
+        return super().is_for(op) or (Kernel.is_for(self, op) and _has_few_filters(op))
+
+    def seen(self, view: LayerView) -> LayerView:
+        made = Kernel.seen(self, view)
+        return as_depthwise(as_one_channel(made) if _has_few_filters(view.op) else made)
+
     def why_not_operator(self, view: LayerView) -> str:
+        strips = strips_of(view)
         if bad := why_not_centred_types(view):
             return bad
         if view.op.rounding != "double":
             return "rounds once"
-        if taps_of(view) > MOST_TAPS:
-            return f"windows of {taps_of(view)} elements; this kernel has {MOST_TAPS}"
-        if pitch_of(view) > MOST_BYTES or view.outputs[0].shape[3] > MOST_BYTES:
+        if strips.taps > MOST_TAPS:
+            return f"windows of {strips.taps} elements; this kernel has {MOST_TAPS}"
+        if not strips.fits:
             return f"a row of windows, or a pixel, has more than {MOST_BYTES} bytes"
         if centred_weights(view).max() > WIDEST:
             return f"a weight minus its zero point is above {WIDEST}"
-        return why_not_sums(taps_of(view), lambda: taps_arithmetic(view))
+        return why_not_sums(strips.taps, lambda: taps_arithmetic(view))
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
-        op, made = view.op, taps_arithmetic(view)
-        groups, multiplier = -(-op.in_channels // GROUP), op.depth_multiplier
+        op, made, strips = view.op, taps_arithmetic(view), strips_of(view)
+        groups, multiplier, lanes = -(-op.in_channels // GROUP), op.depth_multiplier, strips.lanes
         centred = centred_weights(view)
+        if strips.turned:
+            by_rows = centred.reshape(-1, *op.kernel)
+            centred = by_rows.swapaxes(1, 2).reshape(centred.shape)
         low = np.clip(centred, -128, 127)
-        parts = np.stack([low, centred - low][: parts_of(view)], 1).astype(np.int8)
+        parts = np.stack([low, centred - low][: strips.parts], 1).astype(np.int8)
 
         def by_group(rows: np.ndarray) -> np.ndarray:
-            """[channels, ...] as [groups, multiplier, 16, ...]."""
+            """[channels, ...] as [groups, multiplier, lanes, ...]."""
             rows = rows.reshape(op.in_channels, multiplier, *rows.shape[1:])
-            rows = np.pad(rows, [(0, groups * GROUP - op.in_channels)] + [(0, 0)] * (rows.ndim - 1))
-            return np.ascontiguousarray(np.moveaxis(rows.reshape(groups, GROUP, *rows.shape[1:]), 2, 1))
+            rows = np.pad(rows, [(0, groups * lanes - op.in_channels)] + [(0, 0)] * (rows.ndim - 1))
+            return np.ascontiguousarray(np.moveaxis(rows.reshape(groups, lanes, *rows.shape[1:]), 2, 1))
 
         return {
             "params": by_group(made.params.T.astype(np.int32)),
             "weights": by_group(parts),
-            "rotations": _rotations(op.kernel[0], op.kernel[1]),
-            "fields": FIELDS.of(fields(view)),
+            "rotations": _rotations(*strips.kernel),
+            "fields": FIELDS.of(strips.fields),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.mve.taps_tir import depthwise
 
-        return depthwise(view, self.function(view), taps_arithmetic(view).mode)
+        return depthwise(strips_of(view), self.function(view), taps_arithmetic(view).mode)
 
     def function(self, view: LayerView) -> str:
         """The C function of a group of channels."""
-        mode, wide = taps_arithmetic(view).mode, "_wide" if parts_of(view) > 1 else ""
-        if chunks_of(view) > 1:
+        strips = strips_of(view)
+        mode, wide = taps_arithmetic(view).mode, "_wide" if strips.parts > 1 else ""
+        if strips.chunks > 1:
             return f"mve_depthwise_taps_{mode}_many{wide}"
-        has_step = step_of(view) in STEPS and not wide and mode != "shifted"
-        return f"mve_depthwise_taps_{mode}_{step_of(view) if has_step else 'any'}{wide}"
+        has_step = strips.step in STEPS and not wide and mode != "shifted"
+        return f"mve_depthwise_taps_{mode}_{strips.step if has_step else 'any'}{wide}"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: of a row of windows 28 for a channel, 38 for eight windows, or of many taps 27 for four and 10
-        for each vector; 7 for 16 channels of a pixel that is copied.
-        """
-        op, chunks = view.op, chunks_of(view)
-        batch, height, width, channels = view.outputs[0].shape
-        wide = parts_of(view) - 1
-        if chunks > 1:
-            quad = chunks * (10 + 5 * wide) + 27
-            row = 36.0 + 4 * chunks + -(-width // 4) * quad
-        else:
-            any_step = 8 if step_of(view) not in STEPS or wide else 0
-            eights, rest = divmod(width, 8)
-            eight = 38 + any_step + 8 * wide
-            row = 28.0 + eights * eight + (0 if not rest else eight + 4 if rest > 4 else eight / 2 + 6)
-        if taps_arithmetic(view).mode == "shifted":
-            row += width * 2
-        copies, pixels = (
-            height * op.stride[0] if op.dilation[0] == 1 else height * op.kernel[0],
-            view.inputs[0].shape[2],
-        )
-        if op.dilation[1] > 1:
-            pixels = width * op.kernel[1]
-        groups = -(-op.in_channels // GROUP)
-        copied = groups * copies * (pixels * (7 if op.in_channels > GROUP // 2 else 6) + 55)
-        if op.in_channels == 1:
-            copied = copies * (pixels * 5 / 8 + 55)
-        return batch * (height * (channels * row + groups * (70 + 45 * op.depth_multiplier)) + copied + groups * 150)
+        return strips_of(view).cost(shifted=taps_arithmetic(view).mode == "shifted")
+
+
+def _has_few_filters(op: LayerOp) -> bool:
+    """Whether a convolution reads several channels, and has few filters."""
+    return isinstance(op, Conv2D) and not has_single_channels(op) and op.out_channels <= FEW_OUTPUTS
 
 
 def taps_arithmetic(view: LayerView) -> Arithmetic:
     """The layer's constants with weights as [channels, (ky, kx)]: mode exact only where a function has it."""
-    has_exact = step_of(view) in STEPS and parts_of(view) == 1 and chunks_of(view) == 1
+    strips = strips_of(view)
+    has_exact = strips.step in STEPS and strips.parts == 1 and strips.chunks == 1
     return arithmetic(view, lowered=not has_exact)
 
 

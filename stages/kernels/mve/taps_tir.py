@@ -5,25 +5,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stages.kernels.eight_bit import INT8_OFFSET
-from stages.kernels.mve.lines import GROUP, parts_of
+from stages.kernels.mve.lines import GROUP
 from stages.kernels.mve.requantize_tir import requantize
-from stages.kernels.mve.strips import CHUNK, FIELDS, chunks_of, rotated_bytes, strip_bytes, taps_of
+from stages.kernels.mve.strips import CHUNK, FIELDS
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import output, widen
 from stages.kernels.tir.window import padded
 
 if TYPE_CHECKING:
-    from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
     from stages.kernels.mve.rounding import Mode
+    from stages.kernels.mve.strips import Strips
 
 
-def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int) -> Block:
+def _group(strips: Strips, function: str, mode: Mode, name: str, channels: int) -> Block:
     """All outputs of `channels` input channels."""
+    view = strips.view
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
     _, out_height, out_width, _ = y.shape
-    offset, parts, multiplier = INT8_OFFSET[x.dtype], parts_of(view), op.depth_multiplier
+    offset, parts, multiplier = INT8_OFFSET[x.dtype], strips.parts, op.depth_multiplier
 
     def meaning(b: Any) -> None:
         loops = (("oy", out_height), ("ox", out_width), ("lane", channels), ("j", multiplier))
@@ -40,18 +41,18 @@ def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int)
                 )
                 weight: Any = 0
                 for part in range(parts):
-                    weight = weight + widen(b.weights[j, lane, part, ky * op.kernel[1] + kx])
+                    weight = weight + widen(b.weights[j, lane, part, strips.tap(ky, kx)])
                 store(b.acc, b.acc[0] + value * weight, 0)
             scaled = requantize(b.acc[0], b.params[j, lane, 1], b.params[j, lane, 2], mode)
             store(b.y, output(view, scaled), oy, ox, lane * multiplier + j)
 
     operands = (
         Operand("x", (height, width, channels), x.dtype),
-        Operand("params", (multiplier, GROUP, 3), "int32"),
-        Operand("weights", (multiplier, GROUP, parts, taps_of(view)), "int8"),
-        Operand("rotations", (op.kernel[0], chunks_of(view) * CHUNK), "uint8"),
+        Operand("params", (multiplier, strips.lanes, 3), "int32"),
+        Operand("weights", (multiplier, strips.lanes, parts, strips.taps), "int8"),
+        Operand("rotations", (strips.kernel[0], strips.chunks * CHUNK), "uint8"),
         Operand("y", (out_height, out_width, channels * multiplier), y.dtype, "w"),
-        Operand("strips", (strip_bytes(view) + rotated_bytes(view),), "int8", "w"),
+        Operand("strips", (strips.strip_bytes + strips.rotated_bytes,), "int8", "w"),
         Operand("fields", FIELDS.shape, "int32"),
         accumulator(),
     )
@@ -59,31 +60,32 @@ def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int)
     return Block(name, operands, meaning, function, arguments)
 
 
-def depthwise(view: LayerView, function: str, mode: Mode) -> Lowering:
+def depthwise(strips: Strips, function: str, mode: Mode) -> Lowering:
+    view = strips.view
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     whole, left = divmod(op.in_channels, GROUP)
-    groups, multiplier, parts = -(-op.in_channels // GROUP), op.depth_multiplier, parts_of(view)
+    groups, multiplier, parts = -(-op.in_channels // GROUP), op.depth_multiplier, strips.parts
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)
-        params = f.constant("params", (groups, multiplier, GROUP, 3), "int32")
-        weights = f.constant("weights", (groups, multiplier, GROUP, parts, taps_of(view)), "int8")
-        rotations = f.constant("rotations", (op.kernel[0], chunks_of(view) * CHUNK), "uint8")
+        params = f.constant("params", (groups, multiplier, strips.lanes, 3), "int32")
+        weights = f.constant("weights", (groups, multiplier, strips.lanes, parts, strips.taps), "int8")
+        rotations = f.constant("rotations", (strips.kernel[0], strips.chunks * CHUNK), "uint8")
         fields = f.constant("fields", FIELDS.shape, "int32")
         out = f.output(0, y.shape, y.dtype)
         acc = f.scratch("acc", (1,), "int32")
-        strips = f.scratch("strips", (strip_bytes(view) + rotated_bytes(view),), "int8")
+        scratch = f.scratch("strips", (strips.strip_bytes + strips.rotated_bytes,), "int8")
 
         def place(block: Block, n: Any, g: Any) -> None:
             channel = g * GROUP
             places: dict[str, Any] = {"x": (image, n, 0, 0, channel), "y": (out, n, 0, 0, channel * multiplier)}
             places |= {"params": (params, g, 0, 0, 0), "weights": (weights, g, 0, 0, 0, 0)}
-            f.place(block, **places, rotations=rotations, strips=strips, fields=fields, acc=acc)
+            f.place(block, **places, rotations=rotations, strips=scratch, fields=fields, acc=acc)
 
         with f.loop(("n", y.shape[0])) as (n,):
             if whole:
-                block = _group(view, function, mode, "group", GROUP)
+                block = _group(strips, function, mode, "group", GROUP)
                 with f.loop(("g", whole)) as (g,):
                     place(block, n, g)
             if left:
-                place(_group(view, function, mode, "group_rest", left), n, whole)
+                place(_group(strips, function, mode, "group_rest", left), n, whole)
     return f.lowering()

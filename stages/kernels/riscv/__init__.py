@@ -2,10 +2,12 @@
 
 from stages.kernels.folder import KernelFolder
 from stages.kernels.riscv.depthwise3x3 import Depthwise3x3
+from stages.kernels.riscv.gemm import Gemm
+from stages.kernels.riscv.movement import Concatenation, Move
 
 FOLDER = KernelFolder(
     __file__,
-    kernels=(Depthwise3x3,),
+    kernels=(Concatenation, Depthwise3x3, Gemm, Move),
     needs=("riscv",),
     needed="needs a RISC-V core",
     condition="defined(__riscv)",

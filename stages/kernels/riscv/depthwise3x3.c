@@ -13,6 +13,7 @@
 
 #include "channels.h"
 #include "elements.h"
+#include "rectified.h"
 #include "scaling.h"
 
 enum { TAPS = 3 };
@@ -53,6 +54,7 @@ struct results {
     int32_t bias, multiplier, shift, zero_point, low, high;
     int32_t y_step, count;
     int32_t floor;
+    struct rectifier rectifier;
 };
 
 #if UINTPTR_MAX > UINT32_MAX
@@ -148,15 +150,18 @@ static __attribute__((noinline)) int32_t scaled_up(int32_t sum, const struct res
     return fl_add_wrapping(fl_requantize_double(sum, o->multiplier, o->shift), o->zero_point);
 }
 
-INLINE uint8_t finish(int32_t sum, const struct results *o, const struct results *where)
+INLINE uint8_t finish(int32_t sum, const struct results *o, const struct results *where, int is_rectified)
 {
+    if (is_rectified) {
+        return (uint8_t)clamped(rectified(sum, &o->rectifier), o->low, o->high);
+    }
     const int32_t y = __builtin_expect(o->shift < 0, 1) ? scaled_down(sum, o->multiplier, o->shift) + o->zero_point
                                                         : scaled_up(sum, where);
     return (uint8_t)fl_clamp(y, o->low, o->high);
 }
 
 INLINE void line(const struct columns *l, const struct weights *weights, const struct results *to, uint8_t *y,
-                 int stride, int is_unsigned)
+                 int stride, int is_unsigned, int is_rectified)
 {
     const struct results o = *to; /* a copy: y may point anywhere */
     const struct packed w = packed_of(weights, stride);
@@ -173,7 +178,7 @@ INLINE void line(const struct columns *l, const struct weights *weights, const s
             add_middle(&s, load_column(x, down, is_unsigned), &w);
             x += step;
         }
-        *y = finish(add_ends(&s, load_column(x, down, is_unsigned), &w, &o, stride), &o, to);
+        *y = finish(add_ends(&s, load_column(x, down, is_unsigned), &w, &o, stride), &o, to, is_rectified);
         x += step;
         y += o.y_step;
     }
@@ -181,23 +186,27 @@ INLINE void line(const struct columns *l, const struct weights *weights, const s
         if (stride == 2) {
             add_middle(&s, column_at(l, n * 2 + 1, is_unsigned), &w);
         }
-        *y = finish(add_ends(&s, column_at(l, n * stride + 2, is_unsigned), &w, &o, stride), &o, to);
+        *y = finish(add_ends(&s, column_at(l, n * stride + 2, is_unsigned), &w, &o, stride), &o, to, is_rectified);
         y += o.y_step;
     }
 }
 
 /* Loads moved up would take registers of weights. */
-#define LINE(name, stride, is_unsigned)                                                                                \
+#define LINE(name, stride, is_unsigned, is_rectified)                                                                  \
     static __attribute__((noinline, optimize("no-schedule-insns"))) void name(                                        \
         const struct columns *l, const struct weights *w, const struct results *o, uint8_t *y)                         \
     {                                                                                                                  \
-        line(l, w, o, y, stride, is_unsigned);                                                                         \
+        line(l, w, o, y, stride, is_unsigned, is_rectified);                                                           \
     }
 
-LINE(line_s8, 1, 0)
-LINE(line_u8, 1, 1)
-LINE(line2_s8, 2, 0)
-LINE(line2_u8, 2, 1)
+LINE(line_s8, 1, 0, 0)
+LINE(line_u8, 1, 1, 0)
+LINE(line2_s8, 2, 0, 0)
+LINE(line2_u8, 2, 1, 0)
+LINE(rectified_line_s8, 1, 0, 1)
+LINE(rectified_line_u8, 1, 1, 1)
+LINE(rectified_line2_s8, 2, 0, 1)
+LINE(rectified_line2_u8, 2, 1, 1)
 
 typedef void one_line(const struct columns *l, const struct weights *w, const struct results *o, uint8_t *y);
 
@@ -235,6 +244,7 @@ static void channel(const uint8_t *x, const int8_t *w, const int32_t *constants,
         .y_step = along.y_step,
         .count = along.out,
         .floor = v->floor,
+        .rectifier = rectifier_of(constants, v->zero_point),
     };
     struct weights placed;
     int32_t at = -across.before, moved = TAPS; /* none are placed so */
@@ -268,24 +278,17 @@ static void image(const uint8_t *x, const int8_t *w, const int32_t *channels, ui
     }
 }
 
-void riscv_depthwise3x3_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y, const void *parameters)
-{
-    image((const uint8_t *)x, w, channels, y, parameters, line_s8);
-}
+#define IMAGE(name, type, each)                                                                                        \
+    void name(const type *x, const int8_t *w, const int32_t *channels, void *y, const void *parameters)                \
+    {                                                                                                                  \
+        image((const uint8_t *)x, w, channels, y, parameters, each);                                                   \
+    }
 
-void riscv_depthwise3x3_u8(const uint8_t *x, const int8_t *w, const int32_t *channels, void *y, const void *parameters)
-{
-    image(x, w, channels, y, parameters, line_u8);
-}
-
-void riscv_depthwise3x3_stride2_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y,
-                                   const void *parameters)
-{
-    image((const uint8_t *)x, w, channels, y, parameters, line2_s8);
-}
-
-void riscv_depthwise3x3_stride2_u8(const uint8_t *x, const int8_t *w, const int32_t *channels, void *y,
-                                   const void *parameters)
-{
-    image(x, w, channels, y, parameters, line2_u8);
-}
+IMAGE(riscv_depthwise3x3_s8, int8_t, line_s8)
+IMAGE(riscv_depthwise3x3_u8, uint8_t, line_u8)
+IMAGE(riscv_depthwise3x3_stride2_s8, int8_t, line2_s8)
+IMAGE(riscv_depthwise3x3_stride2_u8, uint8_t, line2_u8)
+IMAGE(riscv_depthwise3x3_rectified_s8, int8_t, rectified_line_s8)
+IMAGE(riscv_depthwise3x3_rectified_u8, uint8_t, rectified_line_u8)
+IMAGE(riscv_depthwise3x3_stride2_rectified_s8, int8_t, rectified_line2_s8)
+IMAGE(riscv_depthwise3x3_stride2_rectified_u8, uint8_t, rectified_line2_u8)

@@ -19,12 +19,20 @@ struct riscv_depthwise3x3 {
 };
 
 /* One image; windows step by one pixel or by two along lines. w is (channels, along, across); the `channels` are as in
- * generic/channels.h, with the input's zero point in the bias. */
+ * generic/channels.h, with the input's zero point in the bias. Layers that rectified.h is for have functions of their own. */
 void riscv_depthwise3x3_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y, const void *parameters);
 void riscv_depthwise3x3_u8(const uint8_t *x, const int8_t *w, const int32_t *channels, void *y, const void *parameters);
 void riscv_depthwise3x3_stride2_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y,
                                    const void *parameters);
 void riscv_depthwise3x3_stride2_u8(const uint8_t *x, const int8_t *w, const int32_t *channels, void *y,
                                    const void *parameters);
+void riscv_depthwise3x3_rectified_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y,
+                                     const void *parameters);
+void riscv_depthwise3x3_rectified_u8(const uint8_t *x, const int8_t *w, const int32_t *channels, void *y,
+                                     const void *parameters);
+void riscv_depthwise3x3_stride2_rectified_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y,
+                                             const void *parameters);
+void riscv_depthwise3x3_stride2_rectified_u8(const uint8_t *x, const int8_t *w, const int32_t *channels, void *y,
+                                             const void *parameters);
 
 #endif

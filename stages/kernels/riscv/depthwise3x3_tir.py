@@ -8,6 +8,7 @@ from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.eight_bit import SUFFIX
 from stages.kernels.generic.packing import signed_weights
+from stages.kernels.riscv.rectified import is_rectified
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import output, requantize, widen
 from stages.kernels.tir.window import padded
@@ -66,7 +67,8 @@ def _image(view: LayerView, along: int, structure: Structure) -> Block:
         accumulator(),
     )
     step = "_stride2" if op.stride[along] == 2 else ""
-    function = f"riscv_depthwise3x3{step}_{SUFFIX[x.dtype]}"
+    rounding = "_rectified" if is_rectified(view) else ""
+    function = f"riscv_depthwise3x3{step}{rounding}_{SUFFIX[x.dtype]}"
     return Block("image", operands, meaning, function, lambda b: [b.x, b.w, b.channels, b.y, b.fields])
 
 

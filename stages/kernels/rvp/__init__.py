@@ -5,6 +5,7 @@ from stages.kernels.rvp.add import Add
 from stages.kernels.rvp.convolution import Conv2d, FullyConnected
 from stages.kernels.rvp.depthwise16 import RvpDepthwise16
 from stages.kernels.rvp.depthwise_conv2d import DepthwiseConv2d
+from stages.kernels.rvp.depthwise_planes import DepthwisePlanes
 from stages.kernels.rvp.depthwise_taps import DepthwiseTaps
 from stages.kernels.rvp.depthwise_window import DepthwiseWindow
 from stages.kernels.rvp.direct_conv2d import DirectConv2d
@@ -13,10 +14,13 @@ from stages.kernels.rvp.fully_connected import FullyConnectedRows
 from stages.kernels.rvp.lstm import RvpLstm
 from stages.kernels.rvp.matmul import RvpMatmul
 from stages.kernels.rvp.mean import Mean
+from stages.kernels.rvp.movement import Concatenation, Move
 from stages.kernels.rvp.mul import Mul
 from stages.kernels.rvp.pointwise import Pointwise
+from stages.kernels.rvp.pool_lines import MaxPoolLines
 from stages.kernels.rvp.pooling import Pool2d
 from stages.kernels.rvp.products16 import RvpProducts16
+from stages.kernels.rvp.quads import Quads
 from stages.kernels.rvp.resize import RvpResize
 from stages.kernels.rvp.svdf import RvpSvdf
 
@@ -27,8 +31,10 @@ FOLDER = KernelFolder(
     kernels=(
         RvpMatmul,
         Add,
+        Concatenation,
         Conv2d,
         DepthwiseConv2d,
+        DepthwisePlanes,
         DepthwiseTaps,
         DepthwiseWindow,
         DirectConv2d,
@@ -36,10 +42,13 @@ FOLDER = KernelFolder(
         FullyConnected,
         FullyConnectedRows,
         RvpLstm,
+        MaxPoolLines,
         Mean,
+        Move,
         Mul,
         Pointwise,
         Pool2d,
+        Quads,
         RvpDepthwise16,
         RvpProducts16,
         RvpResize,

@@ -10,8 +10,9 @@ RVP_INLINE void depthwise(const int8_t *x, const int32_t *params, int8_t *out, i
 {
     const struct rvp_depthwise_geometry *const g = (const struct rvp_depthwise_geometry *)geometry;
     struct strips s = first_strip(x, scratch, g, stride, (g->out_rows - 1) * stride + 3, out, whole);
-    const int last = (g->out_columns - 1) * stride + 2 - g->left;
-    for (int out_column = 0; out_column < g->out_columns; out_column += 4) {
+    const int out_columns = !whole && g->half > 0 ? g->half : g->out_columns;
+    const int last = (out_columns - 1) * stride + 2 - g->left;
+    for (int out_column = 0; out_column < out_columns; out_column += 4) {
         complete_strip(&s, x, g, stride, whole, last);
         kernel(s.strip, s.results, g->out_rows, params, (int8_t)g->clip);
         finish_strip(&s, out, g, whole, out_column);

@@ -20,6 +20,7 @@ struct rvp_depthwise_geometry {
     int32_t fill;                      /* what stands in the padding: the input's zero point */
     int32_t clip;                      /* as in gemm_s8.S */
     int32_t channels;                  /* of a group */
+    int32_t half;                      /* column of the output where the upper lanes of RV64 begin, 0 if they have channels */
 };
 
 /* One group of channels; x and out point to its first channel, params are as in depthwise3x3_s8.S. The number is the

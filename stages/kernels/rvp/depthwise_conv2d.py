@@ -8,13 +8,16 @@ from stages.kernels.eight_bit import centred_weights, why_not_types
 from stages.kernels.kernel import Kernel
 from stages.kernels.rvp.base import one_rounding_of
 from stages.kernels.rvp.strips import (
+    STRIP_ROW,
     extents,
     geometry,
     group_channels,
+    half_columns,
     is_split,
     layer_arithmetic,
     pixel_costs,
     swapped,
+    twice,
     why_not_arithmetic,
 )
 
@@ -52,6 +55,8 @@ class DepthwiseConv2d(Kernel):
         taps = centred_weights(view).astype(np.int64).T.reshape(3, 3, -1)
         if swapped(view):
             taps = taps.transpose(1, 0, 2)
+        fields = geometry(view, lanes, exchanged=swapped(view))
+        channels = view.op.out_channels
         return {
             "params": packing.depthwise_params(
                 taps,
@@ -60,10 +65,10 @@ class DepthwiseConv2d(Kernel):
                 made.rounders,
                 one_rounding_of(view, made),
                 target.word_bits,
-                groups=group_channels(view.op.out_channels, lanes),
+                groups=twice(channels) if fields[-1] else group_channels(channels, lanes),
                 split=is_split(view),
             ),
-            "geometry": np.array(geometry(view, lanes, exchanged=swapped(view)), np.int32),
+            "geometry": np.array(fields, np.int32),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
@@ -75,9 +80,10 @@ class DepthwiseConv2d(Kernel):
         """Per strip: 4 * 39 (stride 2: 46) a row in the kernel, a row in and out, 300 around, as measured."""
         lanes, stride = target.word_bits // 32, view.op.stride[0]
         _, _, out_rows, out_columns = extents(view, exchanged=swapped(view))
-        strips = -(-out_columns // 4)
-        come, go = pixel_costs(view.op.out_channels, lanes)
-        row = 4 * (39 if stride == 1 else 46) + go + come * stride * stride + (72 if is_split(view) else 0)
+        half = half_columns(view, lanes, out_columns)
+        strips = -(-(half or out_columns) // 4)
+        come, go = ((1 + (half > 0)) * pixels for pixels in pixel_costs(view.op.out_channels, lanes))
+        row = STRIP_ROW[stride] + go + come * stride * stride + (72 if is_split(view) else 0)
         return float(-(-view.op.out_channels // (4 * lanes)) * strips * (out_rows * row + 300))
 
 

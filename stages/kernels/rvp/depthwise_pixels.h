@@ -22,9 +22,10 @@ RVP_INLINE void transpose(rvp_word *a, rvp_word *b, rvp_word *c, rvp_word *d)
 }
 
 /* How the channels of a group lie in memory: WHOLE as aligned registers, LANES as aligned lanes (RV64), BYTES anywhere.
- * REPEATED: each channel of the input is for several of the output, ONE_REPEATED: a single one is for all.
+ * REPEATED: each channel of the input is for several of the output, ONE_REPEATED: a single one is for all. FEW is what functions
+ * are made for besides, not what pixels are: BYTES that are fewer than a register has, on the way in fewer than four.
  */
-enum how { WHOLE, LANES, BYTES, REPEATED, ONE_REPEATED };
+enum how { WHOLE, LANES, BYTES, REPEATED, ONE_REPEATED, FEW };
 
 /* The channels of a group. Of REPEATED ones, `sources` channels of the input meet masks, which have a 1 in each byte that
  * the channel is for.
@@ -55,11 +56,43 @@ RVP_INLINE rvp_word load_pixel(const int8_t *p, const struct pixels *v, enum how
     if (how == ONE_REPEATED) {
         return (uint8_t)p[0] * v->mask;
     }
+    if (how == FEW) {
+        rvp_word few = (uint8_t)p[0];
+        if (v->bytes > 1) {
+            few |= (rvp_word)(uint8_t)p[1] << 8;
+        }
+        if (v->bytes > 2) {
+            few |= (rvp_word)(uint8_t)p[2] << 16;
+        }
+        return few;
+    }
     rvp_word x = 0;
     for (int i = 0; i < v->sources; i++) {
         x += (uint8_t)p[i] * rvp_load(v->masks + i * W);
     }
     return x;
+}
+
+/* The first bytes of a register, less than all of them, by the digits of their number. */
+RVP_INLINE void store_few(int8_t *p, rvp_word x, int bytes)
+{
+    if (RVP_LANES == 2 && (bytes & 4)) {
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            p[i] = (int8_t)(x >> (8 * i));
+        }
+        p += 4;
+        x >>= W * 4;
+    }
+    if (bytes & 2) {
+        p[0] = (int8_t)x;
+        p[1] = (int8_t)(x >> 8);
+        p += 2;
+        x >>= 16;
+    }
+    if (bytes & 1) {
+        p[0] = (int8_t)x;
+    }
 }
 
 RVP_INLINE void store_pixel(int8_t *p, rvp_word x, const struct pixels *v, enum how how)
@@ -69,15 +102,12 @@ RVP_INLINE void store_pixel(int8_t *p, rvp_word x, const struct pixels *v, enum 
     } else if (how == LANES) {
         rvp_store_lane(p + v->bytes - 4, rvp_packu(x, x));
         rvp_store_lane(p, x);
-    } else if (v->bytes == W) {
+    } else if (how == FEW) {
+        store_few(p, x, v->bytes);
+    } else {
 #pragma GCC unroll 8
         for (int i = 0; i < W; i++) {
             p[i] = (int8_t)(x >> (8 * i));
-        }
-    } else {
-        for (int i = 0; i < v->bytes; i++) {
-            p[i] = (int8_t)x;
-            x >>= 8;
         }
     }
 }
@@ -200,6 +230,16 @@ static void write_bytes(const struct columns *c, int count, const int8_t *from, 
     write_out(c, count, from, b, v, BYTES);
 }
 
+static void write_few(const struct columns *c, int count, const int8_t *from, const struct bounds *b,
+                      const struct pixels *v)
+{
+    if (v->bytes == 3) {
+        write_out(c, count, from, b, &(struct pixels){.bytes = 3}, FEW);
+    } else {
+        write_out(c, count, from, b, v, FEW);
+    }
+}
+
 RVP_INLINE void write_pixels(const struct columns *c, int count, const int8_t *from, const struct bounds *b,
                              const struct pixels *v)
 {
@@ -207,6 +247,8 @@ RVP_INLINE void write_pixels(const struct columns *c, int count, const int8_t *f
         write_whole(c, count, from, b, v);
     } else if (RVP_LANES == 2 && v->how == LANES) {
         write_lanes(c, count, from, b, v);
+    } else if (v->bytes < W) {
+        write_few(c, count, from, b, v);
     } else {
         write_bytes(c, count, from, b, v);
     }

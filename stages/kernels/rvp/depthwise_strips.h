@@ -24,6 +24,95 @@ RVP_INLINE void fill_outside(int8_t *strip, int row_words, int top, int inside, 
     fill_words(strip + (top + inside) * row_words * W, (rows - top - inside) * row_words, fill);
 }
 
+/* Where up to four channels are a group (RV64), the lower lanes have one half of the strips and the upper ones the other: these
+ * pass through here one after the other. Into the upper lanes where `upper` is 1.
+ */
+RVP_INLINE void bring_lanes(const struct columns *c, int count, int8_t *to, int apart, int8_t *also, const struct pixels *v,
+                            enum how how, int upper)
+{
+    struct columns at = *c;
+    to += 4 * upper;
+    also += also == NULL ? 0 : 4 * upper;
+    for (; count > 0; count--) {
+        rvp_word x[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            x[i] = how == LANES ? rvp_load_lane(at.at[i]) : load_pixel(at.at[i], v, how);
+            at.at[i] += at.step[i];
+        }
+        transpose(&x[0], &x[1], &x[2], &x[3]);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            rvp_store_lane(to + i * apart, x[i]);
+            if (also != NULL) {
+                rvp_store_lane(also + i * apart, x[i]);
+            }
+        }
+        to += 4 * apart;
+        also += also == NULL ? 0 : 4 * apart;
+    }
+}
+
+static void bring_half(const struct columns *c, int count, int8_t *to, int apart, int8_t *also, const struct pixels *v,
+                       int upper)
+{
+    if (v->how == LANES) {
+        bring_lanes(c, count, to, apart, also, v, LANES, upper);
+    } else if (v->bytes == 1) {
+        bring_lanes(c, count, to, apart, also, &(struct pixels){.bytes = 1}, FEW, upper);
+    } else if (v->bytes == 2) {
+        bring_lanes(c, count, to, apart, also, &(struct pixels){.bytes = 2}, FEW, upper);
+    } else if (v->bytes == 3) {
+        bring_lanes(c, count, to, apart, also, &(struct pixels){.bytes = 3}, FEW, upper);
+    } else {
+        bring_lanes(c, count, to, apart, also, v, BYTES, upper);
+    }
+}
+
+/* Results of one lane to the image; `shift` is 32 for the upper one. */
+RVP_INLINE void write_lane(const struct columns *c, int count, const int8_t *from, const struct bounds *bounds, int bytes,
+                           int shift, int aligned)
+{
+    struct columns at = *c;
+    for (; count > 0; count--) {
+        rvp_word x[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            x[i] = rvp_load(from + i * W) >> shift;
+            if (bounds->needed) {
+                x[i] = clamp(x[i], bounds);
+            }
+        }
+        transpose(&x[0], &x[1], &x[2], &x[3]);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            if (aligned) {
+                rvp_store_lane(at.at[i], x[i]);
+            } else {
+                store_few(at.at[i], x[i], bytes);
+            }
+            at.at[i] += at.step[i];
+        }
+        from += 4 * W;
+    }
+}
+
+static void write_half(const struct columns *c, int count, const int8_t *from, const struct bounds *bounds,
+                       const struct pixels *v, int shift)
+{
+    if (v->how == LANES) {
+        write_lane(c, count, from, bounds, 4, shift, 1);
+    } else if (v->bytes == 1) {
+        write_lane(c, count, from, bounds, 1, shift, 0);
+    } else if (v->bytes == 2) {
+        write_lane(c, count, from, bounds, 2, shift, 0);
+    } else if (v->bytes == 3) {
+        write_lane(c, count, from, bounds, 3, shift, 0);
+    } else {
+        write_lane(c, count, from, bounds, 4, shift, 0);
+    }
+}
+
 /* Where a layer's strips are and how far they are filled. A strip and the next take turns, because they share columns:
  * the last word of a row is the first of the next strip's.
  */
@@ -41,6 +130,12 @@ static void bring_parts(const struct columns *c, int count, int8_t *to, int apar
 {
     if (RVP_LANES == 2 && v->how == LANES) {
         bring_in(c, count, to, 4 * apart, apart, also, 0, v, LANES);
+    } else if (v->bytes == 1) {
+        bring_in(c, count, to, 4 * apart, apart, also, 0, &(struct pixels){.bytes = 1}, FEW);
+    } else if (v->bytes == 2) {
+        bring_in(c, count, to, 4 * apart, apart, also, 0, &(struct pixels){.bytes = 2}, FEW);
+    } else if (v->bytes == 3) {
+        bring_in(c, count, to, 4 * apart, apart, also, 0, &(struct pixels){.bytes = 3}, FEW);
     } else {
         bring_in(c, count, to, 4 * apart, apart, also, 0, v, BYTES);
     }
@@ -54,6 +149,11 @@ RVP_INLINE void bring_strip(const struct strips *s, const int8_t *x, const struc
         columns_at((int8_t *)x, s->column, g->columns, g->column_step, g->row_step, s->outside);
     if (whole) {
         bring_in(&c, s->inside, to, 4 * apart, apart, also, 0, &s->in, WHOLE);
+    } else if (RVP_LANES == 2 && g->half > 0) {
+        const struct columns upper = columns_at((int8_t *)x, s->column + g->half * stride, g->columns, g->column_step,
+                                                g->row_step, s->outside);
+        bring_half(&c, s->inside, to, apart, also, &s->in, 0);
+        bring_half(&upper, s->inside, to, apart, also, &s->in, 1);
     } else {
         bring_parts(&c, s->inside, to, apart, also, &s->in);
     }
@@ -105,6 +205,11 @@ RVP_INLINE void finish_strip(struct strips *s, int8_t *out, const struct rvp_dep
         columns_at(out, out_column, g->out_columns, g->out_column_step, g->out_row_step, s->outside + W);
     if (whole) {
         write_out(&c, g->out_rows, s->results, &s->bounds, &s->out, WHOLE);
+    } else if (RVP_LANES == 2 && g->half > 0) {
+        const struct columns upper = columns_at(out, out_column + g->half, g->out_columns, g->out_column_step,
+                                                g->out_row_step, s->outside + W);
+        write_half(&c, g->out_rows, s->results, &s->bounds, &s->out, 0);
+        write_half(&upper, g->out_rows, s->results, &s->bounds, &s->out, W * 4);
     } else {
         write_pixels(&c, g->out_rows, s->results, &s->bounds, &s->out);
     }

@@ -98,7 +98,7 @@ RVP_INLINE void all_groups(const int8_t *const *taps, int quads, const int32_t *
         if (bounds->needed) {
             y = clamp(y, bounds);
         }
-        store_pixel(out + first, y, v, how);
+        store_pixel(out + first, y, v, how == BYTES && v->bytes < W ? FEW : how);
         record += (12 + 4 * quads) * W;
         channel += W;
     }

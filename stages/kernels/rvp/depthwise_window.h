@@ -20,7 +20,7 @@ struct rvp_depthwise_window {
     int32_t channels; /* of the output */
     int32_t multiplier;
     int32_t kernel_rows, row_stride;
-    int32_t full_words;   /* of weights for each row of the window: see depthwise_window.c */
+    int32_t full_words;   /* of weights for each row of the window: see depthwise_window_sums.h */
     int32_t window_words; /* of a line that a window reaches, beginning with the one it begins in */
     int32_t record;       /* registers of params for a channel of each lane */
     int32_t addends;      /* 2 where weights are sums of two int8 */
@@ -28,7 +28,7 @@ struct rvp_depthwise_window {
     int32_t along_rows;   /* whether outputs below each other are computed together, or words of a row */
 };
 
-/* One image; params are as in depthwise_window.c, window is a struct rvp_depthwise_window. The numbers are the stride
+/* One image; params are as in depthwise_window_sums.h, window is a struct rvp_depthwise_window. The numbers are the stride
  * along the columns and the columns of the window; where they are many, what the last word of weights is for. scratch: see
  * Lines.scratch_bytes of window_lines.py.
  */

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stages.kernels.rvp.one_rounding import OneRounding
+    from stages.kernels.rvp.quad_lines import QuadLines
     from stages.kernels.rvp.rounding import Rounders
 
 # Register j of a block holds this channel of the block (plus 4 in the upper lane): the order in which bytes are packed.
@@ -284,7 +285,7 @@ def window_params(
     groups: list[list[int]],
     split: bool,
 ) -> NDArray[np.int32]:
-    """params of depthwise_window.c: int32 [groups, 4, 3 + rows of words, lanes] of bias, multiplier, rounder, weights.
+    """params of depthwise_window_sums.h: int32 [groups, 4, 3 + words, lanes] of bias, multiplier, rounder, words.
 
     weights are [rows, columns, channels]; `starts` are the columns at which the words of a row begin (what lies outside
     of the window is 0), `groups` the channels of each group. `split`: weights are sums of two int8, whose second
@@ -312,6 +313,68 @@ def taps_params(
     words = (taps.reshape(len(weights), -1, 4) << (8 * np.arange(4))).sum(2).T
     made = _with_roundings(bias, multiplier, rounder, words, groups, word_bits)
     return np.ascontiguousarray(made.transpose(0, 2, 1, 3))
+
+
+def quad_params(
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    quads: list[list[list[int]]],
+    word_bits: int,
+) -> NDArray[np.int32]:
+    """params of quads.c: int32 [quads, 4, 3, lanes] of bias, multiplier, rounder; `quads` are the channels by lane."""
+    groups = [[channel for lane in quad for channel in lane] for quad in quads]
+    none = np.zeros((0, len(bias)), np.int64)
+    return _with_roundings(bias, multiplier, rounder, none, groups, word_bits)
+
+
+def quad_weights(rows: NDArray[np.int8], lines: QuadLines, quads: list[list[list[int]]]) -> NDArray[np.int8]:
+    """weights of quads.c: int8 [quads, rows of the window, words, 4, lanes, 4], from [channels, rows, columns, depth].
+
+    0 where the window of a byte of the quad is not.
+    """
+    _, kernel_rows, columns, depth = rows.shape
+    made = np.zeros((len(quads), kernel_rows, 4, lines.lanes, lines.weight_words * 4), np.int8)
+    for index, quad in enumerate(quads):
+        number = index % len(lines.quads)
+        for lane, channels in enumerate(quad):
+            for byte, channel in enumerate(channels):
+                first = (4 * number + byte) // lines.units * lines.step - lines.quads[number].start * 4
+                for column in range(columns):
+                    at = first + column * lines.dilation[1] * depth
+                    made[index, :, byte, lane, at : at + depth] = rows[channel, :, column]
+    split = made.reshape(len(quads), kernel_rows, 4, lines.lanes, lines.weight_words, 4)
+    return np.ascontiguousarray(split.transpose(0, 1, 4, 2, 3, 5))
+
+
+def planes_params(
+    weights: NDArray[np.int16],
+    bias: NDArray[np.int64],
+    multiplier: NDArray[np.int32],
+    rounder: Rounders,
+    once: OneRounding,
+    word_bits: int,
+    *,
+    groups: list[list[int]],
+    split: bool,
+) -> NDArray[np.int32]:
+    """params of depthwise_planes.c: int32 [groups, 3 + taps, 4, lanes] of bias, multiplier, rounder, weights.
+
+    weights are [channels, taps]; a word has that of one channel, in byte j of register j. `split`: they are sums of two
+    int8, whose second addends are further taps. A group whose channels all have one multiplication in `once` has that,
+    with a mark in the first multiplier, as in `depthwise_params`. The rest is as in `window_params`.
+    """
+    taps = weights.astype(np.int64).T
+    addend = np.clip(taps, -128, 127)
+    rows = np.concatenate((addend, taps - addend) if split else (addend,)) & 0xFF
+    made = _with_roundings(bias, multiplier, rounder, rows, groups, word_bits).transpose(0, 2, 1, 3).copy()
+    points = once.zero_point & 0xFFFF | once.zero_point << 16
+    single = _by_group(np.stack([bias + once.bias, once.multiplier, points]), groups, word_bits).transpose(0, 2, 1, 3)
+    is_once = (single[:, 1] >= 0).all(axis=(1, 2))
+    single[is_once, 1, 0, -1] += WIDE_MARK
+    made[is_once, :3] = single[is_once].astype(np.int32)
+    places = np.arange(4)[:, None] * 8
+    return np.concatenate((made[:, :3], made[:, 3:] << places), axis=1, dtype=np.int32, casting="unsafe")
 
 
 def _with_roundings(

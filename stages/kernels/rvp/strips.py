@@ -19,7 +19,8 @@ def layer_arithmetic(view: LayerView) -> Arithmetic:
     return arithmetic(view, signed_activations=False)
 
 
-GEOMETRY_FIELDS = 13  # int32 fields of the C structure rvp_depthwise_geometry
+STRIP_ROW = {1: 4 * 39, 2: 4 * 46}  # instructions of the kernel for a row of a strip, by stride
+GEOMETRY_FIELDS = 14  # int32 fields of the C structure rvp_depthwise_geometry
 
 
 def why_not_arithmetic(view: LayerView, *, any_shift: bool = False) -> str:
@@ -65,10 +66,32 @@ def group_channels(channels: int, lanes: int) -> list[list[int]]:
     return [list(range(first, first + size)) for first in firsts]
 
 
+def half_columns(view: LayerView, lanes: int, out_columns: int) -> int:
+    """The column of the output with which the upper lanes begin, 0 if they have channels of their own.
+
+    Up to four channels leave the upper lanes of RV64 to the second half of the strips, where a strip costs more than
+    the columns that this moves in vain.
+    """
+    if lanes == 1 or view.op.out_channels > 4 or out_columns <= 4:
+        return 0
+    whole, half, stride = -(-out_columns // 4), -(-out_columns // 8), view.op.stride[0]
+    come, go = pixel_costs(view.op.out_channels, lanes)
+    moved = come * stride * stride + go
+    return 4 * half if half * (STRIP_ROW[stride] + 2 * moved) < whole * (STRIP_ROW[stride] + moved) else 0
+
+
+def twice(channels: int) -> list[list[int]]:
+    """Up to four channels as a group in each lane, of which the last fills what is left."""
+    few = [min(channel, channels - 1) for channel in range(4)]
+    return [few * 2]
+
+
 def pixel_costs(channels: int, lanes: int) -> tuple[int, int]:
     """Instructions that bring in four pixels of a group, and that write them."""
     if channels % (4 * lanes) == 0:
         return 32, 28
+    if channels < 4:
+        return 28 + 8 * channels, 28 + 12 * channels
     return (44, 40) if channels % 4 == 0 else (72, 24 + 8 * min(4 * lanes, channels))
 
 
@@ -82,7 +105,7 @@ def geometry(view: LayerView, lanes: int, *, exchanged: bool) -> tuple[int, ...]
     padding = op.padding[:2]
     if exchanged:
         steps, out_steps, padding = steps[::-1], out_steps[::-1], padding[::-1]
-    tail = (op.input_zero_point, clip_word(view), min(4 * lanes, channels))
+    tail = (op.input_zero_point, clip_word(view), min(4 * lanes, channels), half_columns(view, lanes, out_columns))
     return (rows, columns, *steps, out_rows, out_columns, *out_steps, *padding, *tail)
 
 

@@ -31,7 +31,7 @@ LEAST_BAND = 4
 
 @dataclass(frozen=True)
 class Words:
-    """The words of weights for a row of the window: see depthwise_window.c.
+    """The words of weights for a row of the window: see depthwise_window_sums.h.
 
     full    words of a line that all four outputs reach; with stride 2 pairs of words
     tail    outputs that reach the word behind; with stride 2 whether outputs 0 and 2 lack the last word

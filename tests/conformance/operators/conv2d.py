@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,11 @@ def _shallow(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> 
     return pointwise(draw, pixels, 4 if depth % 8 else 8, units, **fields)
 
 
+def _of_one_channel(draw: Draw, pixels: int, depth: int, units: int, *, size: int = 3, **fields: Any) -> LayerView:
+    """Filters that read one channel, which kernels of depthwise layers take too."""
+    return conv2d(draw, around((size, size), (1, 1), (2, max(pixels // 2, 1)), draw), min(depth, 1), units, **fields)
+
+
 PRODUCTS = (
     Product("pointwise", pointwise, pixels=35, depth=70, units=35),
     Product("3x3", _threes, pixels=4, depth=20, units=20, shifts=range(-30, 2, 3)),
@@ -87,10 +93,22 @@ PRODUCTS = (
     Product("single columns", pointwise, pixels=5, depth=20, units=3, shifts=(-12, -2, 1), whole=3, tied=3),
 )
 PLAIN = tuple(product.plain for product in PRODUCTS)
+# Sums and roundings are those of depthwise layers, whose bounds are searched there.
+ONE_CHANNEL = tuple(
+    Product(
+        f"{size}x{size} of one channel",
+        partial(_of_one_channel, size=size),
+        pixels=9,
+        depth=1,
+        units=20,
+        shifts=range(-30, 2, 5),
+    )
+    for size in (3, 5)
+)
 
 
 def mandatory() -> Iterator[Case]:
-    for product in PRODUCTS:
+    for product in (*PRODUCTS, *ONE_CHANNEL):
         yield from product_cases(product)
     yield from _windows()
     yield from _layouts()
@@ -156,6 +174,9 @@ def _layouts() -> Iterator[Case]:
             (4, 8, 24, (5, 1)),
             (4, 3, 2, (3, 2)),
             (2, 7, 1, (3, 2)),
+            (7, 1, 2, (3, 3)),
+            (20, 1, 1, (3, 3)),
+            (18, 1, 1, (5, 5)),
         )
     ):
         for size in ((1, 1), (5, 7)):

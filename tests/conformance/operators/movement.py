@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,52 @@ def mandatory() -> Iterator[Case]:
         layer = concatenation(draw)
         yield Case(f"concatenation {number}", ("concatenation",), layer, drawn_inputs(draw, layer)[:2])
     yield from _words()
+    yield from _transposes()
+    yield from _long_runs()
+    yield from _blocks()
+    yield from _pixels()
+
+
+def _long_runs() -> Iterator[Case]:
+    """Runs of several words that begin at each byte of a word, in both tensors: slices, and pads around them."""
+    for length in (25, 31, 33, 40, 58, 64, 67, 101):
+        for start in range(9):
+            draw = Draw(length + 100 * start, ("int8", "uint8")[start % 2])
+            shape, out = (3, length + start + start % 3), (3, length)
+            sliced = Move(kind="slice", params={"begin": [0, start], "stride": [1, 1], "size": list(out)})
+            layer = view(sliced, [image("x", shape, draw.dtype)], image("y", out, draw.dtype))
+            yield Case(f"slice of {length} at {start}", ("tails: run",), layer, drawn_inputs(draw, layer)[:1])
+            before, after = [1, start], [start % 2, length % 7]
+            params = {"before": before, "after": after, "value": draw.choose(-3 if draw.dtype == "int8" else 253, 0)}
+            padded = tuple(a + n + b for a, n, b in zip(before, out, after, strict=True))
+            layer = view(Move(kind="pad", params=params), [image("x", out, draw.dtype)], image("y", padded, draw.dtype))
+            yield Case(f"pad of {length} at {start}", ("tails: run",), layer, drawn_inputs(draw, layer)[:1])
+
+
+def _blocks() -> Iterator[Case]:
+    """Transpositions of a few whole blocks of elements and what is left of them, one after the other."""
+    sizes = (1, 2, 3, 4, 5, 7, 8, 12, 16, 19)
+    for number, (rows, columns) in enumerate((n, m) for n in sizes for m in sizes):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        shape, permutation = (2, rows, columns), [0, 2, 1]
+        if number % 3 == 0:
+            shape, permutation = (rows, 3, columns), [2, 1, 0]
+        out = tuple(shape[axis] for axis in permutation)
+        transposed = Move(kind="transpose", params={"permutation": permutation})
+        layer = view(transposed, [image("x", shape, draw.dtype)], image("y", out, draw.dtype))
+        yield Case(f"transpose of {rows}x{columns}", ("transpose",), layer, drawn_inputs(draw, layer)[:1])
+
+
+def _pixels() -> Iterator[Case]:
+    """Pixels of each size up to two words and beyond, in rows that repeat."""
+    for channels in (*range(1, 17), 24, 37, 40):
+        for layout in ("NHWC", "NCHW"):
+            draw = Draw(channels, ("int8", "uint8")[channels % 2])
+            params = {"rows": [0, 0, 1, 1, 1, 0], "columns": [2, 0, 0, 1, 1, 2, 2]}
+            x, y = (image(n, (2, h, w, channels), draw.dtype, layout) for n, h, w in (("x", 2, 3), ("y", 6, 7)))
+            layer = view(Move(kind="resize_nearest_neighbor", params=params), [x], y)
+            name = f"resize of {channels} channels {layout}"
+            yield Case(name, ("resize_nearest_neighbor",), layer, drawn_inputs(draw, layer)[:1])
 
 
 def _words() -> Iterator[Case]:
@@ -113,3 +160,27 @@ def _words() -> Iterator[Case]:
             layer = view(Concatenation(axis=1), inputs, image("y", (6, sum(lengths)), dtype))
             name = f"concatenation of {lengths} {dtype}"
             yield Case(name, ("tails: run", "concatenation"), layer, drawn_inputs(draw, layer)[:1])
+
+
+def _transposes() -> Iterator[Case]:
+    """Axes exchanged within small blocks and large ones, of single elements and of a few: of 1, 2, 4 and 8 bytes."""
+    sizes = ((3, 4, 16, 1), (7, 2, 5, 1), (6, 3, 3, 1), (4, 9, 33, 1), (2, 40, 3, 1), (1, 3, 150, 1), (5, 2, 130, 1))
+    runs = (
+        (3, 5, 6, 2),
+        (3, 5, 6, 4),
+        (2, 9, 3, 8),
+        (1, 2, 3, 32),
+        (2, 17, 18, 1),
+        (1, 64, 20, 1),
+        (3, 8, 8, 1),
+        (9, 2, 2, 1),
+    )
+    for number, ((batch, rows, columns, run), dtype) in enumerate(product((*sizes, *runs), ("int8", "int16", "int32"))):
+        draw = Draw(number, dtype)
+        for order in ((0, 2, 1, 3), (2, 0, 1, 3), (1, 0, 2, 3), (3, 2, 1, 0)):
+            size = (batch, rows, columns, run)
+            out = tuple(size[axis] for axis in order)
+            op = Move(kind="transpose", params={"permutation": list(order)})
+            layer = view(op, [image("x", size, dtype)], image("y", out, dtype))
+            name = f"transpose of {size} by {order} {dtype}"
+            yield Case(name, ("transpose", "tails: block"), layer, drawn_inputs(draw, layer)[:1])

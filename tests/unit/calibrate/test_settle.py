@@ -13,7 +13,7 @@ from stages.calibrate.cases import Case, Room, cases
 from stages.calibrate.close import graph_of
 from stages.calibrate.doubt import DoubtedCosts, call_of
 from stages.calibrate.measure import joined
-from stages.calibrate.settle import doubted, settle
+from stages.calibrate.settle import doubted, expected, settle
 from stages.calibrate.tuning import setting_for
 from stages.graph import Graph
 from stages.kernels import registry
@@ -21,7 +21,7 @@ from stages.models.spec import OpModel
 from stages.options.layer_rules import LayerMatch
 from stages.tensorize import TensorizeConfig, TensorizeRule, cost_table
 from stages.tensorize.build import decide
-from stages.tensorize.costs import CostTable
+from stages.tensorize.costs import CostTable, signature
 from stages.tensorize.setting import Setting
 from tests.support.emitted import target_named
 
@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[3]
 RV64 = target_named("rv64-rvp")
 COSTS = CostTable.read(cost_table("rv64-rvp", ROOT))
 MEASURED = OpModel(op="conv2d", shape=(8, 8, 16), out_channels=16)  # of the grid
+LARGE = OpModel(op="conv2d", shape=(96, 96, 32), out_channels=64, kernel=(3, 3))
 OPEN = OpModel(op="conv2d", shape=(9, 11, 20), out_channels=17)
 
 
@@ -86,8 +87,9 @@ def test_what_is_open_is_measured_until_the_choice_is_sure_and_nothing_hopeless_
     assert "generic.conv2d" not in {name.split(" ")[0] for name in simulator.asked}
     settled = setting(replace(COSTS, settled=figures))
     after = chosen(OPEN, settled)
-    assert after[1] == "measured" and after[2] == min(min(row.values()) for row in figures.values())
-    assert doubted(graph(OPEN), settled) == {}
+    one = graph(OPEN)
+    assert after[1] == "measured" and after[2] == min(figures[signature(one.view(one.layers[0]))].values())
+    assert doubted(graph(OPEN), settled).calls == {}
 
 
 def test_what_is_not_measured_after_all_counts_as_before() -> None:
@@ -131,7 +133,7 @@ def test_a_layer_whose_only_kernel_states_no_costs_changes_nothing_of_what_is_in
     (alone,) = cases([graph(OpModel(op="softmax", shape=(40,)))], RV64)
     both = joined([cases([graph(OPEN)], RV64)[0], alone])
     wanted = setting(None, optimize_for="rom")
-    before = doubted(both, wanted)
+    before = doubted(both, wanted).calls
 
     def cost(*_: object) -> float:
         if stated is None:
@@ -139,7 +141,7 @@ def test_a_layer_whose_only_kernel_states_no_costs_changes_nothing_of_what_is_in
         return stated
 
     monkeypatch.setattr(type(alone.kernel), "cost", cost)
-    assert doubted(both, wanted).keys() == before.keys() and before
+    assert doubted(both, wanted).calls.keys() == before.keys() and before
     costs = DoubtedCosts.of(CostTable(), frozenset(), frozenset())
     least, most = costs.bounds(alone.kernel, alone.view, alone.params, RV64) or (0, 0)
     assert 0 == least < most and isfinite(most)
@@ -156,3 +158,32 @@ def test_doubt_grows_with_the_distance_from_what_was_measured() -> None:
     far = OpModel(op="conv2d", shape=(3, 40, 700), out_channels=9)
     most = width(OPEN, CostTable())
     assert 0 == width(MEASURED, COSTS) < width(OPEN, COSTS) < width(far, COSTS) <= most == pytest.approx(1.4)
+
+
+def test_what_is_little_beside_the_network_is_not_worth_measuring() -> None:
+    """Of a thousandth of the instructions it stays estimated; by itself, or by who wants to be sure, it is measured."""
+    (open_case, *_), (large, *_) = (cases([graph(spec)], RV64) for spec in (OPEN, LARGE))
+    both = joined([open_case, large])
+    known = replace(COSTS, settled=settle(graph(LARGE), setting(measure="close"), Simulator(price)))
+
+    def asked(one: Graph, measure: str) -> bool:
+        simulator = Simulator(price)
+        settle(one, setting(known, measure=measure), simulator)
+        return open_case.signature in {case.signature for group in simulator.rounds for case in group}
+
+    assert [asked(both, "worth"), asked(both, "close"), asked(graph(OPEN), "worth")] == [False, True, True]
+
+
+def test_of_what_is_open_the_least_stays_as_long_as_it_is_a_hundredth() -> None:
+    found = doubted(graph(OPEN), setting())
+    assert found.little(0.0) == {}
+    widths = sorted(one.width for one in found.calls.values())
+    assert sorted(found.little(sum(widths[:2]) + 1e-6).values()) == widths[:2]
+    assert all(one.width > 0 for one in found.calls.values())
+
+
+def test_what_may_be_gained_falls_as_more_is_likely_lost() -> None:
+    """Half the normal distribution's mean where both are alike: phi(0) of a deviation."""
+    assert expected(0.0, 2.0) == pytest.approx(0.4)
+    assert expected(1.0, 1.0) == pytest.approx(0.0833, rel=0.02)
+    assert expected(2.0, -2.0) == 0 and expected(0.5, 1.0) < expected(0.1, 1.0)

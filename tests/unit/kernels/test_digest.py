@@ -40,17 +40,23 @@ SHARED = (
     *("include/", "tir/", "byte_table.py", "eight_bit.py", "sixteen_bit.py", "matrix.py", "rounding.py"),
     *(
         "depthwise16.py",
+        "fills.py",
         "lanes16.py",
         "lstm.py",
         "matmul.py",
         "plan16.py",
+        "pool_rows.py",
+        "prelu.py",
         "products16.py",
         "resize.py",
         "scales16.py",
+        "single_channel.py",
+        "steps.py",
         "structure.py",
         "svdf.py",
+        "word_copies.py",
     ),
-    *("generic/parameters.py", "generic/packing.py", "generic/copies.py"),
+    *("generic/parameters.py", "generic/packing.py", "generic/copies.py", "generic/elementwise_tir.py:_layer"),
 )
 NO_CODE = ("folder.py", "kernel.py", "places.py", "registry.py", "digest.py", "definitions.py")  # of a kernel
 TYPES = ("Expr", "Buffer", "Region", "Packing", "Form")

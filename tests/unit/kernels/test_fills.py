@@ -6,8 +6,8 @@ from math import prod
 import numpy as np
 import pytest
 
+from stages.kernels.fills import Fill, fills
 from stages.kernels.generic.copies import Copy
-from stages.kernels.mve.fills import Fill, fills
 from stages.kernels.tir.strides import row_major, walk
 
 

@@ -1,8 +1,9 @@
-"""`tensorize: {measure: close}` in a recipe: the stage that it puts before tensorize, what that leaves, refusals."""
+"""What runs before tensorize unless a recipe says otherwise, what that leaves, and where it measures nothing."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import cycle, islice
@@ -36,8 +37,6 @@ RECIPE = """\
 schema: 1
 target: rv32-rvp
 model: {op: conv2d, shape: [7, 9, 20], out_channels: 13, kernel: [3, 3]}
-stages:
-  tensorize: {measure: close}
 """
 
 
@@ -55,13 +54,17 @@ def plan(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return whole, next(layer for layer in whole["layers"] if layer["op"] == "conv2d")
 
 
-def test_close_puts_it_before_tensorize(project: Project) -> None:
+def test_it_runs_before_tensorize_unless_told_otherwise(project: Project) -> None:
     def chain(**given: str) -> tuple[str, ...]:
         return load_recipe("net", root=project, registry=default_registry(), variables=given).chain.names
 
     usual = default_registry().named
     assert chain() == (*usual[:3], "measure", *usual[3:])
+    assert chain(set="stages.tensorize.simplify=off") == chain(set="stages.tensorize.measure=close") == chain()
     assert chain(set="stages.tensorize.measure=off") == usual
+    sources = {"set": "stages.compile=off,stages.simulate=off,stages.verify=off"}
+    assert "measure" not in chain(**sources)
+    assert "measure" in chain(set=sources["set"] + ",stages.tensorize.measure=close")
 
 
 def test_tensorize_chooses_by_what_was_measured(project: Project) -> None:
@@ -98,8 +101,28 @@ def test_tensorize_chooses_by_what_was_measured(project: Project) -> None:
     assert whole["measured"] is None and layer["cost_source"] == "fitted"
 
 
+def test_without_a_simulator_sources_are_made_by_costs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_simulator = run_recipe("net", {"target": "cortex-m4"}, until="emit", root=project)
+    found = shutil.which
+    monkeypatch.setattr("shutil.which", lambda name, *a, **k: None if "qemu" in name else found(name, *a, **k))
+    made = run_recipe("net", {"target": "cortex-m4"}, until="emit", root=project)
+    assert json.loads((made.artifacts["measure"] / "measured.json").read_text())["layers"] == {}
+    assert made.artifacts["measure"] != with_simulator.artifacts["measure"]
+    log = (project.root / "build/net/cortex-m4/log.txt").read_text()
+    assert "measure   | nothing is measured: qemu-system-arm is not on PATH" in log
+    with pytest.raises(PipelineError, match="qemu-system-arm is not on PATH"):
+        run_recipe("net", {"target": "cortex-m4"}, root=project)
+
+
+@pytest.mark.parametrize("name", ["digits_rvp", "kws_rvp"])
+def test_recipes_of_the_project_have_nothing_to_measure(name: str, tmp_path: Path) -> None:
+    made = run_recipe(name, until="measure", root=ROOT, build=tmp_path)
+    assert json.loads((made.artifacts["measure"] / "measured.json").read_text())["layers"] == {}
+
+
 def test_a_network_of_measured_layers_needs_nothing(project: Project) -> None:
     text = RECIPE.replace("[7, 9, 20], out_channels: 13, kernel: [3, 3]", "[8, 8, 16], out_channels: 16")
+    assert text != RECIPE
     (project.root / "recipes/net.yaml").write_text(text)
     made = run_recipe("net", until="tensorize", root=project)
     assert json.loads((made.artifacts["measure"] / "measured.json").read_text())["layers"] == {}
@@ -210,7 +233,7 @@ def test_boards_of_one_core_share_what_is_before_compile_but_what_is_measured(wa
 
 
 def test_the_option_is_close_or_off() -> None:
-    with pytest.raises(PipelineError, match=r"measure: should be 'close' or (false|False)"):
+    with pytest.raises(PipelineError, match=r"measure: should be 'worth', 'close' or (false|False)"):
         load_recipe(
             "digits_rvp", root=ROOT, registry=default_registry(), variables={"set": "stages.tensorize.measure=all"}
         )

@@ -1,0 +1,33 @@
+"""PRELU, whose slopes broadcast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.kernels.prelu import TablePrelu
+from stages.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.kernels.eight_bit import Range
+
+FIELDS = ("zero_point0", "zero_point1", "doubled", "rounder", "zero_point", "low", "high")
+
+
+class Prelu(TablePrelu):
+    """One element at a time."""
+
+    name = "arm_dsp.prelu"
+    sources = ("prelu.c",)
+    function = "arm_dsp_prelu"
+    structure = Structure("arm_dsp_prelu", FIELDS)
+    instructions = 16.0
+
+    def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
+        import numpy as np
+
+        from stages.kernels.arm_dsp.rounding import requantization
+
+        multiplier, shift = (np.array([values[1]]) for values in (view.op.multipliers, view.op.shifts))
+        made = requantization(multiplier, shift, products, view.op.rounding, long=False)
+        return int(made.scale[0, 0]), int(made.scale[0, 1])

@@ -1,0 +1,294 @@
+/* Runs of bytes by whole words, wherever they begin, for cores that trap on words that are not aligned.
+ *
+ * Words are stored whole and aligned. Of the first and the last one only the bytes of the run change:
+ *
+ *     y   . . . a | b c d e | f g . .        . is read and written as it is
+ *
+ * A word of x that begins elsewhere than one of y gives a part to each of two words of y: `late` bytes of it are of the word
+ * before, which are shifted to the front.
+ *
+ *     x   . a b c | d e f g |                late = 2, words of y from `a b c d` on
+ *
+ * A word of x is read if it has a byte of the run, so that no read leaves the memory that the run is in.
+ */
+#ifndef FIRMLINE_COPIES_IMAGE_H
+#define FIRMLINE_COPIES_IMAGE_H
+
+#include <stdint.h>
+
+typedef uintptr_t __attribute__((may_alias)) word;
+typedef uint32_t __attribute__((may_alias)) half_word;
+typedef uint16_t __attribute__((may_alias)) quarter;
+
+enum {
+    WORD = sizeof(word),
+    SHORT = 12, /* runs of fewer bytes, or pairs, are copied one by one */
+};
+
+#define COPIES_INLINE static inline __attribute__((always_inline))
+
+/* Ones in the bits of the first `bytes` < WORD bytes. */
+COPIES_INLINE word first_bytes(uintptr_t bytes)
+{
+    return ~(~(word)0 << 8 * bytes);
+}
+
+/* The bytes of v that the mask has. */
+COPIES_INLINE void put(word *to, word v, word mask)
+{
+    *to ^= (*to ^ v) & mask;
+}
+
+enum source { VALUE, ALIGNED, SHIFTED };
+
+/* Where the bytes of a run come from: a value; or words of x, which `held` is the last of that was read. */
+struct stream {
+    word held;
+    const word *x;
+    uintptr_t down, up; /* bits */
+};
+
+/* The next word of y; SHIFTED ones read a word only if it is not behind `last`. */
+COPIES_INLINE word next(struct stream *s, const void *last, enum source source)
+{
+    if (source == VALUE) {
+        return s->held;
+    }
+    if (source == ALIGNED) {
+        return *s->x++;
+    }
+    const word before = s->held;
+    s->held = (uintptr_t)++s->x <= (uintptr_t)last ? *s->x : 0;
+    return before >> s->down | s->held << s->up;
+}
+
+/* `count` words of which all bytes are there; a literal at each call. */
+COPIES_INLINE void put_few(word *to, int count, struct stream *s, enum source source)
+{
+    const word held = s->held;
+    const word *const x = s->x;
+    if (source == VALUE) {
+#pragma GCC unroll 4
+        for (int i = 0; i < count; i++) {
+            to[i] = held;
+        }
+        return;
+    }
+    const word *const from = source == ALIGNED ? x : x + 1;
+    const word a = from[0], b = count > 1 ? from[1] : a, c = count > 2 ? from[2] : b, d = count > 3 ? from[3] : c;
+    const word last[] = {a, b, c, d}, before[] = {held, a, b, c};
+#pragma GCC unroll 4
+    for (int i = 0; i < count; i++) {
+        to[i] = source == ALIGNED ? last[i] : before[i] >> s->down | last[i] << s->up;
+    }
+    s->held = d;
+    s->x = x + count;
+}
+
+COPIES_INLINE word *put_words(word *to, uintptr_t count, struct stream *s, enum source source)
+{
+    for (const word *const end = to + (count & ~(uintptr_t)3); to != end; to += 4) {
+        put_few(to, 4, s, source);
+    }
+    if ((count & 2) != 0) {
+        put_few(to, 2, s, source);
+        to += 2;
+    }
+    if ((count & 1) != 0) {
+        put_few(to, 1, s, source);
+        to++;
+    }
+    return to;
+}
+
+/* A run of `bytes` > 0 from y on, whose source begins with what shares the word of y with its first byte. */
+COPIES_INLINE void put_run(uint8_t *y, uintptr_t bytes, struct stream *s, const void *last, enum source source)
+{
+    const uintptr_t before = (uintptr_t)y % WORD;
+    word *to = (word *)(void *)(y - before);
+    bytes += before;
+    if (before != 0) {
+        const word behind = ~first_bytes(before), v = next(s, last, source);
+        if (bytes < WORD) {
+            put(to, v, behind & first_bytes(bytes));
+            return;
+        }
+        put(to++, v, behind);
+        bytes -= WORD;
+    }
+    to = put_words(to, bytes / WORD, s, source);
+    if (bytes % WORD != 0) {
+        put(to, next(s, last, source), first_bytes(bytes % WORD));
+    }
+}
+
+COPIES_INLINE void copy_run(uint8_t *y, const uint8_t *x, int32_t bytes)
+{
+    const uintptr_t before = (uintptr_t)y % WORD, late = ((uintptr_t)x - before) % WORD;
+    struct stream s = {.x = (const word *)(const void *)(x - before - late), .down = 8 * late, .up = 8 * (WORD - late)};
+    const uint8_t *const last = x + bytes - 1;
+    if (late == 0) {
+        put_run(y, (uintptr_t)bytes, &s, last, ALIGNED);
+    } else {
+        s.held = before + late < WORD ? *s.x : 0;
+        put_run(y, (uintptr_t)bytes, &s, last, SHIFTED);
+    }
+}
+
+/* A function of its own, as it is long. */
+static __attribute__((noinline)) void copies_runs(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step,
+                                                  int32_t x_step)
+{
+    uint8_t *to = y;
+    for (const uint8_t *from = x; rows > 0; rows--, to += y_step, from += x_step) {
+        copy_run(to, from, bytes);
+    }
+}
+
+/* Rows of `count` words of one type, all aligned; few are copied without a loop. */
+#define ROWS_OF(name, type)                                                                                            \
+    COPIES_INLINE void name##_few(type *t, const type *s, int32_t count)                                               \
+    {                                                                                                                  \
+        const type a = s[0], b = count > 1 ? s[1] : a, c = count > 2 ? s[2] : a, d = count > 3 ? s[3] : a;             \
+        t[0] = a;                                                                                                      \
+        if (count > 1)                                                                                                 \
+            t[1] = b;                                                                                                  \
+        if (count > 2)                                                                                                 \
+            t[2] = c;                                                                                                  \
+        if (count > 3)                                                                                                 \
+            t[3] = d;                                                                                                  \
+    }                                                                                                                  \
+    COPIES_INLINE void name##_rows(char *y, const char *x, int32_t rows, int32_t count, int32_t y_step, int32_t x_step) \
+    {                                                                                                                  \
+        for (; rows > 0; rows--, y += y_step, x += x_step) {                                                           \
+            name##_few((type *)(void *)y, (const type *)(const void *)x, count);                                       \
+        }                                                                                                              \
+    }                                                                                                                  \
+    COPIES_INLINE void name##_eights(type *t, const type *s, int32_t count)                                            \
+    {                                                                                                                  \
+        const type *const end = s + count;                                                                             \
+        do {                                                                                                           \
+            name##_few(t, s, 4);                                                                                       \
+            name##_few(t + 4, s + 4, 4);                                                                               \
+            s += 8, t += 8;                                                                                            \
+        } while (s != end);                                                                                            \
+    }                                                                                                                  \
+    COPIES_INLINE void name##_row(type *t, const type *s, int32_t count)                                               \
+    {                                                                                                                  \
+        for (const type *const end = s + (count & -4); s != end; s += 4, t += 4)                                       \
+            name##_few(t, s, 4);                                                                                       \
+        if ((count & 2) != 0) {                                                                                        \
+            name##_few(t, s, 2);                                                                                       \
+            s += 2, t += 2;                                                                                            \
+        }                                                                                                              \
+        if ((count & 1) != 0)                                                                                          \
+            name##_few(t, s, 1);                                                                                       \
+    }                                                                                                                  \
+    static __attribute__((noinline)) void name(char *y, const char *x, int32_t rows, int32_t count, int32_t y_step,    \
+                                               int32_t x_step)                                                         \
+    {                                                                                                                  \
+        switch (count) {                                                                                               \
+        case 1: name##_rows(y, x, rows, 1, y_step, x_step); return;                                                    \
+        case 2: name##_rows(y, x, rows, 2, y_step, x_step); return;                                                    \
+        case 3: name##_rows(y, x, rows, 3, y_step, x_step); return;                                                    \
+        case 4: name##_rows(y, x, rows, 4, y_step, x_step); return;                                                    \
+        default: break;                                                                                                \
+        }                                                                                                              \
+        if (count % 8 == 0) {                                                                                          \
+            for (; rows > 0; rows--, y += y_step, x += x_step)                                                         \
+                name##_eights((type *)(void *)y, (const type *)(const void *)x, count);                                \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (; rows > 0; rows--, y += y_step, x += x_step)                                                             \
+            name##_row((type *)(void *)y, (const type *)(const void *)x, count);                                       \
+    }
+
+ROWS_OF(rows_of_bytes, uint8_t)
+ROWS_OF(rows_of_quarters, quarter)
+ROWS_OF(rows_of_halves, half_word)
+ROWS_OF(rows_of_words, word)
+
+COPIES_INLINE void copies_copy_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step)
+{
+    const uintptr_t steps = rows > 1 ? (uintptr_t)y_step | (uintptr_t)x_step : 0;
+    const uintptr_t places = (uintptr_t)y | (uintptr_t)x | (uintptr_t)bytes | steps;
+    if (places % WORD == 0) {
+        rows_of_words(y, x, rows, bytes / WORD, y_step, x_step);
+    } else if (places % 4 == 0) {
+        rows_of_halves(y, x, rows, bytes / 4, y_step, x_step);
+    } else if (places % 2 == 0 && bytes < 2 * SHORT) {
+        rows_of_quarters(y, x, rows, bytes / 2, y_step, x_step);
+    } else if (bytes < SHORT) {
+        rows_of_bytes(y, x, rows, bytes, y_step, x_step);
+    } else {
+        copies_runs(y, x, rows, bytes, y_step, x_step);
+    }
+}
+
+COPIES_INLINE void copies_fill_rows(void *y, int32_t value, int32_t rows, int32_t bytes, int32_t step)
+{
+    const word all = (word)(uint8_t)value * (~(word)0 / 255);
+    uint8_t *to = y;
+    for (; rows > 0; rows--, to += step) {
+        if (bytes <= 3) {
+            to[0] = (uint8_t)value;
+            if (bytes > 1)
+                to[1] = (uint8_t)value;
+            if (bytes > 2)
+                to[2] = (uint8_t)value;
+            continue;
+        }
+        struct stream s = {.held = all};
+        put_run(to, (uintptr_t)bytes, &s, 0, VALUE);
+    }
+}
+
+/* A row of pixels of `count` neighbours of one type, all aligned. */
+#define PIXELS_OF(name, type, row)                                                                                     \
+    COPIES_INLINE void name(char *y, const char *x, const int32_t *columns, int32_t width, int32_t count)              \
+    {                                                                                                                  \
+        type *t = (type *)(void *)y;                                                                                   \
+        for (const int32_t *const end = columns + width; columns != end; columns++, t += count) {                      \
+            row(t, (const type *)(const void *)x + *columns * count, count);                                           \
+        }                                                                                                              \
+    }
+
+PIXELS_OF(pixels_of_bytes, uint8_t, rows_of_bytes_row)
+PIXELS_OF(pixels_of_halves, half_word, rows_of_halves_row)
+PIXELS_OF(pixels_of_words, word, rows_of_words_row)
+
+COPIES_INLINE void pixels(char *y, const char *x, const int32_t *columns, int32_t width, int32_t bytes, uintptr_t places)
+{
+    if (places % WORD == 0) {
+        pixels_of_words(y, x, columns, width, bytes / WORD);
+    } else if (places % 4 == 0) {
+        pixels_of_halves(y, x, columns, width, bytes / 4);
+    } else if (bytes == 1) {
+        pixels_of_bytes(y, x, columns, width, 1);
+    } else if (bytes == 3) {
+        pixels_of_bytes(y, x, columns, width, 3);
+    } else if (bytes < SHORT) {
+        pixels_of_bytes(y, x, columns, width, bytes);
+    } else {
+        for (int32_t ox = 0; ox < width; ox++, y += bytes) {
+            copies_runs(y, x + columns[ox] * bytes, 1, bytes, 0, 0);
+        }
+    }
+}
+
+COPIES_INLINE void copies_nearest(void *y, const void *x, const int32_t *rows, const int32_t *columns, int32_t height, int32_t width,
+                   int32_t bytes, int32_t x_step)
+{
+    const int32_t row_bytes = width * bytes;
+    const uintptr_t places = (uintptr_t)y | (uintptr_t)x | (uintptr_t)bytes | (uintptr_t)x_step;
+    char *to = y;
+    for (int32_t oy = 0; oy < height; oy++, to += row_bytes) {
+        if (oy > 0 && rows[oy] == rows[oy - 1]) {
+            copies_runs(to, to - row_bytes, 1, row_bytes, 0, 0);
+        } else {
+            pixels(to, (const char *)x + rows[oy] * x_step, columns, width, bytes, places);
+        }
+    }
+}
+
+#endif

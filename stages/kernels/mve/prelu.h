@@ -1,0 +1,18 @@
+/* 8-bit tensors with slopes for what lies below zero. */
+#ifndef FIRMLINE_MVE_PRELU_H
+#define FIRMLINE_MVE_PRELU_H
+
+#include <stdint.h>
+
+/* Products of a value below zero and its slope are scaled by multiplier and rounder, as in rounding.py. prelu.S knows where these lie. */
+struct mve_prelu {
+    int32_t zero_point0, zero_point1, multiplier, rounder, zero_point, low, high;
+};
+
+/* Of `count` values x0 and their slopes x1, of which a step of 0 repeats one. The table has what is zero or more, by that. */
+typedef void mve_prelu_run(const void *x0, const void *x1, void *y, int32_t count, int32_t step0, int32_t step1,
+                           const void *parameters, const void *table);
+
+mve_prelu_run mve_prelu_s8, mve_prelu_u8;
+
+#endif

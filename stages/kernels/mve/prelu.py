@@ -1,0 +1,35 @@
+"""PRELU, whose slopes broadcast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.kernels.prelu import TablePrelu
+from stages.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from stages.graph import LayerView
+    from stages.kernels.eight_bit import Range
+
+FIELDS = ("zero_point0", "zero_point1", "multiplier", "rounder", "zero_point", "low", "high")
+
+
+class MvePrelu(TablePrelu):
+    """Eight elements at a time."""
+
+    name = "mve.prelu"
+    sources = ("prelu.S",)
+    function = "mve_prelu"
+    structure = Structure("mve_prelu", FIELDS)
+    instructions = 3.3
+
+    def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
+        import numpy as np
+
+        from stages.kernels.mve.rounding import requantization
+
+        multiplier, shift = (np.array([values[1]], np.int32) for values in (view.op.multipliers, view.op.shifts))
+        made = requantization(multiplier, shift, products.size, view.op.rounding, lowered=True)
+        if made.mode != "lowered":
+            raise ValueError(f"the shift of products is {int(shift[0])}")
+        return int(multiplier[0]), int(made.rounders[0])

@@ -1,0 +1,53 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D by rows: what the kernels of all families share (include/pool_rows.h)."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
+from stages.kernels.kernel import Kernel, Lowering
+from stages.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.targets.spec import Target
+
+MAX_ELEMENTS = 255  # of an average, whose sums are of 16 bits
+POOL_ROWS = Structure("fl_pool_rows", (*SIZES, *UNDILATED, "low", "high", "line"))
+
+
+class PoolRows(Kernel):
+    """The rows of a window become a line in scratch, and that pixels: kernel + kernel taps, not kernel * kernel.
+
+    family  what the names of its C functions begin with
+    """
+
+    ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
+    family: ClassVar[str]
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        size = prod(view.op.kernel)
+        if view.op.op == "avg_pool2d" and size > MAX_ELEMENTS:
+            return f"averages of {size} elements; sums hold {MAX_ELEMENTS}"
+        return not_eight_bit(view) or why_not_nhwc(view)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {"fields": POOL_ROWS.of({**pool_fields(view), "line": line_elements(view)})}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.tir.pool_rows import pool_rows
+
+        function = f"{self.family}_{view.op.op[:3]}_rows_{SUFFIX[view.inputs[0].dtype]}"
+        return pool_rows(view, function, POOL_ROWS.shape, line_elements(view))
+
+
+def line_elements(view: LayerView) -> int:
+    """Elements of the line: a row of the image with its padding, and all that windows reach."""
+    op, (_, _, width, channels), (_, _, out_width, _) = view.op, view.inputs[0].shape, view.outputs[0].shape
+    reached = (out_width - 1) * op.stride[1] + op.kernel[1]
+    return int(channels * max(op.padding[1] + width, reached))

@@ -1,0 +1,118 @@
+"""CONV_2D, six pixels in the words of an element."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.eight_bit import INT8_OFFSET, too_deep, weight_rows, weight_zero_point, why_not_types
+from stages.kernels.generic.im2col import im2col_fields, reads_in_place
+from stages.kernels.generic.parameters import IM2COL
+from stages.kernels.kernel import Kernel
+from stages.kernels.matrix import depth_of
+from stages.kernels.riscv.rectified import is_rectified
+from stages.kernels.riscv.rows import ROWS, Rows
+from stages.kernels.structure import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+    from stages.targets.spec import Target
+
+FIELDS = Structure(
+    "riscv_gemm", ("x_row", "y_row", "y_column", "row", "depth", "zero_point", "low", "high", "rectified")
+)
+# What the words of a tile may take of the arena, in bytes.
+_MOST_PACKED = 16384
+
+
+class Gemm(Kernel):
+    """Convolution as im2col and a product of six pixels by a panel; a pointwise NHWC layer reads its input in place.
+
+    Input and output may each be NHWC or NCHW. uint8 inputs become int8 while they are gathered.
+    """
+
+    name = "riscv.gemm"
+    ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+    sources = ("gemm.c", "../generic/im2col.c")
+    headers: ClassVar[tuple[str, ...]] = ("gemm.h", "../generic/im2col.h")
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        if bad := why_not_types(view) or too_deep(depth_of(view)):
+            return bad
+        if weight_zero_point(view):
+            return "the weights have a zero point; this kernel is for weights without one"
+        taken = 4 * rows_of_words(view, target).words
+        return f"a tile takes {taken} bytes of scratch, {_MOST_PACKED} at most" if taken > _MOST_PACKED else ""
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.kernels.generic import packing
+        from stages.kernels.riscv.panels import channels, panels
+
+        op, x = view.op, view.inputs[0]
+        flat = weight_rows(view, packing.signed_weights(view)[0])
+        if x.layout == "NCHW":  # a window is gathered plane by plane
+            flat = flat.reshape(op.out_channels, *op.kernel, -1).transpose(0, 3, 1, 2).reshape(op.out_channels, -1)
+        words = rows_of_words(view, target)
+        each = packing.channels(view, flat, 0, op.input_zero_point - INT8_OFFSET[x.dtype])
+        constants = {
+            "weights": np.stack([panels(group, words) for group in np.split(flat, op.groups)]),
+            "channels": np.stack([channels(group, words) for group in np.split(each, op.groups)]),
+            "gemm": FIELDS.of(_fields(view, words)),
+        }
+        if not reads_in_place(view):
+            constants["im2col"] = IM2COL.of(im2col_fields(view))
+        return constants
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.riscv.gemm_tir import conv2d
+
+        return conv2d(view, rows_of_words(view, target), FIELDS)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """For a tile, instructions of packing its rows, of its panels and outputs, and of gathering its windows.
+
+        On 64 bits 44 for an element of six rows in a panel of eight columns, on 32 bits 23 in one of two.
+        """
+        out, words, op = view.outputs[0], rows_of_words(view, target), view.op
+        columns = op.out_channels // op.groups
+        panels = words.whole_columns(columns) // words.panel
+        element, panel = (44, 110) if target.word_bits == 64 else (23, 90)
+        products = panels * (element * words.depth + panel) + ROWS * columns * 20
+        tiles = -(-out.shape[1] * out.shape[2] // ROWS) * out.shape[0] * op.groups
+        return tiles * (250 + 20 * words.depth + products + ROWS * _gathered(view, words))
+
+
+def _gathered(view: LayerView, words: Rows) -> float:
+    """Instructions to gather a window."""
+    if reads_in_place(view):
+        return 0
+    if view.inputs[0].layout == "NCHW":
+        return 60 + 24 * words.row
+    return 60 + 26 * view.op.kernel[0] + 8 * words.row
+
+
+def rows_of_words(view: LayerView, target: Target) -> Rows:
+    return Rows(depth_of(view), target.word_bits)
+
+
+def _fields(view: LayerView, words: Rows) -> dict[str, int]:
+    op, out = view.op, view.outputs[0]
+    planar = out.layout == "NCHW"
+    return {
+        "x_row": op.in_channels if reads_in_place(view) else words.row,
+        "y_row": 1 if planar else op.out_channels,
+        "y_column": out.shape[1] * out.shape[2] if planar else 1,
+        "row": words.row,
+        "depth": words.depth,
+        "zero_point": op.output_zero_point,
+        "low": op.act_min,
+        "high": op.act_max,
+        "rectified": int(is_rectified(view)),
+    }

@@ -1,0 +1,23 @@
+"""Data movement by words."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from stages.kernels.word_copies import WordConcatenation, WordMove
+
+
+class Move(WordMove):
+    """Slices, transposes and the like are one copy; a pad fills what is around it; a resize copies pixels, or rows."""
+
+    name = "riscv.move"
+    prefix: ClassVar[str] = "riscv"
+    block_byte: ClassVar[float] = 1.7
+
+
+class Concatenation(WordConcatenation):
+    """One copy for each input."""
+
+    name = "riscv.concatenation"
+    prefix: ClassVar[str] = "riscv"
+    block_byte: ClassVar[float] = 1.7

@@ -1,0 +1,61 @@
+/* Requantization with two roundings where no result is below the zero point, as behind a ReLU, in one rounding.
+ *
+ * With t = (sum * m + 2^30) >> 31 the result is (t + 2^(s - 1)) >> s for t >= 0, and a shift of a shift is a shift:
+ *
+ *      (sum * m + 2^30 + 2^(30 + s)) >> (31 + s)
+ *
+ * A negative t, whose halves go down, gives 0 or less both ways, which is clamped to the zero point or above. The zero point is
+ * z * 2^(31 + s) more below the shift. rectified.py holds the layers to the bounds that this needs.
+ */
+#ifndef FIRMLINE_RISCV_RECTIFIED_H
+#define FIRMLINE_RISCV_RECTIFIED_H
+
+#include <stdint.h>
+
+#include "channels.h"
+#include "elements.h"
+
+/* On 32 bits the upper half of the product by twice m is shifted by s; its lower half counts by its top bit, to which the
+ * first rounding adds one. */
+struct rectifier {
+    intptr_t multiplier, added;
+    int32_t shift;
+};
+
+INLINE struct rectifier rectifier_of(const int32_t *channel, int32_t zero_point)
+{
+    const int32_t multiplier = channel[FL_MULTIPLIER], s = -channel[FL_SHIFT];
+#if UINTPTR_MAX > UINT32_MAX
+    return (struct rectifier){multiplier, ((int64_t)1 << 30) + ((int64_t)(2 * zero_point + 1) * ((int64_t)1 << (30 + s))),
+                              31 + s};
+#else
+    return (struct rectifier){(int32_t)((uint32_t)multiplier << 1), (2 * zero_point + 1) * (1 << (s - 1)), s};
+#endif
+}
+
+/* The result before it is clamped. */
+INLINE intptr_t rectified(int32_t sum, const struct rectifier *r)
+{
+#if UINTPTR_MAX > UINT32_MAX
+    return (sum * r->multiplier + r->added) >> r->shift;
+#else
+    const int64_t product = (int64_t)sum * (uint32_t)r->multiplier;
+    return (int32_t)((uint32_t)(product >> 32) + ((uint32_t)product >> 31) + (uint32_t)r->added) >> r->shift;
+#endif
+}
+
+/* Two instructions within the bounds and three outside; a compiler that makes a minimum and a maximum of it takes six. */
+INLINE intptr_t clamped(intptr_t x, intptr_t low, intptr_t high)
+{
+    __asm__("bge %0, %1, 1f\n\t"
+            "mv %0, %1\n"
+            "1:\n\t"
+            "ble %0, %2, 2f\n\t"
+            "mv %0, %2\n"
+            "2:"
+            : "+r"(x)
+            : "r"(low), "r"(high));
+    return x;
+}
+
+#endif

@@ -1,0 +1,45 @@
+"""How rows and weights lie in the words of `gemm.c`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ROWS = 6
+GROUP = 4  # elements whose products are counted at once on 32 bits
+_GROUPS_OF_MASK = 16
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Six rows of `row` elements on a machine with words of `word_bits`."""
+
+    row: int
+    word_bits: int
+
+    @property
+    def panel(self) -> int:
+        """Columns of a panel."""
+        return 8 if self.word_bits == 64 else 2
+
+    @property
+    def depth(self) -> int:
+        """Elements of a row with those that fill up its groups."""
+        return self.row if self.word_bits == 64 else -(-self.row // GROUP) * GROUP
+
+    @property
+    def words(self) -> int:
+        """The scratch that packed rows take, in int32."""
+        return self.depth * (4 if self.word_bits == 64 else 3)
+
+    @property
+    def header(self) -> int:
+        """Bytes in front of the weights of a panel: how often words are counted, and when."""
+        return 0 if self.word_bits == 64 else 2 + 2 * -(-self.depth // (GROUP * _GROUPS_OF_MASK))
+
+    @property
+    def panel_bytes(self) -> int:
+        return self.header + self.panel * self.depth
+
+    def whole_columns(self, columns: int) -> int:
+        """Columns with those that fill up the last panel."""
+        return -(-columns // self.panel) * self.panel

@@ -1,0 +1,23 @@
+/* Copies of bytes: runs, of any alignment, and bytes that are apart. RISC-V cores trap on words that are not aligned. */
+#ifndef FIRMLINE_RVP_COPIES_H
+#define FIRMLINE_RVP_COPIES_H
+
+#include <stdint.h>
+
+/* `rows` runs of `bytes` > 0 neighbours; each begins y_step (x_step) bytes after the one before. Bytes that
+ * share a word of y with them are read, and written as they are. */
+void rvp_copy_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step);
+
+/* `rows` runs of `bytes` > 0 times `value`. */
+void rvp_fill_rows(void *y, int32_t value, int32_t rows, int32_t bytes, int32_t step);
+
+/* An image of height by width pixels of `bytes` neighbours: pixel (i, j) is that of row rows[i] and column columns[j] of x,
+ * whose rows are x_step bytes. */
+void rvp_nearest(void *y, const void *x, const int32_t *rows, const int32_t *columns, int32_t height, int32_t width,
+                   int32_t bytes, int32_t x_step);
+
+/* y[r * y_row + c * y_column] = x[r * x_row + c * x_column], r < rows, c < columns. */
+void rvp_copy_bytes(void *y, const void *x, int32_t rows, int32_t columns, int32_t y_row, int32_t y_column,
+                      int32_t x_row, int32_t x_column);
+
+#endif

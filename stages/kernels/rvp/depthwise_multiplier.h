@@ -1,0 +1,25 @@
+/* Depth multipliers: which bytes of a group each channel of the input is repeated in. */
+#ifndef FIRMLINE_RVP_DEPTHWISE_MULTIPLIER_H
+#define FIRMLINE_RVP_DEPTHWISE_MULTIPLIER_H
+
+#include "rvp_intrinsics.h"
+
+/* Masks for the channels of the input that the group from `first` on is made of; how many they are. */
+static int fill_masks(int8_t *masks, int first, int bytes, int multiplier)
+{
+    const int source = first / multiplier;
+    int repeated = first - source * multiplier, sources = 0;
+    rvp_word mask = 0;
+    for (int i = 0; i < bytes; i++) {
+        mask |= (rvp_word)1 << (8 * i);
+        if (++repeated == multiplier || i + 1 == bytes) {
+            rvp_store(masks + sources * RVP_WORD_BYTES, mask);
+            mask = 0;
+            repeated = 0;
+            sources++;
+        }
+    }
+    return sources;
+}
+
+#endif

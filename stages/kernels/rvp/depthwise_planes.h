@@ -1,0 +1,42 @@
+/* Depthwise convolution on NHWC images, any window, stride, dilation, depth multiplier and number of channels: one group of
+ * channels at a time, whose pixels lie in scratch as a register each.
+ */
+#ifndef FIRMLINE_RVP_DEPTHWISE_PLANES_H
+#define FIRMLINE_RVP_DEPTHWISE_PLANES_H
+
+#include <stdint.h>
+
+/* Rows and columns may be exchanged. Steps are bytes. */
+struct rvp_depthwise_planes {
+    int32_t rows, columns; /* of the input */
+    int32_t row_step, column_step;
+    int32_t out_rows, out_columns;
+    int32_t out_row_step, out_column_step;
+    int32_t top, left; /* padding */
+    int32_t fill;      /* what stands in the padding: the input's zero point */
+    int32_t flip;      /* what is xored into each byte of the input: 0x80 makes uint8 an int8 */
+    int32_t clip;      /* as in gemm_s8.S */
+    int32_t channels;  /* of the output */
+    int32_t multiplier;
+    int32_t row_stride, column_stride;
+    int32_t reach;         /* rows of the plane that a row of outputs reads */
+    int32_t phases;        /* of columns: see depthwise_planes.c */
+    int32_t phase_columns; /* of the plane, in each phase */
+    int32_t band;          /* rows of outputs whose plane is in scratch at a time */
+    int32_t padded;        /* whether any window reaches over the image's border */
+    int32_t halved;        /* whether the lanes of the last group have the halves of a row of outputs */
+    int32_t taps;          /* offsets; twice the window's where weights are sums of two int8 */
+};
+
+/* One image; params are as in depthwise_planes.c, planes is a struct rvp_depthwise_planes. offsets: of each tap in the plane
+ * from an output's first one, bytes. scratch: see Plane.scratch_bytes of plane_layout.py.
+ */
+void rvp_depthwise_planes(const void *x, const int32_t *params, void *out, int8_t *scratch, const int32_t *offsets,
+                          const int32_t *planes);
+
+/* The same without a plane, for layers without padding or depth multiplier whose int8 pixels are whole aligned registers;
+ * offsets are those in the image.
+ */
+void rvp_depthwise_pixels(const void *x, const int32_t *params, void *out, const int32_t *offsets, const int32_t *planes);
+
+#endif

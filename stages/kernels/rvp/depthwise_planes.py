@@ -1,0 +1,70 @@
+"""DEPTHWISE_CONV_2D tap by tap, through planes whose registers are pixels: any stride and dilation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stages.kernels.eight_bit import centred_weights, why_not_nhwc, why_not_types
+from stages.kernels.kernel import Kernel
+from stages.kernels.rvp.base import arithmetic, one_rounding_of
+from stages.kernels.rvp.plane_layout import PLANES, Plane, fields
+from stages.kernels.rvp.strips import is_split, why_not_arithmetic
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+    from stages.graph import LayerView
+    from stages.kernels.kernel import Lowering
+    from stages.targets.spec import Target
+
+
+class DepthwisePlanes(Kernel):
+    """Any window, stride, dilation, depth multiplier and number of channels; a group of 4 * lanes at a time.
+
+    What a group costs depends on its taps and outputs alone, and little is around: for windows of few taps, and for
+    small, dilated and strided images, of which lines would be short.
+    """
+
+    name = "rvp.depthwise_planes_s8"
+    ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
+    sources = ("depthwise_planes.c",)
+    headers: ClassVar[tuple[str, ...]] = ("depthwise_planes.h",)
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view, any_shift=True)
+
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        from stages.kernels.rvp import packing
+
+        lanes, split = target.word_bits // 32, is_split(view)
+        made, plane = arithmetic(view, signed_activations=True, any_shift=True), Plane.of(view, lanes)
+        return {
+            "params": packing.planes_params(
+                centred_weights(view),
+                made.bias,
+                made.multiplier,
+                made.rounders,
+                one_rounding_of(view, made),
+                target.word_bits,
+                groups=plane.groups(view),
+                split=split,
+            ),
+            "offsets": np.array(plane.offsets * (1 + split), np.int32),
+            "planes": PLANES.of(fields(view, plane)),
+        }
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.rvp.depthwise_planes_tir import depthwise
+
+        return depthwise(view, Plane.of(view, target.word_bits // 32))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return Plane.of(view, target.word_bits // 32).cost(view)
+
+
+def _why_not_shape(view: LayerView) -> str:
+    return why_not_nhwc(view) or ("rounds once" if view.op.rounding != "double" else "")

@@ -1,0 +1,23 @@
+"""Data movement by words, with transpositions by the instructions of P."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from stages.kernels.word_copies import WordConcatenation, WordMove
+
+
+class Move(WordMove):
+    """Slices, transposes and the like are one copy; a pad fills what is around it; a resize copies pixels, or rows."""
+
+    name = "rvp.move"
+    prefix: ClassVar[str] = "rvp"
+    block_byte: ClassVar[float] = 1.3
+
+
+class Concatenation(WordConcatenation):
+    """One copy for each input."""
+
+    name = "rvp.concatenation"
+    prefix: ClassVar[str] = "rvp"
+    block_byte: ClassVar[float] = 1.3

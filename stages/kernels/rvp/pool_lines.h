@@ -1,0 +1,13 @@
+/* MAX_POOL_2D on NHWC images of any number of channels. */
+#ifndef FIRMLINE_RVP_POOL_LINES_H
+#define FIRMLINE_RVP_POOL_LINES_H
+
+#include "pool.h"
+
+/* One image; `parameters` is a struct rvp_pool. `scratch` has `line` bytes for a line, then as many for a row of x, up to whole
+ * registers, for each row of a window where rows are no whole registers; and a register more. */
+typedef void rvp_pool_lines(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line);
+
+rvp_pool_lines rvp_max_lines_s8, rvp_max_lines_u8;
+
+#endif

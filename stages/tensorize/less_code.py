@@ -1,0 +1,135 @@
+"""Kernels that are hardly faster than what other layers have anyway go, for their code.
+
+A kernel brings some kilobytes of code into a firmware, for one layer as for twenty. So each that is used, those that
+compute least first, is left out where all of its layers have another kernel whose code is there for other layers, that
+needs no more scratch or memory for the output, and of constants hardly more. Lost by that is no more than
+
+    a ten-thousandth of the network's instructions, or
+    a hundredth of those layers', where these are measured.
+
+A layer that a rule of the recipe is for keeps its kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import fsum
+from os.path import normpath
+from typing import TYPE_CHECKING
+
+from stages.tensorize.costs import variant
+from stages.tensorize.rom import Rom
+
+if TYPE_CHECKING:
+    from stages.graph import Graph, LayerView
+    from stages.kernels.kernel import Kernel
+    from stages.tensorize.plan import Alternative
+    from stages.tensorize.select import Choice
+    from stages.tensorize.setting import Setting
+
+_OF_NETWORK, _OF_LAYERS = 0.0001, 0.01
+_KNOWN = ("measured", "tuned")
+_CONSTANTS = 256  # bytes more: no kernel has less code, which is 1,600 bytes of it as a rule
+
+
+def with_less_code(graph: Graph, choices: Mapping[int, Choice], setting: Setting) -> dict[int, Choice]:
+    """The choices, by layer index, without kernels whose code is worth more than what they save."""
+    now = dict(choices)
+    while True:
+        at_hand = _AtHand(graph, now, setting)
+        found = next((one for one in map(at_hand.without, at_hand.used) if one), None)
+        if found is None:
+            return now
+        now |= found
+
+
+@dataclass(frozen=True)
+class _AtHand:
+    graph: Graph
+    choices: Mapping[int, Choice]
+    setting: Setting
+
+    @cached_property
+    def total(self) -> float:
+        """What the network costs."""
+        return fsum(choice.cost or 0.0 for choice in self.choices.values())
+
+    @property
+    def used(self) -> list[str]:
+        """The kernels with code of their own, in the order in which to leave them out."""
+        costs: dict[str, list[float]] = {}
+        for choice in self.choices.values():
+            if choice.kernel.lowers and choice.kernel.sources:
+                costs.setdefault(choice.kernel.name, []).append(choice.cost or 0.0)
+        return sorted(costs, key=lambda name: (fsum(costs[name]), name))
+
+    def without(self, name: str) -> dict[int, Choice]:
+        """What the layers of a kernel get instead of it; nothing where it stays."""
+        own = {index: choice for index, choice in self.choices.items() if choice.kernel.name == name}
+        others = [choice.kernel for choice in self.choices.values() if choice.kernel.name != name]
+        there = frozenset(source for kernel in others for source in _sources(kernel))
+        if _sources(next(iter(own.values())).kernel) <= there:
+            return {}  # nothing would go
+        able = {one.name: one for one in self.setting.kernels if one.lowers and one.sources and _sources(one) <= there}
+        cost = fsum(choice.cost or 0.0 for choice in own.values())
+        lost, constants = 0.0, 0
+        found: dict[int, Choice] = {}
+        for index, choice in own.items():
+            view = self.graph.view(self.graph.layers[index])
+            for one in () if self.setting.is_ruled(view) else _rivals(choice, able):
+                known = choice.cost_source in _KNOWN and one.cost_source in _KNOWN
+                may_lose = max(_OF_NETWORK * self.total, _OF_LAYERS * cost if known else 0.0)
+                more = (one.cost or 0.0) - (choice.cost or 0.0)
+                if lost + more > may_lose or not self._has_room(view, one, choice):
+                    continue
+                bytes_more = self._constants(view, one) - self._constants(view, choice)
+                if constants + bytes_more <= _CONSTANTS:
+                    lost, constants = lost + more, constants + bytes_more
+                    found[index] = one
+                    break
+            else:
+                return {}
+        return found
+
+    def _has_room(self, view: LayerView, one: Choice, instead_of: Choice) -> bool:
+        """Whether a layer needs no more RAM with a kernel than with another."""
+        if instead_of.kernel.overlays(view) and not one.kernel.overlays(view):
+            return False
+        return self._scratch(view, one) <= self._scratch(view, instead_of)
+
+    def _scratch(self, view: LayerView, choice: Choice) -> int:
+        lowerings = self.setting.lowerings
+        (found,) = lowerings.scratch([lowerings.of_kernel(view, choice.kernel, choice.params)])
+        return sum(found.values())
+
+    def _constants(self, view: LayerView, choice: Choice) -> int:
+        return Rom(self.setting.target, narrow=False).kept(view, choice.kernel, choice.params).bytes
+
+
+def _sources(kernel: Kernel) -> frozenset[str]:
+    return frozenset(normpath(f"{kernel.folder.name}/{source}") for source in kernel.sources)
+
+
+def _rivals(choice: Choice, able: Mapping[str, Kernel]) -> Iterator[Choice]:
+    """What a layer may have by these kernels, the cheapest first."""
+    there = [one for one in choice.alternatives if one.kernel in able and not one.reason]
+    costs = [(one.cost, number) for number, one in enumerate(there) if one.cost is not None]
+    for _, number in sorted(costs) if choice.cost is not None else ():
+        yield _with(choice, there[number], able[there[number].kernel])
+
+
+def _with(choice: Choice, one: Alternative, kernel: Kernel) -> Choice:
+    more = 100 * ((one.cost or 0.0) / (choice.cost or 1.0) - 1)
+    instead = variant(choice.kernel, choice.params)
+    others = [each for each in choice.alternatives if each is not one]
+    return replace(
+        choice,
+        kernel=kernel,
+        params=kernel.params.model_validate(one.params),
+        cost=one.cost,
+        cost_source=one.cost_source,
+        why=f"{more:.1f} % dearer than {instead}, whose code no other layer needs ({one.cost_source})",
+        alternatives=(choice.as_alternative, *others),
+    )

@@ -1,0 +1,61 @@
+"""Panels of `riscv.gemm` on 32 bits: products are counted once for a group only where no half of a word overflows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+
+from stages.kernels.riscv.panels import panels
+from stages.kernels.riscv.rows import GROUP, Rows
+
+MOST = 32767
+ENDS = np.array(list(product((-128, 127), repeat=GROUP)), np.int64)  # sums are largest and smallest at some of these
+
+
+def groups_of(panel: np.ndarray, words: Rows) -> Iterator[tuple[bool, np.ndarray]]:
+    """For each group of a panel whether it is counted once, and its weights [elements, columns]."""
+    header, weights = panel[: words.header].view("<u2"), panel[words.header :].reshape(-1, GROUP, words.panel)
+    for number, group in enumerate(weights):
+        yield bool(header[1 + number // 16] << number % 16 & 0x8000), group
+
+
+@pytest.mark.parametrize("largest", [32, 64, 100, 128])
+@pytest.mark.parametrize("depth", [1, 4, 63, 64, 65, 130])
+def test_groups_are_counted_once_where_all_their_sums_fit_halves_of_words(depth: int, largest: int) -> None:
+    words = Rows(depth, 32)
+    rng = np.random.default_rng(depth * 1000 + largest)
+    weights = rng.integers(-largest, largest, (9, depth), endpoint=False).astype(np.int8)
+    packed = panels(weights, words).reshape(-1, words.panel_bytes)
+    assert len(packed) == 5
+    for panel in packed:
+        counts = 0
+        for once, group in groups_of(panel, words):
+            sums = ENDS @ group.astype(np.int64) + MOST
+            assert once == bool(((sums >= 0) & (sums < 1 << 16)).all())
+            counts += 1 if once else 2
+        assert panel[:2].view("<u2")[0] == counts
+
+
+def test_any_two_products_fit_half_of_a_word() -> None:
+    ends = [-128 * -128 * 2, -128 * 127 * 2, 127 * 127 * 2]
+    assert all(0 <= end + MOST < 1 << 16 for end in ends)
+
+
+def test_all_weights_are_there_once_and_others_are_0() -> None:
+    weights = np.arange(1, 16, dtype=np.int8).reshape(3, 5)
+    words = Rows(5, 32)
+    packed = panels(weights, words).reshape(2, -1)[:, words.header :].reshape(2, words.depth, 2)
+    columns = packed.transpose(0, 2, 1).reshape(4, words.depth)
+    assert (columns[:3, :5] == weights).all()
+    assert not columns[3].any()
+    assert not columns[:, 5:].any()
+
+
+def test_panels_of_64_bits_have_eight_columns_and_no_header() -> None:
+    weights = np.arange(18, dtype=np.int8).reshape(9, 2)
+    packed = panels(weights, Rows(2, 64))
+    assert packed[:16].tolist() == [0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15]
+    assert packed[16:].tolist() == [16, *[0] * 7, 17, *[0] * 7]

@@ -1,0 +1,84 @@
+"""Kernels that are hardly faster than what is there anyway are left out, and no others. Costs are what a test says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stages.calibrate.cases import Case, cases
+from stages.calibrate.close import graph_of
+from stages.calibrate.measure import joined
+from stages.calibrate.tuning import setting_for
+from stages.graph import Graph
+from stages.models.spec import OpModel
+from stages.options.layer_rules import LayerMatch
+from stages.tensorize import TensorizeConfig, TensorizeRule
+from stages.tensorize.build import decide
+from stages.tensorize.choices import Chosen
+from stages.tensorize.costs import CostTable
+from stages.tensorize.setting import Setting
+from tests.support.emitted import target_named
+
+M55 = target_named("cortex-m55")
+
+
+def layer(**options: object) -> list[Case]:
+    graph = graph_of(OpModel.model_validate(options))
+    assert graph is not None
+    return cases([graph], M55)
+
+
+CONVOLUTION = layer(op="conv2d", shape=(8, 8, 16), out_channels=16)
+CONNECTED = layer(op="fully_connected", shape=(24,), out_channels=2)
+
+
+def network() -> Graph:
+    return joined([CONVOLUTION[0], CONNECTED[0]])
+
+
+def setting(convolution: int, mve: int, dsp: int, **options: object) -> Setting:
+    """All kernels but those that are named take ten million."""
+    of = {"mve.gemm_s8": convolution, "mve.dot_s8": mve, "arm_dsp.dot_s8": dsp}
+    figures: dict[str, dict[str, int]] = {}
+    for case in (*CONVOLUTION, *CONNECTED):
+        figures.setdefault(case.signature, {})[case.variant] = of.get(case.kernel.name, 10_000_000)
+    return setting_for(M55, TensorizeConfig.model_validate(options), CostTable(settled=figures), None)
+
+
+def kernels(setting: Setting) -> tuple[str, str]:
+    first, second = (choice.kernel.name for _, choice in sorted(decided(setting).choices.items()))
+    return first, second
+
+
+def decided(setting: Setting) -> Chosen:
+    return decide(network(), setting)[0]
+
+
+def test_code_that_other_layers_have_wins_where_it_is_within_a_hundredth() -> None:
+    near = setting(20_000, 1009, 1000)
+    assert kernels(near) == ("mve.gemm_s8", "mve.dot_s8")
+    choice = decided(near).choices[1]
+    assert choice.why == "0.9 % dearer than arm_dsp.dot_s8, whose code no other layer needs (measured)"
+    assert choice.cost == 1009
+    assert next((one.kernel, one.cost) for one in choice.alternatives) == ("arm_dsp.dot_s8", 1000)
+    assert kernels(replace(near, less_code=False))[1] == "arm_dsp.dot_s8"
+    assert kernels(setting(20_000, 1011, 1000))[1] == "arm_dsp.dot_s8"
+
+
+def test_a_layer_that_is_nothing_beside_the_network_may_lose_more() -> None:
+    assert kernels(setting(20_000, 12, 10))[1] == "mve.dot_s8"
+    assert kernels(setting(20_000, 13, 10))[1] == "arm_dsp.dot_s8"
+
+
+@pytest.mark.parametrize("wanted", ["speed", "rom"])
+def test_rules_and_other_objectives_decide_by_themselves(wanted: str) -> None:
+    rule = TensorizeRule(match=LayerMatch(op="fully_connected"), kernel="arm_dsp.dot_s8")
+    assert kernels(setting(20_000, 1009, 1000, rules=(rule,), optimize_for=wanted))[1] == "arm_dsp.dot_s8"
+
+
+def test_nothing_goes_where_nothing_is_saved() -> None:
+    """By itself the layer has no other's code to use."""
+    one = setting(20_000, 1009, 1000)
+    (choice,) = decide(joined([CONNECTED[0]]), one)[0].choices.values()
+    assert choice.kernel.name == "arm_dsp.dot_s8" and choice.why.startswith("cheapest")
