@@ -175,6 +175,10 @@ class Stage(ABC, Generic[C]):
         """
         return ()
 
+    def optional_tools(self, config: C, target: Target) -> tuple[Tool, ...]:
+        """As `tools`, of what `run` can do without: where one is missing or too old it is not in `Job.tools`."""
+        return ()
+
     def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:
         """As `tools`, of what `run` uses for this model and not for every one."""
         return ()

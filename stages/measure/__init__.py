@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.base import Job, Tool
 from stages.compile import STAGE as COMPILE
-from stages.measure.measurable import missing, needed_tools, why_not_measured
+from stages.measure.measurable import needed_tools, why_not_measured
 from stages.simulate import STAGE as SIMULATE
 from stages.tensorize import TensorizeConfig, TensorizeStage
 
@@ -34,6 +34,10 @@ class MeasureStage(TensorizeStage):
     def wanted(self, options: Mapping[str, Any], left_out: Container[str] = ()) -> bool:
         return options.get("measure", SIMULATE.kind not in left_out) is not False
 
+    def parameters(self, config: TensorizeConfig) -> dict[str, Any]:
+        """With how much is measured."""
+        return {**super().parameters(config), "measure": config.measure}
+
     def target_code(self, target: Target) -> dict[str, Path]:
         return super().target_code(target) | SIMULATE.target_code(target)
 
@@ -42,10 +46,12 @@ class MeasureStage(TensorizeStage):
         return tuple(dict.fromkeys((*super().target_sources(target), *theirs)))
 
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
-        theirs = needed_tools(target, timed=config.optimize_for == "cycles")
-        if why_not_measured(target) or missing(theirs):
-            return super().tools(config, target)
-        return (*super().tools(config, target), Tool("jinja2", package="jinja2"), *theirs)
+        own = super().tools(config, target)
+        return own if why_not_measured(target) else (*own, Tool("jinja2", package="jinja2"))
+
+    def optional_tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
+        """Who wants a firmware is told by the stages that make it; who wants sources may have no compiler."""
+        return needed_tools(target, timed=config.optimize_for == "cycles")
 
     def run(self, job: Job[TensorizeConfig]) -> None:
         from stages.measure.run import run

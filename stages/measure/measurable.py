@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from stages.compile import STAGE as COMPILE
@@ -26,13 +24,7 @@ def why_not_measured(target: Target) -> str:
 
 
 def needed_tools(target: Target, *, timed: bool) -> tuple[Tool, ...]:
-    """What makes and simulates a firmware, `timed` by a timing model."""
+    """What makes and simulates a firmware, `timed` by a timing model; nothing where none is measured."""
+    if why_not_measured(target):
+        return ()
     return (*COMPILE.tools(CompileConfig(), target), *SIMULATE.tools(SimulateConfig(cycles=timed), target))
-
-
-def missing(tools: Iterable[Tool]) -> str:
-    """The command of the first that is not on this machine, '' where all are.
-
-    Who wants a firmware is told by the stages that make it; who wants sources may have neither compiler nor simulator.
-    """
-    return next((tool.command for tool in tools if tool.command and shutil.which(tool.command) is None), "")

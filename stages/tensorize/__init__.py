@@ -80,8 +80,8 @@ class TensorizeConfig(StageConfig):
     )
     measure: Literal["worth", "close", False] = Field(
         default="worth",
-        description="measure on the simulator what costs leave open, before kernels are chosen: `worth`, where a "
-        "percent of the network may be saved; `close`, all of it; `off`: choose by costs",
+        description="measure on the simulator what costs leave open, before kernels are chosen: `worth`, where "
+        "two percent of the network may be saved; `close`, all of it; `off`: choose by costs",
     )
     simplify: bool = Field(default=True, description="take out work that changes nothing; `off`: compute all of it")
 

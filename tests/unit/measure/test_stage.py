@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import cycle, islice
@@ -15,10 +14,11 @@ import pytest
 
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError
+from pipeline.keys.tools import Tools
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
-from stages.base import StageError
+from stages.base import StageError, Tool, ToolIdentity
 from stages.calibrate import measure as measuring
 from stages.calibrate.cases import Case, cases, room_of
 from stages.calibrate.measure import NotRun, batches
@@ -87,7 +87,9 @@ def test_tensorize_chooses_by_what_was_measured(project: Project) -> None:
     code = {"stages/calibrate/settle.py", "stages/emit/templates/layers.c.j2", "stages/kernels/rvp/gemm_s8.S"}
     assert code <= found["code"].keys() and any(name.startswith("stages/targets/riscv/") for name in found["code"])
     assert found["files"].keys() == {"costs"} and "memory" in found["target"]
-    assert found["parameters"].keys().isdisjoint({"tuning", "measure"})
+    assert found["parameters"]["measure"] == "worth" and "tuning" not in found["parameters"]
+    decided = json.loads((made.artifacts["tensorize"].parent / "manifest.json").read_text())["ingredients"]
+    assert decided["parameters"].keys().isdisjoint({"tuning", "measure"})
 
     # What changes no layer's facts changes no figure.
     again = run_recipe("net", {"set": "stages.tensorize.narrow_weights=true"}, until="measure", root=project)
@@ -101,17 +103,32 @@ def test_tensorize_chooses_by_what_was_measured(project: Project) -> None:
     assert whole["measured"] is None and layer["cost_source"] == "fitted"
 
 
-def test_without_a_simulator_sources_are_made_by_costs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_simulator = run_recipe("net", {"target": "cortex-m4"}, until="emit", root=project)
-    found = shutil.which
-    monkeypatch.setattr("shutil.which", lambda name, *a, **k: None if "qemu" in name else found(name, *a, **k))
-    made = run_recipe("net", {"target": "cortex-m4"}, until="emit", root=project)
+@pytest.mark.parametrize(
+    ("target", "tool"),
+    [("cortex-m4", "qemu-system-arm"), ("rv32-rvp", "spike"), ("rv32-rvp", "riscv64-unknown-elf-gcc")],
+)
+@pytest.mark.parametrize("minimum", ["", "999"])
+def test_without_a_simulator_sources_are_made_by_costs(
+    project: Project, monkeypatch: pytest.MonkeyPatch, target: str, tool: str, minimum: str
+) -> None:
+    """Where a tool is missing, or too old."""
+    with_simulator = run_recipe("net", {"target": target}, until="emit", root=project)
+    identify = Tools.identify
+
+    def lacking(tools: Tools, one: Tool) -> ToolIdentity:
+        if tool not in (one.command, one.package):
+            return identify(tools, one)
+        absent = {"command": "no-such-program"} if one.command else {"package": "no-such-package"}
+        return identify(tools, replace(one, **({"minimum": minimum} if minimum else absent)))
+
+    monkeypatch.setattr(Tools, "identify", lacking)
+    made = run_recipe("net", {"target": target}, until="emit", root=project)
     assert json.loads((made.artifacts["measure"] / "measured.json").read_text())["layers"] == {}
     assert made.artifacts["measure"] != with_simulator.artifacts["measure"]
-    log = (project.root / "build/net/cortex-m4/log.txt").read_text()
-    assert "measure   | nothing is measured: qemu-system-arm is not on PATH" in log
-    with pytest.raises(PipelineError, match="qemu-system-arm is not on PATH"):
-        run_recipe("net", {"target": "cortex-m4"}, root=project)
+    log = (project.root / f"build/net/{target}/log.txt").read_text()
+    assert f"measure   | nothing is measured: {tool} is not there, or too old" in log
+    with pytest.raises(PipelineError, match="too old: found" if minimum else "is not (on PATH|installed)"):
+        run_recipe("net", {"target": target}, root=project)
 
 
 @pytest.mark.parametrize("name", ["digits_rvp", "kws_rvp"])
