@@ -6,6 +6,7 @@ Each family has the C of one pixel, D16_PIXEL of include/depthwise16_image.h, wh
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,11 +24,30 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 
+@dataclass(frozen=True)
+class Prices16:
+    """Instructions, as counted.
+
+    pixel     for a pixel, and `group` for a group of its channels
+    row       for a row of the window of a group, `product` for each of its elements
+    tap       for an element of a window that is copied, with all channels: `copied` for a group of them, and of the
+              last, incomplete one `single` for a channel that is there, `filled` for one that is not
+    """
+
+    pixel: float
+    group: float
+    row: float
+    product: float
+    tap: float
+    copied: float
+    single: float
+    filled: float
+
+
 class Depthwise16(Kernel):
     """NHWC images, a pixel at a time.
 
-    `function` is the C of the family; `prices` are instructions for a group of channels, of them for an element of the
-    window, and for an element that is copied.
+    `function` is the C of the family.
     """
 
     bits = 16
@@ -35,7 +55,7 @@ class Depthwise16(Kernel):
     layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
     roundings: ClassVar[frozenset[str]] = frozenset({"wide"})
     function: ClassVar[str]
-    prices: ClassVar[tuple[float, float, float]]
+    prices: ClassVar[Prices16]
 
     @abstractmethod
     def lanes(self, target: Target) -> Lanes:
@@ -73,13 +93,18 @@ class Depthwise16(Kernel):
         return depthwise16(view, self.lanes(target), self.function)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        op, y, group = view.op, view.outputs[0], self.lanes(target).group
-        around, product, copied = self.prices
+        op, y, group, price = view.op, view.outputs[0], self.lanes(target).group, self.prices
         taps, inner = prod(op.kernel), 1.0
         for axis, size in enumerate(y.shape[1:3]):
-            reach = (op.kernel[axis] - 1) * op.dilation[axis] + 1
-            inner *= max(0, (view.inputs[0].shape[axis + 1] - reach) // op.stride[axis] + 1) / size
-        at_edges = 1.0 if y.shape[3] % group else 1 - min(inner, 1.0)
-        groups = -(-y.shape[3] // group)
-        each = groups * (around + taps * product) + at_edges * taps * y.shape[3] * copied + 30
-        return 100.0 + y.elements / y.shape[3] * each
+            reach, stride = (op.kernel[axis] - 1) * op.dilation[axis] + 1, op.stride[axis]
+            first = -(-op.padding[axis] // stride)
+            end = min((view.inputs[0].shape[axis + 1] - reach + op.padding[axis]) // stride + 1, size)
+            inner *= max(0, end - first) / size
+        whole, left = divmod(y.shape[3], group)
+        copied = (
+            price.tap + whole * price.copied + (left * price.single + (group - left) * price.filled if left else 0.0)
+        )
+        at_edges = 1.0 if left else 1 - inner
+        row = 0.0 if op.kernel == (3, 3) else price.row  # which has code of its own
+        groups = (whole + (left > 0)) * (price.group + op.kernel[0] * row + taps * price.product)
+        return 150.0 + y.elements / y.shape[3] * (price.pixel + groups + at_edges * taps * copied)

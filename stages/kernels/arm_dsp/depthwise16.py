@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from stages.kernels.depthwise16 import Depthwise16
+from stages.kernels.depthwise16 import Depthwise16, Prices16
 from stages.kernels.lanes16 import Lanes
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class ArmDepthwise16(Depthwise16):
     sources = ("depthwise16.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
     function = "arm_dsp_depthwise16"
-    prices = (50.0, 11.0, 4.0)
+    prices = Prices16(68.0, 58.0, 19.0, 9.5, 55.0, 5.5, 12.0, 10.0)
 
     def lanes(self, target: Target) -> Lanes:
         return Lanes(group=4, taps=1, inner=2, apart=2, outer=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.pool_rows import PoolRows
+from stages.kernels.pool_rows import PoolRows, mean_groups, mean_runs, rows_inside
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -21,18 +21,39 @@ class ArmPoolRows(PoolRows):
     headers: ClassVar[tuple[str, ...]] = ("arm_dsp_pool_rows.h",)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted, for a word: maxima of two taps 7, of three 10; sums 3 for a tap, means 20 and 4 for a tap."""
+        """As counted: of an average a word of sums 14 and of means 25, of more than three taps 6.5 and 12 for each;
+        60 for each group of pixels. Of maxima `_maxima`, 120 for a row.
+        """
         op, (batch, height, out_width, channels) = view.op, view.outputs[0].shape
-        _, _, width, _ = view.inputs[0].shape
-        average, (rows, columns) = op.op == "avg_pool2d", op.kernel
-        down = 8.0 + 3 * rows if average else _passes(rows)
-        each = 20.0 + 4 * columns if average else _passes(columns)
-        together = 1 if op.stride[1] > 1 else out_width
-        runs = out_width // together * (each * ceil(together * channels / 4) + (50 if average else 30))
-        return float(batch * (60 + height * (down * ceil(width * channels / 4) + runs + 60)))
+        rows, across = rows_inside(view), view.inputs[0].shape[2] * channels
+        if op.op == "avg_pool2d":
+            groups, runs = len(mean_groups(view)), mean_runs(view)
+            means = sum(_means(run, op.kernel[1]) + 12 for run in runs)
+            around = 60 * groups + 24 * out_width + means
+            return float(batch * (230 + sum(_sums(across, taps) for taps in rows) + height * around))
+        strided = op.stride[1] > 1
+        pixels = (out_width if strided else 1) * _maxima(channels * (1 if strided else out_width), op.kernel[1])
+        return float(batch * (105 + sum(_maxima(across, taps) for taps in rows) + height * (pixels + 120)))
 
 
-def _passes(taps: int) -> float:
-    """Instructions of a word: three taps, then two more at a time."""
-    pairs, rest = divmod(max(taps - 1, 0), 2)
-    return 10.0 * pairs + (7.0 if rest or not pairs else 0.0)
+def _sums(count: int, taps: int) -> float:
+    """Of the columns of a row."""
+    word = {2: 13.5, 3: 15.0}.get(taps, 16 + 6.5 * taps)
+    return count // 4 * word + count % 4 * 8.5 * taps
+
+
+def _means(count: int, taps: int) -> float:
+    """Of one call; what is left of whole words is a word again, or single means of fewer than four."""
+    if count < 4:
+        return count * 4.5 * taps
+    return ceil(count / 4) * {2: 24.0, 3: 29.0}.get(taps, 9 + 11.7 * taps)
+
+
+def _maxima(count: int, taps: int) -> float:
+    """Passes over three taps, and one of two: a word takes 11.6 and 8, a single element 7.6; 27 for a pass."""
+    threes = (taps - 1) // 2 if taps > 2 else 0
+    twos = int(taps < 3 or taps % 2 == 0)
+    passes = 27.0 * (threes + twos)
+    if count < 4:
+        return passes + 7.6 * count * (threes + twos)
+    return passes + ceil(count / 4) * (11.6 * threes + 8 * twos)

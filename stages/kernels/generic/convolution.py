@@ -13,6 +13,7 @@ from stages.kernels.eight_bit import (
     why_not_types,
     why_not_weights_order,
 )
+from stages.kernels.generic.gemm_cost import convolution_cost, prices_of
 from stages.kernels.generic.im2col import im2col_fields, reads_in_place, row_fields
 from stages.kernels.generic.parameters import GEMM, IM2COL, epilogue
 from stages.kernels.kernel import Kernel, KernelParams, Lowering
@@ -77,13 +78,7 @@ class Conv2d(Kernel):
         return conv2d(view, tile_pixels(view, params, target))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """2.1 instructions for a product, 42 for an output (32-bit machines: 3.3 and 53), 1.5 for a gathered byte.
-
-        RISC-V: 1.4 and 45 (2.8 and 40).
-        """
-        out, depth = view.outputs[0], depth_of(view)
-        gathered = 0 if reads_in_place(view) else out.elements // view.op.out_channels * view.op.groups * depth
-        return out.elements * (_product(target) * depth + _output(target)) + 1.5 * gathered
+        return convolution_cost(view, tile_pixels(view, params, target), target)
 
 
 class FullyConnected(Kernel):
@@ -120,28 +115,10 @@ class FullyConnected(Kernel):
         return fully_connected(view)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """3.5 instructions for a product of a single row, else as a convolution."""
-        each = 3.5 if view.op.batch == 1 else _product(target)
-        return view.op.batch * view.op.units * (each * view.op.depth + _output(target))
-
-
-def _product(target: Target) -> float:
-    """Instructions for one product where several rows are computed at once."""
-    if _has_blocks(target):
-        return 1.4 if target.word_bits == 64 else 2.8
-    return 2.1 if target.word_bits == 64 else 3.3
-
-
-def _output(target: Target) -> float:
-    """Instructions to requantize and store one output."""
-    if _has_blocks(target):
-        return 45 if target.word_bits == 64 else 40
-    return 42 if target.word_bits == 64 else 53
-
-
-def _has_blocks(target: Target) -> bool:
-    """Whether the C computes four or six rows at once."""
-    return target.family == "riscv"
+        """A single row takes one instruction more for a product than of panels."""
+        op, price = view.op, prices_of(target)
+        product = price.single + 1 if op.batch == 1 else price.product
+        return float(op.batch * op.units * (product * op.depth + price.output))
 
 
 def tile_pixels(view: LayerView, params: ConvParams, target: Target) -> int:
@@ -150,7 +127,7 @@ def tile_pixels(view: LayerView, params: ConvParams, target: Target) -> int:
     pixels = out.shape[1] * out.shape[2]
     if reads_in_place(view):
         return pixels
-    chosen = params.pixels or (4 if depth_of(view) <= (1024 if _has_blocks(target) else 512) else 2)
+    chosen = params.pixels or (4 if depth_of(view) <= (1024 if target.family == "riscv" else 512) else 2)
     return min(chosen, pixels)
 
 

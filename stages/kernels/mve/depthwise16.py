@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from stages.kernels.depthwise16 import Depthwise16
+from stages.kernels.depthwise16 import Depthwise16, Prices16
 from stages.kernels.lanes16 import Lanes
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class MveDepthwise16(Depthwise16):
     sources = ("depthwise16.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
     function = "mve_depthwise16"
-    prices = (30.0, 8.0, 4.0)
+    prices = Prices16(90.0, 40.0, 3.0, 6.5, 30.0, 6.2, 6.0, 9.0)
 
     def lanes(self, target: Target) -> Lanes:
         return Lanes(group=8, taps=1, inner=8, apart=1, outer=0)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import ceil, prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.pool_rows import PoolRows
+from stages.kernels.pool_rows import PoolRows, mean_groups, mean_runs, rows_inside
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.targets.spec import Target
+
+BY_PRODUCT = 11  # elements: as in pool_rows.c
+FEW = 8  # channels of which strided windows are gathered
 
 
 class MvePoolRows(PoolRows):
@@ -21,23 +24,40 @@ class MvePoolRows(PoolRows):
     headers: ClassVar[tuple[str, ...]] = ("mve_pool_rows.h",)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: a pass over two taps takes 5 instructions for a vector, over three 7; a mean 12 and 5 a tap."""
+        """As counted: of averages 97 for each group of pixels, of maxima 48 for a row; the rest is of vectors."""
         op, (batch, height, out_width, channels) = view.op, view.outputs[0].shape
-        _, _, width, _ = view.inputs[0].shape
-        average, (rows, columns), strided = op.op == "avg_pool2d", op.kernel, op.stride[1] > 1
-        lanes = 8 if average else 16
-        down = _passes(rows) * ceil(width * channels / lanes)
-        together = 1 if strided else out_width
-        if strided and not average and channels <= 8:
-            pixels = max(1, 16 // channels)
-            across = ceil(out_width / pixels) * (5 * columns + 14)
+        rows, across = rows_inside(view), view.inputs[0].shape[2] * channels
+        if op.op == "avg_pool2d":
+            groups, runs = len(mean_groups(view)), mean_runs(view)
+            means = sum(_means(run, op.kernel[1], prod(op.kernel)) + 23 for run in runs)
+            around = 97 * groups + 9 * out_width + means
+            return float(batch * (144 + sum(_sums(across, taps) for taps in rows) + height * around))
+        if op.stride[1] == 1:
+            pixels = _maxima(channels * out_width, op.kernel[1])
+        elif channels > FEW:
+            pixels = out_width * _maxima(channels, op.kernel[1])
         else:
-            each = 5 * columns + 12 if average else _passes(columns)
-            across = out_width // together * (each * ceil(together * channels / lanes) + (40 if average else 15))
-        return float(batch * (60 + height * (down + across + 60 + (12 * out_width if average else 0))))
+            at_once = min(16 // channels, 1 + (256 - channels) // (op.stride[1] * channels))
+            pixels = ceil(out_width / at_once) * 16.0 * op.kernel[1]
+        return float(batch * (111 + sum(_maxima(across, taps) for taps in rows) + height * (pixels + 48)))
 
 
-def _passes(taps: int) -> float:
-    """Instructions of a vector: three taps, then two more at a time."""
-    pairs, rest = divmod(max(taps - 1, 0), 2)
-    return 7.0 * pairs + (5.0 if rest or not pairs else 0.0)
+def _sums(count: int, taps: int) -> float:
+    """Of the columns of a row: up to three taps at once, one more in each further pass."""
+    first = {1: 4.0, 2: 5.0}.get(taps, 7.0)
+    more = max(0, taps - 3)
+    return ceil(count / 8) * (first + 5 * more) + 8.5 * (1 + more)
+
+
+def _means(count: int, taps: int, elements: int) -> float:
+    """Of one call; of more than `BY_PRODUCT` elements they are quotients."""
+    if elements <= BY_PRODUCT and taps in (2, 3):
+        return ceil(count / 8) * (2.0 + 2 * taps)
+    return ceil(count / 8) * ((13.5 if elements <= BY_PRODUCT else 23.0) + 5 * taps)
+
+
+def _maxima(count: int, taps: int) -> float:
+    """Passes over three taps, and one of two: a vector takes 7 and 5; 8.5 for a pass, 8 around them."""
+    threes = (taps - 1) // 2 if taps > 2 else 0
+    twos = int(taps < 3 or taps % 2 == 0)
+    return 8 + 8.5 * (threes + twos) + ceil(count / 16) * (7.0 * threes + 5 * twos)

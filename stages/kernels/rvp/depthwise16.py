@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from stages.kernels.depthwise16 import Depthwise16
+from stages.kernels.depthwise16 import Depthwise16, Prices16
 from stages.kernels.lanes16 import Lanes
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ class RvpDepthwise16(Depthwise16):
     sources = ("depthwise16.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
     function = "rvp_depthwise16"
-    prices = (40.0, 6.0, 4.0)
+    prices = Prices16(75.0, 32.0, 19.0, 7.2, 40.0, 11.0, 19.0, 5.0)
 
     def lanes(self, target: Target) -> Lanes:
         group = target.word_bits // 16

@@ -277,7 +277,9 @@ def functions_called(kernel: Kernel, view: LayerView, target: Target) -> set[str
 
 
 def use(kernel: Kernel, view: LayerView, target: Target) -> None:
+    """Everything a kernel is asked for; but for `why_not` tensorize shows it the layer as it sees it."""
     kernel.why_not(view, target)
+    view = kernel.seen(view)
     kernel.overlays(view)
     for params in kernel.candidates(view, target):
         kernel.pack_for(view, params, target)
