@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.graph.tensor import ITEM_BYTES
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
-FILL_RUN, FILL_BYTE = 20.0, 0.3  # instructions of a run of bytes, and of a byte
+LAYER, CALL = 35.0, 45.0  # instructions around a layer, and around each call for rows
+FILL_RUN, FILL_BYTE, FILL_WORD = 20.0, 0.3, 1.75  # instructions of a run of bytes, of a byte, and of a whole word
 RESIZE = "resize_nearest_neighbor"
 KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout", RESIZE)
 
@@ -53,26 +54,36 @@ class Calls:
 
 
 def calls_of(copy: Copy) -> Calls:
-    """Runs, in rows along the longest other axis; or neighbours in the output by neighbours in the input."""
+    """Runs, in rows along the longest other axis; or neighbours in the output by neighbours in the input.
+
+    A copy along one axis is one of runs of one element.
+    """
     others, last = copy.axes[:-1], copy.axes[-1]
+    if not others and last.strides != (1, 1):
+        return Calls((), last, Axis(1, (1, 1)), is_run=True)
     is_run = last.strides == (1, 1) or last.extent == 1
-    order = sorted(others, key=lambda axis: axis.extent if is_run else axis.strides[1] == 1)
-    other = order[-1] if order else Axis(1, (last.extent, last.extent) if is_run else (0, 1))
+    order = sorted(others, key=lambda axis: (not is_run and axis.strides[1] == 1, axis.extent))
+    other = order[-1] if order else Axis(1, (last.extent, last.extent))
     outer = tuple(axis for axis in others if axis is not other)
-    return Calls(outer, other, last, is_run=True) if is_run else Calls(outer, last, other, is_run=False)
+    if is_run:
+        return Calls(outer, other, last, is_run=True)
+    if last.strides[0] == other.strides[1] == 1:
+        return Calls(outer, last, other, is_run=False)
+    shorter, longer = sorted((last, other), key=lambda axis: axis.extent)
+    return Calls(outer, shorter, longer, is_run=False)
 
 
 class WordCopies(Kernel):
     """Runs of bytes by words, single bytes by blocks of four rows: whatever their alignment.
 
-    prefix      of its C functions
-    block_byte  instructions for a byte of blocks with registers of 64 bits
+    prefix  of its C functions
+    block   instructions for a block of transposed bytes with registers of 64 bits
     """
 
     sources = ("copies.c",)
     headers: ClassVar[tuple[str, ...]] = ("copies.h",)
     prefix: ClassVar[str]
-    block_byte: ClassVar[float]
+    block: ClassVar[float]
 
     @abstractmethod
     def copies(self, view: LayerView) -> list[Copy]:
@@ -96,27 +107,69 @@ class WordCopies(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As counted."""
-        filled = sum(fill.runs * (FILL_RUN + FILL_BYTE * fill.extent) for fill in self.fills(view))
-        return filled + sum(self._copy_cost(copy, view, target) for copy in self.copies(view))
+        register, item_bytes = target.word_bits // 8, ITEM_BYTES[view.outputs[0].dtype]
+        filled = sum(fill.runs * _fill_cost(fill.extent * item_bytes, register) for fill in self.fills(view))
+        return LAYER + filled + sum(self._copy_cost(copy, view, target) for copy in self.copies(view))
 
     def _copy_cost(self, copy: Copy, view: LayerView, target: Target) -> float:
-        """For a byte of a run 0.75 where words are merged, of aligned ones 0.35; 40 and 8 for a row; of others 2.6."""
         calls, register = calls_of(copy), target.word_bits // 8
         item_bytes = ITEM_BYTES[view.outputs[0].dtype]
-        steps = [copy.target_offset, copy.source_offset, *(n for axis in calls.outer for n in axis.strides)]
         rows, columns = calls.rows, calls.columns
-        times = 50.0 + rows.extent * columns.extent
+        starts = (copy.target_offset, copy.source_offset)
+        into, out_of = (gcd(starts[n], *(axis.strides[n] for axis in calls.outer)) * item_bytes for n in range(2))
         if calls.is_run:
-            size = columns.extent * item_bytes
-            aligned = all(step * item_bytes % 4 == 0 for step in (*steps, *rows.strides, columns.extent))
-            row = 8 + 2.8 * size / register if aligned else min(40 + 6.0 * size / register, 6 + 2.8 * size)
-            times = 40 + rows.extent * row
+            if rows.extent > 1:
+                into, out_of = (
+                    gcd(at, step * item_bytes) for at, step in zip((into, out_of), rows.strides, strict=True)
+                )
+            times = _runs_cost(rows.extent, columns.extent * item_bytes, (into, out_of), register)
+        elif rows.strides[0] == columns.strides[1] == 1:
+            multiple = gcd(into, out_of, rows.strides[1], columns.strides[0])
+            times = CALL + self._transposed_cost(rows.extent, columns.extent, multiple, register)
         else:
-            transposed = rows.strides[0] == columns.strides[1] == 1 and min(rows.extent, columns.extent) >= 4
-            aligned = transposed and all(n % 4 == 0 for n in (*steps, rows.strides[1], columns.strides[0]))
-            byte = self.block_byte * 8 / register if aligned else 2.6 if transposed else 4.5
-            times = 50 + byte * rows.extent * columns.extent
+            times = CALL + rows.extent * (12 + 4.3 * columns.extent)
         return prod(axis.extent for axis in calls.outer) * times
+
+    def _transposed_cost(self, rows: int, columns: int, multiple: int, register: int) -> float:
+        """Blocks of four rows and as many columns as a register has bytes, the rest byte by byte."""
+        if multiple % 4 or columns < register or rows < 4:
+            return _lanes_cost(rows, columns)
+        whole, blocks = rows // 4, columns // register
+        times = whole * (22 + (1.0 if register == 8 else 0.72) * self.block * blocks)
+        times += _lanes_cost(4 * whole, columns % register) if columns % register else 0
+        return times + (_lanes_cost(rows % 4, columns) if rows % 4 else 0)
+
+
+def _runs_cost(rows: int, size: int, multiples: tuple[int, int], register: int) -> float:
+    """Instructions for runs of `size` bytes, which begin at multiples of so many bytes in the output and in the input.
+
+    Elements of one size, up to 8 (bytes: 12) at once; or merged words, of which those at the ends are partly written.
+    """
+    together = gcd(size, *multiples)
+    element = next(n for n in (register, 4, 2, 1) if together % n == 0)
+    elements = size // element
+    by_word = multiples[0] % register == 0
+    longest = {4: (36, 28), 8: (28, 16)}[register][by_word]
+    if element < 4 and elements >= longest:
+        words = size / register
+        return CALL + rows * (36 + 6.3 * words if by_word else 47 + (8.0 if register == 8 else 6.4) * words)
+    if rows == 1:
+        return CALL - 4 + 2.0 * elements + 3 * (elements // 8)
+    if elements <= (12 if element == 1 else 8):
+        return CALL + rows * (3 + 2.0 * elements)
+    return CALL + 15 + rows * ((7 if elements % 8 == 0 else 17) + 2.0 * elements + 3 * (elements // 8))
+
+
+def _fill_cost(size: int, register: int) -> float:
+    """Instructions for a run of a pad's value."""
+    return 5.0 + 2.0 * size if size <= 3 else FILL_RUN + FILL_WORD * size / register
+
+
+def _lanes_cost(rows: int, columns: int) -> float:
+    """Bytes one by one, along the longer axis for four of the other one at once."""
+    shorter, longer = sorted((rows, columns))
+    rest = shorter % 4
+    return shorter // 4 * (45 + 10.5 * longer) + (45 + longer * (1.5 + 2.25 * rest) if rest else 0)
 
 
 class WordMove(WordCopies):

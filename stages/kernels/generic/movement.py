@@ -6,6 +6,7 @@ Every one of them is a few copies between strided views, but for the resize, whi
 from __future__ import annotations
 
 from abc import abstractmethod
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stages.graph.tensor import ITEM_BYTES
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout", "resize_nearest_neighbor")
+_PRINTED = 12  # copies of neighbours: loops of so many the compiler prints out
+_LAYER_RISCV = 35.0  # instructions around a layer
 
 
 class CopyParams(KernelParams):
@@ -56,7 +59,8 @@ class _Copying(Kernel):
 
     def cost(self, view: LayerView, params: CopyParams, target: Target) -> float:
         item_bytes = ITEM_BYTES[view.outputs[0].dtype]
-        return sum(_copy_cost(copy, item_bytes, params, target) for copy in self.copies(view))
+        copied = sum(_copy_cost(copy, item_bytes, params, target) for copy in self.copies(view))
+        return copied + (_LAYER_RISCV if target.family == "riscv" else 0)
 
 
 class Move(_Copying):
@@ -105,7 +109,8 @@ class Move(_Copying):
         y = view.outputs[0]
         if view.op.kind == "resize_nearest_neighbor":
             return 8.0 * y.elements
-        return super().cost(view, params, target) + (0.2 * y.bytes if view.op.kind == "pad" else 0)
+        fill_byte = 4.0 if target.family == "riscv" else 0.2
+        return super().cost(view, params, target) + (fill_byte * y.bytes if view.op.kind == "pad" else 0)
 
 
 class Concatenation(_Copying):
@@ -128,7 +133,9 @@ class Concatenation(_Copying):
 
 
 def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) -> float:
-    """Instructions; of memcpy half of one for a byte and 20 for a call, or 5 for an element."""
+    """Instructions; of memcpy half of one for a byte and 20 for a call, or 5 for an element. RISC-V's own are below."""
+    if target.family == "riscv":
+        return _copy_cost_riscv(copy, item_bytes, params, target)
     count = 1
     for axis in copy.axes:
         count *= axis.extent
@@ -136,6 +143,24 @@ def _copy_cost(copy: Copy, item_bytes: int, params: CopyParams, target: Target) 
     if params.by == "words" and word:
         return 3.0 * count * item_bytes / word + 10 * runs
     return 0.5 * count * item_bytes + 20 * runs if copy.is_run(item_bytes) else 5.0 * count
+
+
+def _copy_cost_riscv(copy: Copy, item_bytes: int, params: CopyParams, target: Target) -> float:
+    """Instructions: as cores trap on words that are not aligned, memcpy goes byte by byte.
+
+    The compiler prints out loops over few neighbours, and makes a memcpy of longer ones.
+    """
+    run = copy.axes[-1]
+    runs, size = prod(axis.extent for axis in copy.axes[:-1]), run.extent * item_bytes
+    word = copy.word_bytes(item_bytes, target)
+    if params.by == "words" and word:
+        fours, left = divmod(size // word, 4)
+        calls = prod(axis.extent for axis in copy.axes[:-2])
+        four, one = (10.0, 6.0) if target.word_bits == 64 else (13.0, 5.0)
+        return 25.0 * calls + runs * (13 + four * fours + one * left)
+    if run.strides == (1, 1) and (copy.is_run(item_bytes) or run.extent > _PRINTED):
+        return runs * (11 + 6.0 * size)
+    return runs * (3.6 + (2.0 if run.extent <= 2 or run.strides == (1, 1) else 5.0) * run.extent)
 
 
 KERNELS: tuple[type[Kernel], ...] = (Concatenation, Move)

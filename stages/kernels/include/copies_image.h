@@ -22,7 +22,9 @@ typedef uint16_t __attribute__((may_alias)) quarter;
 
 enum {
     WORD = sizeof(word),
-    SHORT = 12, /* runs of fewer bytes, or pairs, are copied one by one */
+    /* Runs of fewer bytes, or pairs of them, are copied one by one; of fewer yet where each run of y begins with a word. */
+    SHORT = WORD == 8 ? 28 : 36,
+    SHORT_ALIGNED = WORD == 8 ? 16 : 28,
 };
 
 #define COPIES_INLINE static inline __attribute__((always_inline))
@@ -145,38 +147,49 @@ static __attribute__((noinline)) void copies_runs(void *y, const void *x, int32_
     }
 }
 
-/* Rows of `count` words of one type, all aligned; few are copied without a loop. */
-#define ROWS_OF(name, type)                                                                                            \
+/* Rows of `count` words of one type, all aligned. Several rows of up to `most` of them (8 or 12) are copied without a loop.
+ * A function has either loops of loops or none, so that few registers are saved. */
+#define ROWS_OF(name, type, most)                                                                                      \
+    COPIES_INLINE void name##_eight(type *t, const type *s, int32_t count)                                             \
+    {                                                                                                                  \
+        type held[8];                                                                                                  \
+        _Pragma("GCC unroll 8")                                                                                        \
+        for (int32_t i = 0; i < count; i++)                                                                            \
+            held[i] = s[i];                                                                                            \
+        _Pragma("GCC unroll 8")                                                                                        \
+        for (int32_t i = 0; i < count; i++)                                                                            \
+            t[i] = held[i];                                                                                            \
+    }                                                                                                                  \
     COPIES_INLINE void name##_few(type *t, const type *s, int32_t count)                                               \
     {                                                                                                                  \
-        const type a = s[0], b = count > 1 ? s[1] : a, c = count > 2 ? s[2] : a, d = count > 3 ? s[3] : a;             \
-        t[0] = a;                                                                                                      \
-        if (count > 1)                                                                                                 \
-            t[1] = b;                                                                                                  \
-        if (count > 2)                                                                                                 \
-            t[2] = c;                                                                                                  \
-        if (count > 3)                                                                                                 \
-            t[3] = d;                                                                                                  \
+        name##_eight(t, s, count < 8 ? count : 8);                                                                     \
+        if (count > 8)                                                                                                 \
+            name##_eight(t + 8, s + 8, count - 8);                                                                     \
     }                                                                                                                  \
-    COPIES_INLINE void name##_rows(char *y, const char *x, int32_t rows, int32_t count, int32_t y_step, int32_t x_step) \
+    COPIES_INLINE void name##_rows(char *y, const char *x, int32_t rows, int32_t count, int32_t y_step, int32_t x_step)\
     {                                                                                                                  \
-        for (; rows > 0; rows--, y += y_step, x += x_step) {                                                           \
+        const char *const end = y + rows * y_step;                                                                     \
+        do {                                                                                                           \
             name##_few((type *)(void *)y, (const type *)(const void *)x, count);                                       \
-        }                                                                                                              \
+            y += y_step, x += x_step;                                                                                  \
+        } while (y != end);                                                                                            \
     }                                                                                                                  \
     COPIES_INLINE void name##_eights(type *t, const type *s, int32_t count)                                            \
     {                                                                                                                  \
         const type *const end = s + count;                                                                             \
         do {                                                                                                           \
-            name##_few(t, s, 4);                                                                                       \
-            name##_few(t + 4, s + 4, 4);                                                                               \
+            name##_few(t, s, 8);                                                                                       \
             s += 8, t += 8;                                                                                            \
         } while (s != end);                                                                                            \
     }                                                                                                                  \
     COPIES_INLINE void name##_row(type *t, const type *s, int32_t count)                                               \
     {                                                                                                                  \
-        for (const type *const end = s + (count & -4); s != end; s += 4, t += 4)                                       \
+        for (const type *const end = s + (count & -8); s != end; s += 8, t += 8)                                       \
+            name##_few(t, s, 8);                                                                                       \
+        if ((count & 4) != 0) {                                                                                        \
             name##_few(t, s, 4);                                                                                       \
+            s += 4, t += 4;                                                                                            \
+        }                                                                                                              \
         if ((count & 2) != 0) {                                                                                        \
             name##_few(t, s, 2);                                                                                       \
             s += 2, t += 2;                                                                                            \
@@ -184,16 +197,9 @@ static __attribute__((noinline)) void copies_runs(void *y, const void *x, int32_
         if ((count & 1) != 0)                                                                                          \
             name##_few(t, s, 1);                                                                                       \
     }                                                                                                                  \
-    static __attribute__((noinline)) void name(char *y, const char *x, int32_t rows, int32_t count, int32_t y_step,    \
-                                               int32_t x_step)                                                         \
+    static __attribute__((noinline)) void name##_long(char *y, const char *x, int32_t rows, int32_t count,             \
+                                                      int32_t y_step, int32_t x_step)                                  \
     {                                                                                                                  \
-        switch (count) {                                                                                               \
-        case 1: name##_rows(y, x, rows, 1, y_step, x_step); return;                                                    \
-        case 2: name##_rows(y, x, rows, 2, y_step, x_step); return;                                                    \
-        case 3: name##_rows(y, x, rows, 3, y_step, x_step); return;                                                    \
-        case 4: name##_rows(y, x, rows, 4, y_step, x_step); return;                                                    \
-        default: break;                                                                                                \
-        }                                                                                                              \
         if (count % 8 == 0) {                                                                                          \
             for (; rows > 0; rows--, y += y_step, x += x_step)                                                         \
                 name##_eights((type *)(void *)y, (const type *)(const void *)x, count);                                \
@@ -201,24 +207,61 @@ static __attribute__((noinline)) void copies_runs(void *y, const void *x, int32_
         }                                                                                                              \
         for (; rows > 0; rows--, y += y_step, x += x_step)                                                             \
             name##_row((type *)(void *)y, (const type *)(const void *)x, count);                                       \
+    }                                                                                                                  \
+    static __attribute__((noinline)) void name(char *y, const char *x, int32_t rows, int32_t count, int32_t y_step,    \
+                                               int32_t x_step)                                                         \
+    {                                                                                                                  \
+        if (rows == 1) {                                                                                               \
+            name##_row((type *)(void *)y, (const type *)(const void *)x, count);                                       \
+            return;                                                                                                    \
+        }                                                                                                              \
+        switch (count) {                                                                                               \
+        case 1: name##_rows(y, x, rows, 1, y_step, x_step); return;                                                    \
+        case 2: name##_rows(y, x, rows, 2, y_step, x_step); return;                                                    \
+        case 3: name##_rows(y, x, rows, 3, y_step, x_step); return;                                                    \
+        case 4: name##_rows(y, x, rows, 4, y_step, x_step); return;                                                    \
+        case 5: name##_rows(y, x, rows, 5, y_step, x_step); return;                                                    \
+        case 6: name##_rows(y, x, rows, 6, y_step, x_step); return;                                                    \
+        case 7: name##_rows(y, x, rows, 7, y_step, x_step); return;                                                    \
+        case 8: name##_rows(y, x, rows, 8, y_step, x_step); return;                                                    \
+        default: break;                                                                                                \
+        }                                                                                                              \
+        if (most == 12) {                                                                                              \
+            switch (count) {                                                                                           \
+            case 9: name##_rows(y, x, rows, 9, y_step, x_step); return;                                                \
+            case 10: name##_rows(y, x, rows, 10, y_step, x_step); return;                                              \
+            case 11: name##_rows(y, x, rows, 11, y_step, x_step); return;                                              \
+            case 12: name##_rows(y, x, rows, 12, y_step, x_step); return;                                              \
+            default: break;                                                                                            \
+            }                                                                                                          \
+        }                                                                                                              \
+        name##_long(y, x, rows, count, y_step, x_step);                                                                \
     }
 
-ROWS_OF(rows_of_bytes, uint8_t)
-ROWS_OF(rows_of_quarters, quarter)
-ROWS_OF(rows_of_halves, half_word)
-ROWS_OF(rows_of_words, word)
+ROWS_OF(rows_of_bytes, uint8_t, 12)
+ROWS_OF(rows_of_quarters, quarter, 8)
+ROWS_OF(rows_of_halves, half_word, 8)
+ROWS_OF(rows_of_words, word, 8)
 
+/* Whether runs are copied by bytes, or pairs of them: merging words takes no fewer instructions for those. */
+COPIES_INLINE int is_short(int32_t elements, uintptr_t y_places)
+{
+    return elements < (y_places % WORD == 0 ? SHORT_ALIGNED : SHORT);
+}
+
+/* Steps of a single row are its bytes, or 0. */
 COPIES_INLINE void copies_copy_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step)
 {
-    const uintptr_t steps = rows > 1 ? (uintptr_t)y_step | (uintptr_t)x_step : 0;
-    const uintptr_t places = (uintptr_t)y | (uintptr_t)x | (uintptr_t)bytes | steps;
+    const uintptr_t y_places = (uintptr_t)y | (uintptr_t)y_step;
+    const uintptr_t places = y_places | (uintptr_t)x | (uintptr_t)x_step | (uintptr_t)bytes;
+    const uint32_t size = (uint32_t)bytes;
     if (places % WORD == 0) {
-        rows_of_words(y, x, rows, bytes / WORD, y_step, x_step);
+        rows_of_words(y, x, rows, (int32_t)(size / WORD), y_step, x_step);
     } else if (places % 4 == 0) {
-        rows_of_halves(y, x, rows, bytes / 4, y_step, x_step);
-    } else if (places % 2 == 0 && bytes < 2 * SHORT) {
-        rows_of_quarters(y, x, rows, bytes / 2, y_step, x_step);
-    } else if (bytes < SHORT) {
+        rows_of_halves(y, x, rows, (int32_t)(size / 4), y_step, x_step);
+    } else if (places % 2 == 0 && is_short((int32_t)(size / 2), y_places)) {
+        rows_of_quarters(y, x, rows, (int32_t)(size / 2), y_step, x_step);
+    } else if (is_short(bytes, y_places)) {
         rows_of_bytes(y, x, rows, bytes, y_step, x_step);
     } else {
         copies_runs(y, x, rows, bytes, y_step, x_step);
@@ -267,7 +310,7 @@ COPIES_INLINE void pixels(char *y, const char *x, const int32_t *columns, int32_
         pixels_of_bytes(y, x, columns, width, 1);
     } else if (bytes == 3) {
         pixels_of_bytes(y, x, columns, width, 3);
-    } else if (bytes < SHORT) {
+    } else if (bytes < 12) {
         pixels_of_bytes(y, x, columns, width, bytes);
     } else {
         for (int32_t ox = 0; ox < width; ox++, y += bytes) {

@@ -156,14 +156,14 @@ TRANSPOSE_INLINE void transpose_bytes(int8_t *y, const int8_t *x, int32_t rows, 
     const uintptr_t place = (uintptr_t)x | (uintptr_t)x_row;
     if (columns >= TRANSPOSE_W && (place | (uintptr_t)y | (uintptr_t)y_column) % 4 == 0) {
         const int32_t blocks = columns / TRANSPOSE_W, whole = blocks * TRANSPOSE_W;
+        if (whole != columns) {
+            bytes_along_rows(y + whole * y_column, x + whole, rows & -4, columns - whole, y_column, x_row);
+        }
         for (; rows >= 4; rows -= 4, y += 4, x += 4 * x_row) {
             if (place % TRANSPOSE_W == 0) {
                 block_row(y, x, blocks, y_column, x_row, 1);
             } else {
                 block_row(y, x, blocks, y_column, x_row, 0);
-            }
-            if (whole != columns) {
-                bytes_along_rows(y + whole * y_column, x + whole, 4, columns - whole, y_column, x_row);
             }
         }
     }

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* `rows` runs of `bytes` > 0 neighbours; each begins y_step (x_step) bytes after the one before. Bytes that
- * share a word of y with them are read, and written as they are. */
+/* `rows` runs of `bytes` > 0 neighbours; each begins y_step (x_step) bytes after the one before; steps
+ * of a single row are its bytes, or 0. Bytes that share a word of y with them are read, and written as they are. */
 void riscv_copy_rows(void *y, const void *x, int32_t rows, int32_t bytes, int32_t y_step, int32_t x_step);
 
 /* `rows` runs of `bytes` > 0 times `value`. */

@@ -12,7 +12,7 @@ class Move(WordMove):
 
     name = "riscv.move"
     prefix: ClassVar[str] = "riscv"
-    block_byte: ClassVar[float] = 1.7
+    block: ClassVar[float] = 53.0
 
 
 class Concatenation(WordConcatenation):
@@ -20,4 +20,4 @@ class Concatenation(WordConcatenation):
 
     name = "riscv.concatenation"
     prefix: ClassVar[str] = "riscv"
-    block_byte: ClassVar[float] = 1.7
+    block: ClassVar[float] = 53.0

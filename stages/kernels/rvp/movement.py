@@ -12,7 +12,7 @@ class Move(WordMove):
 
     name = "rvp.move"
     prefix: ClassVar[str] = "rvp"
-    block_byte: ClassVar[float] = 1.3
+    block: ClassVar[float] = 41.0
 
 
 class Concatenation(WordConcatenation):
@@ -20,4 +20,4 @@ class Concatenation(WordConcatenation):
 
     name = "rvp.concatenation"
     prefix: ClassVar[str] = "rvp"
-    block_byte: ClassVar[float] = 1.3
+    block: ClassVar[float] = 41.0
