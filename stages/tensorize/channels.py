@@ -2,11 +2,15 @@
 
 Kernels work on 4, 8 or 16 channels at once, and 17 can cost more than 24: of each family of tensors so many channels
 stay that their number is a multiple that pays best, over the whole graph. All stay where that promises little.
+
+What a run has measured of the network (stages.measure) does not count here: only the graph that was chosen is measured,
+and a count beside estimates of the others would tell against it wherever estimates are low.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from math import fsum
 from typing import TYPE_CHECKING
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from stages.tensorize.setting import Setting
 
 _MULTIPLES = (1, 2, 4, 8, 16)
-_WORTH = 0.98  # what layers of fewer channels may take of the instructions: so exactly costs are known
+_WORTH = 0.98  # what layers of fewer channels may take, of all and of each family: so exactly costs are known
 
 
 def without_channels(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrite]]:
@@ -39,6 +43,7 @@ def without_channels(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrit
     if not found:
         return graph, []
     choices = [_choices(family) for family in found]
+    setting = replace(setting, costs=replace(setting.costs, settled={}))
     costs = [
         cost
         for layer in graph.layers
@@ -46,6 +51,10 @@ def without_channels(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrit
     ]
     numbers = cheapest({index: len(own) for index, own in enumerate(choices)}, costs)
     worth = _WORTH if setting.costs.tuned is None else 1.0  # what is tuned is known exactly
+    for index in numbers:
+        own = [cost for cost in costs if index in cost.variables]
+        if _total(own, numbers) > worth * _total(own, {**numbers, index: 0}):
+            numbers = {**numbers, index: 0}
     if _total(costs, numbers) > worth * _total(costs, dict.fromkeys(numbers, 0)):
         return graph, []
     staying = [own[numbers[index]] for index, own in enumerate(choices)]

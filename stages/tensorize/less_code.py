@@ -4,7 +4,7 @@ A kernel brings some kilobytes of code into a firmware, for one layer as for twe
 compute least first, is left out where all of its layers have another kernel whose code is there for other layers, that
 needs no more scratch or memory for the output, and of constants hardly more. Lost by that is no more than
 
-    a ten-thousandth of the network's instructions, or
+    a thousandth of the network's instructions, or
     a hundredth of those layers', where these are measured.
 
 A layer that a rule of the recipe is for keeps its kernel.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stages.tensorize.select import Choice
     from stages.tensorize.setting import Setting
 
-_OF_NETWORK, _OF_LAYERS = 0.0001, 0.01
+_OF_NETWORK, _OF_LAYERS = 0.001, 0.01
 _KNOWN = ("measured", "tuned")
 _CONSTANTS = 256  # bytes more: no kernel has less code, which is 1,600 bytes of it as a rule
 

@@ -24,6 +24,11 @@ RVP_INLINE void fill_outside(int8_t *strip, int row_words, int top, int inside, 
     fill_words(strip + (top + inside) * row_words * W, (rows - top - inside) * row_words, fill);
 }
 
+/* The channels of a group: a whole register of them at aligned places, a register at any place, or all that a layer has, which
+ * are fewer.
+ */
+enum group { REGISTERS, PARTS, FEW_CHANNELS };
+
 /* Where up to four channels are a group (RV64), the lower lanes have one half of the strips and the upper ones the other: these
  * pass through here one after the other. Into the upper lanes where `upper` is 1.
  */
@@ -130,43 +135,72 @@ static void bring_parts(const struct columns *c, int count, int8_t *to, int apar
 {
     if (RVP_LANES == 2 && v->how == LANES) {
         bring_in(c, count, to, 4 * apart, apart, also, 0, v, LANES);
-    } else if (v->bytes == 1) {
+    } else {
+        bring_in(c, count, to, 4 * apart, apart, also, 0, v, BYTES);
+    }
+}
+
+static void bring_few(const struct columns *c, int count, int8_t *to, int apart, int8_t *also, const struct pixels *v)
+{
+    if (v->bytes == 1) {
         bring_in(c, count, to, 4 * apart, apart, also, 0, &(struct pixels){.bytes = 1}, FEW);
     } else if (v->bytes == 2) {
         bring_in(c, count, to, 4 * apart, apart, also, 0, &(struct pixels){.bytes = 2}, FEW);
     } else if (v->bytes == 3) {
         bring_in(c, count, to, 4 * apart, apart, also, 0, &(struct pixels){.bytes = 3}, FEW);
     } else {
-        bring_in(c, count, to, 4 * apart, apart, also, 0, v, BYTES);
+        bring_parts(c, count, to, apart, also, v);
+    }
+}
+
+RVP_INLINE void write_channels(const struct columns *c, int count, const int8_t *from, const struct bounds *b,
+                               const struct pixels *v)
+{
+    if (RVP_LANES == 2 && v->how == LANES) {
+        write_lanes(c, count, from, b, v);
+    } else {
+        write_few(c, count, from, b, v);
+    }
+}
+
+static void write_parts(const struct columns *c, int count, const int8_t *from, const struct bounds *b,
+                        const struct pixels *v)
+{
+    if (RVP_LANES == 2 && v->how == LANES) {
+        write_lanes(c, count, from, b, v);
+    } else {
+        write_bytes(c, count, from, b, v);
     }
 }
 
 RVP_INLINE void bring_strip(const struct strips *s, const int8_t *x, const struct rvp_depthwise_geometry *g, int stride,
-                            int whole, int8_t *to, int8_t *also)
+                            enum group group, int8_t *to, int8_t *also)
 {
     const int apart = (1 + stride) * W;
     const struct columns c =
         columns_at((int8_t *)x, s->column, g->columns, g->column_step, g->row_step, s->outside);
-    if (whole) {
+    if (group == REGISTERS) {
         bring_in(&c, s->inside, to, 4 * apart, apart, also, 0, &s->in, WHOLE);
+    } else if (group == PARTS) {
+        bring_parts(&c, s->inside, to, apart, also, &s->in);
     } else if (RVP_LANES == 2 && g->half > 0) {
         const struct columns upper = columns_at((int8_t *)x, s->column + g->half * stride, g->columns, g->column_step,
                                                 g->row_step, s->outside);
         bring_half(&c, s->inside, to, apart, also, &s->in, 0);
         bring_half(&upper, s->inside, to, apart, also, &s->in, 1);
     } else {
-        bring_parts(&c, s->inside, to, apart, also, &s->in);
+        bring_few(&c, s->inside, to, apart, also, &s->in);
     }
 }
 
 /* Both strips with what lies above and below the image, the first with its first four columns. `rows`: of a strip. */
 RVP_INLINE struct strips first_strip(const int8_t *x, int8_t *scratch, const struct rvp_depthwise_geometry *g,
-                                     int stride, int rows, const int8_t *out, int whole)
+                                     int stride, int rows, const int8_t *out, enum group group)
 {
     const int row_words = 4 * (1 + stride);
     const rvp_word fill = rvp_splat8(g->fill);
     struct strips s = {.outside = scratch, .results = scratch + 2 * W, .column = -g->left, .bounds = bounds_of(g->clip)};
-    if (!whole) {
+    if (group != REGISTERS) {
         s.in = pixels_of(x, g->row_step | g->column_step, g->channels);
         s.out = pixels_of(out, g->out_row_step | g->out_column_step, g->channels);
     }
@@ -176,7 +210,7 @@ RVP_INLINE struct strips first_strip(const int8_t *x, int8_t *scratch, const str
     rvp_store(s.outside, fill);
     fill_outside(s.strip, row_words, g->top, s.inside, rows, fill);
     fill_outside(s.next, row_words, g->top, s.inside, rows, fill);
-    bring_strip(&s, x, g, stride, whole, s.strip + g->top * row_words * W, NULL);
+    bring_strip(&s, x, g, stride, group, s.strip + g->top * row_words * W, NULL);
     return s;
 }
 
@@ -184,34 +218,36 @@ RVP_INLINE struct strips first_strip(const int8_t *x, int8_t *scratch, const str
  * output needs.
  */
 RVP_INLINE void complete_strip(struct strips *s, const int8_t *x, const struct rvp_depthwise_geometry *g, int stride,
-                               int whole, int last)
+                               enum group group, int last)
 {
     const int skip = g->top * 4 * (1 + stride) * W;
     s->column += 4;
     if (stride == 2) {
-        bring_strip(s, x, g, stride, whole, s->strip + skip + W, NULL);
+        bring_strip(s, x, g, stride, group, s->strip + skip + W, NULL);
         s->column += 4;
     }
     if (s->column <= last) {
-        bring_strip(s, x, g, stride, whole, s->strip + skip + stride * W, s->next + skip);
+        bring_strip(s, x, g, stride, group, s->strip + skip + stride * W, s->next + skip);
     }
 }
 
 /* Writes the results of the four columns from `out_column` on, and goes on to the next strip. */
-RVP_INLINE void finish_strip(struct strips *s, int8_t *out, const struct rvp_depthwise_geometry *g, int whole,
+RVP_INLINE void finish_strip(struct strips *s, int8_t *out, const struct rvp_depthwise_geometry *g, enum group group,
                              int out_column)
 {
     const struct columns c =
         columns_at(out, out_column, g->out_columns, g->out_column_step, g->out_row_step, s->outside + W);
-    if (whole) {
+    if (group == REGISTERS) {
         write_out(&c, g->out_rows, s->results, &s->bounds, &s->out, WHOLE);
+    } else if (group == PARTS) {
+        write_parts(&c, g->out_rows, s->results, &s->bounds, &s->out);
     } else if (RVP_LANES == 2 && g->half > 0) {
         const struct columns upper = columns_at(out, out_column + g->half, g->out_columns, g->out_column_step,
                                                 g->out_row_step, s->outside + W);
         write_half(&c, g->out_rows, s->results, &s->bounds, &s->out, 0);
         write_half(&upper, g->out_rows, s->results, &s->bounds, &s->out, W * 4);
     } else {
-        write_pixels(&c, g->out_rows, s->results, &s->bounds, &s->out);
+        write_channels(&c, g->out_rows, s->results, &s->bounds, &s->out);
     }
     int8_t *const done = s->strip;
     s->strip = s->next;

@@ -68,8 +68,8 @@ def _group(view: LayerView, lanes: int, name: str, channels: int) -> Block:
         accumulator(),
     )
     once = "once_" if one_rounding_of(view, layer_arithmetic(view)).everywhere else ""
-    parts = "parts_" if op.out_channels % (4 * lanes) else ""
-    function = f"rvp_depthwise_{once}{parts}s{op.stride[0]}{'u' if x.dtype == 'uint8' else ''}{'s' if split else ''}"
+    group = "few_" if op.out_channels < 4 * lanes else "parts_" if op.out_channels % (4 * lanes) else ""
+    function = f"rvp_depthwise_{once}{group}s{op.stride[0]}{'u' if x.dtype == 'uint8' else ''}{'s' if split else ''}"
     return Block(name, operands, meaning, function, lambda b: [b.x, b.params, b.y, b.scratch, b.geometry])
 
 

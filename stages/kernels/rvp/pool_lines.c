@@ -16,51 +16,82 @@
 
 enum { W = RVP_WORD_BYTES };
 
-/* The output's bounds, in every byte. */
-struct bounds {
-    rvp_word lowest, highest;
+/* `count` registers: the largest of two rows, or of three. */
+typedef void larger_rows(int8_t *to, const int8_t *a, const int8_t *b, int count);
+typedef void largest_rows(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, int count);
+/* `count` registers: the larger of each byte and the one `distance` bytes on, which does not lie at registers. */
+typedef void larger_next(int8_t *line, int distance, int count);
+/* `count` registers within the output's bounds. */
+typedef void clamped(int8_t *line, int lowest, int highest, int count);
+
+/* What differs between int8 and uint8. */
+struct bytes {
+    larger_rows *two;
+    largest_rows *three;
+    larger_next *next;
+    clamped *within;
 };
 
-RVP_INLINE rvp_word larger(rvp_word a, rvp_word b, int is_unsigned)
-{
-    return is_unsigned ? rvp_umax8(a, b) : rvp_smax8(a, b);
-}
+#define BYTES_OF(type, max, min)                                                                                       \
+    static void two_##type(int8_t *to, const int8_t *a, const int8_t *b, int count)                                    \
+    {                                                                                                                  \
+        for (; count >= 4; count -= 4) {                                                                               \
+            _Pragma("GCC unroll 4")                                                                                    \
+            for (int i = 0; i < 4; i++) {                                                                              \
+                rvp_store(to + i * W, max(rvp_load(a + i * W), rvp_load(b + i * W)));                                  \
+            }                                                                                                          \
+            to += 4 * W, a += 4 * W, b += 4 * W;                                                                       \
+        }                                                                                                              \
+        for (; count > 0; count--) {                                                                                   \
+            rvp_store(to, max(rvp_load(a), rvp_load(b)));                                                              \
+            to += W, a += W, b += W;                                                                                   \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void three_##type(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, int count)                 \
+    {                                                                                                                  \
+        for (; count >= 4; count -= 4) {                                                                               \
+            _Pragma("GCC unroll 4")                                                                                    \
+            for (int i = 0; i < 4; i++) {                                                                              \
+                rvp_store(to + i * W, max(max(rvp_load(a + i * W), rvp_load(b + i * W)), rvp_load(c + i * W)));        \
+            }                                                                                                          \
+            to += 4 * W, a += 4 * W, b += 4 * W, c += 4 * W;                                                           \
+        }                                                                                                              \
+        for (; count > 0; count--) {                                                                                   \
+            rvp_store(to, max(max(rvp_load(a), rvp_load(b)), rvp_load(c)));                                            \
+            to += W, a += W, b += W, c += W;                                                                           \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void next_##type(int8_t *line, int distance, int count)                                                     \
+    {                                                                                                                  \
+        const uintptr_t down = 8 * ((uintptr_t)distance % W), up = 8 * W - down;                                       \
+        const int8_t *on = line + distance / W * W;                                                                    \
+        rvp_word held = rvp_load(on);                                                                                  \
+        for (; count > 0; count -= 4) {                                                                                \
+            _Pragma("GCC unroll 4")                                                                                    \
+            for (int i = 0; i < 4; i++) {                                                                              \
+                const rvp_word next = rvp_load(on + (i + 1) * W);                                                      \
+                rvp_store(line + i * W, max(rvp_load(line + i * W), held >> down | next << up));                       \
+                held = next;                                                                                           \
+            }                                                                                                          \
+            line += 4 * W, on += 4 * W;                                                                                \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void within_##type(int8_t *line, int lowest, int highest, int count)                                        \
+    {                                                                                                                  \
+        const rvp_word low = rvp_splat8(lowest), high = rvp_splat8(highest);                                           \
+        for (; count > 0; count--) {                                                                                   \
+            rvp_store(line, min(max(rvp_load(line), low), high));                                                      \
+            line += W;                                                                                                 \
+        }                                                                                                              \
+    }                                                                                                                  \
+                                                                                                                       \
+    static const struct bytes type = {two_##type, three_##type, next_##type, within_##type}
 
-RVP_INLINE rvp_word smaller(rvp_word a, rvp_word b, int is_unsigned)
-{
-    return is_unsigned ? rvp_umin8(a, b) : rvp_smin8(a, b);
-}
-
-/* One register of the largest of `rows` <= 3 rows; within bounds, if there are any. */
-RVP_INLINE void largest_of(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, int rows, const struct bounds *v,
-                           int is_unsigned)
-{
-    rvp_word x = rvp_load(a);
-    if (rows > 1) {
-        x = larger(x, rvp_load(b), is_unsigned);
-    }
-    if (rows > 2) {
-        x = larger(x, rvp_load(c), is_unsigned);
-    }
-    rvp_store(to, v == 0 ? x : smaller(larger(x, v->lowest, is_unsigned), v->highest, is_unsigned));
-}
-
-/* `count` registers of them; a literal number of rows makes a loop of its own. */
-RVP_INLINE void largest_rows(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, int rows, int count,
-                             const struct bounds *v, int is_unsigned)
-{
-    for (; count >= 4; count -= 4) {
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) {
-            largest_of(to + i * W, a + i * W, b + i * W, c + i * W, rows, v, is_unsigned);
-        }
-        to += 4 * W, a += 4 * W, b += 4 * W, c += 4 * W;
-    }
-    for (; count > 0; count--) {
-        largest_of(to, a, b, c, rows, v, is_unsigned);
-        to += W, a += W, b += W, c += W;
-    }
-}
+BYTES_OF(int8, rvp_smax8, rvp_smin8);
+BYTES_OF(uint8, rvp_umax8, rvp_umin8);
 
 /* How the rows of a window are found: `base` has those of x, or the copies of as many as a window has. */
 struct rows {
@@ -74,73 +105,55 @@ RVP_INLINE const int8_t *row_at(const struct rows *r, int number)
 }
 
 /* The line of `count` registers over rows first to end. */
-RVP_INLINE void over_rows(int8_t *line, const struct rows *r, int first, int end, int count,
-                          const struct bounds *v, int is_unsigned)
+RVP_INLINE void over_rows(int8_t *line, const struct rows *r, int first, int end, int count, const struct bytes *type)
 {
     const int8_t *const a = row_at(r, first);
     if (end - first == 1) {
-        largest_rows(line, a, a, a, 1, count, v, is_unsigned);
+        copies_runs(line, a, 1, count * W, 0, 0);
         return;
     }
     const int8_t *b = row_at(r, first + 1);
     if (end - first == 2) {
-        largest_rows(line, a, b, a, 2, count, v, is_unsigned);
+        type->two(line, a, b, count);
         return;
     }
-    largest_rows(line, a, b, row_at(r, first + 2), 3, count, v, is_unsigned);
+    type->three(line, a, b, row_at(r, first + 2), count);
     for (first += 3; first + 1 < end; first += 2) {
-        largest_rows(line, line, row_at(r, first), row_at(r, first + 1), 3, count, v, is_unsigned);
+        type->three(line, line, row_at(r, first), row_at(r, first + 1), count);
     }
     if (first < end) {
-        largest_rows(line, line, row_at(r, first), line, 2, count, v, is_unsigned);
-    }
-}
-
-/* `count` registers: the larger of each byte and the one `distance` bytes on, which does not lie at registers. */
-RVP_INLINE void with_next(int8_t *line, int distance, int count, int is_unsigned)
-{
-    const uintptr_t down = 8 * ((uintptr_t)distance % W), up = 8 * W - down;
-    const int8_t *on = line + distance / W * W;
-    rvp_word held = rvp_load(on);
-    for (; count > 0; count -= 4) {
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) {
-            const rvp_word next = rvp_load(on + (i + 1) * W);
-            rvp_store(line + i * W, larger(rvp_load(line + i * W), held >> down | next << up, is_unsigned));
-            held = next;
-        }
-        line += 4 * W, on += 4 * W;
+        type->two(line, line, row_at(r, first), count);
     }
 }
 
 /* A line of the largest of `kernel` > 1 columns, `count` registers of results; pixels are whole registers. The last pass takes up
  * to three windows and leaves its results in `to`. */
-RVP_INLINE void over_columns(int8_t *to, int8_t *line, int kernel, int step, int count, int is_unsigned)
+RVP_INLINE void over_columns(int8_t *to, int8_t *line, int kernel, int step, int count, const struct bytes *type)
 {
     int window = 1;
     for (; 3 * window < kernel; window *= 2) {
         const int registers = count + (kernel - 2 * window) * step / W;
-        largest_rows(line, line, line + window * step, line, 2, registers, 0, is_unsigned);
+        type->two(line, line, line + window * step, registers);
     }
     const int8_t *const last = line + (kernel - window) * step;
     if (2 * window < kernel) {
-        largest_rows(to, line, line + window * step, last, 3, count, 0, is_unsigned);
+        type->three(to, line, line + window * step, last, count);
     } else {
-        largest_rows(to, line, last, line, 2, count, 0, is_unsigned);
+        type->two(to, line, last, count);
     }
 }
 
 /* The same for pixels of any size, from `line` to `line`. */
-RVP_INLINE void over_any_columns(int8_t *line, int kernel, int step, int count, int is_unsigned)
+RVP_INLINE void over_any_columns(int8_t *line, int kernel, int step, int count, const struct bytes *type)
 {
     int window = 1;
     for (; window < kernel; window *= 2) {
         const int wider = 2 * window < kernel ? 2 * window : kernel, distance = (wider - window) * step;
         const int registers = count + ((kernel - wider) * step + W - 1) / W;
         if (distance % W == 0) {
-            largest_rows(line, line, line + distance, line, 2, registers, 0, is_unsigned);
+            type->two(line, line, line + distance, registers);
         } else {
-            with_next(line, distance, registers, is_unsigned);
+            type->next(line, distance, registers);
         }
     }
 }
@@ -151,8 +164,8 @@ RVP_INLINE int8_t *aligned(void *bytes)
     return (int8_t *)(((uintptr_t)bytes + W - 1) & -(uintptr_t)W);
 }
 
-RVP_INLINE void pool_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, int32_t line_bytes,
-                           int is_unsigned)
+static void pool_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, int32_t line_bytes,
+                       const struct bytes *type)
 {
     const int channels = p->channels, row_bytes = p->width * channels, registers = (row_bytes + W - 1) / W;
     const int columns = (p->out_width - 1) * p->stride_x + p->kernel_x; /* that windows have, beside the image too */
@@ -161,7 +174,6 @@ RVP_INLINE void pool_lines(const int8_t *x, int8_t *y, void *scratch, const stru
     /* Registers up to the last result: from the first one where pixels are whole registers, else from the line's begin. */
     const int results_end = (columns - p->kernel_x + 1) * channels;
     const int spread = (results_end + (channels % W == 0 ? 0 : margin - before) + W - 1) / W;
-    const struct bounds v = {rvp_splat8(p->lowest), rvp_splat8(p->highest)};
     const int is_bounded = p->highest - p->lowest < 255;
     int8_t *const line = aligned(scratch), *const copies = line + line_bytes;
     const int copied = ((uintptr_t)x | (uintptr_t)row_bytes) % W != 0 ? p->kernel_y : 0;
@@ -175,10 +187,9 @@ RVP_INLINE void pool_lines(const int8_t *x, int8_t *y, void *scratch, const stru
                 copies_runs(copies + ready % copied * rows.step, x + ready * row_bytes, 1, row_bytes, 0, 0);
             }
         }
+        over_rows(line + margin, &rows, first, end, registers, type);
         if (is_bounded) {
-            over_rows(line + margin, &rows, first, end, registers, &v, is_unsigned);
-        } else {
-            over_rows(line + margin, &rows, first, end, registers, 0, is_unsigned);
+            type->within(line + margin, p->lowest, p->highest, registers);
         }
         if (before > 0) {
             copies_fill_rows(line + margin - before, p->lowest, 1, before, 0);
@@ -189,10 +200,10 @@ RVP_INLINE void pool_lines(const int8_t *x, int8_t *y, void *scratch, const stru
         int8_t *results = line + margin - before;
         if (p->kernel_x > 1 && channels % W == 0) {
             int8_t *const to = p->stride_x == 1 && (uintptr_t)y % W == 0 ? y : results;
-            over_columns(to, results, p->kernel_x, channels, spread, is_unsigned);
+            over_columns(to, results, p->kernel_x, channels, spread, type);
             results = to;
         } else {
-            over_any_columns(line, p->kernel_x, channels, spread, is_unsigned);
+            over_any_columns(line, p->kernel_x, channels, spread, type);
         }
         if (p->stride_x != 1) {
             copies_copy_rows(y, results, p->out_width, channels, channels, p->stride_x * channels);
@@ -205,10 +216,10 @@ RVP_INLINE void pool_lines(const int8_t *x, int8_t *y, void *scratch, const stru
 
 void rvp_max_lines_s8(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)
 {
-    pool_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, 0);
+    pool_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &int8);
 }
 
 void rvp_max_lines_u8(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)
 {
-    pool_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, 1);
+    pool_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &uint8);
 }
