@@ -131,11 +131,8 @@ class Stage(ABC, Generic[C]):
         """The kind of artifact that it leaves, by which others consume it."""
         return self.provides or self.kind
 
-    def wanted(self, options: Mapping[str, Any], left_out: Container[str] = ()) -> bool:
-        """Whether options, as a recipe gives them for `options_of`, make it part of the chain.
-
-        `left_out` are the stages that the recipe leaves out.
-        """
+    def wanted(self, options: Mapping[str, Any]) -> bool:
+        """Whether options, as a recipe gives them for `options_of`, make it part of the chain."""
         return True
 
     def parameters(self, config: C) -> dict[str, Any]:
@@ -173,10 +170,6 @@ class Stage(ABC, Generic[C]):
         A missing or too old tool stops the plan with its name, what was found, what is needed and `install`; a program
         is asked `--version`, once.
         """
-        return ()
-
-    def optional_tools(self, config: C, target: Target) -> tuple[Tool, ...]:
-        """As `tools`, of what `run` can do without: where one is missing or too old it is not in `Job.tools`."""
         return ()
 
     def model_tools(self, model: ModelSource) -> tuple[Tool, ...]:

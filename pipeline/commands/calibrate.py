@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,11 +32,8 @@ from stages.base import StageError
 from stages.messages import escape
 
 if TYPE_CHECKING:
-    from stages.calibrate.cases import Case
-    from stages.calibrate.table import Table
     from stages.graph import Graph
     from stages.targets.spec import Target
-    from stages.tensorize import TensorizeConfig
 
 VARIABLES = ("target", "recipes", "model", "set", "drawn", "close", "seed")
 
@@ -56,8 +52,7 @@ class Calibrate(Command):
     doc_description = (
         "Writes stages/kernels/costs/NAME.json: instructions of every kernel for every layer of the recipes (all of "
         "the target's family if none are named, and a grid of single operators), each compared with the integer "
-        "reference; and what the table then leaves open about these recipes' kernels, so that their runs need not "
-        "measure it. "
+        "reference. "
         "Only what the table lacks, or has from another version of a kernel, is measured. With drawn= it measures so "
         "many layers drawn at random in all ways, and says how far what is chosen is from the best, by the table alone "
         "and with `measure: close`: exit code 3 when a layer is over 5 % behind with that. With close= it draws "
@@ -130,26 +125,18 @@ def calibrate(
         if cycles:
             from stages.calibrate.grid import grid
 
-            found = _of_recipes(target, recipes, given, project, display, install)
-            some = (one.graph for one in found) if recipes else grid()
+            some = _graphs(target, recipes, given, project, display, install) if recipes else grid()
             return _calibrate_cycles(target, some, again=again, check=check, project=project, display=display)
-        own = [*_of_recipes(target, recipes, given, project, display, install)]
-        return _calibrate(target, own, again=again, check=check, project=project, display=display, whole=not recipes)
+        graphs = _graphs(target, recipes, given, project, display, install)
+        whole = not recipes
+        return _calibrate(target, graphs, again=again, check=check, project=project, display=display, whole=whole)
     except StageError as error:
         raise PipelineError(f"{CALIBRATION}: {error}") from error
 
 
-@dataclass(frozen=True)
-class _Own:
-    """A recipe's integer graph, and its options of tensorize if it has measured what costs leave open."""
-
-    graph: Graph
-    options: TensorizeConfig | None
-
-
 def _calibrate(
     target: Target,
-    own: Sequence[_Own],
+    graphs: Iterator[Graph],
     *,
     again: bool,
     check: bool,
@@ -159,53 +146,17 @@ def _calibrate(
 ) -> Outcome:
     from stages.calibrate.cases import cases
     from stages.calibrate.close import graphs_of
-    from stages.calibrate.grid import awkward, grid
+    from stages.calibrate.grid import awkward
 
     path, table = table_of(target, project)
-    progress = shown_by(target, display)
-    graphs: Iterable[Graph] = [one.graph for one in own]
-    if whole:
-        progress("making the layers of the grid")
-        graphs = chain(graphs, grid(), graphs_of(table.close))
+    graphs = chain(graphs, graphs_of(table.close)) if whole else graphs
     wanted = cases(graphs, target, awkward() if whole else ())
     missing = wanted if again else table.missing(wanted)
     table.describe(wanted)
     if not check:
-        path = measured(table, missing, target, project, progress)
-    left = _left_open(own, table, target, project, progress, check=check)
-    names = tuple(f"{case.variant}: {case.signature}" for case in (*missing, *left))
-    return Outcome(path, len(wanted) + len(left), names, table.stale, table.entries())
-
-
-def _left_open(
-    own: Sequence[_Own], table: Table, target: Target, project: Project, progress: Callable[..., None], *, check: bool
-) -> list[Case]:
-    """What the table leaves open for the recipes, measured into it: so that their runs have nothing to measure.
-
-    With `check` what would be measured first.
-    """
-    from stages.calibrate.settle import settle
-    from stages.calibrate.tuning import setting_for
-
-    found: dict[tuple[str, str], Case] = {}
-    costs, of_entries = table.costs(target), table.entries()
-    for number, one in enumerate(own):
-        if one.options is None or one.options.optimize_for == "cycles":
-            continue
-        progress(f"looking for choices that the table leaves open in {len(own)} networks", number / len(own))
-
-        def measure(wanted: Sequence[Case]) -> Iterator[tuple[Case, int]]:
-            missing = table.missing(wanted)
-            found.update({(case.signature, case.variant): case for case in missing})
-            if not check and missing:
-                measured(table, missing, target, project, progress)
-            there = [case for case in wanted if table.has(case)]
-            yield from ((case, table.layers[case.signature][case.variant][0]) for case in there)
-
-        if table.entries() != of_entries:
-            costs, of_entries = table.costs(target), table.entries()
-        settle(one.graph, setting_for(target, one.options, costs, None), measure)
-    return list(found.values())
+        path = measured(table, missing, target, project, shown_by(target, display))
+    names = tuple(f"{case.variant}: {case.signature}" for case in missing)
+    return Outcome(path, len(wanted), names, table.stale, table.entries())
 
 
 def _calibrate_cycles(
@@ -238,20 +189,19 @@ def _calibrate_cycles(
     return Outcome(path, len(wanted), names, table.stale, table.entries())
 
 
-def _of_recipes(
+def _graphs(
     target: Target,
     recipes: tuple[str, ...],
     given: Mapping[str, str],
     project: Project,
     display: Display | None,
     install: Callable[[str], bool] | None,
-) -> Iterator[_Own]:
-    """The recipes that are named, or all of the target's family.
+) -> Iterator[Graph]:
+    """The integer graphs of the recipes, and the grid when no recipes are named.
 
     Of all recipes those that fail are told and left out; one that was named is an error.
     """
     from stages.graph import Graph
-    from stages.tensorize import TensorizeConfig
 
     for name in recipes or _recipes_of_family(target, project):
         # In a folder of its own: the recipe's log.txt is of its own last run.
@@ -267,9 +217,13 @@ def _of_recipes(
                 raise
             sys.stderr.write(f"warning: {name} is left out: {escape.message(error.message)}\n")
             continue
-        options = loaded.recipe.config("tensorize")
-        config = options if isinstance(options, TensorizeConfig) else TensorizeConfig()
-        yield _Own(Graph.load(result.artifacts[last]), config if "measure" in loaded.chain.names else None)
+        yield Graph.load(result.artifacts[last])
+    if not recipes:
+        from stages.calibrate.grid import grid
+
+        if display is not None:
+            display.progress(target.name, CALIBRATION, "making the layers of the grid", None)
+        yield from grid()
 
 
 def _recipes_of_family(target: Target, project: Project) -> Iterator[str]:

@@ -222,8 +222,7 @@ class Planner:
 
     def identified(self, stage: Stage[Any], config: StageConfig, model: ModelSource, target: Target) -> Identified:
         """What the key of a stage has on this machine, whatever recipe it is of. Raises StageError, ToolError."""
-        optional = filter(self.tools.is_there, stage.optional_tools(config, target))
-        wanted = (*stage.tools(config, target), *stage.model_tools(model), *optional)
+        wanted = (*stage.tools(config, target), *stage.model_tools(model))
         patterns = (*stage.sources, *stage.target_sources(target))
         tools = {tool.name: self.tools.identify(tool) for tool in wanted}
         code = self._code(stage, patterns)

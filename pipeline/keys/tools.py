@@ -84,14 +84,6 @@ class Tools:
             self._found[tool] = identity
         return self._found[tool]
 
-    def is_there(self, tool: Tool) -> bool:
-        """Whether `identify` finds it, new enough."""
-        try:
-            self.identify(tool)
-        except ToolError:
-            return False
-        return True
-
     def replaced(self, tool: Tool) -> str:
         """What is not as it was when `identify` looked: the path of a file, or a package's name; '' when all is."""
         before = self._states[tool]

@@ -104,12 +104,8 @@ def chain_of(stages: Any, registry: Registry, error: Callable[..., RecipeError])
 
 def _is_wanted(stage: Stage[Any], stages: Any) -> bool:
     """Whether a stage whose options are among those of another is part of the chain."""
-    said = stages if isinstance(stages, dict) else {}
-    left_out = {name for name, entry in said.items() if entry is False}
-    entry = said.get(stage.options_of)
-    options = entry if isinstance(entry, dict) else {}
-    is_there = stage.options_of not in left_out and options.get("use", stage.options_of) == stage.options_of
-    return is_there and stage.wanted(options, left_out)
+    entry = stages.get(stage.options_of) if isinstance(stages, dict) else None
+    return isinstance(entry, dict) and entry.get("use", stage.options_of) == stage.options_of and stage.wanted(entry)
 
 
 def _said(name: str, entry: Any) -> _Said:

@@ -8,8 +8,7 @@ the passes of tensorize that choose. Layers of a table of costs need no measurin
 With `measure: close` that is all. With `measure: worth` what is little stays as it is: so many of the calls in
 doubt as all together may be off by no more than a hundredth of the network's instructions. And nothing is measured, or
 no more, where all that is in doubt is not worth a fiftieth of these: what may be saved on average, if half of what is
-between the bounds of both choices is a deviation, which is more than was seen. At a hundredth a first run takes half as
-long again, at a fiftieth little more than by costs alone.
+between the bounds of both choices is a deviation, which is more than was seen.
 """
 
 from __future__ import annotations

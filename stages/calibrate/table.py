@@ -12,7 +12,7 @@ from stages.calibrate.fit import ENOUGH, Measurement, fit
 from stages.calibrate.measured_entries import WORK, Entries, stale_kernels, without
 from stages.kernels import registry
 from stages.kernels.digest import kernel_digest
-from stages.tensorize.costs import FORMAT, CostTable, kind_of, known_of, of_kind, quantities, read_file
+from stages.tensorize.costs import FORMAT, kind_of, known_of, of_kind, quantities, read_file
 
 if TYPE_CHECKING:
     from stages.calibrate.cases import Case
@@ -53,10 +53,6 @@ class Table(Entries):
         """Enters a measurement."""
         row = self.layers.setdefault(case.signature, {WORK: _work(case)})
         row[case.variant] = [instructions, None if case.estimate is None else round(case.estimate)]
-
-    def costs(self, target: Target) -> CostTable:
-        """As tensorize reads it."""
-        return CostTable.from_content(json.loads(self.text(target)))
 
     def text(self, target: Target) -> str:
         """The file: sorted, one line for each kernel, fit and layer."""

@@ -1,19 +1,21 @@
 """measure: what kernels take for a network's layers, where costs leave it open which is best; tensorize reads it.
 
-It runs before tensorize unless a recipe says `tensorize: {measure: off}`, or leaves out what simulates. Artifact:
-measured.json (stages.tensorize.settled), empty for targets on which nothing can be measured.
+It runs before tensorize where a recipe says `tensorize: {measure: close}`, or `worth`. Artifact: measured.json
+(stages.tensorize.settled), empty for targets on which nothing can be measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import Job, Tool
 from stages.compile import STAGE as COMPILE
-from stages.measure.measurable import needed_tools, why_not_measured
+from stages.compile.config import CompileConfig
+from stages.measure.measurable import why_not_measured
 from stages.simulate import STAGE as SIMULATE
+from stages.simulate import SimulateConfig
 from stages.tensorize import TensorizeConfig, TensorizeStage
 
 if TYPE_CHECKING:
@@ -31,8 +33,8 @@ class MeasureStage(TensorizeStage):
         dict.fromkeys((*TensorizeStage.target_fields, "rooms", *COMPILE.target_fields, *SIMULATE.target_fields))
     )
 
-    def wanted(self, options: Mapping[str, Any], left_out: Container[str] = ()) -> bool:
-        return options.get("measure", SIMULATE.kind not in left_out) is not False
+    def wanted(self, options: Mapping[str, Any]) -> bool:
+        return options.get("measure") in ("worth", "close")
 
     def parameters(self, config: TensorizeConfig) -> dict[str, Any]:
         """With how much is measured."""
@@ -46,12 +48,11 @@ class MeasureStage(TensorizeStage):
         return tuple(dict.fromkeys((*super().target_sources(target), *theirs)))
 
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
-        own = super().tools(config, target)
-        return own if why_not_measured(target) else (*own, Tool("jinja2", package="jinja2"))
-
-    def optional_tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
-        """Who wants a firmware is told by the stages that make it; who wants sources may have no compiler."""
-        return needed_tools(target, timed=config.optimize_for == "cycles")
+        if why_not_measured(target):
+            return super().tools(config, target)
+        timed = SimulateConfig(cycles=config.optimize_for == "cycles")
+        theirs = (*COMPILE.tools(CompileConfig(), target), *SIMULATE.tools(timed, target))
+        return (*super().tools(config, target), Tool("jinja2", package="jinja2"), *theirs)
 
     def run(self, job: Job[TensorizeConfig]) -> None:
         from stages.measure.run import run

@@ -6,7 +6,7 @@ import reads in place of the recipe's model, and ptq.json (stages.ptq.summary).
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -35,7 +35,7 @@ class PtqStage(Stage[PtqConfig]):
     new_model = True
     sources: ClassVar[tuple[str, ...]] = ("stages/ptq/*.py",)
 
-    def wanted(self, options: Mapping[str, Any], left_out: Container[str] = ()) -> bool:
+    def wanted(self, options: Mapping[str, Any]) -> bool:
         return options.get("mode") == "calibrate"
 
     def parameters(self, config: PtqConfig) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class TensorizeConfig(StageConfig):
         description="a file of `doit tune`, by default NAME.tuning.json beside the recipe if there is one; `off`: none",
     )
     measure: Literal["worth", "close", False] = Field(
-        default="worth",
+        default=False,
         description="measure on the simulator what costs leave open, before kernels are chosen: `worth`, where "
         "two percent of the network may be saved; `close`, all of it; `off`: choose by costs",
     )

@@ -78,11 +78,7 @@ class CostTable:
     @classmethod
     def read(cls, path: Path) -> CostTable:
         """Reads a table. Raises StageError for one that is damaged or of another format."""
-        return cls.from_content(read_file(path))
-
-    @classmethod
-    def from_content(cls, raw: Mapping[str, Any]) -> CostTable:
-        """The content of a file."""
+        raw = read_file(path)
         measured = {
             layer: {name: counts[0] for name, counts in row.items() if name != "work"}
             for layer, row in raw["layers"].items()

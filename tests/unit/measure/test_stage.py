@@ -1,4 +1,4 @@
-"""What runs before tensorize unless a recipe says otherwise, what that leaves, and where it measures nothing."""
+"""`tensorize: {measure: close}` in a recipe: the stage that it puts before tensorize, what that leaves, refusals."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ import pytest
 
 from pipeline.api import run_recipe
 from pipeline.errors import PipelineError
-from pipeline.keys.tools import Tools
 from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
-from stages.base import StageError, Tool, ToolIdentity
+from stages.base import StageError
 from stages.calibrate import measure as measuring
 from stages.calibrate.cases import Case, cases, room_of
 from stages.calibrate.measure import NotRun, batches
@@ -37,6 +36,8 @@ RECIPE = """\
 schema: 1
 target: rv32-rvp
 model: {op: conv2d, shape: [7, 9, 20], out_channels: 13, kernel: [3, 3]}
+stages:
+  tensorize: {measure: close}
 """
 
 
@@ -54,17 +55,13 @@ def plan(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return whole, next(layer for layer in whole["layers"] if layer["op"] == "conv2d")
 
 
-def test_it_runs_before_tensorize_unless_told_otherwise(project: Project) -> None:
+def test_close_puts_it_before_tensorize(project: Project) -> None:
     def chain(**given: str) -> tuple[str, ...]:
         return load_recipe("net", root=project, registry=default_registry(), variables=given).chain.names
 
     usual = default_registry().named
     assert chain() == (*usual[:3], "measure", *usual[3:])
-    assert chain(set="stages.tensorize.simplify=off") == chain(set="stages.tensorize.measure=close") == chain()
     assert chain(set="stages.tensorize.measure=off") == usual
-    sources = {"set": "stages.compile=off,stages.simulate=off,stages.verify=off"}
-    assert "measure" not in chain(**sources)
-    assert "measure" in chain(set=sources["set"] + ",stages.tensorize.measure=close")
 
 
 def test_tensorize_chooses_by_what_was_measured(project: Project) -> None:
@@ -87,7 +84,7 @@ def test_tensorize_chooses_by_what_was_measured(project: Project) -> None:
     code = {"stages/calibrate/settle.py", "stages/emit/templates/layers.c.j2", "stages/kernels/rvp/gemm_s8.S"}
     assert code <= found["code"].keys() and any(name.startswith("stages/targets/riscv/") for name in found["code"])
     assert found["files"].keys() == {"costs"} and "memory" in found["target"]
-    assert found["parameters"]["measure"] == "worth" and "tuning" not in found["parameters"]
+    assert found["parameters"]["measure"] == "close" and "tuning" not in found["parameters"]
     decided = json.loads((made.artifacts["tensorize"].parent / "manifest.json").read_text())["ingredients"]
     assert decided["parameters"].keys().isdisjoint({"tuning", "measure"})
 
@@ -103,43 +100,8 @@ def test_tensorize_chooses_by_what_was_measured(project: Project) -> None:
     assert whole["measured"] is None and layer["cost_source"] == "fitted"
 
 
-@pytest.mark.parametrize(
-    ("target", "tool"),
-    [("cortex-m4", "qemu-system-arm"), ("rv32-rvp", "spike"), ("rv32-rvp", "riscv64-unknown-elf-gcc")],
-)
-@pytest.mark.parametrize("minimum", ["", "999"])
-def test_without_a_simulator_sources_are_made_by_costs(
-    project: Project, monkeypatch: pytest.MonkeyPatch, target: str, tool: str, minimum: str
-) -> None:
-    """Where a tool is missing, or too old."""
-    with_simulator = run_recipe("net", {"target": target}, until="emit", root=project)
-    identify = Tools.identify
-
-    def lacking(tools: Tools, one: Tool) -> ToolIdentity:
-        if tool not in (one.command, one.package):
-            return identify(tools, one)
-        absent = {"command": "no-such-program"} if one.command else {"package": "no-such-package"}
-        return identify(tools, replace(one, **({"minimum": minimum} if minimum else absent)))
-
-    monkeypatch.setattr(Tools, "identify", lacking)
-    made = run_recipe("net", {"target": target}, until="emit", root=project)
-    assert json.loads((made.artifacts["measure"] / "measured.json").read_text())["layers"] == {}
-    assert made.artifacts["measure"] != with_simulator.artifacts["measure"]
-    log = (project.root / f"build/net/{target}/log.txt").read_text()
-    assert f"measure   | nothing is measured: {tool} is not there, or too old" in log
-    with pytest.raises(PipelineError, match="too old: found" if minimum else "is not (on PATH|installed)"):
-        run_recipe("net", {"target": target}, root=project)
-
-
-@pytest.mark.parametrize("name", ["digits_rvp", "kws_rvp"])
-def test_recipes_of_the_project_have_nothing_to_measure(name: str, tmp_path: Path) -> None:
-    made = run_recipe(name, until="measure", root=ROOT, build=tmp_path)
-    assert json.loads((made.artifacts["measure"] / "measured.json").read_text())["layers"] == {}
-
-
 def test_a_network_of_measured_layers_needs_nothing(project: Project) -> None:
     text = RECIPE.replace("[7, 9, 20], out_channels: 13, kernel: [3, 3]", "[8, 8, 16], out_channels: 16")
-    assert text != RECIPE
     (project.root / "recipes/net.yaml").write_text(text)
     made = run_recipe("net", until="tensorize", root=project)
     assert json.loads((made.artifacts["measure"] / "measured.json").read_text())["layers"] == {}
