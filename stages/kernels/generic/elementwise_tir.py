@@ -14,6 +14,7 @@ from stages.kernels.generic.parameters import ADD, MUL, REQUANTIZE
 from stages.kernels.tir.addition import rescaled_sum
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, position, store
 from stages.kernels.tir.fixed_point import clamp, divide_by_pot, high_mul, int64, output, requantize, select, widen
+from stages.kernels.tir.rectified import rectified
 from stages.kernels.tir.strides import broadcast_strides, logical_strides, offset, walk
 
 if TYPE_CHECKING:
@@ -42,13 +43,9 @@ def mul(view: LayerView) -> Lowering:
 
 def prelu(view: LayerView, parameters: tuple[int, ...]) -> Lowering:
     """`parameters` is the shape of the C function's structure."""
-    op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:
-        plain, slope = (widen(x[i]) - op.zero_points[i] for i in range(2))
-        above = requantize(plain, op.multipliers[0], op.shifts[0], op.rounding)
-        below = requantize(plain * slope, op.multipliers[1], op.shifts[1], op.rounding)
-        return output(view, select(plain >= 0, above, below))
+        return output(view, rectified(view.op, x))
 
     function = f"fl_prelu_{SUFFIX[view.inputs[0].dtype]}"
     return _layer(view, function, value, {"prelu": Operand("prelu", parameters, "int32")})

@@ -19,6 +19,7 @@ from stages.kernels.rvp.mul import Mul
 from stages.kernels.rvp.pointwise import Pointwise
 from stages.kernels.rvp.pool_lines import MaxPoolLines
 from stages.kernels.rvp.pooling import Pool2d
+from stages.kernels.rvp.prelu import Prelu
 from stages.kernels.rvp.products16 import RvpProducts16
 from stages.kernels.rvp.quads import Quads
 from stages.kernels.rvp.resize import RvpResize
@@ -48,6 +49,7 @@ FOLDER = KernelFolder(
         Mul,
         Pointwise,
         Pool2d,
+        Prelu,
         Quads,
         RvpDepthwise16,
         RvpProducts16,

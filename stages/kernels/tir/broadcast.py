@@ -1,4 +1,4 @@
-"""TIR of sums, differences and products with broadcasting: loops over the outer axes, around a block of rows."""
+"""TIR of sums, differences, products and PRELU with broadcasting: loops over the outer axes, around a block of rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from stages.kernels.tir.addition import rescaled_sum
 from stages.kernels.tir.block import Block, Function, Operand, loop, store
 from stages.kernels.tir.fixed_point import output, requantize, widen
+from stages.kernels.tir.rectified import rectified
 from stages.kernels.tir.strides import broadcast, offset
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ def elementwise(view: LayerView, function: str, fields: tuple[int, ...], first: 
     rows, run, dtype = found.rows, found.run, out.dtype
 
     def value(elements: tuple[Any, Any]) -> Any:
+        if op.op == "prelu":
+            return rectified(op, elements)
         if op.op != "mul":
             return rescaled_sum(op, elements)
         product = (widen(elements[0]) - op.zero_points[0]) * (widen(elements[1]) - op.zero_points[1])

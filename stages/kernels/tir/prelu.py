@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from stages.kernels.generic.elementwise_tir import _layer
 from stages.kernels.tir.block import Operand
-from stages.kernels.tir.fixed_point import output, requantize, select, widen
+from stages.kernels.tir.fixed_point import output
+from stages.kernels.tir.rectified import rectified
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -16,12 +17,8 @@ if TYPE_CHECKING:
 
 def prelu(view: LayerView, function: str, constants: Mapping[str, Operand]) -> Lowering:
     """Around `function(x0, x1, y, count, step0, step1, constants...)`; a step of 0 repeats one value."""
-    op = view.op
 
     def value(x: Sequence[Any], b: Any) -> Any:
-        plain, slope = (widen(x[i]) - op.zero_points[i] for i in range(2))
-        above = requantize(plain, op.multipliers[0], op.shifts[0], op.rounding)
-        below = requantize(plain * slope, op.multipliers[1], op.shifts[1], op.rounding)
-        return output(view, select(plain >= 0, above, below))
+        return output(view, rectified(view.op, x))
 
     return _layer(view, function, value, dict(constants))
