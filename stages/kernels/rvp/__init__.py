@@ -2,6 +2,7 @@
 
 from stages.kernels.folder import KernelFolder
 from stages.kernels.rvp.add import Add
+from stages.kernels.rvp.average_lines import AveragePoolLines
 from stages.kernels.rvp.convolution import Conv2d, FullyConnected
 from stages.kernels.rvp.depthwise16 import RvpDepthwise16
 from stages.kernels.rvp.depthwise_conv2d import DepthwiseConv2d
@@ -32,6 +33,7 @@ FOLDER = KernelFolder(
     kernels=(
         RvpMatmul,
         Add,
+        AveragePoolLines,
         Concatenation,
         Conv2d,
         DepthwiseConv2d,

@@ -34,8 +34,8 @@ def why_not_rows(view: LayerView, target: Target) -> str:
     return ""
 
 
-def instructions(view: LayerView, target: Target, register: float) -> float:
-    """What `register` of elements and 60 for a call make, with 25 for a row."""
+def instructions(view: LayerView, target: Target, register: float, row: float = 25) -> float:
+    """What `register` of elements and 60 for a call make, with `row` for a row."""
     found = broadcast(view)
     registers = -(-found.run.extent // (target.word_bits // 8))
-    return found.calls * (60 + found.rows.extent * (25 + register * registers))
+    return found.calls * (60 + found.rows.extent * (row + register * registers))

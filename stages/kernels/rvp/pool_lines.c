@@ -11,8 +11,7 @@
  */
 #include "pool_lines.h"
 
-#include "copies_image.h"
-#include "rvp_intrinsics.h"
+#include "row_copies.h"
 
 enum { W = RVP_WORD_BYTES };
 
@@ -93,17 +92,6 @@ struct bytes {
 BYTES_OF(int8, rvp_smax8, rvp_smin8);
 BYTES_OF(uint8, rvp_umax8, rvp_umin8);
 
-/* How the rows of a window are found: `base` has those of x, or the copies of as many as a window has. */
-struct rows {
-    const int8_t *base;
-    int step, copied; /* bytes from row to row; how many copies, 0 for none */
-};
-
-RVP_INLINE const int8_t *row_at(const struct rows *r, int number)
-{
-    return r->base + (r->copied != 0 ? number % r->copied : number) * r->step;
-}
-
 /* The line of `count` registers over rows first to end. */
 RVP_INLINE void over_rows(int8_t *line, const struct rows *r, int first, int end, int count, const struct bytes *type)
 {
@@ -158,12 +146,6 @@ RVP_INLINE void over_any_columns(int8_t *line, int kernel, int step, int count, 
     }
 }
 
-/* The first byte of `bytes` that lies at a register. */
-RVP_INLINE int8_t *aligned(void *bytes)
-{
-    return (int8_t *)(((uintptr_t)bytes + W - 1) & -(uintptr_t)W);
-}
-
 static void pool_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, int32_t line_bytes,
                        const struct bytes *type)
 {
@@ -182,11 +164,7 @@ static void pool_lines(const int8_t *x, int8_t *y, void *scratch, const struct r
     for (int oy = 0; oy < p->out_height; oy++) {
         const int y0 = oy * p->stride_y - p->top;
         const int first = y0 < 0 ? 0 : y0, end = y0 + p->kernel_y < p->height ? y0 + p->kernel_y : p->height;
-        if (copied != 0) {
-            for (ready = ready < first ? first : ready; ready < end; ready++) {
-                copies_runs(copies + ready % copied * rows.step, x + ready * row_bytes, 1, row_bytes, 0, 0);
-            }
-        }
+        ready = copy_rows(&rows, copies, x, row_bytes, ready < first ? first : ready, end);
         over_rows(line + margin, &rows, first, end, registers, type);
         if (is_bounded) {
             type->within(line + margin, p->lowest, p->highest, registers);

@@ -28,13 +28,7 @@ class MaxPoolLines(Kernel):
     layouts: ClassVar[tuple[str, ...]] = ("NHWC",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        op, x, y = view.op, view.inputs[0], view.outputs[0]
-        for axis in range(2):
-            before, size = op.padding[axis], x.shape[1 + axis]
-            last = (y.shape[1 + axis] - 1) * op.stride[axis] - before
-            if before >= op.kernel[axis] or last >= size:
-                return "a window lies beside the image"
-        return not_eight_bit(view)
+        return why_not_beside(view) or not_eight_bit(view)
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         return Pool2d().pack(view, params)
@@ -65,6 +59,17 @@ class MaxPoolLines(Kernel):
             row += out_width * (5 + 2 * channels / (register if is_whole else 4 if channels % 4 == 0 else 1))
         copied = 0 if width * channels % register == 0 else height * (line * 6 + 60)
         return batch * (out_height * row + copied)
+
+
+def why_not_beside(view: LayerView) -> str:
+    """Why lines do not do, '' if all windows have some of the image."""
+    op, x, y = view.op, view.inputs[0], view.outputs[0]
+    for axis in range(2):
+        before, size = op.padding[axis], x.shape[1 + axis]
+        last = (y.shape[1 + axis] - 1) * op.stride[axis] - before
+        if before >= op.kernel[axis] or last >= size:
+            return "a window lies beside the image"
+    return ""
 
 
 def line_bytes(view: LayerView, register: int) -> int:

@@ -56,15 +56,15 @@ class Pool2d(Kernel):
         return pool2d(view, function, Operand("pool", (FIELDS,), "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of a register of channels: 5 instructions (maximum: 2) for a pixel, one for its address, 15 (7) around.
+        """Of a register of channels: 5 instructions (maximum: 2) for a pixel, one for its address, 25 (7) around.
 
-        Windows that are not 3x3 take loops, 6 for a row and 2 for a pixel more; 60 for the place of a window. Averages
-        over all of an image take 5 for a pixel.
+        Windows that are not 3x3 take loops, 6 for a row and 2 for a pixel more, and 28 around them for an average; 60
+        for the place of a window. Averages over all of an image take 5 for a pixel.
         """
         (height, width), out = view.op.kernel, view.outputs[0]
         register, average = target.word_bits // 8, view.op.op == "avg_pool2d"
-        pixel, around = (6, 15) if average else (3, 7)
-        loops = 0 if view.op.kernel == (3, 3) else height * (6 + 2 * width)
+        pixel, around = (6, 25) if average else (3, 7)
+        loops = 0 if view.op.kernel == (3, 3) else height * (6 + 2 * width) + 28 * average
         if average and view.op.kernel == tuple(view.inputs[0].shape[1:3]) and out.shape[3] >= 4 * register:
             pixel, around, loops = 5, 30, 0
         pixels = out.elements / out.shape[3]

@@ -1,0 +1,306 @@
+/* Averages of windows, whatever the channels: a row of pixels is a long vector of bytes.
+ *
+ * The rows of a window give a line of sums of columns, 16 bits each: for a register of bytes one of the sums of its bytes 0, 2,
+ * ... and one of those of bytes 1, 3, ... So the sums of every second byte are a row of halves, and those of a column `distance`
+ * bytes on lie distance / 2 halves on, of the other row where the distance is odd.
+ *
+ *     bytes          a0 a1 a2 b0 b1 b2 c0 c1 c2 d0 d1 d2      three channels
+ *     even           a0    a2    b1    c0    c2    d1
+ *     odd            a1    b0    b2    c1    d0    d2
+ *     a pixel on     b0    b2    c1    d0    d2       beside `even`: `odd` from its second half on
+ *
+ * What lies beside the image is 0, and a row of means is made of runs of pixels whose windows have as many columns.
+ */
+#include "average_lines.h"
+
+#include "averages.h"
+#include "row_copies.h"
+
+enum { W = RVP_WORD_BYTES };
+
+/* Two registers of sums: of even and of odd bytes. */
+struct sums {
+    rvp_word even, odd;
+};
+
+RVP_INLINE struct sums sums_at(const rvp_memory *line)
+{
+    return (struct sums){line[0], line[1]};
+}
+
+RVP_INLINE struct sums added(struct sums a, struct sums b)
+{
+    return (struct sums){rvp_add16(a.even, b.even), rvp_add16(a.odd, b.odd)};
+}
+
+RVP_INLINE struct sums bytes_at(const int8_t *from, int is_unsigned)
+{
+    const rvp_word bytes = rvp_load(from);
+    return is_unsigned ? (struct sums){rvp_zunpkd820(bytes), rvp_zunpkd831(bytes)}
+                       : (struct sums){rvp_sunpkd820(bytes), rvp_sunpkd831(bytes)};
+}
+
+/* `count` registers of the sums of up to three rows, a literal; added to what is there with `more`. */
+RVP_INLINE void sum_rows(rvp_memory *line, const int8_t *a, const int8_t *b, const int8_t *c, int rows, int count, int more,
+                         int is_unsigned)
+{
+#pragma GCC unroll 2
+    for (const rvp_memory *const end = line + 2 * count; line != end; line += 2) {
+        struct sums s = bytes_at(a, is_unsigned);
+        if (rows > 1) {
+            s = added(s, bytes_at(b, is_unsigned));
+        }
+        if (rows > 2) {
+            s = added(s, bytes_at(c, is_unsigned));
+        }
+        if (more) {
+            s = added(s, sums_at(line));
+        }
+        line[0] = s.even;
+        line[1] = s.odd;
+        a += W, b += W, c += W;
+    }
+}
+
+/* The line of `count` registers over rows first to end. */
+RVP_INLINE void over_rows(rvp_memory *line, const struct rows *r, int first, int end, int count, int is_unsigned)
+{
+    const int8_t *const a = row_at(r, first);
+    if (end - first == 1) {
+        sum_rows(line, a, a, a, 1, count, 0, is_unsigned);
+        return;
+    }
+    const int8_t *const b = row_at(r, first + 1);
+    if (end - first == 2) {
+        sum_rows(line, a, b, a, 2, count, 0, is_unsigned);
+        return;
+    }
+    sum_rows(line, a, b, row_at(r, first + 2), 3, count, 0, is_unsigned);
+    for (first += 3; first < end; first++) {
+        const int8_t *const next = row_at(r, first);
+        sum_rows(line, next, next, next, 1, count, 1, is_unsigned);
+    }
+}
+
+/* Bits by which two registers that follow each other are shifted for one that begins within the first: `up` and one more. So
+ * `down` may be 0. */
+struct shift {
+    int down, up;
+};
+
+RVP_INLINE struct shift shift_of(int halves)
+{
+    return (struct shift){16 * halves, 8 * W - 1 - 16 * halves};
+}
+
+RVP_INLINE rvp_word joined(rvp_word first, rvp_word next, struct shift by)
+{
+    return first >> by.down | next << 1 << by.up;
+}
+
+/* `count` registers of sums: those of `to` or, for the first column that is added, of `line`, and of what lies `distance` bytes
+ * on in the line. */
+static __attribute__((noinline)) void add_column(rvp_memory *to, const rvp_memory *own, const rvp_memory *line, int distance, int count)
+{
+    const rvp_memory *const end = to + 2 * count;
+    const int odd = distance % 2, halves = distance % W / 2;
+    const rvp_memory *on = line + distance / W * 2;
+    /* Odd bytes of an odd distance are even ones a half further on, which may be the first of the next register. */
+    const int carried = odd && halves + 1 == W / 2;
+    const struct shift by_even = shift_of(halves), by_odd = shift_of(carried ? 0 : halves + odd);
+    const rvp_memory *const evens = on + odd, *const odds = on + (odd ? 2 * carried : 1);
+    const int between = (int)(odds - evens);
+    rvp_word even = *evens, other = *odds;
+    on = evens;
+#pragma GCC unroll 2
+    for (; to != end; to += 2, own += 2) {
+        on += 2;
+        const rvp_word next_even = on[0], next_other = on[between];
+        const struct sums moved = {joined(even, next_even, by_even), joined(other, next_other, by_odd)};
+        const struct sums s = added(sums_at(own), moved);
+        to[0] = s.even;
+        to[1] = s.odd;
+        even = next_even;
+        other = next_other;
+    }
+}
+
+/* What means are made by. */
+struct mean {
+    struct divider divider;
+    rvp_word lowest, highest; /* in every byte */
+};
+
+/* A register of means. `has_ties` is a literal: whether sums can be halves below zero. */
+RVP_INLINE rvp_word means_of(struct sums s, const struct mean *m, int has_ties, int is_unsigned)
+{
+    const struct divider *const d = &m->divider;
+    if (has_ties) {
+        s.even = rvp_add16(s.even, rvp_scmplt16(s.even, d->ties));
+        s.odd = rvp_add16(s.odd, rvp_scmplt16(s.odd, d->ties));
+    }
+    /* Quotients of 8 bits and `shift` <= 6 of their fractions, which the upper byte takes from none of its neighbours. */
+    const rvp_word even = rvp_srl16(rvp_khm16(s.even, d->factor), (rvp_word)d->shift);
+    const rvp_word odd = rvp_khm16(s.odd, d->factor) << (8 - d->shift);
+    const rvp_word means = rvp_select_bits(rvp_splat16(0xff00), odd, even);
+    return is_unsigned ? rvp_umin8(rvp_umax8(means, m->lowest), m->highest)
+                       : rvp_smin8(rvp_smax8(means ^ rvp_splat8(0x80), m->lowest), m->highest);
+}
+
+/* `count` registers of means of `columns` columns, `step` words apart. `literal` is columns, or 0 for any number. */
+RVP_INLINE void means_along(int8_t *to, const rvp_memory *line, int literal, int columns, int step, int count, const struct mean *m,
+                            int has_ties, int is_unsigned)
+{
+    const struct sums start = {m->divider.start, m->divider.start};
+    for (const int8_t *const end = to + count * W; to != end; to += W, line += 2) {
+        struct sums s = added(start, sums_at(line));
+        if (literal == 3) {
+            s = added(added(s, sums_at(line + step)), sums_at(line + 2 * step));
+        } else if (literal == 0) {
+            const rvp_memory *on = line;
+            for (int more = columns - 1; more > 0; more--) {
+                on += step;
+                s = added(s, sums_at(on));
+            }
+        }
+        rvp_store(to, means_of(s, m, has_ties, is_unsigned));
+    }
+}
+
+RVP_INLINE void any_means(int8_t *to, const rvp_memory *line, int columns, int step, int count, const struct mean *given,
+                          int has_ties, int is_unsigned)
+{
+    const struct mean own = *given, *const m = &own; /* a copy: `to` may point anywhere */
+    if (columns == 1) {
+        means_along(to, line, 1, 1, 0, count, m, has_ties, is_unsigned);
+    } else if (columns == 3) {
+        means_along(to, line, 3, 3, step, count, m, has_ties, is_unsigned);
+    } else {
+        means_along(to, line, 0, columns, step, count, m, has_ties, is_unsigned);
+    }
+}
+
+static __attribute__((noinline)) void means_s8(int8_t *to, const rvp_memory *line, int columns, int step, int count, const struct mean *m)
+{
+    if (m->divider.ties != 0) {
+        any_means(to, line, columns, step, count, m, 1, 0);
+    } else {
+        any_means(to, line, columns, step, count, m, 0, 0);
+    }
+}
+
+static __attribute__((noinline)) void means_u8(int8_t *to, const rvp_memory *line, int columns, int step, int count, const struct mean *m)
+{
+    any_means(to, line, columns, step, count, m, 0, 1);
+}
+
+/* Means of a run of bytes, `begin` to `end`, of which registers before hold others already. */
+RVP_INLINE void run_of_means(int8_t *to, const rvp_memory *line, int begin, int end, const struct mean *m, int is_unsigned)
+{
+    const int first = begin / W, count = (end + W - 1) / W - first;
+    int8_t *const from = to + first * W;
+    const rvp_word before = rvp_load(from), behind = (rvp_word)-1 << 8 * (begin % W);
+    (is_unsigned ? means_u8 : means_s8)(from, line + 2 * first, 1, 0, count, m);
+    rvp_store(from, rvp_select_bits(behind, rvp_load(from), before));
+}
+
+/* Columns of the window at ox that lie in the image. */
+RVP_INLINE int columns_at(const struct rvp_pool *p, int ox)
+{
+    const int first = ox * p->stride_x - p->left, end = first + p->kernel_x;
+    return (end < p->width ? end : p->width) - (first < 0 ? 0 : first);
+}
+
+/* Where lines lie in scratch. Windows begin `lead` bytes behind the begin of `line`; those of pixels `begin` to `end` have all
+ * columns in the image. */
+struct places {
+    rvp_memory *line, *wider;
+    int8_t *results;
+    int lead, begin, end;
+};
+
+RVP_INLINE struct places places_in(int8_t *line, int line_bytes, int lead, const struct rvp_pool *p)
+{
+    const int first = (p->left + p->stride_x - 1) / p->stride_x, room = p->width + p->left - p->kernel_x;
+    const int behind = room < 0 ? 0 : room / p->stride_x + 1;
+    const int wider = p->kernel_x == 1 ? 0 : 2 * line_bytes; /* one column is the line as it is */
+    return (struct places){
+        (rvp_memory *)(void *)line,
+        (rvp_memory *)(void *)(line + wider),
+        line + 4 * line_bytes,
+        lead,
+        first < p->out_width ? first : p->out_width,
+        behind < p->out_width ? behind : p->out_width,
+    };
+}
+
+/* A row of the output, whose windows have `rows` rows. Windows of means[0] have all columns, of means[1] fewer. */
+RVP_INLINE void row_of_means(int8_t *y, const struct places *at, const struct rvp_pool *p, int rows, struct mean *means,
+                             int is_unsigned)
+{
+    const int channels = p->channels;
+    for (int ox = 0, next; ox < p->out_width; ox = next) {
+        const int is_inner = ox == at->begin && ox < at->end, columns = is_inner ? p->kernel_x : columns_at(p, ox);
+        next = is_inner ? at->end : ox + 1;
+        struct mean *const m = &means[!is_inner];
+        if (m->divider.count != rows * columns) {
+            m->divider = divider_of(rows * columns, is_unsigned);
+        }
+        if (channels % W != 0) {
+            const int begin = at->lead + ox * p->stride_x * channels, last = at->lead + (next - 1) * p->stride_x * channels;
+            run_of_means(at->results, at->wider, begin, last + channels, m, is_unsigned);
+            continue;
+        }
+        const int together = p->stride_x == 1 ? next - ox : 1, registers = channels / W;
+        for (int pixel = ox; pixel != next; pixel += together) {
+            const rvp_memory *const from = at->line + 2 * (at->lead / W + pixel * p->stride_x * registers);
+            (is_unsigned ? means_u8 : means_s8)(y + pixel * channels, from, p->kernel_x, 2 * registers, together * registers, m);
+        }
+    }
+}
+
+RVP_INLINE void average_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, int32_t line_bytes,
+                              int is_unsigned)
+{
+    const int channels = p->channels, row_bytes = p->width * channels, registers = (row_bytes + W - 1) / W;
+    const int before = p->left * channels, margin = (before + W - 1) & -W, is_whole = channels % W == 0;
+    int8_t *const line = aligned(scratch), *const copies = line + 5 * line_bytes;
+    const struct places at = places_in(line, line_bytes, margin - before, p);
+    const int results_end = at.lead + ((p->out_width - 1) * p->stride_x + 1) * channels, wide = (results_end + W - 1) / W;
+    const int copied = ((uintptr_t)x | (uintptr_t)row_bytes) % W != 0 ? p->kernel_y : 0;
+    const struct rows rows = {copied != 0 ? copies : x, copied != 0 ? registers * W : row_bytes, copied};
+    const struct mean unknown = {{.count = 0}, rvp_splat8(p->lowest), rvp_splat8(p->highest)};
+    struct mean means[2] = {unknown, unknown};
+    copies_fill_rows(line, 0, 1, 2 * line_bytes, 0);
+    if (copied != 0) {
+        copies_fill_rows(copies, 0, 1, copied * registers * W, 0); /* what is behind a row stays 0 */
+    }
+    int ready = 0; /* rows of x that were copied */
+    for (int oy = 0; oy < p->out_height; oy++) {
+        const int y0 = oy * p->stride_y - p->top;
+        const int first = y0 < 0 ? 0 : y0, end = y0 + p->kernel_y < p->height ? y0 + p->kernel_y : p->height;
+        ready = copy_rows(&rows, copies, x, row_bytes, ready < first ? first : ready, end);
+        over_rows(at.line + margin / W * 2, &rows, first, end, registers, is_unsigned);
+        const rvp_memory *own = at.line;
+        for (int column = 1; !is_whole && column < p->kernel_x; column++, own = at.wider) {
+            add_column(at.wider, own, at.line, column * channels, wide);
+        }
+        row_of_means(y, &at, p, end - first, means, is_unsigned);
+        if (!is_whole && p->stride_x != 1) {
+            copies_copy_rows(y, at.results + at.lead, p->out_width, channels, channels, p->stride_x * channels);
+        } else if (!is_whole) {
+            copies_copy_rows(y, at.results + at.lead, 1, p->out_width * channels, 0, 0);
+        }
+        y += p->out_width * channels;
+    }
+}
+
+void rvp_avg_lines_s8(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)
+{
+    average_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, 0);
+}
+
+void rvp_avg_lines_u8(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)
+{
+    average_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, 1);
+}

@@ -1,0 +1,13 @@
+/* AVERAGE_POOL_2D on NHWC images of any number of channels. */
+#ifndef FIRMLINE_RVP_AVERAGE_LINES_H
+#define FIRMLINE_RVP_AVERAGE_LINES_H
+
+#include "pool.h"
+
+/* One image; `parameters` is a struct rvp_pool whose windows have at most 100 elements, and some of the image. `scratch` has
+ * five times `line` bytes, then a row of x, up to whole registers, for each row of a window; and a register more. */
+typedef void rvp_average_lines(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line);
+
+rvp_average_lines rvp_avg_lines_s8, rvp_avg_lines_u8;
+
+#endif
