@@ -149,7 +149,7 @@ def _runs_cost(rows: int, size: int, multiples: tuple[int, int], register: int) 
     element = next(n for n in (register, 4, 2, 1) if together % n == 0)
     elements = size // element
     by_word = multiples[0] % register == 0
-    longest = {4: (36, 28), 8: (28, 16)}[register][by_word]
+    longest = {4: (32, 28), 8: (28, 16)}[register][by_word]
     if element < 4 and elements >= longest:
         words = size / register
         return CALL + rows * (36 + 6.3 * words if by_word else 47 + (8.0 if register == 8 else 6.4) * words)

@@ -23,7 +23,7 @@ typedef uint16_t __attribute__((may_alias)) quarter;
 enum {
     WORD = sizeof(word),
     /* Runs of fewer bytes, or pairs of them, are copied one by one; of fewer yet where each run of y begins with a word. */
-    SHORT = WORD == 8 ? 28 : 36,
+    SHORT = WORD == 8 ? 28 : 32,
     SHORT_ALIGNED = WORD == 8 ? 16 : 28,
 };
 
@@ -178,14 +178,17 @@ static __attribute__((noinline)) void copies_runs(void *y, const void *x, int32_
     {                                                                                                                  \
         const type *const end = s + count;                                                                             \
         do {                                                                                                           \
-            name##_few(t, s, 8);                                                                                       \
+            name##_few(t, s, 4);                                                                                       \
+            name##_few(t + 4, s + 4, 4);                                                                               \
             s += 8, t += 8;                                                                                            \
         } while (s != end);                                                                                            \
     }                                                                                                                  \
     COPIES_INLINE void name##_row(type *t, const type *s, int32_t count)                                               \
     {                                                                                                                  \
-        for (const type *const end = s + (count & -8); s != end; s += 8, t += 8)                                       \
-            name##_few(t, s, 8);                                                                                       \
+        for (const type *const end = s + (count & -8); s != end; s += 8, t += 8) {                                     \
+            name##_few(t, s, 4);                                                                                       \
+            name##_few(t + 4, s + 4, 4);                                                                               \
+        }                                                                                                              \
         if ((count & 4) != 0) {                                                                                        \
             name##_few(t, s, 4);                                                                                       \
             s += 4, t += 4;                                                                                            \

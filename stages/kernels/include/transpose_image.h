@@ -48,7 +48,7 @@ TRANSPOSE_INLINE void store_column(int8_t *y, transpose_word lanes, int32_t y_co
 TRANSPOSE_INLINE void block_row(int8_t *y, const int8_t *x, int32_t count, int32_t y_column, int32_t x_row, int whole)
 {
     const int8_t *x1 = x + x_row, *x2 = x1 + x_row, *x3 = x2 + x_row;
-    for (; count > 0; count--) {
+    for (const int8_t *const end = x + count * TRANSPOSE_W; x != end;) {
         transpose_word a = load_columns(x, whole), b = load_columns(x1, whole);
         transpose_word c = load_columns(x2, whole), d = load_columns(x3, whole);
         transpose_lanes(&a, &b, &c, &d);
@@ -59,6 +59,21 @@ TRANSPOSE_INLINE void block_row(int8_t *y, const int8_t *x, int32_t count, int32
         store_column(to += y_column, d, y_column);
         x += TRANSPOSE_W, x1 += TRANSPOSE_W, x2 += TRANSPOSE_W, x3 += TRANSPOSE_W;
         y += TRANSPOSE_W * y_column;
+    }
+}
+
+/* A function of its own, so that all it has is in registers. */
+static __attribute__((noinline)) void block_rows(int8_t *y, const int8_t *x, int32_t rows, int32_t count, int32_t y_column,
+                                                 int32_t x_row, int whole)
+{
+    if (whole) {
+        for (; rows > 0; rows--, y += 4, x += 4 * x_row) {
+            block_row(y, x, count, y_column, x_row, 1);
+        }
+    } else {
+        for (; rows > 0; rows--, y += 4, x += 4 * x_row) {
+            block_row(y, x, count, y_column, x_row, 0);
+        }
     }
 }
 
@@ -159,13 +174,8 @@ TRANSPOSE_INLINE void transpose_bytes(int8_t *y, const int8_t *x, int32_t rows, 
         if (whole != columns) {
             bytes_along_rows(y + whole * y_column, x + whole, rows & -4, columns - whole, y_column, x_row);
         }
-        for (; rows >= 4; rows -= 4, y += 4, x += 4 * x_row) {
-            if (place % TRANSPOSE_W == 0) {
-                block_row(y, x, blocks, y_column, x_row, 1);
-            } else {
-                block_row(y, x, blocks, y_column, x_row, 0);
-            }
-        }
+        block_rows(y, x, rows / 4, blocks, y_column, x_row, place % TRANSPOSE_W == 0);
+        y += rows & -4, x += (rows & -4) * x_row, rows &= 3;
     }
     if (rows == 0) {
         return;
