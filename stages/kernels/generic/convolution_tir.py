@@ -3,7 +3,7 @@
     for n in batch, g in groups, t in tiles of P output pixels:
       first = t * P
       gather   patch[P, K]  <- the windows of P pixels, padded with the zero point    fl_im2col_nhwc / _nchw
-      product  y[P, O]      <- requantize(bias + patch * transpose(w))                fl_gemm_s8
+      product  y[P, O]      <- requantize(bias + patch * transpose(w))                fl_gemm_s8 / fl_row_s8
 
 What is left when P does not divide the number of pixels gets blocks of its own, `gather_rest` and `product_rest`.
 """
@@ -63,6 +63,10 @@ def product(view: LayerView, name: str, rows: int, columns: int, depth: int) -> 
         Operand("gemm", GEMM.shape, "int32"),
         accumulator(),
     )
+    if rows == 1:
+        return Block(
+            name, operands, meaning, "fl_row_s8", lambda b: [b.x, b.w, b.channels, b.y, columns, depth, b.gemm]
+        )
     return Block(
         name, operands, meaning, "fl_gemm_s8", lambda b: [b.x, b.w, b.channels, b.y, rows, columns, depth, b.gemm]
     )

@@ -456,16 +456,28 @@ UNSCHEDULED static void panel_4(const struct four *r, const int8_t *w, int32_t k
 #endif
 #endif
 
-/* One or two rows by all columns. */
-static void all_columns(struct pair r, int32_t rows, const int8_t *w, int32_t columns, int32_t k,
-                        const int32_t *channels, const struct fl_gemm *e)
+/* One row by all columns. */
+static void row_by_columns(struct row r, const int8_t *w, int32_t columns, int32_t k, const int32_t *channels,
+                           const struct fl_gemm *e)
 {
     for (; columns >= FL_PANEL; columns -= FL_PANEL) {
-        if (rows == 2) {
-            panel_2(&r, w, k, channels, e);
-        } else {
-            panel_1(&r.a, w, k, channels, e);
-        }
+        panel_1(&r, w, k, channels, e);
+        r.y += FL_PANEL * e->y_column;
+        w += FL_PANEL * k;
+        channels += FL_PANEL * FL_CHANNEL;
+    }
+    for (int32_t j = 0; j < columns; j++) {
+        finish_1(dot(r.x, w, k), j, &r, channels, e);
+        w += k;
+    }
+}
+
+/* Two rows by all columns. */
+static void pair_by_columns(struct pair r, const int8_t *w, int32_t columns, int32_t k, const int32_t *channels,
+                            const struct fl_gemm *e)
+{
+    for (; columns >= FL_PANEL; columns -= FL_PANEL) {
+        panel_2(&r, w, k, channels, e);
         r.a.y += FL_PANEL * e->y_column;
         r.b.y += FL_PANEL * e->y_column;
         w += FL_PANEL * k;
@@ -473,9 +485,7 @@ static void all_columns(struct pair r, int32_t rows, const int8_t *w, int32_t co
     }
     for (int32_t j = 0; j < columns; j++) {
         finish_1(dot(r.a.x, w, k), j, &r.a, channels, e);
-        if (rows == 2) {
-            finish_1(dot(r.b.x, w, k), j, &r.b, channels, e);
-        }
+        finish_1(dot(r.b.x, w, k), j, &r.b, channels, e);
         w += k;
     }
 }
@@ -506,8 +516,8 @@ static void all_panels(struct four r, const int8_t *w, int32_t columns, int32_t 
         w += FL_PANEL * k;
         channels += FL_PANEL * FL_CHANNEL;
     }
-    all_columns(r.upper, 2, w, columns, k, channels, e);
-    all_columns(r.lower, 2, w, columns, k, channels, e);
+    pair_by_columns(r.upper, w, columns, k, channels, e);
+    pair_by_columns(r.lower, w, columns, k, channels, e);
 }
 
 #if UINTPTR_MAX > UINT32_MAX
@@ -524,9 +534,9 @@ static void all_panels_6(struct six r, const int8_t *w, int32_t columns, int32_t
         w += FL_PANEL * k;
         channels += FL_PANEL * FL_CHANNEL;
     }
-    all_columns(r.upper.upper, 2, w, columns, k, channels, e);
-    all_columns(r.upper.lower, 2, w, columns, k, channels, e);
-    all_columns(r.lower, 2, w, columns, k, channels, e);
+    pair_by_columns(r.upper.upper, w, columns, k, channels, e);
+    pair_by_columns(r.upper.lower, w, columns, k, channels, e);
+    pair_by_columns(r.lower, w, columns, k, channels, e);
 }
 
 #endif
@@ -574,10 +584,15 @@ void fl_gemm_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void 
 #endif
     for (; i + 2 <= rows; i += 2) {
         const struct pair r = {row_of(x, y, i, depth, e), row_of(x, y, i + 1, depth, e)};
-        all_columns(r, 2, w, columns, depth, channels, e);
+        pair_by_columns(r, w, columns, depth, channels, e);
     }
     if (i < rows) {
-        const struct row last = row_of(x, y, i, depth, e);
-        all_columns((struct pair){last, last}, 1, w, columns, depth, channels, e);
+        row_by_columns(row_of(x, y, i, depth, e), w, columns, depth, channels, e);
     }
+}
+
+void fl_row_s8(const int8_t *x, const int8_t *w, const int32_t *channels, void *y, int32_t columns, int32_t depth,
+               const void *parameters)
+{
+    row_by_columns(row_of(x, y, 0, depth, parameters), w, columns, depth, channels, parameters);
 }

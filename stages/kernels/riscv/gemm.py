@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import INT8_OFFSET, too_deep, weight_rows, weight_zero_point, why_not_types
-from stages.kernels.generic.im2col import im2col_fields, reads_in_place
-from stages.kernels.generic.parameters import IM2COL
 from stages.kernels.kernel import Kernel
 from stages.kernels.matrix import depth_of
+from stages.kernels.riscv.gemm_cost import gemm_cost
 from stages.kernels.riscv.rectified import is_rectified
-from stages.kernels.riscv.rows import ROWS, Rows
+from stages.kernels.riscv.rows import Rows
+from stages.kernels.riscv.windows import FIELDS as WINDOWS
+from stages.kernels.riscv.windows import fields_of, reads_in_place
 from stages.kernels.structure import Structure
 
 if TYPE_CHECKING:
@@ -30,16 +31,16 @@ _MOST_PACKED = 16384
 
 
 class Gemm(Kernel):
-    """Convolution as im2col and a product of six pixels by a panel; a pointwise NHWC layer reads its input in place.
+    """Convolution as a product of six windows by a panel, each packed into words straight from the image.
 
-    Input and output may each be NHWC or NCHW. uint8 inputs become int8 while they are gathered.
+    Input and output may each be NHWC or NCHW. uint8 inputs become int8 in the words.
     """
 
     name = "riscv.gemm"
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
-    sources = ("gemm.c", "../generic/im2col.c")
-    headers: ClassVar[tuple[str, ...]] = ("gemm.h", "../generic/im2col.h")
+    sources = ("gemm.c",)
+    headers: ClassVar[tuple[str, ...]] = ("gemm.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if bad := why_not_types(view) or too_deep(depth_of(view)):
@@ -67,35 +68,16 @@ class Gemm(Kernel):
             "gemm": FIELDS.of(_fields(view, words)),
         }
         if not reads_in_place(view):
-            constants["im2col"] = IM2COL.of(im2col_fields(view))
+            constants["windows"] = WINDOWS.of(fields_of(view))
         return constants
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.riscv.gemm_tir import conv2d
 
-        return conv2d(view, rows_of_words(view, target), FIELDS)
+        return conv2d(view, rows_of_words(view, target), FIELDS.shape, WINDOWS.shape)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """For a tile, instructions of packing its rows, of its panels and outputs, and of gathering its windows.
-
-        On 64 bits 44 for an element of six rows in a panel of eight columns, on 32 bits 23 in one of two.
-        """
-        out, words, op = view.outputs[0], rows_of_words(view, target), view.op
-        columns = op.out_channels // op.groups
-        panels = words.whole_columns(columns) // words.panel
-        element, panel = (44, 110) if target.word_bits == 64 else (23, 90)
-        products = panels * (element * words.depth + panel) + ROWS * columns * 20
-        tiles = -(-out.shape[1] * out.shape[2] // ROWS) * out.shape[0] * op.groups
-        return tiles * (250 + 20 * words.depth + products + ROWS * _gathered(view, words))
-
-
-def _gathered(view: LayerView, words: Rows) -> float:
-    """Instructions to gather a window."""
-    if reads_in_place(view):
-        return 0
-    if view.inputs[0].layout == "NCHW":
-        return 60 + 24 * words.row
-    return 60 + 26 * view.op.kernel[0] + 8 * words.row
+        return gemm_cost(view, rows_of_words(view, target))
 
 
 def rows_of_words(view: LayerView, target: Target) -> Rows:

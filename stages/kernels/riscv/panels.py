@@ -1,4 +1,4 @@
-"""Weights and constants of channels as `gemm.c` reads them."""
+"""Weights and constants of channels as `panels32.h` and `panels64.h` read them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How rows and weights lie in the words of `gemm.c`."""
+"""How rows and weights lie in the words of `panels32.h` and `panels64.h`."""
 
 from __future__ import annotations
 

@@ -1,0 +1,123 @@
+/* Products of six rows by panels of weights, in words of 64 bits. */
+#ifndef FIRMLINE_RISCV_PANELS64_H
+#define FIRMLINE_RISCV_PANELS64_H
+
+#include "gemm.h"
+#include "six.h"
+
+#if UINTPTR_MAX > UINT32_MAX
+
+/* Three rows in a word, x0 + x1 * 2^21 + x2 * 2^42, and eight columns in a panel, element k of all eight side by side:
+ *
+ *      w0[0] w1[0] ... w7[0]  w0[1] w1[1] ... w7[1]  ...         each k loads 24 bytes for 48 products
+ *
+ * SEGMENT products of two int8 are in [-2^20 + 2^13, 2^20]; with MOST added they are a number of 21 bits.
+ */
+enum { PANEL = 8, WORDS = 2, SEGMENT = 64, MOST = (1 << 20) - 1, MASK = (1 << 21) - 1 };
+static const uint64_t BEGIN = (uint64_t)MOST << 42 | (uint64_t)MOST << 21 | MOST, ONES = (uint64_t)1 << 42 | 1 << 21 | 1;
+
+typedef uint64_t word;
+
+INLINE void pack_element(word *to, const struct six_rows *x, int k)
+{
+    to[0] = (uint64_t)(int64_t)x->a[k] + ((uint64_t)(int64_t)x->b[k] << 21) + ((uint64_t)(int64_t)x->c[k] << 42);
+    to[1] = (uint64_t)(int64_t)x->d[k] + ((uint64_t)(int64_t)x->e[k] << 21) + ((uint64_t)(int64_t)x->f[k] << 42);
+}
+
+struct columns {
+    struct six c0, c1, c2, c3, c4, c5, c6, c7;
+};
+
+INLINE void take(uint64_t abc, uint64_t def, struct six *s)
+{
+    *s = (struct six){(int32_t)(abc & MASK), (int32_t)(abc >> 21 & MASK), (int32_t)(abc >> 42),
+                      (int32_t)(def & MASK), (int32_t)(def >> 21 & MASK), (int32_t)(def >> 42)};
+}
+
+INLINE void add(uint64_t abc, uint64_t def, struct six *s)
+{
+    struct six t;
+    take(abc, def, &t);
+    *s = (struct six){s->a + t.a, s->b + t.b, s->c + t.c, s->d + t.d, s->e + t.e, s->f + t.f};
+}
+
+/* Up to SEGMENT products of each row and column; the first ones begin the sums. */
+AS_WRITTEN static void segment(const word *x, const int8_t *w, int32_t k, int first, struct columns *s)
+{
+    const word *const end = x + 2 * k;
+    uint64_t a0 = BEGIN, a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0;
+    uint64_t b0 = a0, b1 = a0, b2 = a0, b3 = a0, b4 = a0, b5 = a0, b6 = a0, b7 = a0;
+#pragma GCC unroll 2
+    while (x != end) {
+        const uint64_t v = x[0], z = x[1];
+        a0 += v * (uint64_t)(int64_t)w[0];
+        b0 += z * (uint64_t)(int64_t)w[0];
+        a1 += v * (uint64_t)(int64_t)w[1];
+        b1 += z * (uint64_t)(int64_t)w[1];
+        a2 += v * (uint64_t)(int64_t)w[2];
+        b2 += z * (uint64_t)(int64_t)w[2];
+        a3 += v * (uint64_t)(int64_t)w[3];
+        b3 += z * (uint64_t)(int64_t)w[3];
+        a4 += v * (uint64_t)(int64_t)w[4];
+        b4 += z * (uint64_t)(int64_t)w[4];
+        a5 += v * (uint64_t)(int64_t)w[5];
+        b5 += z * (uint64_t)(int64_t)w[5];
+        a6 += v * (uint64_t)(int64_t)w[6];
+        b6 += z * (uint64_t)(int64_t)w[6];
+        a7 += v * (uint64_t)(int64_t)w[7];
+        b7 += z * (uint64_t)(int64_t)w[7];
+        w += PANEL;
+        x += 2;
+    }
+    if (first) {
+        take(a0, b0, &s->c0);
+        take(a1, b1, &s->c1);
+        take(a2, b2, &s->c2);
+        take(a3, b3, &s->c3);
+        take(a4, b4, &s->c4);
+        take(a5, b5, &s->c5);
+        take(a6, b6, &s->c6);
+        take(a7, b7, &s->c7);
+    } else {
+        add(a0, b0, &s->c0);
+        add(a1, b1, &s->c1);
+        add(a2, b2, &s->c2);
+        add(a3, b3, &s->c3);
+        add(a4, b4, &s->c4);
+        add(a5, b5, &s->c5);
+        add(a6, b6, &s->c6);
+        add(a7, b7, &s->c7);
+    }
+}
+
+/* All columns of up to six rows. */
+static void panels(const word *x, const int8_t *w, const int32_t *channels, uint8_t *y, int32_t rows,
+                   int32_t columns, const struct riscv_gemm *e)
+{
+    const struct results o = {e->y_row, e->zero_point, e->low, e->high, rows};
+    const int32_t usual = e->rectified && rows == ROWS;
+    const int32_t depth = e->depth, begun = (depth + SEGMENT - 1) / SEGMENT * MOST;
+    for (; columns > 0; columns -= PANEL) {
+        struct columns s;
+        for (int32_t k = 0; k < depth; k += SEGMENT) {
+            const int32_t left = depth - k;
+            segment(x + 2 * k, w + PANEL * k, left < SEGMENT ? left : SEGMENT, k == 0, &s);
+        }
+        w += PANEL * depth;
+        const struct six *sums = &s.c0;
+        for (int32_t j = columns < PANEL ? columns : PANEL; j > 0; j--) {
+            const int32_t bias = fl_add_wrapping(channels[FL_BIAS], -begun);
+            const struct six t = {fl_add_wrapping(sums->a, bias), fl_add_wrapping(sums->b, bias),
+                                  fl_add_wrapping(sums->c, bias), fl_add_wrapping(sums->d, bias),
+                                  fl_add_wrapping(sums->e, bias), fl_add_wrapping(sums->f, bias)};
+            finish(&t, channels, y, &o, usual);
+            sums++;
+            channels += FL_CHANNEL;
+            y += e->y_column;
+        }
+    }
+}
+
+#endif
+
+#endif
