@@ -87,7 +87,7 @@ DSP_INLINE void pool_strided(uint8_t *y, const uint8_t *line, const struct fl_po
     }
 }
 
-/* Sums of a column's bytes in their order: bytes 0 and 1 in the first word. `taps` is 2, 3, or 0 for `more` of them. */
+/* Sums of a column's bytes in their order: bytes 0 and 1 in the first word. `taps` is 2 to 4, or 0 for `more` of them. */
 DSP_INLINE void sum_word(int16_t *to, const uint8_t *from, int taps, int32_t more, int32_t step, int is_unsigned)
 {
     uint32_t even = 0, odd = 0;
@@ -101,8 +101,11 @@ DSP_INLINE void sum_word(int16_t *to, const uint8_t *from, int taps, int32_t mor
         odd = is_unsigned ? dsp_low_bytes(bytes >> 8) : dsp_odd(bytes);
         sums_add(&even, &odd, dsp_load(from + step), is_unsigned);
     }
-    if (taps == 3) {
+    if (taps >= 3) {
         sums_add(&even, &odd, dsp_load(from + 2 * step), is_unsigned);
+    }
+    if (taps == 4) {
+        sums_add(&even, &odd, dsp_load(from + 3 * step), is_unsigned);
     }
     dsp_store(to, dsp_low_halves(even, odd));
     dsp_store(to + 2, dsp_high_halves(even, odd));
@@ -131,6 +134,8 @@ DSP_INLINE void pool_sums(int16_t *to, const uint8_t *from, int32_t taps, int32_
         sums_of(to, from, 2, 2, step, count, is_unsigned);
     } else if (taps == 3) {
         sums_of(to, from, 3, 3, step, count, is_unsigned);
+    } else if (taps == 4) {
+        sums_of(to, from, 4, 4, step, count, is_unsigned);
     } else {
         sums_of(to, from, 0, taps, step, count, is_unsigned);
     }

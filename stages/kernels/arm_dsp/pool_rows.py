@@ -21,7 +21,7 @@ class ArmPoolRows(PoolRows):
     headers: ClassVar[tuple[str, ...]] = ("arm_dsp_pool_rows.h",)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: of an average a word of sums 14 and of means 25, of more than three taps 6.5 and 12 for each;
+        """As counted: of an average a word of sums 14 and of means 25, of more taps 6.5 and 12 for each;
         60 for each group of pixels. Of maxima `_maxima`, 120 for a row.
         """
         op, (batch, height, out_width, channels) = view.op, view.outputs[0].shape
@@ -38,7 +38,7 @@ class ArmPoolRows(PoolRows):
 
 def _sums(count: int, taps: int) -> float:
     """Of the columns of a row."""
-    word = {2: 13.5, 3: 15.0}.get(taps, 16 + 6.5 * taps)
+    word = {2: 13.5, 3: 16.5, 4: 19.5}.get(taps, 16 + 6.5 * taps)
     return count // 4 * word + count % 4 * 8.5 * taps
 
 
