@@ -54,25 +54,19 @@ def line_elements(view: LayerView) -> int:
     return int(channels * max(op.padding[1] + width, reached))
 
 
-def rows_inside(view: LayerView) -> list[int]:
-    """Rows of the image that the windows of each row of the output meet."""
-    op, height, out_height = view.op, view.inputs[0].shape[1], view.outputs[0].shape[1]
-    return _inside(op.kernel[0], op.stride[0], op.padding[0], height, out_height)
+def inside(view: LayerView, axis: int) -> list[int]:
+    """Rows of the image (axis 0) that the windows of each row of the output meet, or columns (1)."""
+    op, size, count = view.op, view.inputs[0].shape[1 + axis], view.outputs[0].shape[1 + axis]
+    starts = [at * op.stride[axis] - op.padding[axis] for at in range(count)]
+    return [max(0, min(start + op.kernel[axis], size) - max(start, 0)) for start in starts]
 
 
 def mean_groups(view: LayerView) -> list[int]:
     """Neighbouring pixels of a row of the output whose windows meet as many columns: averages of these go together."""
-    op, width, out_width = view.op, view.inputs[0].shape[2], view.outputs[0].shape[2]
-    columns = _inside(op.kernel[1], op.stride[1], op.padding[1], width, out_width)
-    return [len(list(group)) for _, group in groupby(columns)]
+    return [len(list(group)) for _, group in groupby(inside(view, 1))]
 
 
 def mean_runs(view: LayerView) -> list[int]:
     """Elements that one call averages, of a row of the output: of a group, or of a pixel where windows are strided."""
     channels, groups = view.outputs[0].shape[3], mean_groups(view)
     return [channels] * sum(groups) if view.op.stride[1] > 1 else [pixels * channels for pixels in groups]
-
-
-def _inside(kernel: int, stride: int, before: int, size: int, count: int) -> list[int]:
-    starts = [at * stride - before for at in range(count)]
-    return [min(start + kernel, size) - max(start, 0) for start in starts]

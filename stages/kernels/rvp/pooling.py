@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.kernels.kernel import Kernel
+from stages.kernels.pool_rows import inside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,16 +58,23 @@ class Pool2d(Kernel):
         return pool2d(view, function, Operand("pool", (FIELDS,), "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of a register of channels: 5 instructions (maximum: 2) for a pixel, one for its address, 25 (7) around.
-
-        Windows that are not 3x3 take loops, 6 for a row and 2 for a pixel more, and 28 around them for an average; 60
-        for the place of a window. Averages over all of an image take 5 for a pixel.
+        """As counted, of a register of a window: 7 instructions (maximum: 5) for an element that lies in the image, 16
+        (6) for a row of these, 35 (7) around. Whole windows of 3x3 have code of their own, 66 (30). The place of a
+        window takes 84 (60). Averages over all of an image take 5 for an element.
         """
-        (height, width), out = view.op.kernel, view.outputs[0]
+        kernel, out = view.op.kernel, view.outputs[0]
         register, average = target.word_bits // 8, view.op.op == "avg_pool2d"
-        pixel, around = (6, 25) if average else (3, 7)
-        loops = 0 if view.op.kernel == (3, 3) else height * (6 + 2 * width) + 28 * average
-        if average and view.op.kernel == tuple(view.inputs[0].shape[1:3]) and out.shape[3] >= 4 * register:
-            pixel, around, loops = 5, 30, 0
-        pixels = out.elements / out.shape[3]
-        return pixels * (60 + out.shape[3] / register * (pixel * height * width + loops + around))
+        element, row, around, three, place, call = (7, 16, 35, 66, 84, 180) if average else (5, 6, 7, 30, 60, 0)
+        is_image = average and kernel == tuple(view.inputs[0].shape[1:3]) and out.shape[3] >= 4 * register
+
+        def window(rows: int, columns: int) -> int:
+            if is_image:
+                return 30 + 5 * rows * columns
+            if rows == columns == 3 and kernel == (3, 3):
+                return three
+            return around + rows * (row + element * columns)
+
+        rows, columns = (Counter(inside(view, axis)) for axis in range(2))
+        registers = out.shape[3] / register
+        windows = ((window(r, c), rows[r] * columns[c]) for r in rows for c in columns)
+        return out.shape[0] * (call + sum(times * (place + registers * each) for each, times in windows))
