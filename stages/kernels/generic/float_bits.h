@@ -6,7 +6,8 @@
  *     p = (m * 2^7 * reciprocal) >> 32,  reciprocal = (2^55 - 1) / s,   is in (m / s * 2^30 - 2, m / s * 2^30]
  *
  * 2^30 * m / s is below 2^31, and a float that is nearest to the quotient is within 2^7 of that. So p tells the integer
- * unless a half is within 130 of it.
+ * unless a half is within 130 of it. Registers of 64 bits have room for one bit more: (m * 2^40 * reciprocal) >> 64 is in
+ * (m / s * 2^31 - 2, m / s * 2^31], and a nearest float within 2^8 of that.
  */
 #ifndef FIRMLINE_GENERIC_FLOAT_BITS_H
 #define FIRMLINE_GENERIC_FLOAT_BITS_H
@@ -22,8 +23,14 @@ enum { SOFT_FLOAT = 0 };
 #define WITH_FLOATS static inline
 #endif
 
+#if UINTPTR_MAX > UINT32_MAX
+enum { FRACTION = 31, NEAR = 258 }; /* bits of p below the integer, and how far from a half p is certain */
+__extension__ typedef unsigned __int128 two_registers;
+#else
+enum { FRACTION = 30, NEAR = 130 };
+#endif
+
 enum {
-    NEAR = 130,        /* how far from a half p is certain */
     SMALLEST = -1,     /* exponents e - f of quotients that are not simply 0 ... */
     LARGEST = 8,       /* ... nor beyond every 8-bit value, whatever the zero point */
     BEYOND = 1024,     /* what stands for the latter */
@@ -32,6 +39,7 @@ enum {
 union float_bits {
     float value;
     uint32_t bits;
+    int32_t with_sign;
 };
 
 static inline uint32_t bits_of(float x)
@@ -62,24 +70,58 @@ static inline uint32_t reciprocal_of(uint32_t scale)
     return quotient;
 }
 
-/* The integer next to x / scale, with its sign; *certain is 0 where only a division tells. `even`: halves are not
- * certain, as they go to the even number. */
-static inline int32_t nearest(uint32_t x, uint32_t reciprocal, uint32_t first, int even, int *certain)
+/* What floats become integers by: a reciprocal and the first exponent, which is 0 where only divisions do. */
+struct quantization {
+    uintptr_t reciprocal, first;
+    intptr_t zero_point, low, high;
+};
+
+static inline struct quantization quantization_of(float scale, int32_t zero_point, int32_t low, int32_t high)
 {
-    const uint32_t exponent = x >> 23 & 255, order = exponent - first;
-    const int32_t sign = (int32_t)x >> 31;
+    const uintptr_t first = SOFT_FLOAT ? first_exponent(bits_of(scale)) : 0;
+    return (struct quantization){first != 0 ? reciprocal_of(bits_of(scale)) : 0, first, zero_point, low, high};
+}
+
+/* The integer next to x / scale, with its sign; *certain is 0 where only a division tells. `even`: halves are not
+ * certain, as they go to the even number. x is as wide as a register, with
+ * its sign: no part of it has to be widened. */
+static inline intptr_t nearest(uintptr_t x, const struct quantization *q, int even, int *certain)
+{
+    const uintptr_t exponent = x >> 23 & 255, order = exponent - q->first;
+    const intptr_t sign = (intptr_t)x >> 31; /* 0 or -1: bits above 31 are as bit 31 */
     *certain = 1;
     if (order > LARGEST - SMALLEST) {
         const int is_nan = (x & 0x7fffffff) > 0x7f800000;
-        return exponent < first ? 0 : is_nan || sign ? -BEYOND : BEYOND;
+        return exponent < q->first ? 0 : is_nan || sign ? -BEYOND : BEYOND;
     }
-    const int32_t mantissa = (int32_t)(((x << 8) | UINT32_C(1) << 31) >> 1);
-    /* By uintptr_t: 64-bit RISC-V widens a signed number for nothing, an unsigned one in two shifts; bit 31 is clear. */
-    const uint32_t p = (uint32_t)((uint64_t)(uintptr_t)mantissa * reciprocal >> 32);
-    const uint32_t shift = 31 - order, rounded = p + ((UINT32_C(1) << 30) >> order);
-    const uint32_t magnitude = rounded >> shift;
+#if UINTPTR_MAX > UINT32_MAX
+    const uintptr_t p = (uintptr_t)((two_registers)(x << 40 | (uintptr_t)1 << 63) * q->reciprocal >> 64);
+#else
+    const uintptr_t p = (uintptr_t)((uint64_t)((x << 8 | UINT32_C(1) << 31) >> 1) * q->reciprocal >> 32);
+#endif
+    const uintptr_t shift = FRACTION + 1 - order, rounded = p + ((uintptr_t)1 << FRACTION >> order);
+    const uintptr_t magnitude = rounded >> shift;
     *certain = (rounded + NEAR) >> shift == (even ? (rounded - NEAR) >> shift : magnitude);
-    return ((int32_t)magnitude ^ sign) - sign;
+    return ((intptr_t)magnitude ^ sign) - sign;
+}
+
+/* Quantizes floats up to the first one that is not certain, or all: how many. Functions that divide are not called here, so
+ * that all constants stay in registers. */
+static inline int32_t certain_run(const float *x, uint8_t *y, int32_t count, int32_t step, const struct quantization *given,
+                                  int even)
+{
+    const struct quantization q = *given; /* a copy: y may point anywhere */
+    uint8_t *to = y;
+    for (uint8_t *const end = y + count; to != end; to++) {
+        int certain;
+        const intptr_t whole = nearest((uintptr_t)(intptr_t)(union float_bits){*x}.with_sign, &q, even, &certain) + q.zero_point;
+        if (!certain) {
+            break;
+        }
+        *to = (uint8_t)(whole < q.low ? q.low : whole > q.high ? q.high : whole);
+        x += step;
+    }
+    return (int32_t)(to - y);
 }
 
 /* Whether `product` is exact for a scale: all results are normal floats, or 0. */
@@ -89,30 +131,33 @@ static inline int has_products(uint32_t scale)
     return exponent >= 1 && exponent + 9 < 255;
 }
 
-/* x times a scale to the nearest float, halves to even, |x| < 2^8: the product of the mantissas has at most 32 bits. */
+/* x times a scale to the nearest float, halves to even, |x| < 2^8: the product of the mantissas has 24 to 32 bits. It is shifted
+ * to 32, of which a float has the upper 24; the first of these counts as one of the exponent. */
 static inline float product(int32_t x, uint32_t scale)
 {
     if (x == 0) {
         return 0.0f;
     }
-    const uint32_t p = ((scale & 0x7fffff) | 0x800000) * (uint32_t)(x < 0 ? -x : x);
-    uint32_t more = 0; /* bits beyond a mantissa's 24 */
-    if (p >> 28 != 0) {
-        more = 4;
+    uintptr_t p = (uintptr_t)((scale & 0x7fffff) | 0x800000) * (uintptr_t)(x < 0 ? -x : x);
+    uint32_t exponent = (scale & 0x7f800000) + (7 << 23);
+    if (p >> 28 == 0) {
+        p <<= 4;
+        exponent -= 4 << 23;
     }
-    if (p >> more >> 26 != 0) {
-        more += 2;
+    if (p >> 30 == 0) {
+        p <<= 2;
+        exponent -= 2 << 23;
     }
-    if (p >> more >> 25 != 0) {
-        more += 1;
+    if (p >> 31 == 0) {
+        p <<= 1;
+        exponent -= 1 << 23;
     }
-    if (p >> more >> 24 != 0) {
-        more += 1;
+    if (p >> 31 == 0) {
+        p <<= 1;
+        exponent -= 1 << 23;
     }
-    const uint32_t whole = p >> more, rest = p - (whole << more), half = (UINT32_C(1) << more) >> 1;
-    const uint32_t up = more != 0 && rest + (whole & 1) > half;
-    const uint32_t exponent = (scale & 0x7f800000) + (more << 23);
-    return (union float_bits){.bits = ((uint32_t)x & UINT32_C(1) << 31) | (exponent + (whole & 0x7fffff) + up)}.value;
+    const uint32_t whole = (uint32_t)(p >> 8), up = ((uint32_t)(p & 255) + (whole & 1) + 127) >> 8;
+    return (union float_bits){.bits = ((uint32_t)x & UINT32_C(1) << 31) | (exponent + whole + up)}.value;
 }
 
 #endif

@@ -20,22 +20,21 @@ WITH_FLOATS int32_t divided(float x, float scale)
     return -BEYOND; /* and NaN */
 }
 
+static __attribute__((noinline)) int32_t run(const float *x, uint8_t *y, int32_t count, int32_t step,
+                                             const struct quantization *q)
+{
+    return certain_run(x, y, count, step, q, 0);
+}
+
 void fl_quantize(const float *x, void *y, int32_t count, int32_t step, float scale, int32_t zero_point, int32_t low,
                  int32_t high)
 {
     uint8_t *to = y;
-    const uint32_t first = SOFT_FLOAT ? first_exponent(bits_of(scale)) : 0;
-    const uint32_t reciprocal = first != 0 ? reciprocal_of(bits_of(scale)) : 0;
+    const struct quantization q = quantization_of(scale, zero_point, low, high);
     for (int32_t i = 0; i < count; i++) {
-        int certain = 0;
-        int32_t whole = 0;
-        if (first != 0) {
-            whole = nearest(bits_of(*x), reciprocal, first, 0, &certain);
+        i += q.first == 0 ? 0 : run(x + i * step, to + i, count - i, step, &q);
+        if (i < count) {
+            to[i] = (uint8_t)fl_clamp(divided(x[i * step], scale) + zero_point, low, high);
         }
-        if (!certain) {
-            whole = divided(*x, scale);
-        }
-        to[i] = (uint8_t)fl_clamp(whole + zero_point, low, high);
-        x += step;
     }
 }
