@@ -215,19 +215,22 @@ MVE_INLINE void depthwise(const uint8_t *x, const int32_t *params, const int8_t 
                           int32_t channels, int8_t *strips, const struct mve_taps *d, int32_t parts, mve_taps_row *row)
 {
     int8_t *const rotated = strips + d->strips;
-    const int32_t chunks = (d->taps + 15) / 16;
-    const int32_t at_once = d->pitch == 0 ? d->multiplier : channels; /* of the output */
+    const int32_t is_shared = d->pitch == 0; /* all outputs in one row */
+    const int32_t at_once = is_shared ? d->multiplier : channels, rows = is_shared ? 1 : d->multiplier;
+    const int32_t params_step = d->lanes * 3, weights_step = d->lanes * d->taps * parts, rotation_step = d->chunks * 16;
     int32_t next = 0;
     (void)mve_set((uint8_t *)strips, d->strips, vdupq_n_u8((uint8_t)d->fill));
-    (void)mve_set((uint8_t *)rotated, d->rotated, vdupq_n_u8(0));
+    if (d->rotated > 0) {
+        (void)mve_set((uint8_t *)rotated, d->rotated, vdupq_n_u8(0));
+    }
     for (int32_t oy = 0; oy < d->out_height; oy++) {
         const int32_t first = load_rows(strips, &next, x, oy, channels, d);
-        for (int32_t j = 0; j < d->multiplier; j++) {
-            row(y + j, strips, params + j * d->lanes * 3, weights + j * d->lanes * d->taps * parts, rotations + first * chunks * 16,
-                at_once, d, rotated);
-            if (d->pitch == 0) {
-                break;
-            }
+        const int32_t *params_j = params;
+        const int8_t *weights_j = weights;
+        for (int32_t j = 0; j < rows; j++) {
+            row(y + j, strips, params_j, weights_j, rotations + first * rotation_step, at_once, d, rotated);
+            params_j += params_step;
+            weights_j += weights_step;
         }
         y += d->out_line;
     }
