@@ -36,10 +36,11 @@ INLINE void softmax(const uint8_t *x, const int32_t *exp, uint8_t *y, int32_t co
         highest = value > highest ? value : highest;
     }
     const uint32_t *const row = (const uint32_t *)exp + highest;
-    uint32_t sum = 0; /* Q12.19 */
+    uintptr_t total = 0; /* Q12.19 in the low 32 bits; as wide as a register, which is not narrowed in each step then */
     for (const uint8_t *from = x; from != end; from += x_step) {
-        sum += (entry(row, from, is_unsigned) + (1 << 11)) >> 12;
+        total += (entry(row, from, is_unsigned) + (1 << 11)) >> 12;
     }
+    const uint32_t sum = (uint32_t)total;
     const int32_t zeros = fl_leading_zeros(sum);
     const int32_t shift = 12 - zeros + 23;
     const int32_t scale = fl_reciprocal((int32_t)((sum << zeros) >> 1));
