@@ -41,7 +41,7 @@ class Quads(Kernel):
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         import numpy as np
 
-        from stages.kernels.rvp import packing
+        from stages.kernels.rvp import packing, quad_packing
 
         made = arithmetic(view, signed_activations=True, any_shift=True)
         lines = QuadLines.of(view, target.word_bits // 32)
@@ -56,7 +56,7 @@ class Quads(Kernel):
         }
         quads = lines.quad_channels()
         return {
-            "weights": packing.quad_weights(rows, lines, quads),
+            "weights": quad_packing.quad_weights(rows, lines, quads),
             "params": packing.quad_params(made.bias, made.multiplier, made.rounders, quads, target.word_bits),
             "quads": np.array([(quad.start, quad.head, quad.full, quad.tail) for quad in lines.quads], np.int32),
             "layer": QUADS.of(fields),

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from tvm import tirx
 
 from stages.graph.tensor import ITEM_BYTES
+from stages.kernels.copy_calls import calls_of, resized
 from stages.kernels.tir.block import Block, Function, Operand, loop, position, store
 from stages.kernels.tir.strides import Axis, offset
-from stages.kernels.word_copies import calls_of, resized
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stages.graph import LayerView
+    from stages.kernels.copy_calls import Calls
     from stages.kernels.fills import Fill
     from stages.kernels.generic.copies import Copy
     from stages.kernels.kernel import Lowering
-    from stages.kernels.word_copies import Calls
 
 
 def copies(view: LayerView, wanted: Sequence[Copy], filled: Sequence[Fill], prefix: str) -> Lowering:
