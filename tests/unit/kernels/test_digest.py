@@ -39,6 +39,7 @@ FILES = ROOT / "stages" / "kernels"
 SHARED = (
     *("include/", "tir/", "byte_table.py", "eight_bit.py", "sixteen_bit.py", "matrix.py", "rounding.py"),
     *(
+        "copy_calls.py",
         "depthwise16.py",
         "fills.py",
         "lanes16.py",
