@@ -2,7 +2,8 @@
 
 A kernel brings some kilobytes of code into a firmware, for one layer as for twenty. So each that is used, those that
 compute least first, is left out where all of its layers have another kernel whose code is there for other layers, that
-needs no more scratch or memory for the output, and of constants hardly more. Lost by that is no more than
+needs no more memory (than the kernel, or than the network at another layer), and of constants hardly more. Lost by that
+is no more than
 
     a thousandth of the network's instructions, or
     a hundredth of those layers', where these are measured.
@@ -20,6 +21,7 @@ from os.path import normpath
 from typing import TYPE_CHECKING
 
 from stages.tensorize.costs import variant
+from stages.tensorize.memory import ArenaBound
 from stages.tensorize.rom import Rom
 
 if TYPE_CHECKING:
@@ -36,9 +38,9 @@ _CONSTANTS = 256  # bytes more: no kernel has less code, which is 1,600 bytes of
 
 def with_less_code(graph: Graph, choices: Mapping[int, Choice], setting: Setting) -> dict[int, Choice]:
     """The choices, by layer index, without kernels whose code is worth more than what they save."""
-    now = dict(choices)
+    now, memory = dict(choices), _Memory(graph, choices, setting)
     while True:
-        at_hand = _AtHand(graph, now, setting)
+        at_hand = _AtHand(graph, now, setting, memory)
         found = next((one for one in map(at_hand.without, at_hand.used) if one), None)
         if found is None:
             return now
@@ -46,10 +48,42 @@ def with_less_code(graph: Graph, choices: Mapping[int, Choice], setting: Setting
 
 
 @dataclass(frozen=True)
+class _Memory:
+    """What layers need while they run."""
+
+    graph: Graph
+    choices: Mapping[int, Choice]
+    setting: Setting
+
+    def has_room(self, view: LayerView, one: Choice, instead_of: Choice) -> bool:
+        """Whether a kernel needs no more than another, or than another layer does anyway."""
+        if instead_of.kernel.overlays(view) and not one.kernel.overlays(view):
+            return False
+        scratch, tensors = self._bound.needed(view, one.kernel, one.params)
+        return scratch <= self._bound.needed(view, instead_of.kernel, instead_of.params)[0] or (
+            scratch + tensors <= self._most
+        )
+
+    @cached_property
+    def _bound(self) -> ArenaBound:
+        bound = ArenaBound(self.graph, 0, self.setting.lowerings)
+        for index, choice in self.choices.items():
+            bound.taken(self.graph.view(self.graph.layers[index]), choice.kernel)
+        return bound
+
+    @cached_property
+    def _most(self) -> int:
+        """What the layer needs that needs most."""
+        layers = ((self.graph.view(self.graph.layers[index]), choice) for index, choice in self.choices.items())
+        return max(sum(self._bound.needed(view, choice.kernel, choice.params)) for view, choice in layers)
+
+
+@dataclass(frozen=True)
 class _AtHand:
     graph: Graph
     choices: Mapping[int, Choice]
     setting: Setting
+    memory: _Memory
 
     @cached_property
     def total(self) -> float:
@@ -82,7 +116,7 @@ class _AtHand:
                 known = choice.cost_source in _KNOWN and one.cost_source in _KNOWN
                 may_lose = max(_OF_NETWORK * self.total, _OF_LAYERS * cost if known else 0.0)
                 more = (one.cost or 0.0) - (choice.cost or 0.0)
-                if lost + more > may_lose or not self._has_room(view, one, choice):
+                if lost + more > may_lose or not self.memory.has_room(view, one, choice):
                     continue
                 bytes_more = self._constants(view, one) - self._constants(view, choice)
                 if constants + bytes_more <= _CONSTANTS:
@@ -92,17 +126,6 @@ class _AtHand:
             else:
                 return {}
         return found
-
-    def _has_room(self, view: LayerView, one: Choice, instead_of: Choice) -> bool:
-        """Whether a layer needs no more RAM with a kernel than with another."""
-        if instead_of.kernel.overlays(view) and not one.kernel.overlays(view):
-            return False
-        return self._scratch(view, one) <= self._scratch(view, instead_of)
-
-    def _scratch(self, view: LayerView, choice: Choice) -> int:
-        lowerings = self.setting.lowerings
-        (found,) = lowerings.scratch([lowerings.of_kernel(view, choice.kernel, choice.params)])
-        return sum(found.values())
 
     def _constants(self, view: LayerView, choice: Choice) -> int:
         return Rom(self.setting.target, narrow=False).kept(view, choice.kernel, choice.params).bytes
