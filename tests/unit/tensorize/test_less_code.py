@@ -10,13 +10,15 @@ from stages.calibrate.cases import Case, cases
 from stages.calibrate.close import graph_of
 from stages.calibrate.measure import joined
 from stages.calibrate.tuning import setting_for
-from stages.graph import Graph
+from stages.graph import Graph, LayerView
+from stages.kernels.kernel import Kernel
 from stages.models.spec import OpModel
 from stages.options.layer_rules import LayerMatch
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import CostTable
+from stages.tensorize.memory import ArenaBound
 from stages.tensorize.setting import Setting
 from tests.support.emitted import target_named
 
@@ -82,3 +84,17 @@ def test_nothing_goes_where_nothing_is_saved() -> None:
     one = setting(5_000, 1009, 1000)
     (choice,) = decide(joined([CONNECTED[0]]), one)[0].choices.values()
     assert choice.kernel.name == "arm_dsp.dot_s8" and choice.why.startswith("cheapest")
+
+
+@pytest.mark.parametrize(("elsewhere", "goes"), [(4096, True), (64, False)])
+def test_more_scratch_is_no_matter_where_another_layer_needs_as_much(
+    elsewhere: int, *, goes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel that is there takes 512 bytes of scratch, the other none; a tensor of the other layer is as big."""
+    wanted = {"mve.dot_s8": 512, "mve.gemm_s8": elsewhere}
+
+    def needed(_self: ArenaBound, _view: LayerView, kernel: Kernel, _params: object) -> tuple[int, int]:
+        return wanted.get(kernel.name, 0), 32
+
+    monkeypatch.setattr(ArenaBound, "needed", needed)
+    assert kernels(setting(5_000, 1009, 1000))[1] == ("mve.dot_s8" if goes else "arm_dsp.dot_s8")
