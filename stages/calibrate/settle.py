@@ -2,13 +2,14 @@
 
 What is chosen by the costs as they are is compared with what would be chosen if it took the most that it may, and all
 else the least (stages.calibrate.doubt). What differs is measured, with all that may be best for the same layers, and so
-on until nothing differs that is not known. Choices of channels, forms and layouts are settled by the same, since it is
-the passes of tensorize that choose. Layers of a table of costs need no measuring, nor have those with one kernel.
+on until nothing differs that is not known. Choices of forms and layouts are settled by the same, since it is the passes
+of tensorize that choose; that of channels is the table's alone (stages.tensorize.channels). Layers of a table of costs
+need no measuring, nor have those with one kernel.
 
-With `measure: close` that is all. With `measure: worth` what is little stays as it is: so many of the calls in
-doubt as all together may be off by no more than a hundredth of the network's instructions. And nothing is measured, or
-no more, where all that is in doubt is not worth a fiftieth of these: what may be saved on average, if half of what is
-between the bounds of both choices is a deviation, which is more than was seen.
+With `measure: close` that is all. With `measure: worth` what is little stays as it is: so many of the calls in doubt as
+all together may be off by no more than a hundredth of the network's instructions. And nothing is measured, or no more,
+where all that is in doubt is not worth a fiftieth of these: what may be saved on average, if half of what is between
+the bounds of both choices is a deviation, which is more than was seen.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def without_channels(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrit
     if not found:
         return graph, []
     choices = [_choices(family) for family in found]
-    setting = replace(setting, costs=replace(setting.costs, settled={}))
+    setting = replace(setting, costs=setting.costs.of_table())
     costs = [
         cost
         for layer in graph.layers

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import fsum, isfinite, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -97,6 +97,10 @@ class CostTable:
             for layer, row in raw["layers"].items()
         }
         return cls(raw["kernels"], measured, factors, nearby=Nearby(modelled))
+
+    def of_table(self) -> CostTable:
+        """These costs without what was measured of the network because they left it open, and without doubts."""
+        return CostTable(**{one.name: getattr(self, one.name) for one in fields(CostTable)} | {"settled": {}})
 
     def knows(self, kernel: Kernel) -> bool:
         """Whether the table has measurements of this very version of the kernel."""

@@ -2,8 +2,8 @@
 
 A kernel brings some kilobytes of code into a firmware, for one layer as for twenty. So each that is used, those that
 compute least first, is left out where all of its layers have another kernel whose code is there for other layers, that
-needs no more memory (than the kernel, or than the network at another layer), and of constants hardly more. Lost by that
-is no more than
+needs no more memory (than the kernel, or than the network at another layer), and of constants hardly more. Lost by each
+such exchange is no more than
 
     a thousandth of the network's instructions, or
     a hundredth of those layers', where these are measured.

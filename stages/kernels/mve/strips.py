@@ -129,7 +129,7 @@ class Strips:
 
     def cost(self, *, shifted: bool = False) -> float:
         """As counted: of a row of windows 28 for a channel, 38 for eight windows, or of many taps 27 for four and 10
-        for each vector; 7 for 16 channels of a pixel that is copied.
+        for each vector; 9 for 16 channels of a pixel that is copied, 8 for up to 8.
         """
         op, chunks, (height, width) = self.view.op, self.chunks, self.out
         wide = self.parts - 1

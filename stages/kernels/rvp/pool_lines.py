@@ -42,7 +42,7 @@ class MaxPoolLines(Kernel):
         return pool_lines(view, function, FIELDS, line, scratch_bytes(view, register))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of a register of a line 1.75 instructions for a row, 2 around, 5 or 8 for a pass; 6 for one that is copied.
+        """Of a register of a line 1.75 instructions for a row, 2 around, 4 or 8 for a pass; 6 for one that is copied.
 
         A pixel that is picked takes 5 and 2 for each of its words, a row of the output 120.
         """

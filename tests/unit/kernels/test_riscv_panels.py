@@ -8,10 +8,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from stages.kernels.riscv.panels import _MOST as MOST
 from stages.kernels.riscv.panels import panels
 from stages.kernels.riscv.rows import GROUP, Rows
 
-MOST = 32767
 ENDS = np.array(list(product((-128, 127), repeat=GROUP)), np.int64)  # sums are largest and smallest at some of these
 
 

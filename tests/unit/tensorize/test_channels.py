@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stages.calibrate.doubt import DoubtedCosts
 from stages.graph import LayerView
 from stages.models.builder import ModelBuilder
 from stages.models.spec import FileModel
@@ -85,16 +86,18 @@ def test_each_family_has_to_be_worth_it(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_counts_of_the_chosen_graph_do_not_tell_against_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor do doubts choose another graph than the one that is measured (stages.calibrate.settle)."""
     seen: list[bool] = []
 
     def cost(self: Setting, view: LayerView) -> float:
-        seen.append(bool(self.costs.settled))
+        seen.append(bool(self.costs.settled) or isinstance(self.costs, DoubtedCosts))
         return float(view.tensors["first"].shape[-1])
 
     monkeypatch.setattr(Setting, "cost", cost)
     costs = CostTable(settled={"conv2d": {"generic.conv2d": 10_000}})
-    setting = Setting.of(target_named("host"), TensorizeConfig(), (), costs)
-    without_channels(integer_graph(two_convolutions(30, 5)), setting)
+    for given in (costs, DoubtedCosts.of(costs, frozenset(), frozenset())):
+        setting = Setting.of(target_named("host"), TensorizeConfig(), (), given)
+        without_channels(integer_graph(two_convolutions(30, 5)), setting)
     assert seen and not any(seen)
 
 

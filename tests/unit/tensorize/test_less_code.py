@@ -73,10 +73,13 @@ def test_a_layer_that_is_nothing_beside_the_network_may_lose_more() -> None:
     assert kernels(setting(2_000, 13, 10))[1] == "arm_dsp.dot_s8"
 
 
-@pytest.mark.parametrize("wanted", ["speed", "rom"])
-def test_rules_and_other_objectives_decide_by_themselves(wanted: str) -> None:
+def test_a_rule_decides_by_itself() -> None:
     rule = TensorizeRule(match=LayerMatch(op="fully_connected"), kernel="arm_dsp.dot_s8")
-    assert kernels(setting(5_000, 1009, 1000, rules=(rule,), optimize_for=wanted))[1] == "arm_dsp.dot_s8"
+    assert kernels(setting(5_000, 1009, 1000, rules=(rule,)))[1] == "arm_dsp.dot_s8"
+
+
+def test_a_limit_of_the_arena_decides_by_itself() -> None:
+    assert kernels(setting(5_000, 1009, 1000, arena_limit=1_000_000))[1] == "arm_dsp.dot_s8"
 
 
 def test_nothing_goes_where_nothing_is_saved() -> None:
@@ -90,7 +93,7 @@ def test_nothing_goes_where_nothing_is_saved() -> None:
 def test_more_scratch_is_no_matter_where_another_layer_needs_as_much(
     elsewhere: int, *, goes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kernel that is there takes 512 bytes of scratch, the other none; a tensor of the other layer is as big."""
+    """The kernel that is there takes 512 bytes of scratch, the other none; the other layer's takes more, or less."""
     wanted = {"mve.dot_s8": 512, "mve.gemm_s8": elsewhere}
 
     def needed(_self: ArenaBound, _view: LayerView, kernel: Kernel, _params: object) -> tuple[int, int]:
