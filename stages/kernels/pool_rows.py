@@ -35,7 +35,10 @@ class PoolRows(Kernel):
         size = prod(view.op.kernel)
         if view.op.op == "avg_pool2d" and size > MAX_ELEMENTS:
             return f"averages of {size} elements; sums hold {MAX_ELEMENTS}"
-        return not_eight_bit(view) or why_not_nhwc(view)
+        if not_eight_bit(view) or why_not_nhwc(view):
+            return not_eight_bit(view) or why_not_nhwc(view)
+        met = min(count for axis in range(2) for count in inside(view, axis))
+        return "a window lies beside the image" if met < 1 else ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         return {"fields": POOL_ROWS.of({**pool_fields(view), "line": line_elements(view)})}

@@ -22,14 +22,16 @@ struct rectifier {
     int32_t shift;
 };
 
+/* Of a channel that is not rectified so it is nothing that is used: shifts are taken as the registers take them. */
 INLINE struct rectifier rectifier_of(const int32_t *channel, int32_t zero_point)
 {
     const int32_t multiplier = channel[FL_MULTIPLIER], s = -channel[FL_SHIFT];
 #if UINTPTR_MAX > UINT32_MAX
-    return (struct rectifier){multiplier, ((int64_t)1 << 30) + ((int64_t)(2 * zero_point + 1) * ((int64_t)1 << (30 + s))),
-                              31 + s};
+    const uint64_t added = (uint64_t)(2 * (int64_t)zero_point + 1) << ((30 + s) & 63);
+    return (struct rectifier){multiplier, (int64_t)(((uint64_t)1 << 30) + added), 31 + s};
 #else
-    return (struct rectifier){(int32_t)((uint32_t)multiplier << 1), (2 * zero_point + 1) * (1 << (s - 1)), s};
+    const uint32_t added = (uint32_t)(2 * zero_point + 1) << ((s - 1) & 31);
+    return (struct rectifier){(int32_t)((uint32_t)multiplier << 1), (int32_t)added, s};
 #endif
 }
 
