@@ -298,6 +298,7 @@ def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
             yield op(pool, shape, kernel=window, stride=(1, 1), padding="valid"), both
         for binary in ("add", "sub", "mul"):
             yield op(binary, shape), rows
+        yield op("prelu", shape), rows
         yield op("mean", shape, axes=(1, 2)), both
         yield op("pad", shape, pads=((0, 0), (1, 1), (1, 1), (0, 0))), rows
         yield op("concatenation", shape), rows

@@ -92,7 +92,8 @@ def test_every_room_has_files_to_change_and_tests(room: Room) -> None:
 
 def test_a_kernel_s_file_is_held_by_the_cases_of_the_kernels_that_use_it() -> None:
     assert users(Path("stages/kernels/tir/pooling.py")) == [
-        "arm_dsp.pool2d", "generic.pool2d", "mve.pool2d", "neon.pool2d", "rvp.pool2d"
+        "arm_dsp.pool_rows", "arm_dsp.pool2d", "generic.pool2d", "mve.pool_rows", "mve.pool2d", "neon.pool2d",
+        "rvp.average_pool_lines", "rvp.max_pool_lines", "rvp.pool2d",
     ]  # fmt: skip
     assert users(Path("stages/kernels/neon_dotprod/hybrid.c")) == ["neon_dotprod.hybrid_4x16"]
     assert "neon_dotprod.hybrid_4x16" in users(Path("stages/kernels/neon_dotprod/__init__.py"))
