@@ -290,6 +290,8 @@ def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
         yield op("depthwise_conv2d", (height, width, 1), **options), rows
     for batch, depth, units in _PRODUCTS:
         yield op("fully_connected", (depth,), batch=batch, out_channels=units), rows
+    for shape in (*_IMAGES, (6, 6, 32), (10, 10, 8), (4, 9, 48)):
+        yield op("prelu", shape), rows
     for shape in _IMAGES:
         window = (min(shape[0], 7), min(shape[1], 7))
         for pool in ("avg_pool2d", "max_pool2d"):
@@ -298,7 +300,6 @@ def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
             yield op(pool, shape, kernel=window, stride=(1, 1), padding="valid"), both
         for binary in ("add", "sub", "mul"):
             yield op(binary, shape), rows
-        yield op("prelu", shape), rows
         yield op("mean", shape, axes=(1, 2)), both
         yield op("pad", shape, pads=((0, 0), (1, 1), (1, 1), (0, 0))), rows
         yield op("concatenation", shape), rows
