@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.onnx_page import PAGE, cell, renewed, run
+from tests.pages.onnx import PAGE, cell, renewed, run
 
 TARGETS = {"rv64-rvp": 7, "cortex-m4": 5, "cortex-m55": 3}
 FILES = ("digits.onnx", "digits_qdq.onnx", "digits_qdq_u8.onnx", "digits_qlinear.onnx")
@@ -41,4 +41,4 @@ def test_the_page_is_of_today() -> None:
     told = row.split("|")[2].strip()
     counted = cell(run("digits_qlinear.onnx", "rv64-rvp", {}), told)
     now, then = (int(text.split(", ")[0].replace(",", "")) for text in (counted, told))
-    assert abs(now / then - 1) < 0.02, "the figures of docs/onnx.md are old: python -m tests.onnx_page"
+    assert abs(now / then - 1) < 0.02, "the figures of docs/onnx.md are old: python -m tests.pages onnx"

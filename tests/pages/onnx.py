@@ -1,10 +1,4 @@
-"""Writes the figures of docs/onnx.md anew, of today's kernels; texts stay:
-
-    python -m tests.onnx_page
-
-It runs every combination of recipes/onnx_matrix.yaml, and its QDQ network once more with sums that are rounded twice.
-What the store has is looked up.
-"""
+"""The figures of docs/onnx.md: those of recipes/onnx_matrix.yaml, and of its QDQ network with sums rounded twice."""
 
 from __future__ import annotations
 
@@ -15,9 +9,8 @@ from typing import Any
 
 import yaml
 
-from pipeline.api import run_recipe
 from stages.system.installation import INSTALLATION as ROOT
-from tests.quantization_page import Row, rewritten
+from tests.pages.tables import Row, counted, rewritten
 
 PAGE = ROOT / "docs" / "onnx.md"
 MATRIX = ROOT / "recipes" / "onnx_matrix.yaml"
@@ -33,9 +26,7 @@ def run(file: str, target: str, options: Mapping[str, Any]) -> Report:
     model = next(one for one in matrix["matrix"]["model"].values() if Path(one["file"]).name == file)
     stages = {**matrix["stages"], **({"quantize": dict(options)} if options else {})}
     recipe = {"schema": 1, "name": "onnx_page", "target": target, "model": model, "stages": stages}
-    report: Report | None = run_recipe(recipe).report
-    assert report is not None
-    return report
+    return counted(recipe)
 
 
 def cell(report: Report, before: str) -> str:
@@ -67,19 +58,10 @@ def near_ties(report: Report) -> str:
     return f"of the QDQ form's {counts[0]} sums {counts[1]} are near ties then and {counts[2]} differ"
 
 
-def renewed(page: str, runner: Runner) -> str:
-    """The page with the figures that `runner` finds."""
+def renewed(page: str, runner: Runner = run) -> str:
+    """The page with the figures that `runner` finds, those of today by itself."""
     head = page.partition(f"\n| {HEAD} |")[2].partition("\n")[0]
     targets = [name.strip() for name in head.strip().strip("|").split("|")]
     page = rewritten(page, HEAD, figures(targets, runner))
     assert len(TWICE.findall(page)) == 1
     return TWICE.sub(near_ties(runner("digits_qdq.onnx", targets[-1], {"rounding": "twice"})), page)
-
-
-def main() -> None:
-    """Raises PipelineError for a recipe that cannot be run."""
-    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8"), run), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,35 +1,24 @@
-"""Writes the figures of docs/quantization.md anew, of today's kernels; texts stay:
+"""The figures of docs/quantization.md: the search of `digits_ptq`, the recipes in recipes/float, tests.float_models.
 
-    python -m tests.quantization_page
-
-It runs the search of `digits_ptq`, the recipes in recipes/float and tests.float_models, which say where the networks
-are. What the store has is looked up.
+The latter two say where their networks are; where these are not, their tables stay.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 
 from pipeline.api import run_recipe
 from pipeline.commands.search import Measured, search
 from stages.system.installation import INSTALLATION as ROOT
+from stages.system.pathname import located
 from tests.float_models import NETWORKS
 from tests.float_models import row as compared
+from tests.pages.tables import Row, rewritten
 
 PAGE = ROOT / "docs" / "quantization.md"
 SEARCHED, TARGET = "digits_ptq", "rv64-rvp"
-Row = Sequence[str]
-
-
-def rewritten(page: str, begins: str, figures: Callable[[Row], Row]) -> str:
-    """The page with other cells in the table whose head line begins so; `figures` has a row's cells, and gives them."""
-    before, head, rest = page.partition(f"\n| {begins} |")
-    assert head, begins
-    table, gap, after = rest.partition("\n\n")
-    first, rule, *rows = table.split("\n")
-    made = [f"| {' | '.join(figures([cell.strip() for cell in row.strip('|').split('|')]))} |" for row in rows]
-    return "".join((before, head, "\n".join((first, rule, *made)), gap, after))
 
 
 def of_search(found: Sequence[Measured]) -> Callable[[Row], Row]:
@@ -63,15 +52,17 @@ def of_network(row: Row) -> Row:
     return name, *(re.sub(r"(\d)%$", r"\1 %", cell) or "no classes" for cell in figures)
 
 
-def main() -> None:
-    """Raises PipelineError for a recipe that cannot be run."""
-    page = PAGE.read_text(encoding="utf-8")
+def there() -> bool:
+    """Whether the networks of recipes/float are on this machine."""
+    return all(located(network.integers, ROOT).exists() for network in NETWORKS)
+
+
+def renewed(page: str) -> str:
+    """The page with the figures of today."""
     found, _ = search(SEARCHED)
     page = rewritten(page, "candidate", of_search(found))
+    if not there():
+        print(f"{PAGE.name}: there is no {NETWORKS[0].integers}; two tables stay as they are", file=sys.stderr)
+        return page
     page = rewritten(page, "recipe", of_recipe)
-    page = rewritten(page, "network | mismatches against LiteRT", of_network)
-    PAGE.write_text(page, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+    return rewritten(page, "network | mismatches against LiteRT", of_network)

@@ -1,0 +1,142 @@
+"""Counts on pages are those of docs/bench.json, docs/layers.json and the tables of costs, where these have them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.commands.bench.record import read_records
+from stages.system.installation import INSTALLATION as ROOT
+from tests.pages import accelerator, ne16, timing
+from tests.pages.tables import cells, number, replaced, rewritten, rows
+
+KERNELS = (ROOT / "docs/kernels.md").read_text()
+OLD = "old figures; python -m tests.pages {} writes them anew"
+
+
+@cache
+def recorded(row: str, target: str) -> Any:
+    """The record of docs/bench.json."""
+    return read_records(ROOT / "docs/bench.json")[row, target]
+
+
+def instructions(row: str, target: str) -> int:
+    return int(recorded(row, target).instructions)
+
+
+@cache
+def table(path: str) -> Mapping[str, Any]:
+    """A table in JSON, by its path in the project."""
+    found: Mapping[str, Any] = json.loads((ROOT / path).read_text())
+    return found
+
+
+def each(layer: str, target: str) -> float:
+    """Instructions for a product or an element of a layer of docs/layers.json."""
+    found = table("docs/layers.json")["layers"][layer]
+    return float(found["targets"][target]["instructions"] / (found["macs"] or found["elements"]))
+
+
+def test_ne16_says_what_is_stored() -> None:
+    page = ne16.PAGE.read_text()
+    network = ""
+    for row in rows(page, ne16.BEGINS):
+        network = row[0] or network
+        name = network.lower() if network != "MobileNet" else "mobilenet_v1"
+        found = recorded(f"{name}_ne16_engine", ne16.TARGETS[row[1]])
+        assert number(row[-3]) == found.instructions, (row, OLD.format("ne16"))
+        assert number(row[-2]) == found.cycles["engine"], (row, OLD.format("ne16"))
+        assert sum(number(cell) for cell in row[2:8] if cell) <= found.instructions
+    assert ne16.told(page) == page, OLD.format("ne16")
+
+
+def test_the_accelerators_page_says_what_is_stored() -> None:
+    engine = {"ds_cnn": "kws_outer16", "resnet_8": "ic_outer16"}
+    core = {"mobilenet_v1_0.25_96_vww": "mobilenet_v1_vww", "mobilenet_v1_1.0_224": "mobilenet_v1"}
+    found = rows(accelerator.PAGE.read_text(), accelerator.BEGINS)
+    assert len(found) == 5
+    for name, *figures, _, alone in found:
+        network = name.strip("`")
+        told = OLD.format("accelerator")
+        assert number(alone) == instructions(core.get(network, network), accelerator.CORE), (name, told)
+        if row := engine.get(network):
+            stored = recorded(row, accelerator.ENGINE)
+            wanted = [stored.instructions, stored.cycles["engine"], stored.cycles["waiting"]]
+            assert [number(one) for one in figures] == wanted, (name, told)
+
+
+def test_the_page_of_estimates_says_what_is_stored() -> None:
+    page = timing.PAGE.read_text()
+    stored = instructions("ds_cnn", "cortex-m4")
+    (printed,) = re.findall(r"^instructions  ([\d,]+)", page, re.MULTILINE)
+    assert number(printed) == stored, OLD.format("timing")
+    chosen = {row[0].strip("`"): row for row in rows(page, timing.CHOSEN)}
+    assert number(chosen["kws_cortex_m4"][1]) == stored, OLD.format("timing")
+    for network, *_, ours, _, _ in rows(page, timing.PUBLISHED):
+        _, count, cycles, *_ = chosen[f"{network}_cortex_m4"]
+        assert f"{number(cycles) / number(count):.3f}" == ours, OLD.format("timing")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "layer", "targets"),
+    [
+        (r"`rvp.matmul_s8` .* ([\d.]+) \(RV64\), ([\d.]+) \(RV32\)", "attention/scores_64x64_64", "rv64-rvp,rv32-rvp"),
+        (r"`arm_dsp.matmul_s8` .* ([\d.]+) \|", "attention/scores_64x64_64", "cortex-m4"),
+        (r"`mve.matmul_s8` .* ([\d.]+) \|", "attention/scores_64x64_64", "cortex-m55"),
+        (
+            r"2x2 windows of six channels take ([\d.]+) instructions .*; RV32 ([\d.]+)\)",
+            "pooling/lenet_average_2x2",
+            "rv64-rvp,rv32-rvp",
+        ),
+        (r"3x3 windows of 64 channels ([\d.]+) and ([\d.]+)\.", "pooling/inception_average_3x3", "rv64-rvp,rv32-rvp"),
+        (r"`rvp.prelu_s8` .*; rows of 64 elements ([\d.]+) \|", "functions/prelu_channels", "rv64-rvp"),
+        (r"`rvp.add_s8` \| ([\d.]+);", "elementwise/resnet8_add", "rv64-rvp"),
+        (r"`rvp.mul_s8` \| ([\d.]+);", "elementwise/gated_unit", "rv64-rvp"),
+    ],
+)
+def test_the_page_of_kernels_says_what_layers_take(pattern: str, layer: str, targets: str) -> None:
+    """To the digits that it has, and two percent."""
+    (found,) = re.findall(pattern, KERNELS)
+    for said, target in zip([found] if isinstance(found, str) else found, targets.split(","), strict=True):
+        digits = len(said.partition(".")[2])
+        assert number(said) == pytest.approx(each(layer, target), rel=0.02, abs=0.51 * 10**-digits), (said, target)
+
+
+def test_the_page_of_kernels_says_what_svdf_takes() -> None:
+    """Layers that are measured for the tables of costs: 96 units for 40 elements, 8 for 392."""
+    targets = {"mve": "cortex-m55", "arm_dsp": "cortex-m4", "rvp RV64": "rv64-rvp", "rvp RV32": "rv32-rvp"}
+    found = rows(KERNELS, "kernel | steps of a memory")
+    assert len(found) == len(targets)
+    for name, _, first, second, generic in found:
+        kernel, _, width = name.replace("`", "").partition(", ")
+        target = targets[f"{kernel.partition('.')[0]} {width}".strip()]
+        plain = generic.split(" and ")
+        for shape, ours, others in (("1x40] -> int8[1x96", first, plain[0]), ("1x392] -> int8[1x8", second, plain[1])):
+            layer = table(f"stages/kernels/costs/{target}.json")["layers"][f"svdf int8[{shape}]"]
+            assert number(ours) == pytest.approx(layer[kernel][0], rel=0.02)
+            assert number(others) == pytest.approx(layer["generic.svdf"][0], rel=0.02)
+
+
+def test_tables_are_written_cell_by_cell() -> None:
+    page = "\n| a | b |\n|---|--:|\n| x | 1,000 |\n| | 2 |\n\nrest 3\n"
+    assert rows(page, "a") == [["x", "1,000"], ["", "2"]]
+    assert rewritten(page, "a", lambda row: row) == page
+    assert "| x | 7 |\n| | 7 |" in rewritten(page, "a", lambda row: (row[0], "7"))
+    assert cells("| `a` | | b |") == ["`a`", "", "b"]
+    assert (number("1,234.5 k"), number("-2.9 %")) == (1234.5, -2.9)
+    assert replaced("a 1\nb 2\n", r"^b \d", "b 3") == "a 1\nb 3\n"
+    with pytest.raises(AssertionError):
+        replaced("a 1\na 2\n", r"^a \d", "a 3")
+
+
+def test_each_page_is_one_of_docs() -> None:
+    from tests.pages.__main__ import PAGES
+
+    for name, page in PAGES.items():
+        assert Path(f"docs/{name}.md") == page.PAGE.relative_to(ROOT)
