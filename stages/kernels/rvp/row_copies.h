@@ -16,11 +16,19 @@ RVP_INLINE const int8_t *row_at(const struct rows *r, int number)
     return r->base + (r->copied != 0 ? number % r->copied : number) * r->step;
 }
 
-/* Copies rows `ready` to `end` of x, if rows are copied: what is copied then. */
+/* Copies rows `ready` to `end` of x, if rows are copied: what is copied then. By lanes where they begin at these. */
 RVP_INLINE int copy_rows(const struct rows *r, int8_t *copies, const int8_t *x, int row_bytes, int ready, int end)
 {
-    for (; r->copied != 0 && ready < end; ready++) {
-        copies_runs(copies + ready % r->copied * r->step, x + ready * row_bytes, 1, row_bytes, 0, 0);
+    while (r->copied != 0 && ready < end) {
+        const int place = ready % r->copied, room = r->copied - place, count = end - ready < room ? end - ready : room;
+        char *const to = (char *)copies + place * r->step;
+        const char *const from = (const char *)x + ready * row_bytes;
+        if (RVP_LANES == 2 && ((uintptr_t)x | (uintptr_t)row_bytes) % 4 == 0) {
+            rows_of_halves(to, from, count, (int)((uint32_t)row_bytes / 4), r->step, row_bytes);
+        } else {
+            copies_runs(to, from, count, row_bytes, r->step, row_bytes);
+        }
+        ready += count;
     }
     return ready;
 }
