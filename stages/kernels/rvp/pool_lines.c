@@ -7,8 +7,12 @@
  *     line     a0 a1 a2 b0 b1 b2 c0 c1 c2 ...      three channels
  *     and      b0 b1 b2 c0 c1 c2 d0 d1 d2 ...      the largest of two columns
  *
- * What lies beside the image is the lowest byte. Rows of x that do not begin at registers are copied once to where they do, or
- * read by lanes if they begin at these.
+ * Pixels that are whole registers need no shift, and the last pass takes only those that the output has. What lies beside the
+ * image is the lowest byte. Rows of x that do not begin at registers are copied once to where they do, or read by lanes if
+ * they begin at these.
+ *
+ * Each entry is linked with what its layers need alone: code for whole registers copies nothing, and other pixels are picked by
+ * the largest units that they are made of.
  */
 #include "pool_lines.h"
 
@@ -16,58 +20,69 @@
 
 enum { W = RVP_WORD_BYTES };
 
-/* `count` words: a row, the largest of two rows, or of three. */
-typedef void copied_rows(char *to, const char *from, int32_t rows, int32_t count, int32_t to_step, int32_t from_step);
-typedef void larger_rows(int8_t *to, const int8_t *a, const int8_t *b, int count);
-typedef void largest_rows(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, int count);
+/* `count` words: the largest of two rows, or of three. `times` of them follow each other in `to`, `gap` bytes are between
+ * them in the rows. */
+typedef void larger_rows(int8_t *to, const int8_t *a, const int8_t *b, int count, int times, int gap);
+typedef void largest_rows(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, int count, int times, int gap);
 /* `count` registers: the larger of each byte and the one `distance` bytes on, which does not lie at registers. */
 typedef void larger_next(int8_t *line, int distance, int count);
 /* `count` registers within the output's bounds. */
 typedef void clamped(int8_t *line, int lowest, int highest, int count);
 
-/* The largest of one to three rows by words of one size. */
+/* The largest of rows by words of one size. */
 struct maxima {
-    copied_rows *copy;
     larger_rows *two;
     largest_rows *three;
 };
 
-/* What differs between int8 and uint8. */
+/* What differs between int8 and uint8. Pixels that are whole registers have no `lanes` and no `next`. */
 struct bytes {
     struct maxima registers, lanes;
-    larger_next *next;
     clamped *within;
+    larger_next *next;
 };
 
+/* After this the compiler knows no more what the pointer is, nor how often a loop runs that ends by it. Else it computes where all
+ * pointers of the loop end ahead of it, which takes longer than a loop that runs once or twice. */
+#define UNKNOWN(pointer) __asm__("" : "+r"(pointer))
+
 #define MAXIMA_OF(words, size, load, store, max)                                                                       \
-    static void two_##words(int8_t *to, const int8_t *a, const int8_t *b, int count)                                   \
+    static void two_##words(int8_t *to, const int8_t *a, const int8_t *b, int count, int times, int gap)               \
     {                                                                                                                  \
-        for (; count >= 4; count -= 4) {                                                                               \
-            _Pragma("GCC unroll 4")                                                                                    \
-            for (int i = 0; i < 4; i++) {                                                                              \
-                store(to + i * size, max(load(a + i * size), load(b + i * size)));                                     \
+        do {                                                                                                           \
+            const int8_t *const fours = to + (count & -4) * size, *const end = to + count * size;                      \
+            for (; to != fours; to += 4 * size, a += 4 * size, b += 4 * size) {                                        \
+                _Pragma("GCC unroll 4")                                                                                \
+                for (int i = 0; i < 4; i++) {                                                                          \
+                    store(to + i * size, max(load(a + i * size), load(b + i * size)));                                 \
+                }                                                                                                      \
+                UNKNOWN(to);                                                                                           \
             }                                                                                                          \
-            to += 4 * size, a += 4 * size, b += 4 * size;                                                              \
-        }                                                                                                              \
-        for (; count > 0; count--) {                                                                                   \
-            store(to, max(load(a), load(b)));                                                                          \
-            to += size, a += size, b += size;                                                                          \
-        }                                                                                                              \
+            for (; to != end; to += size, a += size, b += size) {                                                      \
+                store(to, max(load(a), load(b)));                                                                      \
+                UNKNOWN(to);                                                                                           \
+            }                                                                                                          \
+            a += gap, b += gap;                                                                                        \
+        } while (--times > 0);                                                                                         \
     }                                                                                                                  \
                                                                                                                        \
-    static void three_##words(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, int count)                \
+    static void three_##words(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, int count, int times, int gap)\
     {                                                                                                                  \
-        for (; count >= 4; count -= 4) {                                                                               \
-            _Pragma("GCC unroll 4")                                                                                    \
-            for (int i = 0; i < 4; i++) {                                                                              \
-                store(to + i * size, max(max(load(a + i * size), load(b + i * size)), load(c + i * size)));            \
+        do {                                                                                                           \
+            const int8_t *const fours = to + (count & -4) * size, *const end = to + count * size;                      \
+            for (; to != fours; to += 4 * size, a += 4 * size, b += 4 * size, c += 4 * size) {                         \
+                _Pragma("GCC unroll 4")                                                                                \
+                for (int i = 0; i < 4; i++) {                                                                          \
+                    store(to + i * size, max(max(load(a + i * size), load(b + i * size)), load(c + i * size)));        \
+                }                                                                                                      \
+                UNKNOWN(to);                                                                                           \
             }                                                                                                          \
-            to += 4 * size, a += 4 * size, b += 4 * size, c += 4 * size;                                               \
-        }                                                                                                              \
-        for (; count > 0; count--) {                                                                                   \
-            store(to, max(max(load(a), load(b)), load(c)));                                                            \
-            to += size, a += size, b += size, c += size;                                                               \
-        }                                                                                                              \
+            for (; to != end; to += size, a += size, b += size, c += size) {                                           \
+                store(to, max(max(load(a), load(b)), load(c)));                                                        \
+                UNKNOWN(to);                                                                                           \
+            }                                                                                                          \
+            a += gap, b += gap, c += gap;                                                                              \
+        } while (--times > 0);                                                                                         \
     }
 
 MAXIMA_OF(registers_int8, W, rvp_load, rvp_store, rvp_smax8)
@@ -75,9 +90,9 @@ MAXIMA_OF(registers_uint8, W, rvp_load, rvp_store, rvp_umax8)
 #if __riscv_xlen == 64
 MAXIMA_OF(lanes_int8, 4, rvp_load_lane, rvp_store_lane, rvp_smax8)
 MAXIMA_OF(lanes_uint8, 4, rvp_load_lane, rvp_store_lane, rvp_umax8)
-#define LANES_OF(type) {rows_of_halves, two_lanes_##type, three_lanes_##type}
+#define LANES_OF(type) {two_lanes_##type, three_lanes_##type}
 #else
-#define LANES_OF(type) {rows_of_words, two_registers_##type, three_registers_##type}
+#define LANES_OF(type) {two_registers_##type, three_registers_##type}
 #endif
 
 #define BYTES_OF(type, max, min)                                                                                       \
@@ -106,72 +121,111 @@ MAXIMA_OF(lanes_uint8, 4, rvp_load_lane, rvp_store_lane, rvp_umax8)
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
-    static const struct bytes type = {                                                                                 \
-        {rows_of_words, two_registers_##type, three_registers_##type}, LANES_OF(type), next_##type, within_##type,             \
+    static const struct bytes whole_##type = {{two_registers_##type, three_registers_##type}, {0, 0}, within_##type, 0};\
+    static const struct bytes any_##type = {                                                                           \
+        {two_registers_##type, three_registers_##type}, LANES_OF(type), within_##type, next_##type,                    \
     }
 
 BYTES_OF(int8, rvp_smax8, rvp_smin8);
 BYTES_OF(uint8, rvp_umax8, rvp_umin8);
 
-/* Whole registers in bytes >= 0. */
-RVP_INLINE int registers_of(int bytes)
-{
-    return (int)((uint32_t)bytes / W);
-}
-
 /* The line of `count` words over rows first to end. */
 RVP_INLINE void over_rows(int8_t *line, const struct rows *r, int first, int end, int count, const struct maxima *by)
 {
-    const int8_t *const a = row_at(r, first);
-    if (end - first == 1) {
-        by->copy((char *)line, (const char *)a, 1, count, 0, 0);
-        return;
+    const int8_t *so_far = row_at(r, first);
+    for (first++; first + 1 < end; first += 2) {
+        by->three(line, so_far, row_at(r, first), row_at(r, first + 1), count, 1, 0);
+        so_far = line;
     }
-    const int8_t *b = row_at(r, first + 1);
-    if (end - first == 2) {
-        by->two(line, a, b, count);
-        return;
-    }
-    by->three(line, a, b, row_at(r, first + 2), count);
-    for (first += 3; first + 1 < end; first += 2) {
-        by->three(line, line, row_at(r, first), row_at(r, first + 1), count);
-    }
-    if (first < end) {
-        by->two(line, line, row_at(r, first), count);
+    if (first < end || so_far != line) {
+        by->two(line, so_far, first < end ? row_at(r, first) : so_far, count, 1, 0);
     }
 }
 
-/* A line of the largest of `kernel` > 1 columns, `count` registers of results; pixels are whole registers. The last pass takes up
- * to three windows and leaves its results in `to`. */
-RVP_INLINE void over_columns(int8_t *to, int8_t *line, int kernel, int step, int count, const struct bytes *type)
+/* Registers from `to` up to `end`, and up to three behind it, of one byte. */
+RVP_INLINE void fill(int8_t *to, const int8_t *end, int value)
+{
+    const rvp_word all = rvp_splat8(value);
+    for (; to < end; to += 4 * W) {
+        _Pragma("GCC unroll 4")
+        for (int i = 0; i < 4; i++) {
+            rvp_store(to + i * W, all);
+        }
+    }
+}
+
+/* The largest of windows along a line, in a row of the output: groups of `count` registers, `groups` times, a pixel each or
+ * all of the row. Windows have `kernel` columns of `step` bytes and begin `stride` bytes apart. */
+RVP_INLINE void over_columns(int8_t *y, int8_t *line, int kernel, int step, int count, int groups, int stride,
+                             const struct bytes *type)
 {
     int window = 1;
     for (; 3 * window < kernel; window *= 2) {
-        const int registers = count + registers_of((kernel - 2 * window) * step);
-        type->registers.two(line, line, line + window * step, registers);
+        const int bytes = (groups - 1) * stride + count * W + (kernel - 2 * window) * step;
+        type->registers.two(line, line, line + window * step, bytes / W, 1, 0);
     }
     const int8_t *const last = line + (kernel - window) * step;
     if (2 * window < kernel) {
-        type->registers.three(to, line, line + window * step, last, count);
+        type->registers.three(y, line, line + window * step, last, count, groups, stride - count * W);
     } else {
-        type->registers.two(to, line, last, count);
+        type->registers.two(y, line, last, count, groups, stride - count * W);
     }
 }
 
-/* The same for pixels of any size, from `line` to `line`. */
+/* Pixels that are whole registers: so are rows, and what lies beside them. */
+static void whole_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, const struct bytes *type)
+{
+    const int channels = p->channels, row_bytes = p->width * channels, margin = p->left * channels;
+    const int columns = (p->out_width - 1) * p->stride_x + p->kernel_x; /* that windows have, beside the image too */
+    const int after = columns * channels - margin - row_bytes, out_bytes = p->out_width * channels;
+    const int is_run = p->stride_x == 1 || p->out_width == 1; /* results are neighbours */
+    const int groups = is_run ? 1 : p->out_width, count = (is_run ? out_bytes : channels) / W;
+    const struct rows rows = {x, row_bytes, 0};
+    int8_t *const line = aligned(scratch), *const row = line + margin, *to = y;
+    for (int oy = 0; oy < p->out_height; oy++, to += out_bytes) {
+        const int y0 = oy * p->stride_y - p->top;
+        const int first = y0 < 0 ? 0 : y0, end = y0 + p->kernel_y < p->height ? y0 + p->kernel_y : p->height;
+        if (is_run && p->kernel_x == 1) { /* nothing is done along a line */
+            over_rows(to, &rows, first, end, count, &type->registers);
+            continue;
+        }
+        if (oy == 0 || p->kernel_x > 3) { /* more columns take passes that change the line */
+            fill(line, row, p->lowest);
+            fill(row + row_bytes, row + row_bytes + after, p->lowest);
+        }
+        over_rows(row, &rows, first, end, row_bytes / W, &type->registers);
+        over_columns(to, line, p->kernel_x, channels, count, groups, p->stride_x * channels, type);
+    }
+    if (p->highest - p->lowest < 255) {
+        type->within(y, p->lowest, p->highest, (int)(to - y) / W);
+    }
+}
+
+/* A line of the largest of `kernel` columns, `count` registers of results, in its place. */
 RVP_INLINE void over_any_columns(int8_t *line, int kernel, int step, int count, const struct bytes *type)
 {
     int window = 1;
     for (; window < kernel; window *= 2) {
         const int wider = 2 * window < kernel ? 2 * window : kernel, distance = (wider - window) * step;
-        const int registers = count + registers_of((kernel - wider) * step + W - 1);
+        const int registers = count + ((kernel - wider) * step + W - 1) / W;
         if (distance % W == 0) {
-            type->registers.two(line, line, line + distance, registers);
+            type->registers.two(line, line, line + distance, registers, 1, 0);
         } else {
             type->next(line, distance, registers);
         }
     }
 }
+/* One byte behind a row, in registers of which the row may have some bytes. */
+RVP_INLINE void fill_behind(int8_t *row, int row_bytes, int after, int value)
+{
+    int8_t *const end = row + row_bytes, *const last = row + row_bytes / W * W;
+    const rvp_word own = rvp_load(last), behind = (rvp_word)-1 << 8 * (row_bytes % W);
+    fill(last, end + after, value);
+    rvp_store(last, rvp_select_bits(behind, rvp_load(last), own));
+}
+
+/* Rows of `count` units, which begin as many bytes apart. */
+typedef void picked(char *y, const char *x, int32_t rows, int32_t count, int32_t y_step, int32_t x_step);
 
 /* Whether rows of lanes are read as they are. As counted, that takes 3 instructions more for each register of each row of a window;
  * a copy takes 5 for a register and 50 around, once for each row of the image. */
@@ -180,64 +234,72 @@ RVP_INLINE int reads_lanes(const struct rvp_pool *p, int registers)
     return 3 * p->kernel_y * registers < p->stride_y * (5 * registers + 50);
 }
 
-static void pool_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, int32_t line_bytes,
-                       const struct bytes *type)
+/* Pixels of any size. `pick` copies pixels that lie apart by units of `unit` bytes; without it they are copied as runs. */
+static __attribute__((noinline)) void any_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, int32_t line_bytes,
+                                                const struct bytes *type, picked *pick, int unit)
 {
-    const int channels = p->channels, row_bytes = p->width * channels, registers = registers_of(row_bytes + W - 1);
+    const int channels = p->channels, row_bytes = p->width * channels, registers = (row_bytes + W - 1) / W;
     const int columns = (p->out_width - 1) * p->stride_x + p->kernel_x; /* that windows have, beside the image too */
     const int before = p->left * channels, after = columns * channels - before - row_bytes;
     const int margin = (before + W - 1) & -W;
-    /* Registers up to the last result: from the first one where pixels are whole registers, else from the line's begin. */
-    const int results_end = (columns - p->kernel_x + 1) * channels;
-    const int spread = registers_of(results_end + (channels % W == 0 ? 0 : margin - before) + W - 1);
-    const int is_bounded = p->highest - p->lowest < 255;
-    int8_t *const line = aligned(scratch), *const copies = line + line_bytes;
+    /* Registers up to the last result, from the line's begin. */
+    const int results_end = (columns - p->kernel_x + 1) * channels, spread = (results_end + margin - before + W - 1) / W;
+    int8_t *const line = aligned(scratch), *const copies = line + line_bytes, *const results = line + margin - before;
     const uintptr_t places = (uintptr_t)x | (uintptr_t)row_bytes;
     const int is_laned = W == 8 && places % W != 0 && places % 4 == 0 && reads_lanes(p, registers);
     const int copied = places % W != 0 && !is_laned ? p->kernel_y : 0;
     const struct rows rows = {copied != 0 ? copies : x, copied != 0 ? registers * W : row_bytes, copied};
     int ready = 0; /* rows of x that were copied */
-    const int y0_end = p->out_height * p->stride_y - p->top;
-    for (int y0 = -p->top; y0 != y0_end; y0 += p->stride_y) {
+    for (int oy = 0; oy < p->out_height; oy++) {
+        const int y0 = oy * p->stride_y - p->top;
         const int first = y0 < 0 ? 0 : y0, end = y0 + p->kernel_y < p->height ? y0 + p->kernel_y : p->height;
         ready = copy_rows(&rows, copies, x, row_bytes, ready < first ? first : ready, end);
+        fill(line, line + margin, p->lowest);
         if (is_laned) {
-            over_rows(line + margin, &rows, first, end, (int)((uint32_t)row_bytes / 4), &type->lanes);
+            over_rows(line + margin, &rows, first, end, row_bytes / 4, &type->lanes);
         } else {
             over_rows(line + margin, &rows, first, end, registers, &type->registers);
         }
-        if (is_bounded) {
+        if (p->highest - p->lowest < 255) {
             type->within(line + margin, p->lowest, p->highest, registers);
         }
-        if (before > 0) {
-            copies_fill_rows(line + margin - before, p->lowest, 1, before, 0);
-        }
         if (after > 0) {
-            copies_fill_rows(line + margin + row_bytes, p->lowest, 1, after, 0);
+            fill_behind(line + margin, row_bytes, after, p->lowest);
         }
-        int8_t *results = line + margin - before;
-        if (p->kernel_x > 1 && channels % W == 0) {
-            int8_t *const to = p->stride_x == 1 && (uintptr_t)y % W == 0 ? y : results;
-            over_columns(to, results, p->kernel_x, channels, spread, type);
-            results = to;
+        over_any_columns(line, p->kernel_x, channels, spread, type);
+        if (p->stride_x == 1) {
+            copies_runs(y, results, 1, p->out_width * channels, 0, 0);
+        } else if (pick != 0) {
+            pick((char *)y, (const char *)results, p->out_width, channels / unit, channels, p->stride_x * channels);
         } else {
-            over_any_columns(line, p->kernel_x, channels, spread, type);
-        }
-        if (p->stride_x != 1) {
-            copies_copy_rows(y, results, p->out_width, channels, channels, p->stride_x * channels);
-        } else if (results != y) {
-            copies_copy_rows(y, results, 1, p->out_width * channels, 0, 0);
+            copies_runs(y, results, p->out_width, channels, channels, p->stride_x * channels);
         }
         y += p->out_width * channels;
     }
 }
 
-void rvp_max_lines_s8(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)
-{
-    pool_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &int8);
-}
+#define ENTRIES(suffix, type)                                                                                          \
+    void rvp_max_whole_lines_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)  \
+    {                                                                                                                  \
+        (void)line;                                                                                                    \
+        whole_lines(x, y, scratch, (const struct rvp_pool *)parameters, &whole_##type);                                \
+    }                                                                                                                  \
+    void rvp_max_lines_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)        \
+    {                                                                                                                  \
+        any_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &any_##type, 0, 1);                        \
+    }                                                                                                                  \
+    void rvp_max_lines_1_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)      \
+    {                                                                                                                  \
+        any_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &any_##type, rows_of_bytes, 1);            \
+    }                                                                                                                  \
+    void rvp_max_lines_2_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)      \
+    {                                                                                                                  \
+        any_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &any_##type, rows_of_quarters, 2);         \
+    }                                                                                                                  \
+    void rvp_max_lines_4_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)      \
+    {                                                                                                                  \
+        any_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &any_##type, rows_of_halves, 4);           \
+    }
 
-void rvp_max_lines_u8(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)
-{
-    pool_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &uint8);
-}
+ENTRIES(s8, int8)
+ENTRIES(u8, uint8)

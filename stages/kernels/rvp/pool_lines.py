@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
+LONG = {8: 28, 4: 32}  # units of a pixel from which on runs take fewer instructions (SHORT in copies_image.h), by register
+
 
 class MaxPoolLines(Kernel):
     """Rows of pixels as long vectors: the largest of a window's rows, then of 2, 4, ... columns along that."""
@@ -38,27 +40,49 @@ class MaxPoolLines(Kernel):
 
         register = target.word_bits // 8
         line = line_bytes(view, register)
-        function = f"rvp_max_lines_{SUFFIX[view.inputs[0].dtype]}"
+        function = f"rvp_max_{lines_of(view, register)}_{SUFFIX[view.inputs[0].dtype]}"
         return pool_lines(view, function, FIELDS, line, scratch_bytes(view, register))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of a register of a line 1.75 instructions for a row, 2 around, 4 or 8 for a pass; 6 for one that is copied.
+        """Of a register of a line 1.75 instructions for a row, 2 around, 8 for a pass; 6 for one that is copied.
 
-        A pixel that is picked takes 5 and 2 for each of its words, a row of the output 120.
+        Where pixels are whole registers a pass takes 5, the last one for results alone (_last_pass). Else a pixel that
+        is picked takes 5 and 2 for each of its units. A row of the output takes 120.
         """
         op, x, y = view.op, view.inputs[0], view.outputs[0]
         register = target.word_bits // 8
         (_, height, width, channels), (batch, out_height, out_width, _) = x.shape, y.shape
         line = width * channels / register
-        is_whole = channels % register == 0
-        passes = (op.kernel[1] - 1).bit_length()
-        row = line * (2 + 1.75 * op.kernel[0] + passes * (4 if is_whole else 8)) + 120
+        row = line * (2 + 1.75 * op.kernel[0]) + 120
+        if channels % register == 0:
+            return batch * out_height * (row + 5 * line * _passes(op.kernel[1]) + _last_pass(view, register))
+        row += 8 * line * (op.kernel[1] - 1).bit_length()
         if op.stride[1] == 1:
-            row += 0 if is_whole else out_width * channels / register * 6
+            row += out_width * channels / register * 6
         else:
-            row += out_width * (5 + 2 * channels / (register if is_whole else 4 if channels % 4 == 0 else 1))
+            row += out_width * (5 + 2 * channels / (4 if channels % 4 == 0 else 1))
         copied = 0 if width * channels % register == 0 else height * (line * 6 + 60)
         return batch * (out_height * row + copied)
+
+
+def _passes(columns: int) -> int:
+    """Passes that take twice the columns of the one before, up to a third of all."""
+    return next(n for n in range(32) if 3 << n >= columns)
+
+
+def _last_pass(view: LayerView, register: int) -> float:
+    """Instructions for a row of results that are whole registers: 5 or, of three windows, 7 for each.
+
+    Results that are neighbours are one group, else pixels are, which take 12; up to three registers at the end of each
+    take 3 more.
+    """
+    columns, (_, _, out_width, channels) = view.op.kernel[1], view.outputs[0].shape
+    is_run = view.op.stride[1] == 1 or out_width == 1
+    if is_run and columns == 1:
+        return 0
+    groups, count = (1, out_width * channels // register) if is_run else (out_width, channels // register)
+    each = 7 if 2 << _passes(columns) < columns else 5
+    return groups * (12 + each * count + 3 * (count % 4))
 
 
 def why_not_beside(view: LayerView) -> str:
@@ -70,6 +94,17 @@ def why_not_beside(view: LayerView) -> str:
         if before >= op.kernel[axis] or last >= size:
             return "a window lies beside the image"
     return ""
+
+
+def lines_of(view: LayerView, register: int) -> str:
+    """Which entry pool_lines.c has for a layer: of whole registers, or by how pixels of a line are picked."""
+    channels = view.outputs[0].shape[3]
+    if channels % register == 0:
+        return "whole_lines"
+    unit = next(size for size in (4, 2, 1) if channels % size == 0)
+    if view.op.stride[1] == 1 or (unit < 4 and channels // unit >= LONG[register]):
+        return "lines"
+    return f"lines_{unit}"
 
 
 def line_bytes(view: LayerView, register: int) -> int:
