@@ -25,11 +25,13 @@ struct rvp_depthwise_planes {
     int32_t band;          /* rows of outputs whose plane is in scratch at a time */
     int32_t padded;        /* whether any window reaches over the image's border */
     int32_t halved;        /* whether the lanes of the last group have the halves of a row of outputs */
-    int32_t taps;          /* offsets; twice the window's where weights are sums of two int8 */
+    int32_t quads, pairs;  /* of taps: see depthwise_planes.c; twice the window's where weights are sums of two int8 */
+    int32_t has_single;    /* whether one tap is left */
+    int32_t record;        /* registers of params for a group */
 };
 
-/* One image; params are as in depthwise_planes.c, planes is a struct rvp_depthwise_planes. offsets: of each tap in the plane
- * from an output's first one, bytes. scratch: see Plane.scratch_bytes of plane_layout.py.
+/* One image; params are as in depthwise_planes.c, planes is a struct rvp_depthwise_planes. offsets: of two taps of each
+ * quad, of both of each pair and of a single one, in the plane from an output's first one, bytes. scratch: see Plane.scratch_bytes of plane_layout.py.
  */
 void rvp_depthwise_planes(const void *x, const int32_t *params, void *out, int8_t *scratch, const int32_t *offsets,
                           const int32_t *planes);

@@ -29,7 +29,7 @@ class DepthwisePlanes(Kernel):
 
     name = "rvp.depthwise_planes_s8"
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
-    sources = ("depthwise_planes.c",)
+    sources = ("depthwise_planes_s8.S", "depthwise_planes.c")
     headers: ClassVar[tuple[str, ...]] = ("depthwise_planes.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -40,20 +40,20 @@ class DepthwisePlanes(Kernel):
 
         from stages.kernels.rvp import packing
 
-        lanes, split = target.word_bits // 32, is_split(view)
-        made, plane = arithmetic(view, signed_activations=True, any_shift=True), Plane.of(view, lanes)
+        made = arithmetic(view, signed_activations=True, any_shift=True)
+        plane = Plane.of(view, target.word_bits // 32)
         return {
             "params": packing.planes_params(
-                centred_weights(view),
+                _pairs(view, plane),
                 made.bias,
                 made.multiplier,
                 made.rounders,
                 one_rounding_of(view, made),
                 target.word_bits,
                 groups=plane.groups(view),
-                split=split,
+                has_single=plane.taps(view).has_single,
             ),
-            "offsets": np.array(plane.offsets * (1 + split), np.int32),
+            "offsets": np.array(plane.offsets(view), np.int32),
             "planes": PLANES.of(fields(view, plane)),
         }
 
@@ -64,6 +64,23 @@ class DepthwisePlanes(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         return Plane.of(view, target.word_bits // 32).cost(view)
+
+
+def _pairs(view: LayerView, plane: Plane) -> np.ndarray:
+    """The weights of each pair of taps, and of a single one: int64 [words, 2, channels]."""
+    import numpy as np
+
+    weights = centred_weights(view).astype(np.int64).T.reshape(*view.op.kernel, -1)
+    if plane.exchanged:
+        weights = weights.transpose(1, 0, 2)
+    if is_split(view):
+        addend = np.clip(weights, -128, 127)
+        weights = np.concatenate((addend, weights - addend))
+    taps = plane.taps(view)
+    made = np.zeros((taps.words, 2, weights.shape[2]), np.int64)
+    for row, column in np.ndindex(*weights.shape[:2]):
+        made[taps.place(row, column)] = weights[row, column]
+    return made
 
 
 def _why_not_shape(view: LayerView) -> str:

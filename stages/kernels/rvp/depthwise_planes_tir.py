@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.eight_bit import INT8_OFFSET
-from stages.kernels.rvp.plane_layout import PLANES, Plane, taps_of
+from stages.kernels.rvp.plane_layout import PLANES, Plane
 from stages.kernels.rvp.requantize_tir import half_of, requantize_any, requantize_once
 from stages.kernels.rvp.strips import is_split
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
@@ -25,8 +24,16 @@ def _image(view: LayerView, plane: Plane) -> Block:
     """All groups: channel lane * 4 + j of one has its constants in params[group, :, j, lane]."""
     op, x, y, lanes = view.op, view.inputs[0], view.outputs[0], plane.lanes
     _, height, width, _ = x.shape
-    offset, taps, split = INT8_OFFSET[x.dtype], prod(op.kernel), is_split(view)
+    offset, taps, split = INT8_OFFSET[x.dtype], plane.taps(view), is_split(view)
     groups = plane.groups(view)
+
+    def weight_of(b: Any, row: Any, column: Any, place: tuple[Any, Any, Any]) -> Any:
+        word, half = taps.place(row, column, select)
+        group, j, lane = place
+        number = half * 2 + T.truncmod(j, 2)
+        if taps.has_single:
+            number = select(word == taps.words - 1, j, number)
+        return byte(b.params[group, 3 + word, j, lane], number)
 
     def channel(b: Any, oy: Any, ox: Any, c: Any) -> None:
         group = T.min(T.truncdiv(c, 4 * lanes), len(groups) - 1)
@@ -42,15 +49,16 @@ def _image(view: LayerView, plane: Plane) -> Block:
                 lambda iy, ix: widen(b.x[iy, ix, T.truncdiv(c, op.depth_multiplier)]) - offset,
                 op.input_zero_point - offset,
             )
-            tap = 3 + ky * op.kernel[1] + kx
-            weight = byte(b.params[group, tap, j, lane], j)
+            row, column = (kx, ky) if plane.exchanged else (ky, kx)
+            weight = weight_of(b, row, column, (group, j, lane))
             if split:
-                weight = weight + byte(b.params[group, tap + taps, j, lane], j)
+                weight = weight + weight_of(b, row + plane.kernel[0], column, (group, j, lane))
             store(b.acc, b.acc[0] + activation * weight, 0)
         marks = [b.params[group, 2, register, lanes - 1] for register in (0, 1)]
         multiplier, rounder = (b.params[group, n, j, lane] for n in (1, 2))
         unmarked = T.bitwise_and(multiplier, 0x7FFFFFFF)
-        once = requantize_once(view, b.acc[0], unmarked, half_of(rounder, 0))
+        points = b.params[group, 2, T.truncmod(j, 2), lane]
+        once = requantize_once(view, b.acc[0], unmarked, half_of(points, T.truncdiv(j, 2)))
         twice = requantize_any(b.acc[0], multiplier, rounder, *marks)
         store(b.y, output(view, select(b.params[group, 1, 0, lanes - 1] < 0, once, twice)), oy, ox, c)
 
@@ -61,10 +69,10 @@ def _image(view: LayerView, plane: Plane) -> Block:
     scratch = () if plane.direct else (Operand("scratch", (plane.scratch_bytes(),), "int8", "w"),)
     operands = (
         Operand("x", x.shape[1:], x.dtype),
-        Operand("params", (len(groups), 3 + taps_of(view, plane), 4, lanes), "int32"),
+        Operand("params", (len(groups), 3 + taps.words, 4, lanes), "int32"),
         Operand("y", y.shape[1:], y.dtype, "w"),
         *scratch,
-        Operand("offsets", (taps_of(view, plane),), "int32"),
+        Operand("offsets", (len(taps.joined),), "int32"),
         Operand("planes", PLANES.shape, "int32"),
         accumulator(),
     )
@@ -82,7 +90,7 @@ def depthwise(view: LayerView, plane: Plane) -> Lowering:
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)
         params = f.constant("params", block.operands[1].shape, "int32")
-        offsets = f.constant("offsets", (taps_of(view, plane),), "int32")
+        offsets = f.constant("offsets", (len(plane.offsets(view)),), "int32")
         fields = f.constant("planes", PLANES.shape, "int32")
         out = f.output(0, y.shape, y.dtype)
         acc = f.scratch("acc", (1,), "int32")

@@ -260,9 +260,9 @@ def depthwise_params(
     return np.ascontiguousarray(params[:, :, : 9 if split else 6]).astype(np.int32)
 
 
-def _by_group(values: NDArray[np.int64], groups: list[list[int]], word_bits: int) -> NDArray[np.int64]:
-    """[n, channels] -> [groups, 4, n, lanes]: channel lane * 4 + j of a group at [j, :, lane], 0 behind the last."""
-    padded = np.zeros((len(values), len(groups), 4 * lanes(word_bits)), np.int64)
+def _by_group(values: NDArray[np.int64], groups: list[list[int]], word_bits: int, behind: int = 0) -> NDArray[np.int64]:
+    """[n, channels] -> [groups, 4, n, lanes]: channel lane * 4 + j of a group at [j, :, lane], or `behind`."""
+    padded = np.full((len(values), len(groups), 4 * lanes(word_bits)), behind, np.int64)
     padded[:, :, : len(groups[0])] = values[:, np.array(groups)]
     return padded.reshape(len(values), len(groups), lanes(word_bits), 4).transpose(1, 3, 0, 2).copy()
 
@@ -328,7 +328,7 @@ def quad_params(
 
 
 def planes_params(
-    weights: NDArray[np.int16],
+    pairs: NDArray[np.int64],
     bias: NDArray[np.int64],
     multiplier: NDArray[np.int32],
     rounder: Rounders,
@@ -336,25 +336,28 @@ def planes_params(
     word_bits: int,
     *,
     groups: list[list[int]],
-    split: bool,
+    has_single: bool,
 ) -> NDArray[np.int32]:
-    """params of depthwise_planes.c: int32 [groups, 3 + taps, 4, lanes] of bias, multiplier, rounder, weights.
+    """params of depthwise_planes.c: int32 [groups, 3 + words, 4, lanes] of bias, multiplier, rounder, weights.
 
-    weights are [channels, taps]; a word has that of one channel, in byte j of register j. `split`: they are sums of two
-    int8, whose second addends are further taps. A group whose channels all have one multiplication in `once` has that,
-    with a mark in the first multiplier, as in `depthwise_params`. The rest is as in `window_params`.
+    pairs are [words, 2, channels], int8 values; those of register j are in bytes j % 2 and j % 2 + 2 of a word, that of
+    a single tap (`has_single`: the last word's first) in byte j. A group whose channels all have one multiplication in
+    `once` has that, with a mark in the first multiplier; its first two rounders are zero points of registers 0 and 2, 1
+    and 3, side by side. The rest is as in `window_params`.
     """
-    taps = weights.astype(np.int64).T
-    addend = np.clip(taps, -128, 127)
-    rows = np.concatenate((addend, taps - addend) if split else (addend,)) & 0xFF
+    halves = pairs & 0xFF
+    rows = halves[:, 0] | halves[:, 1] << 16
     made = _with_roundings(bias, multiplier, rounder, rows, groups, word_bits).transpose(0, 2, 1, 3).copy()
-    points = once.zero_point & 0xFFFF | once.zero_point << 16
-    single = _by_group(np.stack([bias + once.bias, once.multiplier, points]), groups, word_bits).transpose(0, 2, 1, 3)
+    columns = np.stack([bias + once.bias, once.multiplier, once.zero_point])
+    single = _by_group(columns, groups, word_bits).transpose(0, 2, 1, 3).copy()
     is_once = (single[:, 1] >= 0).all(axis=(1, 2))
+    single[:, 2, :2] = single[:, 2, :2] & 0xFFFF | single[:, 2, 2:] << 16
     single[is_once, 1, 0, -1] += WIDE_MARK
     made[is_once, :3] = single[is_once].astype(np.int32)
-    places = np.arange(4)[:, None] * 8
-    return np.concatenate((made[:, :3], made[:, 3:] << places), axis=1, dtype=np.int32, casting="unsafe")
+    places = np.tile(8 * (np.arange(4) % 2), (len(rows), 1))
+    if has_single:
+        places[-1] = 8 * np.arange(4)
+    return np.concatenate((made[:, :3], made[:, 3:] << places[..., None]), axis=1, dtype=np.int32, casting="unsafe")
 
 
 def _with_roundings(
@@ -366,14 +369,16 @@ def _with_roundings(
     word_bits: int,
 ) -> NDArray[np.int32]:
     """int32 [groups, 4, 3 + rows, lanes] of bias, multiplier, rounder and rows [rows, channels], with the marks."""
-    roundings = [rounder.short, rounder.wide, rounder.shift + EXACT_SHIFT]
-    params = _by_group(np.concatenate([[bias, multiplier.astype(np.int64)], roundings, rows]), groups, word_bits)
+    columns = [bias, multiplier.astype(np.int64), rounder.short, rounder.wide]
+    params = _by_group(np.concatenate([columns, rows]), groups, word_bits)
+    # Where there is no channel, the shift is by 0: one by -EXACT_SHIFT is not defined in C.
+    shifts = _by_group(rounder.shift[None] + EXACT_SHIFT, groups, word_bits, EXACT_SHIFT)[:, :, 0]
     is_wide, is_exact = ((params[:, :, row] < 0).any(axis=(1, 2)) for row in (2, 3))
     params[is_wide, :, 2] = params[is_wide, :, 3]
-    params[is_exact, :, 2] = params[is_exact, :, 4]
+    params[is_exact, :, 2] = shifts[is_exact]
     params[is_wide | is_exact, 0, 2, -1] += WIDE_MARK
     params[is_exact, 1, 2, -1] += WIDE_MARK
-    return np.ascontiguousarray(np.delete(params, (3, 4), axis=2)).astype(np.int32)
+    return np.ascontiguousarray(np.delete(params, 3, axis=2)).astype(np.int32)
 
 
 def _words(weights: NDArray[np.int64], starts: tuple[int, ...]) -> NDArray[np.int64]:

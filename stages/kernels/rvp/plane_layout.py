@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
 from typing import TYPE_CHECKING
 
 from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.rvp.base import clip_word
+from stages.kernels.rvp.plane_taps import Taps
 from stages.kernels.rvp.strips import extents, group_channels, is_split
 from stages.kernels.structure import Structure
 
@@ -20,7 +20,8 @@ PLANES = Structure(
         *("rows", "columns", "row_step", "column_step"),
         *("out_rows", "out_columns", "out_row_step", "out_column_step"),
         *("top", "left", "fill", "flip", "clip", "channels", "multiplier"),
-        *("row_stride", "column_stride", "reach", "phases", "phase_columns", "band", "padded", "halved", "taps"),
+        *("row_stride", "column_stride", "reach", "phases", "phase_columns", "band", "padded", "halved"),
+        *("quads", "pairs", "has_single", "record"),
     ),
 )
 # Of a plane, by lanes: larger ones read fewer rows twice.
@@ -93,22 +94,23 @@ class Plane:
         fitting = max((lines - self.reach[0]) // self.stride[0] + 1, 1)
         return -(-self.out[0] // -(-self.out[0] // fitting))
 
-    @property
-    def offsets(self) -> list[int]:
-        """Of each tap, row by row of the layer's own window: bytes from the first register or pixel of an output."""
-        rows, columns = (range(count) for count in self.kernel)
-        own = [(row, column) for row in rows for column in columns]
-        if self.exchanged:
-            own = [(row, column) for column in columns for row in rows]
-        found = []
-        for tap in own:
-            row, column = (place * dilation for place, dilation in zip(tap, self.dilation, strict=True))
-            if self.direct:
-                found.append(row * self.steps[0] + column * self.steps[1])
-                continue
-            line = row * self.phases + column % self.stride[1]
-            found.append((line * self.phase_columns + column // self.stride[1]) * 4 * self.lanes)
-        return found
+    def taps(self, view: LayerView) -> Taps:
+        """How the taps are joined; those next to each other are met by outputs next to each other."""
+        rows, columns = self.kernel
+        stride, dilation = self.stride[1], self.dilation[1]
+        apart = stride // dilation if stride % dilation == 0 else columns
+        return Taps(rows * (1 + is_split(view)), columns, min(apart, columns))
+
+    def offsets(self, view: LayerView) -> list[int]:
+        """Bytes from the first register or pixel of an output: see `Taps.joined`."""
+        return [self._offset(row % self.kernel[0], column) for row, column in self.taps(view).joined]
+
+    def _offset(self, row: int, column: int) -> int:
+        row, column = row * self.dilation[0], column * self.dilation[1]
+        if self.direct:
+            return row * self.steps[0] + column * self.steps[1]
+        line = row * self.phases + column % self.stride[1]
+        return (line * self.phase_columns + column // self.stride[1]) * 4 * self.lanes
 
     def scratch_bytes(self) -> int:
         """Masks, a row of results, the plane of a band: what depthwise_planes.c uses. It uses none for the image."""
@@ -142,14 +144,15 @@ class Plane:
 
     def _group(self, view: LayerView, columns: int, come: float, go: float) -> float:
         """Of blocks of four outputs, or fewer, and of pixels on the way in and out."""
-        taps, step = prod(self.kernel) * (1 + is_split(view)), 6 if self.direct else 5
+        taps = self.taps(view)
         blocks = [4] * (columns // 4) + ([columns % 4] if columns % 4 else [])
-        row = sum(taps * (9 + step * count) + 22 * count + 30 for count in blocks) + columns * go + 30
+        row = sum(taps.cost(count, direct=self.direct) + 20 * count + 42 for count in blocks) + 25
+        row += columns * go + 110 if go else 0
         if self.direct:
-            return self.out[0] * row
+            return self.out[0] * row + 25
         brought = self.phases * (columns + (self.reach[1] - 1) // self.stride[1])
         filled = self.lines(self.band) * (brought * come + 25 * self.phases)
-        return self.out[0] * row + -(-self.out[0] // self.band) * (filled + 60)
+        return self.out[0] * row + -(-self.out[0] // self.band) * (filled + 150)
 
 
 def _plane(view: LayerView, lanes: int, *, exchanged: bool) -> Plane:
@@ -191,7 +194,7 @@ def _moves(view: LayerView, lanes: int) -> tuple[float, float]:
 
 def fields(view: LayerView, plane: Plane) -> dict[str, int]:
     """The fields of rvp_depthwise_planes."""
-    op, steps = view.op, plane.steps
+    op, steps, taps = view.op, plane.steps, plane.taps(view)
     out_steps = _steps(view.outputs[0], exchanged=plane.exchanged)
     return {
         "rows": plane.size[0],
@@ -217,10 +220,8 @@ def fields(view: LayerView, plane: Plane) -> dict[str, int]:
         "band": plane.band,
         "padded": plane.padded,
         "halved": plane.halved(view),
-        "taps": taps_of(view, plane),
+        "quads": taps.quads,
+        "pairs": taps.pairs,
+        "has_single": taps.has_single,
+        "record": 4 * (3 + taps.words),
     }
-
-
-def taps_of(view: LayerView, plane: Plane) -> int:
-    """Offsets and registers of weights: both addends' where weights are sums of two."""
-    return prod(plane.kernel) * (1 + is_split(view))

@@ -103,6 +103,15 @@
 #endif
 .endm
 
+/* Per 32-bit lane: the upper halves of `low` and `high`, side by side. */
+.macro pack_high16 rd, low, high
+#if __riscv_xlen == 64
+    .insn r 0x77, 1, 0x17, \rd, \high, \low
+#else
+    .insn r 0x33, 4, 0x24, \rd, \low, \high
+#endif
+.endm
+
 /* Per 32-bit lane: the upper half of `low` below the lower half of `high`: four bytes that straddle two words. */
 .macro straddle16 rd, low, high
     .insn r 0x77, 1, 0x0f, \rd, \high, \low

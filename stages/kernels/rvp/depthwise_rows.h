@@ -1,0 +1,32 @@
+/* Rows of outputs of a depthwise window: what depthwise_planes_s8.S computes. */
+#ifndef FIRMLINE_RVP_DEPTHWISE_ROWS_H
+#define FIRMLINE_RVP_DEPTHWISE_ROWS_H
+
+#include "scaled_sums.h"
+
+/* Beside the roundings of scaled_sums.h: one multiplication for both, and a zero point for each channel (one_rounding.py). */
+enum { ONCE = EXACT + 1 };
+
+/* Registers, in the order that the assembly knows. Steps are bytes: from a row of outputs to the next and between the rows that
+ * their windows begin in; from an output to the next and, of the image, between their first taps. `offsets`: two for each
+ * quad, from `pairs` on two for each pair, then that of a single tap. `how` the groups are requantized: SHORT, WIDE or ONCE.
+ */
+struct rvp_depthwise_rows {
+    intptr_t rows, columns;
+    intptr_t row_step, input_row_step;
+    intptr_t step, input_step;
+    intptr_t groups, record_bytes;
+    const int32_t *offsets, *pairs, *pairs_end;
+    intptr_t has_single;
+    intptr_t how;
+    rvp_word zero_point; /* in every 16-bit lane */
+    intptr_t bounded;    /* whether the bounds are needed: bytes, in every lane */
+    rvp_word lowest, highest, flip;
+};
+
+typedef void rvp_depthwise_rows(const int8_t *first, int8_t *out, const int8_t *record,
+                                const struct rvp_depthwise_rows *rows);
+
+rvp_depthwise_rows rvp_depthwise_plane_rows, rvp_depthwise_image_rows;
+
+#endif
