@@ -76,29 +76,44 @@ RVP_INLINE int how_of(const int8_t *record)
     return (int)rounding_of(rvp_load(record + 8 * W), rvp_load(record + 9 * W));
 }
 
-/* What all groups of a layer share, whose outputs and pixels are registers. */
-static struct rvp_depthwise_rows rows_of(const int32_t *offsets, const struct rvp_depthwise_planes *g)
+/* How the groups that begin at `record` are requantized, and what this allows. */
+RVP_INLINE void choose(struct rvp_depthwise_rows *o, const int8_t *record, const struct rvp_depthwise_planes *g)
+{
+    o->how = how_of(record);
+    o->few = 0;
+    if (o->how == WIDE || o->bounded || o->columns < FEW_COLUMNS) {
+        return;
+    }
+    if (g->quads == 1 && g->pairs + g->has_single == 0) {
+        o->few = FEW_QUAD;
+    } else if (g->quads == 0 && g->pairs + g->has_single == 2) {
+        o->few = g->has_single ? FEW_SINGLE : FEW_PAIRS;
+    } else {
+        return;
+    }
+    o->few += o->how == ONCE ? FEW_ONCE : 0;
+}
+
+/* What all groups of a layer share, whose outputs and pixels are registers. The caller sets how rows of the input follow. */
+static void fill_rows(struct rvp_depthwise_rows *o, const int32_t *offsets, const struct rvp_depthwise_planes *g)
 {
     const struct bounds bounds = bounds_of(g->clip);
-    const int32_t *const pairs = offsets + 2 * g->quads;
-    return (struct rvp_depthwise_rows){
-        .rows = g->out_rows,
-        .columns = g->out_columns,
-        .row_step = g->out_row_step,
-        .step = W,
-        .input_step = W,
-        .groups = 1,
-        .record_bytes = g->record * W,
-        .offsets = offsets,
-        .pairs = pairs,
-        .pairs_end = pairs + 2 * g->pairs,
-        .has_single = g->has_single,
-        .zero_point = rvp_splat16((int8_t)g->clip),
-        .bounded = bounds.needed,
-        .lowest = bounds.lowest,
-        .highest = bounds.highest,
-        .flip = bounds.flip,
-    };
+    o->rows = g->out_rows;
+    o->columns = g->out_columns;
+    o->row_step = g->out_row_step;
+    o->step = W;
+    o->input_step = W;
+    o->groups = 1;
+    o->record_bytes = g->record * W;
+    o->offsets = offsets;
+    o->pairs = offsets + 2 * g->quads;
+    o->pairs_end = o->pairs + 2 * g->pairs;
+    o->has_single = g->has_single;
+    o->zero_point = rvp_splat16((int8_t)g->clip);
+    o->bounded = bounds.needed;
+    o->lowest = bounds.lowest;
+    o->highest = bounds.highest;
+    o->flip = bounds.flip;
 }
 
 RVP_INLINE void rows_of_plane(const int8_t *plane, int8_t *out, const int8_t *record, const struct rvp_depthwise_rows *o)
@@ -123,7 +138,7 @@ static void group_of_outputs(const int8_t *plane, int8_t *results, int8_t *out, 
     const int columns = group->halved ? (g->out_columns + 1) / 2 : g->out_columns;
     const int is_whole = group->out.how == WHOLE;
     o->columns = columns;
-    o->how = how_of(record);
+    choose(o, record, g);
     o->rows = is_whole ? group->rows : 1;
     o->step = is_whole ? g->out_column_step : W;
     if (is_whole) {
@@ -167,7 +182,8 @@ void rvp_depthwise_planes(const void *x, const int32_t *params, void *out, int8_
 {
     const struct rvp_depthwise_planes *const g = (const struct rvp_depthwise_planes *)planes;
     int8_t *const results = scratch + W * W, *const plane = results + g->out_columns * W;
-    struct rvp_depthwise_rows o = rows_of(offsets, g);
+    struct rvp_depthwise_rows o;
+    fill_rows(&o, offsets, g);
     o.input_row_step = g->row_stride * g->phases * g->phase_columns * W;
     const rvp_word flip = rvp_splat8(g->flip), fill = rvp_splat8(g->fill) ^ flip;
     for (int row = 0; row < g->out_rows; row += g->band) {
@@ -201,7 +217,8 @@ void rvp_depthwise_planes(const void *x, const int32_t *params, void *out, int8_
 void rvp_depthwise_pixels(const void *x, const int32_t *params, void *out, const int32_t *offsets, const int32_t *planes)
 {
     const struct rvp_depthwise_planes *const g = (const struct rvp_depthwise_planes *)planes;
-    struct rvp_depthwise_rows o = rows_of(offsets, g);
+    struct rvp_depthwise_rows o;
+    fill_rows(&o, offsets, g);
     o.step = g->out_column_step;
     o.input_step = g->column_stride * g->column_step;
     o.input_row_step = g->row_stride * g->row_step;
@@ -209,7 +226,7 @@ void rvp_depthwise_pixels(const void *x, const int32_t *params, void *out, const
     int8_t *to = out;
     int groups = g->channels / W;
     while (groups > 0) { /* those that are requantized alike, one after the other */
-        o.how = how_of(record);
+        choose(&o, record, g);
         o.groups = 1;
         while (o.groups < groups && how_of(record + o.groups * o.record_bytes) == o.how) {
             o.groups++;

@@ -11,6 +11,8 @@
  *   sums    [channel][output]: 16 registers, whose channels are those of the group in each lane
  *   pairs   [output]: pixels of channels 0 and 1 (low) and of 2 and 3 (high) of both taps; the fifth, for a quad, is where
  *           the first was
+ *
+ * Where a window's weights are two words (`few`), these stay in registers instead.
  */
 .set single, 0                        /* two roundings */
 
@@ -66,7 +68,11 @@
 #define PAIRS FRAME(25)                /* where the offsets of pairs begin and end */
 #define PAIRS_END FRAME(26)
 #define UPPER FRAME(27)                /* 0xff00 in every 16-bit lane */
-#define FRAME_BYTES ((FRAME(28) + 15) & ~15)
+#define BIASES FRAME(28)               /* of the four channels, for two words of weights */
+#define ROUNDERS FRAME(32)
+#define STEP FRAME(36)
+#define INPUT_STEP FRAME(37)
+#define FRAME_BYTES ((FRAME(38) + 15) & ~15)
 
 /* Fields of rvp_depthwise_rows. */
 #define FIELD_ROWS FRAME(0)
@@ -87,10 +93,14 @@
 #define FIELD_LOWEST FRAME(15)
 #define FIELD_HIGHEST FRAME(16)
 #define FIELD_FLIP FRAME(17)
+#define FIELD_FEW FRAME(18)
 
-/* How a group is requantized: depthwise_rows.h. */
-#define HOW_SHORT 0
+/* Enumerations of depthwise_rows.h. */
 #define HOW_WIDE 1
+#define FEW_QUAD 1
+#define FEW_PAIRS 2
+#define FEW_SINGLE 3
+#define FEW_ONCE 4
 
 #include "frame_asm.h"
 #include "products_asm.h"
@@ -298,6 +308,195 @@
     for_output 3, write t3, v
 .endm
 
+/* Windows of two words of weights, which stay in registers with all multipliers: a quad, two pairs, or a pair and a single
+ * tap. Outputs are computed one after the other, two in a turn.
+ */
+#define SUMS t0, t1, t2, t3
+#define WORD0 t4, t5, t6, s0           /* weights */
+#define WORD1 s1, s2, s3, s4
+#define few_zero0 s9                   /* zero points, as above; without `once` all in the first */
+#define few_zero1 s10
+#define few_upper s11
+#define pz a2                          /* the taps of the second pair, or the single one; of a quad, its second pair */
+#define pw a3
+#define left a4                        /* outputs of the row less 2 */
+#define to a7
+
+.macro few_products low, high, u0, u1, u2, u3
+    smaqa t0, \low, \u0
+    smaqa t1, \low, \u1
+    smaqa t2, \high, \u2
+    smaqa t3, \high, \u3
+.endm
+
+.macro few_pair place, low, high, first, second
+    LX v, (\place) * REGISTER_BYTES(\first)
+    LX \high, (\place) * REGISTER_BYTES(\second)
+    pack_low16 \low, v, \high
+    pack_high16 \high, v, \high
+.endm
+
+.macro few_start
+    LX t0, BIASES + FRAME(0)(sp)
+    LX t1, BIASES + FRAME(1)(sp)
+    LX t2, BIASES + FRAME(2)(sp)
+    LX t3, BIASES + FRAME(3)(sp)
+.endm
+
+.macro few_scale number, sum, multiplier
+    .if once
+    smmul.u \sum, \sum, \multiplier
+    .else
+    kwmmul.u \sum, \sum, \multiplier
+    LX v, ROUNDERS + FRAME(\number)(sp)
+    smmul.u \sum, \sum, v
+    .endif
+.endm
+
+.macro few_finish
+    few_scale 0, t0, s5
+    few_scale 1, t1, s6
+    few_scale 2, t2, s7
+    few_scale 3, t3, s8
+    .if once
+    narrow_4 t0, t2, t1, t3, few_zero0, few_zero1, few_upper
+    .else
+    narrow_4 t0, t2, t1, t3, few_zero0, few_zero0, few_upper
+    .endif
+    LX v, STEP(sp)
+    SX t0, 0(to)
+    add to, to, v
+.endm
+
+/* Pointers to the next output's pixels: of an image, or of a plane two at once. */
+.macro few_advance outputs, pointers:vararg
+    .if direct
+    LX v, INPUT_STEP(sp)
+    .irp p, \pointers
+    add \p, \p, v
+    .endr
+    .elseif \outputs == 2
+    .irp p, \pointers
+    addi \p, \p, 2 * REGISTER_BYTES
+    .endr
+    .endif
+.endm
+
+/* An output of a quad: its first pair is there, the second is the next output's first. */
+.macro few_quad number, low, high, next_low, next_high
+    few_start
+    few_products \low, \high, WORD0
+    few_advance \number, px, py
+    .if direct
+    few_pair 0, \next_low, \next_high, px, py
+    .else
+    few_pair 2 - \number, \next_low, \next_high, px, py
+    .endif
+    few_products \next_low, \next_high, WORD1
+    few_finish
+.endm
+
+.macro few_apart number, kind
+    few_start
+    few_pair (\number - 1) * (1 - direct), a0, a1, px, py
+    few_products a0, a1, WORD0
+    .if \kind == FEW_SINGLE
+    LX a0, ((\number - 1) * (1 - direct)) * REGISTER_BYTES(pz)
+    few_products a0, a0, WORD1
+    few_advance \number, px, py, pz
+    .else
+    few_pair (\number - 1) * (1 - direct), a0, a1, pz, pw
+    few_products a0, a1, WORD1
+    few_advance \number, px, py, pz, pw
+    .endif
+    few_finish
+.endm
+
+/* What one more tap's pointer is: its offset, plus the first one's place in a0. */
+.macro few_pointer number, rd
+    lw \rd, 4 * (\number)(v)
+    add \rd, \rd, a0
+.endm
+
+/* A row of a kind, requantized as `once` says; goes on at `done`. */
+.macro few_row done, kind
+    LX v, FIELD_OFFSETS(a3)
+    few_pointer 0, px
+    few_pointer 1, py
+    .if \kind == FEW_QUAD
+    few_pair 0, a0, a1, px, py
+7:  few_quad 1, a0, a1, a2, a3
+    few_quad 2, a2, a3, a0, a1
+    .else
+    few_pointer 2, pz
+    .if \kind == FEW_PAIRS
+    few_pointer 3, pw
+    .endif
+7:  few_apart 1, \kind
+    few_apart 2, \kind
+    .endif
+    addi left, left, -2
+    bgez left, 7b
+    j \done
+.endm
+
+/* The constants of a group that all its rows need, from the record in a2. */
+.macro few_group
+    .irp j, 0, 1, 2, 3
+    LX t1, (\j) * REGISTER_BYTES(a2)
+    LX t2, (8 + \j) * REGISTER_BYTES(a2)
+    SX t1, BIASES + FRAME(\j)(sp)
+    SX t2, ROUNDERS + FRAME(\j)(sp)
+    .endr
+    LX t1, FIELD_STEP(a3)
+    LX t2, FIELD_INPUT_STEP(a3)
+    SX t1, STEP(sp)
+    SX t2, INPUT_STEP(sp)
+.endm
+
+/* What each row needs, whose outputs are in t0. */
+.macro few_constants
+    addi left, t0, -2
+    mv to, a1
+    LX v, RECORD(sp)
+    .set place, 12
+    .irp r, t4, t5, t6, s0, s1, s2, s3, s4
+    LX \r, place * REGISTER_BYTES(v)
+    .set place, place + 1
+    .endr
+    .set place, 4
+    .irp r, s5, s6, s7, s8
+    LX \r, place * REGISTER_BYTES(v)
+    .set place, place + 1
+    .endr
+    LX few_upper, UPPER(sp)
+.endm
+
+/* A row of one of the kinds, as t1 says. */
+.macro few_outputs done
+    few_constants
+    andi t2, t1, FEW_ONCE
+    bnez t2, 3f
+    .set once, 0
+    LX few_zero0, FIELD_ZERO_POINT(a3)
+    addi t1, t1, -FEW_PAIRS
+    bltz t1, 1f
+    bgtz t1, 2f
+    few_row \done, FEW_PAIRS
+1:  few_row \done, FEW_QUAD
+2:  few_row \done, FEW_SINGLE
+3:  .set once, 1
+    LX few_zero0, 8 * REGISTER_BYTES(v)
+    LX few_zero1, 9 * REGISTER_BYTES(v)
+    without_mark s5
+    addi t1, t1, -FEW_ONCE - FEW_PAIRS
+    bltz t1, 4f
+    bgtz t1, 5f
+    few_row \done, FEW_PAIRS
+4:  few_row \done, FEW_QUAD
+5:  few_row \done, FEW_SINGLE
+.endm
+
 .macro all_rows name, of_image
     .set direct, \of_image
     function \name
@@ -316,6 +515,10 @@
     SX t0, GROUPS(sp)
     SX a0, GROUP_FIRST(sp)
     SX a1, GROUP_TO(sp)
+    LX t0, FIELD_FEW(a3)
+    beqz t0, .L\name\()_no_few
+    few_group
+.L\name\()_no_few:
     LX t0, FIELD_ROWS(a3)
 .L\name\()_row:
     SX t0, ROWS(sp)
@@ -323,7 +526,9 @@
     SX a1, TO(sp)
     SX a0, ROW_FIRST(sp)
     SX a1, ROW_TO(sp)
+    LX t1, FIELD_FEW(a3)
     LX t0, FIELD_COLUMNS(a3)
+    bnez t1, .L\name\()_few
     addi t0, t0, -4
     SX t0, LEFT(sp)
     bltz t0, .L\name\()_tail
@@ -379,6 +584,17 @@
     SX a2, RECORD(sp)
     bnez t0, .L\name\()_group
     leave EVERY_SAVED
+.L\name\()_few:
+    few_outputs .L\name\()_few_done
+.L\name\()_few_done:                  /* one is left, or none */
+    LX v, STRUCTURE(sp)
+    LX v, FIELD_OFFSETS(v)
+    lw v, 0(v)
+    sub px, px, v
+    SX px, FIRST(sp)
+    SX to, TO(sp)
+    addi t0, left, -2
+    j .L\name\()_tail
     end_function \name
 .endm
 

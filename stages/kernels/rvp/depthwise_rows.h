@@ -22,7 +22,12 @@ struct rvp_depthwise_rows {
     rvp_word zero_point; /* in every 16-bit lane */
     intptr_t bounded;    /* whether the bounds are needed: bytes, in every lane */
     rvp_word lowest, highest, flip;
+    intptr_t few; /* what the taps of a short window are, plus FEW_ONCE where `how` is ONCE; else 0 */
 };
+
+/* A quad, two pairs, or a pair and a single tap, of groups that are not WIDE, in rows of enough outputs without bounds. */
+enum { FEW_QUAD = 1, FEW_PAIRS, FEW_SINGLE, FEW_ONCE };
+enum { FEW_COLUMNS = 6 };
 
 typedef void rvp_depthwise_rows(const int8_t *first, int8_t *out, const int8_t *record,
                                 const struct rvp_depthwise_rows *rows);

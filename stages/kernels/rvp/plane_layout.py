@@ -24,6 +24,8 @@ PLANES = Structure(
         *("quads", "pairs", "has_single", "record"),
     ),
 )
+FEW_COLUMNS = 6  # of outputs that are computed one after the other, as depthwise_rows.h has it
+CLIPS_AS_INT8 = 0x007F80  # the bounds of a clip word that need no instruction
 # Of a plane, by lanes: larger ones read fewer rows twice.
 PLANE_BYTES = {1: 3072, 2: 6144}
 
@@ -146,8 +148,13 @@ class Plane:
         """Of blocks of four outputs, or fewer, and of pixels on the way in and out."""
         taps = self.taps(view)
         blocks = [4] * (columns // 4) + ([columns % 4] if columns % 4 else [])
-        row = sum(taps.cost(count, direct=self.direct) + 20 * count + 42 for count in blocks) + 25
-        row += columns * go + 110 if go else 0
+        written = columns * go + 110 if go else 0.0
+        row = sum(taps.cost(count, direct=self.direct) + 20 * count + 42 for count in blocks) + 25 + written
+        if taps.are_few and columns >= FEW_COLUMNS and clip_word(view) >> 8 == CLIPS_AS_INT8:
+            scaled = 15 if view.op.act_min >= view.op.output_zero_point else 23  # steps of one sign round once
+            few = taps.cost_of_few(direct=self.direct) + scaled
+            last = taps.cost(1, direct=self.direct) + 100 if columns % 2 else 0
+            row = columns // 2 * 2 * few + last + 80 + written
         if self.direct:
             return self.out[0] * row + 25
         brought = self.phases * (columns + (self.reach[1] - 1) // self.stride[1])

@@ -90,3 +90,14 @@ class Taps:
         quad = 19 + 4 * (outputs + 1) + 8 * outputs + step * (outputs + 1)
         pair = 15 + 8 * outputs + step * outputs
         return self.quads * quad + self.pairs * pair + self.has_single * (10 + 5 * outputs)
+
+    @property
+    def are_few(self) -> bool:
+        """Whether all weights stay in registers, those of a quad, of two pairs, or of a pair and a single tap."""
+        return self.words == 2
+
+    def cost_of_few(self, *, direct: bool) -> float:
+        """Instructions for the sums of one output of such a window, as counted."""
+        pointers = 2 if self.quads else 4 - self.has_single
+        brought = 4 if self.quads else 8 - 3 * self.has_single
+        return 12 + brought + (pointers + 1 if direct else pointers / 2)

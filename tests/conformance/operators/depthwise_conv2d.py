@@ -77,6 +77,7 @@ def mandatory() -> Iterator[Case]:
     yield from _channels()
     yield from _threes()
     yield from _windows()
+    yield from _few_taps()
     yield from _layouts()
     yield from _ties()
     yield from _shifts()
@@ -133,6 +134,38 @@ def _windows() -> Iterator[Case]:
         if fits(window):
             layer = depthwise(draw, window, draw.integer(1, 9), multiplier=draw.choose(1, 2, 3))
             yield Case(f"any window {window}", ("windows", "multipliers"), layer, drawn_inputs(draw, layer))
+
+
+def _few_taps() -> Iterator[Case]:
+    """Windows of up to four taps, in rows of some outputs, with all of the output's range, and steps of one sign."""
+    windows = (
+        ((2, 2), (1, 1)),
+        ((3, 1), (1, 1)),
+        ((3, 1), (4, 1)),
+        ((1, 4), (1, 1)),
+        ((2, 2), (2, 2)),
+        ((1, 3), (1, 2)),
+    )
+    for number, (kernel, dilation) in enumerate((*windows, *windows)):
+        for stride in (1, 2) if dilation == (1, 1) else (1,):
+            for count in (5, 6, 9, 12):
+                draw = Draw(600 + 10 * number + count, ("int8", "uint8")[number % 5 // 4])
+                low, high = bounds(draw.dtype)
+                across = kernel[1] == 1
+                out = (count, draw.integer(1, 2)) if across else (draw.integer(1, 2), count)
+                size = tuple((o - 1) * stride + (k - 1) * d + 1 for o, k, d in zip(out, kernel, dilation, strict=True))
+                window = Window((size[0], size[1]), kernel, (stride, stride), dilation=dilation)
+                if number < len(windows):
+                    top, left = (kernel[0] > 1), (kernel[1] > 1)
+                    window = Window(
+                        (size[0] - top, size[1] - left), kernel, (stride, stride), (top, 0, 0, left), dilation
+                    )
+                if not fits(window):
+                    continue
+                layer = depthwise(draw, window, draw.choose(8, 16, 24))
+                zero_point = low if count % 2 else middle(draw.dtype)
+                layer = with_op(layer, output_zero_point=zero_point, act_min=low, act_max=high)
+                yield Case(f"few taps {window} {zero_point}", ("windows",), layer, drawn_inputs(draw, layer))
 
 
 def _layouts() -> Iterator[Case]:
