@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
-LONG = {8: 28, 4: 32}  # units of a pixel from which on runs take fewer instructions (SHORT in copies_image.h), by register
+LONG = {8: 28, 4: 32}  # by register: of so many units pixels are copied as runs (SHORT in copies_image.h)
 
 
 class MaxPoolLines(Kernel):
