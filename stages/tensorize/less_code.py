@@ -21,6 +21,7 @@ from os.path import normpath
 from typing import TYPE_CHECKING
 
 from stages.tensorize.costs import variant
+from stages.tensorize.in_place import overlays
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.rom import Rom
 
@@ -57,7 +58,7 @@ class _Memory:
 
     def has_room(self, view: LayerView, one: Choice, instead_of: Choice) -> bool:
         """Whether a kernel needs no more than another, or than another layer does anyway."""
-        if instead_of.kernel.overlays(view) and not one.kernel.overlays(view):
+        if overlays(instead_of.kernel, view) and not overlays(one.kernel, view):
             return False
         scratch, tensors = self._bound.needed(view, one.kernel, one.params)
         return scratch <= self._bound.needed(view, instead_of.kernel, instead_of.params)[0] or (

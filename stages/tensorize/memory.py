@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stages.arena import Buffer, liveness
 from stages.arena.planner import lower_bound
 from stages.messages import escape
+from stages.tensorize.in_place import overlays
 
 if TYPE_CHECKING:
     from stages.graph import Graph, LayerView
@@ -39,7 +40,7 @@ class ArenaBound:
 
         `instead` describes the change when the bound excluded the layer's cheapest: `b.gemm instead of a.gemm mr=4`.
         """
-        if kernel.overlays(kernel.seen(view)):
+        if overlays(kernel, view):
             self._overlaid |= {view.layer.index}
         if instead:
             called = f"{view.layer.kind} {escape.name(view.layer.name)}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from stages.kernels.generic.copies import parts
 from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import estimated
+from stages.tensorize.in_place import overlaid
 from stages.tensorize.sharing import renames_only, share
 
 if TYPE_CHECKING:
@@ -18,10 +19,8 @@ if TYPE_CHECKING:
 def place_parts(chosen: Chosen, setting: Setting) -> Chosen:
     """The graph with tensors that are parts of others (`stages.tensorize.sharing`), and what is left to compute."""
     before, choices = chosen.graph, chosen.choices
-    overlaid = frozenset(
-        i for i, c in choices.items() if c.kernel.overlays(c.kernel.seen(before.view(before.layers[i])))
-    )
-    graph = share(before, lambda: scratch_of_layers(chosen, setting), overlaid)
+    over = overlaid(before, ((index, choice.kernel) for index, choice in choices.items()))
+    graph = share(before, lambda: scratch_of_layers(chosen, setting), over)
     left = {}
     for index, choice in choices.items():
         layer = graph.layers[index]

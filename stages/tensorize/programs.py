@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from stages.offload.plan import Network, plan
 from stages.tensorize.float_cost import float_cost
+from stages.tensorize.in_place import overlaid
 
 if TYPE_CHECKING:
     from stages.tensorize.choices import Chosen
@@ -25,7 +26,5 @@ def plan_programs(chosen: Chosen, setting: Setting) -> Chosen:
         if layer.op.op == "float":
             functions = setting.lowerings.of_float(layer).functions.values()
             instructions[layer.index] = float_cost(functions, setting.target)
-    overlaid = frozenset(
-        i for i, c in chosen.choices.items() if c.kernel.overlays(c.kernel.seen(graph.view(graph.layers[i])))
-    )
-    return replace(chosen, offload=plan(Network(graph, offloaded, instructions, overlaid), kernel))
+    over = overlaid(graph, ((index, choice.kernel) for index, choice in chosen.choices.items()))
+    return replace(chosen, offload=plan(Network(graph, offloaded, instructions, over), kernel))

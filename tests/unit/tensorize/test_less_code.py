@@ -18,6 +18,7 @@ from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
 from stages.tensorize.costs import CostTable
+from stages.tensorize.less_code import with_less_code
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.setting import Setting
 from tests.support.emitted import target_named
@@ -101,3 +102,37 @@ def test_more_scratch_is_no_matter_where_another_layer_needs_as_much(
 
     monkeypatch.setattr(ArenaBound, "needed", needed)
     assert kernels(setting(5_000, 1009, 1000))[1] == ("mve.dot_s8" if goes else "arm_dsp.dot_s8")
+
+
+@pytest.mark.parametrize(("source", "goes"), [("measured", True), ("tuned", True), ("fitted", False)])
+def test_a_hundredth_is_lost_only_where_costs_are_known(source: str, *, goes: bool) -> None:
+    """Nine of a thousand instructions are more than a thousandth of the network's, which takes 6,000."""
+    near = setting(5_000, 1009, 1000)
+    before = decided(replace(near, less_code=False))
+    rivals = tuple(one.model_copy(update={"cost_source": source}) for one in before.choices[1].alternatives)
+    for own, others in ((source, before.choices[1].alternatives), ("measured", rivals)):
+        choice = replace(before.choices[1], cost_source=own, alternatives=others)
+        after = with_less_code(before.graph, before.choices | {1: choice}, near)
+        assert after[1].kernel.name == ("mve.dot_s8" if goes else "arm_dsp.dot_s8")
+
+
+@pytest.mark.parametrize(
+    ("in_place", "goes"),
+    [({"arm_dsp.dot_s8"}, False), ({"arm_dsp.dot_s8", "mve.dot_s8"}, True), ({"mve.dot_s8"}, True)],
+)
+def test_a_kernel_stays_whose_output_overlays_its_input(
+    in_place: set[str], *, goes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one would need room for both; asked about is the layer as each kernel sees it."""
+    near = setting(5_000, 1009, 1000)
+    before = decided(replace(near, less_code=False))
+    seen = before.graph.view(before.graph.layers[1])
+
+    def overlays(self: Kernel, view: LayerView) -> bool:
+        return view is seen and self.name in in_place
+
+    for kernel in {type(one) for one in near.kernels}:
+        monkeypatch.setattr(kernel, "overlays", overlays)
+        monkeypatch.setattr(kernel, "seen", lambda _self, _view: seen)
+    after = with_less_code(before.graph, before.choices, near)
+    assert after[1].kernel.name == ("mve.dot_s8" if goes else "arm_dsp.dot_s8")

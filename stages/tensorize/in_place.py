@@ -1,0 +1,20 @@
+"""Layers whose output may take the memory of an input that nothing reads afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stages.graph import Graph, LayerView
+    from stages.kernels.kernel import Kernel
+
+
+def overlays(kernel: Kernel, view: LayerView) -> bool:
+    """`Kernel.overlays` of the layer as the kernel is asked about it."""
+    return kernel.overlays(kernel.seen(view))
+
+
+def overlaid(graph: Graph, kernels: Iterable[tuple[int, Kernel]]) -> frozenset[int]:
+    """The layers, by index, whose kernels overlay an input by the output."""
+    return frozenset(index for index, kernel in kernels if overlays(kernel, graph.view(graph.layers[index])))
