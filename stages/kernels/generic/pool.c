@@ -10,21 +10,27 @@ static int32_t average(int32_t sum, int32_t count)
     return (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
 }
 
-/* One element: `x` is the first of `rows` by `columns` elements inside the image. */
+/* One element: `x` is the first of `rows` by `columns` elements inside the image. The largest has a register's width: RV64
+ * compares 64 bits, to which 32 would be extended each time. */
 INLINE uint8_t element(const uint8_t *x, int32_t rows, int32_t columns, const struct fl_pool *v, int is_unsigned,
                        int is_max)
 {
     const int32_t row = v->width * v->x_pixel;
-    int32_t acc = is_max ? load(x, is_unsigned) : 0;
+    intptr_t largest = is_max ? load(x, is_unsigned) : 0;
+    int32_t sum = 0;
     for (int32_t ky = 0; ky < rows; ky++) {
         const uint8_t *p = x + ky * row;
         for (int32_t kx = 0; kx < columns; kx++) {
-            const int32_t value = load(p, is_unsigned);
-            acc = is_max ? (value > acc ? value : acc) : acc + value;
+            const intptr_t value = load(p, is_unsigned);
+            if (is_max) {
+                largest = value > largest ? value : largest;
+            } else {
+                sum += (int32_t)value;
+            }
             p += v->x_pixel;
         }
     }
-    return (uint8_t)fl_clamp(is_max ? acc : average(acc, rows * columns), v->low, v->high);
+    return (uint8_t)fl_clamp(is_max ? (int32_t)largest : average(sum, rows * columns), v->low, v->high);
 }
 
 INLINE void pool(const uint8_t *x, uint8_t *y, const struct fl_pool *v, int is_unsigned, int is_max)
