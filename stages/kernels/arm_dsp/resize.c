@@ -6,6 +6,7 @@
 #include "dsp.h"
 
 #define RH_GROUP 4
+#define RH_APART 0
 typedef uint32_t rh_word;
 
 #define UPPER 0xff00ff00u

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tvm import tirx
 from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
@@ -81,8 +80,8 @@ def resize_bilinear(view: LayerView) -> Lowering:
 
 def _rounded(corners: Sequence[Any], weights: Sequence[Any]) -> Any:
     total = sum((corner * weight for corner, weight in zip(corners, weights, strict=True)), start=T.int32(0))
-    half = tirx.Select(total > 0, T.int32(1 << 19), T.int32(-(1 << 19)))
-    return T.Cast("int8", T.truncdiv(total + half, T.int32(1 << 20)))
+    # Adding half rounds halves up; for a negative total, one less rounds them down, away from zero.
+    return T.Cast("int8", (total + (total >> T.int32(31)) + T.int32(1 << 19)) >> T.int32(20))
 
 
 def _cut_off(corners: Sequence[Any], weights: Sequence[Any]) -> Any:

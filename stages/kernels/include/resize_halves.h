@@ -4,6 +4,7 @@
  * The family's file that includes this says
  *
  *   RH_GROUP    channels of a group, whose bytes are one word
+ *   RH_APART    whether images of whole groups have a function of their own, which takes fewer registers
  *   rh_word     such a word; also one of 16-bit lanes, with half of a group
  *   rh_halved   (a, b): half the sum in each 16-bit lane
  *   rh_spread   (bytes): a group as two words of x * 256 + 128, in any order
@@ -124,11 +125,12 @@ RH_INLINE int rh_is_two(const int32_t *at)
     default: call(4); break;             \
     }
 
-RH_INLINE void rh_image(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y, int32_t *scratch, const void *parameters)
+/* `whole`: pixels are whole groups, all at multiples of a group. A literal where RH_APART. */
+RH_INLINE void rh_rows(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y, int32_t *scratch, const void *parameters,
+                       int whole)
 {
     const struct fl_resize p = *(const struct fl_resize *)parameters; /* a copy: y may point anywhere */
     const int32_t line = p.width * p.channels, groups = (p.channels + RH_GROUP - 1) / RH_GROUP;
-    const int whole = (((uintptr_t)x | (uintptr_t)y | (uintptr_t)p.channels) & (RH_GROUP - 1)) == 0;
     struct rh_lanes *const between = (struct rh_lanes *)scratch;
     for (const int32_t *const end = rows + 3 * p.out_height; rows != end; rows += 3) {
         const int8_t *const near = x + rows[0] * line, *const far = x + rows[1] * line;
@@ -159,6 +161,32 @@ RH_INLINE void rh_image(const int8_t *x, const int32_t *rows, const int32_t *col
             y += p.channels;
         }
     }
+}
+
+#if RH_APART
+/* Functions of their own, so that each has what it needs in registers. */
+static __attribute__((noinline)) void rh_whole_rows(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y,
+                                                    int32_t *scratch, const void *parameters)
+{
+    rh_rows(x, rows, columns, y, scratch, parameters, 1);
+}
+
+static __attribute__((noinline)) void rh_any_rows(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y,
+                                                  int32_t *scratch, const void *parameters)
+{
+    rh_rows(x, rows, columns, y, scratch, parameters, 0);
+}
+#endif
+
+RH_INLINE void rh_image(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y, int32_t *scratch, const void *parameters)
+{
+    const uintptr_t channels = (uintptr_t)((const struct fl_resize *)parameters)->channels;
+    const int whole = (((uintptr_t)x | (uintptr_t)y | channels) & (RH_GROUP - 1)) == 0;
+#if RH_APART
+    (whole ? rh_whole_rows : rh_any_rows)(x, rows, columns, y, scratch, parameters);
+#else
+    rh_rows(x, rows, columns, y, scratch, parameters, whole);
+#endif
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include "rvp_intrinsics.h"
 
 #define RH_GROUP RVP_WORD_BYTES
+#define RH_APART 1
 typedef rvp_word rh_word;
 
 RVP_BINARY(radd16, 0x77, 0, 0x00) /* 16-bit lanes: (a + b) >> 1 */
@@ -25,19 +26,13 @@ RVP_INLINE void rh_store(int8_t *to, rvp_word bytes)
     rvp_store(to, bytes);
 }
 
+/* Of two registers that hold some byte of them each, so that no read leaves the memory they are in; what is behind `count` is of no
+ * concern. Shifting by one and then by the rest gives 0 where the bytes begin with a register. */
 RVP_INLINE rvp_word rh_gather(const int8_t *from, int32_t count)
 {
-    rvp_word bytes = 0;
-    uintptr_t at = 0;
-    if (((uintptr_t)from & 3) == 0) {
-        for (; count >= 4; count -= 4, from += 4, at += 32) {
-            bytes |= rvp_sll((uint32_t)rvp_load_lane(from), at);
-        }
-    }
-    for (; count > 0; count--, from++, at += 8) {
-        bytes |= rvp_sll((uint8_t)*from, at);
-    }
-    return bytes;
+    const uintptr_t address = (uintptr_t)from, last = address + (uintptr_t)count - 1, begin = -(uintptr_t)RVP_WORD_BYTES;
+    const rvp_word low = rvp_load((const void *)(address & begin)), high = rvp_load((const void *)(last & begin));
+    return rvp_srl(low, address * 8) | rvp_sll(high << 1, ~(address * 8));
 }
 
 RVP_INLINE void rh_scatter(int8_t *to, rvp_word bytes, int32_t count)
@@ -48,9 +43,18 @@ RVP_INLINE void rh_scatter(int8_t *to, rvp_word bytes, int32_t count)
             bytes = RVP_LANES == 1 ? 0 : rvp_srl(bytes, 32);
         }
     }
-    for (; count > 0; count--, to++) {
+    for (; count > 3; count--, to++) {
         *to = (int8_t)bytes;
         bytes >>= 8;
+    }
+    if (count > 0) { /* up to three without a loop */
+        to[0] = (int8_t)bytes;
+    }
+    if (count > 1) {
+        to[1] = (int8_t)(bytes >> 8);
+    }
+    if (count > 2) {
+        to[2] = (int8_t)(bytes >> 16);
     }
 }
 
