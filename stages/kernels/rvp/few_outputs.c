@@ -22,10 +22,10 @@
  */
 enum { W = RVP_WORD_BYTES, PIXELS = 4, SUMS = PIXELS / RVP_LANES };
 
-/* Where the windows of four pixels begin, and how far their runs are apart. */
+/* Where the windows of four pixels begin, and how far it is from the end of a run to the next one. */
 struct windows {
     const int8_t *at[PIXELS];
-    int run_step;
+    int skip;
 };
 
 struct sums {
@@ -66,37 +66,47 @@ RVP_INLINE void add_steps(struct windows *x, const int8_t *w, const int8_t *v, i
     }
 }
 
+/* What the bytes of outputs are clipped to, in every byte, and the zero point in every 16-bit lane. */
+struct clip {
+    rvp_word zero_point, lowest, highest, flip;
+    int needed;
+};
+
+/* What does not change from pixel to pixel. */
+struct layer {
+    const int8_t *weights, *params;
+    int outputs, output_bytes; /* of weights */
+    int runs, pairs, odd;      /* of a window; of a run: bytes of pairs of steps, and whether another step follows */
+    struct clip clip;
+};
+
 /* The sums of one output, or of two. */
-RVP_INLINE void add_up(const struct windows *windows, const int8_t *weights, int output_bytes, int runs, int steps,
-                       struct sums *first, struct sums *second, int is_unsigned)
+RVP_INLINE void add_up(const struct windows *windows, const int8_t *weights, const struct layer *g, struct sums *first,
+                       struct sums *second, int is_unsigned)
 {
-    const int8_t *w = weights, *v = weights + output_bytes;
+    const int8_t *w = weights, *v = weights + g->output_bytes;
     struct windows x = *windows;
-    const int skip = x.run_step - steps * W, pair_bytes = steps / 2 * 2 * W;
-    for (; runs > 0; runs--) {
-        const int8_t *const end = w + pair_bytes;
+    const int pairs = g->pairs, odd = g->odd;
+    int runs = g->runs;
+    do {
+        const int8_t *const end = w + pairs;
         while (w != end) {
             add_steps(&x, w, v, 2, first, second, is_unsigned);
             w = anew(w + 2 * W);
             v = anew(v + 2 * W);
         }
-        if (steps % 2 != 0) {
+        if (odd) {
             add_steps(&x, w, v, 1, first, second, is_unsigned);
             w = anew(w + W);
             v = anew(v + W);
         }
 #pragma GCC unroll 4
         for (int i = 0; i < PIXELS; i++) {
-            x.at[i] = anew(x.at[i] + skip);
+            x.at[i] = anew(x.at[i] + x.skip);
         }
-    }
+        runs--;
+    } while (runs > 0);
 }
-
-/* What the bytes of outputs are clipped to, in every byte, and the zero point in every 16-bit lane. */
-struct clip {
-    rvp_word zero_point, lowest, highest, flip;
-    int needed;
-};
 
 RVP_INLINE rvp_word clip_halves(rvp_word halves, const struct clip *c)
 {
@@ -162,14 +172,6 @@ RVP_INLINE struct sums start_of(const int8_t *params)
     return (struct sums){{bias, bias, bias, bias}};
 }
 
-/* What does not change from pixel to pixel. */
-struct layer {
-    const int8_t *weights, *params;
-    int outputs, output_bytes; /* of weights */
-    int runs, steps;
-    struct clip clip;
-};
-
 /* All outputs of four pixels, of which `count` are wanted. */
 RVP_INLINE void all_outputs(const struct windows *v, const struct layer *g, int8_t *out, int count, int is_unsigned)
 {
@@ -178,12 +180,12 @@ RVP_INLINE void all_outputs(const struct windows *v, const struct layer *g, int8
     for (int left = outputs; left > 0; left -= 2) {
         struct sums first = start_of(p);
         if (left == 1) {
-            add_up(v, weights, output_bytes, g->runs, g->steps, &first, NULL, is_unsigned);
+            add_up(v, weights, g, &first, NULL, is_unsigned);
             write_output(out, &first, p, count, outputs, &g->clip);
             return;
         }
         struct sums second = start_of(p + 3 * W);
-        add_up(v, weights, output_bytes, g->runs, g->steps, &first, &second, is_unsigned);
+        add_up(v, weights, g, &first, &second, is_unsigned);
         write_output(out, &first, p, count, outputs, &g->clip);
         write_output(out + 1, &second, p + 3 * W, count, outputs, &g->clip);
         out += 2;
@@ -192,36 +194,32 @@ RVP_INLINE void all_outputs(const struct windows *v, const struct layer *g, int8
     }
 }
 
-/* `count` pixels, whose windows begin `step` bytes apart and have runs `run_step` apart. */
-RVP_INLINE void row_of_pixels(const int8_t *first, int step, int run_step, const struct layer *g, int8_t *out, int count,
+/* `count` pixels, whose windows begin `step` bytes apart and have `skip` bytes between runs. */
+RVP_INLINE void row_of_pixels(const int8_t *first, int step, int skip, const struct layer *g, int8_t *out, int count,
                               int is_unsigned)
 {
-    for (; count > 0; count -= PIXELS) {
-        struct windows v = {.run_step = run_step};
-        const int8_t *at = first;
-#pragma GCC unroll 4
-        for (int i = 0; i < PIXELS; i++) {
-            v.at[i] = at;
-            at += i + 1 < count ? step : 0;
-        }
-        if (count >= PIXELS) {
-            all_outputs(&v, g, out, PIXELS, is_unsigned);
-        } else {
-            all_outputs(&v, g, out, count, is_unsigned);
-        }
-        first += PIXELS * step;
+    for (; count >= PIXELS; count -= PIXELS) {
+        const struct windows v = {{first, first + step, first + 2 * step, first + 3 * step}, skip};
+        all_outputs(&v, g, out, PIXELS, is_unsigned);
+        first = anew(first + PIXELS * step);
         out += PIXELS * g->outputs;
+    }
+    if (count > 0) {
+        /* The first pixel stands for those that are not there. */
+        const int second = count > 1 ? step : 0, third = count > 2 ? 2 * step : 0;
+        const struct windows v = {{first, first + second, first + third, first}, skip};
+        all_outputs(&v, g, out, count, is_unsigned);
     }
 }
 
-static void pixels_s8(const int8_t *first, int step, int run_step, const struct layer *g, int8_t *out, int count)
+static void pixels_s8(const int8_t *first, int step, int skip, const struct layer *g, int8_t *out, int count)
 {
-    row_of_pixels(first, step, run_step, g, out, count, 0);
+    row_of_pixels(first, step, skip, g, out, count, 0);
 }
 
-static void pixels_u8(const int8_t *first, int step, int run_step, const struct layer *g, int8_t *out, int count)
+static void pixels_u8(const int8_t *first, int step, int skip, const struct layer *g, int8_t *out, int count)
 {
-    row_of_pixels(first, step, run_step, g, out, count, 1);
+    row_of_pixels(first, step, skip, g, out, count, 1);
 }
 
 /* `bytes` bytes from anywhere to whole registers; only registers that hold some of them are read. */
@@ -290,7 +288,7 @@ RVP_INLINE int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-typedef void pixels_kernel(const int8_t *first, int step, int run_step, const struct layer *g, int8_t *out, int count);
+typedef void pixels_kernel(const int8_t *first, int step, int skip, const struct layer *g, int8_t *out, int count);
 
 static void few_outputs(const int8_t *x, const int8_t *weights, const int32_t *params, int8_t *out, int8_t *scratch,
                         const struct rvp_few_outputs *g, pixels_kernel *kernel)
@@ -302,7 +300,8 @@ static void few_outputs(const int8_t *x, const int8_t *weights, const int32_t *p
         .outputs = g->outputs,
         .output_bytes = window_bytes,
         .runs = g->runs,
-        .steps = steps,
+        .pairs = steps / 2 * 2 * W,
+        .odd = steps & 1,
         .clip = {rvp_splat16((int8_t)g->clip), rvp_splat8(g->clip >> 8), rvp_splat8(g->clip >> 16),
                  rvp_splat8(g->clip >> 24), ((uint32_t)g->clip >> 8) != 0x007f80},
     };
@@ -320,13 +319,13 @@ static void few_outputs(const int8_t *x, const int8_t *weights, const int32_t *p
             if (row_inside && ox >= begin && ox < end) {
                 count = end - ox;
                 kernel(x + (row * g->width + column) * g->channels, g->stride_x * g->channels,
-                       g->dilation_y * g->width * g->channels, &layer, out, count);
+                       g->dilation_y * g->width * g->channels - steps * W, &layer, out, count);
             } else {
                 count = smaller(PIXELS, (row_inside && ox < begin ? begin : g->out_width) - ox);
                 for (int i = 0; i < count; i++) {
                     gather(scratch + i * window_bytes, x, row, column + i * g->stride_x, g, steps);
                 }
-                kernel(scratch, window_bytes, steps * W, &layer, out, count);
+                kernel(scratch, window_bytes, 0, &layer, out, count);
             }
             out += count * g->outputs;
             ox += count;
