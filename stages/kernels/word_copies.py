@@ -37,6 +37,8 @@ LAYER, CALL = 35.0, 45.0  # instructions around a layer, and around each call fo
 FILL_RUN, FILL_BYTE, FILL_WORD = 20.0, 0.3, 1.75  # instructions of a run of bytes, of a byte, and of a whole word
 RESIZE = "resize_nearest_neighbor"
 KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout", RESIZE)
+# By the bytes of an element and of a register: from how many on words are merged, where runs begin anywhere, and with one.
+_LONGEST = {(1, 4): (32, 28), (1, 8): (28, 16), (2, 4): (128, 128), (2, 8): (36, 16)}
 
 
 class WordCopies(Kernel):
@@ -88,7 +90,9 @@ class WordCopies(Kernel):
                 into, out_of = (
                     gcd(at, step * item_bytes) for at, step in zip((into, out_of), rows.strides, strict=True)
                 )
-            times = _runs_cost(rows.extent, columns.extent * item_bytes, (into, out_of), register)
+            steps = (rows, *calls.outer) if rows.extent > 1 else calls.outer
+            apart = gcd(starts[0] - starts[1], *(axis.strides[0] - axis.strides[1] for axis in steps)) * item_bytes
+            times = _runs_cost(rows.extent, columns.extent * item_bytes, (into, out_of), apart, register)
         elif rows.strides[0] == columns.strides[1] == 1:
             multiple = gcd(into, out_of, rows.strides[1], columns.strides[0])
             times = CALL + self._transposed_cost(rows.extent, columns.extent, multiple, register)
@@ -106,8 +110,10 @@ class WordCopies(Kernel):
         return times + (_lanes_cost(rows % 4, columns) if rows % 4 else 0)
 
 
-def _runs_cost(rows: int, size: int, multiples: tuple[int, int], register: int) -> float:
-    """Instructions for runs of `size` bytes, which begin at multiples of so many bytes in the output and in the input.
+def _runs_cost(rows: int, size: int, multiples: tuple[int, int], apart: int, register: int) -> float:
+    """Instructions for runs of `size` bytes, which begin at `multiples` of so many bytes in the output and in the input.
+
+    Both begin at a multiple of `apart` bytes from each other.
 
     Elements of one size, up to 8 (bytes: 12) at once; or merged words, of which those at the ends are partly written.
     """
@@ -115,9 +121,12 @@ def _runs_cost(rows: int, size: int, multiples: tuple[int, int], register: int) 
     element = next(n for n in (register, 4, 2, 1) if together % n == 0)
     elements = size // element
     by_word = multiples[0] % register == 0
-    longest = {4: (32, 28), 8: (28, 16)}[register][by_word]
+    alike = apart % register == 0
+    longest = 16 if alike else _LONGEST[element, register][by_word] if element < 4 else size
     if element < 4 and elements >= longest:
         words = size / register
+        if alike:
+            return CALL + rows * (45 + 2.25 * words)
         return CALL + rows * (36 + 6.3 * words if by_word else 47 + (8.0 if register == 8 else 6.4) * words)
     if rows == 1:
         return CALL - 4 + 2.0 * elements + 3 * (elements // 8)
