@@ -37,7 +37,7 @@ LAYER, CALL = 35.0, 45.0  # instructions around a layer, and around each call fo
 FILL_RUN, FILL_BYTE, FILL_WORD = 20.0, 0.3, 1.75  # instructions of a run of bytes, of a byte, and of a whole word
 RESIZE = "resize_nearest_neighbor"
 KINDS = (*SLICES, *RESHAPES, "pad", "transpose", "layout", RESIZE)
-# By the bytes of an element and of a register: from how many on words are merged, where runs begin anywhere, and with one.
+# By bytes of an element and of a register: from how many on words are merged, if runs begin anywhere, and with a word.
 _LONGEST = {(1, 4): (32, 28), (1, 8): (28, 16), (2, 4): (128, 128), (2, 8): (36, 16)}
 
 
