@@ -71,6 +71,9 @@ _DEPTHWISE = (
     (14, 14, 24, (5, 5), 1),
     (7, 7, 96, (5, 5), 1),
     (9, 12, 20, (3, 5), 1),
+    (18, 18, 48, (5, 5), 1),
+    (6, 6, 160, (5, 5), 1),
+    (11, 11, 16, (4, 4), 1),
 )
 _WHOLE = ((7, 7, 64), (5, 5, 96), (3, 3, 128), (25, 5, 32))  # whose window is the image
 # height, width, groups, channels in and out of each, window, stride

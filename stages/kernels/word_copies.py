@@ -111,7 +111,7 @@ class WordCopies(Kernel):
 
 
 def _runs_cost(rows: int, size: int, multiples: tuple[int, int], apart: int, register: int) -> float:
-    """Instructions for runs of `size` bytes, which begin at `multiples` of so many bytes in the output and in the input.
+    """Instructions for runs of `size` bytes, which begin at `multiples` of bytes in the output and in the input.
 
     Both begin at a multiple of `apart` bytes from each other.
 

@@ -5,7 +5,7 @@ compute least first, is left out where all of its layers have another kernel who
 needs no more memory (than the kernel, or than the network at another layer), and of constants hardly more. Lost by each
 such exchange is no more than
 
-    a thousandth of the network's instructions, or
+    a quarter of a percent of the network's instructions, or
     a hundredth of those layers', where these are measured.
 
 A layer that a rule of the recipe is for keeps its kernel.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stages.tensorize.select import Choice
     from stages.tensorize.setting import Setting
 
-_OF_NETWORK, _OF_LAYERS = 0.001, 0.01
+_OF_NETWORK, _OF_LAYERS = 0.0025, 0.01
 _KNOWN = ("measured", "tuned")
 _CONSTANTS = 256  # bytes more: no kernel has less code, which is 1,600 bytes of it as a rule
 

@@ -181,10 +181,12 @@ static __attribute__((noinline)) void copies_runs(void *y, const void *x, int32_
     }                                                                                                                  \
     COPIES_INLINE void name##_eights(type *t, const type *s, int32_t count)                                            \
     {                                                                                                                  \
-        for (const type *const end = s + count; s != end; s += 8, t += 8) {                                            \
+        const type *const end = s + count;                                                                             \
+        do {                                                                                                           \
             name##_few(t, s, 4);                                                                                       \
             name##_few(t + 4, s + 4, 4);                                                                               \
-        }                                                                                                              \
+            s += 8, t += 8;                                                                                            \
+        } while (s != end);                                                                                            \
     }                                                                                                                  \
     COPIES_INLINE void name##_row(type *t, const type *s, int32_t count)                                               \
     {                                                                                                                  \
@@ -206,7 +208,7 @@ static __attribute__((noinline)) void copies_runs(void *y, const void *x, int32_
     static __attribute__((noinline)) void name##_long(char *y, const char *x, int32_t rows, int32_t count,             \
                                                       int32_t y_step, int32_t x_step)                                  \
     {                                                                                                                  \
-        if (count % 8 == 0) {                                                                                          \
+        if (count > 0 && count % 8 == 0) {                                                                             \
             for (; rows > 0; rows--, y += y_step, x += x_step)                                                         \
                 name##_eights((type *)(void *)y, (const type *)(const void *)x, count);                                \
             return;                                                                                                    \
