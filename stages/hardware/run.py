@@ -84,12 +84,13 @@ def run_on_board(
             deadline = time.monotonic() + timeout
             while served.exit_code is None:
                 left = deadline - time.monotonic()
-                if left <= 0:
-                    message = f"the run on {target.name} took longer than {timeout:.3g} s, transfers of data included"
-                    raise StageError(message, hint=_LONGER.format("timeout", "in all"))
                 bounds = [(stall_seconds, "stall_seconds", "from one layer to the next"), (left, "timeout", "in all")]
                 seconds, option, of = min(bounds)
-                _go_on(gdb, elf, target, place, seconds, _LONGER.format(option, of), named)
+                hint = _LONGER.format(option, of)
+                # With most of the time gone before, it is not this wait that tells of a program that hangs.
+                talked = seconds == left < timeout / 2
+                if left <= 0 or not _goes_on(gdb, elf, target, place, seconds, named):
+                    raise _talked(target, timeout, hint) if talked else _runs_on(gdb, elf, target, seconds, hint)
                 served.serve()
                 watch()
         finished = Finished(served.exit_code, served.printed)
@@ -239,18 +240,24 @@ def _start(gdb: Gdb, target: Target, named: dict[str, int]) -> None:
             gdb.console(f"set var ${register} = {value}")
 
 
-def _go_on(gdb: Gdb, elf: Path, target: Target, place: str, seconds: float, hint: str, named: dict[str, int]) -> None:
-    """Let the program run until it asks its host for something."""
+def _goes_on(gdb: Gdb, elf: Path, target: Target, place: str, seconds: float, named: dict[str, int]) -> bool:
+    """Let the program run until it asks its host for something: whether it does within `seconds`."""
     gdb.forget_stops()
     gdb.command("-exec-continue")
     try:
         gdb.stopped(seconds)
     except GdbSilent:
-        raise _runs_on(gdb, elf, target, seconds, hint) from None
+        return False
     pc = gdb.value("$pc") & (2**target.word_bits - 1)
     if pc != named[STOP] & ~1:
         where = source_place(pc, elf, target)
         raise StageError(f"the firmware stopped by itself on {target.name} at {place}\nin {where}")
+    return True
+
+
+def _talked(target: Target, timeout: float, hint: str) -> StageError:
+    message = f"the run on {target.name} took longer than {timeout:.3g} s, transfers of data included"
+    return StageError(message, hint=hint)
 
 
 def _runs_on(gdb: Gdb, elf: Path, target: Target, seconds: float, hint: str) -> StageError:
