@@ -5,7 +5,8 @@ compute least first, is left out where all of its layers have another kernel who
 needs no more memory (than the kernel, or than the network at another layer), and of constants hardly more. Lost by each
 such exchange is no more than
 
-    a quarter of a percent of the network's instructions, or
+    a quarter of a percent of the network's instructions,
+    of a network with many constants half of the part that 1,600 bytes have in them, where that is less, or
     a hundredth of those layers', where these are measured.
 
 A layer that a rule of the recipe is for keeps its kernel.
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING
 from stages.tensorize.costs import variant
 from stages.tensorize.in_place import overlays
 from stages.tensorize.memory import ArenaBound
-from stages.tensorize.rom import Rom
+from stages.tensorize.rom import CODE, Rom
 
 if TYPE_CHECKING:
     from stages.graph import Graph, LayerView
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
     from stages.tensorize.select import Choice
     from stages.tensorize.setting import Setting
 
-_OF_NETWORK, _OF_LAYERS = 0.0025, 0.01
+_OF_NETWORK, _OF_BYTES, _OF_LAYERS = 0.0025, 0.5, 0.01
 _KNOWN = ("measured", "tuned")
-_CONSTANTS = 256  # bytes more: no kernel has less code, which is 1,600 bytes of it as a rule
+_CONSTANTS = 256  # bytes more: no kernel has less code
 
 
 def with_less_code(graph: Graph, choices: Mapping[int, Choice], setting: Setting) -> dict[int, Choice]:
@@ -87,9 +88,11 @@ class _AtHand:
     memory: _Memory
 
     @cached_property
-    def total(self) -> float:
-        """What the network costs."""
-        return fsum(choice.cost or 0.0 for choice in self.choices.values())
+    def may_lose(self) -> float:
+        """Instructions of the network that a kernel's code is worth."""
+        constants = sum(array.nbytes for array in self.graph.constants.values())
+        share = min(_OF_NETWORK, _OF_BYTES * CODE / (constants + CODE))
+        return share * fsum(choice.cost or 0.0 for choice in self.choices.values())
 
     @property
     def used(self) -> list[str]:
@@ -115,7 +118,7 @@ class _AtHand:
             view = self.graph.view(self.graph.layers[index])
             for one in () if self.setting.is_ruled(view) else _rivals(choice, able):
                 known = choice.cost_source in _KNOWN and one.cost_source in _KNOWN
-                may_lose = max(_OF_NETWORK * self.total, _OF_LAYERS * cost if known else 0.0)
+                may_lose = max(self.may_lose, _OF_LAYERS * cost if known else 0.0)
                 more = (one.cost or 0.0) - (choice.cost or 0.0)
                 if lost + more > may_lose or not self.memory.has_room(view, one, choice):
                     continue

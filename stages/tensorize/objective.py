@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from stages.base import StageError
 from stages.tensorize.costs import variant
 from stages.tensorize.memory import ArenaBound
-from stages.tensorize.rom import Rom
+from stages.tensorize.rom import CODE, Rom
 from stages.tensorize.select import offers_of
 from stages.tensorize.sharing import renames_only
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from stages.tensorize.setting import Setting
 
 _WORTH = 500  # times the instructions of the network, for as many bytes as it has
-_CODE = 1_600  # bytes of a kernel's functions, as compilers make them for cores with narrow instructions
 
 
 def with_objective(graph: Graph, setting: Setting) -> Setting:
@@ -102,7 +101,7 @@ def _score(layers: Sequence[Sequence[_Candidate]], rate: float, allowed: frozens
     if any(one is None for one in chosen):
         return float("inf")
     found = [one for one in chosen if one is not None]
-    code = _CODE * len({one.kernel for one in found})
+    code = CODE * len({one.kernel for one in found})
     score = fsum(one.cost + rate * one.bytes for one in found) + rate * code
     assert isfinite(score)  # else nothing would be less than another
     return score

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Kernel
     from stages.targets.spec import Target
 
+CODE = 1_600  # bytes of a kernel's functions, as compilers make them for cores with narrow instructions
+
 
 @dataclass(frozen=True)
 class Kept:
