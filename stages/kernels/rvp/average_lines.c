@@ -10,6 +10,9 @@
  *     a pixel on     b0    b2    c1    d0    d2       beside `even`: `odd` from its second half on
  *
  * What lies beside the image is 0, and a row of means is made of runs of pixels whose windows have as many columns.
+ *
+ * Each entry is linked with what its layers need alone: code for pixels that are whole registers copies and shifts nothing, and other
+ * pixels are picked by the largest units that they are made of.
  */
 #include "average_lines.h"
 
@@ -17,6 +20,20 @@
 #include "row_copies.h"
 
 enum { W = RVP_WORD_BYTES };
+
+struct mean;
+
+/* The line of `count` registers over rows first to end. */
+typedef void line_over_rows(rvp_memory *line, const struct rows *r, int first, int end, int count);
+/* `count` registers of means of `columns` columns, `step` words apart. */
+typedef void means_of_line(int8_t *to, const rvp_memory *line, int columns, int step, int count, const struct mean *m);
+
+/* What differs between int8 and uint8. */
+struct bytes {
+    line_over_rows *over_rows;
+    means_of_line *means;
+    int is_unsigned;
+};
 
 /* Two registers of sums: of even and of odd bytes. */
 struct sums {
@@ -40,12 +57,13 @@ RVP_INLINE struct sums bytes_at(const int8_t *from, int is_unsigned)
                        : (struct sums){rvp_sunpkd820(bytes), rvp_sunpkd831(bytes)};
 }
 
-/* `count` registers of the sums of up to three rows, a literal; added to what is there with `more`. */
+/* `count` > 0 registers of the sums of up to three rows, a literal; added to what is there with `more`. */
 RVP_INLINE void sum_rows(rvp_memory *line, const int8_t *a, const int8_t *b, const int8_t *c, int rows, int count, int more,
                          int is_unsigned)
 {
+    const rvp_memory *const end = line + 2 * count;
 #pragma GCC unroll 2
-    for (const rvp_memory *const end = line + 2 * count; line != end; line += 2) {
+    do {
         struct sums s = bytes_at(a, is_unsigned);
         if (rows > 1) {
             s = added(s, bytes_at(b, is_unsigned));
@@ -58,12 +76,11 @@ RVP_INLINE void sum_rows(rvp_memory *line, const int8_t *a, const int8_t *b, con
         }
         line[0] = s.even;
         line[1] = s.odd;
-        a += W, b += W, c += W;
-    }
+        line += 2, a += W, b += W, c += W;
+    } while (line != end);
 }
 
-/* The line of `count` registers over rows first to end. */
-RVP_INLINE void over_rows(rvp_memory *line, const struct rows *r, int first, int end, int count, int is_unsigned)
+RVP_INLINE void any_over_rows(rvp_memory *line, const struct rows *r, int first, int end, int count, int is_unsigned)
 {
     const int8_t *const a = row_at(r, first);
     if (end - first == 1) {
@@ -76,10 +93,24 @@ RVP_INLINE void over_rows(rvp_memory *line, const struct rows *r, int first, int
         return;
     }
     sum_rows(line, a, b, row_at(r, first + 2), 3, count, 0, is_unsigned);
-    for (first += 3; first < end; first++) {
+    for (first += 3; first + 1 < end; first += 2) {
         const int8_t *const next = row_at(r, first);
-        sum_rows(line, next, next, next, 1, count, 1, is_unsigned);
+        sum_rows(line, next, row_at(r, first + 1), next, 2, count, 1, is_unsigned);
     }
+    if (first < end) {
+        const int8_t *const last = row_at(r, first);
+        sum_rows(line, last, last, last, 1, count, 1, is_unsigned);
+    }
+}
+
+static void over_rows_s8(rvp_memory *line, const struct rows *r, int first, int end, int count)
+{
+    any_over_rows(line, r, first, end, count, 0);
+}
+
+static void over_rows_u8(rvp_memory *line, const struct rows *r, int first, int end, int count)
+{
+    any_over_rows(line, r, first, end, count, 1);
 }
 
 /* Bits by which two registers that follow each other are shifted for one that begins within the first: `up` and one more. So
@@ -180,7 +211,7 @@ RVP_INLINE void any_means(int8_t *to, const rvp_memory *line, int columns, int s
     }
 }
 
-static __attribute__((noinline)) void means_s8(int8_t *to, const rvp_memory *line, int columns, int step, int count, const struct mean *m)
+static void means_s8(int8_t *to, const rvp_memory *line, int columns, int step, int count, const struct mean *m)
 {
     if (m->divider.ties != 0) {
         any_means(to, line, columns, step, count, m, 1, 0);
@@ -189,18 +220,20 @@ static __attribute__((noinline)) void means_s8(int8_t *to, const rvp_memory *lin
     }
 }
 
-static __attribute__((noinline)) void means_u8(int8_t *to, const rvp_memory *line, int columns, int step, int count, const struct mean *m)
+static void means_u8(int8_t *to, const rvp_memory *line, int columns, int step, int count, const struct mean *m)
 {
     any_means(to, line, columns, step, count, m, 0, 1);
 }
 
+static const struct bytes bytes_s8 = {over_rows_s8, means_s8, 0}, bytes_u8 = {over_rows_u8, means_u8, 1};
+
 /* Means of a run of bytes, `begin` to `end`, of which registers before hold others already. */
-RVP_INLINE void run_of_means(int8_t *to, const rvp_memory *line, int begin, int end, const struct mean *m, int is_unsigned)
+RVP_INLINE void run_of_means(int8_t *to, const rvp_memory *line, int begin, int end, const struct mean *m, const struct bytes *type)
 {
     const int first = begin / W, count = (end + W - 1) / W - first;
     int8_t *const from = to + first * W;
     const rvp_word before = rvp_load(from), behind = (rvp_word)-1 << 8 * (begin % W);
-    (is_unsigned ? means_u8 : means_s8)(from, line + 2 * first, 1, 0, count, m);
+    type->means(from, line + 2 * first, 1, 0, count, m);
     rvp_store(from, rvp_select_bits(behind, rvp_load(from), before));
 }
 
@@ -211,96 +244,145 @@ RVP_INLINE int columns_at(const struct rvp_pool *p, int ox)
     return (end < p->width ? end : p->width) - (first < 0 ? 0 : first);
 }
 
-/* Where lines lie in scratch. Windows begin `lead` bytes behind the begin of `line`; those of pixels `begin` to `end` have all
- * columns in the image. */
-struct places {
-    rvp_memory *line, *wider;
-    int8_t *results;
-    int lead, begin, end;
+/* Pixels of a row of the output from one to another, whose windows all have as many columns. */
+struct run {
+    int first, end, columns;
 };
 
-RVP_INLINE struct places places_in(int8_t *line, int line_bytes, int lead, const struct rvp_pool *p)
+/* The run that begins at ox. Those of pixels `inner` to `inner_end` have all columns in the image. */
+RVP_INLINE struct run run_at(const struct rvp_pool *p, int ox, int inner, int inner_end)
 {
-    const int first = (p->left + p->stride_x - 1) / p->stride_x, room = p->width + p->left - p->kernel_x;
-    const int behind = room < 0 ? 0 : room / p->stride_x + 1;
-    const int wider = p->kernel_x == 1 ? 0 : 2 * line_bytes; /* one column is the line as it is */
-    return (struct places){
-        (rvp_memory *)(void *)line,
-        (rvp_memory *)(void *)(line + wider),
-        line + 4 * line_bytes,
-        lead,
-        first < p->out_width ? first : p->out_width,
-        behind < p->out_width ? behind : p->out_width,
-    };
+    const int is_inner = ox == inner && ox < inner_end;
+    return (struct run){ox, is_inner ? inner_end : ox + 1, is_inner ? p->kernel_x : columns_at(p, ox)};
 }
 
-/* A row of the output, whose windows have `rows` rows. Windows of means[0] have all columns, of means[1] fewer. */
-RVP_INLINE void row_of_means(int8_t *y, const struct places *at, const struct rvp_pool *p, int rows, struct mean *means,
-                             int is_unsigned)
+RVP_INLINE int inner_begin(const struct rvp_pool *p)
 {
-    const int channels = p->channels;
-    for (int ox = 0, next; ox < p->out_width; ox = next) {
-        const int is_inner = ox == at->begin && ox < at->end, columns = is_inner ? p->kernel_x : columns_at(p, ox);
-        next = is_inner ? at->end : ox + 1;
-        struct mean *const m = &means[!is_inner];
-        if (m->divider.count != rows * columns) {
-            m->divider = divider_of(rows * columns, is_unsigned);
+    const int first = (p->left + p->stride_x - 1) / p->stride_x;
+    return first < p->out_width ? first : p->out_width;
+}
+
+RVP_INLINE int inner_end(const struct rvp_pool *p)
+{
+    const int room = p->width + p->left - p->kernel_x, behind = room < 0 ? 0 : room / p->stride_x + 1;
+    return behind < p->out_width ? behind : p->out_width;
+}
+
+/* Windows of the first have all columns, of the second fewer: a row has one of the one run, and as a rule few of the other. */
+struct means {
+    struct mean inner, outer;
+};
+
+RVP_INLINE struct means unknown_means(const struct rvp_pool *p)
+{
+    const struct mean unknown = {{.count = 0}, rvp_splat8(p->lowest), rvp_splat8(p->highest)};
+    return (struct means){unknown, unknown};
+}
+
+RVP_INLINE const struct mean *mean_for(struct means *known, int is_inner, int count, const struct bytes *type)
+{
+    struct mean *const m = is_inner ? &known->inner : &known->outer;
+    if (m->divider.count != count) {
+        m->divider = divider_of(count, type->is_unsigned);
+    }
+    return m;
+}
+
+/* Pixels that are whole registers: so are rows, and a column more is as many registers on. */
+static __attribute__((noinline)) void whole_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, int32_t line_bytes,
+                                                  const struct bytes *type)
+{
+    const int channels = p->channels, row_bytes = p->width * channels, registers = channels / W;
+    const int inner = inner_begin(p), inner_behind = inner_end(p);
+    const struct rows rows = {x, row_bytes, 0};
+    rvp_memory *const line = (rvp_memory *)(void *)aligned(scratch);
+    struct means known = unknown_means(p);
+    copies_fill_rows((char *)line, 0, 1, 2 * line_bytes, 0);
+    for (int oy = 0; oy < p->out_height; oy++) {
+        const int y0 = oy * p->stride_y - p->top;
+        const int first = y0 < 0 ? 0 : y0, end = y0 + p->kernel_y < p->height ? y0 + p->kernel_y : p->height;
+        type->over_rows(line + 2 * p->left * registers, &rows, first, end, p->width * registers);
+        for (struct run run = run_at(p, 0, inner, inner_behind); run.first < p->out_width;
+             run = run_at(p, run.end, inner, inner_behind)) {
+            const struct mean *const m = mean_for(&known, run.columns == p->kernel_x, (end - first) * run.columns, type);
+            const int together = p->stride_x == 1 ? run.end - run.first : 1;
+            for (int pixel = run.first; pixel != run.end; pixel += together) {
+                const rvp_memory *const from = line + 2 * pixel * p->stride_x * registers;
+                type->means(y + pixel * channels, from, p->kernel_x, 2 * registers, together * registers, m);
+            }
         }
-        if (channels % W != 0) {
-            const int begin = at->lead + ox * p->stride_x * channels, last = at->lead + (next - 1) * p->stride_x * channels;
-            run_of_means(at->results, at->wider, begin, last + channels, m, is_unsigned);
-            continue;
-        }
-        const int together = p->stride_x == 1 ? next - ox : 1, registers = channels / W;
-        for (int pixel = ox; pixel != next; pixel += together) {
-            const rvp_memory *const from = at->line + 2 * (at->lead / W + pixel * p->stride_x * registers);
-            (is_unsigned ? means_u8 : means_s8)(y + pixel * channels, from, p->kernel_x, 2 * registers, together * registers, m);
-        }
+        y += p->out_width * channels;
     }
 }
 
-RVP_INLINE void average_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, int32_t line_bytes,
-                              int is_unsigned)
+/* Rows of `count` units, which begin as many bytes apart. */
+typedef void picked(char *y, const char *x, int32_t rows, int32_t count, int32_t y_step, int32_t x_step);
+
+/* Pixels of any size. `pick` copies pixels that lie apart by units of `unit` bytes; without it they are copied as runs. */
+static __attribute__((noinline)) void any_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, int32_t line_bytes,
+                                                const struct bytes *type, picked *pick, int unit)
 {
     const int channels = p->channels, row_bytes = p->width * channels, registers = (row_bytes + W - 1) / W;
-    const int before = p->left * channels, margin = (before + W - 1) & -W, is_whole = channels % W == 0;
-    int8_t *const line = aligned(scratch), *const copies = line + 5 * line_bytes;
-    const struct places at = places_in(line, line_bytes, margin - before, p);
-    const int results_end = at.lead + ((p->out_width - 1) * p->stride_x + 1) * channels, wide = (results_end + W - 1) / W;
+    const int before = p->left * channels, margin = (before + W - 1) & -W, lead = margin - before, step = p->stride_x * channels;
+    const int inner = inner_begin(p), inner_behind = inner_end(p);
+    /* Windows begin `lead` bytes behind the line's begin. */
+    const int wide = (lead + (p->out_width - 1) * step + channels + W - 1) / W;
+    int8_t *const begin = aligned(scratch), *const results = begin + 4 * line_bytes, *const copies = begin + 5 * line_bytes;
+    rvp_memory *const line = (rvp_memory *)(void *)begin, *const wider = (rvp_memory *)(void *)(begin + 2 * line_bytes);
     const int copied = ((uintptr_t)x | (uintptr_t)row_bytes) % W != 0 ? p->kernel_y : 0;
     const struct rows rows = {copied != 0 ? copies : x, copied != 0 ? registers * W : row_bytes, copied};
-    const struct mean unknown = {{.count = 0}, rvp_splat8(p->lowest), rvp_splat8(p->highest)};
-    struct mean means[2] = {unknown, unknown};
-    copies_fill_rows(line, 0, 1, 2 * line_bytes, 0);
+    struct means known = unknown_means(p);
+    copies_fill_rows((char *)line, 0, 1, 2 * line_bytes, 0);
     if (copied != 0) {
-        copies_fill_rows(copies, 0, 1, copied * registers * W, 0); /* what is behind a row stays 0 */
+        copies_fill_rows((char *)copies, 0, 1, copied * registers * W, 0); /* what is behind a row stays 0 */
     }
     int ready = 0; /* rows of x that were copied */
     for (int oy = 0; oy < p->out_height; oy++) {
         const int y0 = oy * p->stride_y - p->top;
         const int first = y0 < 0 ? 0 : y0, end = y0 + p->kernel_y < p->height ? y0 + p->kernel_y : p->height;
         ready = copy_rows(&rows, copies, x, row_bytes, ready < first ? first : ready, end);
-        over_rows(at.line + margin / W * 2, &rows, first, end, registers, is_unsigned);
-        const rvp_memory *own = at.line;
-        for (int column = 1; !is_whole && column < p->kernel_x; column++, own = at.wider) {
-            add_column(at.wider, own, at.line, column * channels, wide);
+        type->over_rows(line + margin / W * 2, &rows, first, end, registers);
+        const rvp_memory *own = line;
+        for (int column = 1; column < p->kernel_x; column++, own = wider) {
+            add_column(wider, own, line, column * channels, wide);
         }
-        row_of_means(y, &at, p, end - first, means, is_unsigned);
-        if (!is_whole && p->stride_x != 1) {
-            copies_copy_rows(y, at.results + at.lead, p->out_width, channels, channels, p->stride_x * channels);
-        } else if (!is_whole) {
-            copies_copy_rows(y, at.results + at.lead, 1, p->out_width * channels, 0, 0);
+        for (struct run run = run_at(p, 0, inner, inner_behind); run.first < p->out_width;
+             run = run_at(p, run.end, inner, inner_behind)) {
+            const struct mean *const m = mean_for(&known, run.columns == p->kernel_x, (end - first) * run.columns, type);
+            run_of_means(results, own, lead + run.first * step, lead + (run.end - 1) * step + channels, m, type);
+        }
+        if (p->stride_x == 1) {
+            copies_runs((char *)y, (const char *)results + lead, 1, p->out_width * channels, 0, 0);
+        } else if (pick != 0) {
+            pick((char *)y, (const char *)results + lead, p->out_width, channels / unit, channels, step);
+        } else {
+            copies_runs((char *)y, (const char *)results + lead, p->out_width, channels, channels, step);
         }
         y += p->out_width * channels;
     }
 }
 
-void rvp_avg_lines_s8(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)
-{
-    average_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, 0);
-}
+#define ENTRIES(suffix)                                                                                                \
+    void rvp_avg_whole_lines_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)  \
+    {                                                                                                                  \
+        whole_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &bytes_##suffix);                        \
+    }                                                                                                                  \
+    void rvp_avg_lines_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)        \
+    {                                                                                                                  \
+        any_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &bytes_##suffix, 0, 1);                    \
+    }                                                                                                                  \
+    void rvp_avg_lines_1_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)      \
+    {                                                                                                                  \
+        any_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &bytes_##suffix, rows_of_bytes, 1);        \
+    }                                                                                                                  \
+    void rvp_avg_lines_2_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)      \
+    {                                                                                                                  \
+        any_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &bytes_##suffix, rows_of_quarters, 2);     \
+    }                                                                                                                  \
+    void rvp_avg_lines_4_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)      \
+    {                                                                                                                  \
+        any_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, &bytes_##suffix, rows_of_halves, 4);       \
+    }
 
-void rvp_avg_lines_u8(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)
-{
-    average_lines(x, y, scratch, (const struct rvp_pool *)parameters, line, 1);
-}
+ENTRIES(s8)
+ENTRIES(u8)

@@ -8,6 +8,10 @@
  * five times `line` bytes, then a row of x, up to whole registers, for each row of a window; and a register more. */
 typedef void rvp_average_lines(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line);
 
-rvp_average_lines rvp_avg_lines_s8, rvp_avg_lines_u8;
+/* Pixels that are whole registers. */
+rvp_average_lines rvp_avg_whole_lines_s8, rvp_avg_whole_lines_u8;
+/* Others: all of a line, or some of its pixels, as runs; or pixels by units of 1, 2 or 4 bytes, at which y lies. */
+rvp_average_lines rvp_avg_lines_s8, rvp_avg_lines_1_s8, rvp_avg_lines_2_s8, rvp_avg_lines_4_s8;
+rvp_average_lines rvp_avg_lines_u8, rvp_avg_lines_1_u8, rvp_avg_lines_2_u8, rvp_avg_lines_4_u8;
 
 #endif

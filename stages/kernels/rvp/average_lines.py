@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.kernels.kernel import Kernel
-from stages.kernels.rvp.pool_lines import line_bytes, why_not_beside
+from stages.kernels.rvp.pool_lines import line_bytes, lines_of, why_not_beside
 from stages.kernels.rvp.pooling import FIELDS, Pool2d
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ class AveragePoolLines(Kernel):
         register = target.word_bits // 8
         line, (_, _, width, channels) = line_bytes(view, register), view.inputs[0].shape
         row = -(-width * channels // register) * register
-        function = f"rvp_avg_lines_{SUFFIX[view.inputs[0].dtype]}"
+        function = f"rvp_avg_{lines_of(view, register)}_{SUFFIX[view.inputs[0].dtype]}"
         return pool_lines(view, function, FIELDS, line, 5 * line + view.op.kernel[0] * row + register)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """As counted: 4.7 instructions for each of up to three rows of a register of a line, 10 for each further one.
+        """As counted: 4.7 instructions for a register of each row of a window, 5.3 for each one or two after three.
 
         A register of means takes 18 to 21 and 4 to 6 for a further column; 23 for that, 20 and a copy where pixels are
         no whole registers. 83 go to each run of means, 120 to a row of the output, 6 to a register of a row's copy.
@@ -57,7 +57,7 @@ class AveragePoolLines(Kernel):
         x, y, register = view.inputs[0], view.outputs[0], target.word_bits // 8
         (_, height, width, channels), (batch, out_height, _, _) = x.shape, y.shape
         line = ceil(width * channels / register)
-        down = sum(2.8 + 4.7 * min(rows, 3) + 10 * max(rows - 3, 0) for rows in _inside(view, 0))
+        down = sum(2.8 + 4.7 * rows + 5.3 * ceil(max(rows - 3, 0) / 2) for rows in _inside(view, 0))
         along = _whole_pixels(view, register) if channels % register == 0 else _any_pixels(view, register)
         copied = 0 if width * channels % register == 0 else height * (6 * line + 56)
         zeros = 3 * line_bytes(view, register) / register
