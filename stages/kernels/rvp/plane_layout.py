@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.rvp.base import clip_word
+from stages.kernels.rvp.plane_cost import layer_cost
 from stages.kernels.rvp.plane_taps import Taps
 from stages.kernels.rvp.strips import extents, group_channels, is_split
 from stages.kernels.structure import Structure
@@ -24,8 +25,6 @@ PLANES = Structure(
         *("quads", "pairs", "has_single", "record"),
     ),
 )
-FEW_COLUMNS = 6  # of outputs that are computed one after the other, as depthwise_rows.h has it
-CLIPS_AS_INT8 = 0x007F80  # the bounds of a clip word that need no instruction
 # Of a plane, by lanes: larger ones read fewer rows twice.
 PLANE_BYTES = {1: 3072, 2: 6144}
 
@@ -135,31 +134,8 @@ class Plane:
         return [*(list(range(first, first + 8)) for first in range(0, channels - 7, 8)), few * 2]
 
     def cost(self, view: LayerView) -> float:
-        """Instructions, as counted, of all groups, the last of which may have half the columns and twice the moves."""
-        groups = -(-view.op.out_channels // (4 * self.lanes))
-        come, go = _moves(view, self.lanes)
-        group, last = self._group(view, self.out[1], come, go), 0.0
-        if self.halved(view):
-            groups -= 1
-            last = self._group(view, -(-self.out[1] // 2), 2 * come, 2 * go)
-        return float(view.outputs[0].shape[0] * (groups * group + last))
-
-    def _group(self, view: LayerView, columns: int, come: float, go: float) -> float:
-        """Of blocks of four outputs, or fewer, and of pixels on the way in and out."""
-        taps = self.taps(view)
-        blocks = [4] * (columns // 4) + ([columns % 4] if columns % 4 else [])
-        written = columns * go + 110 if go else 0.0
-        row = sum(taps.cost(count, direct=self.direct) + 20 * count + 42 for count in blocks) + 25 + written
-        if taps.are_few and columns >= FEW_COLUMNS and clip_word(view) >> 8 == CLIPS_AS_INT8:
-            scaled = 15 if view.op.act_min >= view.op.output_zero_point else 23  # steps of one sign round once
-            few = taps.cost_of_few(direct=self.direct) + scaled
-            last = taps.cost(1, direct=self.direct) + 100 if columns % 2 else 0
-            row = columns // 2 * 2 * few + last + 80 + written
-        if self.direct:
-            return self.out[0] * row + 25
-        brought = self.phases * (columns + (self.reach[1] - 1) // self.stride[1])
-        filled = self.lines(self.band) * (brought * come + 25 * self.phases)
-        return self.out[0] * row + -(-self.out[0] // self.band) * (filled + 150)
+        """Instructions, as counted."""
+        return layer_cost(view, self)
 
 
 def _plane(view: LayerView, lanes: int, *, exchanged: bool) -> Plane:
@@ -182,21 +158,6 @@ def _is_readable(view: LayerView, lanes: int) -> bool:
     """Whether a group's channels of a pixel are a register, as they are."""
     op = view.op
     return op.out_channels % (4 * lanes) == 0 and op.depth_multiplier == 1 and view.inputs[0].dtype == "int8"
-
-
-def _moves(view: LayerView, lanes: int) -> tuple[float, float]:
-    """Instructions for a pixel that comes in and for one that goes out."""
-    channels, multiplier = view.op.out_channels, view.op.depth_multiplier
-    if channels % (4 * lanes) == 0:
-        come, go = (3.5 if view.inputs[0].dtype == "int8" else 6.0), 0.0
-    elif channels % 4 == 0:
-        come, go = 8.0, 7.0
-    else:
-        come, go = 15.0, 6.0 + 2 * min(4 * lanes, channels)
-    if multiplier > 1:
-        known = {2: 13.0, 4: 9.0} if channels % (4 * lanes) == 0 else {}
-        come = 8.0 if multiplier >= 4 * lanes else known.get(multiplier, 10.0 + 6 * -(-4 * lanes // multiplier))
-    return come, go
 
 
 def fields(view: LayerView, plane: Plane) -> dict[str, int]:

@@ -89,7 +89,8 @@ class Taps:
         step = 2 if direct else 0
         quad = 19 + 4 * (outputs + 1) + 8 * outputs + step * (outputs + 1)
         pair = 15 + 8 * outputs + step * outputs
-        return self.quads * quad + self.pairs * pair + self.has_single * (10 + 5 * outputs)
+        single = 7 + 5 * outputs + (outputs + 1 if direct else 0)
+        return self.quads * quad + self.pairs * pair + self.has_single * single
 
     @property
     def are_few(self) -> bool:

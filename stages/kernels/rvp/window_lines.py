@@ -67,10 +67,18 @@ class Words:
         return word * (4 if self.stride == 1 else 2)
 
     @property
+    def _made_for(self) -> int:
+        """Columns of the window, of whole pairs with stride 2."""
+        return self.columns if self.stride == 1 else self.columns + self.columns % 2
+
+    @property
+    def are_looped(self) -> bool:
+        """Whether no function is made for so many columns."""
+        return self._made_for not in {1: (1, 2, 3, 4, 5), 2: (2, 4, 6)}[self.stride]
+
+    @property
     def function(self) -> str:
-        usual = {1: (1, 2, 3, 4, 5), 2: (2, 4, 6)}[self.stride]
-        columns = self.columns if self.stride == 1 else self.columns + self.columns % 2
-        name = f"k{columns}" if columns in usual else f"m{self.tail}"
+        name = f"m{self.tail}" if self.are_looped else f"k{self._made_for}"
         return f"rvp_depthwise_s{self.stride}_{name}"
 
 
@@ -125,24 +133,56 @@ class Lines:
         return 4 * self.lanes * registers
 
     def cost(self, view: LayerView) -> float:
-        """Instructions, as counted.
-
-        Of four words of outputs and one channel of each lane: loads and products of each row of the window; 20 to
-        requantize a word, 40 around. What words cost to bring in and write depends on the pixels (`pixel_costs`).
-        """
+        """Instructions, as counted, of all groups and classes."""
         groups = -(-view.op.out_channels // (4 * self.lanes))
-        classes = min(self.dilation[0], self.out[0]) * min(self.dilation[1], self.out[1])
-        rows, band = -(-self.out[0] // self.dilation[0]), self.band
+        sizes = [_classes(size, dilation) for size, dilation in zip(self.out, self.dilation, strict=True)]
+        classes = sum(self._class_cost(view, rows, columns) for rows in sizes[0] for columns in sizes[1])
+        masks = 85 if view.op.depth_multiplier > 1 else 0
+        return float(view.outputs[0].shape[0] * (groups * (classes + masks + 60) + 150))
+
+    def _class_cost(self, view: LayerView, rows: int, columns: int) -> float:
+        """Of one group.
+
+        Of four words of outputs and one channel of each lane: loads and products of each row of the window; 25 to
+        requantize a word (24 on RV32), 24 around. What words cost to bring in and write depends on the pixels
+        (`pixel_costs`).
+        """
+        out_words, whole = -(-columns // 4), columns % 4 == 0
+        line_words = (out_words - 1) * self.stride[1] + self.words.reach
         window_rows = self.kernel[0] * (1 + is_split(view))
-        runs, size = (self.out_words, band) if self.along_rows else (band, self.out_words)
-        blocks = [4] * (size // 4) + ([size % 4] if size % 4 else [])
-        run = 4 * sum(window_rows * _row_cost(self.words, count) + 20 * count + 40 for count in blocks) + 40
         come, go = _moves(view, self.lanes)
-        lines = self.line_count(band)
-        filled = lines * self.line_words * come + 60 * min(lines, self.line_words) + 400
-        bands = -(-rows // band)
-        image = groups * (classes * bands * (runs * (run + size * go + 50) + filled) + 60)
-        return float(view.outputs[0].shape[0] * image)
+        cost = 0.0
+        for row in range(0, rows, self.band):
+            band = min(self.band, rows - row)
+            runs, size = (out_words, band) if self.along_rows else (band, out_words)
+            blocks = [4] * (size // 4) + ([size % 4] if size % 4 else [])
+            run = (
+                4 * sum(window_rows * _row_cost(self.words, count) + (23 + self.lanes) * count + 24 for count in blocks)
+                + 80
+            )
+            written = size * go + (95 if self.along_rows or whole else 190)
+            lines = self.line_count(band)
+            around = self._brought(view, row, lines, line_words) + 450 + 60 * self.lanes
+            cost += runs * (run + written) + lines * line_words * come + around
+        return cost
+
+    def _brought(self, view: LayerView, row: int, lines: int, words: int) -> int:
+        """Instructions around the pixels that come in, for each call of `bring` in depthwise_window_lines.h."""
+        rows, columns, *_ = extents(view, exchanged=self.exchanged)
+        top, left = view.op.padding[:2][::-1] if self.exchanged else view.op.padding[:2]
+        rows, columns = -(-rows // self.dilation[0]), -(-columns // self.dilation[1])
+        first = row * self.stride[0] - -(-top // self.dilation[0])
+        inside = max(min(lines + first, rows) - max(first, 0), 0)
+        before = -(-left // self.dilation[1])
+        outside_words = min(-(-before // 4), words)
+        whole = min(max((columns - 4 * outside_words + before) // 4, 0), words - outside_words)
+        calls = words - whole + min(whole, inside)
+        return 100 * calls + 70 * (lines - inside)
+
+
+def _classes(size: int, dilation: int) -> list[int]:
+    """Rows or columns of outputs in each class."""
+    return [-(-(size - first) // dilation) for first in range(min(dilation, size))]
 
 
 def _possible(view: LayerView, lanes: int) -> list[Lines]:
@@ -167,18 +207,20 @@ def why_not_lines(view: LayerView) -> str:
 
 
 def _row_cost(words: Words, count: int) -> int:
-    """Loads and products of a row of the window for so many words of outputs."""
+    """Loads and products of a row of the window for so many words of outputs; words of any number are a loop."""
     weights = len(words.starts)
     products = weights if words.stride == 1 else 2 * weights - 2 * words.tail
-    return count * (products + words.reach) + weights + 3 + 2 * words.reach
+    around = 4 * words.full + 3 * count + 2 if words.are_looped else 4
+    return count * (products + words.reach) + weights + around
 
 
 def _moves(view: LayerView, lanes: int) -> tuple[int, int]:
     """Instructions for a word that comes in and one that goes out."""
     come, go = pixel_costs(view.op.out_channels, lanes)
+    come -= 3
     if view.op.depth_multiplier > 1:
         sources = -(-4 * lanes // view.op.depth_multiplier)
-        come = 32 if sources == 1 else 40 + 24 * sources
+        come = 32 if sources == 1 else 55 + 25 * sources
     return come, go
 
 
