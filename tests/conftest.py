@@ -39,7 +39,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="drawn layers for each module of tests/conformance/operators (24)",
     )
     parser.addoption(
-        "--conformance-share", type=int, default=1, metavar="N", help="of each class of cases one in N (1: all)"
+        "--conformance-share",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of each class of cases one in N, and of drawn networks (1: all)",
     )
     parser.addoption(
         "--conformance-kernels", default="", metavar="NAMES", help="only these, such as rvp.add_s8,mve.add_s8"
@@ -54,6 +58,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="a checkout of NE16's open driver, to run on the simulated engine",
     )
     parser.addoption("--conformance-seed", type=int, default=0, help="seed of the first of these; the others follow it")
+
+
+@pytest.fixture
+def every(request: pytest.FixtureRequest) -> int:
+    """One case in so many of each class, one drawn network in so many; 1 for all."""
+    return int(request.config.getoption("--conformance-share"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -112,26 +112,36 @@ class _Walk:
 
     def import_(self, path: Path, origin: _Import, attribute: str) -> None:
         """What `origin`, imported in the module at `path`, leads to; `attribute` of it, '' for the whole."""
-        here = self.place(path, origin)
-        if here is None:
-            return
-        inner = [here / f"{origin.name}.py", here / str(origin.name) / "__init__.py"]
-        module = next((each for each in inner if origin.name and each.is_file()), None)
-        if module is not None:  # the name is a module in a package
-            self.follow(module, attribute or _ALL)
-            return
-        module = here / "__init__.py" if here.is_dir() else here.with_suffix(".py")
-        if module.is_file():
-            self.follow(module, origin.name or attribute or _ALL)
+        module, is_named = _file_of(path, origin, self.root)
+        if module is not None:
+            self.follow(module, (attribute if is_named else origin.name or attribute) or _ALL)
 
-    def place(self, path: Path, origin: _Import) -> Path | None:
-        """The module's file without suffix, or the package's folder; None for one that is not of the kernels."""
-        if origin.level:
-            start = path.parents[origin.level - 1]
-            return start.joinpath(*origin.module.split(".")) if origin.module else start
-        if origin.module != PACKAGE and not origin.module.startswith(f"{PACKAGE}."):
-            return None
-        return self.root.joinpath(*origin.module.split(".")[2:])
+
+@cache
+def _file_of(path: Path, origin: _Import, root: Path) -> tuple[Path | None, bool]:
+    """Where the code is that is imported in the module at `path`, and whether that module is what is named.
+
+    None for one that is not of the kernels. Files do not come and go while a program runs.
+    """
+    here = _place(path, origin, root)
+    if here is None:
+        return None, False
+    inner = [here / f"{origin.name}.py", here / str(origin.name) / "__init__.py"]
+    module = next((each for each in inner if origin.name and each.is_file()), None)
+    if module is not None:  # a module in a package
+        return module, True
+    module = here / "__init__.py" if here.is_dir() else here.with_suffix(".py")
+    return module if module.is_file() else None, False
+
+
+def _place(path: Path, origin: _Import, root: Path) -> Path | None:
+    """The module's file without suffix, or the package's folder; None for one that is not of the kernels."""
+    if origin.level:
+        start = path.parents[origin.level - 1]
+        return start.joinpath(*origin.module.split(".")) if origin.module else start
+    if origin.module != PACKAGE and not origin.module.startswith(f"{PACKAGE}."):
+        return None
+    return root.joinpath(*origin.module.split(".")[2:])
 
 
 @cache

@@ -70,11 +70,17 @@ def _c_files(folder: Path, files: tuple[str, ...], include: tuple[Path, ...]) ->
         if path in found or not path.is_file():  # a file that is not there is emit's error
             continue
         found.add(path)
-        for name in _INCLUDE.findall(path.read_text()):
+        for name in _included(path.read_text()):
             places = (place / name for place in (path.parent, *include))
             waiting += [place for place in places if place.is_file()][:1]
     return found
 
 
+@cache
+def _included(text: str) -> list[str]:
+    return _INCLUDE.findall(text)
+
+
+@cache
 def _c_meaning(text: str) -> str:
     return " ".join(_COMMENT.sub(" ", text).split())

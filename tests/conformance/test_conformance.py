@@ -54,12 +54,6 @@ def only(request: pytest.FixtureRequest) -> frozenset[str]:
     return frozenset(filter(None, request.config.getoption("--conformance-kernels").split(",")))
 
 
-@pytest.fixture
-def every(request: pytest.FixtureRequest) -> int:
-    """One case in so many of each class; 1 for all."""
-    return int(request.config.getoption("--conformance-share"))
-
-
 @pytest.mark.parametrize(("name", "group"), PLACES, ids=ids(PLACES))
 def test_kernels(name: str, group: tuple[str, ...], drawn: tuple[int, int], only: frozenset[str], every: int) -> None:
     """All that kernels declare to the layers is called as well, where all cases run."""
