@@ -10,6 +10,7 @@ from stages.kernels.rvp.depthwise_planes import DepthwisePlanes
 from stages.kernels.rvp.depthwise_taps import DepthwiseTaps
 from stages.kernels.rvp.depthwise_window import DepthwiseWindow
 from stages.kernels.rvp.direct_conv2d import DirectConv2d
+from stages.kernels.rvp.few_inputs import FewInputs
 from stages.kernels.rvp.few_outputs import FewOutputs
 from stages.kernels.rvp.fully_connected import FullyConnectedRows
 from stages.kernels.rvp.lstm import RvpLstm
@@ -41,6 +42,7 @@ FOLDER = KernelFolder(
         DepthwiseTaps,
         DepthwiseWindow,
         DirectConv2d,
+        FewInputs,
         FewOutputs,
         FullyConnected,
         FullyConnectedRows,

@@ -79,9 +79,9 @@ class _Gemm(Kernel):
         return tuple(self.params(mr=mr) for mr in (5, 4)[: 2 if rows > 4 else 1])
 
     def lower(self, view: LayerView, params: GemmParams, target: Target) -> Lowering:
-        from stages.kernels.rvp.convolution_tir import gemm
+        from stages.kernels.rvp.convolution_tir import Gemm, gemm
 
-        return gemm(view, params.mr, target.word_bits // 32)
+        return gemm(Gemm(view, target.word_bits // 32), params.mr)
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
         """Inner loop (4 + 5 mr instructions for 16 mr * lanes products), epilogue and panels, as measured."""

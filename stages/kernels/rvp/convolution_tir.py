@@ -37,13 +37,16 @@ from stages.kernels.tir.window import gathered_element
 from stages.kernels.tir.words import byte
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
 
 Expr = Any  # a TIR expression or a Python int
+Call = tuple[str, "Callable[[Any], list[Any]]"]  # a C function, and its arguments by the operands of a block
 
 
-class _Gemm:
+class Gemm:
     """The blocks of one layer."""
 
     def __init__(self, view: LayerView, lanes: int) -> None:
@@ -111,16 +114,31 @@ class _Gemm:
                 name,
                 (Operand("x", shape, x.dtype), *position_operands, panel, accumulator()),
                 meaning,
-                "rvp_panel_windows",
-                lambda b: [b.panel, b.x, b.first[0], rows, panels, b.geometry, flipped, self.weight_zero_point],
+                *self.windows_call(rows, panels),
             )
         return Block(
             name,
             (Operand("x", (panels * rows, self.depth), x.dtype), panel, accumulator()),
             meaning,
-            "rvp_panel_rows",
-            lambda b: [b.panel, b.x, rows, panels, self.depth, self.row_step, flipped, self.weight_zero_point],
+            *self.rows_call(rows, panels),
         )
+
+    def windows_call(self, rows: int, panels: int) -> Call:
+        """What gathers windows."""
+        adjust = INT8_OFFSET[self.view.inputs[0].dtype], self.weight_zero_point
+        return "rvp_panel_windows", lambda b: [b.panel, b.x, b.first[0], rows, panels, b.geometry, *adjust]
+
+    def rows_call(self, rows: int, panels: int) -> Call:
+        """What gathers rows of a matrix."""
+        adjust = INT8_OFFSET[self.view.inputs[0].dtype], self.weight_zero_point
+        return "rvp_panel_rows", lambda b: [b.panel, b.x, rows, panels, self.depth, self.row_step, *adjust]
+
+    def constants(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Shapes and types of what `multiply` reads of each product."""
+        return {
+            "weights": ((self.blocks, self.chunks, 4, self.lanes, 4), "int8"),
+            "params": ((self.blocks, 3, 4, self.lanes), "int32"),
+        }
 
     def _window_element(self, b: Any, pixel: Expr, k: Expr) -> Expr:
         g = geometry(self.view, self.lanes)
@@ -154,8 +172,7 @@ class _Gemm:
 
         operands = (
             Operand("panel", self.panel_shape(rows, panels), "int32"),
-            Operand("weights", (self.blocks, self.chunks, 4, lanes, 4), "int8"),
-            Operand("params", (self.blocks, 3, 4, lanes), "int32"),
+            *(Operand(name, *made) for name, made in self.constants().items()),
             Operand("y", (panels * rows, width), dtype, "w"),
             accumulator(),
         )
@@ -192,9 +209,9 @@ class _Gemm:
         return Block(name, (stage, y), meaning, "rvp_join_rows", lambda b: [b.stage, b.y, rows, width, self.columns])
 
 
-def gemm(view: LayerView, mr: int, lanes: int) -> Lowering:
+def gemm(g: Gemm, mr: int) -> Lowering:
     """The layer, panels of `mr` rows."""
-    g, windows = _Gemm(view, lanes), has_windows(view)
+    view, lanes, windows = g.view, g.lanes, has_windows(g.view)
     x, y = view.inputs[0], view.outputs[0]
     planar = y.layout == "NCHW"
     # A planar output of several images has the pixels of a channel apart: the product of all rows knows one image only.
@@ -210,8 +227,7 @@ def gemm(view: LayerView, mr: int, lanes: int) -> Lowering:
     with Function("gemm") as f:
         count, channels = g.products.parts, columns_of(view)
         source = f.input(0, x.shape if windows else (images, pixels, count * g.depth), x.dtype)
-        weights = f.constant("weights", (count, g.blocks, g.chunks, 4, lanes, 4), "int8")
-        params = f.constant("params", (count, g.blocks, 3, 4, lanes), "int32")
+        constants = {name: f.constant(name, (count, *shape), dtype) for name, (shape, dtype) in g.constants().items()}
         fields = f.constant("geometry", GEOMETRY.shape, "int32") if windows else None
         out = f.output(0, (images, channels, pixels) if planar else (images, pixels, channels), y.dtype)
         acc = f.scratch("acc", (1,), "int32")
@@ -239,7 +255,7 @@ def gemm(view: LayerView, mr: int, lanes: int) -> Lowering:
             first_column = p * g.columns
             place = (out, n, first_column, start) if planar else (out, n, start, first_column)
             target = (stage, 0, 0) if g.staged else place
-            own = {"weights": (weights, p, 0, 0, 0, 0, 0), "params": (params, p, 0, 0, 0, 0)}
+            own = {name: (constants[name], p, *(0 for _ in shape)) for name, (shape, _) in g.constants().items()}
             f.place(multiply, panel=panel, **own, y=target, acc=acc)
             if g.staged:
                 f.place(g.unstage("unstage" + suffix, prod(size)), stage=target, y=place)

@@ -113,6 +113,7 @@ def on_diagonals(weights: NDArray[np.int8], zero_point: int, groups: int, taps: 
 
 def pointwise_params(
     weights: NDArray[np.int8],
+    run: int,
     bias: NDArray[np.int64],
     multiplier: NDArray[np.int32],
     rounder: Rounders,
@@ -122,7 +123,7 @@ def pointwise_params(
 ) -> NDArray[np.int32]:
     """params of pointwise_s8.S: int32 [blocks, 3 + chunks, 4, lanes] of bias, weights, multiplier, rounder."""
     made = gemm_params(bias, multiplier, rounder, once, word_bits, blocks)
-    words = gemm_weights(weights, 0, weights.shape[1], word_bits, blocks).view("<i4")[..., 0]
+    words = gemm_weights(weights, 0, run, word_bits, blocks).view("<i4")[..., 0]
     return np.concatenate([made[:, :1], words, made[:, 1:]], axis=1)
 
 

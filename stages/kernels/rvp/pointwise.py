@@ -34,15 +34,7 @@ class Pointwise(Kernel):
         return why_not_types(view) or _why_not_shape(view, target) or why_not_arithmetic(view)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
-        import numpy as np
-
-        from stages.kernels.rvp import packing
-
-        made, bits = arithmetic(view, signed_activations=True), target.word_bits
-        blocks = _blocks(view, target)
-        constants = (made.bias, made.multiplier, made.rounders, one_rounding_of(view, made))
-        weights = made.weights.astype(np.int8).reshape(view.op.out_channels, -1)
-        return {"params": packing.pointwise_params(weights, *constants, bits, blocks)}
+        return {"params": packed(view, depth_of(view), target.word_bits, _blocks(view, target))}
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.rvp.pointwise_tir import pointwise
@@ -52,6 +44,18 @@ class Pointwise(Kernel):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """27 or 35 instructions for a block of a pixel, 50 for a block."""
         return float(_blocks(view, target) * (rows_of(view) * (23 + depth_of(view) * 1.5) + 50) + 60)
+
+
+def packed(view: LayerView, run: int, word_bits: int, blocks: int) -> np.ndarray:
+    """params of pointwise_s8.S: int32 [blocks, 3 + chunks, 4, lanes]; each run of `run` elements starts a new chunk."""
+    import numpy as np
+
+    from stages.kernels.rvp import packing
+
+    made = arithmetic(view, signed_activations=True)
+    constants = (made.bias, made.multiplier, made.rounders, one_rounding_of(view, made))
+    weights = made.weights.astype(np.int8).reshape(view.op.out_channels, -1)
+    return packing.pointwise_params(weights, run, *constants, word_bits, blocks)
 
 
 def _blocks(view: LayerView, target: Target) -> int:

@@ -1,13 +1,15 @@
-/* Pointwise convolution of pixels of one or two chunks (four or eight channels): the constants of a block of channels stay in
- * registers while all pixels pass, requantized to int8. RV64 and RV32, P draft 0.9.11.
+/* Pointwise convolution of pixels of one or two chunks (four or eight channels), or of rows of one to three chunks that lie in
+ * every lane: the constants of a block of channels stay in registers while all pixels pass, requantized to int8. RV64 and RV32,
+ * P draft 0.9.11.
  *
  *   void rvp_pointwise_s8_c<C>(const int8_t *x, const int32_t *params, int8_t *out, int pixels, int stride, int blocks,
  *                              int clip);
+ *   void rvp_pointwise_s8_p<C>(...)   of panels of one row (panel.h)
  *
  * A register has LANES lanes of 32 bits: 2 on RV64, 1 on RV32. A block is 4 * LANES output channels, in the registers' order of
  * gemm_s8.S.
  *
- *   x        [pixels][C] chunks of four channels
+ *   x        [pixels][C] chunks of four channels; of p<C> registers
  *   params   [blocks][3 + C][4] registers: bias (zero points folded in), weights of each chunk, multiplier, rounder (packing.py),
  *            or zero points as in gemm_s8.S
  *   out      pixels are `stride` bytes apart
@@ -18,7 +20,8 @@
  *   x, y    | c0   c1   c2   c3     a pixel's chunks, each in every lane
  *
  * 8 weights, 4 multipliers, 4 rounders, 4 sums, x, y, six more: 28 registers. The biases are read from the frame by each pixel,
- * which takes no more than to copy them.
+ * which takes no more than to copy them. Of three chunks the weights take the rounders' registers too, which are read from the
+ * frame where they are wanted.
  */
 .set single, 0                        /* two roundings */
 
@@ -35,6 +38,7 @@
 #define SECOND_CHUNK s4, s5, s6, s7
 #define MULTIPLIERS t4, t5, t6, ra
 #define ROUNDERS s8, s9, s10, s11
+#define THIRD_CHUNK ROUNDERS
 
 #define IN FRAME(13)
 #define OUT FRAME(14)
@@ -45,7 +49,8 @@
 #define HIGHEST FRAME(19)
 #define FLIP FRAME(20)
 #define BIAS FRAME(21)
-#define FRAME_BYTES ((FRAME(25) + 15) & ~15)
+#define LATE_ROUNDERS FRAME(25)       /* of three chunks */
+#define FRAME_BYTES ((FRAME(29) + 15) & ~15)
 
 #include "frame_asm.h"
 #include "products_asm.h"
@@ -58,11 +63,12 @@
     LX \r3, ((\first) + 3) * REGISTER_BYTES(\base)
 .endm
 
-.macro store_bias r0, r1, r2, r3
-    SX \r0, BIAS + 0 * REGISTER_BYTES(sp)
-    SX \r1, BIAS + 1 * REGISTER_BYTES(sp)
-    SX \r2, BIAS + 2 * REGISTER_BYTES(sp)
-    SX \r3, BIAS + 3 * REGISTER_BYTES(sp)
+/* To the frame, from slot `to` on. */
+.macro keep_registers to, r0, r1, r2, r3
+    SX \r0, \to + 0 * REGISTER_BYTES(sp)
+    SX \r1, \to + 1 * REGISTER_BYTES(sp)
+    SX \r2, \to + 2 * REGISTER_BYTES(sp)
+    SX \r3, \to + 3 * REGISTER_BYTES(sp)
 .endm
 
 .macro add_products chunk, c0, c1, c2, c3, v0, v1, v2, v3
@@ -93,12 +99,37 @@
     round_wide_1 \c3, \r3, x
 .endm
 
+/* The same with rounders from the frame, one after the other. */
+.macro round_late c0, c1, c2, c3
+    .set slot, 0
+    .irp c, \c0, \c1, \c2, \c3
+    LX y, LATE_ROUNDERS + slot * REGISTER_BYTES(sp)
+    smmul.u \c, \c, y
+    .set slot, slot + 1
+    .endr
+.endm
+
+.macro round_wide_late c0, c1, c2, c3
+    .set slot, 0
+    .irp c, \c0, \c1, \c2, \c3
+    LX y, LATE_ROUNDERS + slot * REGISTER_BYTES(sp)
+    round_wide_1 \c, y, x
+    .set slot, slot + 1
+    .endr
+.endm
+
 .macro narrow c0, c1, c2, c3
     narrow_4 \c0, \c1, \c2, \c3, zero_point, zero_point, upper
 .endm
 
 .macro narrow_rounded_once c0, c1, c2, c3
     narrow_4 \c0, \c1, \c2, \c3, s9, s10, upper
+.endm
+
+.macro narrow_rounded_once_late c0, c1, c2, c3
+    LX x, LATE_ROUNDERS + 1 * REGISTER_BYTES(sp)
+    LX y, LATE_ROUNDERS + 2 * REGISTER_BYTES(sp)
+    narrow_4 \c0, \c1, \c2, \c3, x, y, upper
 .endm
 
 .macro clamp c0, others:vararg
@@ -110,9 +141,14 @@
     SX \c0, 0(out)
 .endm
 
-/* The chunks of a pixel into x and y, in every lane. */
+/* The chunks of a pixel into x and y, in every lane; the third is read when x is free. */
 .macro load_pixel
-    .if chunks == 1
+    .if in_lanes
+    LX x, 0(in)
+    .if chunks > 1
+    LX y, REGISTER_BYTES(in)
+    .endif
+    .elseif chunks == 1
     lw x, 0(in)
     pack_all x
     .elseif LANES == 1
@@ -123,7 +159,6 @@
     pack x, y, y
     packu y, y, y
     .endif
-    addi in, in, chunks * 4
 .endm
 
 /* All pixels, one after the other. `how`: ONCE, SHORT or WIDE roundings. */
@@ -134,15 +169,30 @@
 7:  load_pixel
     load_registers sp, BIAS / REGISTER_BYTES, SUMS
     add_products x, SUMS, FIRST_CHUNK
-    .if chunks == 2
+    .if chunks == 3
+    LX x, 2 * REGISTER_BYTES(in)
+    .endif
+    addi in, in, pixel_bytes
+    .if chunks > 1
     add_products y, SUMS, SECOND_CHUNK
+    .endif
+    .if chunks == 3
+    add_products x, SUMS, THIRD_CHUNK
     .endif
     .if \how == ONCE
     round SUMS, MULTIPLIERS
+    .if chunks == 3
+    narrow_rounded_once_late SUMS
+    .else
     narrow_rounded_once SUMS
+    .endif
     .else
     high_multiply SUMS, MULTIPLIERS
-    .if \how == WIDE
+    .if chunks == 3 && \how == WIDE
+    round_wide_late SUMS
+    .elseif chunks == 3
+    round_late SUMS
+    .elseif \how == WIDE
     round_wide SUMS, ROUNDERS
     .else
     round SUMS, ROUNDERS
@@ -159,8 +209,37 @@
     bne in, end, 7b
 .endm
 
-.macro pointwise name, chunks_of_a_pixel
+/* All pixels of a block, rounded as its first rounder says, which is in `mark`. */
+.macro every_pixel mark
+    LX y, CLAMPS(sp)
+    beqz \mark, 8f
+    bltz \mark, 3f                        /* its sign marks a wide block */
+    bnez y, 2f
+    pass SHORT, 0
+    j 6f
+2:  pass SHORT, 1
+    j 6f
+3:  without_mark \mark
+    .if chunks == 3
+    SX \mark, LATE_ROUNDERS(sp)
+    .endif
+    bnez y, 4f
+    pass WIDE, 0
+    j 6f
+4:  pass WIDE, 1
+    j 6f
+8:  bnez y, 9f
+    pass ONCE, 0
+    j 6f
+9:  pass ONCE, 1
+6:
+.endm
+
+/* `lanes`: whether chunks lie in every lane. */
+.macro pointwise name, chunks_of_a_pixel, lanes
     .set chunks, \chunks_of_a_pixel
+    .set in_lanes, \lanes
+    .set pixel_bytes, chunks * (4 + (REGISTER_BYTES - 4) * in_lanes)
     function \name
     addi sp, sp, -FRAME_BYTES
     save EVERY_SAVED
@@ -168,7 +247,12 @@
     SX out, PARAMS(sp)
     SX a2, OUT(sp)
     SX a5, BLOCKS(sp)
-    slli t0, a3, 1 + chunks
+    .if chunks == 3
+    li t0, pixel_bytes
+    mul t0, t0, a3
+    .else
+    slli t0, a3, 1 + chunks + (REGISTER_SHIFT - 2) * in_lanes
+    .endif
     add end, in, t0
     mv stride, a4
     mv s0, a6                          /* the clip word */
@@ -184,38 +268,30 @@
 
 1:  LX x, PARAMS(sp)                   /* a block of channels */
     load_registers x, 0, SUMS
-    store_bias SUMS
+    keep_registers BIAS, SUMS
     load_registers x, 4, FIRST_CHUNK
-    .if chunks == 2
+    .if chunks > 1
     load_registers x, 8, SECOND_CHUNK
     .endif
     load_registers x, 4 * chunks + 4, MULTIPLIERS
     load_registers x, 4 * chunks + 8, ROUNDERS
+    .if chunks == 3
+    keep_registers LATE_ROUNDERS, ROUNDERS
+    mv t0, s8
+    load_registers x, 12, THIRD_CHUNK
+    .endif
     addi x, x, (3 + chunks) * 4 * REGISTER_BYTES
     SX x, PARAMS(sp)
     LX in, IN(sp)
     LX out, OUT(sp)
     addi x, out, REGISTER_BYTES
     SX x, OUT(sp)
-    LX y, CLAMPS(sp)
-    beqz s8, 8f
-    bltz s8, 3f                        /* the sign of the first rounder marks a wide block */
-    bnez y, 2f
-    pass SHORT, 0
-    j 5f
-2:  pass SHORT, 1
-    j 5f
-3:  without_mark s8
-    bnez y, 4f
-    pass WIDE, 0
-    j 5f
-4:  pass WIDE, 1
-    j 5f
-8:  bnez y, 9f
-    pass ONCE, 0
-    j 5f
-9:  pass ONCE, 1
-5:  LX t0, BLOCKS(sp)
+    .if chunks == 3
+    every_pixel t0
+    .else
+    every_pixel s8
+    .endif
+    LX t0, BLOCKS(sp)
     addi t0, t0, -1
     SX t0, BLOCKS(sp)
     bnez t0, 1b
@@ -223,5 +299,8 @@
     end_function \name
 .endm
 
-pointwise rvp_pointwise_s8_c1, 1
-pointwise rvp_pointwise_s8_c2, 2
+pointwise rvp_pointwise_s8_c1, 1, 0
+pointwise rvp_pointwise_s8_c2, 2, 0
+pointwise rvp_pointwise_s8_p1, 1, 1
+pointwise rvp_pointwise_s8_p2, 2, 1
+pointwise rvp_pointwise_s8_p3, 3, 1

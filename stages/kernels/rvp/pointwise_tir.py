@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tvm.tirx.script.builder import ir as T
 
@@ -14,21 +14,40 @@ from stages.kernels.tir.fixed_point import output, select, widen
 from stages.kernels.tir.words import byte
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
 
 
-def _image(view: LayerView, blocks: int, lanes: int) -> Block:
-    op, rows, depth = view.op, rows_of(view), depth_of(view)
-    chunks = depth // 4
+class Sizes(NamedTuple):
+    """Rows, chunks of each, blocks of 4 * lanes channels, lanes of a register; elements of a row of the output."""
+
+    rows: int
+    chunks: int
+    blocks: int
+    lanes: int
+    width: int
+
+
+def product(
+    name: str,
+    view: LayerView,
+    x: Operand,
+    sizes: Sizes,
+    activation: Callable[[Any, Any, Any, Any, Any], Any],
+    function: str,
+) -> Block:
+    """All rows of x times all channels; `activation(b, row, chunk, lane, k)` meets byte k of the weights of a chunk."""
+    op, (rows, chunks, blocks, lanes, width) = view.op, sizes
 
     def meaning(b: Any) -> None:
         loops = (("block", blocks), ("row", rows), ("j", 4), ("lane", lanes))
         with loop(*loops) as (block, row, j, lane):
             store(b.acc, b.params[block, 0, j, lane], 0)
             with loop(("chunk", chunks), ("k", 4)) as (chunk, k):
-                product = widen(b.x[row, chunk * 4 + k]) * byte(b.params[block, 1 + chunk, j, lane], k)
-                store(b.acc, b.acc[0] + product, 0)
+                weight = byte(b.params[block, 1 + chunk, j, lane], k)
+                store(b.acc, b.acc[0] + activation(b, row, chunk, lane, k) * weight, 0)
             multiplier, rounder = (b.params[block, chunks + n, j, lane] for n in (1, 2))
             mark = b.params[block, chunks + 2, 0, lanes - 1]
             zero_point = half_of(b.params[block, chunks + 2, 1 + T.truncdiv(j, 2), lane], T.truncmod(j, 2))
@@ -39,16 +58,29 @@ def _image(view: LayerView, blocks: int, lanes: int) -> Block:
             store(b.y, output(view, scaled), row, channel)
 
     operands = (
-        Operand("x", (rows, depth), view.inputs[0].dtype),
-        Operand("params", (blocks, 3 + chunks, 4, lanes), "int32"),
-        Operand("y", (rows, op.out_channels), view.outputs[0].dtype, "w"),
+        x,
+        Operand("params", params_shape(sizes), "int32"),
+        Operand("y", (rows, width), view.outputs[0].dtype, "w"),
         accumulator(),
     )
     clip = clip_word(view)
-    function = f"rvp_pointwise_s8_c{chunks}"
-    return Block(
-        "image", operands, meaning, function, lambda b: [b.x, b.params, b.y, rows, op.out_channels, blocks, clip]
-    )
+    arguments = (rows, width, blocks, clip)
+    return Block(name, operands, meaning, function, lambda b: [getattr(b, x.name), b.params, b.y, *arguments])
+
+
+def params_shape(sizes: Sizes) -> tuple[int, ...]:
+    """Of the constants that pointwise_s8.S reads."""
+    return sizes.blocks, 3 + sizes.chunks, 4, sizes.lanes
+
+
+def _image(view: LayerView, blocks: int, lanes: int) -> Block:
+    sizes = Sizes(rows_of(view), depth_of(view) // 4, blocks, lanes, view.op.out_channels)
+
+    def activation(b: Any, row: Any, chunk: Any, lane: Any, k: Any) -> Any:
+        return widen(b.x[row, chunk * 4 + k])
+
+    x = Operand("x", (sizes.rows, depth_of(view)), view.inputs[0].dtype)
+    return product("image", view, x, sizes, activation, f"rvp_pointwise_s8_c{sizes.chunks}")
 
 
 def pointwise(view: LayerView, blocks: int, lanes: int) -> Lowering:

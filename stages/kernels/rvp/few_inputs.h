@@ -1,0 +1,17 @@
+/* Windows of few bytes, widened to registers for pointwise_s8.S. */
+#ifndef FIRMLINE_RVP_FEW_INPUTS_H
+#define FIRMLINE_RVP_FEW_INPUTS_H
+
+#include <stdint.h>
+
+/* Both write `count` panels of one row each (panel.h): a register for each chunk of four activations, which lie in every
+ * 32-bit lane. What is behind the end of a run is arbitrary: its weights are 0.
+ *
+ * Rows of a matrix: row r is at x + r * depth, `depth` bytes, which are one run.
+ */
+void rvp_few_inputs_rows(int32_t *panels, const void *x, int count, int depth);
+
+/* Windows of an NHWC image, those of the output pixels from `first` on; `geometry` is a struct rvp_geometry. */
+void rvp_few_inputs_windows(int32_t *panels, const void *image, int first, int count, const int32_t *geometry);
+
+#endif
