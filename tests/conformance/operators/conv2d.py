@@ -140,6 +140,20 @@ def _windows() -> Iterator[Case]:
             draw = Draw(number)  # strips and tiles of all widths
             layer = conv2d(draw, around((3, 3), (stride, stride), (rows, columns), draw), draw.choose(3, 5, 16), 16)
             yield Case(f"strips {rows} {columns} {stride}", ("windows",), layer, drawn_inputs(draw, layer))
+    yield from _signals()
+
+
+def _signals() -> Iterator[Case]:
+    """Windows of few bytes, of which many lie beside each other: every byte of a register is where one begins."""
+    for number, (kernel, channels) in enumerate(
+        (((1, 4), 1), ((1, 5), 1), ((1, 12), 1), ((2, 4), 1), ((3, 3), 1), ((1, 2), 3), ((1, 4), 2), ((1, 1), 7))
+    ):
+        for stride in (1, 2, 3):
+            draw = Draw(number + 8 * stride, "int8")
+            layer = conv2d(draw, around(kernel, (1, stride), (2, 19 + number), draw), channels, 8 - number % 2 * 3)
+            yield Case(
+                f"signal {kernel} of {channels}, stride {stride}", ("signals",), layer, drawn_inputs(draw, layer)
+            )
 
 
 def _layouts() -> Iterator[Case]:
