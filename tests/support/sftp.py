@@ -85,7 +85,7 @@ def sftp_server(folder: Path, key: paramiko.PKey, asked: list[str]) -> Iterator[
             transports.append(transport)
             try:
                 transport.start_server(server=_Who(asked))
-            except (paramiko.SSHException, EOFError):
+            except (paramiko.SSHException, EOFError, OSError):
                 transport.close()
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
