@@ -60,7 +60,7 @@ SHARED = (
     *("generic/parameters.py", "generic/packing.py", "generic/copies.py", "generic/elementwise_tir.py:_layer"),
 )
 NO_CODE = ("folder.py", "kernel.py", "places.py", "registry.py", "digest.py", "definitions.py")  # of a kernel
-TYPES = ("Expr", "Buffer", "Region", "Packing", "Form")
+TYPES = ("Expr", "Buffer", "Region", "Packing", "Form", "Call")
 
 
 # ---- of a kernel made up ---------------------------------------------------------------------------------------
