@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from stages.kernels.rvp.rounding import Rounders
 
 
+CLIPS_AS_INT8 = 0x007F80  # the bounds of a clip word that need no instruction
+
+
 @dataclass(frozen=True)
 class Arithmetic(Sums):
     """The sums of a layer, and their second roundings."""
@@ -51,3 +54,8 @@ def clip_word(view: LayerView) -> int:
 
     op, unsigned = view.op, view.outputs[0].dtype == "uint8"
     return packing.clip_word(op.output_zero_point, op.act_min, op.act_max, unsigned=unsigned)
+
+
+def is_bounded(view: LayerView) -> bool:
+    """Whether outputs are clamped by instructions of their own: saturation to int8 does not do it."""
+    return clip_word(view) >> 8 != CLIPS_AS_INT8

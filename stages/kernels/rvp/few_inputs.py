@@ -8,7 +8,8 @@ from stages.kernels.eight_bit import weight_zero_point, why_not_nhwc, why_not_ty
 from stages.kernels.kernel import Kernel
 from stages.kernels.matrix import columns_of, depth_of, has_windows, rows_of, run_elements
 from stages.kernels.rvp.panels import GEOMETRY, PANEL_BYTES, block_count, geometry, needs_stage, why_not_arithmetic
-from stages.kernels.rvp.pointwise import packed
+from stages.kernels.rvp.pointwise import MOST_CHUNKS, block_instructions, packed
+from stages.kernels.rvp.pointwise import why_not_shape as why_not_pointwise
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
-
-_MOST_CHUNKS = 3  # whose weights stay in registers
 
 
 class FewInputs(Kernel):
@@ -35,7 +34,7 @@ class FewInputs(Kernel):
     headers: ClassVar[tuple[str, ...]] = ("pointwise.h", "few_inputs.h", "join_rows.h")
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_types(view) or _why_not_shape(view) or why_not_arithmetic(view)
+        return why_not_types(view) or _why_not_shape(view, target) or why_not_arithmetic(view)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         lanes = target.word_bits // 32
@@ -59,8 +58,9 @@ class FewInputs(Kernel):
         top, left, bottom, right = op.padding
         outside = min(height, -(-top // op.stride[0]) + -(-bottom // op.stride[0])) * width
         outside += min(width, -(-left // op.stride[1]) + -(-right // op.stride[1])) * height
-        product = 23 + 5 * chunks + (4 if chunks == _MOST_CHUNKS else 0)
-        staged = rows * columns_of(view) * 9 / (4 * lanes) if needs_stage(view, lanes) else 0
+        product = block_instructions(view, chunks) + chunks
+        registers, left = divmod(columns_of(view), 4 * lanes)
+        staged = rows * (9 * registers + (15 if left else 5)) if needs_stage(view, lanes) else 0
         one = blocks * (rows * product + 55 * tiles) + tiles * 110
         return float(one + rows * chunks * unpacked + lines * 120 + min(outside, rows) * (60 + 90 * chunks) + staged)
 
@@ -70,8 +70,10 @@ def _chunks(view: LayerView) -> int:
     return int(depth_of(view) // run * -(-run // 4))
 
 
-def _why_not_shape(view: LayerView) -> str:
+def _why_not_shape(view: LayerView, target: Target) -> str:
     op, x = view.op, view.inputs[0]
+    if target.word_bits == 32 and not why_not_pointwise(view, target):
+        return "pixels of registers of their own, which rvp.pointwise_s8 reads where they are"
     if x.dtype != "int8" or weight_zero_point(view):
         return "uint8; this kernel is for int8"
     if op.groups != 1:
@@ -80,6 +82,6 @@ def _why_not_shape(view: LayerView) -> str:
         return "a single pixel"
     if x.shape[0] != 1 and has_windows(view):
         return f"a batch of {x.shape[0]} with windows"
-    if _chunks(view) > _MOST_CHUNKS:
-        return f"windows of {_chunks(view)} chunks of four bytes; this kernel is for {_MOST_CHUNKS} or fewer"
+    if _chunks(view) > MOST_CHUNKS:
+        return f"windows of {_chunks(view)} chunks of four bytes; this kernel is for {MOST_CHUNKS} or fewer"
     return why_not_nhwc(view) or ("rounds once" if op.rounding != "double" else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from stages.kernels.rvp.base import clip_word
+from stages.kernels.rvp.base import is_bounded
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from stages.kernels.rvp.plane_taps import Taps
 
 FEW_COLUMNS = 6  # of outputs that are computed one after the other, as depthwise_rows.h has it
-CLIPS_AS_INT8 = 0x007F80  # the bounds of a clip word that need no instruction
 
 
 def layer_cost(view: LayerView, plane: Plane) -> float:
@@ -46,7 +45,7 @@ def _group(view: LayerView, plane: Plane, *, halved: bool) -> float:
 
 def _row(view: LayerView, taps: Taps, columns: int, *, direct: bool) -> float:
     """A row of a group's outputs: four side by side at a time, and the rest; one by one where weights are few."""
-    if taps.are_few and columns >= FEW_COLUMNS and not _is_bounded(view):
+    if taps.are_few and columns >= FEW_COLUMNS and not is_bounded(view):
         few = taps.cost_of_few(direct=direct) + (15 if _rounds_once(view) else 23)
         return (
             columns // 2 * 2 * few
@@ -61,17 +60,13 @@ def _row(view: LayerView, taps: Taps, columns: int, *, direct: bool) -> float:
 def _block(view: LayerView, taps: Taps, outputs: int, *, direct: bool) -> int:
     """So many outputs side by side: their taps, sums that begin and end, bytes."""
     ends = 29 + 17 * outputs if _rounds_once(view) else 33 + 21 * outputs
-    bounds = 3 + 3 * outputs if _is_bounded(view) else 0
+    bounds = 3 + 3 * outputs if is_bounded(view) else 0
     return taps.cost(outputs, direct=direct) + ends + bounds
 
 
 def _rounds_once(view: LayerView) -> bool:
     """Whether steps are of one sign, which one multiplication rounds."""
     return bool(view.op.act_min >= view.op.output_zero_point)
-
-
-def _is_bounded(view: LayerView) -> bool:
-    return clip_word(view) >> 8 != CLIPS_AS_INT8
 
 
 def _brought(view: LayerView, plane: Plane, columns: int) -> float:

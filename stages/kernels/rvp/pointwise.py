@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.kernels.eight_bit import why_not_nhwc, why_not_types
 from stages.kernels.kernel import Kernel
 from stages.kernels.matrix import depth_of, has_windows, rows_of
-from stages.kernels.rvp.base import arithmetic, one_rounding_of
+from stages.kernels.rvp.base import arithmetic, is_bounded, one_rounding_of
 from stages.kernels.rvp.panels import why_not_arithmetic
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
 
 _DEPTHS = (4, 8)  # channels of a pixel: one chunk, or two
+MOST_CHUNKS = 3  # of a row whose weights stay in registers
 
 
 class Pointwise(Kernel):
@@ -31,7 +32,7 @@ class Pointwise(Kernel):
     headers: ClassVar[tuple[str, ...]] = ("pointwise.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        return why_not_types(view) or _why_not_shape(view, target) or why_not_arithmetic(view)
+        return why_not_types(view) or why_not_shape(view, target) or why_not_arithmetic(view)
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         return {"params": packed(view, depth_of(view), target.word_bits, _blocks(view, target))}
@@ -42,8 +43,16 @@ class Pointwise(Kernel):
         return pointwise(view, _blocks(view, target), target.word_bits // 32)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """27 or 35 instructions for a block of a pixel, 50 for a block."""
-        return float(_blocks(view, target) * (rows_of(view) * (23 + depth_of(view) * 1.5) + 50) + 60)
+        """What a block of a pixel takes, 50 for a block."""
+        chunks, lanes = depth_of(view) // 4, target.word_bits // 32
+        read = chunks if lanes == 1 else chunks + 1  # the chunks into every lane
+        return float(_blocks(view, target) * (rows_of(view) * (block_instructions(view, chunks) + read) + 50) + 60)
+
+
+def block_instructions(view: LayerView, chunks: int) -> int:
+    """Of pointwise_s8.S, for a block of a pixel without reading the pixel: four registers of outputs."""
+    late = 4 if chunks == MOST_CHUNKS else 0  # rounders from the frame
+    return 23 + 4 * chunks + late + (4 if is_bounded(view) else 0)
 
 
 def packed(view: LayerView, run: int, word_bits: int, blocks: int) -> np.ndarray:
@@ -62,7 +71,8 @@ def _blocks(view: LayerView, target: Target) -> int:
     return int(view.op.out_channels // (target.word_bits // 8))
 
 
-def _why_not_shape(view: LayerView, target: Target) -> str:
+def why_not_shape(view: LayerView, target: Target) -> str:
+    """Why the kernel does not read such pixels, '' if it does."""
     op, x = view.op, view.inputs[0]
     block = target.word_bits // 8
     if x.dtype != "int8" or op.weight_zero_point:
