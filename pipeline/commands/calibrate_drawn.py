@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from random import randrange
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.calibrating import CALIBRATION, Outcome, displayed, measured, shown_by, table_of
+from pipeline.commands.drawing import Draw
 from pipeline.commands.executing import chosen
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.measurable import measurable, tools_of
@@ -22,7 +22,6 @@ from stages.messages import escape
 if TYPE_CHECKING:
     from stages.calibrate.judge import Judged
 
-_MOST_DRAWN = 2_000
 _DRAWN_FOR_ONE = 30  # layers of which one is close
 
 
@@ -98,36 +97,34 @@ def of_drawn(target: str, given: Mapping[str, str], options: Mapping[str, Any]) 
         raise PipelineError(
             f"{others[0]} does not go with {way}=" if way else "seed= goes with drawn= or close=, as drawn=200"
         )
-    count = _number(way, given[way], _MOST_DRAWN)
-    seed = _number("seed", given["seed"], 2**31) if "seed" in given else randrange(1, 2**31)
     work = _judge if way == "drawn" else _add_close
-    return work(target, count, seed, as_json=options["json"])
+    return work(target, Draw.of(given, way), as_json=options["json"])
 
 
-def _add_close(target: str, count: int, seed: int, *, as_json: bool) -> int:
+def _add_close(target: str, draw: Draw, *, as_json: bool) -> int:
     with displayed(as_json=as_json) as display:
-        outcome, wrong = close(target, count, seed, display=display)
+        outcome, wrong = close(target, draw.count, draw.seed, display=display)
     table = here().shown(outcome.table)
     if as_json:
         found = {"table": table, "cases": outcome.cases, "entries": outcome.entries, "behind": wrong}
-        print(json.dumps({**found, "close": count, "seed": seed}, indent=1))
+        print(json.dumps({**found, "close": draw.count, "seed": draw.seed}, indent=1))
         return 0
     print(
         f"{table}: {outcome.cases} measurements of close layers, {outcome.entries} in all; "
-        f"{wrong} layers were over 5 % behind the best; close={count} seed={seed}"
+        f"{wrong} layers were over 5 % behind the best; {draw}"
     )
     return 0
 
 
-def _judge(target: str, count: int, seed: int, *, as_json: bool) -> int:
+def _judge(target: str, draw: Draw, *, as_json: bool) -> int:
     with displayed(as_json=as_json) as display:
-        found = judge(target, count, seed, display=display)
+        found = judge(target, draw.count, draw.seed, display=display)
     from stages.calibrate.judge import TOLERANCE
 
     behind = [one for one in found if one.behind > TOLERANCE]
     if as_json:
         records = [{**asdict(one), "behind": one.behind} for one in behind]
-        print(json.dumps({"layers": len(found), "behind": records, "drawn": count, "seed": seed}, indent=1))
+        print(json.dumps({"layers": len(found), "behind": records, "drawn": draw.count, "seed": draw.seed}, indent=1))
         return PENDING if behind else 0
     for one in behind:
         counts = f"{one.chosen:,} instructions, {one.best:,} best"
@@ -139,12 +136,6 @@ def _judge(target: str, count: int, seed: int, *, as_json: bool) -> int:
     print(f"{by_costs} of {len(found)} layers over {limit} behind the best by costs alone")
     print(
         f"{len(behind)} of {len(found)} layers over {limit} behind the best with `measure: close`, for which {calls} "
-        f"kernels of {layers} layers are measured; drawn={count} seed={seed}"
+        f"kernels of {layers} layers are measured; {draw}"
     )
     return PENDING if behind else 0
-
-
-def _number(name: str, text: str, most: int) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= most:
-        raise PipelineError(f"{name}={escape.name(text)}: should be a number from 1 to {most:,}")
-    return int(text)

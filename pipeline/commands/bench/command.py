@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from doit import doit_cmd
 
 from pipeline.commands.bench.files import writing
 from pipeline.commands.command import Command
+from pipeline.commands.drawing import Draw
 from pipeline.commands.executing import EXECUTOR, chosen, executing
 from pipeline.commands.exit_codes import FAILED
 from pipeline.commands.reported import reported
@@ -41,18 +43,20 @@ class Bench(Command):
     """Runs the suite, prints the table, and keeps or checks the figures."""
 
     name = "bench"
-    variables = ("suite",)
+    variables = ("suite", "drawn", "seed")
     own = (EXECUTOR,)
     doc_purpose = "measure instructions, RAM and ROM of the networks in pipeline/commands/bench/suite.yaml"
     doc_usage = (
-        "[suite=layers [--peer NAME=PATH]] [executor=dask://…] [--only GLOBS] [--targets NAMES] [--models DIR] "
-        "[--check | --update | --times]"
+        "[suite=layers [drawn=200 [seed=1]] [--peer NAME=PATH]] [executor=dask://…] [--only GLOBS] [--targets NAMES] "
+        "[--models DIR] [--check | --update | --times]"
     )
     doc_description = (
         "Artifacts are cached as in any run. Exit code 1 when a row fails, or when --check finds figures worse than "
         "those of docs/bench.json, a figure above its `at_most` or a ratio below its `at_least`; 3 when nothing is and "
         "stored figures are stale: other kernels made them, or today's are over 5 % lower. suite=layers measures "
-        "single layers instead, many in one firmware, and keeps their figures in docs/layers.json."
+        "single layers instead, many in one firmware, and keeps their figures in docs/layers.json; with drawn= so many "
+        "layers drawn at random, each run others (seed= repeats one). Its --check fails too where a layer takes more "
+        "on a core than on one of the same family with narrower registers."
     )
     cmd_options = (
         _option("only", str, "", "names of rows, with * and ?, separated by commas"),
@@ -82,7 +86,8 @@ class Bench(Command):
             if pos_args:
                 raise PipelineError(f"doit bench takes no argument '{pos_args[0]}'; rows are chosen with --only")
             with executing(self.given):
-                return bench(opt_values, suite_name=(doit_cmd._CMDLINE_VARS or {}).get("suite", NETWORKS))
+                given = dict(doit_cmd._CMDLINE_VARS or {})
+                return bench(opt_values, suite_name=given.get("suite", NETWORKS), drawing=given)
 
         return reported(work)
 
@@ -94,8 +99,12 @@ def bench(
     suite_file: Path | None = None,
     run: Runner | None = None,
     suite_name: str = NETWORKS,
+    drawing: Mapping[str, str] | None = None,
 ) -> int:
-    """What `doit bench` does; `run` gives the report of a case, by running its recipe if None. Raises PipelineError."""
+    """What `doit bench` does; `run` gives the report of a case, by running its recipe if None. Raises PipelineError.
+
+    `drawing` may have `drawn` and `seed`, as they are typed.
+    """
     from pipeline.commands.bench import suite as suites
     from pipeline.commands.bench.layers import bench_layers
     from pipeline.commands.bench.layers import refuse as refuse_modes
@@ -108,6 +117,7 @@ def bench(
         guess = did_you_mean(suite_name, (NETWORKS, LAYERS))
         raise PipelineError(f"unknown suite '{escape.name(suite_name)}'{guess}", hint=f"Known: {NETWORKS}, {LAYERS}")
     project = here() if root is None else project_of(root)
+    draw = _draw(drawing or {}, suite_name)
     if suite_name == LAYERS:
         refuse_modes(options)
     else:
@@ -116,7 +126,7 @@ def bench(
     if suite_name == LAYERS:
         display = ProgressDisplay()
         try:
-            return bench_layers(options, suite.layers, project, display)
+            return bench_layers(options, suite.layers, project, display, draw)
         finally:
             display.close()
     root = project.root
@@ -133,6 +143,15 @@ def bench(
     finally:
         display.close()
     return _finish(options, root, suite, cases, outcomes, display)
+
+
+def _draw(given: Mapping[str, str], suite_name: str) -> Draw | None:
+    found = [name for name in ("drawn", "seed") if name in given]
+    if found and suite_name != LAYERS:
+        raise PipelineError(f"{found[0]}= goes with suite=layers")
+    if found == ["seed"]:
+        raise PipelineError("seed= goes with drawn=, as drawn=200")
+    return Draw.of(given) if found else None
 
 
 def _refuse(options: dict[str, Any]) -> None:

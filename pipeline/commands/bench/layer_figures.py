@@ -102,6 +102,21 @@ def check_layers(measured: Rows, stored: Rows) -> Verdict:
     return verdict
 
 
+def slower(rows: Rows, order: Mapping[str, str]) -> list[str]:
+    """A line for each layer on which a target takes over a percent more than the one that it may be no slower than."""
+    lines = []
+    for name, row in rows.items():
+        for target, other in order.items():
+            if target not in row.figures or other not in row.figures:
+                continue
+            here, there = row.figures[target], row.figures[other]
+            if here.instructions > (1 + TOLERANCE) * there.instructions:
+                counts = f"{here.instructions:,} instructions, by {', '.join(here.kernels)}"
+                others = f"{there.instructions:,} on {other}, by {', '.join(there.kernels)}"
+                lines.append(f"{name} on {target}: {counts}; {others}")
+    return lines
+
+
 def read_rows(path: Path) -> dict[str, LayerRow]:
     """The rows of docs/layers.json; none when there is no such file. Raises PipelineError."""
     try:

@@ -1,4 +1,7 @@
-"""`doit bench suite=layers`: single layers of real networks, many in one firmware, against docs/layers.json."""
+"""`doit bench suite=layers`: single layers of real networks, or drawn ones, many in one firmware.
+
+Those of networks are held to docs/layers.json, all of them to `no_slower` of the suite.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,17 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pipeline.commands.bench.check import Verdict
 from pipeline.commands.bench.files import writing
-from pipeline.commands.bench.layer_figures import Figure, LayerRow, check_layers, merged, read_rows, write_rows
+from pipeline.commands.bench.layer_figures import (
+    Figure,
+    LayerRow,
+    check_layers,
+    merged,
+    read_rows,
+    slower,
+    write_rows,
+)
 from pipeline.commands.bench.layer_page import family_table, layer_table, peer_tables, section, update_page
 from pipeline.commands.bench.peer import AskedPeer, asked_peer
 from pipeline.commands.bench.suite import Layers
@@ -18,35 +30,49 @@ from pipeline.commands.measurable import tools_of
 from pipeline.errors import PipelineError, list_known
 from pipeline.plugins.registry import registry_of
 from pipeline.project import Project
-from pipeline.recipes.loader import LoadedRecipe, load_recipes
+from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.targets import load_targets, unknown_target
 from pipeline.terminal.table import Table, render
 from stages.base import StageError
 from stages.messages import escape
 
 if TYPE_CHECKING:
+    from pipeline.commands.drawing import Draw
     from pipeline.terminal.progress import ProgressDisplay
     from stages.calibrate.side_by_side import Network
+    from stages.layout.rules import LayoutConfig
+    from stages.models.spec import OpModel
+    from stages.targets.spec import Target
+    from stages.tensorize import TensorizeConfig
 
+_DRAWN = "drawn/"
 _NETWORKS_ONLY = ("models", "recipe", "times")
 
 
 @dataclass(frozen=True)
 class Member:
-    """A layer of the suite, `CLASS/NAME`, as the recipe that it is on one target."""
+    """A layer on one target: of the suite, `CLASS/NAME`, with its recipe's options, or drawn, with the usual ones."""
 
     name: str
-    loaded: LoadedRecipe
+    target: Target
+    model: OpModel
+    layout: LayoutConfig
+    tensorize: TensorizeConfig
 
 
-def bench_layers(options: Mapping[str, Any], layers: Layers, project: Project, display: ProgressDisplay) -> int:
+def bench_layers(
+    options: Mapping[str, Any], layers: Layers, project: Project, display: ProgressDisplay, draw: Draw | None = None
+) -> int:
     """Measures what the options select, shows it, keeps it or holds it to what is stored. Returns the exit code.
 
-    Raises PipelineError, also for a layer whose firmware is not exact.
+    With `draw` it is layers drawn at random instead of those of the suite. Raises PipelineError, also for a layer whose
+    firmware is not exact.
     """
     refuse(options)
+    if draw is not None and options["update"]:
+        raise PipelineError("drawn= measures layers that docs/layers.json does not keep; it does not go with --update")
     wanted = _targets(options["targets"], layers, project)
-    members = {target: list(_members(layers, target, project)) for target in wanted}
+    members = {target: list(_members(layers, target, project, draw)) for target in wanted}
     names = list(dict.fromkeys(one.name for found in members.values() for one in found))
     chosen = _selected(names, options["only"])
     rows: dict[str, LayerRow] = {}
@@ -59,7 +85,9 @@ def bench_layers(options: Mapping[str, Any], layers: Layers, project: Project, d
             rows[row.name] = (
                 row if before is None else LayerRow(row.name, row.macs, row.elements, {**before.figures, **row.figures})
             )
-    return _finish(options, project, rows, names, display)
+    if draw is not None:
+        print(f"layers of {draw}")
+    return _finish(options, layers, project, rows, names, display, stored=draw is None)
 
 
 def refuse(options: Mapping[str, Any]) -> None:
@@ -85,11 +113,27 @@ def _targets(given: str, layers: Layers, project: Project) -> list[str]:
     return list(dict.fromkeys(wanted))
 
 
-def _members(layers: Layers, target: str, project: Project) -> Iterator[Member]:
+def _members(layers: Layers, target: str, project: Project, draw: Draw | None) -> Iterator[Member]:
+    from stages.layout.rules import LayoutConfig
+    from stages.models.spec import OpModel
+    from stages.tensorize import TensorizeConfig
+
+    if draw is not None:
+        from stages.calibrate.drawn import described, drawn
+
+        for spec in drawn(draw.seed, draw.count):
+            name = f"{_DRAWN}{described(spec)}"
+            yield Member(name, load_targets(project)[target], spec, LayoutConfig(), TensorizeConfig())
+        return
     for recipe in layers.recipes:
         found = load_recipes(recipe, root=project, registry=registry_of(project), variables={"target": target})
         for loaded in found:
-            yield Member(f"{recipe.rpartition('/')[2]}/{loaded.labels['model']}", loaded)
+            name, stages = f"{recipe.rpartition('/')[2]}/{loaded.labels['model']}", loaded.recipe.stages
+            layout, tensorize = stages.get("layout", LayoutConfig()), stages.get("tensorize", TensorizeConfig())
+            model = loaded.recipe.model
+            assert isinstance(model, OpModel) and isinstance(layout, LayoutConfig)
+            assert isinstance(tensorize, TensorizeConfig)
+            yield Member(name, loaded.target, model, layout, tensorize)
 
 
 def _selected(names: Sequence[str], only: str) -> set[str]:
@@ -114,11 +158,11 @@ def _counted(
     def progress(message: str, fraction: float | None = None) -> None:
         display.progress("", name, message, fraction)
 
-    target = members[0].loaded.target
+    target = members[0].target
     try:
         table = cost_table(target.core, project.root)
         costs = CostTable.read(table) if table.is_file() else None
-        networks = [_network(one) for one in members]
+        networks = list(_networks(members))
         begin = chosen().beginning(tools_of(target))
         counted = list(count(networks, target, costs, progress=progress, begin=begin))
         measured = {one.network.name for one in counted}
@@ -134,30 +178,32 @@ def _counted(
         raise PipelineError(f"suite=layers on {name}: {error}") from error
     finally:
         display.end("", name)
-    for member in members:
-        if member.name not in measured:
-            display.line(f"  {member.name} on {name}: skipped, its memory does not hold it")
+    for network in networks:
+        if network.name not in measured:
+            display.line(f"  {escape.name(network.name)} on {name}: skipped, its memory does not hold it")
 
 
-def _network(member: Member) -> Network:
+def _networks(members: Iterable[Member]) -> Iterator[Network]:
+    """Of each member; of drawn ones those whose options go together: a window may not fit its image."""
     from stages.calibrate.side_by_side import Network
-    from stages.layout.rules import LayoutConfig
-    from stages.models.spec import OpModel
-    from stages.tensorize import TensorizeConfig
 
-    recipe = member.loaded.recipe
-    layout, tensorize = recipe.stages.get("layout", LayoutConfig()), recipe.stages.get("tensorize", TensorizeConfig())
-    assert isinstance(recipe.model, OpModel) and isinstance(layout, LayoutConfig)
-    assert isinstance(tensorize, TensorizeConfig)
-    return Network.of(member.name, recipe.model, layout, tensorize)
+    for one in members:
+        try:
+            yield Network.of(one.name, one.model, one.layout, one.tensorize)
+        except StageError:
+            if not one.name.startswith(_DRAWN):
+                raise
 
 
 def _finish(
     options: Mapping[str, Any],
+    layers: Layers,
     project: Project,
     rows: Mapping[str, LayerRow],
     names: Iterable[str],
     display: ProgressDisplay,
+    *,
+    stored: bool,
 ) -> int:
     ordered = [rows[name] for name in names if name in rows]
     tables = [("instructions per multiply-accumulate or element", layer_table(ordered))]
@@ -176,7 +222,8 @@ def _finish(
         print(f"docs/layers.json: {len(kept)} layers; docs/layers.md is {'new' if changed else 'as it was'}")
     if not options["check"]:
         return 0
-    verdict = check_layers(rows, read_rows(place))
+    verdict = check_layers(rows, read_rows(place)) if stored else Verdict()
+    verdict.worse += slower(rows, layers.no_slower)
     verdict.tell("doit bench suite=layers --update")
     compared = sum(len(row.figures) for row in rows.values())
     counts = f"{len(verdict.worse)} worse, {len(verdict.better)} better, {len(verdict.stale)} stale"

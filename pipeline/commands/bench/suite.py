@@ -80,10 +80,14 @@ class Ratio(StrictModel):
 
 
 class Layers(StrictModel):
-    """What `suite=layers` measures: matrices of one-operator models, each a class of layers, on these targets."""
+    """What `suite=layers` measures: matrices of one-operator models, each a class of layers, on these targets.
+
+    no_slower  a target for each that may take more instructions than it on no layer: it has narrower registers
+    """
 
     recipes: Names
     targets: Names
+    no_slower: dict[str, str] = Field(default_factory=dict)
 
 
 class Loose(StrictModel):

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.commands.bench import layers
 from pipeline.commands.bench.command import bench
-from pipeline.commands.bench.layer_figures import Figure, LayerRow, check_layers, merged, read_rows, write_rows
+from pipeline.commands.bench.layer_figures import Figure, LayerRow, check_layers, merged, read_rows, slower, write_rows
 from pipeline.commands.bench.layer_page import family_table, layer_table, peer_tables, section
 from pipeline.commands.bench.suite import load_suite
 from pipeline.commands.exit_codes import FAILED
@@ -33,7 +33,8 @@ ROWS = {
 
 
 def run(**options: Any) -> int:
-    return bench({**OPTIONS, **options}, root=ROOT, suite_name=options.pop("suite", "layers"))
+    drawing = {name: options.pop(name) for name in ("drawn", "seed") if name in options}
+    return bench({**OPTIONS, **options}, root=ROOT, suite_name=options.pop("suite", "layers"), drawing=drawing)
 
 
 def test_the_suite_has_layers_of_every_class() -> None:
@@ -98,6 +99,30 @@ def test_figures_of_other_kernels_and_those_that_fell_far_are_stale(count: int, 
     assert (len(verdict.stale), verdict.exit_code) == ((1, 3) if stale else (0, 0))
 
 
+@pytest.mark.parametrize(("wide", "lines"), [(100, 0), (101, 0), (102, 1)])
+def test_wider_registers_are_no_slower(wide: int, lines: int) -> None:
+    row = LayerRow("pool/c", 0, 50, {"rv64": Figure(wide, ("x.rows",)), "rv32": Figure(100, ("x.pool",))})
+    found = slower({"pool/c": row, "pool/d": replace(row, figures={"rv64": Figure(9, ())})}, {"rv64": "rv32"})
+    assert found == ["pool/c on rv64: 102 instructions, by x.rows; 100 on rv32, by x.pool"][:lines]
+
+
+def test_stored_figures_are_no_slower_with_wider_registers() -> None:
+    order = load_suite().layers.no_slower
+    assert order == {"rv64-rvp": "rv32-rvp"}
+    assert slower(read_rows(ROOT / "docs" / "layers.json"), order) == []
+
+
+def test_drawn_layers_are_held_to_the_order_of_targets(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not to docs/layers.json, which has none of them; and what does not fit its image is left out."""
+    monkeypatch.setattr(layers, "slower", lambda rows, order: [f"{len(rows)} layers, {order}"])
+    assert run(drawn="3", seed="5", targets="rv64-rvp", check=True) == FAILED
+    told = capsys.readouterr().out
+    assert "layers of drawn=3 seed=5\n" in told and "3 figures of 3 layers" in told and "not stored" not in told
+    assert "WORSE: 3 layers, {'rv64-rvp': 'rv32-rvp'}" in told
+
+
 def test_tables() -> None:
     rows = [*ROWS.values()]
     assert family_table(rows).rows[0] == ("conv", "MAC", "2", "1.95 (0.90 to 3.00)", "0.20 (0.20 to 0.20)")
@@ -118,6 +143,11 @@ def test_tables() -> None:
         ({"check": True, "update": True}, "give one of --check and --update"),
         ({"only": "nothing/*"}, "--only nothing/\\*: no layer is called that"),
         ({"targets": "cortex-m5"}, "unknown target 'cortex-m5'; did you mean 'cortex-m"),
+        ({"drawn": "0"}, "drawn=0: should be a number from 1 to 2,000"),
+        ({"drawn": "5", "seed": "x"}, "seed=x: should be a number from 1 to"),
+        ({"seed": "5"}, "seed= goes with drawn=, as drawn=200"),
+        ({"drawn": "5", "update": True}, "drawn= measures layers that docs/layers.json does not keep"),
+        ({"drawn": "5", "suite": "networks"}, "drawn= goes with suite=layers"),
         ({"targets": "host"}, "suite=layers measures kernels of cores; target host counts no instructions"),
         ({"targets": "rv32-ne16"}, "suite=layers measures kernels of cores; target rv32-ne16 has an accelerator"),
     ],
