@@ -106,7 +106,15 @@ def test_workflows_that_the_page_names_are_files() -> None:
 def test_stale_figures_fail_once_a_week_and_arm_is_measured_on_each_change() -> None:
     steps = WORKFLOWS["figures.yml"]["jobs"]["figures"]["steps"]
     runs = [step["run"] for step in steps if " bench " in step.get("run", "")]
-    assert [run.removeprefix("./bootstrap doit bench ") for run in runs] == ["--check -n 2", "suite=layers --check"]
+    drawn = "suite=layers drawn=400 seed=${{ github.run_number }} --check --targets rv64-rvp,rv32-rvp"
+    assert [run.removeprefix("./bootstrap doit bench ") for run in runs] == [
+        "--check -n 2",
+        "suite=layers --check",
+        drawn,
+    ]
+    choices = WORKFLOWS["figures.yml"]["jobs"]["choices"]
+    assert {*choices["strategy"]["matrix"]["target"]} >= {*load_suite().layers.targets}
+    assert choices["steps"][-1]["run"].endswith(" drawn=200 seed=${{ github.run_number }}")  # others each week
     held = re.findall(r"calibrate target=(\S+) --cycles --check", "".join(step.get("run", "") for step in steps))
     assert {*held} == {file.stem for file in (ROOT / "stages/kernels/costs/cycles").glob("*.json")}
     assert "schedule" in WORKFLOWS["figures.yml"][True]  # YAML's own word for `on`
