@@ -127,15 +127,21 @@ def _judge(target: str, draw: Draw, *, as_json: bool) -> int:
         print(json.dumps({"layers": len(found), "behind": records, "drawn": draw.count, "seed": draw.seed}, indent=1))
         return PENDING if behind else 0
     for one in behind:
-        counts = f"{one.chosen:,} instructions, {one.best:,} best"
-        print(f"{100 * one.behind:6.1f} % behind: {escape.line(one.layer)}: {counts}")
-        for change in one.changes:
-            print(f"          {escape.line(change)}")
-    limit, by_costs = f"{100 * TOLERANCE:.0f} %", sum(one.behind_by_costs > TOLERANCE for one in found)
+        _tell(one.layer, one.behind, one.chosen, one.best, one.changes)
+    by_costs = [one for one in found if one.behind_by_costs > TOLERANCE]
+    for one in sorted(by_costs, key=lambda one: -one.behind_by_costs):
+        _tell(one.layer, one.behind_by_costs, one.by_costs, one.best, one.changes_by_costs, " by costs alone")
+    limit = f"{100 * TOLERANCE:.0f} %"
     calls, layers = sum(one.measured for one in found), sum(one.measured > 0 for one in found)
-    print(f"{by_costs} of {len(found)} layers over {limit} behind the best by costs alone")
+    print(f"{len(by_costs)} of {len(found)} layers over {limit} behind the best by costs alone")
     print(
         f"{len(behind)} of {len(found)} layers over {limit} behind the best with `measure: close`, for which {calls} "
         f"kernels of {layers} layers are measured; {draw}"
     )
     return PENDING if behind else 0
+
+
+def _tell(layer: str, behind: float, taken: int, best: int, changes: tuple[str, ...], how: str = "") -> None:
+    print(f"{100 * behind:6.1f} % behind{how}: {escape.line(layer)}: {taken:,} instructions, {best:,} best")
+    for change in changes:
+        print(f"          {escape.line(change)}")

@@ -34,7 +34,8 @@ TOLERANCE = 0.05
 class Judged:
     """A layer: instructions of what is chosen and of the best, and how the best is computed otherwise.
 
-    `by_costs` is what would be chosen if nothing was measured for it, `measured` how many calls were.
+    `by_costs` is what would be chosen if nothing was measured for it, `changes_by_costs` how the best is computed
+    otherwise than that; `measured` how many calls were measured.
     """
 
     layer: str
@@ -42,6 +43,7 @@ class Judged:
     best: int
     changes: tuple[str, ...]
     by_costs: int
+    changes_by_costs: tuple[str, ...]
     measured: int
 
     @property
@@ -94,8 +96,9 @@ def judge(
     for number, network in enumerate(networks):
         progress(f"judging {len(networks)} layers", number / len(networks))
         settled = settle(network.graph, setting, measured)
-        by_costs, best, _ = compared(network.graph, target, config, costs, known)
+        by_costs, best, otherwise = compared(network.graph, target, config, costs, known)
         table = replace(costs or CostTable(), settled=settled)
         chosen, _, changes = compared(network.graph, target, config, table, known)
-        found.append(Judged(network.name, chosen, best, changes, by_costs, sum(map(len, settled.values()))))
+        measurements = sum(map(len, settled.values()))
+        found.append(Judged(network.name, chosen, best, changes, by_costs, otherwise, measurements))
     return sorted(found, key=lambda one: (-one.behind, one.layer))
