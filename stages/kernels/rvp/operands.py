@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stages.kernels.rvp.tiles import CALL, OTHER_ORDER, ROW, Tiles, tiles
+from stages.kernels.rvp.tiles import AROUND, LAYER, OTHER_ORDER, Loop, Tiles, tiles
 from stages.kernels.tir.strides import Axis, Broadcast, broadcast
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def plan(view: LayerView, target: Target) -> Broadcast | Tiles:
         return found
     made = tiles(view, register)
     computed = ELEMENT * view.outputs[0].elements
-    return made if computed + made.cost(0) < 0.95 * (computed + _cost(found, register, 0, ROW)) else found
+    return made if computed + made.cost(AROUND) < 0.95 * (computed + _cost(found, register, AROUND)) else found
 
 
 def why_not_rows(view: LayerView, target: Target) -> str:
@@ -87,13 +87,12 @@ def _why_not_as_they_are(found: Broadcast, register: int) -> str:
     return ""
 
 
-def instructions(view: LayerView, target: Target, registers: float, row: float = ROW) -> float:
-    """What `registers` for each register of elements and CALL for a call make, with `row` for a row."""
+def instructions(view: LayerView, target: Target, loop: Loop) -> float:
+    """Of the layer, by a kernel whose function takes so many."""
     found = plan(view, target)
-    if isinstance(found, Broadcast):
-        return _cost(found, target.word_bits // 8, registers, row)
-    return found.cost(registers, row)
+    return _cost(found, target.word_bits // 8, loop) if isinstance(found, Broadcast) else found.cost(loop)
 
 
-def _cost(found: Broadcast, register: int, registers: float, row: float) -> float:
-    return found.calls * (CALL + found.rows.extent * (row + registers * -(-found.run.extent // register)))
+def _cost(found: Broadcast, register: int, loop: Loop) -> float:
+    row = loop.row + loop.register * -(-found.run.extent // register)
+    return LAYER + found.calls * (loop.call + found.rows.extent * row)

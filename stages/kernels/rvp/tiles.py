@@ -24,7 +24,19 @@ if TYPE_CHECKING:
 LONGEST = 512  # elements of a tile, where it need not be longer
 MOST_SCRATCH = 1 << 14  # bytes for an operand
 OTHER_ORDER = "an input is read in another order than the output is written"
-CALL, ROW = 60.0, 25.0  # instructions of a call for rows, of a row
+LAYER = 27.0  # instructions around a layer
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Instructions of a kernel's C function: for a register of elements, for a row and for a call."""
+
+    register: float
+    row: float
+    call: float
+
+
+AROUND = Loop(0, 38, 95)  # what kernels take beside their elements, roughly
 
 
 @dataclass(frozen=True)
@@ -52,21 +64,25 @@ class Repeat:
     def cost(self, register: int) -> float:
         """Instructions, as measured."""
         if self.length == 1:
-            return 20 + self._spread(register)
-        return 50 + self._repeated(register)
+            return 22 + self.blocks * self._spread(register)
+        return 50 + self.blocks * self._repeated(register)
 
     def _spread(self, register: int) -> float:
+        """For a value."""
+        registers = self.times / register
         if self.times % register == 0:
-            return self.blocks * (5 + 3 * self.times / register)
-        if 2 * self.times == register:
-            return 4.5 * self.blocks
-        return self.blocks * (9 + 5 * self.times / register)
+            return 6.5 + 3 * registers
+        if registers == 0.5:
+            return 6
+        if registers < 1:
+            return (8 if registers > 0.5 else 5.5) + 6.3 * registers
+        return 21 + 2.8 * (registers - 1)
 
     def _repeated(self, register: int) -> float:
-        alike = self.cycle(register) // self.length
-        singly = min(self.times, alike)
-        each = 20 + 14 * ((self.length - 1) // register)
-        return self.blocks * (25 + singly * each + 5 * (self.times - singly) * self.length / register)
+        """For a block: one by one for a cycle, then by registers of the cycle before."""
+        singly = min(self.times, self.cycle(register) // self.length)
+        rest = (self.times - singly) * self.length / register
+        return 28 + singly * (20.6 + 15.7 * ((self.length - 1) // register)) + (26 + 5 * rest if rest else 0)
 
 
 @dataclass(frozen=True)
@@ -164,22 +180,22 @@ class Tiles:
         """The most bytes for an operand."""
         return max((repeat.written for x in self.operands for repeat in x.repeats), default=0)
 
-    def cost(self, registers: float, row: float = ROW) -> float:
-        """Instructions, `registers` for each register of elements and `row` for each row."""
+    def cost(self, loop: Loop) -> float:
+        """Instructions of the layer."""
 
         def written(operands: Sequence[Operand], once: bool) -> float:
             chosen = (x for x in operands if x.is_once == once)
             return sum(repeat.cost(self.register) for x in chosen for repeat in x.repeats)
 
         def computed(steps: int) -> float:
-            return row + registers * -(-steps * self.inner // self.register)
+            return loop.row + loop.register * -(-steps * self.inner // self.register)
 
         calls = 1 if self.one_call else self.count
-        total = written(self.operands, True) + calls * (CALL + written(self.operands, False))
+        total = written(self.operands, True) + calls * (loop.call + written(self.operands, False))
         total += self.count * computed(self.steps)
         if self.left:
-            total += CALL + written(self.last, False) + computed(self.left)
-        return prod(axis.extent for axis in self.outer) * total
+            total += loop.call + written(self.last, False) + computed(self.left)
+        return LAYER + prod(axis.extent for axis in self.outer) * total
 
 
 def tiles(view: LayerView, register: int) -> Tiles:
@@ -191,7 +207,7 @@ def tiles(view: LayerView, register: int) -> Tiles:
         raise ValueError(OTHER_ORDER)
     if (least := min(made.scratch for made in found)) > MOST_SCRATCH:
         raise ValueError(f"an input would be written out in {least:,} bytes")
-    return min((made for made in found if made.scratch <= MOST_SCRATCH), key=lambda made: made.cost(0))
+    return min((made for made in found if made.scratch <= MOST_SCRATCH), key=lambda made: made.cost(AROUND))
 
 
 def _possible(axes: list[Axis], register: int) -> Iterator[Tiles]:
