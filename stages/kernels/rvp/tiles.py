@@ -57,6 +57,10 @@ class Repeat:
         """Elements."""
         return self.read * self.times
 
+    def room(self, register: int) -> int:
+        """Bytes of what is written, in whole registers."""
+        return -(-self.written // register) * register
+
     def cycle(self, register: int) -> int:
         """After how many bytes registers are the same again."""
         return lcm(self.length, register)

@@ -25,10 +25,7 @@ def tiled(view: LayerView, tiles: Tiles, function: str, fields: tuple[int, ...])
         last = f.constant("last", fields, "int32") if tiles.left else None
         y = f.output(0, (out.elements,), dtype)
         written = [
-            [
-                f.scratch(f"x{number}_{depth}", (-(-repeat.written // register) * register,), dtype)
-                for depth, repeat in enumerate(x.repeats)
-            ]
+            [f.scratch(f"x{number}_{depth}", (repeat.room(register),), dtype) for depth, repeat in enumerate(x.repeats)]
             for number, x in enumerate(tiles.operands)
         ]
 
@@ -73,11 +70,13 @@ def tiled(view: LayerView, tiles: Tiles, function: str, fields: tuple[int, ...])
 
 
 def _repeat(name: str, repeat: Repeat, dtype: str, register: int) -> Block:
+    """The C functions write the last register whole, so that belongs to y."""
+
     def meaning(b: Any) -> None:
         with loop(("block", repeat.blocks), ("time", repeat.times), ("i", repeat.length)) as (block, time, i):
             store(b.y, b.x[block * repeat.length + i], (block * repeat.times + time) * repeat.length + i)
 
-    operands = (Operand("x", (repeat.read,), dtype), Operand("y", (repeat.written,), dtype, "w"))
+    operands = (Operand("x", (repeat.read,), dtype), Operand("y", (repeat.room(register),), dtype, "w"))
     if repeat.length == 1:
         return Block(name, operands, meaning, "rvp_spread", lambda b: [b.x, b.y, repeat.blocks, repeat.times])
     sizes = (repeat.blocks, repeat.length, repeat.times, repeat.cycle(register))
