@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 ROWS = ("rows", "count", "step0", "step1", "row0", "row1")
 SOURCE, HEADER = "expand.c", "expand.h"  # of operands that are written out
-ELEMENT = 8.0  # instructions, roughly
+REGISTER = 60.0  # instructions for a register of elements, roughly
+WORTH = 0.97  # of a layer's instructions: what is written out needs scratch, and code
 
 
 def structures(
@@ -62,8 +63,9 @@ def plan(view: LayerView, target: Target) -> Broadcast | Tiles:
     if found.rows.extent == 1 and not found.outer:
         return found
     made = tiles(view, register)
-    computed = ELEMENT * view.outputs[0].elements
-    return made if computed + made.cost(AROUND) < 0.95 * (computed + _cost(found, register, AROUND)) else found
+    computed = REGISTER * view.outputs[0].elements / register
+    most = WORTH * (computed + _cost(found, register, AROUND))
+    return made if computed + made.cost(AROUND) < most else found
 
 
 def why_not_rows(view: LayerView, target: Target) -> str:

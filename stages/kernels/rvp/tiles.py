@@ -4,8 +4,8 @@ An operand that repeats with a period of C elements is written out once, for as 
 rows of the output are as long then, and read it from its beginning each time. An operand with one value for each pixel
 is written out for some pixels at a time.
 
-    [9, 9, 4] + [1, 1, 4]   once: c0 c1 c2 c3 c0 c1 c2 c3 … for 8 pixels;      10 rows of 32 elements, and one pixel
-    [9, 9, 4] + [9, 9, 1]   for each 40 pixels: p0 p0 p0 p0 p1 p1 p1 p1 …      2 rows of 160 elements, and one pixel
+    [20, 20, 4] + [1, 1, 4]     once: c0 c1 c2 c3 c0 c1 c2 c3 … for 80 pixels;   5 rows of 320 elements in one call
+    [20, 20, 4] + [20, 20, 1]   for each 100 pixels: p0 p0 p0 p0 p1 p1 p1 p1 …   4 calls for 400 elements each
 """
 
 from __future__ import annotations
