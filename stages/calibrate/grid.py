@@ -190,6 +190,8 @@ _WIDE_DEPTHWISE = (
 )
 _WIDE_PRODUCTS = ((1, 64, 12), (1, 256, 64), (1, 50, 7), (4, 128, 32))
 _IMAGES = ((8, 8, 16), (5, 5, 7), (16, 16, 32), (4, 4, 256), (12, 12, 3), (2, 3, 64), (14, 14, 40), (1, 1, 1000))
+# height, width, channels: what meets a row of channels and a column of pixels
+_BROADCAST = ((9, 9, 4), (6, 7, 10), (12, 11, 16), (5, 5, 55), (10, 10, 20), (3, 2, 3), (1, 2, 8))
 _JOINED = ((10, 10, 24), (20, 20, 16), (6, 6, 96), (24, 24, 8), (7, 7, 20))  # along channels: short runs
 _FEW_MEANS = ((9, 9, 5), (20, 20, 2), (6, 6, 10), (14, 14, 3))
 _MORE_MEANS = ((7, 7, 48), (10, 10, 24), (3, 3, 128))
@@ -304,6 +306,11 @@ def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
         yield op("fully_connected", (depth,), batch=batch, out_channels=units), rows
     for shape in (*_IMAGES, (6, 6, 32), (10, 10, 8), (4, 9, 48)):
         yield op("prelu", shape), rows
+    for height, width, channels in _BROADCAST:
+        yield op("prelu", (height, width, channels)), rows
+        for binary in ("add", "mul"):
+            yield op(binary, (height, width, channels), other_shape=(1, 1, channels)), rows
+            yield op(binary, (height, width, channels), other_shape=(height, width, 1)), rows
     for shape in _IMAGES:
         window = (min(shape[0], 7), min(shape[1], 7))
         for pool in ("avg_pool2d", "max_pool2d"):

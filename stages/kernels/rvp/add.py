@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.kernels.eight_bit import INT8_OFFSET, not_eight_bit
 from stages.kernels.kernel import Kernel
 from stages.kernels.rvp.base import clip_word
-from stages.kernels.rvp.operands import ROWS, instructions, row_fields, why_not_rows
+from stages.kernels.rvp.operands import HEADER, ROWS, SOURCE, instructions, lowering, structures, why_not_rows
+from stages.kernels.rvp.tiles import Loop
 from stages.kernels.structure import Structure
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ ADD = Structure(
         *("multiplier", "rounder", "clip"),
     ),
 )
+LOOP = Loop(64, 40, 107)  # as measured
 
 
 class Add(Kernel):
@@ -33,14 +35,14 @@ class Add(Kernel):
 
     name = "rvp.add_s8"
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
-    sources = ("add.c",)
-    headers: ClassVar[tuple[str, ...]] = ("add.h",)
+    sources = ("add.c", SOURCE)
+    headers: ClassVar[tuple[str, ...]] = ("add.h", HEADER)
     in_place = True
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view) or why_not_rows(view, target) or _why_not_arithmetic(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
         fields = {"shift": op.left_shift - 15, "multiplier": op.output_multiplier}
         for number, shift in enumerate(op.shifts):
@@ -50,16 +52,13 @@ class Add(Kernel):
                 f"rounder{number}": (1 << (31 + shift)) + 1 if shift else 0,
             }
         fields |= {"rounder": 1 << (31 + op.output_shift), "clip": clip_word(view)}
-        return {"fields": ADD.of(row_fields(view) | fields)}
+        return structures(view, target, ADD, fields)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.tir.broadcast import elementwise
-
-        return elementwise(view, f"rvp_{view.op.op}_s8", ADD.shape)
+        return lowering(view, target, f"rvp_{view.op.op}_s8", ADD)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """62 instructions for four elements of each lane, as measured."""
-        return instructions(view, target, 62)
+        return instructions(view, target, LOOP)
 
 
 def _why_not_arithmetic(view: LayerView) -> str:

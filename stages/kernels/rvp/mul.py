@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.kernels.eight_bit import INT8_OFFSET, not_eight_bit
 from stages.kernels.kernel import Kernel
 from stages.kernels.rvp.base import clip_word
-from stages.kernels.rvp.operands import ROWS, instructions, row_fields, why_not_rows
+from stages.kernels.rvp.operands import HEADER, ROWS, SOURCE, instructions, lowering, structures, why_not_rows
+from stages.kernels.rvp.tiles import Loop
 from stages.kernels.structure import Structure
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 MUL = Structure("rvp_mul", (*ROWS, "zero_point0", "zero_point1", "multiplier", "rounder", "clip"))
 LARGEST = 255 * 255  # product of two inputs less their zero points
+LOOP = Loop(48, 30, 90)  # as measured
 
 
 class Mul(Kernel):
@@ -28,27 +30,24 @@ class Mul(Kernel):
 
     name = "rvp.mul_s8"
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
-    sources = ("mul.c",)
-    headers: ClassVar[tuple[str, ...]] = ("mul.h",)
+    sources = ("mul.c", SOURCE)
+    headers: ClassVar[tuple[str, ...]] = ("mul.h", HEADER)
     in_place = True
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view) or why_not_rows(view, target) or _why_not_arithmetic(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
         fields = {f"zero_point{number}": op.zero_points[number] - offset for number in range(2)}
         fields |= {"multiplier": op.output_multiplier, "rounder": 1 << (31 + op.output_shift), "clip": clip_word(view)}
-        return {"fields": MUL.of(row_fields(view) | fields)}
+        return structures(view, target, MUL, fields)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.tir.broadcast import elementwise
-
-        return elementwise(view, "rvp_mul_s8", MUL.shape)
+        return lowering(view, target, "rvp_mul_s8", MUL)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """48 instructions for four elements of each lane, as measured."""
-        return instructions(view, target, 48)
+        return instructions(view, target, LOOP)
 
 
 def _why_not_arithmetic(view: LayerView) -> str:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.kernels.eight_bit import INT8_OFFSET, not_eight_bit
 from stages.kernels.kernel import Kernel
 from stages.kernels.rvp.base import clip_word
-from stages.kernels.rvp.operands import ROWS, instructions, row_fields, why_not_rows
+from stages.kernels.rvp.operands import HEADER, ROWS, SOURCE, instructions, lowering, structures, why_not_rows
+from stages.kernels.rvp.tiles import Loop
 from stages.kernels.structure import Structure
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 SCALES = ("multiplier0", "rounder0", "multiplier1", "rounder1")
 PRELU = Structure("rvp_prelu", (*ROWS, "zero_point0", "zero_point1", "one", *SCALES, "clip"))
 LARGEST = (255, 255 * 255)  # a value less its zero point, and its product with a slope less that of slopes
+LOOP = Loop(69, 43, 102)  # as measured
 
 
 class Prelu(Kernel):
@@ -29,14 +31,14 @@ class Prelu(Kernel):
 
     name = "rvp.prelu_s8"
     ops: ClassVar[frozenset[str]] = frozenset({"prelu"})
-    sources = ("prelu.c",)
-    headers: ClassVar[tuple[str, ...]] = ("prelu.h",)
+    sources = ("prelu.c", SOURCE)
+    headers: ClassVar[tuple[str, ...]] = ("prelu.h", HEADER)
     in_place = True
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return not_eight_bit(view) or why_not_rows(view, target) or _why_not_arithmetic(view)
 
-    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+    def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
         op, offset = view.op, INT8_OFFSET[view.inputs[0].dtype]
         fields = {"one": 1 << max(op.shifts[0], 0), "clip": clip_word(view)}
         for number, shift in enumerate(op.shifts):
@@ -45,16 +47,13 @@ class Prelu(Kernel):
                 f"multiplier{number}": op.multipliers[number],
                 f"rounder{number}": 1 << (31 + shift) if shift < 0 else (1 << 31) - 1,
             }
-        return {"fields": PRELU.of(row_fields(view) | fields)}
+        return structures(view, target, PRELU, fields)
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
-        from stages.kernels.tir.broadcast import elementwise
-
-        return elementwise(view, "rvp_prelu_s8", PRELU.shape)
+        return lowering(view, target, "rvp_prelu_s8", PRELU)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """70 instructions for four elements of each lane, 36 for a row, as measured."""
-        return instructions(view, target, 70, row=36)
+        return instructions(view, target, LOOP)
 
 
 def _why_not_arithmetic(view: LayerView) -> str:

@@ -13,13 +13,32 @@ from stages.kernels.tir.strides import broadcast, offset
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
+    from stages.kernels.tir.strides import Axis
 
 
 def elementwise(view: LayerView, function: str, fields: tuple[int, ...], first: int = 0) -> Lowering:
     """The layer as calls of `function(x0, x1, y, fields)`; x0 is the input number `first`."""
-    op, out = view.op, view.outputs[0]
-    found = broadcast(view, first)
-    rows, run, dtype = found.rows, found.run, out.dtype
+    out, found = view.outputs[0], broadcast(view, first)
+    block = rows_block(view, "rows", function, fields, found.rows, found.run, first)
+    with Function(view.op.op) as f:
+        inputs = [f.input(number, (view.inputs[number].elements,), out.dtype) for number in range(2)]
+        given = f.constant("fields", fields, "int32")
+        y = f.output(0, (out.elements,), out.dtype)
+        with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(found.outer))) as variables:
+            start = [offset(variables, found.outer, number) for number in range(3)]
+            x0, x1 = (inputs[first], start[1]), (inputs[1 - first], start[2])
+            f.place(block, x0=x0, x1=x1, fields=given, y=(y, start[0]))
+    return f.lowering()
+
+
+def rows_block(
+    view: LayerView, name: str, function: str, fields: tuple[int, ...], rows: Axis, run: Axis, first: int = 0
+) -> Block:
+    """`function(x0, x1, y, fields)` for rows of the output, one behind the other; x0 is the input number `first`.
+
+    Strides are those of the output, x0 and x1.
+    """
+    op, dtype = view.op, view.outputs[0].dtype
 
     def value(elements: tuple[Any, Any]) -> Any:
         if op.op == "prelu":
@@ -43,13 +62,4 @@ def elementwise(view: LayerView, function: str, fields: tuple[int, ...], first: 
         Operand("fields", fields, "int32"),
         Operand("y", (rows.extent * run.extent,), dtype, "w"),
     )
-    block = Block("rows", operands, meaning, function, lambda b: [b.x0, b.x1, b.y, b.fields])
-    with Function(op.op) as f:
-        inputs = [f.input(number, (view.inputs[number].elements,), dtype) for number in range(2)]
-        given = f.constant("fields", fields, "int32")
-        y = f.output(0, (out.elements,), dtype)
-        with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(found.outer))) as variables:
-            start = [offset(variables, found.outer, number) for number in range(3)]
-            x0, x1 = (inputs[first], start[1]), (inputs[1 - first], start[2])
-            f.place(block, x0=x0, x1=x1, fields=given, y=(y, start[0]))
-    return f.lowering()
+    return Block(name, operands, meaning, function, lambda b: [b.x0, b.x1, b.y, b.fields])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stages.graph import Add, LayerView, Layout
+from tests.conformance.broadcasts import pairs
 from tests.conformance.case import Case, Inputs, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
 from tests.conformance.roundings import Change, changed_multiplication, changes
@@ -191,6 +192,10 @@ def _tails() -> Iterator[Case]:
             draw = Draw(number, dtype)
             layer = add(draw, list(shapes), rounding=("double", "single")[number % 2])
             yield Case(f"broadcast {shapes} {dtype}", ("broadcast",), layer, drawn_inputs(draw, layer))
+    for number, both in enumerate(pairs()):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        layer = add(draw, list(both), op=("add", "sub")[number // 2 % 2])
+        yield Case(f"{layer.op.op} {both}", ("broadcast",), layer, drawn_inputs(draw, layer))
     for number, layouts in enumerate((("NHWC",) * 3, ("NCHW",) * 3, ("", "NHWC", "NHWC"), ("NHWC", "NCHW", "NHWC"))):
         draw = Draw(number, ("int8", "uint8")[number % 2])
         layer = add(draw, [(2, 3, 4, 5)] * 2, layouts)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import numpy as np
 
 from stages.graph import Activation, Dequantize, LayerView, Mul, Quantize, Requantize
 from stages.operators.prelu import Prelu
+from tests.conformance.broadcasts import pairs
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_layouts, with_op
 from tests.conformance.operators.add import every_pair
@@ -104,6 +105,7 @@ def drawn(draw: Draw) -> LayerView:
 def mandatory() -> Iterator[Case]:
     yield from _mul_ties()
     yield from _mul_rows()
+    yield from _broadcasts()
     yield from _prelu_ties()
     yield from _requantize_ties()
     yield from _flips()
@@ -156,6 +158,21 @@ def _mul_rows() -> Iterator[Case]:
             inputs = [image(f"x{n}", shape, dtype) for n, shape in enumerate((left, right))]
             layer = view(layer.op, inputs, image("y", tuple(np.broadcast_shapes(left, right)), dtype))
             yield Case(f"mul {left} {right} {dtype}", ("broadcast",), layer, drawn_inputs(draw, layer))
+
+
+def _broadcasts() -> Iterator[Case]:
+    """MUL and PRELU, whose slopes broadcast, with rows of any length."""
+    for number, (left, right) in enumerate(pairs()):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        out = tuple(int(size) for size in np.broadcast_shapes(left, right))
+        inputs = [image(f"x{n}", shape, draw.dtype) for n, shape in enumerate((left, right))]
+        for made in (mul(draw), prelu(draw)):
+            if made.op.op == "mul":
+                made = with_op(made, output_shift=-draw.integer(6, 9))
+            elif left != out:
+                continue
+            layer = view(with_op(made, rounding="double").op, inputs, image("y", out, draw.dtype))
+            yield Case(f"{layer.op.op} {left} {right}", ("broadcast",), layer, drawn_inputs(draw, layer))
 
 
 def _prelu_ties() -> Iterator[Case]:
