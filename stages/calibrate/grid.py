@@ -97,6 +97,15 @@ _GROUPED = (
     (6, 6, 8, 12, 4, (1, 1), 1),
     (20, 3, 8, 16, 16, (3, 1), 1),
 )
+# height, width, groups, channels in and out of each: the window is the image
+_WHOLE_GROUPS = (
+    (12, 12, 8, 4, 4),
+    (7, 7, 4, 12, 16),
+    (5, 5, 2, 16, 10),
+    (1, 1, 4, 8, 4),
+    (3, 9, 3, 5, 3),
+    (6, 6, 1, 12, 10),
+)
 # height, width, window, stride, channels out: of one channel, where an ordinary convolution is the other form
 _MULTIPLIED = (
     (24, 24, (3, 3), 1, 2),
@@ -294,6 +303,9 @@ def _specs() -> Iterator[tuple[OpModel, tuple[Any, ...]]]:
     for height, width, groups, depth, after, kernel, stride in _GROUPED:
         options = {"kernel": kernel, "stride": (stride, stride), "groups": groups, "out_channels": groups * after}
         yield op("conv2d", (height, width, groups * depth), **options), rows
+    for height, width, groups, depth, after in _WHOLE_GROUPS:
+        options = {"kernel": (height, width), "padding": "valid", "groups": groups, "out_channels": groups * after}
+        yield op("conv2d", (height, width, groups * depth), **options), both
     for height, width, channels, kernel, stride in _DEPTHWISE:
         yield op("depthwise_conv2d", (height, width, channels), kernel=kernel, stride=(stride, stride)), both
     for height, width, channels in _WHOLE:

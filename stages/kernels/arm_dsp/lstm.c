@@ -17,7 +17,7 @@ DSP_INLINE int32_t scaled(int32_t x, int32_t multiplier, int32_t shift)
 {
     const int32_t left = shift & ~(shift >> 31), right = shift & shift >> 31;
     const int32_t high = dsp_smmlar(x * 2 * (1 << left), multiplier, 0);
-    return (high + ((high & right) >> 31) + (1 << -right >> 1)) >> -right;
+    return (high + ((high & right) >> 31) + (int32_t)(1u << -right >> 1)) >> -right;
 }
 
 #include "lstm_image.h"

@@ -37,6 +37,12 @@ struct p16_scratch {
     int64_t totals[P16_ROWS * P16_CHANNELS];
 };
 
+/* Element k of a row. */
+S16_INLINE int16_t *p16_at(int16_t *row, int32_t apart, int32_t k)
+{
+    return apart == 2 ? row + k : row + (k >> 1) * apart + (k & 1);
+}
+
 S16_INLINE void p16_zero(int16_t *to, int32_t apart, int32_t from, int32_t end)
 {
     if ((from & 1) && from < end) {
@@ -60,14 +66,15 @@ S16_INLINE void p16_part(int16_t *panel, int32_t apart, const int16_t *x, int32_
     p16_zero(panel, apart, 0, from);
     if (P16_PAIRED && (from & 1)) {
         for (int32_t k = from; k < to; k++) {
-            panel[(k >> 1) * apart + (k & 1)] = x[k];
+            *p16_at(panel, apart, k) = x[k];
         }
     } else if (to > from) {
-        p16_copy(panel + (from >> 1) * apart + (from & 1), apart, x + from, to - from);
+        p16_copy(p16_at(panel, apart, from), apart, x + from, to - from);
     }
     p16_zero(panel, apart, to, run);
 }
 
+/* What is behind the last run stays as it is. */
 S16_INLINE void p16_window(int16_t *panel, int32_t apart, const int16_t *x, int32_t row, int32_t column, const struct fl_products16 *p)
 {
     const int32_t taps = p->dilation_x == 1 ? p->kernel_width : 1; /* of a run */
@@ -77,7 +84,7 @@ S16_INLINE void p16_window(int16_t *panel, int32_t apart, const int16_t *x, int3
         const int inside = iy >= 0 && iy < p->height;
         for (int32_t kx = 0; kx < p->kernel_width; kx += taps) {
             const int32_t ix = column + kx * p->dilation_x;
-            int16_t *const to = panel + (at >> 1) * apart + (at & 1);
+            int16_t *const to = p16_at(panel, apart, at);
             if (inside && ix >= 0 && ix + taps <= p->width) {
                 p16_copy(to, apart, x + (iy * p->width + ix) * p->channels, p->run);
             } else {
@@ -87,21 +94,56 @@ S16_INLINE void p16_window(int16_t *panel, int32_t apart, const int16_t *x, int3
             at += p->pitch;
         }
     }
-    p16_zero(panel, apart, at, p->depth);
 }
 
-/* The rows of pixels first, first + 1, ... of the output. */
+/* Functions of their own, which have more registers than what calls them. */
+static __attribute__((noinline)) void p16_window_alone(int16_t *panel, const int16_t *x, int32_t row, int32_t column,
+                                                       const struct fl_products16 *p)
+{
+    p16_window(panel, 2, x, row, column, p);
+}
+
+static __attribute__((noinline)) void p16_window_beside(int16_t *panel, const int16_t *x, int32_t row, int32_t column,
+                                                        const struct fl_products16 *p)
+{
+    p16_window(panel, 2 * P16_ROWS, x, row, column, p);
+}
+
+/* Whether windows are the pixels of the image, one after the other. */
+S16_INLINE int p16_is_plain(const struct fl_products16 *p)
+{
+    return p->kernel_height * p->kernel_width * p->stride_y * p->stride_x == 1 && p->pixels == p->height * p->width;
+}
+
+/* The rows of pixels first, first + 1, ... of the output. Zeros behind a row stay where the next rows lie as those before. */
 S16_INLINE void p16_gather(int16_t *panel, const int16_t *x, int32_t first, int32_t rows, const struct fl_products16 *p)
 {
     const int32_t paired = P16_PAIRED && rows > 1;
+    const int32_t apart = paired ? 2 * P16_ROWS : 2, next = paired ? 2 : p->depth;
+    if (first == 0 || (P16_PAIRED && !paired)) {
+        const int32_t runs = p->kernel_height * (p->dilation_x == 1 ? 1 : p->kernel_width);
+        for (int32_t r = 0; r < rows; r++) {
+            p16_zero(panel + r * next, apart, runs * p->pitch, p->depth);
+        }
+    }
+    if (p16_is_plain(p)) {
+        const int16_t *from = x + first * p->run;
+        for (int32_t r = 0; r < rows; r++) {
+            p16_copy(panel, apart, from, p->run);
+            panel += next;
+            from += p->run;
+        }
+        return;
+    }
     int32_t oy = first / p->out_width, ox = first % p->out_width;
     for (int32_t r = 0; r < rows; r++) {
         const int32_t row = oy * p->stride_y - p->top, column = ox * p->stride_x - p->left;
         if (paired) {
-            p16_window(panel + 2 * r, 2 * P16_ROWS, x, row, column, p);
+            p16_window_beside(panel, x, row, column, p);
         } else {
-            p16_window(panel + r * p->depth, 2, x, row, column, p);
+            p16_window_alone(panel, x, row, column, p);
         }
+        panel += next;
         if (++ox == p->out_width) {
             ox = 0;
             oy++;

@@ -50,17 +50,21 @@ class FullyConnectedRows(Kernel):
         return fully_connected(view, target.word_bits // 32)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of a group of n units: 1 + 2 n instructions for a register of x, 3 more for eight of them, 19 + n around.
+        return row_cost(view.op.depth, view.op.units, target.word_bits // 8, view.op.weight_zero_point)
 
-        Four units are requantized in 23 (RV32: 27); 4 for a register of x where the weights have a zero point.
-        """
-        from stages.kernels.rvp.packing import unit_groups
 
-        register = target.word_bits // 8
-        steps, groups = -(-view.op.depth // register), unit_groups(view.op.units)
-        products = sum(steps * (1 + 2 * n + 3 / 8) + 19 + n for n in groups)
-        quads = -(-view.op.units // 4) * (23 if register == 8 else 27)
-        return float(products + quads + (4 * steps if view.op.weight_zero_point else 0) + 90)
+def row_cost(depth: int, units: int, register: int, zero_point: int) -> float:
+    """Instructions of dot_rows.S for a row of `depth` elements and `units` units; weights have `zero_point`.
+
+    Of a group of n units: 1 + 2 n for a register of x, 3 more for eight of them, 19 + n around. Four units are
+    requantized in 23 (RV32: 27); 4 for a register of x where the weights have a zero point.
+    """
+    from stages.kernels.rvp.packing import unit_groups
+
+    steps, groups = -(-depth // register), unit_groups(units)
+    products = sum(steps * (1 + 2 * n + 3 / 8) + 19 + n for n in groups)
+    quads = -(-units // 4) * (23 if register == 8 else 27)
+    return float(products + quads + (4 * steps if zero_point else 0) + 90)
 
 
 def _why_not_shape(view: LayerView) -> str:

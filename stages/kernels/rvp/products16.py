@@ -22,4 +22,4 @@ class RvpProducts16(Products16):
 
     def tile(self, target: Target) -> Tile:
         word = target.word_bits // 8
-        return Tile(rows=3, channels=4, pair=2, step=word, paired=False, sum_bytes=word, direct=word)
+        return Tile(rows=3, channels=4, pair=2, step=word // 2, paired=False, sum_bytes=word, direct=word)

@@ -81,6 +81,11 @@ def _shallow(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> 
     return pointwise(draw, pixels, 4 if depth % 8 else 8, units, **fields)
 
 
+def _whole(draw: Draw, pixels: int, depth: int, units: int, **fields: Any) -> LayerView:
+    """A window that is the image, for kernels of a single pixel."""
+    return conv2d(draw, Window((2, pixels), (2, pixels)), depth, units, **fields)
+
+
 def _of_one_channel(draw: Draw, pixels: int, depth: int, units: int, *, size: int = 3, **fields: Any) -> LayerView:
     """Filters that read one channel, which kernels of depthwise layers take too."""
     return conv2d(draw, around((size, size), (1, 1), (2, max(pixels // 2, 1)), draw), min(depth, 1), units, **fields)
@@ -90,6 +95,7 @@ PRODUCTS = (
     Product("pointwise", pointwise, pixels=35, depth=70, units=35),
     Product("3x3", _threes, pixels=4, depth=20, units=20, shifts=range(-30, 2, 3)),
     Product("shallow", _shallow, pixels=12, depth=8, units=32, shifts=range(-30, 2, 3)),
+    Product("whole images", _whole, pixels=5, depth=20, units=20, shifts=range(-30, 2, 4)),
     Product("single columns", pointwise, pixels=5, depth=20, units=3, shifts=(-12, -2, 1), whole=3, tied=3),
 )
 PLAIN = tuple(product.plain for product in PRODUCTS)
@@ -112,6 +118,7 @@ def mandatory() -> Iterator[Case]:
         yield from product_cases(product)
     yield from _windows()
     yield from _layouts()
+    yield from _single_pixels()
     yield from _long()
 
 
@@ -206,6 +213,39 @@ def _layouts() -> Iterator[Case]:
             draw = Draw(number, dtype)
             layer = pointwise(draw, 3 + 4 * number, depth, units, batch=1 + number % 2, groups=groups)
             yield Case(f"{groups} groups of {depth} and {units} {dtype}", ("groups",), layer, drawn_inputs(draw, layer))
+
+
+def _single_pixels() -> Iterator[Case]:
+    """Groups of windows that have one place: the image, in rows and in planes, a part of it, or more than it.
+
+    Runs of a window are of any number of bytes, and begin anywhere; so do the outputs of a group.
+    """
+    windows = (
+        Window((4, 3), (4, 3)),
+        Window((1, 9), (1, 9), (2, 2)),
+        Window((6, 5), (3, 2), (9, 9)),
+        Window((5, 5), (3, 2), (1, 3), (0, 0, 0, 0), (2, 3)),
+        Window((2, 1), (4, 3), (4, 4), (1, 1, 1, 1)),
+        Window((3, 4), (3, 3), (3, 3), (1, 1, 1, 1), (2, 2)),
+    )
+    shapes = ((1, 8, 16), (2, 16, 8), (3, 4, 4), (4, 2, 1), (2, 5, 13), (5, 3, 7), (2, 20, 11), (3, 24, 6), (2, 18, 4))
+    pairs = [(window, shape) for window in windows for shape in shapes]
+    for number, (window, (groups, depth, units)) in enumerate(pairs):
+        draw = Draw(number, ("int8", "int8", "uint8")[number % 3])
+        layouts = ("NCHW" if number % 4 == 1 and window.kernel == window.size else "NHWC", "NHWC")
+        layer = conv2d(
+            draw,
+            window,
+            depth,
+            units,
+            batch=1 + number % 5 // 4,
+            groups=groups,
+            layouts=layouts,
+            kernel_layout=("OHWI", "HWIO", "OIHW")[number % 7 % 3],
+            rounding="single" if number % 4 == 3 else "double",
+        )
+        name = f"single pixel of {window}, {groups} groups of {depth} and {units}"
+        yield Case(name, ("single pixels",), layer, drawn_inputs(draw, layer))
 
 
 def _long() -> Iterator[Case]:

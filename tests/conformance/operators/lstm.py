@@ -89,6 +89,7 @@ def drawn(draw: Draw) -> LayerView:
 def mandatory() -> Iterator[Case]:
     yield from _tails()
     yield from _functions()
+    yield from _scales()
     yield from _extremes()
 
 
@@ -119,6 +120,25 @@ def _functions() -> Iterator[Case]:
         still = {name: np.zeros_like(layer.constant(name)) for name in ("input_weights", "recurrent_weights")}
         layer = with_constants(layer, **still, bias=values.astype(np.int32))
         yield Case(f"lstm functions {bits}", ("functions",), layer, drawn_inputs(draw, layer))
+
+
+def _scales() -> Iterator[Case]:
+    """Sums on the halves of each rounding and large ones, scaled by every shift, and by several beside each other."""
+    small, large = np.arange(-80, 80), (1 << 30) - 5000
+    for number, shifts in enumerate(
+        (*((shift,) * 8 for shift in range(-31, 2)), (-3, 0, -1, -31, 0, -2, -7, 0), range(-5, 3))
+    ):
+        draw = Draw(number)
+        scales = [(draw.choose(1 << 30, (1 << 31) - 1, (1 << 30) + 7), shift) for shift in shifts]
+        layer = lstm(draw, 1, 2, 3, 48, input_scales=tuple(scales[:4]), recurrent_scales=tuple(scales[4:]))
+        near = draw.rng.choice(small, (4, 48)) * (1 << draw.integer(0, max(-max(shifts), 0)))
+        far = draw.rng.integers(-large, large, (4, 48)) >> max(*shifts, 0)
+        bias = np.where(draw.rng.integers(0, 4, (4, 48)) == 0, far, near).clip(-large, large).astype(np.int32)
+        layer = with_constants(layer, bias=bias)
+        if number % 2:
+            still = {name: np.zeros_like(layer.constant(name)) for name in ("input_weights", "recurrent_weights")}
+            layer = with_constants(layer, **still)
+        yield Case(f"lstm scales {number}", ("scales",), layer, drawn_inputs(draw, layer))
 
 
 def _extremes() -> Iterator[Case]:

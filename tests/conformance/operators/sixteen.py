@@ -299,6 +299,7 @@ def mandatory() -> Iterator[Case]:
     yield from _reals()
     yield from _deep()
     yield from _within_32_bits()
+    yield from _pixels()
     yield from _functions()
 
 
@@ -371,6 +372,31 @@ def _within_32_bits() -> Iterator[Case]:
         yield Case(
             f"{layer.op.op} within 32 bits {number}", ("shapes", "tails", "extremes"), layer, drawn_inputs(draw, layer)
         )
+
+
+def _pixels() -> Iterator[Case]:
+    """Plain products of rows, which some kernels read where they lie, of each number of inputs and of outputs."""
+    for number in range(64):
+        draw, depth, units = Draw(2000 + number, "int16"), 1 + number % 14, 1 + number % 9
+        batch, width = draw.choose(1, 1, 2), draw.integer(1, 8)
+        op = Conv2D(
+            **clamped(draw),
+            kernel=(1, 1),
+            stride=(1, 1),
+            dilation=(1, 1),
+            padding=(0, 0, 0, 0),
+            in_channels=depth,
+            out_channels=units,
+            input_zero_point=0,
+            rounding="wide",
+        )
+        constants = products(draw, units)
+        constants["bias"] = draw.rng.integers(-(1 << 26), 1 << 26, units)
+        constants["weights"] = draw.array((units, 1, 1, depth), "int8")
+        x, y = (image(name, (batch, 1, width, count), "int16") for name, count in (("x", depth), ("y", units)))
+        layer = view(op, [x], y, constants)
+        name = f"{batch} times {width} pixels of {depth} and {units}"
+        yield Case(name, ("shapes", "tails", "extremes"), layer, drawn_inputs(draw, layer))
 
 
 def _functions() -> Iterator[Case]:
