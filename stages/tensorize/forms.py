@@ -1,6 +1,7 @@
 """Layers that can be computed in two forms take the one that costs fewer instructions on the target.
 
     depthwise_conv2d of one input channel    or conv2d: all output channels read the same input
+    conv2d whose filters read one channel    or depthwise_conv2d
     pad, then convolutions                   or convolutions with that padding
     a window along the column of an image    or along its row, for images of one column
 
@@ -11,20 +12,23 @@ layout and the types that it wants. A form that a rule of the recipe names stays
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from math import fsum
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
-from stages.graph import Conv2D, DepthwiseConv2D, Graph, Layer
+from stages.graph import Conv2D, DepthwiseConv2D, Graph, Layer, LayerOp
+from stages.kernels.single_channel import as_depthwise, has_single_channels
+from stages.simplify.edits import replaced
 from stages.tensorize.padding import readers_of_pad, without_pad
 from stages.tensorize.sharing import renames_only
 from stages.tensorize.turned import can_turn, with_turned
 
 if TYPE_CHECKING:
+    from stages.arithmetic.fixed_point import Array
     from stages.tensorize.setting import Setting
 
 _WORTH_TURNING = 0.97  # two calls that return an address, and what estimates are off by
+_WORTH_EXCHANGING = 0.97  # what estimates are off by
 
 Price = Callable[[Graph, Layer], float]
 """Instructions of a layer of a graph, infinity where nothing can compute it or nobody knows."""
@@ -50,18 +54,21 @@ def with_cheapest_forms(graph: Graph, setting: Setting) -> Graph:
 
 def cheapest_forms(graph: Graph, price: Price, is_ruled: Callable[[Graph, Layer], bool]) -> Graph:
     """The graph with each other form that costs no more than the one the model has."""
-    for name in [layer.name for layer in graph.layers]:
-        while (changed := _cheaper_form(graph, name, price, is_ruled)) is not None:
+    for given in graph.layers:
+        while (changed := _cheaper_form(graph, given, price, is_ruled)) is not None:
             graph = changed
     return graph
 
 
-def _cheaper_form(graph: Graph, name: str, price: Price, is_ruled: Callable[[Graph, Layer], bool]) -> Graph | None:
-    """The graph with another form of a layer, the first that costs no more than the one it has; None for no such."""
-    layer = next((layer for layer in graph.layers if layer.name == name), None)
+def _cheaper_form(graph: Graph, given: Layer, price: Price, is_ruled: Callable[[Graph, Layer], bool]) -> Graph | None:
+    """The graph with another form of a layer, the first that costs no more than the one it has; None for no such.
+
+    `given` is the layer as the model has it.
+    """
+    layer = next((layer for layer in graph.layers if layer.name == given.name), None)
     if layer is None or is_ruled(graph, layer):
         return None
-    for changed, before, after, worth in _other_forms(graph, layer):
+    for changed, before, after, worth in _other_forms(graph, layer, exchanged=layer.kind != given.kind):
         paid = fsum(price(changed, named(changed, other)) for other in after)
         if paid < float("inf") and paid <= worth * fsum(price(graph, named(graph, other)) for other in before):
             return changed
@@ -78,16 +85,21 @@ def named(graph: Graph, name: str) -> Layer:
     return next(layer for layer in graph.layers if layer.name == name)
 
 
-def _other_forms(graph: Graph, layer: Layer) -> Iterator[tuple[Graph, Sequence[str], Sequence[str], float]]:
+def _other_forms(
+    graph: Graph, layer: Layer, *, exchanged: bool
+) -> Iterator[tuple[Graph, Sequence[str], Sequence[str], float]]:
     """Another form of the graph, and the names of layers that differ: as they are and as they would be.
 
-    Last, how much of what they cost now it may take to be worth it.
+    Last, how much of what they cost now it may take to be worth it. A layer that is `exchanged` is another operator
+    than in the model, and stays that.
     """
     readers = [reader.name for reader in readers_of_pad(graph, layer)]
     if readers:
         yield without_pad(graph, layer), [layer.name, *readers], readers, 1.0
-    if isinstance(layer.op, DepthwiseConv2D) and layer.op.in_channels == 1 and layer.op.out_channels > 1:
+    if not exchanged and isinstance(layer.op, DepthwiseConv2D) and layer.op.in_channels == 1:
         yield _with_conv2d(graph, layer, layer.op), [layer.name], [layer.name], 1.0
+    if not exchanged and isinstance(layer.op, Conv2D) and has_single_channels(layer.op):
+        yield _with_depthwise(graph, layer), [layer.name], [layer.name], _WORTH_EXCHANGING
     if can_turn(graph, layer):
         yield with_turned(graph, layer), [layer.name], [layer.name], _WORTH_TURNING
 
@@ -96,8 +108,19 @@ def _with_conv2d(graph: Graph, layer: Layer, op: DepthwiseConv2D) -> Graph:
     """(1, kh, kw, O) as (kh, kw, 1, O): HWIO; planar (O, 1, kh, kw) is OIHW as it is."""
     fields = op.model_dump(exclude={"op", "depth_multiplier", "kernel_layout"})
     made = Conv2D(**fields, kernel_layout="HWIO" if op.kernel_layout == "HWC" else "OIHW")
-    constants, weights = graph.constants, layer.constants["weights"]
+    weights = graph.constants[layer.constants["weights"]]
     if op.kernel_layout == "HWC":
-        constants = constants | {weights: constants[weights].reshape(*op.kernel, 1, op.out_channels)}
-    layers = [other.model_copy(update={"op": made}) if other is layer else other for other in graph.layers]
-    return replace(graph, layers=layers, constants=constants)
+        weights = weights.reshape(*op.kernel, 1, op.out_channels)
+    return _with_operator(graph, layer, made, weights)
+
+
+def _with_depthwise(graph: Graph, layer: Layer) -> Graph:
+    """Weights are planar."""
+    made = as_depthwise(graph.view(layer))
+    return _with_operator(graph, layer, made.op, made.constant("weights"))
+
+
+def _with_operator(graph: Graph, layer: Layer, op: LayerOp, weights: Array) -> Graph:
+    """The layer as another operator on the same tensors; other layers may have its weights too."""
+    constants = {role: graph.constants[name] for role, name in layer.constants.items()}
+    return replaced(graph, layer, op, layer.inputs, {**constants, "weights": weights})

@@ -6,6 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import too_deep, weight_rows, why_not_centred_types
+from stages.kernels.generic.depthwise_cost import by_pixels, by_planes
 from stages.kernels.generic.parameters import DEPTHWISE, epilogue
 from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.structure import taps
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 
 class DepthwiseConv2d(Kernel):
-    """An NHWC input is computed pixel by pixel, an NCHW one plane by plane; the output may have either layout."""
+    """An NHWC input is computed pixel by pixel, an NCHW one, or one of a single channel, plane by plane; the output may
+    have either layout.
+    """
 
     name = "generic.depthwise_conv2d"
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
@@ -38,7 +41,7 @@ class DepthwiseConv2d(Kernel):
         op = view.op
         weights, weight_zero_point = packing.signed_weights(view)
         by_channel = weight_rows(view, weights).reshape(op.out_channels, *op.kernel)
-        planar = view.inputs[0].layout == "NCHW"
+        planar = _in_planes(view)
         return {
             "weights": np.ascontiguousarray(by_channel if planar else by_channel.transpose(1, 2, 0)),
             "channels": packing.channels(view, by_channel, weight_zero_point, op.input_zero_point),
@@ -48,12 +51,15 @@ class DepthwiseConv2d(Kernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.generic.depthwise_tir import depthwise_conv2d
 
-        return depthwise_conv2d(view)
+        return depthwise_conv2d(view, planar_in=_in_planes(view))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """8.5 instructions for a product (10 in planes), 28 for an output."""
-        each = 10.0 if view.inputs[0].layout == "NCHW" else 8.5
-        return view.outputs[0].elements * (each * prod(view.op.kernel) + 28)
+        return 100 + (by_planes(view) if _in_planes(view) else by_pixels(view))
+
+
+def _in_planes(view: LayerView) -> bool:
+    """Whether neighbours along a row share work. One channel has none beside it, and its bytes are a plane's."""
+    return bool(view.inputs[0].layout == "NCHW" or view.op.in_channels == 1)
 
 
 def depthwise_fields(view: LayerView, weight_zero_point: int) -> dict[str, int]:

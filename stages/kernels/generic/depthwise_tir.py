@@ -1,4 +1,4 @@
-"""TIR of depthwise convolution: one block for each image (NHWC) or each plane (NCHW)."""
+"""TIR of depthwise convolution: one block for each image (NHWC) or each plane (NCHW, and single channels)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 _PARAMETERS = Operand("depthwise", DEPTHWISE.shape, "int32")
 
 
-def depthwise_conv2d(view: LayerView) -> Lowering:
-    """The loops over images and planes, around the block of one."""
+def depthwise_conv2d(view: LayerView, *, planar_in: bool) -> Lowering:
+    """The loops over images and planes, around the block of one; with `planar_in` the input's channels are planes."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
-    planar_in, planar_out = x.layout == "NCHW", y.layout == "NCHW"
+    planar_out = y.layout == "NCHW"
+    batch, in_height, in_width, in_channels = x.shape
     kernel = tuple(op.kernel)
     with Function("depthwise_conv2d") as f:
-        image = f.input(0, x.physical_shape, x.dtype)
+        image = f.input(0, (batch, in_channels, in_height, in_width) if planar_in else x.shape, x.dtype)
         weights = f.constant("weights", (op.out_channels, *kernel) if planar_in else (*kernel, op.out_channels), "int8")
         channels = f.constant("channels", (op.out_channels, 3), "int32")
         fields = f.constant("depthwise", _PARAMETERS.shape, "int32")

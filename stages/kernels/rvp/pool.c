@@ -3,7 +3,6 @@
 #include "averages.h"
 
 enum { W = RVP_WORD_BYTES };
-enum kind { AVERAGE_SIGNED, AVERAGE_UNSIGNED, MAXIMUM_SIGNED, MAXIMUM_UNSIGNED };
 
 /* The elements of a window that lie inside the image: `rows` of `columns` pixels. */
 struct window {
@@ -23,10 +22,32 @@ RVP_INLINE int mean(int sum, int count)
     return (sum > 0 ? sum + half : sum - half) / count;
 }
 
-/* Adds one pixel. */
-RVP_INLINE void add_bytes(rvp_word *even, rvp_word *odd, const int8_t *from, int is_unsigned)
+/* Pixels of whole registers go by these, on RV64 those of whole lanes by lower lanes of registers: `is_lane`, a literal, says
+ * which. Nobody reads what the upper lane holds then.
+ */
+RVP_INLINE int bytes_of(int is_lane)
 {
-    const rvp_word bytes = rvp_load(from);
+    return is_lane ? W / RVP_LANES : W;
+}
+
+RVP_INLINE rvp_word read_bytes(const int8_t *from, int is_lane)
+{
+    return is_lane ? (rvp_word)rvp_load_lane(from) : rvp_load(from);
+}
+
+RVP_INLINE void write_bytes(int8_t *to, rvp_word bytes, int is_lane)
+{
+    if (is_lane) {
+        rvp_store_lane(to, bytes);
+    } else {
+        rvp_store(to, bytes);
+    }
+}
+
+/* Adds one pixel. */
+RVP_INLINE void add_bytes(rvp_word *even, rvp_word *odd, const int8_t *from, int is_unsigned, int is_lane)
+{
+    const rvp_word bytes = read_bytes(from, is_lane);
     *even = rvp_add16(*even, is_unsigned ? rvp_zunpkd820(bytes) : rvp_sunpkd820(bytes));
     *odd = rvp_add16(*odd, is_unsigned ? rvp_zunpkd831(bytes) : rvp_sunpkd831(bytes));
 }
@@ -38,18 +59,20 @@ struct bounds {
 
 /* A register of means from the sums of its even and odd bytes. */
 RVP_INLINE void write_means(int8_t *y, rvp_word even, rvp_word odd, const struct divider *d, struct bounds b,
-                            int is_unsigned)
+                            int is_unsigned, int is_lane)
 {
     const rvp_word means = divide(even, d) | divide(odd, d) << 8;
-    rvp_store(y, is_unsigned ? rvp_umin8(rvp_umax8(means, b.lowest), b.highest)
-                             : rvp_smin8(rvp_smax8(means ^ rvp_splat8(0x80), b.lowest), b.highest));
+    write_bytes(y,
+                is_unsigned ? rvp_umin8(rvp_umax8(means, b.lowest), b.highest)
+                            : rvp_smin8(rvp_smax8(means ^ rvp_splat8(0x80), b.lowest), b.highest),
+                is_lane);
 }
 
-/* The same, divided one by one. */
+/* Means of `channels`, divided one by one. */
 static void write_any_means(int8_t *y, rvp_word even, rvp_word odd, int count, const struct rvp_pool *p,
-                            int is_unsigned)
+                            int channels, int is_unsigned)
 {
-    for (int c = 0; c < W; c += 2) {
+    for (int c = 0; c < channels; c += 2) {
         const int first = is_unsigned ? (uint16_t)even : (int16_t)even;
         const int second = is_unsigned ? (uint16_t)odd : (int16_t)odd;
         y[c] = (int8_t)clip(mean(first, count), p->lowest, p->highest);
@@ -88,8 +111,9 @@ enum { STRIP = 4 };
  *
  * To `lanes` go those of even and of odd bytes of each register in turn, in 16 bits. All begin with `start`.
  */
-RVP_INLINE void add_run(rvp_word *lanes, const int8_t *x, int pixels, int step, rvp_word start, int is_unsigned)
+RVP_INLINE void add_run(rvp_word *lanes, const int8_t *x, int pixels, int step, rvp_word start, int is_unsigned, int is_lane)
 {
+    const int size = bytes_of(is_lane);
     static const rvp_word nothing[STRIP];
     const int8_t *const end = x + pixels * step;
     const int8_t *next = pixels % 2 != 0 ? (const int8_t *)nothing : x + step;
@@ -97,13 +121,13 @@ RVP_INLINE void add_run(rvp_word *lanes, const int8_t *x, int pixels, int step, 
     const struct sums none = {start, start, start, start}; /* whose upper halves nobody reads */
     struct sums s[STRIP] = {none, none, none, none};
     do {
-        add_pair(&s[0], rvp_load(x), rvp_load(next), is_unsigned);
+        add_pair(&s[0], read_bytes(x, is_lane), read_bytes(next, is_lane), is_unsigned);
         LOADS_BEHIND();
-        add_pair(&s[1], rvp_load(x + W), rvp_load(next + W), is_unsigned);
+        add_pair(&s[1], read_bytes(x + size, is_lane), read_bytes(next + size, is_lane), is_unsigned);
         LOADS_BEHIND();
-        add_pair(&s[2], rvp_load(x + 2 * W), rvp_load(next + 2 * W), is_unsigned);
+        add_pair(&s[2], read_bytes(x + 2 * size, is_lane), read_bytes(next + 2 * size, is_lane), is_unsigned);
         LOADS_BEHIND();
-        add_pair(&s[3], rvp_load(x + 3 * W), rvp_load(next + 3 * W), is_unsigned);
+        add_pair(&s[3], read_bytes(x + 3 * size, is_lane), read_bytes(next + 3 * size, is_lane), is_unsigned);
         x += further;
         next = x + step;
         further = 2 * step;
@@ -116,64 +140,82 @@ RVP_INLINE void add_run(rvp_word *lanes, const int8_t *x, int pixels, int step, 
 }
 
 /* Functions of their own: the sums of a strip take most of the registers that there are. */
-static __attribute__((noinline)) void add_run_s8(rvp_word *lanes, const int8_t *x, int pixels, int step, rvp_word start)
-{
-    add_run(lanes, x, pixels, step, start, 0);
-}
+typedef void strip(rvp_word *lanes, const int8_t *x, int pixels, int step, rvp_word start);
 
-static __attribute__((noinline)) void add_run_u8(rvp_word *lanes, const int8_t *x, int pixels, int step, rvp_word start)
-{
-    add_run(lanes, x, pixels, step, start, 1);
-}
+#define STRIP_OF(name, is_unsigned, is_lane)                                                                           \
+    static __attribute__((noinline)) void name(rvp_word *lanes, const int8_t *x, int pixels, int step, rvp_word start) \
+    {                                                                                                                  \
+        add_run(lanes, x, pixels, step, start, is_unsigned, is_lane);                                                  \
+    }
 
-/* One output: bytes 0, 2, ... of W channels add up in the 16-bit lanes of `even`, the others in `odd`. */
-RVP_INLINE void average(const int8_t *x, int8_t *y, const struct window *v, struct divider d, struct bounds b,
-                        const struct rvp_pool *p, int is_unsigned)
+STRIP_OF(strip_s8, 0, 0)
+STRIP_OF(strip_u8, 1, 0)
+#if __riscv_xlen == 64
+STRIP_OF(strip_lanes_s8, 0, 1)
+STRIP_OF(strip_lanes_u8, 1, 1)
+#endif
+
+/* Sums of a register of channels over a window: of bytes 0, 2, ... in the 16-bit lanes of `even`, of the others in `odd`. */
+RVP_INLINE void add_window(rvp_word *even, rvp_word *odd, const int8_t *x, const struct window *v, int is_unsigned, int is_lane)
 {
     const int step = v->pixel_step, row_step = v->row_step;
-    const int8_t *const end = x + p->channels;
-    if (v->rows == 3 && v->columns == 3 && d.start != 0) {
-        for (; x < end; x += W, y += W) {
-            rvp_word even = d.start, odd = d.start;
-            const int8_t *row = x;
+    for (int ky = v->rows; ky > 0; ky--) {
+        const int8_t *from = x;
+        for (int kx = v->columns; kx > 0; kx--) {
+            add_bytes(even, odd, from, is_unsigned, is_lane);
+            from += step;
+        }
+        x += row_step;
+    }
+}
+
+/* A register of means of a window of 3x3. */
+RVP_INLINE void average_3x3(int8_t *y, const int8_t *x, const struct window *v, const struct divider *d, struct bounds b,
+                            int is_unsigned, int is_lane)
+{
+    const int step = v->pixel_step, row_step = v->row_step;
+    rvp_word even = d->start, odd = d->start;
 #pragma GCC unroll 3
-            for (int ky = 0; ky < 3; ky++) {
-                add_bytes(&even, &odd, row, is_unsigned);
-                add_bytes(&even, &odd, row + step, is_unsigned);
-                add_bytes(&even, &odd, row + 2 * step, is_unsigned);
-                row += row_step;
-            }
-            write_means(y, even, odd, &d, b, is_unsigned);
+    for (int ky = 0; ky < 3; ky++) {
+        add_bytes(&even, &odd, x, is_unsigned, is_lane);
+        add_bytes(&even, &odd, x + step, is_unsigned, is_lane);
+        add_bytes(&even, &odd, x + 2 * step, is_unsigned, is_lane);
+        x += row_step;
+    }
+    write_means(y, even, odd, d, b, is_unsigned, is_lane);
+}
+
+/* One output. */
+RVP_INLINE void average(const int8_t *x, int8_t *y, const struct window *v, struct divider d, struct bounds b,
+                        const struct rvp_pool *p, strip *sums_of_strip, int is_unsigned, int is_lane)
+{
+    const int8_t *const end = x + p->channels;
+    const int size = bytes_of(is_lane);
+    if (v->rows == 3 && v->columns == 3 && d.start != 0) {
+        for (; x < end; x += size, y += size) {
+            average_3x3(y, x, v, &d, b, is_unsigned, is_lane);
         }
         return;
     }
     const int pixels = v->rows * v->columns;
-    const int is_run = pixels > 0 && v->columns * step == row_step;
+    const int is_run = pixels > 0 && v->columns * v->pixel_step == v->row_step;
     while (x < end) {
         rvp_word lanes[2 * STRIP];
         const rvp_word *last = lanes + 2 * STRIP;
-        if (is_run && end - x >= STRIP * W) {
-            (is_unsigned ? add_run_u8 : add_run_s8)(lanes, x, pixels, step, d.start);
+        if (is_run && end - x >= STRIP * size) {
+            sums_of_strip(lanes, x, pixels, v->pixel_step, d.start);
         } else {
             rvp_word even = d.start, odd = d.start;
-            const int8_t *row = x;
-            for (int ky = v->rows; ky > 0; ky--) {
-                const int8_t *from = row;
-                for (int kx = v->columns; kx > 0; kx--) {
-                    add_bytes(&even, &odd, from, is_unsigned);
-                    from += step;
-                }
-                row += row_step;
-            }
+            add_window(&even, &odd, x, v, is_unsigned, is_lane);
             lanes[0] = even;
             lanes[1] = odd;
             last = lanes + 2;
         }
-        for (const rvp_word *sums = lanes; sums != last; sums += 2, x += W, y += W) {
+        for (const rvp_word *sums = lanes; sums != last; sums += 2, x += size, y += size) {
             if (d.start != 0) {
-                write_means(y, sums[0], sums[1], &d, b, is_unsigned);
+                write_means(y, sums[0], sums[1], &d, b, is_unsigned, is_lane);
             } else {
-                write_any_means(y, sums[0], sums[1], d.count, p, is_unsigned);
+                write_any_means(y, sums[0], sums[1], d.count, p, size, is_unsigned);
             }
         }
     }
@@ -184,46 +226,58 @@ RVP_INLINE rvp_word larger_bytes(rvp_word a, rvp_word b, int is_unsigned)
     return is_unsigned ? rvp_umax8(a, b) : rvp_smax8(a, b);
 }
 
-/* One output, W channels at a time. */
-RVP_INLINE void maximum(const int8_t *x, int8_t *y, const struct window *v, struct bounds b, int channels,
-                        int is_unsigned)
+/* A register of maxima of a window of 3x3. */
+RVP_INLINE void largest_3x3(int8_t *y, const int8_t *x, const struct window *v, struct bounds b, int is_unsigned, int is_lane)
 {
     const int step = v->pixel_step, row_step = v->row_step;
-    const int8_t *const end = x + channels;
-    if (v->rows == 3 && v->columns == 3) {
-        for (; x < end; x += W, y += W) {
-            rvp_word largest = b.lowest;
-            const int8_t *row = x;
+    rvp_word found = b.lowest;
 #pragma GCC unroll 3
-            for (int ky = 0; ky < 3; ky++) {
-                largest = larger_bytes(largest, rvp_load(row), is_unsigned);
-                largest = larger_bytes(largest, rvp_load(row + step), is_unsigned);
-                largest = larger_bytes(largest, rvp_load(row + 2 * step), is_unsigned);
-                row += row_step;
-            }
-            rvp_store(y, is_unsigned ? rvp_umin8(largest, b.highest) : rvp_smin8(largest, b.highest));
+    for (int ky = 0; ky < 3; ky++) {
+        found = larger_bytes(found, read_bytes(x, is_lane), is_unsigned);
+        found = larger_bytes(found, read_bytes(x + step, is_lane), is_unsigned);
+        found = larger_bytes(found, read_bytes(x + 2 * step, is_lane), is_unsigned);
+        x += row_step;
+    }
+    write_bytes(y, is_unsigned ? rvp_umin8(found, b.highest) : rvp_smin8(found, b.highest), is_lane);
+}
+
+/* A register of maxima of any other. */
+RVP_INLINE void largest(int8_t *y, const int8_t *x, const struct window *v, struct bounds b, int is_unsigned, int is_lane)
+{
+    const int step = v->pixel_step, row_step = v->row_step;
+    rvp_word found = b.lowest;
+    for (int ky = v->rows; ky > 0; ky--) {
+        const int8_t *from = x;
+        for (int kx = v->columns; kx > 0; kx--) {
+            found = larger_bytes(found, read_bytes(from, is_lane), is_unsigned);
+            from += step;
+        }
+        x += row_step;
+    }
+    write_bytes(y, is_unsigned ? rvp_umin8(found, b.highest) : rvp_smin8(found, b.highest), is_lane);
+}
+
+/* One output. */
+RVP_INLINE void maximum(const int8_t *x, int8_t *y, const struct window *v, struct bounds b, int channels,
+                        int is_unsigned, int is_lane)
+{
+    const int8_t *const end = x + channels;
+    const int size = bytes_of(is_lane);
+    if (v->rows == 3 && v->columns == 3) {
+        for (; x < end; x += size, y += size) {
+            largest_3x3(y, x, v, b, is_unsigned, is_lane);
         }
         return;
     }
-    for (; x < end; x += W, y += W) {
-        rvp_word largest = b.lowest;
-        const int8_t *row = x;
-        for (int ky = v->rows; ky > 0; ky--) {
-            const int8_t *from = row;
-            for (int kx = v->columns; kx > 0; kx--) {
-                largest = larger_bytes(largest, rvp_load(from), is_unsigned);
-                from += step;
-            }
-            row += row_step;
-        }
-        rvp_store(y, is_unsigned ? rvp_umin8(largest, b.highest) : rvp_smin8(largest, b.highest));
+    for (; x < end; x += size, y += size) {
+        largest(y, x, v, b, is_unsigned, is_lane);
     }
 }
 
-RVP_INLINE void pool(const int8_t *x, int8_t *y, const struct rvp_pool *p, enum kind kind)
+/* An image; `sums_of_strip` is 0 for maxima. */
+RVP_INLINE void pool(const int8_t *x, int8_t *y, const struct rvp_pool *p, strip *sums_of_strip, int is_unsigned, int is_lane)
 {
     const int channels = p->channels;
-    const int averages = kind == AVERAGE_SIGNED || kind == AVERAGE_UNSIGNED;
     const struct bounds b = {rvp_splat8(p->lowest), rvp_splat8(p->highest)};
     struct window v = {.row_step = p->width * channels, .pixel_step = channels};
     struct divider d = {.count = 0};
@@ -236,35 +290,32 @@ RVP_INLINE void pool(const int8_t *x, int8_t *y, const struct rvp_pool *p, enum 
             const int first_column = clip(x0, 0, p->width);
             v.columns = clip(x0 + p->kernel_x, 0, p->width) - first_column;
             const int8_t *const from = x + (first_row * p->width + first_column) * channels;
-            if (averages) {
+            if (sums_of_strip != 0) {
                 if (v.rows * v.columns != d.count) {
-                    d = divider_of(v.rows * v.columns, kind == AVERAGE_UNSIGNED);
+                    d = divider_of(v.rows * v.columns, is_unsigned);
                 }
-                average(from, y, &v, d, b, p, kind == AVERAGE_UNSIGNED);
+                average(from, y, &v, d, b, p, sums_of_strip, is_unsigned, is_lane);
             } else {
-                maximum(from, y, &v, b, channels, kind == MAXIMUM_UNSIGNED);
+                maximum(from, y, &v, b, channels, is_unsigned, is_lane);
             }
             y += channels;
         }
     }
 }
 
-void rvp_avg_pool_s8(const void *x, void *y, const int32_t *parameters)
-{
-    pool(x, y, (const struct rvp_pool *)parameters, AVERAGE_SIGNED);
-}
+#define ENTRY(name, sums_of_strip, is_unsigned, is_lane)                                                               \
+    void name(const void *x, void *y, const int32_t *parameters)                                                       \
+    {                                                                                                                  \
+        pool(x, y, (const struct rvp_pool *)parameters, sums_of_strip, is_unsigned, is_lane);                          \
+    }
 
-void rvp_avg_pool_u8(const void *x, void *y, const int32_t *parameters)
-{
-    pool(x, y, (const struct rvp_pool *)parameters, AVERAGE_UNSIGNED);
-}
-
-void rvp_max_pool_s8(const void *x, void *y, const int32_t *parameters)
-{
-    pool(x, y, (const struct rvp_pool *)parameters, MAXIMUM_SIGNED);
-}
-
-void rvp_max_pool_u8(const void *x, void *y, const int32_t *parameters)
-{
-    pool(x, y, (const struct rvp_pool *)parameters, MAXIMUM_UNSIGNED);
-}
+ENTRY(rvp_avg_pool_s8, strip_s8, 0, 0)
+ENTRY(rvp_avg_pool_u8, strip_u8, 1, 0)
+ENTRY(rvp_max_pool_s8, 0, 0, 0)
+ENTRY(rvp_max_pool_u8, 0, 1, 0)
+#if __riscv_xlen == 64
+ENTRY(rvp_avg_pool_lanes_s8, strip_lanes_s8, 0, 1)
+ENTRY(rvp_avg_pool_lanes_u8, strip_lanes_u8, 1, 1)
+ENTRY(rvp_max_pool_lanes_s8, 0, 0, 1)
+ENTRY(rvp_max_pool_lanes_u8, 0, 1, 1)
+#endif

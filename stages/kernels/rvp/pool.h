@@ -12,11 +12,12 @@ struct rvp_pool {
     int32_t lowest, highest;
 };
 
-/* One image each. Channels are whole registers; a window of an average has at most 255 elements, so that sums fit 16
+/* One image each. Channels are whole registers, or whole lanes (RV64); a window of an average has at most 255 elements, so that sums fit 16
  * bits.
  */
 typedef void rvp_pool2d(const void *x, void *y, const int32_t *parameters);
 
 rvp_pool2d rvp_avg_pool_s8, rvp_avg_pool_u8, rvp_max_pool_s8, rvp_max_pool_u8;
+rvp_pool2d rvp_avg_pool_lanes_s8, rvp_avg_pool_lanes_u8, rvp_max_pool_lanes_s8, rvp_max_pool_lanes_u8;
 
 #endif

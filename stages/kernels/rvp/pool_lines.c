@@ -7,9 +7,9 @@
  *     line     a0 a1 a2 b0 b1 b2 c0 c1 c2 ...      three channels
  *     and      b0 b1 b2 c0 c1 c2 d0 d1 d2 ...      the largest of two columns
  *
- * Pixels that are whole registers need no shift, and the last pass takes only those that the output has. What lies beside the
- * image is the lowest byte. Rows of x that do not begin at registers are copied once to where they do, or read by lanes if
- * they begin at these.
+ * Pixels that are whole registers need no shift, and the last pass takes only those that the output has. On RV64 pixels of whole
+ * lanes may go by these: twice the words, but no shifts and no copies. What lies beside the image is the lowest byte. Rows of x
+ * that do not begin at registers are copied once to where they do, or read by lanes if they begin at these.
  *
  * Each entry is linked with what its layers need alone: code for whole registers copies nothing, and other pixels are picked by
  * the largest units that they are made of.
@@ -22,23 +22,23 @@ enum { W = RVP_WORD_BYTES };
 
 /* `count` words: the largest of two rows, or of three. `times` of them follow each other in `to`, `gap` bytes are between
  * them in the rows. */
-typedef void larger_rows(int8_t *to, const int8_t *a, const int8_t *b, int count, int times, int gap);
-typedef void largest_rows(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, int count, int times, int gap);
+typedef void larger_rows(int8_t *to, const int8_t *a, const int8_t *b, intptr_t count, intptr_t times, intptr_t gap);
+typedef void largest_rows(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, intptr_t count, intptr_t times, intptr_t gap);
 /* `count` registers: the larger of each byte and the one `distance` bytes on, which does not lie at registers. */
 typedef void larger_next(int8_t *line, int distance, int count);
-/* `count` registers within the output's bounds. */
+/* `count` words within the output's bounds. */
 typedef void clamped(int8_t *line, int lowest, int highest, int count);
 
-/* The largest of rows by words of one size. */
+/* Maxima by words of one size: registers or lanes. */
 struct maxima {
     larger_rows *two;
     largest_rows *three;
+    clamped *within;
 };
 
-/* What differs between int8 and uint8. Pixels that are whole registers have no `lanes` and no `next`. */
+/* What differs between int8 and uint8. */
 struct bytes {
     struct maxima registers, lanes;
-    clamped *within;
     larger_next *next;
 };
 
@@ -46,8 +46,8 @@ struct bytes {
  * pointers of the loop end ahead of it, which takes longer than a loop that runs once or twice. */
 #define UNKNOWN(pointer) __asm__("" : "+r"(pointer))
 
-#define MAXIMA_OF(words, size, load, store, max)                                                                       \
-    static void two_##words(int8_t *to, const int8_t *a, const int8_t *b, int count, int times, int gap)               \
+#define MAXIMA_OF(words, size, load, store, max, min)                                                                   \
+    static void two_##words(int8_t *to, const int8_t *a, const int8_t *b, intptr_t count, intptr_t times, intptr_t gap)             \
     {                                                                                                                  \
         do {                                                                                                           \
             const int8_t *const fours = to + (count & -4) * size, *const end = to + count * size;                      \
@@ -66,7 +66,7 @@ struct bytes {
         } while (--times > 0);                                                                                         \
     }                                                                                                                  \
                                                                                                                        \
-    static void three_##words(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, int count, int times, int gap)\
+    static void three_##words(int8_t *to, const int8_t *a, const int8_t *b, const int8_t *c, intptr_t count, intptr_t times, intptr_t gap)\
     {                                                                                                                  \
         do {                                                                                                           \
             const int8_t *const fours = to + (count & -4) * size, *const end = to + count * size;                      \
@@ -83,19 +83,29 @@ struct bytes {
             }                                                                                                          \
             a += gap, b += gap, c += gap;                                                                              \
         } while (--times > 0);                                                                                         \
+    }                                                                                                                  \
+                                                                                                                       \
+    static void within_##words(int8_t *line, int lowest, int highest, int count)                                       \
+    {                                                                                                                  \
+        const rvp_word low = rvp_splat8(lowest), high = rvp_splat8(highest);                                           \
+        for (; count > 0; count--) {                                                                                   \
+            store(line, min(max(load(line), low), high));                                                              \
+            line += size;                                                                                              \
+        }                                                                                                              \
     }
 
-MAXIMA_OF(registers_int8, W, rvp_load, rvp_store, rvp_smax8)
-MAXIMA_OF(registers_uint8, W, rvp_load, rvp_store, rvp_umax8)
+MAXIMA_OF(registers_int8, W, rvp_load, rvp_store, rvp_smax8, rvp_smin8)
+MAXIMA_OF(registers_uint8, W, rvp_load, rvp_store, rvp_umax8, rvp_umin8)
 #if __riscv_xlen == 64
-MAXIMA_OF(lanes_int8, 4, rvp_load_lane, rvp_store_lane, rvp_smax8)
-MAXIMA_OF(lanes_uint8, 4, rvp_load_lane, rvp_store_lane, rvp_umax8)
-#define LANES_OF(type) {two_lanes_##type, three_lanes_##type}
+MAXIMA_OF(lanes_int8, 4, rvp_load_lane, rvp_store_lane, rvp_smax8, rvp_smin8)
+MAXIMA_OF(lanes_uint8, 4, rvp_load_lane, rvp_store_lane, rvp_umax8, rvp_umin8)
+#define LANES_OF(type) {two_lanes_##type, three_lanes_##type, within_lanes_##type}
 #else
-#define LANES_OF(type) {two_registers_##type, three_registers_##type}
+#define LANES_OF(type) REGISTERS_OF(type)
 #endif
+#define REGISTERS_OF(type) {two_registers_##type, three_registers_##type, within_registers_##type}
 
-#define BYTES_OF(type, max, min)                                                                                       \
+#define BYTES_OF(type, max)                                                                                            \
     static void next_##type(int8_t *line, int distance, int count)                                                     \
     {                                                                                                                  \
         const uintptr_t down = 8 * ((uintptr_t)distance % W), up = 8 * W - down;                                       \
@@ -112,22 +122,14 @@ MAXIMA_OF(lanes_uint8, 4, rvp_load_lane, rvp_store_lane, rvp_umax8)
         }                                                                                                              \
     }                                                                                                                  \
                                                                                                                        \
-    static void within_##type(int8_t *line, int lowest, int highest, int count)                                        \
-    {                                                                                                                  \
-        const rvp_word low = rvp_splat8(lowest), high = rvp_splat8(highest);                                           \
-        for (; count > 0; count--) {                                                                                   \
-            rvp_store(line, min(max(rvp_load(line), low), high));                                                      \
-            line += W;                                                                                                 \
-        }                                                                                                              \
-    }                                                                                                                  \
-                                                                                                                       \
-    static const struct bytes whole_##type = {{two_registers_##type, three_registers_##type}, {0, 0}, within_##type, 0};\
-    static const struct bytes any_##type = {                                                                           \
-        {two_registers_##type, three_registers_##type}, LANES_OF(type), within_##type, next_##type,                    \
-    }
+    static const struct maxima registers_##type = REGISTERS_OF(type);                                                  \
+    static const struct bytes any_##type = {REGISTERS_OF(type), LANES_OF(type), next_##type}
 
-BYTES_OF(int8, rvp_smax8, rvp_smin8);
-BYTES_OF(uint8, rvp_umax8, rvp_umin8);
+BYTES_OF(int8, rvp_smax8);
+BYTES_OF(uint8, rvp_umax8);
+#if __riscv_xlen == 64
+static const struct maxima lanes_int8 = LANES_OF(int8), lanes_uint8 = LANES_OF(uint8);
+#endif
 
 /* The line of `count` words over rows first to end. */
 RVP_INLINE void over_rows(int8_t *line, const struct rows *r, int first, int end, int count, const struct maxima *by)
@@ -142,62 +144,71 @@ RVP_INLINE void over_rows(int8_t *line, const struct rows *r, int first, int end
     }
 }
 
-/* Registers from `to` up to `end`, and up to three behind it, of one byte. */
-RVP_INLINE void fill(int8_t *to, const int8_t *end, int value)
+/* Registers, or words of `size`, from `to` up to `end`, and up to three behind it, of one byte. */
+RVP_INLINE void fill_words(int8_t *to, const int8_t *end, int value, int size)
 {
     const rvp_word all = rvp_splat8(value);
-    for (; to < end; to += 4 * W) {
+    for (; to < end; to += 4 * size) {
         _Pragma("GCC unroll 4")
         for (int i = 0; i < 4; i++) {
-            rvp_store(to + i * W, all);
+            if (size == W) {
+                rvp_store(to + i * size, all);
+            } else {
+                rvp_store_lane(to + i * size, all);
+            }
         }
     }
 }
 
-/* The largest of windows along a line, in a row of the output: groups of `count` registers, `groups` times, a pixel each or
- * all of the row. Windows have `kernel` columns of `step` bytes and begin `stride` bytes apart. */
-RVP_INLINE void over_columns(int8_t *y, int8_t *line, int kernel, int step, int count, int groups, int stride,
-                             const struct bytes *type)
+RVP_INLINE void fill(int8_t *to, const int8_t *end, int value)
 {
-    int window = 1;
+    fill_words(to, end, value, W);
+}
+
+/* The largest of windows along a line, in a row of the output: groups of `count` words, `groups` times, a pixel each or
+ * all of the row. Windows have `kernel` columns of `step` bytes and begin `stride` bytes apart. */
+RVP_INLINE void over_columns(int8_t *y, int8_t *line, intptr_t kernel, intptr_t step, intptr_t count, intptr_t groups,
+                             intptr_t stride, const struct maxima *by, int size)
+{
+    intptr_t window = 1;
     for (; 3 * window < kernel; window *= 2) {
-        const int bytes = (groups - 1) * stride + count * W + (kernel - 2 * window) * step;
-        type->registers.two(line, line, line + window * step, bytes / W, 1, 0);
+        const intptr_t bytes = (groups - 1) * stride + count * size + (kernel - 2 * window) * step;
+        by->two(line, line, line + window * step, bytes / size, 1, 0);
     }
     const int8_t *const last = line + (kernel - window) * step;
     if (2 * window < kernel) {
-        type->registers.three(y, line, line + window * step, last, count, groups, stride - count * W);
+        by->three(y, line, line + window * step, last, count, groups, stride - count * size);
     } else {
-        type->registers.two(y, line, last, count, groups, stride - count * W);
+        by->two(y, line, last, count, groups, stride - count * size);
     }
 }
 
-/* Pixels that are whole registers: so are rows, and what lies beside them. */
-static void whole_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, const struct bytes *type)
+/* Pixels that are whole words of `size`, registers or lanes: so are rows, and what lies beside them. */
+RVP_INLINE void whole_lines(const int8_t *x, int8_t *y, void *scratch, const struct rvp_pool *p, const struct maxima *by, int size)
 {
-    const int channels = p->channels, row_bytes = p->width * channels, margin = p->left * channels;
-    const int columns = (p->out_width - 1) * p->stride_x + p->kernel_x; /* that windows have, beside the image too */
-    const int after = columns * channels - margin - row_bytes, out_bytes = p->out_width * channels;
+    const intptr_t channels = p->channels, row_bytes = p->width * channels, margin = p->left * channels;
+    const intptr_t columns = (p->out_width - 1) * p->stride_x + p->kernel_x; /* that windows have, beside the image too */
+    const intptr_t after = columns * channels - margin - row_bytes, out_bytes = p->out_width * channels;
     const int is_run = p->stride_x == 1 || p->out_width == 1; /* results are neighbours */
-    const int groups = is_run ? 1 : p->out_width, count = (is_run ? out_bytes : channels) / W;
+    const intptr_t groups = is_run ? 1 : p->out_width, count = (is_run ? out_bytes : channels) / size;
     const struct rows rows = {x, row_bytes, 0};
     int8_t *const line = aligned(scratch), *const row = line + margin, *to = y;
     for (int oy = 0; oy < p->out_height; oy++, to += out_bytes) {
         const int y0 = oy * p->stride_y - p->top;
         const int first = y0 < 0 ? 0 : y0, end = y0 + p->kernel_y < p->height ? y0 + p->kernel_y : p->height;
         if (is_run && p->kernel_x == 1) { /* nothing is done along a line */
-            over_rows(to, &rows, first, end, count, &type->registers);
+            over_rows(to, &rows, first, end, count, by);
             continue;
         }
         if (oy == 0 || p->kernel_x > 3) { /* more columns take passes that change the line */
-            fill(line, row, p->lowest);
-            fill(row + row_bytes, row + row_bytes + after, p->lowest);
+            fill_words(line, row, p->lowest, size);
+            fill_words(row + row_bytes, row + row_bytes + after, p->lowest, size);
         }
-        over_rows(row, &rows, first, end, row_bytes / W, &type->registers);
-        over_columns(to, line, p->kernel_x, channels, count, groups, p->stride_x * channels, type);
+        over_rows(row, &rows, first, end, row_bytes / size, by);
+        over_columns(to, line, p->kernel_x, channels, count, groups, p->stride_x * channels, by, size);
     }
     if (p->highest - p->lowest < 255) {
-        type->within(y, p->lowest, p->highest, (int)(to - y) / W);
+        by->within(y, p->lowest, p->highest, (int)(to - y) / size);
     }
 }
 
@@ -261,7 +272,7 @@ static __attribute__((noinline)) void any_lines(const int8_t *x, int8_t *y, void
             over_rows(line + margin, &rows, first, end, registers, &type->registers);
         }
         if (p->highest - p->lowest < 255) {
-            type->within(line + margin, p->lowest, p->highest, registers);
+            type->registers.within(line + margin, p->lowest, p->highest, registers);
         }
         if (after > 0) {
             fill_behind(line + margin, row_bytes, after, p->lowest);
@@ -282,7 +293,7 @@ static __attribute__((noinline)) void any_lines(const int8_t *x, int8_t *y, void
     void rvp_max_whole_lines_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)  \
     {                                                                                                                  \
         (void)line;                                                                                                    \
-        whole_lines(x, y, scratch, (const struct rvp_pool *)parameters, &whole_##type);                                \
+        whole_lines(x, y, scratch, (const struct rvp_pool *)parameters, &registers_##type, W);                                \
     }                                                                                                                  \
     void rvp_max_lines_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)        \
     {                                                                                                                  \
@@ -303,3 +314,15 @@ static __attribute__((noinline)) void any_lines(const int8_t *x, int8_t *y, void
 
 ENTRIES(s8, int8)
 ENTRIES(u8, uint8)
+
+#if __riscv_xlen == 64
+#define LANE_ENTRY(suffix, type)                                                                                       \
+    void rvp_max_lane_lines_##suffix(const void *x, void *y, void *scratch, const int32_t *parameters, int32_t line)   \
+    {                                                                                                                  \
+        (void)line;                                                                                                    \
+        whole_lines(x, y, scratch, (const struct rvp_pool *)parameters, &lanes_##type, 4);                             \
+    }
+
+LANE_ENTRY(s8, int8)
+LANE_ENTRY(u8, uint8)
+#endif

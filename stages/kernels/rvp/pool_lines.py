@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.kernels.kernel import Kernel
-from stages.kernels.rvp.pooling import FIELDS, Pool2d
+from stages.kernels.rvp.pooling import FIELDS, LANE, Pool2d
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,29 +41,61 @@ class MaxPoolLines(Kernel):
 
         register = target.word_bits // 8
         line = line_bytes(view, register)
-        function = f"rvp_max_{lines_of(view, register)}_{SUFFIX[view.inputs[0].dtype]}"
+        lines = "lane_lines" if _by_lanes(view, register) else lines_of(view, register)
+        function = f"rvp_max_{lines}_{SUFFIX[view.inputs[0].dtype]}"
         return pool_lines(view, function, FIELDS, line, scratch_bytes(view, register))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of a register of a line 1.75 instructions for a row, 2 around, 8 for a pass; 6 for one that is copied.
-
-        Where pixels are whole registers a pass takes 5, the last one for results alone (_last_pass). Else a pixel that
-        is picked takes 5 and 2 for each of its units. A row of the output takes 120.
-        """
-        op, x, y = view.op, view.inputs[0], view.outputs[0]
         register = target.word_bits // 8
-        (_, height, width, channels), (batch, out_height, out_width, _) = x.shape, y.shape
-        line = width * channels / register
-        row = line * (2 + 1.75 * op.kernel[0]) + 120
-        if channels % register == 0:
-            return batch * out_height * (row + 5 * line * _passes(op.kernel[1]) + _last_pass(view, register))
-        row += 8 * line * (op.kernel[1] - 1).bit_length()
-        if op.stride[1] == 1:
-            row += out_width * channels / register * 6
-        else:
-            row += out_width * (5 + 2 * channels / (4 if channels % 4 == 0 else 1))
-        copied = 0 if width * channels % register == 0 else height * (line * 6 + 60)
-        return batch * (out_height * row + copied)
+        whole = view.outputs[0].shape[3] % register == 0
+        if whole or _by_lanes(view, register):
+            return _whole_pixels(view, register if whole else LANE)
+        return _any_pixels(view, register)
+
+
+def _by_lanes(view: LayerView, register: int) -> bool:
+    """Whether pixels that are no whole registers go lane by lane (RV64)."""
+    is_whole = view.outputs[0].shape[3] % register == LANE % register > 0
+    return is_whole and _whole_pixels(view, LANE) < _any_pixels(view, register)
+
+
+def _row(view: LayerView, word: int) -> float:
+    """Of a word of a line 1.75 instructions for each row of a window and 2 around, of a row of the output 120."""
+    _, _, width, channels = view.inputs[0].shape
+    return width * channels / word * (2 + 1.75 * view.op.kernel[0]) + 120
+
+
+def _whole_pixels(view: LayerView, word: int) -> float:
+    """A pass takes 5 for a word of pixels that are whole words, the last one for results alone (_last_pass).
+
+    Windows of more than three columns fill what lies beside a row each time, as passes change it.
+    """
+    op, (_, _, width, channels), (batch, out_height, out_width, _) = (
+        view.op,
+        view.inputs[0].shape,
+        view.outputs[0].shape,
+    )
+    columns, pixel = (out_width - 1) * op.stride[1] + op.kernel[1], channels / word
+    read = (columns - (2 << n) + 1 for n in range(_passes(op.kernel[1])))  # by each pass
+    filled = (90 + 1.5 * (columns - width) * pixel) if op.kernel[1] > 3 else 0
+    row = _row(view, word) + filled + sum(12 + 5 * count * pixel for count in read)
+    return float(100 + batch * out_height * (row + _last_pass(view, word)))
+
+
+def _any_pixels(view: LayerView, register: int) -> float:
+    """A pass takes 8 for a register, four at a time, a copy of one 6; a pixel that is picked 5, its units 2 each."""
+    op = view.op
+    (_, height, width, channels), (batch, out_height, out_width, _) = view.inputs[0].shape, view.outputs[0].shape
+    line, kernel = width * channels / register, op.kernel[1]
+    results = ceil(((out_width - 1) * op.stride[1] + 1) * channels / register) + 1
+    left = (max(kernel - (2 << n), 0) for n in range((kernel - 1).bit_length()))  # columns that later passes add
+    row = 50 + _row(view, register) + sum(20 + 32 * ceil((results + ceil(n * channels / register)) / 4) for n in left)
+    if op.stride[1] == 1:
+        row += out_width * channels / register * 6
+    else:
+        row += out_width * (5 + 2 * channels / (4 if channels % 4 == 0 else 1))
+    copied = 0 if width * channels % register == 0 else height * (line * 6 + 60)
+    return float(100 + batch * (out_height * row + copied))
 
 
 def _passes(columns: int) -> int:

@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
+LANE = 4  # bytes
 FIELDS = 13  # int32 fields of the C structure rvp_pool
 MAX_WINDOW = 255  # elements of an average: 16-bit sums hold 255 times -128 or 255
 
 
 class Pool2d(Kernel):
-    """A register of channels at a time: averages in 16-bit lanes, maxima in bytes."""
+    """A register of channels at a time: averages in 16-bit lanes, maxima in bytes. On RV64 pixels that are no whole
+    registers go by lower lanes.
+    """
 
     name = "rvp.pool2d"
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
@@ -33,11 +36,10 @@ class Pool2d(Kernel):
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         op, x, y = view.op, view.inputs[0], view.outputs[0]
-        register = target.word_bits // 8
         if "NCHW" in (x.layout, y.layout):
             return "the kernel reads and writes NHWC"
-        if x.shape[3] % register:
-            return f"{x.shape[3]} channels are no multiple of {register}"
+        if x.shape[3] % LANE:
+            return f"{x.shape[3]} channels are no multiple of {LANE}"
         if op.op == "avg_pool2d" and prod(op.kernel) > MAX_WINDOW:
             return f"a window has {prod(op.kernel)} elements; 16-bit sums hold {MAX_WINDOW}"
         return not_eight_bit(view)
@@ -54,27 +56,29 @@ class Pool2d(Kernel):
         from stages.kernels.tir.block import Operand
         from stages.kernels.tir.pooling import pool2d
 
-        function = f"rvp_{view.op.op[:3]}_pool_{SUFFIX[view.inputs[0].dtype]}"
+        lanes = "" if view.inputs[0].shape[3] % (target.word_bits // 8) == 0 else "lanes_"
+        function = f"rvp_{view.op.op[:3]}_pool_{lanes}{SUFFIX[view.inputs[0].dtype]}"
         return pool2d(view, function, Operand("pool", (FIELDS,), "int32"))
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As counted, of a register of a window: 7 instructions (maximum: 5) for an element that lies in the image, 16
         (6) for a row of these, 35 (7) around. Whole windows of 3x3 have code of their own, 66 (30). The place of a
-        window takes 84 (60). Averages over all of an image take 5 for an element.
+        window takes 84 (60). Averages over whole rows take 5 for an element.
         """
         kernel, out = view.op.kernel, view.outputs[0]
-        register, average = target.word_bits // 8, view.op.op == "avg_pool2d"
+        average = view.op.op == "avg_pool2d"
+        register = target.word_bits // 8 if out.shape[3] % (target.word_bits // 8) == 0 else LANE
         element, row, around, three, place, call = (7, 16, 35, 66, 84, 180) if average else (5, 6, 7, 30, 60, 0)
-        is_image = average and kernel == tuple(view.inputs[0].shape[1:3]) and out.shape[3] >= 4 * register
+        is_strip = average and out.shape[3] >= 4 * register
 
         def window(rows: int, columns: int) -> int:
-            if is_image:
+            if is_strip and columns == view.inputs[0].shape[2]:
                 return 30 + 5 * rows * columns
             if rows == columns == 3 and kernel == (3, 3):
                 return three
             return around + rows * (row + element * columns)
 
         rows, columns = (Counter(inside(view, axis)) for axis in range(2))
-        registers = out.shape[3] / register
+        registers = out.shape[3] // register
         windows = ((window(r, c), rows[r] * columns[c]) for r in rows for c in columns)
         return out.shape[0] * (call + sum(times * (place + registers * each) for each, times in windows))

@@ -62,10 +62,15 @@ static void copy_registers(int8_t *line, const int8_t *from, int registers, rvp_
     }
 }
 
-RVP_INLINE void put_bytes(int8_t *line, const int8_t *row, int first, int end, const struct rvp_quads *g)
+RVP_INLINE void put_bytes(int8_t *line, const int8_t *row, int first, int end, rvp_word flip)
 {
-    for (int i = first; i < end; i++) {
-        put_byte(line, i, row[i] ^ g->flip);
+    int8_t *to = line + first / 4 * RVP_WORD_BYTES + first % 4;
+    for (int i = first; i < end;) {
+        *to++ = (int8_t)(row[i] ^ (int8_t)flip);
+        i++;
+        if (i % 4 == 0) {
+            to += RVP_WORD_BYTES - 4;
+        }
     }
 }
 
@@ -125,11 +130,11 @@ RVP_INLINE void copy_row(int8_t *line, const int8_t *row, const struct span *s, 
     fill_words(line, 0, (s->begin + 3) / 4, s->fill);
     fill_words(line, s->end / 4, g->line_words, s->fill);
     const int inside = smaller((s->begin + 3) / 4 * 4, s->end), copied = larger(s->end - inside, 0) / RVP_WORD_BYTES;
-    put_bytes(line, row, s->begin, inside, g);
+    put_bytes(line, row, s->begin, inside, s->flip);
     if (copied > 0) {
         copy_registers(line + inside / 4 * RVP_WORD_BYTES, row + inside, copied, s->flip);
     }
-    put_bytes(line, row, inside + copied * RVP_WORD_BYTES, s->end, g);
+    put_bytes(line, row, inside + copied * RVP_WORD_BYTES, s->end, s->flip);
 }
 
 /* The channels of a group, of `columns` pixels from `column` on. */
@@ -164,7 +169,8 @@ static void copy_group(int8_t *line, const int8_t *row, int column, const struct
 /* `count` lines, whose first is row `row` of the image for lane 0. */
 static void fill_lines(const int8_t *x, int8_t *lines, int group, int row, int count, const struct rvp_quads *g)
 {
-    for (int lane = 0; lane < RVP_LANES; lane++) {
+    const int lanes = (g->lane_rows | g->lane_columns | g->lane_groups) != 0 ? RVP_LANES : 1;
+    for (int lane = 0; lane < lanes; lane++) {
         const int column = lane * g->lane_columns * g->column_stride - g->left;
         const int8_t *const channel = x + smaller(group + lane * g->lane_groups, g->groups - 1) * g->depth;
         int at = row + lane * g->lane_rows * g->row_stride;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import gcd, lcm
 from typing import TYPE_CHECKING
@@ -46,6 +46,7 @@ class QuadLines:
     """A layer whose lines run along its rows or, `exchanged`, along its only column; the rest is as these lines see it.
 
     Pairs are of rows and columns. `depth` and `units` are the channels of a group, of the input and of the output.
+    `split` are rows, periods or groups from what lane 0 computes to what lane 1 does, all 0 where it computes nothing.
     """
 
     exchanged: bool
@@ -59,6 +60,7 @@ class QuadLines:
     depth: int
     units: int
     lanes: int
+    split: tuple[int, int, int] = (0, 0, 0)
 
     @classmethod
     def of(cls, view: LayerView, lanes: int) -> QuadLines:
@@ -70,7 +72,7 @@ class QuadLines:
             row, column = values
             return (column, row) if exchanged else (row, column)
 
-        return cls(
+        made = cls(
             exchanged,
             image=pair(image),
             out=pair(out),
@@ -83,6 +85,15 @@ class QuadLines:
             units=op.out_channels // op.groups,
             lanes=lanes,
         )
+        return min((replace(made, split=split) for split in made._splits()), key=cls.cost)
+
+    def _splits(self) -> list[tuple[int, int, int]]:
+        """What lanes may share; the best first where they are equal."""
+        if self.lanes == 1:
+            return [(0, 0, 0)]
+        if self.groups > 1:
+            return [(0, 0, 1)]
+        return [(-(-self.out[0] // 2), 0, 0), (0, -(-self.row_periods // 2), 0), (0, 0, 0)]
 
     @property
     def step(self) -> int:
@@ -119,17 +130,6 @@ class QuadLines:
     def row_periods(self) -> int:
         """Of a whole row of the output."""
         return -(-self.out[1] // self.period)
-
-    @property
-    def split(self) -> tuple[int, int, int]:
-        """Rows, periods or groups from what lane 0 computes to what lane 1 does, two of them 0."""
-        if self.lanes == 1:
-            return 0, 0, 0
-        if self.groups > 1:
-            return 0, 0, 1
-        half_rows, half_periods = -(-self.out[0] // 2), -(-self.row_periods // 2)
-        by_rows, by_columns = half_rows * self.row_periods, self.out[0] * half_periods
-        return (half_rows, 0, 0) if by_rows <= by_columns else (0, half_periods, 0)
 
     @property
     def lane_rows(self) -> int:
@@ -217,17 +217,27 @@ class QuadLines:
 
     def cost(self) -> float:
         """Instructions for an image: lines, and quads of up to four periods at a time."""
-        bands = -(-self.lane_rows // self.band)
-        lines = bands * self.line_count(self.band) * self.lanes
-        copied = 5 if self.groups == 1 or self.depth % 4 == 0 else 36
+        bands, lanes = -(-self.lane_rows // self.band), self.lanes if any(self.split) else 1
+        lines = lanes * bands * (80 + self.line_count(self.band) * self._line())
         blocks = [AT_ONCE] * (self.periods // AT_ONCE)
         blocks += [self.periods % AT_ONCE] * (self.periods % AT_ONCE > 0)
         outputs = sum(self._block(quad, size) for quad in self.quads for size in blocks)
-        return self.parts * (lines * (40 + copied * self.line_words) + self.lane_rows * (30 + outputs))
+        return 120 + self.parts * (lines + self.lane_rows * (40 + outputs))
+
+    def _line(self) -> float:
+        """A copy by words, and the bytes of rows that have no whole register before and behind them."""
+        if self.groups > 1:
+            return 40.0 + (5 if self.depth % 4 == 0 else 36) * self.line_words
+        row, register = self.image[1] * self.depth, 4 * self.lanes
+        behind = (-(-row // register) + 1) * register
+        whole = sum(register <= start <= self.image[0] * row - behind for start in range(0, self.image[0] * row, row))
+        by_bytes = (1 - whole / self.image[0]) * (20 + 8 * min(row, register // 2 + 2))
+        return 50 + by_bytes + 5 * self.line_words
 
     def _block(self, quad: Quad, size: int) -> float:
         halves, full = quad.head + quad.tail, quad.full
-        row = 10 + halves * (5 + 3 * size) + full * (7 + 5 * size)
+        kinds = 1 if self.function[-2] == "k" else (quad.head > 0) + (full > 0) + (quad.tail > 0)
+        row = 10 * kinds + halves * (5 + 3 * size) + full * (7 + 5 * size)
         aligned = self.out[1] * self.units * self.groups % 4 == 0
-        stores = size * (3 if aligned else 16 * self.lanes)
-        return self.kernel[0] * row + 40 + 23 * size + stores
+        stores = size * (3 if aligned else 18 * self.lanes)
+        return self.kernel[0] * row + 50 + 23 * size + stores

@@ -48,7 +48,9 @@ struct quad {
     enum rounding rounding;
 };
 
-/* Where outputs go: bytes from one period to the next, and from one lane to the other. */
+/* Where outputs go: bytes from one period to the next, and from one lane to the other. Lane 1, where it has none, writes
+ * to the place of lane 0, which writes last.
+ */
 struct destination {
     int8_t *at;
     intptr_t step, lane_step;
@@ -130,6 +132,10 @@ RVP_INLINE void add_rows(struct sums *a, const int8_t *line, const int8_t *w, co
 static void store_left(int8_t *out, rvp_word bytes, int left)
 {
     if (left >= 4) {
+        if ((uintptr_t)out % 4 == 0) {
+            rvp_store_lane(out, bytes);
+            return;
+        }
         out[0] = (int8_t)bytes;
         out[1] = (int8_t)(bytes >> 8);
         out[2] = (int8_t)(bytes >> 16);
@@ -146,10 +152,10 @@ static void store_left(int8_t *out, rvp_word bytes, int left)
 static void store_some(struct words bytes, int8_t *out, const struct destination *d, int left, int count)
 {
     for (int i = 0; i < count; i++) {
-        store_left(out, bytes.at[i], left);
         if (RVP_LANES == 2) {
             store_left(out + d->lane_step, bytes.at[i] >> (8 * W / 2), left - d->behind);
         }
+        store_left(out, bytes.at[i], left);
         left -= d->row_step;
         out += d->step;
     }
@@ -190,10 +196,10 @@ RVP_INLINE void write_sums(const struct sums *a, const int8_t *params, int8_t *o
     const intptr_t step = d->step, lane_step = d->lane_step;
 #pragma GCC unroll 4
     for (int i = 0; i < count; i++) {
-        rvp_store_lane(out, bytes.at[i]);
         if (RVP_LANES == 2) {
             rvp_store_lane(out + lane_step, bytes.at[i] >> (8 * W / 2));
         }
+        rvp_store_lane(out, bytes.at[i]);
         out += step;
     }
 }
@@ -272,13 +278,15 @@ static void quad_of_rows(const int8_t *lines, const struct quad *q, struct desti
                          int rows, int has_group, const struct rvp_quads *g, row_kernel *kernel)
 {
     const int byte = 4 * number, row_bytes = g->out_columns * g->out_channels;
+    const intptr_t lane_step = g->lane_rows * row_bytes + g->lane_columns * g->out_channels + g->lane_groups * g->units;
     int8_t *to = out + row * row_bytes + byte / g->units * g->out_channels + byte % g->units;
     d->left = g->out_columns * g->units - byte;
     for (int end = row + rows; row < end; row++) {
         const int both = RVP_LANES == 2 && has_group && row + g->lane_rows < g->out_rows;
         d->at = to;
-        d->behind = both ? g->lane_columns * g->units : d->left;
-        d->whole = RVP_LANES == 2 ? d->left - d->behind : d->left;
+        d->behind = both ? g->lane_columns * g->units : 0;
+        d->lane_step = both ? lane_step : 0;
+        d->whole = d->left - d->behind;
         if ((((uintptr_t)to | (uintptr_t)d->step | (uintptr_t)d->lane_step) & 3) != 0) {
             d->whole = 0;
         }
@@ -290,10 +298,8 @@ static void quad_of_rows(const int8_t *lines, const struct quad *q, struct desti
 
 RVP_INLINE struct destination destination_of(const struct rvp_quads *g)
 {
-    const int row_bytes = g->out_columns * g->out_channels;
     return (struct destination){
         .step = g->period * g->out_channels,
-        .lane_step = g->lane_rows * row_bytes + g->lane_columns * g->out_channels + g->lane_groups * g->units,
         .row_step = g->period * g->units,
         .zero_point = rvp_splat16((int8_t)g->clip),
         .lowest = rvp_splat8(g->clip >> 8),

@@ -1,5 +1,6 @@
 """The forms a layer can be computed in: both give LiteRT's bytes, the cheaper one is taken, unless a rule names one."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
 def test_a_depthwise_convolution_of_one_channel_can_be_an_ordinary_one(dtype: str, layout: str) -> None:
     """All channels read the same input, so that the kernels of convolution can compute it: micro_speech begins so."""
     rng = np.random.default_rng(5)
-    for multiplier, kind in ((8, "conv2d"), (1, "depthwise_conv2d")):
+    for multiplier in (1, 8):
         values = rng.integers(*LIMITS[dtype], (1, 3, 2, multiplier)).astype(dtype)
         bias = rng.integers(-4000, 4001, multiplier).astype(np.int32)
         builder = ModelBuilder()
@@ -36,9 +37,65 @@ def test_a_depthwise_convolution_of_one_channel_can_be_an_ordinary_one(dtype: st
         )
         assert found.wrong == {}
         (layer,) = [layer for layer in found.graph.layers if layer.kind != "layout"]
-        assert layer.kind == kind
-        if kind == "conv2d":
-            assert layer.op.kernel_layout == "HWIO"
+        assert layer.kind == "conv2d"
+        assert layer.op.kernel_layout == "HWIO"
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
+@pytest.mark.parametrize("channels", [1, 4])
+def test_a_convolution_whose_filters_read_one_channel_can_be_a_depthwise_one(channels: int, layout: str) -> None:
+    """Several channels are as many groups."""
+    rng = np.random.default_rng(6)
+    values, bias = rng.integers(-127, 128, (8, 3, 2, 1)).astype(np.int8), np.arange(8, dtype=np.int32)
+    builder = ModelBuilder()
+    x = builder.input("x", (1, 9, 8, channels), "int8", 0.04, 3)
+    builder.output(builder.conv2d(x, values, bias, weight_scale=0.01, stride=(2, 1), out=(0.1, 7)))
+    image = rng.integers(-128, 128, (1, 9, 8, channels)).astype(np.int8)
+    found = compare(builder.build(), [image], layout, change=with_other_forms)
+    assert found.wrong == {}
+    (layer,) = [layer for layer in found.graph.layers if layer.kind != "layout"]
+    assert layer.kind == "depthwise_conv2d"
+    assert layer.op.depth_multiplier == 8 // channels
+
+
+def test_a_layer_is_exchanged_once_and_only_where_that_saves_enough() -> None:
+    """Where both forms cost the same each would do, for ever."""
+    rng = np.random.default_rng(7)
+    for kind, factor, found in (
+        ("conv2d", 0.98, "conv2d"),
+        ("conv2d", 0.96, "depthwise_conv2d"),
+        ("depthwise_conv2d", 1.0, "conv2d"),
+        ("depthwise_conv2d", 1.01, "depthwise_conv2d"),
+    ):
+        b = ModelBuilder()
+        x, options = b.input("x", (1, 6, 6, 1), "int8", 0.05, 11), {"weight_scale": 0.01, "out": (0.1, 0)}
+        shape, bias = (4, 3, 3, 1) if kind == "conv2d" else (1, 3, 3, 4), np.zeros(4, np.int32)
+        b.output(getattr(b, kind)(x, rng.integers(-127, 128, shape).astype(np.int8), bias, **options))
+        graph = integer_graph(b.build())
+
+        def price(_graph: Graph, layer: Layer, kind: str = kind, factor: float = factor) -> float:
+            return 100.0 if layer.kind == kind else 100.0 * factor
+
+        (layer,) = cheapest_forms(graph, price, lambda _graph, _layer: False).layers
+        assert layer.kind == found
+
+
+def test_weights_that_two_layers_share_stay_those_of_the_other() -> None:
+    rng, b = np.random.default_rng(8), ModelBuilder()
+    values, bias = rng.integers(-127, 128, (4, 3, 2, 1)).astype(np.int8), np.zeros(4, np.int32)
+    x = b.input("x", (1, 6, 7, 1), "int8", 0.05, 11)
+    b.output(*(b.conv2d(x, values, bias, weight_scale=0.01, stride=(n, 1), out=(0.1, 0)) for n in (1, 2)))
+    graph = integer_graph(b.build())
+    roles = graph.layers[0].constants
+    shared = replace(graph, layers=[layer.model_copy(update={"constants": roles}) for layer in graph.layers])
+
+    def price(_graph: Graph, layer: Layer) -> float:
+        is_first = layer.index == 0
+        return 1.0 if is_first == (layer.kind == "conv2d") else 2.0
+
+    made = cheapest_forms(shared, price, lambda _graph, _layer: False)
+    kept = {layer.kind: made.constants[layer.constants["weights"]].shape for layer in made.layers}
+    assert kept == {"conv2d": (4, 3, 2, 1), "depthwise_conv2d": (4, 1, 3, 2)}
 
 
 def padded_convolution() -> bytes:
