@@ -22,8 +22,8 @@
 #include "mve_asm.h"
 
 #define FIELD_PIXEL 8
-#define FIELD_OUT_WIDTH 16
-#define FIELD_FLIP 56                  /* then zero_point, low, high */
+#define FIELD_FLIP 24                  /* then zero_point, low, high */
+#define FIELD_OUT_WIDTH 44
 #define BIAS 144
 #define MULTIPLIER (BIAS + 64)
 #define ROUNDER (BIAS + 128)

@@ -13,12 +13,11 @@ if TYPE_CHECKING:
 
 GROUP = 16
 WIDEST = 254  # the largest weight that is the sum of two int8 numbers
+IMAGE = ("height", "width", "pixel", "left", "pitch", "fill", "flip")  # of depthwise_image.h
+_WINDOW = tuple(field for field in TAPS if field != "left")
 FIELDS = Structure(  # of depthwise.h
     "mve_depthwise",
-    (
-        *("height", "width", "pixel", "out_height", "out_width", *TAPS),
-        *("fill", "flip", "zero_point", "low", "high", "pitch"),
-    ),
+    (*IMAGE, "zero_point", "low", "high", "out_height", "out_width", *_WINDOW),
 )
 
 
@@ -49,13 +48,13 @@ def fields(view: LayerView) -> dict[str, int]:
         "height": height,
         "width": width,
         "pixel": channels,
-        "out_height": out_height,
-        "out_width": out_width,
-        **taps(op),
+        "pitch": lines(view)[1],
         "fill": op.input_zero_point - offset,
         "flip": offset,
         "zero_point": op.output_zero_point - offset,
         "low": op.act_min - offset,
         "high": op.act_max - offset,
-        "pitch": lines(view)[1],
+        "out_height": out_height,
+        "out_width": out_width,
+        **taps(op),
     }
