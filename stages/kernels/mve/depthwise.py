@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.kernels.eight_bit import centred_weights, why_not_centred_types, why_not_sums
 from stages.kernels.mve.base import MveKernel, arithmetic
 from stages.kernels.mve.lanes import constants_of, lanes_of
-from stages.kernels.mve.lines import FIELDS, GROUP, WIDEST, fields, group_count, parts_of
+from stages.kernels.mve.lines import FIELDS, GROUP, WIDEST, fields, group_count, is_plain, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,11 +94,11 @@ class DepthwiseInTurns(DepthwiseKernel):
         """Instructions for an output of a group, as counted."""
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Outputs, 4 or 6 for a pixel that is copied, 110 for a row."""
+        """Outputs, 4 or 6 for a pixel that is copied, 140 for a row."""
         batch, height, width, channels = view.outputs[0].shape
         _, in_height, in_width, _ = view.inputs[0].shape
         pixel = 4 if channels >= GROUP and view.inputs[0].dtype == "int8" else 6
-        rows = height * (width * self.per_output(view) + 60) + in_height * (in_width * pixel + 50)
+        rows = height * (width * self.per_output(view) + 90) + in_height * (in_width * pixel + 50)
         return float(batch * group_count(view) * (rows + 60))
 
 
@@ -115,12 +115,11 @@ class Depthwise3x3(DepthwiseInTurns):
         return why_not_pairs(centred_weights(view)[:, :8])
 
     def function(self, view: LayerView) -> str:
-        op = view.op
-        plain = view.inputs[0].dtype == "int8" and (op.act_min, op.act_max) == (-128, 127)
-        return f"mve_depthwise3x3_{self.arithmetic(view).mode}_s{op.stride[1]}{'' if plain else '_clipped'}"
+        clipped = "" if is_plain(view) else "_clipped"
+        return f"mve_depthwise3x3_{self.arithmetic(view).mode}_s{view.op.stride[1]}{clipped}"
 
     def per_output(self, view: LayerView) -> float:
-        return 126
+        return 116 + 8 * (self.arithmetic(view).mode == "lowered") + 6 * (not is_plain(view))
 
 
 class DepthwiseWide(DepthwiseInTurns):

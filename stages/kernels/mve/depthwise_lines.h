@@ -46,21 +46,20 @@ MVE_INLINE void load_pixels(int8_t *line, const uint8_t *from, int32_t count, in
 MVE_INLINE void load_line(int8_t *line, const uint8_t *image, int32_t row, const struct mve_image *d, int32_t channels)
 {
     const uint8x16_t fill = vdupq_n_u8((uint8_t)d->fill);
-    if (row < 0 || row >= d->height) {
+    if ((uint32_t)row >= (uint32_t)d->height) {
         (void)mve_set((uint8_t *)line, d->pitch, fill);
         return;
     }
-    const int32_t left = d->left, room = d->pitch / GROUP - left;
-    const int32_t columns = d->width < room ? d->width : room;
+    const int32_t left = d->left * GROUP, room = d->pitch - left;
+    const int32_t bytes = d->width * GROUP < room ? d->width * GROUP : room;
     const uint8_t *const from = image + row * d->width * d->pixel;
-    (void)mve_set((uint8_t *)line, left * GROUP, fill);
-    line += left * GROUP;
+    line = (int8_t *)mve_set((uint8_t *)line, left, fill);
     if (channels == GROUP && d->flip == 0) {
-        load_whole_pixels(line, from, columns, d->pixel);
+        load_whole_pixels(line, from, (int32_t)((uint32_t)bytes / GROUP), d->pixel);
     } else {
-        load_pixels(line, from, columns, d->pixel, channels, vdupq_n_u8((uint8_t)d->flip));
+        load_pixels(line, from, (int32_t)((uint32_t)bytes / GROUP), d->pixel, channels, vdupq_n_u8((uint8_t)d->flip));
     }
-    (void)mve_set((uint8_t *)(line + columns * GROUP), (room - columns) * GROUP, fill);
+    (void)mve_set((uint8_t *)line + bytes, room - bytes, fill);
 }
 
 #endif

@@ -6,7 +6,7 @@
 MVE_INLINE void load_row(int8_t *line, const uint8_t *image, int32_t row, const struct mve_image *d)
 {
     const uint8x16_t fill = vdupq_n_u8((uint8_t)d->fill);
-    if (row < 0 || row >= d->height) {
+    if ((uint32_t)row >= (uint32_t)d->height) {
         (void)mve_set((uint8_t *)line, d->pitch, fill);
         return;
     }
@@ -19,8 +19,8 @@ MVE_INLINE void load_row(int8_t *line, const uint8_t *image, int32_t row, const 
 }
 
 /* All outputs of `channels` from `first` of the lines on, `band` rows at a time. Lines that the next band needs too are moved to its first. */
-MVE_INLINE void in_bands(uint8_t *y, const uint8_t *image, const int32_t *constants, const int32_t *offsets, int32_t channels,
-                         int32_t first, int8_t *lines, const struct mve_lanes *d, mve_lanes_rows *rows)
+static void in_bands(uint8_t *y, const uint8_t *image, const int32_t *constants, const int32_t *offsets, int32_t channels,
+                     int32_t first, int8_t *lines, const struct mve_lanes *d, mve_lanes_rows *rows)
 {
     const int32_t pitch = d->image.pitch;
     int32_t start = -d->top, next = start; /* the row of the image in the first line, and the one that is loaded next */
@@ -47,8 +47,8 @@ MVE_INLINE void in_bands(uint8_t *y, const uint8_t *image, const int32_t *consta
 }
 
 /* Groups of 16 channels one by one, up to 16 channels otherwise. */
-MVE_INLINE void by_group(uint8_t *y, const uint8_t *image, const int32_t *constants, const int32_t *offsets, int32_t channels,
-                         int8_t *lines, const struct mve_lanes *d, mve_lanes_rows *rows)
+static void by_group(uint8_t *y, const uint8_t *image, const int32_t *constants, const int32_t *offsets, int32_t channels,
+                     int8_t *lines, const struct mve_lanes *d, mve_lanes_rows *rows)
 {
     const int32_t most = channels < GROUP ? channels : GROUP;
     for (;;) {

@@ -27,6 +27,11 @@ def parts_of(view: LayerView) -> int:
     return 1 if weights.min() >= -128 and weights.max() <= 127 else 2
 
 
+def is_plain(view: LayerView) -> bool:
+    """Whether the output's bounds are those of int8, where narrowing saturates anyway, and it is none of uint8."""
+    return view.inputs[0].dtype == "int8" and (view.op.act_min, view.op.act_max) == (-128, 127)
+
+
 def group_count(view: LayerView) -> int:
     return -(-int(view.op.out_channels) // GROUP)
 
