@@ -9,12 +9,14 @@
  * two; a group's constants have `group_bytes`.
  *
  * Where windows leave the image, or its bytes have to be flipped, `band` rows of outputs at a time are computed from lines in scratch,
- * `span` for a window. Lines have 16 channels where they are loaded `by_group`, else all of a pixel, of which x begins with
- * the `first`; these may have been `loaded` by what computes the channels before. Otherwise `band` is 0 and the image is read where it lies. */
+ * `span` for a window; the next row's begin `lines_y` on, and `left_out` rows of the image between windows have none. Lines have 16
+ * channels where they are loaded `by_group`, else all of a pixel, of which x begins with the `first`; these may have been `loaded` by
+ * what computes the channels before. `in_rows`: they are the image's rows, and all that lie between are needed. Otherwise `band` is 0 and
+ * the image is read where it lies. */
 struct mve_lanes {
     struct mve_image image;
     int32_t zero_point, low, high, x_step, x_row, columns, pairs, group_bytes;
-    int32_t y_step, rows, band, stride_y, top, span, by_group, loaded, first;
+    int32_t y_step, rows, band, lines_y, left_out, top, span, by_group, in_rows, loaded, first;
 };
 
 /* Rows of outputs: lanes.S, quads.S. */

@@ -27,7 +27,8 @@ FIELDS = Structure(  # of lanes.h
     (
         *IMAGE,
         *("zero_point", "low", "high", "x_step", "x_row", "columns", "pairs", "group_bytes"),
-        *("y_step", "rows", "band", "stride_y", "top", "span", "by_group", "loaded", "first"),
+        *("y_step", "rows", "band", "lines_y", "left_out", "top", "span"),
+        *("by_group", "in_rows", "loaded", "first"),
     ),
 )
 
@@ -76,21 +77,26 @@ class Lanes:
 
     @property
     def in_place(self) -> bool:
-        """Whether the image is read where it lies: nothing is flipped, and nothing outside is read."""
-        reads = all(part.channels >= part.lanes for part in self.parts)
-        return self.walk.is_inside and not flip(self.view) and reads
+        """Whether the image is read where it lies: nothing is flipped, and nothing outside is read.
+
+        A vector of more lanes than there are channels reads on into the next pixel.
+        """
+        walk = self.walk
+        bytes_of_image = walk.size[0] * walk.size[1] * walk.channels
+        last = (walk.needed[0] - 1) * walk.size[1] + walk.needed[1] - walk.repeat  # the pixel of the last tap
+        ends = (last * walk.channels + max(part.first + part.channels, part.lanes) for part in self.parts)
+        return walk.is_inside and not flip(self.view) and max(ends) <= bytes_of_image
 
     @property
     def is_long(self) -> bool:
-        """Whether lines of all channels are too long for the scratch, those of 16 shorter."""
-        walk = self.walk
-        bytes_of_window = walk.needed[1] * walk.channels * walk.span[0]
-        return not self.in_place and walk.channels > GROUP and bytes_of_window > MOST_LINES
+        """Whether lines of all channels are too long for the scratch."""
+        bytes_of_window = self.walk.needed[1] * self.walk.channels * self.walk.span[0]
+        return not self.in_place and bytes_of_window > MOST_LINES
 
     @property
     def by_group(self) -> bool:
-        """Whether lines have 16 channels, which are loaded for each group anew."""
-        return self.is_long and self.walk.repeat == 1
+        """Whether lines have 16 channels, which are loaded for each group anew: where those of all are longer."""
+        return self.is_long and self.walk.channels > GROUP
 
     @property
     def _steps(self) -> tuple[int, int]:
@@ -104,15 +110,27 @@ class Lanes:
     def band(self) -> int:
         """Rows of outputs that are computed from the lines at a time."""
         most = max(BAND // self._steps[0], self.walk.span[0])
-        return min(self.walk.out[0], (most - self.walk.span[0]) // self.walk.stride[0] + 1)
+        return min(self.walk.out[0], (most - self.walk.span[0]) // self.lines_y + 1)
 
     @property
     def scratch(self) -> int:
         """Bytes of the lines of a band, and what is read behind the last; one where there are none."""
         return 1 if self.in_place else self._lines_of(self.band) * self._steps[0] + GROUP
 
+    @property
+    def lines_y(self) -> int:
+        """Lines from a row of windows to the next: rows between windows have none."""
+        return min(self.walk.stride[0], self.walk.span[0])
+
+    @property
+    def in_rows(self) -> bool:
+        """Whether lines are rows of the image, as many bytes and one behind the other."""
+        walk = self.walk
+        are_rows = not self.by_group and walk.before[1] == 0 and walk.needed[1] == walk.size[1]
+        return are_rows and walk.stride[0] == self.lines_y
+
     def _lines_of(self, rows: int) -> int:
-        return (rows - 1) * self.walk.stride[0] + self.walk.span[0]
+        return (rows - 1) * self.lines_y + self.walk.span[0]
 
     @property
     def offsets(self) -> list[int]:
@@ -144,24 +162,26 @@ class Lanes:
             "low": op.act_min - offset,
             "high": op.act_max - offset,
             "x_step": x_step,
-            "x_row": walk.stride[0] * line - walk.columns * x_step,
+            "x_row": (walk.stride[0] if self.in_place else self.lines_y) * line - walk.columns * x_step,
             "columns": walk.columns,
             "pairs": (self.taps - 1) // 2,
             "group_bytes": 4 * part.words(self.taps),
             "y_step": walk.lanes,
             "rows": walk.out[0],
             "band": 0 if self.in_place else self.band,
-            "stride_y": walk.stride[0],
+            "lines_y": self.lines_y,
+            "left_out": walk.stride[0] - self.lines_y,
             "top": walk.before[0],
             "span": walk.span[0],
             "by_group": int(self.by_group),
+            "in_rows": int(self.in_rows),
             "loaded": int(whole and part != self.parts[0]),
             "first": part.first,
         }
 
     def cost(self) -> float:
         """As counted, for one image."""
-        return 40.0 + sum(self._part_cost(part) for part in self.parts)
+        return 10.0 + sum(self._part_cost(part) for part in self.parts)
 
     def _part_cost(self, part: Part) -> float:
         rows = self.walk.out[0]
@@ -184,21 +204,20 @@ class Lanes:
     def _loading(self, part: Part) -> float:
         """The lines of up to 16 channels, or of all."""
         walk = self.walk
-        rows = min(self._lines_of(walk.out[0]), walk.out[0] * walk.span[0])
-        bands = -(-walk.out[0] // self.band)
+        rows, bands = self._lines_of(walk.out[0]), -(-walk.out[0] // self.band)
         columns = min(walk.size[1], walk.needed[1])
         if self.by_group:
             row = columns * (4 if part.channels >= GROUP and not flip(self.view) else 6)
         else:
             row = columns * walk.channels / 16 * (4 if flip(self.view) else 3)
-        kept = max(0, walk.span[0] - walk.stride[0]) * (bands - 1)
-        return 40 + bands * 60 + rows * (50 + row) + kept * self._steps[0] / 16 * 3
+        kept = (walk.span[0] - self.lines_y) * (bands - 1)
+        return 30 + bands * 45 + rows * (row if self.in_rows else 50 + row) + kept * self._steps[0] / 16 * 3
 
 
 def lanes_of(view: LayerView, mode: Mode) -> Lanes:
     """The walk and the parts that take least; constants of 40 lanes more have to save a percent."""
     found = [Lanes(view, walk, parts, mode) for walk in walks(view) for parts in _shares(walk)]
-    fitting = [lanes for lanes in found if lanes.walk.repeat == 1 or not lanes.is_long]
+    fitting = [lanes for lanes in found if lanes.walk.is_plain or not lanes.is_long]
     return min(fitting, key=lambda lanes: lanes.cost() * (1 + lanes.walk.lanes / 4000))
 
 

@@ -20,6 +20,7 @@ class Walk:
     """Windows on an image of `channels` bytes a pixel; `before` is the padding above and on the left.
 
     `repeat` neighbouring outputs are taken as one with as many times the channels, where the stride is one column.
+    `is_plain`: rows are rows, or columns, and outputs are taken one by one.
     """
 
     size: Pair
@@ -30,6 +31,7 @@ class Walk:
     before: Pair
     channels: int
     repeat: int = 1
+    is_plain: bool = True
 
     @property
     def lanes(self) -> int:
@@ -65,25 +67,41 @@ class Walk:
 
 
 def plain_walk(view: LayerView) -> Walk:
-    """An image of one column lies on its side; an int8 image whose windows are its pixels is one row."""
+    """Row by row; an image of one column lies on its side."""
     op, size, out = view.op, view.inputs[0].shape[1:3], view.outputs[0].shape[1:3]
     pairs = [size, out, op.kernel, op.stride, op.dilation, op.padding[:2]]
     rows, columns = ([int(pair[i]) for pair in pairs] for i in range(2))
     if columns[:3] == [1, 1, 1] and columns[5] == 0:
         rows, columns = columns, rows
-    made = Walk(*zip(rows, columns, strict=True), int(op.in_channels))  # type: ignore[arg-type]
-    are_pixels = (made.kernel, made.stride, made.before, made.out) == ((1, 1), (1, 1), (0, 0), made.size)
-    if not are_pixels or flip(view):
-        return made
-    row = (1, made.size[0] * made.size[1])
-    return replace(made, size=row, out=row)
+    return Walk(*zip(rows, columns, strict=True), int(op.in_channels))  # type: ignore[arg-type]
 
 
 def walks(view: LayerView) -> list[Walk]:
-    """The ways to walk: one output at a time, and several where they are divided evenly."""
+    """The ways to walk: by rows, or all rows as one where windows of one column stand one behind the other.
+
+    And with several outputs as one, as many as divide a row evenly.
+    """
     plain = plain_walk(view)
-    most = MOST_LANES // plain.channels if plain.stride[1] == 1 and plain.channels % FULL else 1
-    return [replace(plain, repeat=n) for n in range(1, max(most, 1) + 1) if plain.out[1] % n == 0]
+    found = [plain]
+    width = plain.size[1]
+    if (plain.kernel[1], plain.stride, plain.before[1], plain.out[1]) == (1, (1, 1), 0, width) and plain.out[0] > 1:
+        found.append(
+            Walk(
+                (1, plain.size[0] * width),
+                (1, plain.out[0] * width),
+                (1, plain.kernel[0]),
+                (1, 1),
+                (1, plain.dilation[0] * width),
+                (0, plain.before[0] * width),
+                plain.channels,
+                is_plain=False,
+            )
+        )
+    if plain.stride[1] == 1 and plain.channels % FULL:
+        for walk in list(found):
+            repeats = [n for n in range(2, MOST_LANES // walk.channels + 1) if walk.out[1] % n == 0]
+            found += [replace(walk, repeat=n, is_plain=False) for n in repeats]
+    return found
 
 
 def flip(view: LayerView) -> int:

@@ -198,7 +198,8 @@ def _taps_of_few_channels() -> Iterator[Case]:
             window = around(kernel, stride, (draw.integer(1, 5), columns), draw)
             if number % 2:
                 spans = tuple((o - 1) * s + k for o, s, k in zip(window.out, stride, kernel, strict=True))
-                window = Window((spans[0], spans[1]), kernel, stride)
+                behind = number // 2 % 2 * stride[0] // 2  # rows that no window meets
+                window = Window((spans[0] + behind, spans[1]), kernel, stride)
             layer = depthwise(draw, window, channels, batch=draw.choose(1, 1, 2))
             if number % 3 == 0:
                 low, high = bounds(draw.dtype)
