@@ -1,7 +1,7 @@
 """Kernels for Cortex-M cores with Helium, the vectors of Armv8.1-M (MVE, integer)."""
 
 from stages.kernels.folder import KernelFolder
-from stages.kernels.mve.depthwise import Depthwise, Depthwise3x3
+from stages.kernels.mve.depthwise import Depthwise, Depthwise3x3, DepthwiseWide
 from stages.kernels.mve.depthwise16 import MveDepthwise16
 from stages.kernels.mve.elementwise import Add, Mul
 from stages.kernels.mve.gemm import Conv2d, FullyConnected
@@ -31,6 +31,7 @@ FOLDER = KernelFolder(
         Depthwise3x3,
         DepthwiseTaps,
         DepthwiseWhole,
+        DepthwiseWide,
         FullyConnected,
         MveLstm,
         Mean,

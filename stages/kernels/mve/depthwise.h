@@ -2,15 +2,13 @@
 #ifndef FIRMLINE_MVE_DEPTHWISE_H
 #define FIRMLINE_MVE_DEPTHWISE_H
 
-#include <stdint.h>
+#include "depthwise_image.h"
 
-/* An NHWC image of which a group of channels is taken; `pixel` is the bytes from a pixel to the next. `fill` stands outside of the
- * image: the zero point as int8. `flip` is 0x80 for uint8 activations, which become int8 by it, else 0; the results are flipped back.
- * zero_point, low and high are those of the output as int8. `pitch` is the bytes of a line in scratch. */
+/* The results are flipped back as the image is flipped; zero_point, low and high are those of the output as int8. */
 struct mve_depthwise {
-    int32_t height, width, pixel, out_height, out_width;
-    int32_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x, top, left;
-    int32_t fill, flip, zero_point, low, high, pitch;
+    struct mve_image image;
+    int32_t zero_point, low, high, out_height, out_width;
+    int32_t kernel_y, kernel_x, stride_y, stride_x, dilation_y, dilation_x, top;
 };
 
 /* A row of outputs of 3x3: depthwise3x3.S. */
@@ -21,12 +19,12 @@ mve_row3x3 mve_row3x3_exact_s1, mve_row3x3_exact_s2, mve_row3x3_lowered_s1, mve_
 mve_row3x3 mve_row3x3_exact_s1_clipped, mve_row3x3_exact_s2_clipped;
 mve_row3x3 mve_row3x3_lowered_s1_clipped, mve_row3x3_lowered_s2_clipped;
 
-/* All outputs of `channels` (1 to 16) channels: depthwise.c. The others are for one row function each. */
+/* All outputs of `channels` (1 to 16) channels. mve_depthwise_wide: depthwise.c; the others are for one row function each. */
 typedef void mve_depthwise(const void *x, const int32_t *constants, void *y, int32_t channels, int8_t *lines,
                            const int32_t *fields);
 
 /* Weights of mve_depthwise_wide, [ky][kx][2][16], are each the sum of two: for uint8 weights far from their zero point. */
-mve_depthwise mve_depthwise_any, mve_depthwise_wide;
+mve_depthwise mve_depthwise_wide;
 mve_depthwise mve_depthwise3x3_exact_s1, mve_depthwise3x3_exact_s2, mve_depthwise3x3_lowered_s1, mve_depthwise3x3_lowered_s2;
 mve_depthwise mve_depthwise3x3_exact_s1_clipped, mve_depthwise3x3_exact_s2_clipped;
 mve_depthwise mve_depthwise3x3_lowered_s1_clipped, mve_depthwise3x3_lowered_s2_clipped;

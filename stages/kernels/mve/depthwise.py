@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D on NHWC images, sixteen channels at a time."""
+"""DEPTHWISE_CONV_2D on NHWC images, with channels in the lanes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import centred_weights, why_not_centred_types, why_not_sums
 from stages.kernels.mve.base import MveKernel, arithmetic
-from stages.kernels.mve.lines import FIELDS, GROUP, WIDEST, fields, group_count, parts_of
+from stages.kernels.mve.lanes import constants_of, lanes_of
+from stages.kernels.mve.lines import FIELDS, GROUP, WIDEST, fields, group_count, is_plain, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
     from stages.kernels.mve.base import Arithmetic
+    from stages.kernels.mve.lanes import Lanes
     from stages.targets.spec import Target
 
 
 class DepthwiseKernel(MveKernel):
-    """The rows that a row of windows covers are copied into lines of 16 channels: that is all the scratch there is."""
+    """Layers without a multiplier, in modes exact and lowered."""
 
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)
@@ -36,9 +38,15 @@ class DepthwiseKernel(MveKernel):
             return f"a depth multiplier of {op.depth_multiplier}"
         if op.rounding != "double":
             return "rounds once"
-        if centred_weights(view).max() > WIDEST:
-            return f"a weight minus its zero point is above {WIDEST}"
-        return why_not_sums(prod(op.kernel), lambda: self.arithmetic(view)) or self.why_not_window(view)
+        return (
+            self.why_not_weights(view)
+            or why_not_sums(prod(op.kernel), lambda: self.arithmetic(view))
+            or self.why_not_window(view)
+        )
+
+    def why_not_weights(self, view: LayerView) -> str:
+        """The reason the kernel cannot multiply by the layer's weights, '' when it can."""
+        return "weights minus their zero point do not fit int8" if parts_of(view) > 1 else ""
 
     def why_not_window(self, view: LayerView) -> str:
         """The reason the kernel cannot do the layer's window, '' when it can."""
@@ -48,6 +56,12 @@ class DepthwiseKernel(MveKernel):
         """The layer's constants with weights as [channels, (ky, kx)]."""
         return arithmetic(view, lowered=self.prefers_lowered, shifted=False)
 
+
+class DepthwiseInTurns(DepthwiseKernel):
+    """Row by row, whose lines are used in turn: as many as a window spans rows are all the scratch there is."""
+
+    parts: ClassVar[int] = 1
+
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
         import numpy as np
 
@@ -56,7 +70,7 @@ class DepthwiseKernel(MveKernel):
         behind = ((0, 0), (0, groups * GROUP - channels))
         centred = centred_weights(view)
         low = np.clip(centred, -128, 127)
-        parts = np.stack([low, centred - low][: parts_of(view)], 2)  # [channels, taps, parts]
+        parts = np.stack([low, centred - low][: self.parts], 2)  # [channels, taps, parts]
         by_tap = parts.reshape(channels, -1).T.astype(np.int8)
         weights = np.pad(by_tap, behind).reshape(-1, groups, GROUP).transpose(1, 0, 2)
         numbers = np.pad(made.params, behind).reshape(3, groups, 4, 4).transpose(1, 0, 3, 2)
@@ -69,7 +83,7 @@ class DepthwiseKernel(MveKernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.mve.depthwise_tir import depthwise
 
-        return depthwise(view, self.function(view), self.arithmetic(view).mode)
+        return depthwise(view, self.function(view), self.arithmetic(view).mode, self.parts)
 
     @abstractmethod
     def function(self, view: LayerView) -> str:
@@ -80,14 +94,15 @@ class DepthwiseKernel(MveKernel):
         """Instructions for an output of a group, as counted."""
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Outputs, 6 for a pixel that is copied, 110 for a row."""
-        batch, height, width, _ = view.outputs[0].shape
+        """Outputs, 4 or 6 for a pixel that is copied, 140 for a row."""
+        batch, height, width, channels = view.outputs[0].shape
         _, in_height, in_width, _ = view.inputs[0].shape
-        rows = height * (width * self.per_output(view) + 60) + in_height * (in_width * 6 + 50)
+        pixel = 4 if channels >= GROUP and view.inputs[0].dtype == "int8" else 6
+        rows = height * (width * self.per_output(view) + 90) + in_height * (in_width * pixel + 50)
         return float(batch * group_count(view) * (rows + 60))
 
 
-class Depthwise3x3(DepthwiseKernel):
+class Depthwise3x3(DepthwiseInTurns):
     """Strides of 1 and 2 columns, in assembly."""
 
     name = "mve.depthwise3x3_s8"
@@ -95,33 +110,64 @@ class Depthwise3x3(DepthwiseKernel):
 
     def why_not_window(self, view: LayerView) -> str:
         op = view.op
-        if parts_of(view) > 1:
-            return "weights minus their zero point do not fit int8"
         if op.kernel != (3, 3) or op.dilation != (1, 1) or op.stride[1] > 2:
             return "only 3x3 windows without dilation, of stride 1 or 2"
-        pairs = centred_weights(view)[:, :8].reshape(-1, 4, 2)
-        if (pairs == -128).all(axis=2).any():
-            return "two weights of -128 meet: their products do not fit int16"
-        return ""
+        return why_not_pairs(centred_weights(view)[:, :8])
 
     def function(self, view: LayerView) -> str:
-        op = view.op
-        plain = view.inputs[0].dtype == "int8" and (op.act_min, op.act_max) == (-128, 127)
-        return f"mve_depthwise3x3_{self.arithmetic(view).mode}_s{op.stride[1]}{'' if plain else '_clipped'}"
+        clipped = "" if is_plain(view) else "_clipped"
+        return f"mve_depthwise3x3_{self.arithmetic(view).mode}_s{view.op.stride[1]}{clipped}"
 
     def per_output(self, view: LayerView) -> float:
-        return 126
+        return 116 + 8 * (self.arithmetic(view).mode == "lowered") + 6 * (not is_plain(view))
+
+
+class DepthwiseWide(DepthwiseInTurns):
+    """Any window; weights are each the sum of two int8 numbers: those that fit none, and pairs that fit no int16."""
+
+    name = "mve.depthwise_wide_s8"
+    sources = ("depthwise.c",)
+    prefers_lowered = True
+    parts = 2
+
+    def why_not_weights(self, view: LayerView) -> str:
+        largest = centred_weights(view).max()
+        return f"a weight minus its zero point is above {WIDEST}" if largest > WIDEST else ""
+
+    def function(self, view: LayerView) -> str:
+        return "mve_depthwise_wide"
+
+    def per_output(self, view: LayerView) -> float:
+        return float(prod(view.op.kernel) * 23 + view.op.kernel[0] * 12 + 75)
 
 
 class Depthwise(DepthwiseKernel):
-    """Any window, stride and dilation; weights that minus their zero point do not fit int8 are each the sum of two."""
+    """Any window, stride and dilation; 16 channels at a time, or four where fewer are left."""
 
     name = "mve.depthwise_s8"
-    sources = ("depthwise.c",)
-    prefers_lowered = True
+    sources = ("lanes.S", "quads.S", "lanes.c")
+    headers: ClassVar[tuple[str, ...]] = ("lanes.h",)
 
-    def function(self, view: LayerView) -> str:
-        return "mve_depthwise_any" if parts_of(view) == 1 else "mve_depthwise_wide"
+    def why_not_window(self, view: LayerView) -> str:
+        taps = prod(view.op.kernel)
+        return why_not_pairs(centred_weights(view)[:, taps % 2 :])
 
-    def per_output(self, view: LayerView) -> float:
-        return float(prod(view.op.kernel) * (9 + 7 * parts_of(view)) + view.op.kernel[0] * 12 + 75)
+    def lanes(self, view: LayerView) -> Lanes:
+        return lanes_of(view, self.arithmetic(view).mode)
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return constants_of(self.lanes(view), self.arithmetic(view).params, centred_weights(view))
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.mve.lanes_tir import depthwise
+
+        return depthwise(self.lanes(view))
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        return float(view.inputs[0].shape[0] * self.lanes(view).cost())
+
+
+def why_not_pairs(weights: np.ndarray) -> str:
+    """Why the products of weights [channels, pairs * 2] cannot be added in int16 two by two, '' when they can."""
+    pairs = (weights == -128).reshape(len(weights), -1, 2)
+    return "two weights of -128 meet: their products do not fit int16" if pairs.all(axis=2).any() else ""

@@ -1,5 +1,5 @@
 /* Depthwise 3x3, row by row: the lines are loaded here, depthwise3x3.S computes. */
-#include "depthwise_lines.h"
+#include "depthwise_turns.h"
 
 MVE_INLINE void depthwise3x3(const void *x, const int32_t *constants, void *y, int32_t channels, int8_t *lines,
                              const int32_t *fields, mve_row3x3 *row)
@@ -9,11 +9,11 @@ MVE_INLINE void depthwise3x3(const void *x, const int32_t *constants, void *y, i
     uint8_t *to = y;
     for (int32_t oy = 0; oy < d->out_height; oy++) {
         const int32_t first = load_lines(lines, &w, x, oy, d, channels);
-        int8_t *const top = lines + first * d->pitch;
-        int8_t *const middle = first == 2 ? lines : top + d->pitch;
-        int8_t *const bottom = first == 0 ? middle + d->pitch : lines + (first - 1) * d->pitch;
+        int8_t *const top = lines + first * d->image.pitch;
+        int8_t *const middle = first == 2 ? lines : top + d->image.pitch;
+        int8_t *const bottom = first == 0 ? middle + d->image.pitch : lines + (first - 1) * d->image.pitch;
         row(to, top, middle, bottom, constants, channels, d);
-        to += d->out_width * d->pixel;
+        to += d->out_width * d->image.pixel;
     }
 }
 

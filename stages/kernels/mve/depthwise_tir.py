@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tvm.tirx.script.builder import ir as T
 
 from stages.kernels.eight_bit import INT8_OFFSET
-from stages.kernels.mve.lines import FIELDS, GROUP, group_count, lines, parts_of
+from stages.kernels.mve.lines import FIELDS, GROUP, group_count, lines
 from stages.kernels.mve.requantize_tir import requantize
 from stages.kernels.tir.block import Block, Function, Operand, accumulator, loop, store
 from stages.kernels.tir.fixed_point import output, widen
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from stages.kernels.mve.rounding import Mode
 
 
-def _words(view: LayerView) -> int:
+def _words(view: LayerView, parts: int) -> int:
     """Words of a group's constants."""
-    return int(view.op.kernel[0] * view.op.kernel[1]) * parts_of(view) * (GROUP // 4) + 3 * GROUP
+    return int(view.op.kernel[0] * view.op.kernel[1]) * parts * (GROUP // 4) + 3 * GROUP
 
 
-def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int) -> Block:
+def _group(view: LayerView, function: str, mode: Mode, parts: int, name: str, channels: int) -> Block:
     """All outputs of `channels` channels."""
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, _ = x.shape
     _, out_height, out_width, _ = y.shape
     offset = INT8_OFFSET[x.dtype]
-    behind = _words(view) - 3 * GROUP
+    words = _words(view, parts)
+    behind = words - 3 * GROUP
     span, pitch = lines(view)
-    parts = parts_of(view)
 
     def meaning(b: Any) -> None:
         with loop(("oy", out_height), ("ox", out_width), ("lane", channels)) as (oy, ox, lane):
@@ -59,7 +59,7 @@ def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int)
 
     operands = (
         Operand("x", (height, width, channels), x.dtype),
-        Operand("constants", (_words(view),), "int32"),
+        Operand("constants", (words,), "int32"),
         Operand("y", (out_height, out_width, channels), y.dtype, "w"),
         Operand("lines", (span * pitch,), "int8", "w"),
         Operand("fields", FIELDS.shape, "int32"),
@@ -69,13 +69,14 @@ def _group(view: LayerView, function: str, mode: Mode, name: str, channels: int)
     return Block(name, operands, meaning, function, arguments)
 
 
-def depthwise(view: LayerView, function: str, mode: Mode) -> Lowering:
+def depthwise(view: LayerView, function: str, mode: Mode, parts: int) -> Lowering:
+    """The loop over groups; a weight is the sum of `parts` numbers."""
     x, y = view.inputs[0], view.outputs[0]
     whole, left = divmod(view.op.out_channels, GROUP)
     span, pitch = lines(view)
     with Function("depthwise_conv2d") as f:
         image = f.input(0, x.shape, x.dtype)
-        constants = f.constant("constants", (group_count(view), _words(view)), "int32")
+        constants = f.constant("constants", (group_count(view), _words(view, parts)), "int32")
         fields = f.constant("fields", FIELDS.shape, "int32")
         out = f.output(0, y.shape, y.dtype)
         acc = f.scratch("acc", (1,), "int32")
@@ -88,9 +89,9 @@ def depthwise(view: LayerView, function: str, mode: Mode) -> Lowering:
 
         with f.loop(("n", y.shape[0])) as (n,):
             if whole:
-                block = _group(view, function, mode, "group", GROUP)
+                block = _group(view, function, mode, parts, "group", GROUP)
                 with f.loop(("g", whole)) as (g,):
                     place(block, n, g)
             if left:
-                place(_group(view, function, mode, "group_rest", left), n, whole)
+                place(_group(view, function, mode, parts, "group_rest", left), n, whole)
     return f.lowering()

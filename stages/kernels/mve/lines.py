@@ -13,12 +13,11 @@ if TYPE_CHECKING:
 
 GROUP = 16
 WIDEST = 254  # the largest weight that is the sum of two int8 numbers
+IMAGE = ("height", "width", "pixel", "left", "pitch", "fill", "flip")  # of depthwise_image.h
+_WINDOW = tuple(field for field in TAPS if field != "left")
 FIELDS = Structure(  # of depthwise.h
     "mve_depthwise",
-    (
-        *("height", "width", "pixel", "out_height", "out_width", *TAPS),
-        *("fill", "flip", "zero_point", "low", "high", "pitch"),
-    ),
+    (*IMAGE, "zero_point", "low", "high", "out_height", "out_width", *_WINDOW),
 )
 
 
@@ -26,6 +25,11 @@ def parts_of(view: LayerView) -> int:
     """How many int8 numbers a weight is the sum of."""
     weights = centred_weights(view)
     return 1 if weights.min() >= -128 and weights.max() <= 127 else 2
+
+
+def is_plain(view: LayerView) -> bool:
+    """Whether the output's bounds are those of int8, where narrowing saturates anyway, and it is none of uint8."""
+    return view.inputs[0].dtype == "int8" and (view.op.act_min, view.op.act_max) == (-128, 127)
 
 
 def group_count(view: LayerView) -> int:
@@ -49,13 +53,13 @@ def fields(view: LayerView) -> dict[str, int]:
         "height": height,
         "width": width,
         "pixel": channels,
-        "out_height": out_height,
-        "out_width": out_width,
-        **taps(op),
+        "pitch": lines(view)[1],
         "fill": op.input_zero_point - offset,
         "flip": offset,
         "zero_point": op.output_zero_point - offset,
         "low": op.act_min - offset,
         "high": op.act_max - offset,
-        "pitch": lines(view)[1],
+        "out_height": out_height,
+        "out_width": out_width,
+        **taps(op),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tests.conformance.sums import mixed_shifts, tie_constants, zero_point_runs
 
 OPS = ("depthwise_conv2d",)
 TIED = 48
+FEW_TIED = 36
 
 
 def depthwise(
@@ -78,6 +80,9 @@ def mandatory() -> Iterator[Case]:
     yield from _threes()
     yield from _windows()
     yield from _few_taps()
+    yield from _ties_of_few_taps()
+    yield from _taps_of_few_channels()
+    yield from _long_rows()
     yield from _layouts()
     yield from _ties()
     yield from _shifts()
@@ -166,6 +171,60 @@ def _few_taps() -> Iterator[Case]:
                 zero_point = low if count % 2 else middle(draw.dtype)
                 layer = with_op(layer, output_zero_point=zero_point, act_min=low, act_max=high)
                 yield Case(f"few taps {window} {zero_point}", ("windows",), layer, drawn_inputs(draw, layer))
+
+
+def _ties_of_few_taps() -> Iterator[Case]:
+    """Each number of taps up to six, in and around the image, whose results are small, and near what 32 bits hold."""
+    kernels = ((1, 1), (1, 2), (3, 1), (2, 2), (5, 1), (2, 3))
+    for kernel, shift, dtype, inside in product(kernels, (-5, -14), ("int8", "uint8"), (True, False)):
+        draw = Draw(650 - shift, dtype)
+        padding = (0, 0, 0, 0) if inside else (kernel[0] - 1, kernel[1] - 1, 0, 0)
+        window = Window((kernel[0] + 1, kernel[1] + 2), kernel, padding=padding)
+        layer = _plain(draw, FEW_TIED, kernel, window=window)
+        for number, constants in enumerate(islice(tie_constants("double", shift, FEW_TIED, draw), 1, 3)):
+            runs = zero_point_runs(draw, layer.inputs[0].shape, layer.op.input_zero_point)
+            name = f"ties of {window}, {dtype} shift {shift} {number}"
+            yield Case(name, ("ties: double",), with_constants(layer, **constants), tuple((run,) for run in runs))
+
+
+def _taps_of_few_channels() -> Iterator[Case]:
+    """Fewer channels than vectors have lanes, and up to a few more; rows that some of them divide evenly, and prime."""
+    kernels = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 2), (1, 5))
+    for channels in (1, 2, 3, 4, 5, 7, 8, 12, 15, 18, 20, 31, 40):
+        for number, kernel in enumerate(kernels):
+            draw = Draw(2000 + 10 * channels + number, ("int8", "int8", "uint8")[(number + channels) % 3])
+            stride = ((1, 1), (2, 2), (1, 1), (1, 2))[(number + channels) % 4]
+            columns = draw.choose(5, 6, 8, 11)
+            window = around(kernel, stride, (draw.integer(1, 5), columns), draw)
+            if number % 2:
+                spans = tuple((o - 1) * s + k for o, s, k in zip(window.out, stride, kernel, strict=True))
+                behind = number // 2 % 2 * stride[0] // 2  # rows that no window meets
+                window = Window((spans[0] + behind, spans[1]), kernel, stride)
+            layer = depthwise(draw, window, channels, batch=draw.choose(1, 1, 2))
+            if number % 3 == 0:
+                low, high = bounds(draw.dtype)
+                layer = with_op(layer, act_min=low, act_max=high)
+            yield Case(f"{window} of {channels}", ("tails: channels", "windows"), layer, drawn_inputs(draw, layer))
+
+
+def _long_rows() -> Iterator[Case]:
+    """Images of which scratch holds some rows only, or those of some channels."""
+    windows = (
+        ((13, 20), (3, 2), (1, 1), 20),
+        ((29, 21), (2, 2), (2, 1), 23),
+        ((17, 24), (3, 1), (3, 1), 21),
+        ((9, 30), (2, 3), (1, 1), 37),
+        ((13, 26), (3, 3), (1, 1), 117),
+        ((17, 25), (4, 1), (2, 2), 100),
+        ((3, 300), (2, 2), (1, 1), 16),
+        ((2, 260), (2, 2), (1, 2), 35),
+    )
+    for number, (out, kernel, stride, channels) in enumerate(windows):
+        for dtype in ("int8", "uint8"):
+            draw = Draw(2900 + number, dtype)
+            window = around(kernel, stride, out, draw)
+            layer = depthwise(draw, window, channels)
+            yield Case(f"long rows {window} of {channels}", ("windows",), layer, drawn_inputs(draw, layer))
 
 
 def _layouts() -> Iterator[Case]:

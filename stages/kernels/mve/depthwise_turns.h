@@ -1,0 +1,29 @@
+/* Lines that are used in turn: as many as a window spans rows; row r of the padded image is in line r % span. */
+#ifndef FIRMLINE_MVE_DEPTHWISE_TURNS_H
+#define FIRMLINE_MVE_DEPTHWISE_TURNS_H
+
+#include "depthwise.h"
+#include "depthwise_lines.h"
+
+/* Which rows are in the lines: `next` is the row of the image that is loaded next, into line `line`. */
+struct window_lines {
+    int32_t span, next, line;
+};
+
+/* Loads what the windows of output row `oy` need and is not there yet; returns the line of their first row. */
+MVE_INLINE int32_t load_lines(int8_t *lines, struct window_lines *w, const uint8_t *image, int32_t oy,
+                              const struct mve_depthwise *d, int32_t channels)
+{
+    const int32_t start = oy * d->stride_y, end = start - d->top + w->span;
+    if (w->next < start - d->top) { /* rows between windows */
+        w->next = start - d->top;
+        w->line = start % w->span;
+    }
+    for (; w->next < end; w->next++) {
+        load_line(lines + w->line * d->image.pitch, image, w->next, &d->image, channels);
+        w->line = w->line + 1 == w->span ? 0 : w->line + 1;
+    }
+    return start % w->span;
+}
+
+#endif

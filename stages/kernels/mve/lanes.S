@@ -1,0 +1,299 @@
+/* Rows of outputs of a depthwise convolution with any window, 16 channels at a time. Armv8.1-M with MVE (integer).
+ *
+ *   void mve_lanes_<taps>_<mode>[_clipped](uint8_t *y, const int8_t *x, const int32_t *constants, const int32_t *offsets,
+ *                                          int32_t rows, int32_t channels, const struct mve_lanes *d);
+ *
+ *   y          rows of d->columns pixels, one behind the other, d->y_step bytes apart
+ *   x          the first tap of the first window; the next window is d->x_step bytes on, and d->x_row more behind a row
+ *   constants  by group: [3][4][4] bias, multiplier, rounder, vector j of channels j, j + 4, j + 8, j + 12; [taps][16] weights
+ *   offsets    bytes from the first tap to each of the others
+ *   channels   of x and y: groups lie side by side, the last one ends with the channels and may overlap the one before it. Of fewer
+ *              than 16 channels 16 bytes are read, and only those of channels written
+ *   taps       1 to 4; odd, even: any of that kind from 5 on
+ *   mode       exact, lowered: rounding.py
+ *   clipped    clips to low ... high and flips; else the bounds are those of int8, where narrowing saturates anyway
+ *
+ * The arithmetic of depthwise3x3.S: two taps at a time, whose products are added in int16 (packing checks that no two weights of a
+ * pair are -128). One and two taps need no sums but those:
+ *
+ *   q4 = vmullb x w, q5 = vmullt x w        + q6, q7 of a second tap
+ *   q4 ... q7 = vmovlb q4, vmovlb q5, vmovlt q4, vmovlt q5
+ *
+ * An odd number begins with one tap alone. Instructions for 16 outputs: 45, 52, 66, 73; 49 (odd) or 57 (even) and 23 for each further
+ * pair. Mode lowered takes 8 more, clipped 4, of three taps and more 6.
+ */
+#include "mve_asm.h"
+
+#define LOW 0                          /* the frame: vectors that clip */
+#define HIGH 16
+#define FLIP 32
+#define X 48                           /* of the group; with Y one ldrd */
+#define Y 52
+#define X_ROW 56                       /* with ROWS_LEFT one ldrd */
+#define ROWS_LEFT 60
+#define COLUMNS 64
+#define FRAME 72
+#define SAVED (64 + 36)                /* d8-d15, nine core registers */
+#define ROWS (FRAME + SAVED)
+#define CHANNELS (ROWS + 4)
+#define FIELDS (ROWS + 8)
+
+#define FIELD_FLIP 24                  /* of lanes.h, then zero_point, low, high */
+#define FIELD_X_STEP 40
+#define FIELD_X_ROW 44                 /* and columns */
+#define FIELD_PAIRS 52
+#define FIELD_GROUP_BYTES 56
+#define FIELD_Y_STEP 60
+
+#define MULTIPLIER 64
+#define ROUNDER 128
+#define WEIGHTS 192
+
+#define y r0
+#define x r1
+#define constants r2
+#define x_step r4
+#define y_step r5
+#define zero_point r6
+
+    /* Products of one tap in q4 and q5, or the sums of those of two, to the sums of all. */
+.macro widen
+    vmovlt.s16 q6, q4
+    vmovlb.s16 q4, q4
+    vmovlt.s16 q7, q5
+    vmovlb.s16 q5, q5
+.endm
+
+.macro products_of_first
+    vldrb.8 q0, [x]
+    vldrw.32 q1, [constants, #WEIGHTS]
+    vmullb.s8 q4, q0, q1
+    vmullt.s8 q5, q0, q1
+.endm
+
+.macro first_tap
+    products_of_first
+    widen
+.endm
+
+    /* The second tap is \offset behind the first. */
+.macro first_taps offset
+    products_of_first
+    add r12, x, \offset
+    vldrb.8 q0, [r12]
+    vldrw.32 q1, [constants, #(WEIGHTS + 16)]
+    vmullb.s8 q6, q0, q1
+    vmullt.s8 q7, q0, q1
+    vadd.i16 q4, q4, q6
+    vadd.i16 q5, q5, q7
+    widen
+.endm
+
+    /* Of tap \tap, or of the next that r11 points to. */
+.macro load_weights tap
+    .ifc \tap,next
+    vldrw.32 q1, [r11], #16
+    .else
+    vldrw.32 q1, [constants, #(WEIGHTS + 16 * \tap)]
+    .endif
+.endm
+
+    /* Two more taps, whose activations are at \a and \b. The second are loaded twice: their register takes a product. */
+.macro two_taps a, tap_a, b, tap_b
+    vldrb.8 q0, [\a]
+    load_weights \tap_a
+    vmullb.s8 q2, q0, q1
+    vmullt.s8 q3, q0, q1
+    vldrb.8 q0, [\b]
+    load_weights \tap_b
+    vmullb.s8 q0, q0, q1
+    vadd.i16 q2, q2, q0
+    vldrb.8 q0, [\b]
+    vmullt.s8 q0, q0, q1
+    vadd.i16 q3, q3, q0
+    vmovlb.s16 q0, q2
+    vmovlt.s16 q1, q2
+    vadd.i32 q4, q4, q0
+    vadd.i32 q6, q6, q1
+    vmovlb.s16 q0, q3
+    vmovlt.s16 q1, q3
+    vadd.i32 q5, q5, q0
+    vadd.i32 q7, q7, q1
+.endm
+
+.macro sums_1
+    first_tap
+.endm
+
+.macro sums_2
+    first_taps r9
+.endm
+
+.macro sums_3
+    first_tap
+    add r12, x, r9
+    add r3, x, r10
+    two_taps r12, 1, r3, 2
+.endm
+
+.macro sums_4
+    first_taps r9
+    add r12, x, r10
+    add r3, x, r11
+    two_taps r12, 2, r3, 3
+.endm
+
+    /* r9 has the offsets, r10 counts pairs behind the first taps; loses r3, r8, r11, r12, lr. */
+.macro further_pairs
+    dls lr, r10
+8:  ldrd r8, r12, [r3], #8
+    add r8, r8, x
+    add r12, r12, x
+    two_taps r8, next, r12, next
+    le lr, 8b
+.endm
+
+.macro sums_odd
+    first_tap
+    mov r3, r9
+    add r11, constants, #(WEIGHTS + 16)
+    further_pairs
+.endm
+
+.macro sums_even
+    ldr r12, [r9]
+    first_taps r12
+    add r3, r9, #4
+    add r11, constants, #(WEIGHTS + 32)
+    further_pairs
+.endm
+
+    /* Vector \j of the sums. */
+.macro scale_vector sum, j, mode
+    vldrw.32 q0, [constants, #(16 * \j)]
+    vadd.i32 \sum, \sum, q0
+    vldrw.32 q0, [constants, #(MULTIPLIER + 16 * \j)]
+    vldrw.32 q1, [constants, #(ROUNDER + 16 * \j)]
+    scale \mode, \sum, q0, q1, q0
+.endm
+
+    /* The sums to bytes at y. */
+.macro put mode, clipped, clips_in_registers
+    scale_vector q4, 0, \mode
+    scale_vector q5, 1, \mode
+    scale_vector q6, 2, \mode
+    scale_vector q7, 3, \mode
+    vqmovnb.s32 q4, q4
+    vqmovnb.s32 q5, q5
+    vqmovnt.s32 q4, q6
+    vqmovnt.s32 q5, q7
+    vqadd.s16 q4, q4, zero_point
+    vqadd.s16 q5, q5, zero_point
+    vqmovnb.s16 q4, q4
+    vqmovnt.s16 q4, q5
+    .ifc \clipped,_clipped
+    .ifeq \clips_in_registers
+    vldrw.32 q2, [sp, #LOW]
+    vldrw.32 q3, [sp, #HIGH]
+    .endif
+    vmax.s8 q4, q4, q2
+    vmin.s8 q4, q4, q3
+    vldrw.32 q0, [sp, #FLIP]
+    veor q4, q4, q0
+    .endif
+    vpst
+    vstrbt.8 q4, [y]
+    add y, y, y_step
+.endm
+
+    /* \few: one to four taps, whose offsets stay in registers; lr counts pixels then, r7 otherwise. */
+.macro lanes taps, few, clips_in_registers, mode, clipped
+    function mve_lanes_\taps\()_\mode\clipped
+    push {r4-r11, lr}
+    vpush {d8-d15}
+    sub sp, sp, #FRAME
+    strd x, y, [sp, #X]
+    ldr r7, [sp, #FIELDS]
+    ldr r12, [sp, #CHANNELS]
+    vctp.8 r12
+    ldr y_step, [r7, #FIELD_Y_STEP]
+    ldrd r11, zero_point, [r7, #FIELD_FLIP]
+    .ifc \clipped,_clipped
+    ldrd r8, r12, [r7, #(FIELD_FLIP + 8)]
+    vdup.8 q0, r11
+    vdup.8 q2, r8
+    vdup.8 q3, r12
+    vstrw.32 q0, [sp, #FLIP]
+    vstrw.32 q2, [sp, #LOW]
+    vstrw.32 q3, [sp, #HIGH]
+    .endif
+    ldrd r12, r8, [r7, #FIELD_X_ROW]   /* and columns */
+    str r12, [sp, #X_ROW]
+    str r8, [sp, #COLUMNS]
+    ldr x_step, [r7, #FIELD_X_STEP]
+    .if \few
+    ldr r9, [r3]
+    .if \few > 2
+    ldrd r10, r11, [r3, #4]
+    .endif
+    .else
+    mov r9, r3
+    ldr r10, [r7, #FIELD_PAIRS]
+    .endif
+
+    /* A group. */
+1:  ldr r12, [sp, #ROWS]
+    str r12, [sp, #ROWS_LEFT]
+2:  .if \few
+    ldr lr, [sp, #COLUMNS]
+    .else
+    ldr r7, [sp, #COLUMNS]
+    .endif
+3:  sums_\taps
+    add x, x, x_step
+    put \mode, \clipped, \clips_in_registers
+    .if \few
+    le lr, 3b
+    .else
+    subs r7, r7, #1
+    bne.w 3b
+    .endif
+    ldrd r12, r8, [sp, #X_ROW]         /* and rows that are left */
+    add x, x, r12
+    subs r8, r8, #1
+    str r8, [sp, #ROWS_LEFT]
+    bne.w 2b
+    ldr r12, [sp, #CHANNELS]
+    subs r12, r12, #16
+    ble 4f
+    str r12, [sp, #CHANNELS]
+    cmp r12, #16
+    it hs
+    movhs r12, #16
+    ldrd x, y, [sp, #X]
+    add x, x, r12
+    add y, y, r12
+    strd x, y, [sp, #X]
+    ldr r7, [sp, #FIELDS]
+    ldr r12, [r7, #FIELD_GROUP_BYTES]
+    add constants, constants, r12
+    b.w 1b
+4:  add sp, sp, #FRAME
+    vpop {d8-d15}
+    pop {r4-r11, pc}
+    end_function mve_lanes_\taps\()_\mode\clipped
+.endm
+
+.macro lanes_modes taps, few, clips_in_registers
+    lanes \taps, \few, \clips_in_registers, exact
+    lanes \taps, \few, \clips_in_registers, lowered
+    lanes \taps, \few, \clips_in_registers, exact, _clipped
+    lanes \taps, \few, \clips_in_registers, lowered, _clipped
+.endm
+
+    lanes_modes 1, 1, 1
+    lanes_modes 2, 2, 1
+    lanes_modes 3, 3, 0
+    lanes_modes 4, 4, 0
+    lanes_modes odd, 0, 0
+    lanes_modes even, 0, 0

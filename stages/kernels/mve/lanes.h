@@ -1,0 +1,60 @@
+/* Depthwise convolution of sixteen channels at a time, or of four, with any window. */
+#ifndef FIRMLINE_MVE_LANES_H
+#define FIRMLINE_MVE_LANES_H
+
+#include "depthwise_image.h"
+
+/* Windows are `x_step` bytes apart, outputs `y_step`; from the end of a row of `columns` of them the next row's windows are `x_row` bytes
+ * on. zero_point, low and high are those of the output as int8, of quads as they are. `pairs` of taps are left behind the first one or
+ * two; a group's constants have `group_bytes`.
+ *
+ * Where windows leave the image, or its bytes have to be flipped, `band` rows of outputs at a time are computed from lines in scratch,
+ * `span` for a window; the next row's begin `lines_y` on, and `left_out` rows of the image between windows have none. Lines have 16
+ * channels where they are loaded `by_group`, else all of a pixel, of which x begins with the `first`; these may have been `loaded` by
+ * what computes the channels before. `in_rows`: they are the image's rows, and all that lie between are needed. Otherwise `band` is 0 and
+ * the image is read where it lies. */
+struct mve_lanes {
+    struct mve_image image;
+    int32_t zero_point, low, high, x_step, x_row, columns, pairs, group_bytes;
+    int32_t y_step, rows, band, lines_y, left_out, top, span, by_group, in_rows, loaded, first;
+};
+
+/* Rows of outputs: lanes.S, quads.S. */
+typedef void mve_lanes_rows(uint8_t *y, const int8_t *x, const int32_t *constants, const int32_t *offsets, int32_t rows,
+                            int32_t channels, const struct mve_lanes *d);
+
+mve_lanes_rows mve_lanes_1_exact, mve_lanes_1_lowered, mve_lanes_1_exact_clipped, mve_lanes_1_lowered_clipped;
+mve_lanes_rows mve_lanes_2_exact, mve_lanes_2_lowered, mve_lanes_2_exact_clipped, mve_lanes_2_lowered_clipped;
+mve_lanes_rows mve_lanes_3_exact, mve_lanes_3_lowered, mve_lanes_3_exact_clipped, mve_lanes_3_lowered_clipped;
+mve_lanes_rows mve_lanes_4_exact, mve_lanes_4_lowered, mve_lanes_4_exact_clipped, mve_lanes_4_lowered_clipped;
+mve_lanes_rows mve_lanes_odd_exact, mve_lanes_odd_lowered, mve_lanes_odd_exact_clipped, mve_lanes_odd_lowered_clipped;
+mve_lanes_rows mve_lanes_even_exact, mve_lanes_even_lowered, mve_lanes_even_exact_clipped, mve_lanes_even_lowered_clipped;
+mve_lanes_rows mve_quads_1_exact, mve_quads_1_lowered, mve_quads_2_exact, mve_quads_2_lowered;
+mve_lanes_rows mve_quads_3_exact, mve_quads_3_lowered, mve_quads_4_exact, mve_quads_4_lowered;
+mve_lanes_rows mve_quads_odd_exact, mve_quads_odd_lowered, mve_quads_even_exact, mve_quads_even_lowered;
+
+/* All outputs of `channels` channels, groups of 16 or quads, of which the last may overlap the one before it: lanes.c. There is one for
+ * each function of rows. `lines` is scratch for a band, and 16 bytes that are read behind it. */
+typedef void mve_depthwise_lanes(const void *x, const int32_t *constants, void *y, const int32_t *offsets, int32_t channels,
+                                 int8_t *lines, const int32_t *fields);
+
+mve_depthwise_lanes mve_depthwise_lanes_1_exact, mve_depthwise_lanes_1_lowered;
+mve_depthwise_lanes mve_depthwise_lanes_1_exact_clipped, mve_depthwise_lanes_1_lowered_clipped;
+mve_depthwise_lanes mve_depthwise_lanes_2_exact, mve_depthwise_lanes_2_lowered;
+mve_depthwise_lanes mve_depthwise_lanes_2_exact_clipped, mve_depthwise_lanes_2_lowered_clipped;
+mve_depthwise_lanes mve_depthwise_lanes_3_exact, mve_depthwise_lanes_3_lowered;
+mve_depthwise_lanes mve_depthwise_lanes_3_exact_clipped, mve_depthwise_lanes_3_lowered_clipped;
+mve_depthwise_lanes mve_depthwise_lanes_4_exact, mve_depthwise_lanes_4_lowered;
+mve_depthwise_lanes mve_depthwise_lanes_4_exact_clipped, mve_depthwise_lanes_4_lowered_clipped;
+mve_depthwise_lanes mve_depthwise_lanes_odd_exact, mve_depthwise_lanes_odd_lowered;
+mve_depthwise_lanes mve_depthwise_lanes_odd_exact_clipped, mve_depthwise_lanes_odd_lowered_clipped;
+mve_depthwise_lanes mve_depthwise_lanes_even_exact, mve_depthwise_lanes_even_lowered;
+mve_depthwise_lanes mve_depthwise_lanes_even_exact_clipped, mve_depthwise_lanes_even_lowered_clipped;
+mve_depthwise_lanes mve_depthwise_quads_1_exact, mve_depthwise_quads_1_lowered;
+mve_depthwise_lanes mve_depthwise_quads_2_exact, mve_depthwise_quads_2_lowered;
+mve_depthwise_lanes mve_depthwise_quads_3_exact, mve_depthwise_quads_3_lowered;
+mve_depthwise_lanes mve_depthwise_quads_4_exact, mve_depthwise_quads_4_lowered;
+mve_depthwise_lanes mve_depthwise_quads_odd_exact, mve_depthwise_quads_odd_lowered;
+mve_depthwise_lanes mve_depthwise_quads_even_exact, mve_depthwise_quads_even_lowered;
+
+#endif
