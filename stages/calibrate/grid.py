@@ -166,8 +166,18 @@ _FEW: tuple[tuple[Any, ...], ...] = (
     ),
     *((3, 3, 16, 64, (1, 1), 2, 4), (12, 12, 32, 32, (3, 3), 1, 2), (7, 7, 24, 48, (3, 3), 1, 8)),
 )
+# image, window, stride of pools whose pixels are whole words of 4 bytes and not of 8
+_ODD_POOLS = (
+    ((16, 16, 12), (1, 3), 1),
+    ((14, 14, 44), (3, 3), 1),
+    ((9, 9, 4), (5, 5), 1),
+    ((12, 12, 20), (2, 2), 2),
+    ((7, 7, 36), (7, 7), 1),
+    ((1, 19, 4), (1, 19), 1),
+)
 # height, width, channels, multiplier, window, stride, dilation, padding
 _ODD: tuple[tuple[Any, ...], ...] = (
+    *((24, 30, 1, 1, (1, 2), 1, 2, "same"), (16, 16, 1, 1, (3, 3), 2, 1, "valid"), (5, 5, 1, 1, (3, 3), 1, 1, "valid")),
     *((9, 9, 1, 1, (1, 1), 1, 1, "valid"), (5, 23, 1, 1, (3, 3), 1, 2, "same"), (24, 24, 1, 3, (1, 1), 1, 1, "same")),
     *((16, 16, 1, 1, (3, 3), 1, 1, "same"), (12, 12, 1, 1, (5, 5), 2, 1, "same"), (8, 8, 4, 2, (3, 3), 1, 1, "same")),
     *((12, 12, 8, 3, (3, 3), 2, 1, "same"), (5, 5, 16, 8, (3, 3), 1, 1, "same"), (12, 12, 8, 1, (3, 3), 1, 2, "same")),
@@ -283,6 +293,8 @@ def _awkward_specs() -> Iterator[OpModel]:
     for height, width, channels, multiplier, kernel, stride, dilation, padding in _ODD:
         options = {"kernel": kernel, "stride": (stride, stride), "dilation": (dilation, dilation), "padding": padding}
         yield op("depthwise_conv2d", (height, width, channels), depth_multiplier=multiplier, **options)
+    for kind, (shape, kernel, stride) in product(("avg_pool2d", "max_pool2d"), _ODD_POOLS):
+        yield op(kind, shape, kernel=kernel, stride=(stride, stride))
     for shape, permutation in product(((24, 10, 40), (5, 7, 3)), ((0, 2, 1, 3), (0, 3, 1, 2), (0, 2, 3, 1))):
         yield op("transpose", shape, permutation=permutation)
     for shape, axis in product(((2, 2, 4), (7, 7, 45), (1, 9, 2)), (1, 3)):

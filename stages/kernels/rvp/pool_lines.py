@@ -60,9 +60,13 @@ def _by_lanes(view: LayerView, register: int) -> bool:
 
 
 def _row(view: LayerView, word: int) -> float:
-    """Of a word of a line 1.75 instructions for each row of a window and 2 around, of a row of the output 120."""
-    _, _, width, channels = view.inputs[0].shape
-    return width * channels / word * (2 + 1.75 * view.op.kernel[0]) + 120
+    """Of a word of a line 7.25 instructions for three rows of a window, and for each two more; 5.25 for one or two.
+
+    A row of the output takes 120.
+    """
+    rows, (_, _, width, channels) = view.op.kernel[0], view.inputs[0].shape
+    each = 7.25 * ((rows - 1) // 2) + (5.25 if rows == 1 or rows % 2 == 0 else 0)
+    return width * channels / word * each + 120
 
 
 def _whole_pixels(view: LayerView, word: int) -> float:
@@ -89,7 +93,11 @@ def _any_pixels(view: LayerView, register: int) -> float:
     line, kernel = width * channels / register, op.kernel[1]
     results = ceil(((out_width - 1) * op.stride[1] + 1) * channels / register) + 1
     left = (max(kernel - (2 << n), 0) for n in range((kernel - 1).bit_length()))  # columns that later passes add
-    row = 50 + _row(view, register) + sum(20 + 32 * ceil((results + ceil(n * channels / register)) / 4) for n in left)
+    row = (
+        (50 if kernel > 1 else 0)
+        + _row(view, register)
+        + sum(20 + 32 * ceil((results + ceil(n * channels / register)) / 4) for n in left)
+    )
     if op.stride[1] == 1:
         row += out_width * channels / register * 6
     else:

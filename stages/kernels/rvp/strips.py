@@ -92,7 +92,8 @@ def pixel_costs(channels: int, lanes: int) -> tuple[int, int]:
         return 32, 28
     if channels < 4:
         return 28 + 8 * channels, 28 + 12 * channels
-    return (44, 40) if channels % 4 == 0 else (72, 24 + 8 * min(4 * lanes, channels))
+    size = min(4 * lanes, channels)
+    return (68, 36) if channels % 4 == 0 else (87 + 4 * size, 24 + 8 * size)
 
 
 def geometry(view: LayerView, lanes: int, *, exchanged: bool) -> tuple[int, ...]:

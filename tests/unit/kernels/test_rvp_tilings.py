@@ -6,6 +6,7 @@ import pytest
 
 from stages.base import StageError
 from stages.kernels.rvp.fully_connected import FullyConnectedRows
+from stages.kernels.rvp.quad_lines import QuadLines
 from stages.kernels.rvp.tiling import DirectParams, Tiling
 from stages.targets.load import load_target
 from tests.conformance.draw import Draw
@@ -52,3 +53,22 @@ def test_weights_of_rows_are_padded_along_the_depth_alone() -> None:
         packed = FullyConnectedRows().pack_for(layer, None, load_target(target))
         assert packed["weights"].nbytes == 5 * padded
         assert packed["params"].nbytes == 2 * 48
+
+
+@pytest.mark.parametrize(
+    ("image", "kernel", "stride", "split"),
+    [
+        ((32, 30), 5, 1, (14, 0, 0)),
+        ((1, 60), 1, 1, (0, 8, 0)),
+        ((16, 16), 3, 2, (4, 0, 0)),
+        ((5, 5), 3, 1, (0, 0, 0)),
+    ],
+)
+def test_lanes_share_rows_or_columns_of_a_convolution_of_one_channel_or_leave_small_ones_to_one(
+    image: tuple[int, int], kernel: int, stride: int, split: tuple[int, int, int]
+) -> None:
+    """Each lane's lines are copied, so that what both compute has to be worth that."""
+    window = Window(image, (min(kernel, image[0]), kernel), (stride, stride))
+    layer = conv2d(Draw(1), window, 1, 1)
+    assert QuadLines.of(layer, 2).split == split
+    assert QuadLines.of(layer, 1).split == (0, 0, 0)
