@@ -198,12 +198,17 @@ def _taps_of_few_channels() -> Iterator[Case]:
             window = around(kernel, stride, (draw.integer(1, 5), columns), draw)
             if number % 2:
                 spans = tuple((o - 1) * s + k for o, s, k in zip(window.out, stride, kernel, strict=True))
-                behind = number // 2 % 2 * stride[0] // 2  # rows that no window meets
-                window = Window((spans[0] + behind, spans[1]), kernel, stride)
+                window = Window((spans[0], spans[1]), kernel, stride)
             layer = depthwise(draw, window, channels, batch=draw.choose(1, 1, 2))
             if number % 3 == 0:
                 low, high = bounds(draw.dtype)
                 layer = with_op(layer, act_min=low, act_max=high)
+            yield Case(f"{window} of {channels}", ("tails: channels", "windows"), layer, drawn_inputs(draw, layer))
+    for channels in (1, 2, 3, 5, 7, 11, 15):  # the last row of the image meets no window, or a part of it
+        for kernel, rows in (((1, 1), 6), ((2, 2), 5), ((1, 3), 4), ((2, 1), 7)):
+            draw = Draw(2700 + channels, "int8")
+            window = Window((rows, 8 - channels % 2), kernel, (2, 2 + channels % 2))
+            layer = depthwise(draw, window, channels)
             yield Case(f"{window} of {channels}", ("tails: channels", "windows"), layer, drawn_inputs(draw, layer))
 
 
