@@ -16,7 +16,8 @@ from stages.codegen import expression as c
 from stages.codegen.expression import C
 from stages.codegen.floats import is_in_math_header, literal
 from stages.codegen.names import Names
-from stages.codegen.scalars import Scalars
+from stages.codegen.scalars import Element, Scalars
+from stages.codegen.widths import calls_functions, is_within_int32
 
 Body = str
 _CTYPES = {"bool": "bool", "float32": "float", "float64": "double"}
@@ -79,6 +80,7 @@ class _Printer:
         self.headers: set[str] = set()
         self.parameters = [self._name(parameter) for parameter in func.params]
         self._scalars = Scalars(func.body)
+        self._is_chosen = False  # whether what is printed is a choice among values, as is_within_int32 says
         self._variables: dict[tuple[int, int], str] = {}
 
     def body(self) -> Body:
@@ -107,10 +109,18 @@ class _Printer:
 
     def _declarations(self, buffer: int) -> Iterator[str]:
         elements = [(buffer, index) for index in sorted(self._scalars.used[buffer])]
-        names = [self._variables[element] for element in elements if not self._scalars.is_dead(element)]
-        kind = self._type(self._scalars.buffers[buffer].dtype)
-        for start in range(0, len(names), _PER_LINE):
-            yield f"    {kind} {', '.join(names[start : start + _PER_LINE])};"
+        kinds: dict[str, list[str]] = {}
+        for element in elements:
+            if not self._scalars.is_dead(element):
+                kinds.setdefault(self._kind(element), []).append(self._variables[element])
+        for kind, names in kinds.items():
+            for start in range(0, len(names), _PER_LINE):
+                yield f"    {kind} {', '.join(names[start : start + _PER_LINE])};"
+
+    def _kind(self, element: Element) -> str:
+        """The C type of an element's variable, which stages.codegen.widths says."""
+        dtype = self._scalars.buffers[element[0]].dtype
+        return "intptr_t" if self._scalars.is_extreme(element) else self._type(dtype)
 
     # ---- statements --------------------------------------------------------------------------------------------
 
@@ -163,12 +173,17 @@ class _Printer:
         name = self._name(node.loop_var)
         self._plain.add(name)
         step = f"++{name}" if node.step is None else f"{name} += {self._expr(node.step).text}"
-        kind = self._type(node.loop_var.ty.dtype)
+        kind = self._loop_kind(node)
         self._line(f"for ({kind} {name} = {start.text}; {c.binary(C(name), '<', stop).text}; {step}) {{")
         self._forget(self._stored(node.body))
         with self._block():
             self._statement(node.body)
         self._line("}")
+
+    def _loop_kind(self, node: Any) -> str:
+        """The C type of a loop's variable, which stages.codegen.widths says."""
+        kind = self._type(node.loop_var.ty.dtype)
+        return "intptr_t" if kind == "int32_t" and not calls_functions(node.body) else kind
 
     def _stmt_IfThenElse(self, node: Any) -> None:
         self._line(f"if ({self._expr(node.condition).text}) {{")
@@ -198,7 +213,7 @@ class _Printer:
         else:
             stored = self._array(node.buffer)
             target = c.element(stored, self._expr(node.indices[0])).text
-        self._line(c.assignment(target, self._expr(node.value)))
+        self._line(c.assignment(target, self._chosen(node.value)))
         self._forget({stored})
 
     # ---- temporaries -------------------------------------------------------------------------------------------
@@ -242,7 +257,7 @@ class _Printer:
         node = self._expr(value)
         reads = self._reads.pop()
         self._reads[-1] |= reads
-        if node.text in self._plain or isinstance(value, tirx.IntImm | tirx.FloatImm):
+        if node.text in self._plain or isinstance(value, tirx.IntImm | tirx.FloatImm) or self._is_extreme(value):
             return node
         for scope in self._scopes:
             if node.text in scope.temporaries:
@@ -252,6 +267,15 @@ class _Printer:
         self._scopes[-1].temporaries[node.text] = _Temporary(name, frozenset(reads))
         self._line(f"{self._type(value.ty.dtype)} {name} = {node.text};")
         return C(name)
+
+    def _is_extreme(self, value: Any) -> bool:
+        """Whether a choice reads a variable as wide as a register. Nothing assigns it before the choice is made."""
+        from tvm.ir import TensorLoad
+
+        if not self._is_chosen or not isinstance(value, TensorLoad):
+            return False
+        element = self._scalars.element(value.source, value.indices)
+        return element is not None and self._scalars.is_extreme(element)
 
     # ---- expressions -------------------------------------------------------------------------------------------
 
@@ -272,6 +296,21 @@ class _Printer:
         return name
 
     def _expr(self, node: Any) -> C:
+        before, self._is_chosen = self._is_chosen, self._is_chosen and is_within_int32(node)
+        try:
+            return self._printed(node)
+        finally:
+            self._is_chosen = before
+
+    def _chosen(self, node: Any) -> C:
+        """What is stored: variables as wide as a register stay that where it is a choice among values."""
+        self._is_chosen = True
+        try:
+            return self._expr(node)
+        finally:
+            self._is_chosen = False
+
+    def _printed(self, node: Any) -> C:
         kind = type(node).__name__
         if kind in _OPERATORS:
             return c.binary(self._expr(node.a), _OPERATORS[kind], self._expr(node.b))
@@ -325,7 +364,9 @@ class _Printer:
         element = self._scalars.element(node.source, node.indices)
         if element is not None:
             self._reads[-1].add(self._variables[element])
-            return C(self._variables[element])
+            variable = C(self._variables[element])
+            is_wide = self._scalars.is_extreme(element) and not self._is_chosen
+            return c.cast("int32_t", variable) if is_wide else variable
         array = self._array(node.source)
         self._reads[-1].add(array)
         return c.element(array, self._expr(node.indices[0]))

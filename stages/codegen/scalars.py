@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from stages.codegen.widths import is_within_int32
+
 Element = tuple[int, int]  # identity of a buffer (its `hash`), index
 
 
@@ -16,6 +18,8 @@ class _Store:
     target: Element | None
     reads: Counter[Element]
     calls: bool
+    is_choice: bool
+    is_within: bool
 
 
 class Scalars:
@@ -41,7 +45,9 @@ class Scalars:
 
         def accesses(node: Any) -> None:
             if isinstance(node, tirx.BufferStore):
-                stores.append(_Store(self.element(node.buffer, node.indices), *self._of(node.value)))
+                is_choice = isinstance(node.value, tirx.Max | tirx.Min | tirx.Select)
+                found = (*self._of(node.value), is_choice, is_within_int32(node.value))
+                stores.append(_Store(self.element(node.buffer, node.indices), *found))
             elif isinstance(node, TensorLoad) and (element := self.element(node.source, node.indices)):
                 reads[element] += 1
 
@@ -55,6 +61,15 @@ class Scalars:
             others = (s for s in stores if s.target != element and s.target not in self._dead)
             if not (reads[element] or any(s.calls for s in own) or any(element in s.reads for s in others)):
                 self._dead.add(element)
+        self._extremes = {
+            store.target
+            for store in stores
+            if store.target
+            and store.is_choice
+            and store.target in store.reads
+            and str(self.buffers[store.target[0]].dtype) == "int32"
+            and all(other.is_within for other in stores if other.target == store.target)
+        }
 
     def element(self, buffer: Any, indices: Any) -> Element | None:
         """The element of an allocation that an access means; None for an access to memory."""
@@ -71,6 +86,10 @@ class Scalars:
     def is_dead(self, element: Element) -> bool:
         """Whether nothing reads the element but stores to itself."""
         return element in self._dead
+
+    def is_extreme(self, element: Element) -> bool:
+        """Whether it becomes one of itself and others, as a largest element does, and nothing else of 32 bits."""
+        return element in self._extremes
 
     def _of(self, value: Any) -> tuple[Counter[Element], bool]:
         import tvm_ffi

@@ -12,8 +12,21 @@ struct rvp_mean {
     int32_t clip; /* as in gemm_s8.S */
 };
 
-/* `count` is a multiple of a register. */
+/* `count` and all steps are multiples of a register. */
 void rvp_mean_s8(const void *x, void *y, int count, const int32_t *fields);
 void rvp_mean_u8(const void *x, void *y, int count, const int32_t *fields);
+
+#if __riscv_xlen == 64
+/* `count`, all steps and where x and y begin are multiples of four. */
+void rvp_mean_quads_s8(const void *x, void *y, int count, const int32_t *fields);
+void rvp_mean_quads_u8(const void *x, void *y, int count, const int32_t *fields);
+#endif
+
+/* Of any `count`; column_step is `count`, and row_step and where x begins in its tensor are multiples of it.
+ *
+ * scratch: a sum of 32 bits for each byte of as many columns as are whole units of four bytes together, and for each byte of
+ * the registers that hold `count`. */
+void rvp_mean_groups_s8(const void *x, void *y, void *scratch, int count, const int32_t *fields);
+void rvp_mean_groups_u8(const void *x, void *y, void *scratch, int count, const int32_t *fields);
 
 #endif

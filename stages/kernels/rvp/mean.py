@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import SUFFIX, not_eight_bit
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
 
 MEAN = Structure("rvp_mean", ("rows", "row_step", "columns", "column_step", "offset", "multiplier", "rounder", "clip"))
 
+MOST_SUMS = 4096  # in scratch, 16 KB
+
 
 class Mean(Kernel):
-    """Two registers of channels at a time: bytes of two pixels are brought together and added by a product."""
+    """Two registers of channels at a time: bytes of two pixels are brought together and added by a product.
+
+    Where pixels are no whole registers, so many neighbours as are some are taken for one.
+    """
 
     name = "rvp.mean_s8"
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
-    sources = ("mean.c",)
+    sources = ("mean.c", "mean_groups.c")
     headers: ClassVar[tuple[str, ...]] = ("mean.h",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
@@ -50,14 +56,58 @@ class Mean(Kernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.tir.means import means
 
-        kept, summed = reduced_axes(view)
-        function = f"rvp_mean_{SUFFIX[view.inputs[0].dtype]}"
-        return means(view, kept, two_axes(summed), function, MEAN.shape)
+        (kept, summed), form = reduced_axes(view), _form(view, target.word_bits // 8)
+        function = f"rvp_mean_{form}{SUFFIX[view.inputs[0].dtype]}"
+        sums = _sums(view, target.word_bits // 8) if form == "groups_" else 0
+        return means(view, kept, two_axes(summed), function, MEAN.shape, sums)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of a register: 5 instructions for an input, 50 for an output."""
-        register = target.word_bits // 8
-        return (5 * view.inputs[0].elements + 50 * view.outputs[0].elements) / register + 80
+        """Of a register 5 instructions for an input, 50 for an output; 8 and 115 of one of four bytes of two pixels."""
+        register, form = target.word_bits // 8, _form(view, target.word_bits // 8)
+        run, outputs = reduced_axes(view)[0][-1].extent, view.outputs[0].elements
+        if form == "groups_":
+            return _cost_of_groups(view, register)
+        if form == "quads_":
+            return (8 * view.inputs[0].elements + 115 * outputs) / register + 150 * outputs / run
+        return (5 * view.inputs[0].elements + 50 * outputs) / register + 80
+
+
+def _form(view: LayerView, register: int) -> str:
+    """How a run of means is computed: in registers, in halves of them, or in groups of pixels."""
+    kept, summed = reduced_axes(view)
+    steps = [kept[-1].extent, *(axis.strides[-1] for axis in (*kept[:-1], *summed))]
+    if all(step % register == 0 for step in steps):
+        return ""
+    return "quads_" if all(step % 4 == 0 for step in steps) else "groups_"
+
+
+def _group(view: LayerView) -> int:
+    """Pixels that are whole units of four bytes together."""
+    return 4 // gcd(reduced_axes(view)[0][-1].extent, 4)
+
+
+def _sums(view: LayerView, register: int) -> int:
+    """Sums in scratch: one for each byte of a group, and for each of the registers of a pixel."""
+    run = reduced_axes(view)[0][-1].extent
+    return max(run * _group(view), -(-run // register) * register)
+
+
+def _cost_of_groups(view: LayerView, register: int) -> float:
+    """Of a register of a group 8 instructions for an input and 55 for a row of them; RV32 4.75 and 15.
+
+    A pixel in no group takes 5 for a byte, and 8 for one of these in front of groups or behind. A channel's sums take
+    3.5 each, and a register of results 50.
+    """
+    kept, summed = reduced_axes(view)
+    run, (rows, columns), group = kept[-1].extent, two_axes(summed), _group(view)
+    starts = {axis.strides[-1] * n % 4 for axis in (*kept[:-1], rows) for n in range(min(axis.extent, 4))}
+    before = (group - 1) / 2 if len(starts) > 1 else 0
+    groups = (columns.extent - before) // group
+    left = columns.extent - groups * group
+    each = 8 * groups + 55 if register == 8 else 4.75 * groups + 15
+    row = run * group / register * each + run * (5 * left + 8 * bool(left))
+    registers = -(-run // register)
+    return view.outputs[0].elements / run * (rows.extent * row + 3.5 * run * group + 50 * registers + 170)
 
 
 def _why_not_axes(view: LayerView, register: int) -> str:
@@ -65,10 +115,18 @@ def _why_not_axes(view: LayerView, register: int) -> str:
     *around, run = kept
     if len(summed) > 2:
         return f"the axes are {len(summed)} runs in memory; this kernel sums 2"
-    if run.strides != (1, 1) or run.extent % register:
-        return f"the means are no registers of {register} neighbours"
-    if any(step % register for axis in (*around, *summed) for step in axis.strides):
-        return f"elements to be added begin at no multiple of {register}"
+    if run.strides != (1, 1):
+        return "the means are no neighbours"
+    if _form(view, register) != "groups_":
+        return ""
+    sums = _sums(view, register)
+    if sums > MOST_SUMS:
+        return f"{sums} sums, of pixels that are whole units of four bytes together, are more than {MOST_SUMS}"
+    columns = summed[-1]
+    if columns.strides[0] != run.extent or any(axis.strides[-1] % run.extent for axis in (*around, *summed)):
+        return "what is added lies apart"
+    if columns.extent < _group(view):
+        return f"{columns.extent} pixels are less than four bytes wide units"
     return ""
 
 

@@ -15,11 +15,17 @@ if TYPE_CHECKING:
 
 
 def means(
-    view: LayerView, kept: Sequence[Axis], summed: tuple[Axis, Axis], function: str, fields: tuple[int, ...]
+    view: LayerView,
+    kept: Sequence[Axis],
+    summed: tuple[Axis, Axis],
+    function: str,
+    fields: tuple[int, ...],
+    sums: int = 0,
 ) -> Lowering:
-    """The loops around a run of means, by `function(x, y, count, fields)`.
+    """The loops around a run of means, by `function(x, y, count, fields)`, or `function(x, y, scratch, count, fields)`.
 
-    Strides of the axes that are `kept` are of (output, input), those of the `summed` ones of (input,).
+    Strides of the axes that are `kept` are of (output, input), those of the `summed` ones of (input,). Scratch has
+    `sums` of 32 bits; there is none of 0.
     """
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     run, (outer, inner) = kept[-1], summed
@@ -33,18 +39,24 @@ def means(
                 store(b.acc, b.acc[0] + widen(element), 0)
             store(b.y, output(view, requantize(b.acc[0], op.multiplier, op.shift, op.rounding)), i)
 
+    def arguments(b: Any) -> list[Any]:
+        return [b.x, b.y, *([b.scratch] if sums else []), run.extent, b.fields]
+
     operands = (
         Operand("x", (reach,), x.dtype),
         Operand("fields", fields, "int32"),
         Operand("y", (run.extent,), y.dtype, "w"),
+        *([Operand("scratch", (sums,), "int32", "w")] if sums else []),
         accumulator(),
     )
-    row = Block("row", operands, meaning, function, lambda b: [b.x, b.y, run.extent, b.fields])
+    row = Block("row", operands, meaning, function, arguments)
     with Function("mean") as f:
         source = f.input(0, (x.elements,), x.dtype)
         given = f.constant("fields", fields, "int32")
         target = f.output(0, (y.elements,), y.dtype)
-        acc = f.scratch("acc", (1,), "int32")
+        buffers = {"fields": given, "acc": f.scratch("acc", (1,), "int32")}
+        if sums:
+            buffers["scratch"] = f.scratch("scratch", (sums,), "int32")
         with f.loop(*((f"i{depth}", axis.extent) for depth, axis in enumerate(kept[:-1]))) as at:
-            f.place(row, x=(source, offset(at, kept, 1)), y=(target, offset(at, kept, 0)), fields=given, acc=acc)
+            f.place(row, x=(source, offset(at, kept, 1)), y=(target, offset(at, kept, 0)), **buffers)
     return f.lowering()

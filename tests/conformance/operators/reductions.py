@@ -166,10 +166,10 @@ def _mean_ties() -> Iterator[Case]:
 
 def _mean_images() -> Iterator[Case]:
     """Means of neighbours: over pixels, rows or columns of images; all pairs of values, of two pixels."""
-    for number, (height, width, channels) in enumerate(
-        ((1, 1, 16), (2, 1, 8), (1, 3, 24), (7, 7, 64), (4, 4, 40), (5, 3, 8), (3, 2, 4), (2, 5, 12), (40, 30, 16))
-    ):
-        for dtype, axes in product(("int8", "uint8"), ((1, 2), (1,), (2,))):
+    whole = ((1, 1, 16), (2, 1, 8), (1, 3, 24), (7, 7, 64), (4, 4, 40), (5, 3, 8), (3, 2, 4), (2, 5, 12), (40, 30, 16))
+    parts = ((5, 9, 3), (3, 11, 1), (4, 6, 10), (2, 23, 13), (9, 4, 7), (7, 7, 2), (6, 13, 20), (3, 8, 9))
+    for number, (height, width, channels) in enumerate((*whole, *parts)):
+        for dtype, axes in product(("int8", "uint8"), ((1, 2), (1,), (2,), (0, 2))):
             draw = Draw(number, dtype)
             size = (2, height, width, channels)
             count = int(np.prod([size[axis] for axis in axes]))

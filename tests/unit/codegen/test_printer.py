@@ -105,8 +105,46 @@ def test_no_temporary_from_before_a_loop_that_stores_what_it_read() -> None:
             store(b.acc, b.x[i], 0)
 
     made = lines(layer(meaning))
-    start = made.index("for (int32_t i = 0; i < 7; ++i) {")
+    start = made.index("for (intptr_t i = 0; i < 7; ++i) {")
     assert made[start + 1 : start + 3] == ["int32_t v1 = acc;", "output[i + 1] = v1 > 7 ? v1 : 7;"]
+
+
+def test_a_largest_element_is_as_wide_as_a_register() -> None:
+    def meaning(b: Any) -> None:
+        store(b.acc, -128, 0)
+        with loop(("i", 8)) as i:
+            store(b.acc, T.max(b.acc[0], b.x[i]), 0)
+        store(b.y, b.acc[0], 0)
+        store(b.y, b.acc[0] + 1, 1)  # which wraps as one of 32 bits
+
+    assert lines(layer(meaning)) == [
+        "intptr_t acc;",
+        "acc = -128;",
+        "for (intptr_t i = 0; i < 8; ++i) {",
+        "int32_t v = input[i];",
+        "acc = acc > v ? acc : v;",
+        "}",
+        "output[0] = acc;",
+        "output[1] = (int32_t)acc + 1;",
+    ]
+
+
+@pytest.mark.parametrize("computed", [lambda x: x + 1, lambda x: T.max(x * 2, 0), lambda x: T.Cast("int32", x >> 1)])
+def test_one_that_something_is_computed_for_has_32_bits(computed: Callable[[Any], Any]) -> None:
+    def meaning(b: Any) -> None:
+        store(b.acc, computed(b.x[0]), 0)
+        store(b.acc, T.max(b.acc[0], b.x[1]), 0)
+        store(b.y, b.acc[0], 0)
+
+    assert "int32_t acc;" in lines(layer(meaning))
+
+
+def test_a_loop_around_a_call_counts_in_32_bits() -> None:
+    def meaning(b: Any) -> None:
+        with loop(("i", 8)) as i:
+            T.evaluate(T.call_extern("int32", "store", i))
+
+    assert "for (int32_t i = 0; i < 8; ++i) {" in lines(layer(meaning))
 
 
 def test_only_one_side_of_a_choice_is_evaluated() -> None:
