@@ -1,4 +1,4 @@
-"""sigmoid16_lanes.h of RV64 with its instructions in C against the same in numpy: every value of int16, in both lanes."""
+"""sigmoid16_lanes.h of RV64 with its instructions in C, against the same in numpy: every int16, in both lanes."""
 
 from __future__ import annotations
 
