@@ -4,7 +4,7 @@
 #include "lstm.h"
 
 #include "four_rows.h"
-#include "requantize.h"
+#include "sigmoid16_lanes.h"
 
 #define LSTM_CHUNK RVP_WORD_BYTES
 #define LSTM_WIDE 1
@@ -22,8 +22,6 @@ RVP_INLINE int32_t to_int16(int32_t x)
 }
 
 #if __riscv_xlen == 64
-#include "sigmoid16_lanes.h"
-
 #define LSTM_GATES lstm_gates
 #define LSTM_CELLS lstm_cells
 struct fl_lstm;

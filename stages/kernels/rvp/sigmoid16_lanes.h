@@ -8,6 +8,8 @@
 
 #include "rvp_intrinsics.h"
 
+#if __riscv_xlen == 64 /* RV32 has one lane, and sigmoid16.h */
+
 RVP_BINARY(sub32, 0x77, 2, 0x21)
 RVP_BINARY(sll32, 0x77, 2, 0x2a) /* 32-bit lanes: both by b & 31 */
 RVP_BINARY(sra32, 0x77, 2, 0x28)
@@ -122,5 +124,7 @@ RVP_INLINE rvp_word s16_tanhs(rvp_word x, int32_t integer_bits, int bits, const 
     const rvp_word y = rvp_sclip32_15(rvp_shift_left_2(rvp_sub32(s16_reciprocals(e, c), c->two_to_13)));
     return rvp_sub32(y ^ sign, sign);
 }
+
+#endif
 
 #endif

@@ -14,6 +14,7 @@ RVP = Path(__file__).resolve().parents[3] / "stages" / "kernels" / "rvp"
 INTRINSICS = """
 #include <stdint.h>
 #define FIRMLINE_RVP_INTRINSICS_H
+#define __riscv_xlen 64
 typedef uint64_t rvp_word;
 #define RVP_INLINE static inline
 #define RVP_BINARY(name, opcode, funct3, funct7) /* below */
