@@ -1,4 +1,4 @@
-"""Depthwise layers of MVE with channels in the lanes: what vectors read, what is taken as one row, which weights meet."""
+"""Depthwise layers of MVE with channels in the lanes: what vectors read, what is one row, which weights meet."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_vectors_read_nothing_outside(channels: int, dtype: str) -> None:
         room = size[0] * size[1] * channels if lanes.in_place else lanes.scratch
         for part in lanes.parts:
             first, behind = reads(lanes, part)
-            assert 0 <= first and behind <= room, (window, part)
+            assert first >= 0 and behind <= room, (window, part)
         seen.add(lanes.in_place)
     assert seen == ({True, False} if dtype == "int8" else {False})
 
