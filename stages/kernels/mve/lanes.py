@@ -207,7 +207,7 @@ class Lanes:
         rows, bands = self._lines_of(walk.out[0]), -(-walk.out[0] // self.band)
         columns = min(walk.size[1], walk.needed[1])
         if self.by_group:
-            row = columns * (4 if part.channels >= GROUP and not flip(self.view) else 6)
+            row: float = columns * (4 if part.channels >= GROUP and not flip(self.view) else 6)
         else:
             row = columns * walk.channels / 16 * (4 if flip(self.view) else 3)
         kept = (walk.span[0] - self.lines_y) * (bands - 1)
@@ -227,7 +227,7 @@ def _shares(walk: Walk) -> list[tuple[Part, ...]]:
     Where outputs are taken together there is one part.
     """
     channels, (groups, rest) = walk.lanes, divmod(walk.lanes, GROUP)
-    found = [(Part(0, channels, GROUP),)]
+    found: list[tuple[Part, ...]] = [(Part(0, channels, GROUP),)]
     if groups and rest and walk.repeat == 1:
         first = min(channels - rest, channels - QUAD)
         found.append((Part(0, channels - rest, GROUP), Part(first, channels - first, QUAD)))

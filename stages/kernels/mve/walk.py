@@ -73,7 +73,8 @@ def plain_walk(view: LayerView) -> Walk:
     rows, columns = ([int(pair[i]) for pair in pairs] for i in range(2))
     if columns[:3] == [1, 1, 1] and columns[5] == 0:
         rows, columns = columns, rows
-    return Walk(*zip(rows, columns, strict=True), int(op.in_channels))  # type: ignore[arg-type]
+    of_image, of_output, kernel, stride, dilation, before = zip(rows, columns, strict=True)
+    return Walk(of_image, of_output, kernel, stride, dilation, before, int(op.in_channels))
 
 
 def walks(view: LayerView) -> list[Walk]:
