@@ -78,6 +78,7 @@ class HalvingResize(Resize8):
 
     whole = 8
     parts: ClassVar[float]  # how much longer an element takes where channels are no whole groups
+    units: ClassVar[float]  # where they are whole units of four bytes
 
     @abstractmethod
     def group(self, target: Target) -> int:
@@ -88,8 +89,9 @@ class HalvingResize(Resize8):
         return 2 * width * group * -(-channels // group)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        whole = view.inputs[0].shape[-1] % self.group(target) == 0
-        return super().cost(view, params, target) * (1.0 if whole else self.parts)
+        channels = view.inputs[0].shape[-1]
+        longer = 1.0 if channels % self.group(target) == 0 else self.parts if channels % 4 else self.units
+        return super().cost(view, params, target) * longer
 
 
 def between(view: LayerView, axis: str, whole: int) -> np.ndarray:

@@ -7,6 +7,7 @@
 
 #define RH_GROUP 4
 #define RH_APART 0
+#define RH_FOURS 0
 typedef uint32_t rh_word;
 
 #define UPPER 0xff00ff00u

@@ -246,7 +246,9 @@ def pool16(view: LayerView) -> Lowering:
                 store(b.acc, maximum(value, b.acc[0]) if is_max else b.acc[0] + value, 0)
                 store(b.count, b.count[0] + T.Cast("int32", within), 0)
             found = b.acc[0] if is_max else mean(b.acc[0], b.count[0])
-            store(b.y, T.Cast("int16", clamp(found, op.act_min, op.act_max)), oy, ox, c)
+            if (op.act_min, op.act_max) != (-(1 << 15), (1 << 15) - 1):  # else every element and every mean is within
+                found = clamp(found, op.act_min, op.act_max)
+            store(b.y, T.Cast("int16", found), oy, ox, c)
 
     shapes = Operand("x", x.shape[1:], "int16"), Operand("y", y.shape[1:], "int16", "w")
     image = Block("image", (*shapes, accumulator(), accumulator("count")), meaning)

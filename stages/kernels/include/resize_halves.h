@@ -10,6 +10,7 @@
  *   rh_spread   (bytes): a group as two words of x * 256 + 128, in any order
  *   rh_joined   (lanes): the bytes of two words of y * 256 + 128 with y rounded, halves away from zero
  *   rh_load     (from), rh_store(to, bytes): from and to any place that a group of a whole image has
+ *   RH_FOURS    whether images of whole units of four bytes have one too, then of rh_gather_fours and rh_scatter_fours
  *   rh_gather   (from, count), rh_scatter(to, bytes, count): 0 < count <= RH_GROUP bytes anywhere
  *
  * A lane has a value times 256 and the half that rounds. A mean of two with the shares 1 - n/8 and n/8, n up to 4, is one to three
@@ -66,15 +67,42 @@ RH_INLINE void rh_row(struct rh_lanes *to, const int8_t *near, const int8_t *far
     }
 }
 
+/* What a pixel consists of, as far as the compiler knows: any bytes, whole units of four, whole groups. */
+enum { RH_BYTES, RH_UNITS, RH_WHOLE };
+
+RH_INLINE rh_word rh_part(const int8_t *from, int32_t count, int unit)
+{
+#if RH_FOURS
+    if (unit == RH_UNITS) {
+        return rh_gather_fours(from, count);
+    }
+#endif
+    (void)unit;
+    return rh_gather(from, count);
+}
+
+RH_INLINE void rh_store_part(int8_t *to, rh_word bytes, int32_t count, int unit)
+{
+#if RH_FOURS
+    if (unit == RH_UNITS) {
+        rh_scatter_fours(to, bytes, count);
+        return;
+    }
+#endif
+    (void)unit;
+    rh_scatter(to, bytes, count);
+}
+
 /* Pixels that are no whole groups. */
-RH_INLINE void rh_parts(struct rh_lanes *to, const int8_t *near, const int8_t *far, int eighths, int32_t pixels, int32_t channels)
+RH_INLINE void rh_parts(struct rh_lanes *to, const int8_t *near, const int8_t *far, int eighths, int32_t pixels, int32_t channels,
+                        int unit)
 {
     for (; pixels > 0; pixels--) {
         for (int32_t left = channels; left > 0; left -= RH_GROUP) {
             const int32_t count = left < RH_GROUP ? left : RH_GROUP;
-            struct rh_lanes found = rh_spread(rh_gather(near, count));
+            struct rh_lanes found = rh_spread(rh_part(near, count, unit));
             if (eighths != 0) {
-                found = rh_between(found, rh_spread(rh_gather(far, count)), eighths);
+                found = rh_between(found, rh_spread(rh_part(far, count, unit)), eighths);
                 far += count;
             }
             *to++ = found;
@@ -83,15 +111,15 @@ RH_INLINE void rh_parts(struct rh_lanes *to, const int8_t *near, const int8_t *f
     }
 }
 
-RH_INLINE void rh_pixel(int8_t *y, const struct rh_lanes *near, const struct rh_lanes *far, int eighths, int32_t channels, int whole)
+RH_INLINE void rh_pixel(int8_t *y, const struct rh_lanes *near, const struct rh_lanes *far, int eighths, int32_t channels, int unit)
 {
     for (; channels > 0; channels -= RH_GROUP) {
         const struct rh_lanes found = eighths == 0 ? *near : rh_between(*near, *far++, eighths);
         near++;
-        if (whole) {
+        if (unit == RH_WHOLE) {
             rh_store(y, rh_joined(found));
         } else {
-            rh_scatter(y, rh_joined(found), channels < RH_GROUP ? channels : RH_GROUP);
+            rh_store_part(y, rh_joined(found), channels < RH_GROUP ? channels : RH_GROUP, unit);
         }
         y += RH_GROUP;
     }
@@ -125,9 +153,9 @@ RH_INLINE int rh_is_two(const int32_t *at)
     default: call(4); break;             \
     }
 
-/* `whole`: pixels are whole groups, all at multiples of a group. A literal where RH_APART. */
+/* `unit`: what pixels consist of and begin at multiples of. A literal where RH_APART. */
 RH_INLINE void rh_rows(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y, int32_t *scratch, const void *parameters,
-                       int whole)
+                       int unit)
 {
     const struct fl_resize p = *(const struct fl_resize *)parameters; /* a copy: y may point anywhere */
     const int32_t line = p.width * p.channels, groups = (p.channels + RH_GROUP - 1) / RH_GROUP;
@@ -135,27 +163,27 @@ RH_INLINE void rh_rows(const int8_t *x, const int32_t *rows, const int32_t *colu
     for (const int32_t *const end = rows + 3 * p.out_height; rows != end; rows += 3) {
         const int8_t *const near = x + rows[0] * line, *const far = x + rows[1] * line;
 #define RH_ROW(share)                                                   \
-    if (whole) {                                                        \
+    if (unit == RH_WHOLE) {                                             \
         rh_row(between, near, far, share, p.width * groups);            \
     } else {                                                            \
-        rh_parts(between, near, far, share, p.width, p.channels);       \
+        rh_parts(between, near, far, share, p.width, p.channels, unit); \
     }
         RH_FOR_EACH_SHARE(rows[2], RH_ROW)
         const int32_t *const last = columns + 3 * (p.out_width - 1);
         for (const int32_t *at = columns; at <= last; at += 3) {
             const struct rh_lanes *const here = between + at[0] * groups, *const there = between + at[1] * groups;
 #define RH_TWO(share) rh_two_pixels(y, here, there, share, p.channels);
-            if (whole && at != last && rh_is_two(at)) {
+            if (unit == RH_WHOLE && at != last && rh_is_two(at)) {
                 RH_FOR_EACH_SHARE(at[2], RH_TWO)
                 y += 2 * p.channels;
                 at += 3;
                 continue;
             }
-#define RH_PIXEL(share)                                     \
-    if (whole) {                                            \
-        rh_pixel(y, here, there, share, p.channels, 1);     \
-    } else {                                                \
-        rh_pixel(y, here, there, share, p.channels, 0);     \
+#define RH_PIXEL(share)                                                                       \
+    if (unit == RH_WHOLE) {                                                                   \
+        rh_pixel(y, here, there, share, p.channels, RH_WHOLE);                                \
+    } else {                                                                                  \
+        rh_pixel(y, here, there, share, p.channels, unit == RH_UNITS ? RH_UNITS : RH_BYTES);  \
     }
             RH_FOR_EACH_SHARE(at[2], RH_PIXEL)
             y += p.channels;
@@ -168,24 +196,39 @@ RH_INLINE void rh_rows(const int8_t *x, const int32_t *rows, const int32_t *colu
 static __attribute__((noinline)) void rh_whole_rows(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y,
                                                     int32_t *scratch, const void *parameters)
 {
-    rh_rows(x, rows, columns, y, scratch, parameters, 1);
+    rh_rows(x, rows, columns, y, scratch, parameters, RH_WHOLE);
 }
 
 static __attribute__((noinline)) void rh_any_rows(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y,
                                                   int32_t *scratch, const void *parameters)
 {
-    rh_rows(x, rows, columns, y, scratch, parameters, 0);
+    rh_rows(x, rows, columns, y, scratch, parameters, RH_BYTES);
 }
+
+#if RH_FOURS
+static __attribute__((noinline)) void rh_unit_rows(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y,
+                                                   int32_t *scratch, const void *parameters)
+{
+    rh_rows(x, rows, columns, y, scratch, parameters, RH_UNITS);
+}
+#endif
 #endif
 
 RH_INLINE void rh_image(const int8_t *x, const int32_t *rows, const int32_t *columns, int8_t *y, int32_t *scratch, const void *parameters)
 {
     const uintptr_t channels = (uintptr_t)((const struct fl_resize *)parameters)->channels;
-    const int whole = (((uintptr_t)x | (uintptr_t)y | channels) & (RH_GROUP - 1)) == 0;
+    const uintptr_t places = (uintptr_t)x | (uintptr_t)y | channels;
+    const int whole = (places & (RH_GROUP - 1)) == 0;
 #if RH_APART
+#if RH_FOURS
+    if (!whole && (places & 3) == 0) {
+        rh_unit_rows(x, rows, columns, y, scratch, parameters);
+        return;
+    }
+#endif
     (whole ? rh_whole_rows : rh_any_rows)(x, rows, columns, y, scratch, parameters);
 #else
-    rh_rows(x, rows, columns, y, scratch, parameters, whole);
+    rh_rows(x, rows, columns, y, scratch, parameters, whole ? RH_WHOLE : RH_BYTES);
 #endif
 }
 

@@ -7,6 +7,7 @@
 
 #define RH_GROUP RVP_WORD_BYTES
 #define RH_APART 1
+#define RH_FOURS (__riscv_xlen == 64)
 typedef rvp_word rh_word;
 
 RVP_BINARY(radd16, 0x77, 0, 0x00) /* 16-bit lanes: (a + b) >> 1 */
@@ -57,6 +58,23 @@ RVP_INLINE void rh_scatter(int8_t *to, rvp_word bytes, int32_t count)
         to[2] = (int8_t)(bytes >> 16);
     }
 }
+
+#if RH_FOURS
+/* Of one unit of four bytes, or of two. */
+RVP_INLINE rvp_word rh_gather_fours(const int8_t *from, int32_t count)
+{
+    const rvp_word low = rvp_load_lane(from);
+    return count == RH_GROUP ? rvp_pack(low, rvp_load_lane(from + 4)) : low;
+}
+
+RVP_INLINE void rh_scatter_fours(int8_t *to, rvp_word bytes, int32_t count)
+{
+    rvp_store_lane(to, bytes);
+    if (count == RH_GROUP) {
+        rvp_store_lane(to + 4, rvp_srl(bytes, 32));
+    }
+}
+#endif
 
 struct rh_lanes;
 RVP_INLINE struct rh_lanes rh_spread(rvp_word bytes);

@@ -18,6 +18,7 @@ class RvpResize(HalvingResize):
     function = "rvp_resize_bilinear_s8"
     prices = (3.6, 3.4, 28.0)
     parts = 2.0
+    units = 1.6
 
     def group(self, target: Target) -> int:
         return target.word_bits // 8

@@ -15,16 +15,17 @@ from tests.conformance.draw import Draw, image, view
 OPS = ("resize_bilinear",)
 
 
-def resize(draw: Draw, size: tuple[int, int], out: tuple[int, int], mode: int) -> LayerView:
-    """mode: 0 plain, 1 align_corners, 2 half_pixel_centers."""
+def resize(draw: Draw, size: tuple[int, int], out: tuple[int, int], mode: int, channels: int = 0) -> LayerView:
+    """mode: 0 plain, 1 align_corners, 2 half_pixel_centers. Images of so many `channels` are NHWC, of 0 any."""
     integer, constants = draw.dtype == "int8", {}
     for axis, name in ((0, "row"), (1, "column")):
         positions, shares = bilinear(size[axis], out[axis], mode == 1, mode == 2, integer=integer)
         constants[f"{name}s"] = np.array(positions, np.int32)
         constants[f"{name}_shares"] = np.array(shares, np.int32 if integer else np.float32)
-    batch, channels = draw.integer(1, 2), draw.choose(1, 2, 3, 8, 17)
-    x = image("x", (batch, *size, channels), draw.dtype, draw.layout())
-    return view(ResizeBilinear(), [x], image("y", (batch, *out, channels), draw.dtype, draw.layout()), constants)
+    layouts = ("NHWC", "NHWC") if channels else (draw.layout(), draw.layout())
+    batch, channels = draw.integer(1, 2), channels or draw.choose(1, 2, 3, 8, 17)
+    x = image("x", (batch, *size, channels), draw.dtype, layouts[0])
+    return view(ResizeBilinear(), [x], image("y", (batch, *out, channels), draw.dtype, layouts[1]), constants)
 
 
 def drawn(draw: Draw) -> LayerView:
@@ -44,3 +45,8 @@ def mandatory() -> Iterator[Case]:
                 draw = Draw(number, dtype)
                 layer = resize(draw, size, out, mode)
                 yield Case(f"resize {size} to {out} {mode}", ("ties", "extremes"), layer, drawn_inputs(draw, layer))
+    for channels in (4, 12, 20):  # whole units of four bytes, and of registers
+        for times in (2, 4):
+            draw = Draw(channels, "int8")
+            layer = resize(draw, (3, 4), (3 * times, 4 * times), 2, channels)
+            yield Case(f"resize {channels} channels {times}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
