@@ -59,3 +59,8 @@ def clip_word(view: LayerView) -> int:
 def is_bounded(view: LayerView) -> bool:
     """Whether outputs are clamped by instructions of their own: saturation to int8 does not do it."""
     return clip_word(view) >> 8 != CLIPS_AS_INT8
+
+
+def rounds_once(view: LayerView) -> bool:
+    """Whether steps are of one sign, which one multiplication rounds."""
+    return bool(view.op.act_min >= view.op.output_zero_point)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from stages.kernels.rvp.base import is_bounded
+from stages.kernels.rvp.base import is_bounded, rounds_once
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -46,7 +46,7 @@ def _group(view: LayerView, plane: Plane, *, halved: bool) -> float:
 def _row(view: LayerView, taps: Taps, columns: int, *, direct: bool) -> float:
     """A row of a group's outputs: four side by side at a time, and the rest; one by one where weights are few."""
     if taps.are_few and columns >= FEW_COLUMNS and not is_bounded(view):
-        few = taps.cost_of_few(direct=direct) + (15 if _rounds_once(view) else 23)
+        few = taps.cost_of_few(direct=direct) + (15 if rounds_once(view) else 23)
         return (
             columns // 2 * 2 * few
             + (_block(view, taps, 1, direct=direct) if columns % 2 else 0)
@@ -59,14 +59,9 @@ def _row(view: LayerView, taps: Taps, columns: int, *, direct: bool) -> float:
 
 def _block(view: LayerView, taps: Taps, outputs: int, *, direct: bool) -> int:
     """So many outputs side by side: their taps, sums that begin and end, bytes."""
-    ends = 29 + 17 * outputs if _rounds_once(view) else 33 + 21 * outputs
+    ends = 29 + 17 * outputs if rounds_once(view) else 33 + 21 * outputs
     bounds = 3 + 3 * outputs if is_bounded(view) else 0
     return taps.cost(outputs, direct=direct) + ends + bounds
-
-
-def _rounds_once(view: LayerView) -> bool:
-    """Whether steps are of one sign, which one multiplication rounds."""
-    return bool(view.op.act_min >= view.op.output_zero_point)
 
 
 def _brought(view: LayerView, plane: Plane, columns: int) -> float:

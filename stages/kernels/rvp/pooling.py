@@ -62,20 +62,20 @@ class Pool2d(Kernel):
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As counted, of a register of a window: 7 instructions (maximum: 5) for an element that lies in the image, 16
-        (6) for a row of these, 35 (7) around. Whole windows of 3x3 have code of their own, 66 (30). The place of a
-        window takes 84 (60). Averages over whole rows take 5 for an element.
+        (6) for a row of these, 35 (7) around. Whole windows of 3x3 have code of their own, 69 (30). The place of a
+        window takes 84 (60). Averages over whole rows take 4.6 for an element and 50 around.
         """
         kernel, out = view.op.kernel, view.outputs[0]
         average = view.op.op == "avg_pool2d"
         register = target.word_bits // 8 if out.shape[3] % (target.word_bits // 8) == 0 else LANE
-        element, row, around, three, place, call = (7, 16, 35, 66, 84, 180) if average else (5, 6, 7, 30, 60, 0)
+        element, row, around, three, place, call = (7, 16, 35, 69, 84, 180) if average else (5, 6, 7, 30, 60, 0)
         is_strip = average and out.shape[3] >= 4 * register
 
-        def window(rows: int, columns: int) -> int:
-            if is_strip and columns == view.inputs[0].shape[2]:
-                return 30 + 5 * rows * columns
+        def window(rows: int, columns: int) -> float:
             if rows == columns == 3 and kernel == (3, 3):
                 return three
+            if is_strip and columns == view.inputs[0].shape[2]:
+                return 50 + 4.6 * rows * columns
             return around + rows * (row + element * columns)
 
         rows, columns = (Counter(inside(view, axis)) for axis in range(2))
