@@ -12,7 +12,7 @@ from stages.calibrate.fit import ENOUGH, Measurement, fit
 from stages.calibrate.measured_entries import WORK, Entries, stale_kernels, without
 from stages.kernels import registry
 from stages.kernels.digest import kernel_digest
-from stages.tensorize.costs import FORMAT, kind_of, known_of, of_kind, quantities, read_file
+from stages.tensorize.costs import FORMAT, QUANTITIES, kind_of, known_of, of_kind, quantities, read_file
 
 if TYPE_CHECKING:
     from stages.calibrate.cases import Case
@@ -98,5 +98,8 @@ def _work(case: Case) -> dict[str, int]:
 
 
 def _sorted(row: Mapping[str, Any]) -> dict[str, Any]:
-    """`work` first, then the variants."""
-    return {WORK: row[WORK], **{name: row[name] for name in sorted(row) if name != WORK}}
+    """`work` first, as numbers in the order of QUANTITIES, then the variants."""
+    return {
+        WORK: [row[WORK][name] for name in QUANTITIES if name in row[WORK]],
+        **{name: row[name] for name in sorted(row) if name != WORK},
+    }

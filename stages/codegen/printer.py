@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from stages.codegen import expression as c
@@ -17,6 +17,7 @@ from stages.codegen.expression import C
 from stages.codegen.floats import is_in_math_header, literal
 from stages.codegen.names import Names
 from stages.codegen.scalars import Element, Scalars
+from stages.codegen.temporaries import Scope, Temporary
 from stages.codegen.widths import calls_functions, is_within_int32
 
 Body = str
@@ -45,21 +46,6 @@ class Printed:
     headers: frozenset[str]
 
 
-@dataclass(frozen=True)
-class _Temporary:
-    """A variable, and the arrays and variables that were read for its value."""
-
-    name: str
-    reads: frozenset[str]
-
-
-@dataclass
-class _Scope:
-    """Between two braces: temporaries by the text of their value."""
-
-    temporaries: dict[str, _Temporary] = field(default_factory=dict)
-
-
 def print_function(func: Any) -> Printed:
     """The function, whose parameters are pointers. Raises RuntimeError for TIR that cannot be plain C."""
     printer = _Printer(func)
@@ -74,7 +60,7 @@ class _Printer:
         self._plain: set[str] = set()  # variables that nothing assigns again
         self._lines: list[str] = []
         self._depth = 1
-        self._scopes = [_Scope()]
+        self._scopes = [Scope()]
         self._reads: list[set[str]] = [set()]
         self.used: set[str] = set()
         self.headers: set[str] = set()
@@ -130,7 +116,7 @@ class _Printer:
     @contextmanager
     def _block(self) -> Iterator[None]:
         self._depth += 1
-        self._scopes.append(_Scope())
+        self._scopes.append(Scope())
         yield
         self._scopes.pop()
         self._depth -= 1
@@ -243,11 +229,7 @@ class _Printer:
     def _forget(self, stored: set[str] | None) -> None:
         """Temporaries that read what was stored, or any memory, are of the past."""
         for scope in self._scopes:
-            scope.temporaries = {
-                text: one
-                for text, one in scope.temporaries.items()
-                if not (one.reads if stored is None else one.reads & stored)
-            }
+            scope.forget(stored)
 
     def _once(self, value: Any) -> C:
         """The value for use in several places."""
@@ -264,7 +246,7 @@ class _Printer:
                 return C(scope.temporaries[node.text].name)
         name = self._names.temporary()
         self._plain.add(name)
-        self._scopes[-1].temporaries[node.text] = _Temporary(name, frozenset(reads))
+        self._scopes[-1].temporaries[node.text] = Temporary(name, frozenset(reads))
         self._line(f"{self._type(value.ty.dtype)} {name} = {node.text};")
         return C(name)
 

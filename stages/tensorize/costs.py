@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
     from stages.tensorize.cycles import CycleTable
 
-FORMAT = 1
+FORMAT = 2
+QUANTITIES = ("products", "strips", "taps", "outputs", "inputs", "rows", "channels", "runs")
 _WINDOW = ("kernel", "stride", "padding", "dilation", "groups", "axis", "axes", "rounding")
 _BLOCKS = re.compile(r"\][A-Z]+[0-9]+[a-z]")  # of a tensor's layout
 _USUAL = {"padding": "0x0x0x0", "dilation": "1x1", "groups": "1", "rounding": "double"}  # not written
@@ -171,7 +172,10 @@ def _modelled(factors: Mapping[str, float], known: Mapping[str, float]) -> float
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """A table as it is in the file. Raises StageError for one that is damaged or of another format."""
+    """A table as it is in the file, where `work` of a layer are numbers without their names (QUANTITIES).
+
+    Raises StageError for one that is damaged or of another format.
+    """
     hint = f"write it again: doit calibrate target={path.stem}"
     try:
         raw = json.loads(path.read_text())
@@ -179,6 +183,9 @@ def read_file(path: Path) -> dict[str, Any]:
         raise StageError(f"cost table {path.name} is damaged: {error}", hint=hint) from None
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:
         raise StageError(f"cost table {path.name} is not of format {FORMAT}", hint=hint)
+    for row in raw.get("layers", {}).values():
+        if isinstance(numbers := row.get("work"), list):
+            row["work"] = dict(zip(QUANTITIES, numbers, strict=False))
     return raw
 
 

@@ -23,7 +23,7 @@ from stages.models.operators import build
 from stages.models.spec import OpModel
 from stages.targets.spec import Target
 from stages.tensorize import cost_table
-from stages.tensorize.costs import CostTable, kind_of, of_kind, quantities, signature, variant
+from stages.tensorize.costs import QUANTITIES, CostTable, kind_of, of_kind, quantities, signature, variant
 from stages.tensorize.forms import with_other_forms
 from stages.tensorize.nearby import Nearby
 from stages.tensorize.select import choose
@@ -177,7 +177,7 @@ def _ratios(table: dict[str, Any], costs: CostTable) -> Iterator[float]:
         others = Nearby({other: entry for other, entry in alike if _rows(other) != _rows(name)})
         for key in counts:
             fit = table["fits"].get(of_kind(key, kind_of(name)), table["fits"][key])
-            known = {**row["work"], "call": 1, "estimate": row[key][1]}
+            known = {**dict(zip(QUANTITIES, row["work"], strict=False)), "call": 1, "estimate": row[key][1]}
             modelled = sum(factor * known[quantity] for quantity, factor in fit["factors"].items())
             predicted[key] = others.instructions(key, name, modelled, row[key][1])
         yield counts[min(predicted, key=predicted.__getitem__)] / min(counts.values())

@@ -29,7 +29,7 @@ def view(**options: int) -> LayerView:
 def table(**changes: Any) -> dict[str, Any]:
     layer = {"work": {"products": 1}, "mini.gemm rows=4": [77, 50]}
     fits = {"mini.gemm rows=4": {"layers": 9, "error": 0.1, "factors": {"products": 2.5, "call": 30.0}}}
-    content = {"format": 1, "kernels": {"mini.gemm": DIGEST}, "fits": fits, "layers": {signature(view()): layer}}
+    content = {"format": 2, "kernels": {"mini.gemm": DIGEST}, "fits": fits, "layers": {signature(view()): layer}}
     return {**content, **changes}
 
 
@@ -91,7 +91,7 @@ def test_a_fit_to_the_estimate_is_not_used_where_the_kernel_states_none(tmp_path
     assert costs.price(Silent(), view(depth=16), MiniParams(), HOST) == Price()
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": 2}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 3}'])
 def test_a_damaged_table_is_an_error_that_says_what_to_do(tmp_path: Path, text: str) -> None:
     (tmp_path / "host.json").write_text(text)
     with pytest.raises(StageError, match=r"host\.json.*\nwrite it again: doit calibrate target=host"):
