@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stages.reference.interpreter import Array
+from stages.reference.onnx_products import unsigned_weights
 from stages.reference.refusal import RunError
 
 if TYPE_CHECKING:
@@ -13,15 +14,16 @@ if TYPE_CHECKING:
 
 
 def session(model: onnx.ModelProto, name: str) -> Any:
-    """A session of ONNX Runtime on one thread that computes each operator as it stands. Raises RunError."""
+    """A session of ONNX Runtime on one thread that computes each operator as it stands, exactly. Raises RunError."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    exact = unsigned_weights(model)
     try:
-        return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(exact.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # its exceptions have no common base but this one
         reason = " ".join(str(error).split())[:300]
         raise RunError(f"ONNX Runtime refuses {name}: {reason}") from None

@@ -1,0 +1,95 @@
+"""Products of ONNX Runtime that do not saturate, on whichever processor it runs.
+
+On x86 without VNNI, ONNX Runtime multiplies uint8 activations by int8 weights with `vpmaddubsw`, which adds two
+products into 16 bits and saturates. Its option `session.x64quantprecision` avoids that by optimizations that compute
+other things differently too. So the one replacement is made here: a weight w with zero point z becomes w + 128 with
+z + 128, both uint8, and every sum stays what it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import onnx
+
+# Of an operator: its weights and their zero point, as positions among its inputs. Activations are input 0, their zero
+# point is input 2.
+_POSITIONS = {
+    "QLinearConv": (3, 5),
+    "QLinearMatMul": (3, 5),
+    "QGemm": (3, 5),
+    "ConvInteger": (1, 3),
+    "MatMulInteger": (1, 3),
+}
+_OFFSET, _POINT = "firmline/offset", "firmline/zero_point"
+
+
+def unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with uint8 weights where those of uint8 activations are int8; itself where there are none."""
+    import onnx
+
+    concerned = [node for node in model.graph.node if node.op_type in _POSITIONS]
+    types = _types(model) if concerned else {}
+    mixed = {
+        node.output[0]
+        for node in concerned
+        if _type_of(node, 0, 2, types) == onnx.TensorProto.UINT8
+        and _type_of(node, *_POSITIONS[node.op_type], types) == onnx.TensorProto.INT8
+    }
+    if not mixed:
+        return model
+    changed = onnx.ModelProto()
+    changed.CopyFrom(model)
+    nodes: list[onnx.NodeProto] = []
+    for node in changed.graph.node:
+        if node.output[0] in mixed:
+            nodes += _unsigned(node)
+        nodes.append(node)
+    kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del changed.graph.node[:]
+    changed.graph.node.extend(kept)
+    constants = {_OFFSET: np.array(128, np.int32), _POINT: np.array(128, np.uint8)}
+    if not {opset.domain for opset in changed.opset_import} & {"", "ai.onnx"}:
+        changed.opset_import.append(onnx.helper.make_opsetid("", 17))
+    changed.graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in constants.items())
+    return changed
+
+
+def _types(model: onnx.ModelProto) -> dict[str, int]:
+    """The dtypes of tensors by name, as far as ONNX infers them."""
+    import onnx
+
+    graph = onnx.shape_inference.infer_shapes(model).graph
+    described = (*graph.input, *graph.value_info, *graph.output)
+    found = {one.name: one.type.tensor_type.elem_type for one in described}
+    return found | {one.name: one.data_type for one in graph.initializer}
+
+
+def _type_of(node: onnx.NodeProto, operand: int, point: int, types: dict[str, int]) -> int:
+    """The dtype of an operand, or else that of its zero point, which is the same; 0 where neither is known."""
+    names = (node.input[at] for at in (operand, point) if at < len(node.input))
+    return next((types[name] for name in names if types.get(name)), 0)
+
+
+def _unsigned(node: onnx.NodeProto) -> list[onnx.NodeProto]:
+    """Makes the node read unsigned weights, by the nodes that are returned."""
+    import onnx
+
+    made: list[onnx.NodeProto] = []
+    weights, point = _POSITIONS[node.op_type]
+    node.input.extend([""] * (point + 1 - len(node.input)))
+    for at in (weights, point):
+        if not node.input[at]:
+            node.input[at] = _POINT
+            continue
+        wide, moved, narrow = (f"firmline/{node.output[0]}/{at}/{step}" for step in ("wide", "moved", "narrow"))
+        made += [
+            onnx.helper.make_node("Cast", [node.input[at]], [wide], to=onnx.TensorProto.INT32),
+            onnx.helper.make_node("Add", [wide, _OFFSET], [moved]),
+            onnx.helper.make_node("Cast", [moved], [narrow], to=onnx.TensorProto.UINT8),
+        ]
+        node.input[at] = narrow
+    return made

@@ -1,0 +1,119 @@
+"""ONNX Runtime's sums are exact on every processor: int8 weights of uint8 activations do not saturate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+import onnx
+
+from stages.reference.onnx_products import unsigned_weights
+from stages.reference.onnx_session import session
+
+DEPTH = 36
+X = np.full((3, DEPTH), 255, np.uint8)
+# Pairs of neighbours go beyond 16 bits, both ways.
+W = np.where(np.arange(5) % 2, 127, -128).astype(np.int8) * np.ones((DEPTH, 1), np.int8)
+ONE, X_ZERO, W_ZERO = np.float32(1), np.uint8(7), np.int8(-3)
+SUMS = (X.astype(np.int64) - X_ZERO) @ (W.astype(np.int64) - W_ZERO)
+SCALE = np.float32(2.0**-14)
+SCALED = np.clip(np.rint(SUMS * float(SCALE)) + 128, 0, 255)
+
+
+def model(
+    op: str, x: np.ndarray, constants: dict[str, np.ndarray], inputs: list[str], out: int, domain: str = ""
+) -> Any:
+    node = onnx.helper.make_node(op, inputs, ["y"], domain=domain)
+    graph = onnx.helper.make_graph(
+        [node],
+        "net",
+        [onnx.helper.make_tensor_value_info("x", onnx.helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)],
+        [onnx.helper.make_tensor_value_info("y", out, None)],
+        [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    opsets = [onnx.helper.make_opsetid(domain, 1 if domain else 17)]
+    return onnx.helper.make_model(graph, opset_imports=opsets, ir_version=9)
+
+
+def scaled(weights: np.ndarray) -> dict[str, np.ndarray]:
+    scales = {
+        "xs": ONE,
+        "xz": X_ZERO,
+        "w": weights,
+        "ws": ONE,
+        "wz": W_ZERO,
+        "ys": np.float32(2.0**14),
+        "yz": np.uint8(128),
+    }
+    return {name: np.asarray(value) for name, value in scales.items()}
+
+
+IMAGE = np.ascontiguousarray(X.T).reshape(1, DEPTH, 3, 1)
+FILTERS = np.ascontiguousarray(W.T).reshape(5, DEPTH, 1, 1)
+OF_IMAGE = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
+WHOLE = {"w": W, "xz": np.asarray(X_ZERO), "wz": np.asarray(W_ZERO)}
+CASES = {
+    "QLinearConv": (
+        model("QLinearConv", IMAGE, scaled(FILTERS), OF_IMAGE, onnx.TensorProto.UINT8),
+        IMAGE,
+        SCALED.T.reshape(1, 5, 3, 1),
+    ),
+    "QLinearMatMul": (model("QLinearMatMul", X, scaled(W), OF_IMAGE, onnx.TensorProto.UINT8), X, SCALED),
+    "QGemm": (
+        model("QGemm", X, scaled(W), [*OF_IMAGE[:6], "", "ys", "yz"], onnx.TensorProto.UINT8, "com.microsoft"),
+        X,
+        SCALED,
+    ),
+    "ConvInteger": (
+        model("ConvInteger", IMAGE, {**WHOLE, "w": FILTERS}, ["x", "w", "xz", "wz"], onnx.TensorProto.INT32),
+        IMAGE,
+        SUMS.T.reshape(1, 5, 3, 1),
+    ),
+    "MatMulInteger": (model("MatMulInteger", X, WHOLE, ["x", "w", "xz", "wz"], onnx.TensorProto.INT32), X, SUMS),
+    "no zero point of the weights": (
+        model("MatMulInteger", X, WHOLE, ["x", "w", "xz"], onnx.TensorProto.INT32),
+        X,
+        (X.astype(np.int64) - X_ZERO) @ W.astype(np.int64),
+    ),
+    "no zero points": (
+        model("MatMulInteger", X, WHOLE, ["x", "w"], onnx.TensorProto.INT32),
+        X,
+        X.astype(np.int64) @ W.astype(np.int64),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_sums_do_not_saturate(case: str) -> None:
+    made, x, wanted = CASES[case]
+    np.testing.assert_array_equal(session(made, case).run(None, {"x": x})[0], wanted)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_weights_of_uint8_are_unsigned(case: str) -> None:
+    """Where the processor has VNNI nothing saturates, so the test above fails on others only."""
+    made, _, _ = CASES[case]
+    assert unsigned_weights(made).graph.node[-1].input != made.graph.node[-1].input
+
+
+def test_weights_of_int8_stay() -> None:
+    made = model(
+        "MatMulInteger", X.astype(np.int8), WHOLE | {"xz": np.int8(7)}, ["x", "w", "xz", "wz"], onnx.TensorProto.INT32
+    )
+    assert unsigned_weights(made) is made
+
+
+def test_weights_that_are_computed() -> None:
+    """Of an operator of another domain nothing is inferred; its zero point tells the dtype."""
+    changed = onnx.ModelProto()
+    changed.CopyFrom(CASES["QGemm"][0])
+    changed.opset_import.append(onnx.helper.make_opsetid("", 17))
+    changed.graph.node[0].input[3] = "turned"
+    changed.graph.node.insert(0, onnx.helper.make_node("Transpose", ["wt"], ["turned"], perm=[1, 0]))
+    changed.graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(W.T), "wt"))
+    np.testing.assert_array_equal(session(changed, "net").run(None, {"x": X})[0], SCALED)
