@@ -113,12 +113,15 @@ RVP_INLINE void put_unaligned_run(struct writer *w, const int8_t *from, int offs
     }
 }
 
-/* A run anywhere. */
+/* A run anywhere. The rest of one that begins at the upper lane of a register is aligned. */
 RVP_INLINE void put_run(struct writer *w, const int8_t *from, int bytes)
 {
     const int offset = (int)((uintptr_t)from & (W - 1));
     if (offset == 0) {
         put_aligned_run(w, from, bytes);
+    } else if (RVP_LANES == 2 && offset == 4) {
+        put_chunk(w, rvp_load_lane(from));
+        put_aligned_run(w, from + 4, bytes - 4);
     } else {
         put_unaligned_run(w, from, offset, bytes);
     }

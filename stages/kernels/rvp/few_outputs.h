@@ -12,7 +12,7 @@ struct rvp_few_outputs {
     int32_t clip;      /* as in gemm_s8.S */
     int32_t runs;      /* of a window: so many elements that are neighbours in the image */
     int32_t run_bytes;
-    int32_t in_place;  /* whether windows inside the image can be read there: pixels are whole registers */
+    int32_t in_place;  /* whether windows inside the image can be read there: pixels are whole registers, or lanes */
 };
 
 /* One image, int8 or uint8; params and weights are as in few_outputs.c, layer is a struct rvp_few_outputs. scratch: four
@@ -22,5 +22,8 @@ typedef void rvp_few_outputs_kernel(const void *x, const int8_t *weights, const 
                                     int8_t *scratch, const int32_t *layer);
 
 rvp_few_outputs_kernel rvp_few_outputs_s8, rvp_few_outputs_u8;
+
+/* RV64, pixels that are whole lanes: runs are whole lanes too, of weights and in scratch. */
+rvp_few_outputs_kernel rvp_few_outputs_lanes_s8, rvp_few_outputs_lanes_u8;
 
 #endif

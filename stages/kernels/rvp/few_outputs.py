@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
+LANE = 4  # bytes
 LAYER = Structure(
     "rvp_few_outputs",
     (
@@ -31,7 +32,7 @@ LAYER = Structure(
 
 class FewOutputs(Kernel):
     """Any window; nothing is computed for channels that are not there. Windows inside the image are read in place where
-    pixels are whole registers.
+    pixels are whole registers, or on RV64 whole lanes of these.
     """
 
     name = "rvp.few_outputs_s8"
@@ -49,7 +50,7 @@ class FewOutputs(Kernel):
         from stages.kernels.rvp import packing
 
         op, made = view.op, arithmetic(view, signed_activations=False, any_shift=True)
-        run, bits = run_elements(view), target.word_bits
+        run, bits, unit = run_elements(view), target.word_bits, unit_bytes(view, target)
         image, out = list(view.inputs[0].shape[1:]), list(view.outputs[0].shape[1:])
         if not has_windows(view):  # an image of one line: its outputs are whole quads of pixels
             image[:2] = out[:2] = 1, prod(image[:2])
@@ -61,10 +62,10 @@ class FewOutputs(Kernel):
             "clip": clip_word(view),
             "runs": depth_of(view) // run,
             "run_bytes": run,
-            "in_place": _in_place(view, bits // 8),
+            "in_place": _in_place(view, unit),
         }
         return {
-            "weights": packing.run_weights(centred_weights(view).astype(np.int8), run, bits),
+            "weights": packing.run_weights(centred_weights(view).astype(np.int8), run, 8 * unit),
             "params": packing.few_params(made.bias, made.multiplier, made.rounders, bits),
             "layer": LAYER.of(values),
         }
@@ -72,26 +73,37 @@ class FewOutputs(Kernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.rvp.few_outputs_tir import convolution
 
-        return convolution(view, target.word_bits // 32, LAYER)
+        return convolution(view, target.word_bits // 32, unit_bytes(view, target), LAYER)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Of four pixels: for a register of the depth 13 instructions, 19 for two outputs; 38 to requantize an output,
-        30 around. A window that is gathered: 14 for a register, 60 for a run.
-        """
-        op, register = view.op, target.word_bits // 8
-        run = run_elements(view)
-        runs, steps = depth_of(view) // run, -(-run // register)
-        pairs, single = divmod(op.out_channels, 2)
-        quad = runs * (steps * (19 * pairs + 13 * single) + 10 * (pairs + single)) + 38 * op.out_channels + 30
-        pixels = prod(view.outputs[0].shape[:3])
-        inside = _inside(view) if _in_place(view, register) else 0
-        gathered = runs * (14 * steps + 60)
-        return float(pixels / 4 * quad + (pixels - inside) * gathered + 200)
+        return _cost(view, unit_bytes(view, target), target)
 
 
-def _in_place(view: LayerView, register: int) -> bool:
-    """Whether windows inside the image are rows of whole registers."""
-    return view.op.in_channels % register == 0 and (view.op.dilation[1] == 1 or view.op.kernel[1] == 1)
+def unit_bytes(view: LayerView, target: Target) -> int:
+    """Bytes that are read at once: a register, or of pixels that are whole lanes only these where that costs less."""
+    register = target.word_bits // 8
+    units = (register, LANE) if _in_place(view, LANE) and not _in_place(view, register) else (register,)
+    return min(units, key=lambda unit: _cost(view, unit, target))
+
+
+def _cost(view: LayerView, unit: int, target: Target) -> float:
+    """Of four pixels: for a unit of the depth 13 instructions, 19 for two outputs; 38 to requantize an output.
+
+    30 are around. A window that is gathered: 14 for a unit, 60 for a run.
+    """
+    op, run = view.op, run_elements(view)
+    runs, steps = depth_of(view) // run, -(-run // unit)
+    pairs, single = divmod(op.out_channels, 2)
+    quad = runs * (steps * (19 * pairs + 13 * single) + 10 * (pairs + single)) + 38 * op.out_channels + 30
+    pixels = prod(view.outputs[0].shape[:3])
+    inside = _inside(view) if _in_place(view, unit) else 0
+    gathered = runs * (14 * steps + 60)
+    return float(pixels / 4 * quad + (pixels - inside) * gathered + 200)
+
+
+def _in_place(view: LayerView, unit: int) -> bool:
+    """Whether windows inside the image are rows of whole units."""
+    return view.op.in_channels % unit == 0 and (view.op.dilation[1] == 1 or view.op.kernel[1] == 1)
 
 
 def _inside(view: LayerView) -> int:

@@ -124,6 +124,10 @@ RVP_INLINE void put_edge(struct writer *w, const int8_t *from, struct edge e, in
         put_fill(w, fill, e.first);
         put_aligned_run(w, from, e.last - e.first);
         put_fill(w, fill, e.bytes - e.last);
+    } else if ((e.first & 3) == 0 && ((e.last & 3) == 0 || e.last == e.bytes)) { /* chunks are inside or outside */
+        put_fill(w, fill, e.first);
+        put_run(w, from, e.last - e.first);
+        put_fill(w, fill, e.bytes - e.last);
     } else {
         put_edge_run(w, from, e.first, e.last, e.bytes, fill);
     }

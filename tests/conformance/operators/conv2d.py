@@ -117,6 +117,7 @@ def mandatory() -> Iterator[Case]:
     for product in (*PRODUCTS, *ONE_CHANNEL):
         yield from product_cases(product)
     yield from _windows()
+    yield from _lanes()
     yield from _layouts()
     yield from _single_pixels()
     yield from _long()
@@ -161,6 +162,30 @@ def _signals() -> Iterator[Case]:
             yield Case(
                 f"signal {kernel} of {channels}, stride {stride}", ("signals",), layer, drawn_inputs(draw, layer)
             )
+
+
+def _lanes() -> Iterator[Case]:
+    """Pixels and groups of so many bytes that every second one begins in the middle of a register of eight.
+
+    Windows leave the image by one pixel and by several, of which the first may end a word and may not.
+    """
+    windows = (
+        Window((3, 7)),
+        Window((5, 6), stride=(2, 2)),
+        Window((4, 5), (3, 3), padding=(1, 1, 1, 1)),
+        Window((3, 7), (2, 5), (1, 2), (1, 3, 0, 2)),
+        Window((3, 6), (1, 2), (1, 1), (0, 2, 0, 2), (1, 2)),
+        Window((6, 3), (2, 1), (1, 1), (1, 0, 1, 0), (2, 1)),
+        Window((3, 2), (3, 7), (1, 1), (1, 3, 1, 3)),
+    )
+    shapes = ((1, 4, 1), (1, 12, 3), (1, 20, 2), (1, 36, 5), (1, 12, 19), (3, 12, 4), (2, 20, 8), (1, 2, 3), (1, 6, 8))
+    for number, (window, (groups, depth, units)) in enumerate(
+        (window, shape) for window in windows for shape in shapes
+    ):
+        draw = Draw(number, ("int8", "int8", "uint8")[number // 2 % 3])
+        layer = conv2d(draw, window, depth, units, batch=1 + number % 5 // 4, groups=groups)
+        name = f"{window} of {groups} groups of {depth} and {units}"
+        yield Case(name, ("lanes",), layer, drawn_inputs(draw, layer))
 
 
 def _layouts() -> Iterator[Case]:

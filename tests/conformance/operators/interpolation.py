@@ -45,8 +45,9 @@ def mandatory() -> Iterator[Case]:
                 draw = Draw(number, dtype)
                 layer = resize(draw, size, out, mode)
                 yield Case(f"resize {size} to {out} {mode}", ("ties", "extremes"), layer, drawn_inputs(draw, layer))
-    for channels in (4, 12, 20):  # whole units of four bytes, and of registers
+    for channels in (4, 8, 12, 20):  # whole units of four bytes, and of registers
         for times in (2, 4):
             draw = Draw(channels, "int8")
             layer = resize(draw, (3, 4), (3 * times, 4 * times), 2, channels)
-            yield Case(f"resize {channels} channels {times}", ("shapes", "extremes"), layer, drawn_inputs(draw, layer))
+            kinds = ("shapes", "ties", "extremes")
+            yield Case(f"resize {channels} channels {times}", kinds, layer, drawn_inputs(draw, layer))

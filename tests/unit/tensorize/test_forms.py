@@ -10,6 +10,7 @@ import pytest
 from stages.graph import Graph, Layer
 from stages.models.builder import ModelBuilder
 from stages.models.spec import FileModel
+from stages.reference.integer import run_graph
 from stages.tensorize.forms import cheapest_forms, with_other_forms
 from stages.tensorize.plan import TensorizePlan
 from tests.support.emitted import target_named
@@ -38,7 +39,10 @@ def test_a_depthwise_convolution_of_one_channel_can_be_an_ordinary_one(dtype: st
         assert found.wrong == {}
         (layer,) = [layer for layer in found.graph.layers if layer.kind != "layout"]
         assert layer.kind == "conv2d"
-        assert layer.op.kernel_layout == "HWIO"
+        assert (layer.op.kernel_layout, found.graph.view(layer).constant("weights").shape) == (
+            "HWIO",
+            (3, 2, 1, multiplier),
+        )
 
 
 @pytest.mark.parametrize("layout", ["NHWC", "NCHW"])
@@ -56,6 +60,11 @@ def test_a_convolution_whose_filters_read_one_channel_can_be_a_depthwise_one(cha
     (layer,) = [layer for layer in found.graph.layers if layer.kind != "layout"]
     assert layer.kind == "depthwise_conv2d"
     assert layer.op.depth_multiplier == 8 // channels
+    if channels == 1:  # and back, from planar weights
+        back = with_other_forms(found.graph)
+        assert "conv2d" in {layer.kind for layer in back.layers}
+        (one,) = found.graph.outputs
+        np.testing.assert_array_equal(run_graph(back, [image])[one], run_graph(found.graph, [image])[one])
 
 
 def test_a_layer_is_exchanged_once_and_only_where_that_saves_enough() -> None:
