@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="of each class of cases one in N, and of drawn networks (1: all)",
+        help="of each class of cases one in N, of drawn networks, and where a test goes over all files (1: all)",
     )
     parser.addoption(
         "--conformance-kernels", default="", metavar="NAMES", help="only these, such as rvp.add_s8,mve.add_s8"
@@ -62,7 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def every(request: pytest.FixtureRequest) -> int:
-    """One case in so many of each class, one drawn network in so many; 1 for all."""
+    """One case in so many of each class, one drawn network, file or command line in so many; 1 for all."""
     return int(request.config.getoption("--conformance-share"))
 
 

@@ -74,10 +74,10 @@ def lines() -> Iterator[tuple[str, ...]]:
     yield from ((word,) for word in HOSTILE if word != "run")
 
 
-def test_what_means_nothing_is_refused(tmp_path: Path) -> None:
+def test_what_means_nothing_is_refused(tmp_path: Path, every: int) -> None:
     drawn = list(lines())
     assert len(drawn) > 600
-    wrong = [ended.refused() for ended in run_all(drawn, tmp_path)]
+    wrong = [ended.refused() for ended in run_all(drawn[::every], tmp_path)]
     assert "\n".join(filter(None, wrong)) == ""
 
 
