@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from math import ceil, prod
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from stages.kernels.eight_bit import centred_weights, why_not_nhwc, why_not_sums, why_not_types
 from stages.kernels.kernel import Kernel
@@ -87,18 +87,47 @@ def unit_bytes(view: LayerView, target: Target) -> int:
 
 
 def _cost(view: LayerView, unit: int, target: Target) -> float:
-    """Of four pixels: for a unit of the depth 13 instructions, 19 for two outputs; 38 to requantize an output.
+    """As counted, of four pixels and two outputs: 17 instructions for a unit of the depth and 105 to requantize; of one
+    output alone 12 and 51 (RV32: 55). Either takes 10 for a run of the depth (13), all of them 45 (38), or 13 (4).
 
-    30 are around. A window that is gathered: 14 for a unit, 60 for a run.
+    A window that is gathered: 11 for a unit, 37 for a run (25), 78 around (68), and 5.7 (4) for each byte of one that
+    leaves the image sideways, if pixels are not whole units. A row of the output takes 95 (184).
     """
-    op, run = view.op, run_elements(view)
+    op, run, is_wide = view.op, run_elements(view), target.word_bits == 64
     runs, steps = depth_of(view) // run, -(-run // unit)
     pairs, single = divmod(op.out_channels, 2)
-    quad = runs * (steps * (19 * pairs + 13 * single) + 10 * (pairs + single)) + 38 * op.out_channels + 30
-    pixels = prod(view.outputs[0].shape[:3])
-    inside = _inside(view) if _in_place(view, unit) else 0
-    gathered = runs * (14 * steps + 60)
-    return float(pixels / 4 * quad + (pixels - inside) * gathered + 200)
+    last, of_run, around, begun = (51, 10, 13, 32) if is_wide else (55, 13, 4, 34)
+    quad = runs * (steps * (17 * pairs + 12 * single) + of_run * (pairs + single)) + 105 * pairs + last * single
+    found = _pixels(view, unit)
+    run_copied, window, byte, row, call = (37, 78, 5.7, 95, 155) if is_wide else (25, 68, 4, 184, 33)
+    gathered = found.gathered * (window + runs * (run_copied + 11 * steps)) + byte * found.sideways * runs * run
+    return call + found.quads * (quad + around + (begun if pairs else 0)) + gathered + row * found.rows
+
+
+class _Pixels(NamedTuple):
+    """Quads of pixels, begun ones too; windows that are gathered, and by bytes; rows of the output."""
+
+    quads: int
+    gathered: int
+    sideways: int
+    rows: int
+
+
+def _pixels(view: LayerView, unit: int) -> _Pixels:
+    batch, height, width, _ = view.outputs[0].shape
+    in_place = _in_place(view, unit)
+    if not has_windows(view):
+        pixels = height * width
+        return _Pixels(batch * ceil(pixels / 4), 0 if in_place else batch * pixels, 0, batch)
+    rows, columns = _inside(view, 0), _inside(view, 1)
+    if not in_place:
+        is_run = view.op.dilation[1] == 1 or view.op.kernel[1] == 1
+        sideways = height * (width - columns) if is_run else 0
+        return _Pixels(batch * height * ceil(width / 4), batch * height * width, batch * sideways, batch * height)
+    before = min(ceil(view.op.padding[1] / view.op.stride[1]), width)
+    parts = (before, columns, width - before - columns)
+    quads = rows * sum(ceil(count / 4) for count in parts) + (height - rows) * ceil(width / 4)
+    return _Pixels(batch * quads, batch * (height * width - rows * columns), 0, batch * height)
 
 
 def _in_place(view: LayerView, unit: int) -> bool:
@@ -106,15 +135,12 @@ def _in_place(view: LayerView, unit: int) -> bool:
     return view.op.in_channels % unit == 0 and (view.op.dilation[1] == 1 or view.op.kernel[1] == 1)
 
 
-def _inside(view: LayerView) -> int:
-    """Windows that lie inside the images."""
-    op, x, y = view.op, view.inputs[0].shape, view.outputs[0].shape
-    count = x[0]
-    for axis in (0, 1):
-        span = (op.kernel[axis] - 1) * op.dilation[axis]
-        starts = (n * op.stride[axis] - op.padding[axis] for n in range(y[1 + axis]))
-        count *= sum(0 <= start < x[1 + axis] - span for start in starts)
-    return count
+def _inside(view: LayerView, axis: int) -> int:
+    """Windows along an axis that lie inside the image."""
+    op, size, count = view.op, view.inputs[0].shape[1 + axis], view.outputs[0].shape[1 + axis]
+    span = (op.kernel[axis] - 1) * op.dilation[axis]
+    starts = (n * op.stride[axis] - op.padding[axis] for n in range(count))
+    return sum(0 <= start < size - span for start in starts)
 
 
 def _why_not_shape(view: LayerView) -> str:
