@@ -18,26 +18,32 @@ if TYPE_CHECKING:
 # Of an operator: its weights and their zero point, as positions among its inputs. Activations are input 0, their zero
 # point is input 2.
 _POSITIONS = {
-    "QLinearConv": (3, 5),
-    "QLinearMatMul": (3, 5),
-    "QGemm": (3, 5),
-    "ConvInteger": (1, 3),
-    "MatMulInteger": (1, 3),
+    ("", "QLinearConv"): (3, 5),
+    ("", "QLinearMatMul"): (3, 5),
+    ("com.microsoft", "QGemm"): (3, 5),
+    ("", "ConvInteger"): (1, 3),
+    ("", "MatMulInteger"): (1, 3),
 }
 _OFFSET, _POINT = "firmline/offset", "firmline/zero_point"
 
 
 def unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with uint8 weights where those of uint8 activations are int8; itself where there are none."""
-    import onnx
+    """The model with uint8 weights where those of uint8 activations are int8; itself where there are none.
 
-    concerned = [node for node in model.graph.node if node.op_type in _POSITIONS]
+    Functions of the model are put in line. Raises what `onnx` raises of a model that is none.
+    """
+    import onnx
+    from onnx.inliner import inline_local_functions
+
+    if model.functions:
+        model = inline_local_functions(model)
+    concerned = [node for node in model.graph.node if _kind(node) in _POSITIONS]
     types = _types(model) if concerned else {}
     mixed = {
         node.output[0]
         for node in concerned
         if _type_of(node, 0, 2, types) == onnx.TensorProto.UINT8
-        and _type_of(node, *_POSITIONS[node.op_type], types) == onnx.TensorProto.INT8
+        and _type_of(node, *_POSITIONS[_kind(node)], types) == onnx.TensorProto.INT8
     }
     if not mixed:
         return model
@@ -45,7 +51,7 @@ def unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     changed.CopyFrom(model)
     nodes: list[onnx.NodeProto] = []
     for node in changed.graph.node:
-        if node.output[0] in mixed:
+        if mixed.intersection(node.output):
             nodes += _unsigned(node)
         nodes.append(node)
     kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
@@ -56,6 +62,11 @@ def unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
         changed.opset_import.append(onnx.helper.make_opsetid("", 17))
     changed.graph.initializer.extend(onnx.numpy_helper.from_array(value, name) for name, value in constants.items())
     return changed
+
+
+def _kind(node: onnx.NodeProto) -> tuple[str, str]:
+    """Its domain and its operator."""
+    return node.domain.removeprefix("ai.onnx"), node.op_type
 
 
 def _types(model: onnx.ModelProto) -> dict[str, int]:
@@ -79,7 +90,7 @@ def _unsigned(node: onnx.NodeProto) -> list[onnx.NodeProto]:
     import onnx
 
     made: list[onnx.NodeProto] = []
-    weights, point = _POSITIONS[node.op_type]
+    weights, point = _POSITIONS[_kind(node)]
     node.input.extend([""] * (point + 1 - len(node.input)))
     for at in (weights, point):
         if not node.input[at]:

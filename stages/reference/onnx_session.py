@@ -14,15 +14,18 @@ if TYPE_CHECKING:
 
 
 def session(model: onnx.ModelProto, name: str) -> Any:
-    """A session of ONNX Runtime on one thread that computes each operator as it stands, exactly. Raises RunError."""
+    """A session of ONNX Runtime on one thread that computes each operator as it stands. Raises RunError.
+
+    Sums of integers do not saturate (`stages.reference.onnx_products`).
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    exact = unsigned_weights(model)
     try:
+        exact = unsigned_weights(model)
         return onnxruntime.InferenceSession(exact.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # its exceptions have no common base but this one
         reason = " ".join(str(error).split())[:300]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from stages.kernels.rvp.rounding import Rounders
 
 
+LANE = 4  # bytes of a lane of a register
 CLIPS_AS_INT8 = 0x007F80  # the bounds of a clip word that need no instruction
 
 

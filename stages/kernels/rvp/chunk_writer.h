@@ -113,18 +113,19 @@ RVP_INLINE void put_unaligned_run(struct writer *w, const int8_t *from, int offs
     }
 }
 
-/* A run anywhere. The rest of one that begins at the upper lane of a register is aligned. */
+/* A run anywhere, of some bytes. The rest of one that begins at the upper lane of a register is aligned. */
 RVP_INLINE void put_run(struct writer *w, const int8_t *from, int bytes)
 {
     const int offset = (int)((uintptr_t)from & (W - 1));
-    if (offset == 0) {
-        put_aligned_run(w, from, bytes);
-    } else if (RVP_LANES == 2 && offset == 4) {
+    if (RVP_LANES == 2 && offset == 4) {
         put_chunk(w, rvp_load_lane(from));
-        put_aligned_run(w, from + 4, bytes - 4);
-    } else {
+        from += 4;
+        bytes -= 4;
+    } else if (offset != 0) {
         put_unaligned_run(w, from, offset, bytes);
+        return;
     }
+    put_aligned_run(w, from, bytes);
 }
 
 /* Where a run lies in registers of memory: `shift` bits into `first`; ~shift completes it to one less than a register.

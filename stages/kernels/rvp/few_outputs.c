@@ -7,16 +7,16 @@
 #include "scaled_sums.h"
 
 /* Four neighbouring pixels of the output at a time. Windows inside the image are read where they are, if pixels are whole
- * registers; others are gathered into scratch, one below the other. A step is a register of each: 4 * RVP_LANES
- * consecutive k, whose products are added in all lanes; the lanes of a sum are added at the end. On RV64, pixels that are
- * whole lanes are read where they are as well, four k at a time: a unit has so many bytes, W or LANE.
+ * registers; others are gathered into scratch, one below the other. A step is one load of each: `load` bytes, a register or
+ * on RV64 a lane, whose products are added in all lanes; the lanes of a sum are added at the end. On RV64, pixels that are
+ * whole lanes are read where they are as well.
  *
- *            w0   w1     <- one register of each output: 2 loads
+ *            w0   w1     <- of each output: 2 loads
  *   pixel 0 | A0   A1    x: one load each, used for two outputs (the last of an odd number is alone)
  *   ...
  *   pixel 3 | D0   D1
  *
- *   weights  [outputs][runs][steps] units, 0 behind the end of a run
+ *   weights  [outputs][runs][steps] loads, 0 behind the end of a run
  *   params   [outputs][3] registers: bias (zero points folded in) in the lower lane and 0 in the upper one (RV64),
  *            multiplier and rounder in every lane. The sign of the rounder marks a wide one, that of the multiplier one which is
  *            a shift (packing.py)
@@ -45,31 +45,33 @@ RVP_INLINE const int8_t *anew(const int8_t *p)
     return p;
 }
 
-/* A unit of bytes, in the lower lane if it is one. */
-RVP_INLINE rvp_word load_unit(const int8_t *p, int unit)
+/* `load` bytes, in the lower lane if they are one. */
+RVP_INLINE rvp_word load_from(const int8_t *p, int load)
 {
-    return unit == W ? rvp_load(p) : rvp_load_lane(p);
+    return load == W ? rvp_load(p) : rvp_load_lane(p);
 }
 
-RVP_INLINE void store_unit(int8_t *p, rvp_word x, int unit)
+RVP_INLINE void store_to(int8_t *p, rvp_word x, int load)
 {
-    if (unit == W) {
+    if (load == W) {
         rvp_store(p, x);
     } else {
         rvp_store_lane(p, x);
     }
 }
 
-/* Adds `steps` steps, a constant where this is inlined as all that follow are, of one output or of two. */
+/* Adds `steps` steps, of one output where `second` is NULL; `steps`, `load` and `is_unsigned` are constants where this is
+ * inlined.
+ */
 RVP_INLINE void add_steps(struct windows *x, const int8_t *w, const int8_t *v, int steps, struct sums *first,
-                          struct sums *second, int unit, int is_unsigned)
+                          struct sums *second, int load, int is_unsigned)
 {
 #pragma GCC unroll 2
     for (int step = 0; step < steps; step++) {
-        const rvp_word a = load_unit(w + step * unit, unit), b = second != NULL ? load_unit(v + step * unit, unit) : 0;
+        const rvp_word a = load_from(w + step * load, load), b = second != NULL ? load_from(v + step * load, load) : 0;
 #pragma GCC unroll 4
         for (int i = 0; i < PIXELS; i++) {
-            const rvp_word pixel = load_unit(x->at[i] + step * unit, unit);
+            const rvp_word pixel = load_from(x->at[i] + step * load, load);
             first->at[i] = multiply(first->at[i], pixel, a, is_unsigned);
             if (second != NULL) {
                 second->at[i] = multiply(second->at[i], pixel, b, is_unsigned);
@@ -78,7 +80,7 @@ RVP_INLINE void add_steps(struct windows *x, const int8_t *w, const int8_t *v, i
     }
 #pragma GCC unroll 4
     for (int i = 0; i < PIXELS; i++) {
-        x->at[i] = anew(x->at[i] + steps * unit);
+        x->at[i] = anew(x->at[i] + steps * load);
     }
 }
 
@@ -98,7 +100,7 @@ struct layer {
 
 /* The sums of one output, or of two. */
 RVP_INLINE void add_up(const struct windows *windows, const int8_t *weights, const struct layer *g, struct sums *first,
-                       struct sums *second, int unit, int is_unsigned)
+                       struct sums *second, int load, int is_unsigned)
 {
     const int8_t *w = weights, *v = weights + g->output_bytes;
     struct windows x = *windows;
@@ -107,14 +109,14 @@ RVP_INLINE void add_up(const struct windows *windows, const int8_t *weights, con
     do {
         const int8_t *const end = w + pairs;
         while (w != end) {
-            add_steps(&x, w, v, 2, first, second, unit, is_unsigned);
-            w = anew(w + 2 * unit);
-            v = anew(v + 2 * unit);
+            add_steps(&x, w, v, 2, first, second, load, is_unsigned);
+            w = anew(w + 2 * load);
+            v = anew(v + 2 * load);
         }
         if (odd) {
-            add_steps(&x, w, v, 1, first, second, unit, is_unsigned);
-            w = anew(w + unit);
-            v = anew(v + unit);
+            add_steps(&x, w, v, 1, first, second, load, is_unsigned);
+            w = anew(w + load);
+            v = anew(v + load);
         }
 #pragma GCC unroll 4
         for (int i = 0; i < PIXELS; i++) {
@@ -130,7 +132,7 @@ RVP_INLINE rvp_word clip_halves(rvp_word halves, const struct clip *c)
     return c->needed ? rvp_smin8(rvp_smax8(x, c->lowest), c->highest) ^ c->flip : x;
 }
 
-RVP_INLINE struct sums scaled(const struct sums *sums, const int8_t *params, enum rounding rounding, int unit)
+RVP_INLINE struct sums scaled(const struct sums *sums, const int8_t *params, enum rounding rounding, int load)
 {
     const rvp_word multiplier = without_mark(rvp_load(params + W)), rounder = without_mark(rvp_load(params + 2 * W));
     struct sums y = {{0}};
@@ -139,7 +141,7 @@ RVP_INLINE struct sums scaled(const struct sums *sums, const int8_t *params, enu
         rvp_word sum = sums->at[i];
         if (RVP_LANES == 2) {
             const rvp_word a = sums->at[RVP_LANES * i], b = sums->at[RVP_LANES * i + RVP_LANES - 1];
-            sum = unit == LANE ? rvp_pack(a, b) : rvp_add32(rvp_pack(a, b), rvp_packu(a, b));
+            sum = load == LANE ? rvp_pack(a, b) : rvp_add32(rvp_pack(a, b), rvp_packu(a, b));
         }
         y.at[i] = scale_sum(sum, multiplier, rounder, rounding);
     }
@@ -148,16 +150,16 @@ RVP_INLINE struct sums scaled(const struct sums *sums, const int8_t *params, enu
 
 /* One output of `count` pixels, which are `step` bytes apart. */
 RVP_INLINE void write_output(int8_t *out, const struct sums *sums, const int8_t *params, int count, int step,
-                             const struct clip *c, int unit)
+                             const struct clip *c, int load)
 {
     const intptr_t exact_mark = (intptr_t)rvp_load(params + W), mark = (intptr_t)rvp_load(params + 2 * W);
     struct sums y;
     if ((exact_mark | mark) >= 0) {
-        y = scaled(sums, params, SHORT, unit);
+        y = scaled(sums, params, SHORT, load);
     } else if (exact_mark >= 0) {
-        y = scaled(sums, params, WIDE, unit);
+        y = scaled(sums, params, WIDE, load);
     } else {
-        y = scaled(sums, params, EXACT, unit);
+        y = scaled(sums, params, EXACT, load);
     }
     /* A byte in the upper half of each 16 bits: of pixels 0 and 2 in the lower lane, 1 and 3 in the upper one (RV64). */
     const rvp_word even = clip_halves(rvp_pkbb16(y.at[SUMS / 2], y.at[0]), c);
@@ -189,7 +191,7 @@ RVP_INLINE struct sums start_of(const int8_t *params)
 }
 
 /* All outputs of four pixels, of which `count` are wanted. */
-RVP_INLINE void all_outputs(const struct windows *v, const struct layer *g, int8_t *out, int count, int unit,
+RVP_INLINE void all_outputs(const struct windows *v, const struct layer *g, int8_t *out, int count, int load,
                             int is_unsigned)
 {
     const int8_t *p = g->params, *weights = g->weights;
@@ -197,14 +199,14 @@ RVP_INLINE void all_outputs(const struct windows *v, const struct layer *g, int8
     for (int left = outputs; left > 0; left -= 2) {
         struct sums first = start_of(p);
         if (left == 1) {
-            add_up(v, weights, g, &first, NULL, unit, is_unsigned);
-            write_output(out, &first, p, count, outputs, &g->clip, unit);
+            add_up(v, weights, g, &first, NULL, load, is_unsigned);
+            write_output(out, &first, p, count, outputs, &g->clip, load);
             return;
         }
         struct sums second = start_of(p + 3 * W);
-        add_up(v, weights, g, &first, &second, unit, is_unsigned);
-        write_output(out, &first, p, count, outputs, &g->clip, unit);
-        write_output(out + 1, &second, p + 3 * W, count, outputs, &g->clip, unit);
+        add_up(v, weights, g, &first, &second, load, is_unsigned);
+        write_output(out, &first, p, count, outputs, &g->clip, load);
+        write_output(out + 1, &second, p + 3 * W, count, outputs, &g->clip, load);
         out += 2;
         weights += 2 * output_bytes;
         p += 6 * W;
@@ -213,11 +215,11 @@ RVP_INLINE void all_outputs(const struct windows *v, const struct layer *g, int8
 
 /* `count` pixels, whose windows begin `step` bytes apart and have `skip` bytes between runs. */
 RVP_INLINE void row_of_pixels(const int8_t *first, int step, int skip, const struct layer *g, int8_t *out, int count,
-                              int unit, int is_unsigned)
+                              int load, int is_unsigned)
 {
     for (; count >= PIXELS; count -= PIXELS) {
         const struct windows v = {{first, first + step, first + 2 * step, first + 3 * step}, skip};
-        all_outputs(&v, g, out, PIXELS, unit, is_unsigned);
+        all_outputs(&v, g, out, PIXELS, load, is_unsigned);
         first = anew(first + PIXELS * step);
         out += PIXELS * g->outputs;
     }
@@ -225,7 +227,7 @@ RVP_INLINE void row_of_pixels(const int8_t *first, int step, int skip, const str
         /* The first pixel stands for those that are not there. */
         const int second = count > 1 ? step : 0, third = count > 2 ? 2 * step : 0;
         const struct windows v = {{first, first + second, first + third, first}, skip};
-        all_outputs(&v, g, out, count, unit, is_unsigned);
+        all_outputs(&v, g, out, count, load, is_unsigned);
     }
 }
 
@@ -242,13 +244,13 @@ static void pixels_u8(const int8_t *first, int step, int skip, const struct laye
 }
 
 /* `bytes` bytes from anywhere to whole registers; only registers that hold some of them are read. Lanes lie at lanes. */
-RVP_INLINE void copy_run(int8_t *to, const int8_t *from, int bytes, int unit)
+RVP_INLINE void copy_run(int8_t *to, const int8_t *from, int bytes, int load)
 {
-    if (unit != W) {
-        for (; bytes > 0; bytes -= unit) {
-            store_unit(to, load_unit(from, unit), unit);
-            to += unit;
-            from += unit;
+    if (load != W) {
+        for (; bytes > 0; bytes -= load) {
+            store_to(to, load_from(from, load), load);
+            to += load;
+            from += load;
         }
         return;
     }
@@ -266,17 +268,17 @@ RVP_INLINE void copy_run(int8_t *to, const int8_t *from, int bytes, int unit)
     }
 }
 
-RVP_INLINE void fill_run(int8_t *to, int bytes, rvp_word fill, int unit)
+RVP_INLINE void fill_run(int8_t *to, int bytes, rvp_word fill, int load)
 {
-    for (; bytes > 0; bytes -= unit) {
-        store_unit(to, fill, unit);
-        to += unit;
+    for (; bytes > 0; bytes -= load) {
+        store_to(to, fill, load);
+        to += load;
     }
 }
 
 /* The window that begins at (y, x) into scratch, wherever it lies. */
 RVP_INLINE void gather(int8_t *to, const int8_t *image, int y, int x, const struct rvp_few_outputs *g, int run,
-                       int unit)
+                       int load)
 {
     const rvp_word fill = rvp_splat8(g->fill);
     const int taps = g->dilation_x == 1 ? 1 : g->kernel_width; /* runs of a row */
@@ -288,18 +290,18 @@ RVP_INLINE void gather(int8_t *to, const int8_t *image, int y, int x, const stru
             const int first = column < 0 ? -column : 0;
             const int last = g->width - column < pixels ? g->width - column : pixels;
             if (row_inside && first == 0 && last == pixels) {
-                copy_run(to, image + (y * g->width + column) * g->channels, g->run_bytes, unit);
+                copy_run(to, image + (y * g->width + column) * g->channels, g->run_bytes, load);
             } else if (!row_inside || first >= last) {
-                fill_run(to, g->run_bytes, fill, unit);
+                fill_run(to, g->run_bytes, fill, load);
             } else {
                 const int begin = first * g->channels, end = last * g->channels;
                 const int8_t *const from = image + (y * g->width + column) * g->channels;
                 if (g->in_place) {
-                    fill_run(to, begin, fill, unit);
-                    copy_run(to + begin, from + begin, end - begin, unit);
-                    fill_run(to + end, g->run_bytes - end, fill, unit);
+                    fill_run(to, begin, fill, load);
+                    copy_run(to + begin, from + begin, end - begin, load);
+                    fill_run(to + end, g->run_bytes - end, fill, load);
                 } else {
-                    fill_run(to, g->run_bytes, fill, unit);
+                    fill_run(to, g->run_bytes, fill, load);
                     for (int i = begin; i < end; i++) {
                         to[i] = from[i];
                     }
@@ -317,16 +319,16 @@ RVP_INLINE int smaller(int a, int b)
 }
 
 RVP_INLINE void few_outputs(const int8_t *x, const int8_t *weights, const int32_t *params, int8_t *out, int8_t *scratch,
-                        const struct rvp_few_outputs *g, pixels_kernel *kernel, int unit)
+                            const struct rvp_few_outputs *g, pixels_kernel *kernel, int load)
 {
-    const int steps = (g->run_bytes + unit - 1) / unit, run = steps * unit, window_bytes = g->runs * run;
+    const int steps = (g->run_bytes + load - 1) / load, run = steps * load, window_bytes = g->runs * run;
     const struct layer layer = {
         .weights = weights,
         .params = (const int8_t *)params,
         .outputs = g->outputs,
         .output_bytes = window_bytes,
         .runs = g->runs,
-        .pairs = steps / 2 * 2 * unit,
+        .pairs = steps / 2 * 2 * load,
         .odd = steps & 1,
         .clip = {rvp_splat16((int8_t)g->clip), rvp_splat8(g->clip >> 8), rvp_splat8(g->clip >> 16),
                  rvp_splat8(g->clip >> 24), ((uint32_t)g->clip >> 8) != 0x007f80},
@@ -349,7 +351,7 @@ RVP_INLINE void few_outputs(const int8_t *x, const int8_t *weights, const int32_
             } else {
                 count = smaller(PIXELS, (row_inside && ox < begin ? begin : g->out_width) - ox);
                 for (int i = 0; i < count; i++) {
-                    gather(scratch + i * window_bytes, x, row, column + i * g->stride_x, g, run, unit);
+                    gather(scratch + i * window_bytes, x, row, column + i * g->stride_x, g, run, load);
                 }
                 kernel(scratch, window_bytes, 0, &layer, out, count);
             }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from stages.kernels.eight_bit import centred_weights, why_not_nhwc, why_not_sums, why_not_types
 from stages.kernels.kernel import Kernel
 from stages.kernels.matrix import depth_of, has_windows, run_elements
-from stages.kernels.rvp.base import arithmetic, clip_word
+from stages.kernels.rvp.base import LANE, arithmetic, clip_word
 from stages.kernels.structure import TAPS, Structure, taps
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
-LANE = 4  # bytes
 LAYER = Structure(
     "rvp_few_outputs",
     (
@@ -50,7 +49,7 @@ class FewOutputs(Kernel):
         from stages.kernels.rvp import packing
 
         op, made = view.op, arithmetic(view, signed_activations=False, any_shift=True)
-        run, bits, unit = run_elements(view), target.word_bits, unit_bytes(view, target)
+        run, bits, load = run_elements(view), target.word_bits, load_bytes(view, target)
         image, out = list(view.inputs[0].shape[1:]), list(view.outputs[0].shape[1:])
         if not has_windows(view):  # an image of one line: its outputs are whole quads of pixels
             image[:2] = out[:2] = 1, prod(image[:2])
@@ -62,10 +61,10 @@ class FewOutputs(Kernel):
             "clip": clip_word(view),
             "runs": depth_of(view) // run,
             "run_bytes": run,
-            "in_place": _in_place(view, unit),
+            "in_place": _in_place(view, load),
         }
         return {
-            "weights": packing.run_weights(centred_weights(view).astype(np.int8), run, 8 * unit),
+            "weights": packing.run_weights(centred_weights(view).astype(np.int8), run, load),
             "params": packing.few_params(made.bias, made.multiplier, made.rounders, bits),
             "layer": LAYER.of(values),
         }
@@ -73,35 +72,50 @@ class FewOutputs(Kernel):
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
         from stages.kernels.rvp.few_outputs_tir import convolution
 
-        return convolution(view, target.word_bits // 32, unit_bytes(view, target), LAYER)
+        return convolution(view, target.word_bits // 32, load_bytes(view, target), LAYER)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        return _cost(view, unit_bytes(view, target), target)
+        return _cost(view, load_bytes(view, target), target)
 
 
-def unit_bytes(view: LayerView, target: Target) -> int:
-    """Bytes that are read at once: a register, or of pixels that are whole lanes only these where that costs less."""
+def load_bytes(view: LayerView, target: Target) -> int:
+    """What is read at once: a register, or a lane where pixels are these, no registers, and that costs less."""
     register = target.word_bits // 8
-    units = (register, LANE) if _in_place(view, LANE) and not _in_place(view, register) else (register,)
-    return min(units, key=lambda unit: _cost(view, unit, target))
+    loads = (register, LANE) if _in_place(view, LANE) and not _in_place(view, register) else (register,)
+    return min(loads, key=lambda load: _cost(view, load, target))
 
 
-def _cost(view: LayerView, unit: int, target: Target) -> float:
-    """As counted, of four pixels and two outputs: 17 instructions for a unit of the depth and 105 to requantize; of one
-    output alone 12 and 51 (RV32: 55). Either takes 10 for a run of the depth (13), all of them 45 (38), or 13 (4).
+class _Instructions(NamedTuple):
+    """As counted: of a call, a row of the output, and four pixels, where outputs go in pairs and one may be left."""
 
-    A window that is gathered: 11 for a unit, 37 for a run (25), 78 around (68), and 5.7 (4) for each byte of one that
-    leaves the image sideways, if pixels are not whole units. A row of the output takes 95 (184).
-    """
-    op, run, is_wide = view.op, run_elements(view), target.word_bits == 64
-    runs, steps = depth_of(view) // run, -(-run // unit)
+    call: float
+    row: float
+    quad: float  # of pixels
+    paired: float  # the same, more where there are pairs
+    pair: float  # of outputs, to requantize
+    single: float
+    run: float  # of the depth, for each pair and the one left
+    window: float  # that is gathered
+    copied: float  # run of such a window
+    byte: float  # of a window that leaves the image sideways, where pixels are not whole loads
+
+
+_PAIR_STEP, _SINGLE_STEP, _COPIED_STEP = 17, 12, 11  # of a load of the depth
+_COUNTED = {
+    64: _Instructions(155, 95, 13, 32, 105, 51, 10, 78, 37, 5.7),
+    32: _Instructions(33, 184, 4, 34, 105, 55, 13, 68, 25, 4),
+}
+
+
+def _cost(view: LayerView, load: int, target: Target) -> float:
+    op, run, each = view.op, run_elements(view), _COUNTED[target.word_bits]
+    runs, steps = depth_of(view) // run, -(-run // load)
     pairs, single = divmod(op.out_channels, 2)
-    last, of_run, around, begun = (51, 10, 13, 32) if is_wide else (55, 13, 4, 34)
-    quad = runs * (steps * (17 * pairs + 12 * single) + of_run * (pairs + single)) + 105 * pairs + last * single
-    found = _pixels(view, unit)
-    run_copied, window, byte, row, call = (37, 78, 5.7, 95, 155) if is_wide else (25, 68, 4, 184, 33)
-    gathered = found.gathered * (window + runs * (run_copied + 11 * steps)) + byte * found.sideways * runs * run
-    return call + found.quads * (quad + around + (begun if pairs else 0)) + gathered + row * found.rows
+    products = runs * (steps * (_PAIR_STEP * pairs + _SINGLE_STEP * single) + each.run * (pairs + single))
+    quad = each.quad + (each.paired if pairs else 0) + products + each.pair * pairs + each.single * single
+    found = _pixels(view, load)
+    gathered = found.gathered * (each.window + runs * (each.copied + _COPIED_STEP * steps))
+    return each.call + each.row * found.rows + found.quads * quad + gathered + each.byte * found.sideways * runs * run
 
 
 class _Pixels(NamedTuple):
@@ -113,13 +127,14 @@ class _Pixels(NamedTuple):
     rows: int
 
 
-def _pixels(view: LayerView, unit: int) -> _Pixels:
+def _pixels(view: LayerView, load: int) -> _Pixels:
     batch, height, width, _ = view.outputs[0].shape
-    in_place = _in_place(view, unit)
+    in_place = _in_place(view, load)
     if not has_windows(view):
         pixels = height * width
         return _Pixels(batch * ceil(pixels / 4), 0 if in_place else batch * pixels, 0, batch)
-    rows, columns = _inside(view, 0), _inside(view, 1)
+    columns = _inside(view, 1)
+    rows = _inside(view, 0) if columns else 0
     if not in_place:
         is_run = view.op.dilation[1] == 1 or view.op.kernel[1] == 1
         sideways = height * (width - columns) if is_run else 0
@@ -130,9 +145,9 @@ def _pixels(view: LayerView, unit: int) -> _Pixels:
     return _Pixels(batch * quads, batch * (height * width - rows * columns), 0, batch * height)
 
 
-def _in_place(view: LayerView, unit: int) -> bool:
-    """Whether windows inside the image are rows of whole units."""
-    return view.op.in_channels % unit == 0 and (view.op.dilation[1] == 1 or view.op.kernel[1] == 1)
+def _in_place(view: LayerView, load: int) -> bool:
+    """Whether windows inside the image are rows of whole loads."""
+    return view.op.in_channels % load == 0 and (view.op.dilation[1] == 1 or view.op.kernel[1] == 1)
 
 
 def _inside(view: LayerView, axis: int) -> int:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from stages.kernels.structure import Structure
 
 
-def _image(view: LayerView, lanes: int, unit_bytes: int, fields: Structure) -> Block:
+def _image(view: LayerView, lanes: int, load_bytes: int, fields: Structure) -> Block:
     op, x, y = view.op, view.inputs[0], view.outputs[0]
     _, height, width, channels = x.shape
     run = run_elements(view)
-    runs, steps = depth_of(view) // run, -(-run // unit_bytes)
+    runs, steps = depth_of(view) // run, -(-run // load_bytes)
 
     def meaning(b: Any) -> None:
         with loop(("oy", y.shape[1]), ("ox", y.shape[2]), ("unit", op.out_channels)) as (oy, ox, unit):
@@ -46,20 +46,20 @@ def _image(view: LayerView, lanes: int, unit_bytes: int, fields: Structure) -> B
 
     operands = (
         Operand("x", x.shape[1:], x.dtype),
-        Operand("weights", (op.out_channels, runs, steps * unit_bytes), "int8"),
+        Operand("weights", (op.out_channels, runs, steps * load_bytes), "int8"),
         Operand("params", (op.out_channels, 3, lanes), "int32"),
         Operand("y", y.shape[1:], y.dtype, "w"),
-        Operand("scratch", (4 * runs * steps * unit_bytes,), "int8", "w"),
+        Operand("scratch", (4 * runs * steps * load_bytes,), "int8", "w"),
         Operand("layer", fields.shape, "int32"),
         accumulator(),
     )
-    function = f"rvp_few_outputs_{'' if unit_bytes == 4 * lanes else 'lanes_'}{SUFFIX[x.dtype]}"
+    function = f"rvp_few_outputs_{'' if load_bytes == 4 * lanes else 'lanes_'}{SUFFIX[x.dtype]}"
     return Block("image", operands, meaning, function, lambda b: [b.x, b.weights, b.params, b.y, b.scratch, b.layer])
 
 
-def convolution(view: LayerView, lanes: int, unit_bytes: int, fields: Structure) -> Lowering:
-    """The loop over images. `unit_bytes`: what is read at once, a register or a lane of one."""
-    x, y, block = view.inputs[0], view.outputs[0], _image(view, lanes, unit_bytes, fields)
+def convolution(view: LayerView, lanes: int, load_bytes: int, fields: Structure) -> Lowering:
+    """The loop over images. `load_bytes`: what is read at once, a register or a lane of one."""
+    x, y, block = view.inputs[0], view.outputs[0], _image(view, lanes, load_bytes, fields)
     shapes = {operand.name: operand.shape for operand in block.operands}
     with Function("conv2d") as f:
         image = f.input(0, x.shape, x.dtype)

@@ -159,11 +159,11 @@ def rows_weights(weights: NDArray[np.int8], zero_point: int, word_bits: int) -> 
     return np.concatenate([group.transpose(1, 0, 2).reshape(-1) for group in groups])
 
 
-def run_weights(weights: NDArray[np.int8], run: int, word_bits: int) -> NDArray[np.int8]:
-    """int8 [outputs, depth] -> [outputs, runs, registers of a run * 4 * lanes], 0 behind the end of a run."""
+def run_weights(weights: NDArray[np.int8], run: int, load_bytes: int) -> NDArray[np.int8]:
+    """int8 [outputs, depth] -> [outputs, runs, loads of a run * load_bytes], 0 behind the end of a run."""
     outputs, depth = weights.shape
     split = weights.reshape(outputs, depth // run, run)
-    return np.pad(split, ((0, 0), (0, 0), (0, -run % (4 * lanes(word_bits)))))
+    return np.pad(split, ((0, 0), (0, 0), (0, -run % load_bytes)))
 
 
 def few_params(

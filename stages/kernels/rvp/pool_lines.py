@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.kernels.kernel import Kernel
-from stages.kernels.rvp.pooling import FIELDS, LANE, Pool2d
+from stages.kernels.rvp.base import LANE
+from stages.kernels.rvp.pooling import FIELDS, Pool2d
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.kernels.kernel import Kernel
 from stages.kernels.pool_rows import inside
+from stages.kernels.rvp.base import LANE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
 
-LANE = 4  # bytes
 FIELDS = 13  # int32 fields of the C structure rvp_pool
 MAX_WINDOW = 255  # elements of an average: 16-bit sums hold 255 times -128 or 255
 

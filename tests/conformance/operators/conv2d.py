@@ -170,15 +170,18 @@ def _lanes() -> Iterator[Case]:
     Windows leave the image by one pixel and by several, of which the first may end a word and may not.
     """
     windows = (
+        Window((4, 5), (3, 3), padding=(1, 1, 1, 1)),
         Window((3, 7)),
         Window((5, 6), stride=(2, 2)),
-        Window((4, 5), (3, 3), padding=(1, 1, 1, 1)),
         Window((3, 7), (2, 5), (1, 2), (1, 3, 0, 2)),
         Window((3, 6), (1, 2), (1, 1), (0, 2, 0, 2), (1, 2)),
         Window((6, 3), (2, 1), (1, 1), (1, 0, 1, 0), (2, 1)),
         Window((3, 2), (3, 7), (1, 1), (1, 3, 1, 3)),
     )
-    shapes = ((1, 4, 1), (1, 12, 3), (1, 20, 2), (1, 36, 5), (1, 12, 19), (3, 12, 4), (2, 20, 8), (1, 2, 3), (1, 6, 8))
+    shapes = (
+        *((1, 12, 16), (1, 20, 8), (1, 4, 1), (1, 12, 3), (1, 20, 2), (1, 36, 5), (1, 12, 19)),
+        *((3, 12, 4), (2, 20, 8), (1, 2, 3), (1, 6, 8)),
+    )
     for number, (window, (groups, depth, units)) in enumerate(
         (window, shape) for window in windows for shape in shapes
     ):

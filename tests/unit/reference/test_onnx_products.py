@@ -14,6 +14,7 @@ import onnx
 
 from stages.reference.onnx_products import unsigned_weights
 from stages.reference.onnx_session import session
+from stages.reference.refusal import RunError
 
 DEPTH = 36
 X = np.full((3, DEPTH), 255, np.uint8)
@@ -108,12 +109,38 @@ def test_weights_of_int8_stay() -> None:
     assert unsigned_weights(made) is made
 
 
-def test_weights_that_are_computed() -> None:
-    """Of an operator of another domain nothing is inferred; its zero point tells the dtype."""
+def test_the_zero_point_tells_the_dtype_of_weights_that_are_computed() -> None:
+    """Of what an operator of another domain makes nothing is inferred."""
     changed = onnx.ModelProto()
     changed.CopyFrom(CASES["QGemm"][0])
     changed.opset_import.append(onnx.helper.make_opsetid("", 17))
-    changed.graph.node[0].input[3] = "turned"
-    changed.graph.node.insert(0, onnx.helper.make_node("Transpose", ["wt"], ["turned"], perm=[1, 0]))
-    changed.graph.initializer.append(onnx.numpy_helper.from_array(np.ascontiguousarray(W.T), "wt"))
+    changed.graph.node[0].input[3] = "made"
+    real = W.astype(np.float32) - np.float32(W_ZERO)
+    changed.graph.initializer.append(onnx.numpy_helper.from_array(real, "real"))
+    made = onnx.helper.make_node("QuantizeLinear", ["real", "ws", "wz"], ["made"], domain="com.microsoft")
+    changed.graph.node.insert(0, made)
+    assert unsigned_weights(changed).graph.node[-1].input[3] != "made"
     np.testing.assert_array_equal(session(changed, "net").run(None, {"x": X})[0], SCALED)
+
+
+def test_an_operator_of_another_domain_is_another_one() -> None:
+    made = model("MatMulInteger", X, WHOLE, ["x", "w", "xz", "wz"], onnx.TensorProto.INT32, "acme")
+    assert unsigned_weights(made) is made
+
+
+def test_functions_are_looked_into() -> None:
+    inner = onnx.helper.make_node("MatMulInteger", ["a", "b", "az", "bz"], ["c"])
+    function = onnx.helper.make_function(
+        "acme", "Product", ["a", "b", "az", "bz"], ["c"], [inner], [onnx.helper.make_opsetid("", 17)]
+    )
+    made = model("Product", X, WHOLE, ["x", "w", "xz", "wz"], onnx.TensorProto.INT32, "acme")
+    made.opset_import.append(onnx.helper.make_opsetid("", 17))
+    made.functions.append(function)
+    assert "Add" in {node.op_type for node in unsigned_weights(made).graph.node}
+    np.testing.assert_array_equal(session(made, "net").run(None, {"x": X})[0], SUMS)
+
+
+def test_a_model_that_is_none_is_refused() -> None:
+    made = model("MatMulInteger", X, WHOLE, ["x"], onnx.TensorProto.INT32)
+    with pytest.raises(RunError, match="ONNX Runtime refuses net"):
+        session(made, "net")

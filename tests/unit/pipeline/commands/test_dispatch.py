@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -77,7 +78,7 @@ def lines() -> Iterator[tuple[str, ...]]:
 def test_what_means_nothing_is_refused(tmp_path: Path, every: int) -> None:
     drawn = list(lines())
     assert len(drawn) > 600
-    wrong = [ended.refused() for ended in run_all(drawn[::every], tmp_path)]
+    wrong = [ended.refused() for ended in run_all(random.Random(0).sample(drawn, len(drawn) // every), tmp_path)]
     assert "\n".join(filter(None, wrong)) == ""
 
 
