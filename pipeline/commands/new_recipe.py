@@ -60,8 +60,13 @@ class New(Command):
         return reported(lambda: self._make(pos_args, as_json=opt_values["json"]))
 
     def _make(self, named: list[str], *, as_json: bool) -> int:
-        if len(named) != 2 or named[0] != _RECIPE:
-            raise PipelineError("what? `doit new recipe NAME model=…`")
+        usage = "`doit new recipe NAME model=FILE`, or layer='{op: …}'"
+        if named and named[0] != _RECIPE:
+            known = did_you_mean(named[0], [_RECIPE])
+            raise PipelineError(f"'{escape.name(named[0])}' is nothing that can be made{known}", hint=usage)
+        if len(named) != 2:
+            missing = "a recipe of which name?" if named == [_RECIPE] else "one recipe at a time" if named else "what?"
+            raise PipelineError(missing, hint=usage)
         given = dict(word.split("=", 1) for word in words() if "=" in word)
         path = new_recipe(named[1], here(), **given, **self.given)
         print(json.dumps({"recipe": named[1], "file": path}) if as_json else f"{path}\nnext: doit run {named[1]}")

@@ -451,6 +451,19 @@ def test_an_unknown_group_installs_nothing(groups: Machine, words: list[str], sa
     assert (done.returncode, done.stderr, groups.calls()) == (1, f"bootstrap: {said}\n", [])
 
 
+@pytest.mark.parametrize(("word", "code"), [("--help", 0), ("-h", 0), ("--wiht", 1)])
+def test_usage_is_said_before_anything_is_installed(groups: Machine, word: str, code: int) -> None:
+    done = groups.bootstrap(word)
+    assert (done.returncode, groups.calls()) == (code, [])
+    assert "Usage: ./bootstrap [--with GROUP,...] COMMAND" in done.stderr
+
+
+def test_a_command_that_is_not_there_is_named(machine: Machine) -> None:
+    done = machine.bootstrap("dooit", "list")
+    assert done.returncode == 127
+    assert "bootstrap: there is no command 'dooit'. Usage: " in done.stderr
+
+
 def pinned(name: str) -> dict[str, str]:
     """The versions of a lock file of this repository, by package, without what only Windows installs."""
     lines = (line for line in (ROOT / name).read_text().splitlines() if "==" in line and "'win32'" not in line)

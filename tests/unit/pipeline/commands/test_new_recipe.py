@@ -18,6 +18,7 @@ from pipeline.plugins.registry import default_registry
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipe
 from stages.system.installation import INSTALLATION as ROOT
+from tests.support.command_lines import run_all
 
 LAYER = "{op: relu, shape: [6]}"
 
@@ -142,6 +143,22 @@ def test_what_it_cannot_make_leaves_nothing(tmp_path: Path, name: str, given: di
         new_recipe(name, Project(tmp_path), **given)
     assert says in str(caught.value) and len(str(caught.value).splitlines()) <= 5
     assert sorted(tmp_path.rglob("*")) == before and (tmp_path / "recipes/there.yaml").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "what?"),
+        (["recepi", "net"], "'recepi' is nothing that can be made; did you mean 'recipe'?"),
+        (["net", "model=x.tflite"], "'net' is nothing that can be made"),
+        (["recipe"], "a recipe of which name?"),
+        (["recipe", "one", "two"], "one recipe at a time"),
+    ],
+)
+def test_what_to_make_is_told(tmp_path: Path, words: list[str], says: str) -> None:
+    (ended,) = run_all([["new", *words]], tmp_path)
+    assert (ended.code, ended.stderr.splitlines()[0]) == (1, f"ERROR: {says}")
+    assert "`doit new recipe NAME model=FILE`" in ended.stderr
 
 
 def test_on_a_full_disk_it_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
