@@ -36,8 +36,8 @@ def drawn(seed: int, count: int) -> Iterator[OpModel]:
 
 def described(spec: OpModel) -> str:
     """The model as a recipe has it, in a line."""
-    given = spec.model_dump(exclude_unset=True)
-    return ", ".join(f"{key}: {list(value) if isinstance(value, tuple) else value}" for key, value in given.items())
+    given = spec.model_dump(mode="json", exclude_unset=True)
+    return ", ".join(f"{key}: {value}" for key, value in given.items())
 
 
 def _fits(spec: OpModel) -> bool:

@@ -33,7 +33,8 @@ _STEPS = (
     "no multiplier of 32 bits rounds as LiteRT does by their scales; others, by per_channel: false or more data, help"
 )
 _ONCE = (
-    "sums are rounded once, as ONNX Runtime's are; of QuantizeLinear, quantize: {rounding: twice} rounds as kernels do"
+    "sums are rounded once, as ONNX Runtime's are; between DequantizeLinear and QuantizeLinear, but not in QLinear "
+    "operators, quantize: {rounding: twice} rounds as kernels do"
 )
 _WEIGHTS = "weights are uint8 or have a zero point; symmetric int8 ones are faster"
 _WIDE = "activations have 16 bits; keep_int16 for the layers that need them is faster"
