@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import yaml
 
 from stages.calibrate.drawn import described, drawn
 from stages.calibrate.judge import judge
@@ -58,3 +59,8 @@ def test_windows_along_the_only_column_are_judged_with_copies_of_the_row_they_ma
         [OpModel(op=op, shape=(12, 1, 16), kernel=(3, 1))], M4, CostTable.read(cost_table("cortex-m4", ROOT))
     )
     assert 0 < one.best <= one.chosen
+
+
+def test_a_drawn_layer_is_printed_as_a_recipe_takes_it() -> None:
+    for spec in drawn(7, 100):
+        assert OpModel.model_validate(yaml.safe_load(f"{{{described(spec)}}}")) == spec
