@@ -34,24 +34,29 @@
 
 enum { CONSTANTS = 12 };
 
+static const struct pixels registers = {.bytes = W};
+
 /* The sum of one channel of each lane: register j of the group. */
-RVP_INLINE rvp_word sum_of(const int8_t *first, const int8_t *record, const struct rvp_depthwise_rows *o, int j)
+RVP_INLINE rvp_word sum_of(const int8_t *first, const int8_t *record, const struct rvp_depthwise_rows *o, enum how how,
+                           int j)
 {
     const int8_t *w = record + (CONSTANTS + j) * W, *pixel = first;
     rvp_word sum = rvp_load(record + j * W);
     for (const int32_t *offset = o->offsets; offset != o->pairs_end; offset += 2) {
         for (int i = 0; i < (offset < o->pairs ? 2 : 1); i++) {
             pixel = first + i * o->input_step;
-            const rvp_word p = rvp_load(pixel + offset[0]), q = rvp_load(pixel + offset[1]);
+            const rvp_word p = load_pixel(pixel + offset[0], &registers, how);
+            const rvp_word q = load_pixel(pixel + offset[1], &registers, how);
             sum = rvp_smaqa(sum, j < 2 ? rvp_pkbb16(q, p) : rvp_pktt16(q, p), rvp_load(w));
             w += 4 * W;
         }
     }
-    return o->has_single ? rvp_smaqa(sum, rvp_load(first + *o->pairs_end), rvp_load(w)) : sum;
+    return o->has_single ? rvp_smaqa(sum, load_pixel(first + *o->pairs_end, &registers, how), rvp_load(w)) : sum;
 }
 
-/* Rows of outputs of a group that is requantized one lane after the other. */
-static void exact_rows(const int8_t *first, int8_t *out, const int8_t *record, const struct rvp_depthwise_rows *o)
+/* Rows of outputs of a group that is requantized one lane after the other; `how` its pixels lie, WHOLE or LANES. */
+RVP_INLINE void exact_rows(const int8_t *first, int8_t *out, const int8_t *record, const struct rvp_depthwise_rows *o,
+                           enum how how)
 {
     const struct bounds bounds = {o->lowest, o->highest, o->flip, 1};
     for (intptr_t place = 0; place < o->rows * o->columns; place++) {
@@ -61,10 +66,10 @@ static void exact_rows(const int8_t *first, int8_t *out, const int8_t *record, c
 #pragma GCC unroll 1
         for (int j = 0; j < 4; j++) {
             const rvp_word rounder = without_mark(rvp_load(record + (8 + j) * W));
-            sums[j] = scale_sum(sum_of(from, record, o, j), rvp_load(record + (4 + j) * W), rounder, EXACT);
+            sums[j] = scale_sum(sum_of(from, record, o, how, j), rvp_load(record + (4 + j) * W), rounder, EXACT);
         }
         const rvp_word bytes = narrow_sums(sums[0], sums[1], sums[2], sums[3], o->zero_point);
-        rvp_store(out + row * o->row_step + column * o->step, clamp(bytes, &bounds));
+        store_pixel(out + row * o->row_step + column * o->step, clamp(bytes, &bounds), &registers, how);
     }
 }
 
@@ -119,7 +124,7 @@ static void fill_rows(struct rvp_depthwise_rows *o, const int32_t *offsets, cons
 RVP_INLINE void rows_of_plane(const int8_t *plane, int8_t *out, const int8_t *record, const struct rvp_depthwise_rows *o)
 {
     if (o->how == EXACT) {
-        exact_rows(plane, out, record, o);
+        exact_rows(plane, out, record, o, WHOLE);
     } else {
         rvp_depthwise_plane_rows(plane, out, record, o);
     }
@@ -214,18 +219,19 @@ void rvp_depthwise_planes(const void *x, const int32_t *params, void *out, int8_
     }
 }
 
-void rvp_depthwise_pixels(const void *x, const int32_t *params, void *out, const int32_t *offsets, const int32_t *planes)
+/* Groups of the image where it is, those that are requantized alike one after the other. */
+RVP_INLINE void image_groups(const int8_t *x, const int32_t *params, int8_t *out, const int32_t *offsets,
+                             const struct rvp_depthwise_planes *g, enum how how, rvp_depthwise_rows *image_rows)
 {
-    const struct rvp_depthwise_planes *const g = (const struct rvp_depthwise_planes *)planes;
     struct rvp_depthwise_rows o;
     fill_rows(&o, offsets, g);
     o.step = g->out_column_step;
     o.input_step = g->column_stride * g->column_step;
     o.input_row_step = g->row_stride * g->row_step;
-    const int8_t *record = (const int8_t *)params, *image = x;
-    int8_t *to = out;
-    int groups = g->channels / W;
-    while (groups > 0) { /* those that are requantized alike, one after the other */
+    const int8_t *record = (const int8_t *)params;
+    for (int channel = 0; channel < g->channels; channel += (int)o.groups * W) {
+        const int first = how == LANES ? smaller(channel, g->channels - W) : channel; /* of the last group: earlier */
+        const int groups = (g->channels - first) / W;
         choose(&o, record, g);
         o.groups = 1;
         while (o.groups < groups && how_of(record + o.groups * o.record_bytes) == o.how) {
@@ -233,13 +239,25 @@ void rvp_depthwise_pixels(const void *x, const int32_t *params, void *out, const
         }
         if (o.how == EXACT) {
             o.groups = 1;
-            exact_rows(image, to, record, &o);
+            exact_rows(x + first, out + first, record, &o, how);
         } else {
-            rvp_depthwise_image_rows(image, to, record, &o);
+            image_rows(x + first, out + first, record, &o);
         }
         record += o.groups * o.record_bytes;
-        image += o.groups * W;
-        to += o.groups * W;
-        groups -= (int)o.groups;
     }
 }
+
+void rvp_depthwise_pixels(const void *x, const int32_t *params, void *out, const int32_t *offsets, const int32_t *planes)
+{
+    const struct rvp_depthwise_planes *const g = (const struct rvp_depthwise_planes *)planes;
+    image_groups(x, params, out, offsets, g, WHOLE, rvp_depthwise_image_rows);
+}
+
+#if __riscv_xlen == 64
+void rvp_depthwise_pixels_of_lanes(const void *x, const int32_t *params, void *out, const int32_t *offsets,
+                                   const int32_t *planes)
+{
+    const struct rvp_depthwise_planes *const g = (const struct rvp_depthwise_planes *)planes;
+    image_groups(x, params, out, offsets, g, LANES, rvp_depthwise_lane_rows);
+}
+#endif

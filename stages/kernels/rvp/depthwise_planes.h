@@ -41,4 +41,10 @@ void rvp_depthwise_planes(const void *x, const int32_t *params, void *out, int8_
  */
 void rvp_depthwise_pixels(const void *x, const int32_t *params, void *out, const int32_t *offsets, const int32_t *planes);
 
+/* The same for a register's channels or more whose pixels are whole aligned lanes (RV64); the last group begins earlier
+ * where it would not be a register.
+ */
+void rvp_depthwise_pixels_of_lanes(const void *x, const int32_t *params, void *out, const int32_t *offsets,
+                                   const int32_t *planes);
+
 #endif

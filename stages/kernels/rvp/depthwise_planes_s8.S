@@ -3,10 +3,12 @@
  *   void rvp_depthwise_plane_rows(const int8_t *first, int8_t *out, const int8_t *record,
  *                                 const struct rvp_depthwise_rows *rows);
  *   void rvp_depthwise_image_rows(…)
+ *   void rvp_depthwise_lane_rows(…)          RV64
  *
  * depthwise_planes.c says what taps, pairs and quads are and how a group's record lies; depthwise_rows.h has the structure.
  * In a plane pixels of neighbouring outputs are neighbouring registers; in the image they are `input_step` bytes apart, and
- * `groups` groups follow each other, a register and a record apart.
+ * `groups` groups follow each other, a register and a record apart. lane_rows is image_rows for pixels that are aligned as
+ * lanes only, and brings and writes the lanes of a group one after the other.
  *
  *   sums    [channel][output]: 16 registers, whose channels are those of the group in each lane
  *   pairs   [output]: pixels of channels 0 and 1 (low) and of 2 and 3 (high) of both taps; the fifth, for a quad, is where
@@ -120,13 +122,47 @@
     for_output 3, mv \s3_, \s0_
 .endm
 
+/* The channels of a group of a pixel of the image. */
+.macro take rd, from, free
+    .if by_lanes
+    lw \rd, 0(\from)
+    lw \free, 4(\from)
+    pack \rd, \rd, \free
+    .else
+    LX \rd, 0(\from)
+    .endif
+.endm
+
+/* Results of a group to where they go, of the image if pixels come from there. Loses rd. */
+.macro put rd, to
+    .if by_lanes
+    sw \rd, 0(\to)
+    srli \rd, \rd, 32
+    sw \rd, 4(\to)
+    .else
+    SX \rd, 0(\to)
+    .endif
+.endm
+
+.macro load_step
+    .if direct
+    LX step, STRUCTURE(sp)
+    LX step, FIELD_INPUT_STEP(step)
+    .endif
+.endm
+
 /* The pixels of both taps of an output, packed. `goes_on`: to the next output's. */
 .macro load_pair place, low, high, goes_on
     .if direct
-    LX v, 0(px)
-    LX \high, 0(py)
+    take v, px, \high
     .if \goes_on
     add px, px, step
+    .endif
+    take \high, py, \low
+    .if \goes_on
+    .if by_lanes && \place == 3          /* low is step */
+    load_step
+    .endif
     add py, py, step
     .endif
     .else
@@ -144,13 +180,6 @@
     for_output 1, smaqa \s1_, \x1, v
     for_output 2, smaqa \s2_, \x2, v
     for_output 3, smaqa \s3_, \x3, v
-.endm
-
-.macro load_step
-    .if direct
-    LX step, STRUCTURE(sp)
-    LX step, FIELD_INPUT_STEP(step)
-    .endif
 .endm
 
 /* Both addresses of the taps whose offsets v points to, and on to the next. */
@@ -197,7 +226,7 @@
 
 .macro load_pixel place, rd
     .if direct
-    LX \rd, 0(px)
+    take \rd, px, v
     .if \place + 1 < count
     add px, px, step
     .endif
@@ -270,7 +299,7 @@
 .endm
 
 .macro write rd, to
-    SX \rd, 0(\to)
+    put \rd, \to
     add \to, \to, x
 .endm
 
@@ -330,8 +359,13 @@
 .endm
 
 .macro few_pair place, low, high, first, second
+    .if direct
+    take v, \first, \high
+    take \high, \second, \low
+    .else
     LX v, (\place) * REGISTER_BYTES(\first)
     LX \high, (\place) * REGISTER_BYTES(\second)
+    .endif
     pack_low16 \low, v, \high
     pack_high16 \high, v, \high
 .endm
@@ -363,8 +397,8 @@
     .else
     narrow_4 t0, t2, t1, t3, few_zero0, few_zero0, few_upper
     .endif
+    put t0, to
     LX v, STEP(sp)
-    SX t0, 0(to)
     add to, to, v
 .endm
 
@@ -387,25 +421,25 @@
     few_start
     few_products \low, \high, WORD0
     few_advance \number, px, py
-    .if direct
-    few_pair 0, \next_low, \next_high, px, py
-    .else
     few_pair 2 - \number, \next_low, \next_high, px, py
-    .endif
     few_products \next_low, \next_high, WORD1
     few_finish
 .endm
 
 .macro few_apart number, kind
     few_start
-    few_pair (\number - 1) * (1 - direct), a0, a1, px, py
+    few_pair \number - 1, a0, a1, px, py
     few_products a0, a1, WORD0
     .if \kind == FEW_SINGLE
-    LX a0, ((\number - 1) * (1 - direct)) * REGISTER_BYTES(pz)
+    .if direct
+    take a0, pz, v
+    .else
+    LX a0, (\number - 1) * REGISTER_BYTES(pz)
+    .endif
     few_products a0, a0, WORD1
     few_advance \number, px, py, pz
     .else
-    few_pair (\number - 1) * (1 - direct), a0, a1, pz, pw
+    few_pair \number - 1, a0, a1, pz, pw
     few_products a0, a1, WORD1
     few_advance \number, px, py, pz, pw
     .endif
@@ -497,8 +531,9 @@
 5:  few_row \done, FEW_SINGLE
 .endm
 
-.macro all_rows name, of_image
+.macro all_rows name, of_image, of_lanes
     .set direct, \of_image
+    .set by_lanes, \of_lanes
     function \name
     addi sp, sp, -FRAME_BYTES
     save EVERY_SAVED
@@ -598,5 +633,8 @@
     end_function \name
 .endm
 
-all_rows rvp_depthwise_plane_rows, 0
-all_rows rvp_depthwise_image_rows, 1
+all_rows rvp_depthwise_plane_rows, 0, 0
+all_rows rvp_depthwise_image_rows, 1, 0
+#if LANES == 2
+all_rows rvp_depthwise_lane_rows, 1, 1
+#endif

@@ -80,7 +80,8 @@ def _image(view: LayerView, plane: Plane) -> Block:
     def arguments(b: Any) -> list[Any]:
         return [b.x, b.params, b.y, *([] if plane.direct else [b.scratch]), b.offsets, b.planes]
 
-    function = "rvp_depthwise_pixels" if plane.direct else "rvp_depthwise_planes"
+    of_image = "rvp_depthwise_pixels_of_lanes" if plane.by_lanes(view) else "rvp_depthwise_pixels"
+    function = of_image if plane.direct else "rvp_depthwise_planes"
     return Block("image", operands, meaning, function, arguments)
 
 

@@ -32,6 +32,6 @@ enum { FEW_COLUMNS = 6 };
 typedef void rvp_depthwise_rows(const int8_t *first, int8_t *out, const int8_t *record,
                                 const struct rvp_depthwise_rows *rows);
 
-rvp_depthwise_rows rvp_depthwise_plane_rows, rvp_depthwise_image_rows;
+rvp_depthwise_rows rvp_depthwise_plane_rows, rvp_depthwise_image_rows, rvp_depthwise_lane_rows;
 
 #endif

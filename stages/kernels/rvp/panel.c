@@ -116,14 +116,10 @@ RVP_INLINE struct edge edge_at(int x, int taps, int width, int channels)
 }
 
 /* The run whose first byte inside the image is at `from`. */
-RVP_INLINE void put_edge(struct writer *w, const int8_t *from, struct edge e, int inside, rvp_word fill, int aligned)
+RVP_INLINE void put_edge(struct writer *w, const int8_t *from, struct edge e, int inside, rvp_word fill)
 {
     if (!inside || e.first == e.last) {
         put_fill(w, fill, e.bytes);
-    } else if (aligned) {
-        put_fill(w, fill, e.first);
-        put_aligned_run(w, from, e.last - e.first);
-        put_fill(w, fill, e.bytes - e.last);
     } else if ((e.first & 3) == 0 && ((e.last & 3) == 0 || e.last == e.bytes)) { /* chunks are inside or outside */
         put_fill(w, fill, e.first);
         put_run(w, from, e.last - e.first);
@@ -140,15 +136,14 @@ RVP_INLINE int rows_are_runs(const struct rvp_geometry *g)
 }
 
 /* A window that starts at (y, x) of the image and leaves it somewhere. */
-RVP_INLINE struct writer edge_window(struct writer w, const int8_t *image, int y, int x, const struct rvp_geometry *g,
-                                     int aligned)
+RVP_INLINE struct writer edge_window(struct writer w, const int8_t *image, int y, int x, const struct rvp_geometry *g)
 {
     const rvp_word fill = rvp_splat8(g->fill);
     const int width = g->width, height = g->height, channels = g->channels, dilation_y = g->dilation_y;
     const struct edge e = edge_at(x, g->kernel_x, width, channels);
     const int8_t *from = image + (y * width + x) * channels + e.first;
     for (int ky = g->kernel_y; ky > 0; ky--) {
-        put_edge(&w, from, e, y >= 0 && y < height, fill, aligned);
+        put_edge(&w, from, e, y >= 0 && y < height, fill);
         y += dilation_y;
         from += dilation_y * width * channels;
     }
@@ -177,13 +172,7 @@ RVP_INLINE struct writer edge_taps(struct writer w, const int8_t *image, int y, 
 
 static struct writer put_edge_window(struct writer w, const int8_t *image, int y, int x, const struct rvp_geometry *g)
 {
-    if (!rows_are_runs(g)) {
-        return edge_taps(w, image, y, x, g);
-    }
-    if ((((uintptr_t)image | (uintptr_t)g->channels) & (W - 1)) == 0) {
-        return edge_window(w, image, y, x, g, 1);
-    }
-    return edge_window(w, image, y, x, g, 0);
+    return rows_are_runs(g) ? edge_window(w, image, y, x, g) : edge_taps(w, image, y, x, g);
 }
 
 /* A window inside the image: rows of `bytes`, or, where its pixels are no neighbours, `taps` runs of `bytes` that are

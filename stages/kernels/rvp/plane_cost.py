@@ -10,7 +10,6 @@ from stages.kernels.rvp.base import is_bounded, rounds_once
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.rvp.plane_layout import Plane
-    from stages.kernels.rvp.plane_taps import Taps
 
 FEW_COLUMNS = 6  # of outputs that are computed one after the other, as depthwise_rows.h has it
 
@@ -36,32 +35,35 @@ def _bands(plane: Plane) -> list[int]:
 
 def _group(view: LayerView, plane: Plane, *, halved: bool) -> float:
     columns = -(-plane.out[1] // 2) if halved else plane.out[1]
-    rows = plane.out[0] * _row(view, plane.taps(view), columns, direct=plane.direct)
+    rows = plane.out[0] * _row(view, plane, columns)
     if plane.direct:
         return rows + 31
     around = 232 + (75 if view.op.depth_multiplier > 1 else 0)
     return rows + _written(view, plane, halved=halved) + _brought(view, plane, columns) + around * len(_bands(plane))
 
 
-def _row(view: LayerView, taps: Taps, columns: int, *, direct: bool) -> float:
+def _row(view: LayerView, plane: Plane, columns: int) -> float:
     """A row of a group's outputs: four side by side at a time, and the rest; one by one where weights are few."""
+    taps, direct, moved = plane.taps(view), plane.direct, _moved(view, plane)
     if taps.are_few and columns >= FEW_COLUMNS and not is_bounded(view):
-        few = taps.cost_of_few(direct=direct) + (15 if rounds_once(view) else 23)
-        return (
-            columns // 2 * 2 * few
-            + (_block(view, taps, 1, direct=direct) if columns % 2 else 0)
-            + (60 if direct else 82)
-        )
-    blocks = columns // 4 * (_block(view, taps, 4, direct=direct) + (10 if direct else 8))
+        few = taps.cost_of_few(direct=direct, load=moved) + moved - 1 + (15 if rounds_once(view) else 23)
+        return columns // 2 * 2 * few + (_block(view, plane, 1) if columns % 2 else 0) + (60 if direct else 82)
+    blocks = columns // 4 * (_block(view, plane, 4) + (10 if direct else 8))
     left = columns % 4
-    return blocks + (_block(view, taps, left, direct=direct) + left + 1 if left else 3) + 21
+    return blocks + (_block(view, plane, left) + left + 1 if left else 3) + 21
 
 
-def _block(view: LayerView, taps: Taps, outputs: int, *, direct: bool) -> int:
+def _moved(view: LayerView, plane: Plane) -> int:
+    """A pixel of a group in or out, which takes a register or two lanes."""
+    return 3 if plane.by_lanes(view) else 1
+
+
+def _block(view: LayerView, plane: Plane, outputs: int) -> int:
     """So many outputs side by side: their taps, sums that begin and end, bytes."""
     ends = 29 + 17 * outputs if rounds_once(view) else 33 + 21 * outputs
     bounds = 3 + 3 * outputs if is_bounded(view) else 0
-    return taps.cost(outputs, direct=direct) + ends + bounds
+    moved = _moved(view, plane)
+    return plane.taps(view).cost(outputs, direct=plane.direct, load=moved) + ends + bounds + (moved - 1) * outputs
 
 
 def _brought(view: LayerView, plane: Plane, columns: int) -> float:

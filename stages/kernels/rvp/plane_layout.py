@@ -122,7 +122,11 @@ class Plane:
 
     def halved(self, view: LayerView) -> bool:
         """Whether the lanes of the last group, which has up to four channels, have the halves of a row of outputs."""
-        return self.lanes == 2 and 1 <= view.op.out_channels % 8 <= 4 and self.out[1] > 1
+        return self.lanes == 2 and not self.direct and 1 <= view.op.out_channels % 8 <= 4 and self.out[1] > 1
+
+    def by_lanes(self, view: LayerView) -> bool:
+        """Whether a group's channels are read from the image, and written, as lanes, not as registers."""
+        return self.direct and view.op.out_channels % (4 * self.lanes) != 0
 
     def groups(self, view: LayerView) -> list[list[int]]:
         """The channel of each byte of a register, for each group."""
@@ -155,9 +159,10 @@ def _steps(image: Tensor, *, exchanged: bool) -> tuple[int, int]:
 
 
 def _is_readable(view: LayerView, lanes: int) -> bool:
-    """Whether a group's channels of a pixel are a register, as they are."""
+    """Whether a group's channels of a pixel are whole aligned lanes, as they are."""
     op = view.op
-    return op.out_channels % (4 * lanes) == 0 and op.depth_multiplier == 1 and view.inputs[0].dtype == "int8"
+    whole = op.out_channels % 4 == 0 and op.out_channels >= 4 * lanes
+    return whole and op.depth_multiplier == 1 and view.inputs[0].dtype == "int8"
 
 
 def fields(view: LayerView, plane: Plane) -> dict[str, int]:

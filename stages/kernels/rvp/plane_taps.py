@@ -84,12 +84,14 @@ class Taps:
         )
         return word, half
 
-    def cost(self, outputs: int, *, direct: bool) -> int:
-        """Instructions for so many outputs, as counted; `direct`: with addresses that no instruction holds."""
-        step = 2 if direct else 0
-        quad = 19 + 4 * (outputs + 1) + 8 * outputs + step * (outputs + 1)
-        pair = 15 + 8 * outputs + step * outputs
-        single = 7 + 5 * outputs + (outputs + 1 if direct else 0)
+    def cost(self, outputs: int, *, direct: bool, load: int) -> int:
+        """Instructions for so many outputs, as counted; `direct`: with addresses that no instruction holds; `load`:
+        those that bring a pixel.
+        """
+        step, both = 2 if direct else 0, 2 * load + 2
+        quad = 19 + both * (outputs + 1) + 8 * outputs + step * (outputs + 1)
+        pair = 15 + (both + 4) * outputs + step * outputs
+        single = 7 + (load + 4) * outputs + (outputs + 1 if direct else 0)
         return self.quads * quad + self.pairs * pair + self.has_single * single
 
     @property
@@ -97,8 +99,8 @@ class Taps:
         """Whether all weights stay in registers, those of a quad, of two pairs, or of a pair and a single tap."""
         return self.words == 2
 
-    def cost_of_few(self, *, direct: bool) -> float:
-        """Instructions for the sums of one output of such a window, as counted."""
+    def cost_of_few(self, *, direct: bool, load: int) -> float:
+        """Instructions for the sums of one output of such a window, as counted; see `cost`."""
         pointers = 2 if self.quads else 4 - self.has_single
-        brought = 4 if self.quads else 8 - 3 * self.has_single
+        brought = pointers * load + (2 if self.quads else 4 - 2 * self.has_single)
         return 12 + brought + (pointers + 1 if direct else pointers / 2)

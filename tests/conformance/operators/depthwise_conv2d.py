@@ -82,6 +82,7 @@ def mandatory() -> Iterator[Case]:
     yield from _few_taps()
     yield from _ties_of_few_taps()
     yield from _taps_of_few_channels()
+    yield from _words_of_four_channels()
     yield from _long_rows()
     yield from _layouts()
     yield from _ties()
@@ -210,6 +211,32 @@ def _taps_of_few_channels() -> Iterator[Case]:
             window = Window((rows, 8 - channels % 2), kernel, (2, 2 + channels % 2))
             layer = depthwise(draw, window, channels)
             yield Case(f"{window} of {channels}", ("tails: channels", "windows"), layer, drawn_inputs(draw, layer))
+
+
+def _words_of_four_channels() -> Iterator[Case]:
+    """Pixels of an odd number of words of four bytes, windows inside the image, each number of outputs in a row; groups
+    of channels that are requantized otherwise than those beside them.
+    """
+    kernels = ((1, 1), (2, 2), (3, 1), (1, 4), (2, 3), (3, 3), (1, 5), (5, 2))
+    for number, (kernel, columns) in enumerate(product(kernels, range(1, 10))):
+        draw = Draw(2950 + number, "int8")
+        channels = (12, 20, 28, 44)[(number + columns) % 4]
+        stride = draw.choose((1, 1), (1, 1), (2, 2), (1, 2))
+        out = (columns, draw.integer(1, 3))[:: 1 if kernel[1] == 1 else -1]
+        spans = tuple((o - 1) * s + k for o, s, k in zip(out, stride, kernel, strict=True))
+        window = Window((spans[0], spans[1]), kernel, stride)
+        layer = depthwise(draw, window, channels, batch=draw.choose(1, 1, 2))
+        if number % 2:
+            low, high = bounds(draw.dtype)
+            layer = with_op(layer, act_min=low, act_max=high)
+        if number % 3 == 0:
+            shift = layer.constant("shift").copy()
+            first = draw.integer(0, channels // 8) * 8
+            shift[first : first + 3] = draw.choose(0, 1, -20)
+            layer = with_constants(layer, shift=shift)
+        yield Case(
+            f"{window} of {channels}", ("tails: channels", "windows", "shifts"), layer, drawn_inputs(draw, layer)
+        )
 
 
 def _long_rows() -> Iterator[Case]:
