@@ -28,7 +28,7 @@ from stages.base import StageError
 from stages.measure.measurable import why_not_measured
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
-from stages.models.spec import OpModel
+from stages.models.spec import ModelSource, OpModel
 
 _LAYER, _EXTENDS = "layer", "extends"
 VARIABLES = ("model", "target", "set")
@@ -193,18 +193,21 @@ def _check(data: Mapping[str, Any], project: Project, said: Sequence[Override], 
             raise
         message = error.message.split("\n")[0].removeprefix(f"{DICTIONARY}:{error.line}:{error.column}: ")
         raise PipelineError(f"{escape.name(shown)}: {message}", hint=error.hint) from None
-    model = loaded.recipe.model
-    if isinstance(model, OpModel):
-        try:
-            _check_operator(model)
-        except StageError as error:
-            first, *rest = error.message.splitlines()
-            raise loaded.sources.error(first, ("model",), hint="\n".join([*rest, *error.hint.splitlines()])) from None
+    try:
+        _check_model(loaded.recipe.model, project)
+    except StageError as error:
+        first, *rest = error.message.splitlines()
+        raise loaded.sources.error(first, ("model",), hint="\n".join([*rest, *error.hint.splitlines()])) from None
     return loaded
 
 
-def _check_operator(model: OpModel) -> None:
-    """Refuse shapes and values that the import of the layer refuses. Raises StageError."""
+def _check_model(model: ModelSource, project: Project) -> None:
+    """Refuse a file that is not sound, and shapes and values that the import of a layer refuses. Raises StageError."""
+    if not isinstance(model, OpModel):
+        from stages.models.at_hand import sound_model
+
+        sound_model(model, project.root)
+        return
     from stages.import_model.checks import check_operator
     from stages.models.resolve import resolve
     from stages.models.tflite_reader import read

@@ -89,11 +89,11 @@ class ImportStage(Stage[ImportConfig]):
     def foresee(
         self, config: ImportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """An unknown signature of a file that is at hand."""
-        if getattr(model, "signature", None) is not None:
-            from stages.models.at_hand import model_at_hand
+        """A file at hand that is not sound, or does not have the signature that the recipe wants."""
+        if "import" not in made and "ptq" not in made:
+            from stages.models.at_hand import sound_model
 
-            model_at_hand(model, root, made)
+            sound_model(model, root)
 
     def run(self, job: Job[ImportConfig]) -> None:
         """Writes the artifact. Raises StageError for a missing, corrupt or unsupported model, or one LiteRT refuses."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 from stages.base import StageError
+from stages.messages import escape
 from stages.models.graphs import UnknownSignature, choose, graphs
 from stages.models.resolve import file_at_hand
-from stages.models.spec import FileModel, ModelSource, UrlModel
+from stages.models.spec import FileModel, ModelSource, UrlModel, is_onnx
 from stages.models.tflite_reader import ModelInfo, read
 
 IMPORTED = "model.tflite"  # in the artifact of import
@@ -22,15 +24,37 @@ def model_at_hand(model: ModelSource, root: Path, made: Mapping[str, Path]) -> M
     """
     if "import" in made:
         return read((made["import"] / IMPORTED).read_bytes())
+    try:
+        return sound_model(model, root)
+    except UnknownSignature:
+        raise
+    except StageError:
+        return None
+
+
+def sound_model(model: ModelSource, root: Path) -> ModelInfo | None:
+    """The graph of a TFLite file that is at hand; None for another model, and for a file that cannot be read.
+
+    Raises StageError, as import does, for a file that is not sound, an unknown signature, and what is no ONNX file.
+    """
     path = file_at_hand(model, root)
     if path is None or not isinstance(model, FileModel | UrlModel):
         return None
-    name = model.file if isinstance(model, FileModel) else model.url
+    name = escape.name(model.source, 200)
     try:
         data = path.read_bytes()
-        chosen = choose(graphs(data, name), model.signature, name)
-        return read(data, name, chosen.subgraph if chosen is not None else 0)
-    except UnknownSignature:
-        raise
-    except (OSError, StageError):
+    except OSError:
         return None
+    if is_onnx(model):
+        _check_onnx(data, name)
+        return None
+    chosen = choose(graphs(data, name), model.signature, name)
+    return read(data, name, chosen.subgraph if chosen is not None else 0)
+
+
+def _check_onnx(data: bytes, name: str) -> None:
+    """Raises StageError for what ONNX' own reader, where it is installed, does not read as a model."""
+    if find_spec("onnx") is not None:
+        from stages.import_model.onnx.parse import parsed
+
+        parsed(data, name)

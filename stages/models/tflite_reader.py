@@ -24,6 +24,7 @@ from stages.messages.operator_error import called
 from stages.models.dataflow import check_order
 from stages.models.flatbuffer import Corrupt, Table
 from stages.models.operator_options import Options, read_options
+from stages.models.other_files import advice
 from stages.operators.declaration import CUSTOM
 
 # Bits of one element, by the schema's TensorType; 0 for what has no size of its own.
@@ -140,7 +141,7 @@ def opened(data: bytes, name: str) -> Iterator[Table]:
     """The table of the whole model. Raises StageError for another file, and for what is found corrupt in the block."""
     if len(data) < 8 or data[4:8] != b"TFL3":
         what = "is empty" if not data else "is not a TFLite file (no TFL3 identifier)"
-        raise StageError(f"{name} {what}, {len(data)} bytes", hint="Check that the download or export is complete.")
+        raise StageError(f"{name} {what}, {len(data)} bytes", hint=advice(data, wanted="tflite"))
     try:
         model = Table.root(memoryview(data))
         version = model.scalar(0, "<I")

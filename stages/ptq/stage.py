@@ -67,12 +67,12 @@ class PtqStage(Stage[PtqConfig]):
     def foresee(
         self, config: PtqConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """A file that is no float network; data and labels of a wrong kind, or that it does not take."""
-        from stages.models.at_hand import model_at_hand
+        """A file that is not sound or no float network; data and labels of a wrong kind, or that it does not take."""
+        from stages.models.at_hand import sound_model
         from stages.ptq.data import check_data
         from stages.ptq.float_model import check_float
 
-        info = model_at_hand(model, root, {})
+        info = sound_model(model, root)
         if info is not None:
             check_float(info, str(getattr(model, "file", "")) or "the model")
         check_data(config, self.files(config, model, root), info)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
+from stages.import_model.onnx.parse import parsed
 from stages.messages import escape
 from stages.messages.wording import several
 
@@ -23,17 +24,8 @@ def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> onnx.Mo
     name: of the file, for messages.
     """
     import onnx
-    from google.protobuf.message import DecodeError
 
-    try:
-        model = onnx.load_model_from_string(data)
-    except DecodeError:
-        model = onnx.ModelProto()
-    if not model.ir_version or not model.graph.node:
-        message = f"{name} is not an ONNX file, or has no operators ({len(data):,} bytes)"
-        if data[4:8] == b"TFL3":
-            raise StageError(f"{message} (it is a TFLite file)")
-        raise StageError(message, hint="Check that the download or export is complete.")
+    model = parsed(data, name)
     _check_opset(model, name)
     _check_external(model, name)
     model = _with_shapes(model, name)

@@ -49,6 +49,24 @@ def test_other_files_are_refused(data: bytes) -> None:
         read(data, "thing.tflite")
 
 
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "Check that the download or export is complete."),
+        (bytes(64), "Check that the download or export is complete."),
+        (b"\xef\xbb\xbf\n <!DOCTYPE html>", "It is a page of HTML"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "`git lfs pull` brings the file"),
+        (b"\x89HDF\r\n\x1a\n", "as Keras writes them"),
+        (b"PK\x03\x04 a.keras", "It is a zip archive"),
+        (b"\x08\x0a\x12\x07pytorch", "the name of one should end in .onnx"),
+    ],
+)
+def test_what_else_a_file_is_is_said(data: bytes, says: str) -> None:
+    with pytest.raises(StageError) as caught:
+        read(data, "thing.tflite")
+    assert says in caught.value.hint
+
+
 def test_every_truncation_is_refused() -> None:
     # The root comes last in no table: cutting anywhere loses something that is referred to.
     data = small()

@@ -170,7 +170,7 @@ def test_what_is_no_onnx_file() -> None:
     said = refused(b"hello")
     assert "net.onnx is not an ONNX file" in said and complete in said
     said = refused(b.build())
-    assert "(it is a TFLite file)" in said and complete not in said
+    assert "It is a TFLite file: its name should end in .tflite." in said and complete not in said
     assert "is not an ONNX file" in refused(conv().SerializeToString()[:40])
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from pipeline.commands.command import MOST_JOBS
 from pipeline.commands.exit_codes import FAILED, PENDING
+from stages.models import zoo
 from stages.system.installation import INSTALLATION as ROOT
 from tests.support.command_lines import run_all
 
@@ -140,10 +141,12 @@ def test_messages(line: str, message: str, tmp_path: Path) -> None:
 def test_a_mistake_has_one_code_and_work_to_do_another(tmp_path: Path) -> None:
     """A step of CI that takes PENDING for work must not take a typo for it; nor what only a run would find."""
     np.save(tmp_path / "wrong.npy", np.zeros((3, 64), np.int8))
+    (tmp_path / "cut.tflite").write_bytes(zoo.build("resnet_8")[:2000])
+    (tmp_path / "cut.onnx").write_bytes(b"\x08\x0a\x12\x07pyto")
     mistakes = (
         *("kws_rpv", "kws_rvp target=cortexm4", "kws_rvp foo=bar", "kws_rvp model=no.tflite", "no.yaml", "zzz*"),
         *("kws_rvp set=stages.emit.zzz=1", f"digits_rvp set=stages.simulate.inputs.files=[{tmp_path}/wrong.npy]"),
-        "kws_rvp --nope",
+        *("kws_rvp --nope", f"kws_rvp model={tmp_path}/cut.tflite", f"kws_rvp model={tmp_path}/cut.onnx"),
     )
     asked = ("run {}", "run {} dry_run=1", "explain {}", "explain {} --check")
     lines = [form.format(mistake).split() for mistake in mistakes for form in asked]

@@ -146,6 +146,17 @@ def test_what_it_cannot_make_leaves_nothing(tmp_path: Path, name: str, given: di
 
 
 @pytest.mark.parametrize(
+    ("name", "says"), [("cut.tflite", "is a corrupt or trunc"), ("page.onnx", "is a page of HTML")]
+)
+def test_a_file_that_is_not_sound_is_refused(tmp_path: Path, name: str, says: str) -> None:
+    (tmp_path / "cut.tflite").write_bytes(bytes([28, 0, 0, 0]) + b"TFL3" + bytes(8))
+    (tmp_path / "page.onnx").write_bytes(b"<html>not found</html>")
+    with pytest.raises(PipelineError) as caught:
+        new_recipe("net", Project(tmp_path), model=name)
+    assert says in str(caught.value) and f"model={name}" in str(caught.value) and not (tmp_path / "recipes").exists()
+
+
+@pytest.mark.parametrize(
     ("words", "says"),
     [
         ([], "what?"),

@@ -1,0 +1,27 @@
+"""What a file is that is not what its name says, by the bytes that such files begin with."""
+
+from __future__ import annotations
+
+import re
+
+_INCOMPLETE = "Check that the download or export is complete."
+# The version of the format, one byte, then a producer's name or another field of a ModelProto (onnx.proto).
+_ONNX = re.compile(rb"\x08[\x01-\x20][\x12\x1a\x22\x28\x32\x3a\x42]", re.DOTALL)
+
+
+def advice(data: bytes, *, wanted: str) -> str:
+    """What to do about a file that is not of the format, `tflite` or `onnx`, that it was read as."""
+    start = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if wanted != "tflite" and data[4:8] == b"TFL3":
+        return "It is a TFLite file: its name should end in .tflite."
+    if start.startswith(b"version https://git-lfs"):
+        return "It is a pointer of Git LFS: `git lfs pull` brings the file."
+    if start.startswith(b"<"):
+        return "It is a page of HTML or XML: download the file itself."
+    if data.startswith(b"\x89HDF"):
+        return "It is an HDF5 file, as Keras writes them: convert it to TFLite."
+    if data.startswith(b"PK"):
+        return "It is a zip archive, as those of Keras and PyTorch are: convert the model to TFLite or ONNX."
+    if wanted != "onnx" and _ONNX.match(data):
+        return "It begins as an ONNX file does: the name of one should end in .onnx."
+    return _INCOMPLETE
