@@ -9,6 +9,7 @@ from stages.kernels.eight_bit import SUFFIX, Range, not_eight_bit
 from stages.kernels.kernel import Kernel
 from stages.kernels.steps import why_not_steps
 from stages.kernels.structure import Structure
+from stages.kernels.tir.strides import broadcast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +33,10 @@ class TablePrelu(Kernel):
     in_place = True
     function: ClassVar[str]
     structure: ClassVar[Structure]
-    instructions: ClassVar[float]  # for an element
+    elements: ClassVar[int]  # computed at a time
+    instructions: ClassVar[float]  # for as many
+    left: ClassVar[float] = 0.0  # besides, for those behind a run's last ones
+    call: ClassVar[float]  # for a run of elements that meet one slope, or as many slopes
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         if bad := not_eight_bit(view) or why_not_steps(view):
@@ -71,7 +75,11 @@ class TablePrelu(Kernel):
         return prelu(view, f"{self.function}_{SUFFIX[view.inputs[0].dtype]}", constants)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        return self.instructions * view.outputs[0].elements
+        """As counted; each run is a call."""
+        found = broadcast(view)
+        whole, rest = divmod(found.run.extent, self.elements)
+        run = self.call + whole * self.instructions + (self.instructions + self.left if rest else 0)
+        return found.calls * found.rows.extent * run
 
 
 def _products(view: LayerView) -> Range:

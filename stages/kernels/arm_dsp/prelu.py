@@ -21,7 +21,7 @@ class Prelu(TablePrelu):
     sources = ("prelu.c",)
     function = "arm_dsp_prelu"
     structure = Structure("arm_dsp_prelu", FIELDS)
-    instructions = 16.0
+    elements, instructions, call = 1, 16.0, 34.0
 
     def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
         import numpy as np

@@ -21,7 +21,7 @@ class MvePrelu(TablePrelu):
     sources = ("prelu.S",)
     function = "mve_prelu"
     structure = Structure("mve_prelu", FIELDS)
-    instructions = 3.3
+    elements, instructions, left, call = 8, 26.0, 4.0, 27.0
 
     def factors(self, view: LayerView, products: Range) -> tuple[int, int]:
         import numpy as np

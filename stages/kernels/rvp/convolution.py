@@ -84,16 +84,9 @@ class _Gemm(Kernel):
         return gemm(Gemm(view, target.word_bits // 32), params.mr)
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
-        """Inner loop (4 + 5 mr instructions for 16 mr * lanes products), epilogue and panels, as measured."""
-        lanes = target.word_bits // 32
-        rows, split = rows_of(view), products(view, lanes)
-        depth, columns = split.depth, block_count(view, lanes) * 4 * lanes  # with those that are not there
-        mr = min(params.mr, rows)
-        product = (4 + 5 * mr + 3 / 8) / (16 * mr * lanes) if rows > 1 else (17 + 4 / 8) / (32 * lanes)
-        gathered = 0.8 if depth % 4 == 0 and split.channels % 4 == 0 else 3.0
-        tiles = -(-rows // mr)
-        one = rows * columns * (depth * product + 7 / lanes) + rows * (depth * gathered + 15) + tiles * 110
-        return split.parts * one
+        from stages.kernels.rvp.gemm_cost import gemm_cost
+
+        return gemm_cost(view, params.mr, target.word_bits // 32)
 
 
 class Conv2d(_Gemm):

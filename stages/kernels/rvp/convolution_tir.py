@@ -23,10 +23,11 @@ from stages.kernels.matrix import columns_of, has_windows, rows_of
 from stages.kernels.rvp.base import clip_word
 from stages.kernels.rvp.panels import (
     GEOMETRY,
-    PANEL_BYTES,
     block_count,
+    calls,
     function_suffix,
     geometry,
+    images_of,
     needs_stage,
     products,
 )
@@ -56,7 +57,7 @@ class Gemm:
         self.run = self.products.run
         self.row_step = view.inputs[0].shape[-1] if self.products.parts > 1 else self.depth
         self.run_chunks = -(-self.run // 4)
-        self.chunks = self.depth // self.run * self.run_chunks
+        self.chunks = self.products.chunks
         self.blocks = block_count(view, lanes)
         self.single_row = self.rows == 1
         self.weight_zero_point = weight_zero_point(view)
@@ -214,15 +215,10 @@ def gemm(g: Gemm, mr: int) -> Lowering:
     view, lanes, windows = g.view, g.lanes, has_windows(g.view)
     x, y = view.inputs[0], view.outputs[0]
     planar = y.layout == "NCHW"
-    # A planar output of several images has the pixels of a channel apart: the product of all rows knows one image only.
-    images = y.shape[0] if planar else 1
-    pixels = g.rows // images
-    rows = min(mr, pixels)
-    most = max(1, PANEL_BYTES[lanes] // prod((*g.panel_shape(rows, 1), 4)))
-    panels = min(most, pixels // rows)
-    whole, last, left = pixels // (rows * panels), pixels // rows % panels, pixels % rows
+    images, tiles = images_of(view), calls(view, lanes, mr)
+    pixels, tile = g.rows // images, prod(tiles[""][:2])
     # Rows and panels of the blocks: in the loop over tiles, for the last panels and for the last rows.
-    parts = {"": (rows, panels)} | ({"_last": (rows, last)} if last else {}) | ({"_rest": (left, 1)} if left else {})
+    parts = {suffix: call[:2] for suffix, call in tiles.items()}
 
     with Function("gemm") as f:
         count, channels = g.products.parts, columns_of(view)
@@ -234,7 +230,7 @@ def gemm(g: Gemm, mr: int) -> Lowering:
         first = f.scratch("first", (1,), "int32") if windows else None
         buffers = {suffix: f.scratch("panel" + suffix, g.panel_shape(*part), "int32") for suffix, part in parts.items()}
         width = g.blocks * 4 * lanes
-        stage = f.scratch("stage", (rows * panels, width), y.dtype) if g.staged else None
+        stage = f.scratch("stage", (tile, width), y.dtype) if g.staged else None
 
         def part(suffix: str, start: Any, n: Any, p: Any) -> None:
             """The blocks for the rows of a part of product `p`, from row `start`."""
@@ -261,10 +257,10 @@ def gemm(g: Gemm, mr: int) -> Lowering:
                 f.place(g.unstage("unstage" + suffix, prod(size)), stage=target, y=place)
 
         with f.loop(("n", images), ("p", count)) as (n, p):
-            with f.loop(("t", whole)) as (t,):
-                part("", t * rows * panels, n, p)
-            if last:
-                part("_last", whole * rows * panels, n, p)
-            if left:
-                part("_rest", pixels - left, n, p)
+            with f.loop(("t", tiles[""].times)) as (t,):
+                part("", t * tile, n, p)
+            if "_last" in tiles:
+                part("_last", tiles[""].times * tile, n, p)
+            if "_rest" in tiles:
+                part("_rest", pixels - tiles["_rest"].rows, n, p)
     return f.lowering()

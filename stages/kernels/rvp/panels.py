@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
-from stages.kernels.eight_bit import why_not_sums
+from stages.kernels.eight_bit import weight_zero_point, why_not_sums
 from stages.kernels.matrix import WINDOWS, columns_of, depth_of, rows_of, run_elements, windows_of
 from stages.kernels.rvp.base import arithmetic
 from stages.kernels.structure import Structure
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 # Scratch for the panels of one call by lanes: as many panels as fit share what a call costs.
 PANEL_BYTES = {1: 2048, 2: 4096}
 GEOMETRY = Structure("rvp_geometry", (*WINDOWS, "fill", "pixel_step"))  # of panel.h
+
+
+class Calls(NamedTuple):
+    """Panels of so many rows, and how often as many are gathered and multiplied in one call."""
+
+    rows: int
+    panels: int
+    times: int
 
 
 class Products(NamedTuple):
@@ -33,6 +41,11 @@ class Products(NamedTuple):
     depth: int
     columns: int
     run: int
+
+    @property
+    def chunks(self) -> int:
+        """Of a row: each run of elements begins a new one."""
+        return self.depth // self.run * -(-self.run // 4)
 
 
 def products(view: LayerView, lanes: int) -> Products:
@@ -56,6 +69,25 @@ def products(view: LayerView, lanes: int) -> Products:
     width = channels * merged
     run = run_elements(view) if merged == groups else width
     return Products(groups // merged, merged, width, taps * width, columns * merged, run)
+
+
+def calls(view: LayerView, lanes: int, mr: int) -> dict[str, Calls]:
+    """Those of each product and image: panels of `mr` rows, as many as scratch holds; `_last` ones; the `_rest`'s.
+
+    A planar output of several images has the pixels of a channel apart: the product of all rows knows one image only.
+    """
+    pixels = rows_of(view) // images_of(view)
+    rows = min(mr, pixels)
+    panel = prod((products(view, lanes).chunks + (weight_zero_point(view) != 0), rows, lanes, 4))
+    panels = min(max(1, PANEL_BYTES[lanes] // panel), pixels // rows)
+    times, last, left = pixels // (rows * panels), pixels // rows % panels, pixels % rows
+    found = {"": Calls(rows, panels, times), "_last": Calls(rows, last, 1), "_rest": Calls(left, 1, 1)}
+    return {suffix: call for suffix, call in found.items() if call.rows and call.panels}
+
+
+def images_of(view: LayerView) -> int:
+    """Images whose products are apart."""
+    return view.outputs[0].shape[0] if view.outputs[0].layout == "NCHW" else 1
 
 
 def why_not_arithmetic(view: LayerView) -> str:

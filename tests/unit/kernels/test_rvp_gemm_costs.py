@@ -1,0 +1,51 @@
+"""What products of matrices say they cost on RISC-V P: near to what Spike counts, whichever way rows are gathered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stages.calibrate.cases import cases
+from stages.calibrate.measure import measure
+from stages.models.operators import build
+from stages.models.spec import OpModel
+from stages.tensorize.costs import estimated
+from tests.support.emitted import target_named
+from tests.support.integer import integer_graph
+
+NAMES = ("rvp.gemm_s8", "rvp.dot_s8")
+MOST = 0.1  # that estimates are off
+CONV = {"op": "conv2d", "kernel": (3, 3)}
+POINT = {"op": "conv2d"}
+LAYERS: tuple[dict[str, Any], ...] = (
+    {**POINT, "shape": (9, 9, 24), "out_channels": 40},  # whole registers, a row left
+    {**POINT, "shape": (9, 9, 20), "out_channels": 40, "activation": "relu6"},  # whole words, rounded once
+    {**POINT, "shape": (7, 7, 15), "out_channels": 21},  # any bytes, and joined
+    {**POINT, "shape": (2, 1, 33), "out_channels": 16},  # two rows
+    {**POINT, "shape": (6, 6, 24), "out_channels": 16, "dtype": "uint8"},
+    {**CONV, "shape": (11, 13, 16), "out_channels": 24},  # long rows of registers, on every border
+    {**CONV, "shape": (11, 13, 7), "out_channels": 24, "padding": "valid"},
+    {**CONV, "shape": (12, 12, 3), "out_channels": 16, "stride": (2, 2)},  # nine bytes
+    {**CONV, "shape": (14, 9, 1), "out_channels": 8},
+    {**CONV, "shape": (10, 10, 16), "out_channels": 16, "dilation": (2, 2)},  # taps apart
+    {**CONV, "shape": (10, 10, 32), "out_channels": 32, "groups": 4},
+    {**CONV, "shape": (3, 3, 8), "out_channels": 20, "padding": "valid"},  # a single pixel
+    {"op": "fully_connected", "shape": (90,), "out_channels": 30},
+    {"op": "fully_connected", "shape": (64,), "batch": 7, "out_channels": 24},
+)
+
+
+@pytest.mark.parametrize("target_name", ["rv64-rvp", "rv32-rvp"])
+def test_estimates_are_near_to_counts(target_name: str) -> None:
+    target = target_named(target_name)
+    graphs = [integer_graph(build(OpModel.model_validate(options))) for options in LAYERS]
+    found = [one for one in cases(graphs, target) if one.kernel.name in NAMES]
+    said = {(one.signature, one.variant): estimated(one.kernel, one.view, one.params, target) for one in found}
+    off = {}
+    for one, count in measure(found, target):
+        estimate = said[one.signature, one.variant]
+        assert estimate is not None
+        off[one.signature, one.variant] = estimate / count - 1
+    assert len(off) >= len(LAYERS)
+    assert {which: by for which, by in off.items() if abs(by) > MOST} == {}
