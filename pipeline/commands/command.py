@@ -18,10 +18,10 @@ from doit.cmd_base import Command as DoitCommand
 from doit.cmdparse import CmdOption, CmdParseError
 
 from pipeline.documents.overrides import check_assignments
-from pipeline.errors import RecipeError
+from pipeline.errors import RecipeError, list_known
 from pipeline.process.interruption import guarded
 from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.messages.wording import did_you_mean, nearest
 
 # Each that runs side by side holds a network, its compiler and its simulator: some hundred megabytes.
 MOST_JOBS = 64
@@ -119,12 +119,21 @@ class Common:
         typed = [word.partition("=")[::2] for word in given if "=" in word]
         if typed and not (*self.variables, *self.own):
             raise CmdParseError(f"doit {name} takes no '{escape.name(typed[0][0])}='")
+        for variable, _ in typed:
+            if variable not in (*self.variables, *self.own) and (option := nearest(f"--{variable}", self._options())):
+                known = list_known("arguments", (*self.variables, *self.own))
+                message = f"unknown argument '{escape.name(variable)}='; did you mean {option}?"
+                raise CmdParseError(f"{message}\n{known}")
         check_assignments(typed, (*self.variables, *self.own))
         for variable, value in typed:
             if variable not in self.own:
                 doit_cmd.set_var(variable, value)
         _words[:] = [word for word in given if word.partition("=")[0] not in self.own]
         return {variable: value for variable, value in typed if variable in self.own}
+
+    def _options(self) -> list[str]:
+        """The long ones that take a value."""
+        return [f"--{option.long}" for option in self.get_options() if option.long and option.type is not bool]
 
     def _instead(self, word: str) -> str:
         for variable in ("recipe", "recipes"):
@@ -233,8 +242,9 @@ def _mistake(error: getopt.GetoptError, short: str, long: list[str], command: st
         if command in _SHORT_OF and full in _ELSEWHERE:
             return f"{shown} is no option here: {_ELSEWHERE[full]}\noptions: {', '.join(known)}"
         guess = did_you_mean(name, known).replace("'", "")
-        if (variable := name.lstrip("-").partition("=")[0].replace("-", "_")) in variables:
-            guess = f"; it is written {variable}=…"
+        words = [option.lstrip("-").replace("-", "_") for option in known]
+        if (meant := nearest(name.lstrip("-").replace("-", "_"), [*variables, *words])) in variables:
+            guess = f"; it is written {meant}=…"
         return f"unknown option {shown}{guess}\noptions: {', '.join(known) or '(none)'}"
     if "requires argument" in error.msg:
         return f"{shown} needs a value"

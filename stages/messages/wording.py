@@ -15,9 +15,15 @@ _LONGEST_WORD = 100
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'layout'?`, or '' when nothing known is near `word`."""
+    near = nearest(word, known)
+    return f"; did you mean '{near}'?" if near else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """What a misspelt word may mean, '' when nothing known is near it."""
     alike = {name.lower(): name for name in reversed([*known])}
     near = difflib.get_close_matches(word[:_LONGEST_WORD].lower(), alike, n=1, cutoff=0.6)
-    return f"; did you mean '{alike[near[0]]}'?" if near else ""
+    return alike[near[0]] if near else ""
 
 
 def all_known(names: Iterable[str]) -> str:
