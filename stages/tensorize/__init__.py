@@ -149,7 +149,10 @@ class TensorizeStage(Stage[TensorizeConfig]):
     def foresee(
         self, config: TensorizeConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """Cycles wanted on a target without a timing model."""
+        """Cycles wanted on a target without a timing model; rules for kernels that there are not."""
+        from stages.tensorize.rules import check_names
+
+        check_names(config.rules, target)
         if config.optimize_for == "cycles":
             from stages.tensorize.cycles import check_timed
 

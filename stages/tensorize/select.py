@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from stages.base import StageError, blaming
 from stages.messages import escape
-from stages.messages.wording import all_known, did_you_mean
 from stages.options.layer_rules import about_unused
 from stages.options.wrong_option import first_wrong
 from stages.tensorize.costs import variant
 from stages.tensorize.plan import Alternative, Distance
+from stages.tensorize.rules import unknown_kernel
 from stages.tensorize.signs import why_not_as_uint8
 
 if TYPE_CHECKING:
@@ -215,16 +215,9 @@ def _reason(able: int, price: Price, *, limited: bool, of_rom: bool, in_cycles: 
 
 
 def _named(rule: TensorizeRule, target: Target, known: dict[str, Kernel]) -> Kernel:
-    if rule.kernel in known:
-        return known[rule.kernel]
-    # An accelerator is one kernel: `ne16`, no `ne16.conv2d`.
-    folder = rule.kernel.partition(".")[0]
-    guess = did_you_mean(folder if folder in known else rule.kernel, sorted(known))
-    has = f"target {target.core}" if target.accelerator is None else f"{target.core} with {target.accelerator.kind}"
-    raise StageError(
-        f"a tensorize rule names kernel {escape.name(rule.kernel)}, which {has} does not have{guess}",
-        hint="" if guess else all_known(sorted(known)),
-    )
+    if rule.kernel not in known:
+        raise unknown_kernel(rule.kernel, target, known)
+    return known[rule.kernel]
 
 
 def _check_able(kernel: Kernel, view: LayerView, target: Target, reasons: dict[str, str]) -> None:

@@ -150,6 +150,7 @@ def test_a_mistake_has_one_code_and_work_to_do_another(tmp_path: Path) -> None:
     mistakes = (
         *("kws_rpv", "kws_rvp target=cortexm4", "kws_rvp foo=bar", "kws_rvp model=no.tflite", "no.yaml", "zzz*"),
         *("kws_rvp set=stages.emit.zzz=1", f"digits_rvp set=stages.simulate.inputs.files=[{tmp_path}/wrong.npy]"),
+        'kws_rvp set=stages.tensorize.rules=[{"kernel":"rvp.gem_s8"}]',
         *("kws_rvp --nope", f"kws_rvp model={tmp_path}/cut.tflite", f"kws_rvp model={tmp_path}/cut.onnx"),
     )
     asked = ("run {}", "run {} dry_run=1", "explain {}", "explain {} --check")
