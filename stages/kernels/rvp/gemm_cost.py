@@ -31,24 +31,24 @@ _PANEL_ROWS = 5  # of the panels that panel.c is compiled for besides
 # registers, at words of four bytes, anywhere.
 _COUNTED: Mapping[int, Mapping[str, float]] = {
     2: {
-        "layer": 160, "products": 95, "calls": 75, "dots": 95, "dot_pairs": 65,
-        "blocks": 38, "twice": 19.3, "once": 15.3, "bounded": 6,
-        "join_regs": 9.4, "join_ends": 16, "unstaged": 9,
-        "step_panels": 33, "steps": 35, "lane_steps": 24, "adjusted": 4,
-        "row_a": 25.5, "row_a_reg": 7.7, "row_u": 19, "row_u_reg": 13,
-        "bursts": 95, "any": 13, "rows": 6, "taps": 45, "short": 5.5,
+        "layer": 161, "products": 91, "calls": 74, "dots": 103, "dot_pairs": 66, "panels": 34,
+        "blocks": 37.7, "twice": 19.4, "once": 15.4, "bounded": 6,
+        "join_regs": 9.4, "join_ends": 16, "unstaged": 2.7,
+        "step_panels": 0, "steps": 35, "lane_steps": 24, "adjusted": 4,
+        "row_a": 17, "row_a_reg": 7.7, "row_l": 12.5, "row_l_reg": 8.9, "row_u": 11.5, "row_u_reg": 14.5,
+        "bursts": 92, "any": 6, "rows": 0, "taps": 41, "short": 0,
         "short_run": 10.5, "short_chunk": 5.2, "nine_run": 16,
         "any_run_a": 27, "any_run_a_reg": 8, "any_run_l": 25, "any_run_l_reg": 8.2,
         "any_run_u": 32, "any_run_u_reg": 12,
         "rows_run_a": 13, "rows_run_a_reg": 6, "taps_run_a": 21, "taps_run_a_reg": 1,
-        "edges": 182, "edge_a": 41, "edge_a_reg": 10.2, "edge_l": 10, "edge_l_reg": 21, "edge_u": 27,
+        "edges": 174, "edge_a": 41, "edge_a_reg": 10.2, "edge_l": 10, "edge_l_reg": 21, "edge_u": 27,
         "edge_u_reg": 32, "edge_tap_a": 32, "edge_tap_a_reg": 6.7, "edge_tap_l": 6, "edge_tap_l_reg": 18,
         "edge_tap_u": 27, "edge_tap_u_reg": 12,
     },
     1: {
         "layer": 68, "products": 0, "calls": 172, "dots": 152, "dot_pairs": 69, "panels": 13,
         "blocks": 31, "twice": 20.5, "once": 16.5, "bounded": 4,
-        "join_regs": 9.8, "join_ends": 18.4, "unstaged": 9,
+        "join_regs": 9.8, "join_ends": 18.4, "unstaged": 2.7,
         "step_panels": 19, "steps": 17.5, "adjusted": 4.4,
         "row_a": 19.6, "row_a_reg": 3.8, "row_u": 20.3, "row_u_reg": 6.6,
         "bursts": 103, "any": 22.5, "rows": 4, "taps": 14.5, "short": 0,
@@ -112,12 +112,17 @@ def _rows(view: LayerView, split: Products, call: Calls, lanes: int) -> Counter[
     stride = view.inputs[0].shape[-1] if split.parts > 1 else depth
     rows, panels = call.rows * call.panels * call.times, call.panels * call.times
     if _is_adjusted(view):
-        return Counter(adjusted=rows * split.chunks) + _run("row", rows, depth, "au"[stride % size != 0], size)
+        return Counter(adjusted=rows * split.chunks) + _run("row", rows, depth, _place(stride, size), size)
     if call.rows == _PANEL_ROWS and (depth | stride) % size == 0:
         return Counter(step_panels=panels, steps=panels * (depth // size))
     if call.rows == _PANEL_ROWS and lanes == 2 and (depth | stride) % 4 == 0:
         return Counter(step_panels=panels, lane_steps=panels * (depth // 4))
-    return _run("row", rows, depth, "au"[stride % size != 0], size)
+    return _run("row", rows, depth, _place(stride, size), size)
+
+
+def _place(steps: int, size: int) -> str:
+    """Where runs begin that lie so many bytes apart, those of one bit or several."""
+    return "a" if steps % size == 0 else "l" if steps % 4 == 0 else "u"
 
 
 def _run(part: str, count: int, length: int, place: str, size: int) -> Counter[str]:
@@ -131,8 +136,7 @@ def _windows(view: LayerView, split: Products, call: Calls, lanes: int, first: i
     step, channels = image[3], split.channels
     (high, wide), is_whole = op.kernel, op.dilation[1] == 1 and image[3] == split.channels
     taps, length = (1, wide * channels) if is_whole else (wide, channels)
-    bits = channels | step
-    place = "a" if bits % size == 0 else "l" if bits % 4 == 0 else "u"
+    place = _place(channels | step, size)
     inside, bursts, outside = _reached(view, call, first)
     adjusted = _is_adjusted(view)
     found = Counter(bursts=bursts, edges=outside)

@@ -30,6 +30,7 @@ LAYERS: tuple[dict[str, Any], ...] = (
     {**CONV, "shape": (14, 9, 1), "out_channels": 8},
     {**CONV, "shape": (10, 10, 16), "out_channels": 16, "dilation": (2, 2)},  # taps apart
     {**CONV, "shape": (10, 10, 32), "out_channels": 32, "groups": 4},
+    {**POINT, "shape": (12, 12, 60), "out_channels": 15, "groups": 3},  # five columns each
     {**CONV, "shape": (3, 3, 8), "out_channels": 20, "padding": "valid"},  # a single pixel
     {"op": "fully_connected", "shape": (90,), "out_channels": 30},
     {"op": "fully_connected", "shape": (64,), "batch": 7, "out_channels": 24},
