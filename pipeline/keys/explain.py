@@ -122,10 +122,13 @@ def _explain(
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     for name, word in (("code", "code"), ("plug-in", "plug-in"), ("files", "file"), ("inputs", "input")):
-        gone = "is read no longer" if name == "files" else "is gone"
+        # Another target has other code: what is there no longer may only be of no use.
+        is_code = name in ("code", "plug-in")
+        gone = "is used no longer" if is_code else "is read no longer" if name == "files" else "is gone"
+        fresh = "is used now" if is_code else "is new"
         # A digest tells nobody anything: only what changed is named.
         changed = [
-            (".".join(path), "is new" if before is None else gone if after is None else "changed")
+            (".".join(path), fresh if before is None else gone if after is None else "changed")
             for path, before, after in _changes(old.get(name, {}), new.get(name, {}), ())
         ]
         for what, how in _by_folder(changed):
@@ -136,7 +139,7 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str
 
 
 def _by_folder(changed: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Files and what became of them; many of one folder as one: `25 files of stages/kernels/mve`, `are gone`."""
+    """Files and what became of them; many of one folder as one: `25 files of stages/kernels/mve`, `changed`."""
     together = Counter((str(Path(name).parent), how) for name, how in changed)
     told: set[tuple[str, str]] = set()
     for name, how in changed:

@@ -44,7 +44,7 @@ def test_changed_code_tool_target_and_model(project: FakeProject) -> None:
     project.tool("14.1.0")
     found = reasons(project, target="rv32-scalar")
     assert found["import"] is None
-    assert found["emit"] == ("code code/emit_more.py is new", "target word_bits: 64 -> 32")
+    assert found["emit"] == ("code code/emit_more.py is used now", "target word_bits: 64 -> 32")
     assert found["compile"] == ("tool fakecc: 13.2.0 -> 14.1.0",)
     assert found["report"] == ("code code/report.py changed", "target name: rv64-rvp -> rv32-scalar")
     project.write("model.txt", "other\n")
@@ -91,8 +91,11 @@ def test_many_files_of_a_folder_are_one_line(project: FakeProject) -> None:
     project.run()
     for number in range(4):
         project.write(f"code/emit_{number}.py", "")
-    names = [f"code code/emit_{number}.py is new" for number in range(4)]
+    names = [f"code code/emit_{number}.py is used now" for number in range(4)]
     assert reasons(project)["emit"] == tuple(names)
     project.write("code/emit_4.py", "")
     project.edit("code/emit.py", "code", "better code")
-    assert reasons(project)["emit"] == ("code code/emit.py changed", "code 5 files of code are new")
+    assert reasons(project)["emit"] == ("code code/emit.py changed", "code 5 files of code are used now")
+    project.run()
+    (project.root / "code/emit_0.py").unlink()
+    assert reasons(project)["emit"] == ("code code/emit_0.py is used no longer",)
