@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.kernels.eight_bit import why_not_nhwc, why_not_types
 from stages.kernels.kernel import Kernel
 from stages.kernels.matrix import depth_of, has_windows, rows_of
-from stages.kernels.rvp.base import arithmetic, is_bounded, one_rounding_of
+from stages.kernels.rvp.base import arithmetic, is_bounded, one_rounding_of, rounds_once
 from stages.kernels.rvp.panels import why_not_arithmetic
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Pointwise(Kernel):
 def block_instructions(view: LayerView, chunks: int) -> int:
     """Of pointwise_s8.S, for a block of a pixel without reading the pixel: four registers of outputs."""
     late = 4 if chunks == MOST_CHUNKS else 0  # rounders from the frame
-    return 23 + 4 * chunks + late + (4 if is_bounded(view) else 0)
+    return 23 + 4 * chunks + late + (4 if is_bounded(view) else 0) - (6 if rounds_once(view) else 0)
 
 
 def packed(view: LayerView, run: int, word_bits: int, blocks: int) -> np.ndarray:
