@@ -51,8 +51,9 @@ class Pointwise(Kernel):
 
 def block_instructions(view: LayerView, chunks: int) -> int:
     """Of pointwise_s8.S, for a block of a pixel without reading the pixel: four registers of outputs."""
-    late = 4 if chunks == MOST_CHUNKS else 0  # rounders from the frame
-    return 23 + 4 * chunks + late + (4 if is_bounded(view) else 0) - (6 if rounds_once(view) else 0)
+    late = chunks == MOST_CHUNKS  # rounders from the frame
+    saved = 4 + 2 * late if rounds_once(view) else 0
+    return 23 + 4 * chunks + 4 * late + (4 if is_bounded(view) else 0) - saved
 
 
 def packed(view: LayerView, run: int, word_bits: int, blocks: int) -> np.ndarray:
