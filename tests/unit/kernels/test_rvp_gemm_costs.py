@@ -62,7 +62,7 @@ def test_estimates_are_near_to_counts(target_name: str) -> None:
 
 @pytest.mark.parametrize("target_name", ["rv64-rvp", "rv32-rvp"])
 def test_one_rounding_saves_what_estimates_say(target_name: str) -> None:
-    """Layers of networks have a RELU as a rule, and those of the cost tables none. Some blocks may round twice still."""
+    """Layers of networks have a RELU as a rule, those of the cost tables none. Some blocks may still round twice."""
     target = target_named(target_name)
     layers = (
         {**POINT, "shape": (12, 12, 8), "out_channels": 32},
