@@ -16,19 +16,15 @@ from stages.kernels.mve.rows import (
     CHUNK,
     COLUMN_FIELDS,
     GATHERED,
-    block_cost,
     block_fields,
-    column_cost,
     column_fields,
     columns,
     columns_in_group,
-    gather_cost,
     gathered_rows,
     gathers,
     groups_of,
     images,
     slides,
-    strip_cost,
     strip_rows,
     windows_fields,
 )
@@ -89,17 +85,9 @@ class _Gemm(MveKernel):
         return gemm(view, rows_at_a_time(view, params))
 
     def cost(self, view: LayerView, params: GemmParams, target: Target) -> float:
-        """Blocks, single columns, and what is gathered."""
-        groups, split = groups_of(view), columns(view)
-        tiles = block_cost(view, len(split.starts)) if split.starts else 0.0
-        if split.singles:
-            tiles += column_cost(view, split.singles)
-        gathered = 0.0
-        if slides(view):
-            gathered = strip_cost(view, rows_at_a_time(view, params))
-        elif gathers(view):
-            gathered = gather_cost(view)
-        return groups * (tiles + gathered) + 100
+        from stages.kernels.mve.gemm_cost import gemm_cost
+
+        return gemm_cost(view, rows_at_a_time(view, params))
 
 
 class Conv2d(_Gemm):

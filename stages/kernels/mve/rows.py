@@ -181,23 +181,23 @@ def is_short(view: LayerView) -> bool:
     """Whether pixels.S has the layer: one chunk, and all int8 numbers for outputs."""
     op, made = view.op, arithmetic(view)
     plain = view.outputs[0].dtype == "int8" and (op.act_min, op.act_max) == (-128, 127)
-    fits = _multiplied(view) <= CHUNK and weight_zero_point(view) == 0
+    fits = multiplied(view) <= CHUNK and weight_zero_point(view) == 0
     return plain and fits and made.mode in ("exact", "lowered")
 
 
 def block_fields(view: LayerView) -> dict[str, int]:
     """The fields of gemm.S."""
-    chunks, rest = divmod(_multiplied(view), CHUNK)
+    chunks, rest = divmod(multiplied(view), CHUNK)
     return {"more": max(chunks - 1, 0), "rest": rest, **_output_fields(view)}
 
 
 def column_fields(view: LayerView) -> dict[str, int]:
     """The fields of columns.S."""
-    chunks, rest = divmod(_multiplied(view), CHUNK)
+    chunks, rest = divmod(multiplied(view), CHUNK)
     return {"chunks": chunks, "rest": rest, **_output_fields(view)}
 
 
-def _multiplied(view: LayerView) -> int:
+def multiplied(view: LayerView) -> int:
     """Bytes of a row that are multiplied: what fills up a gathered row meets weights of 0."""
     return padded_depth(view) if gathers(view) else depth_of(view)
 
@@ -215,7 +215,7 @@ def _output_fields(view: LayerView) -> dict[str, int]:
 
 def block_function(view: LayerView) -> str:
     """Which function of gemm.S, or pixels.S, multiplies the layer."""
-    row = _multiplied(view)
+    row = multiplied(view)
     if is_short(view):
         return f"mve_pixels_{arithmetic(view).mode}"
     depth = "short" if row < CHUNK else "rest" if row % CHUNK else "whole"
