@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import pytest
 
-from stages.calibrate.cases import cases
-from stages.calibrate.measure import measure
-from stages.models.operators import build
-from stages.models.spec import OpModel
-from stages.targets.spec import Target
-from stages.tensorize.costs import estimated
 from tests.support.emitted import target_named
-from tests.support.integer import integer_graph
+from tests.support.estimates import counted
 
-Counted = dict[tuple[str, str], tuple[int, float]]
 NAMES = ("rvp.gemm_s8", "rvp.dot_s8")
 ROUNDED = ("rvp.gemm_s8", "rvp.pointwise_s8", "rvp.few_inputs_s8", "rvp.direct_s8")
 MOST = 0.1  # that estimates are off
@@ -39,17 +31,6 @@ LAYERS: tuple[dict[str, Any], ...] = (
     {"op": "fully_connected", "shape": (90,), "out_channels": 30},
     {"op": "fully_connected", "shape": (64,), "batch": 7, "out_channels": 24},
 )
-
-
-def counted(layers: Iterable[Mapping[str, Any]], target: Target, names: Collection[str]) -> Counted:
-    """What each variant of these kernels takes for each layer, by its signature, and what it says it takes."""
-    graphs = [integer_graph(build(OpModel.model_validate(options))) for options in layers]
-    found = [one for one in cases(graphs, target) if one.kernel.name in names]
-    said = {(one.signature, one.variant): estimated(one.kernel, one.view, one.params, target) for one in found}
-    return {
-        (one.signature, one.variant): (count, said[one.signature, one.variant] or 0.0)
-        for one, count in measure(found, target)
-    }
 
 
 @pytest.mark.parametrize("target_name", ["rv64-rvp", "rv32-rvp"])
