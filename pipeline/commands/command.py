@@ -117,23 +117,26 @@ class Common:
             if "=" not in word and not self.names:
                 raise CmdParseError(f"doit {name} takes no '{escape.name(word)}'{self._instead(word)}")
         typed = [word.partition("=")[::2] for word in given if "=" in word]
-        if typed and not (*self.variables, *self.own):
-            raise CmdParseError(f"doit {name} takes no '{escape.name(typed[0][0])}='")
+        known = (*self.variables, *self.own)
         for variable, _ in typed:
-            if variable not in (*self.variables, *self.own) and (option := nearest(f"--{variable}", self._options())):
-                known = list_known("arguments", (*self.variables, *self.own))
-                message = f"unknown argument '{escape.name(variable)}='; did you mean {option}?"
-                raise CmdParseError(f"{message}\n{known}")
-        check_assignments(typed, (*self.variables, *self.own))
+            guess = self._option_near(variable, known)
+            if not known:
+                raise CmdParseError(f"doit {name} takes no '{escape.name(variable)}='{guess}")
+            if guess:
+                message = f"unknown argument '{escape.name(variable)}='{guess}"
+                raise CmdParseError(f"{message}\n{list_known('arguments', known)}")
+        check_assignments(typed, known)
         for variable, value in typed:
             if variable not in self.own:
                 doit_cmd.set_var(variable, value)
         _words[:] = [word for word in given if word.partition("=")[0] not in self.own]
         return {variable: value for variable, value in typed if variable in self.own}
 
-    def _options(self) -> list[str]:
-        """The long ones that take a value."""
-        return [f"--{option.long}" for option in self.get_options() if option.long and option.type is not bool]
+    def _option_near(self, variable: str, known: Sequence[str]) -> str:
+        """`; did you mean --targets?` for a `name=` that is none of those known, where an option is nearer; else ''."""
+        options = [one.long.replace("-", "_") for one in self.get_options() if one.long and one.type is not bool]
+        near = "" if variable in known else nearest(variable, [*known, *options])
+        return "" if near in ("", *known) else f"; did you mean --{near.replace('_', '-')}?"
 
     def _instead(self, word: str) -> str:
         for variable in ("recipe", "recipes"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
 from stages.base import StageError
 from stages.messages import escape
 from stages.models.graphs import UnknownSignature, choose, graphs
+from stages.models.other_files import check_onnx
 from stages.models.resolve import file_at_hand
 from stages.models.spec import FileModel, ModelSource, UrlModel, is_onnx
 from stages.models.tflite_reader import ModelInfo, read
@@ -33,7 +35,8 @@ def model_at_hand(model: ModelSource, root: Path, made: Mapping[str, Path]) -> M
 
 
 def sound_model(model: ModelSource, root: Path) -> ModelInfo | None:
-    """The graph of a TFLite file that is at hand; None for another model, and for a file that cannot be read.
+    """The graph of a TFLite file that is at hand; None for another model, for a file that cannot be read, and for a
+    download that is another than the recipe's, which comes again.
 
     Raises StageError, as import does, for a file that is not sound, an unknown signature, and what is no ONNX file.
     """
@@ -45,6 +48,8 @@ def sound_model(model: ModelSource, root: Path) -> ModelInfo | None:
         data = path.read_bytes()
     except OSError:
         return None
+    if isinstance(model, UrlModel) and sha256(data).hexdigest() != model.sha256:
+        return None
     if is_onnx(model):
         _check_onnx(data, name)
         return None
@@ -53,7 +58,8 @@ def sound_model(model: ModelSource, root: Path) -> ModelInfo | None:
 
 
 def _check_onnx(data: bytes, name: str) -> None:
-    """Raises StageError for what ONNX' own reader, where it is installed, does not read as a model."""
+    """Raises StageError for another file, and for what ONNX' own reader, where it is installed, does not read."""
+    check_onnx(data, name)
     if find_spec("onnx") is not None:
         from stages.import_model.onnx.parse import parsed
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from stages.base import StageError
+
 _INCOMPLETE = "Check that the download or export is complete."
 # The version of the format, one byte, then a producer's name or another field of a ModelProto (onnx.proto).
 _ONNX = re.compile(rb"\x08[\x01-\x20][\x12\x1a\x22\x28\x32\x3a\x42]", re.DOTALL)
@@ -25,3 +27,15 @@ def advice(data: bytes, *, wanted: str) -> str:
     if wanted != "onnx" and _ONNX.match(data):
         return "It begins as an ONNX file does: the name of one should end in .onnx."
     return _INCOMPLETE
+
+
+def not_onnx(data: bytes, name: str) -> StageError:
+    """What is said of a file, called `name`, that is no ONNX model."""
+    message = f"{name} is not an ONNX file, or has no operators ({len(data):,} bytes)"
+    return StageError(message, hint=advice(data, wanted="onnx"))
+
+
+def check_onnx(data: bytes, name: str) -> None:
+    """Raises StageError for a file that is known to be another, without ONNX' own reader."""
+    if not data or advice(data, wanted="onnx") != _INCOMPLETE:
+        raise not_onnx(data, name)

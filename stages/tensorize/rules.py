@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def check_names(rules: Sequence[TensorizeRule], target: Target) -> None:
     """Raises StageError for a name that no kernel of any target has, whether a layer matches its rule or not.
 
-    Where plug-ins bring kernels, those of another target's folder are not known here: their names are left to a run.
+    A folder that is neither Firmline's nor the target's may be another target's plug-in: such names are left to a run.
     """
     if not rules:
         return
@@ -27,21 +27,26 @@ def check_names(rules: Sequence[TensorizeRule], target: Target) -> None:
 
     own = [*registry.kernels_of(target), *([] if target.accelerator is None else [target.accelerator.kind])]
     known = {*own, *registry.kernels(folder_names()), *names()}
-    folders = {*folder_names(), *target.kernels}
+    folders = {*folder_names(), *target.kernels, *names()}
     for number, rule in enumerate(rules):
-        elsewhere = bool(target.modules) and rule.kernel.partition(".")[0] not in folders
-        if rule.kernel not in known and not elsewhere:
+        if rule.kernel not in known and rule.kernel.partition(".")[0] in folders:
             with blaming("stages", "tensorize", "rules", number, "kernel"):
-                raise unknown_kernel(rule.kernel, target, own)
+                guess = _near(rule.kernel, known)
+                message = f"a tensorize rule names kernel {escape.name(rule.kernel)}, which there is not{guess}"
+                raise StageError(message, hint="" if guess else all_known(sorted(own)))
 
 
 def unknown_kernel(name: str, target: Target, known: Collection[str]) -> StageError:
     """A kernel that the target, which has those that are `known`, does not have."""
-    # An accelerator is one kernel: `ne16`, no `ne16.conv2d`.
-    folder = name.partition(".")[0]
-    guess = did_you_mean(folder if folder in known else name, sorted(known))
+    guess = _near(name, known)
     has = f"target {target.core}" if target.accelerator is None else f"{target.core} with {target.accelerator.kind}"
     return StageError(
         f"a tensorize rule names kernel {escape.name(name)}, which {has} does not have{guess}",
         hint="" if guess else all_known(sorted(known)),
     )
+
+
+def _near(name: str, known: Collection[str]) -> str:
+    # An accelerator is one kernel: `ne16`, no `ne16.conv2d`.
+    folder = name.partition(".")[0]
+    return did_you_mean(folder if folder in known else name, sorted(known))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stages.base import StageError
-from stages.models.other_files import advice
+from stages.models.other_files import not_onnx
 
 if TYPE_CHECKING:
     import onnx
@@ -21,6 +20,5 @@ def parsed(data: bytes, name: str) -> onnx.ModelProto:
     except DecodeError:
         model = onnx.ModelProto()
     if not model.ir_version or not model.graph.node:
-        message = f"{name} is not an ONNX file, or has no operators ({len(data):,} bytes)"
-        raise StageError(message, hint=advice(data, wanted="onnx"))
+        raise not_onnx(data, name)
     return model

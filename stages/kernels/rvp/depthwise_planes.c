@@ -55,8 +55,8 @@ RVP_INLINE rvp_word sum_of(const int8_t *first, const int8_t *record, const stru
 }
 
 /* Rows of outputs of a group that is requantized one lane after the other; `how` its pixels lie, WHOLE or LANES. */
-RVP_INLINE void exact_rows(const int8_t *first, int8_t *out, const int8_t *record, const struct rvp_depthwise_rows *o,
-                           enum how how)
+RVP_INLINE void exact_rows_of(const int8_t *first, int8_t *out, const int8_t *record,
+                              const struct rvp_depthwise_rows *o, enum how how)
 {
     const struct bounds bounds = {o->lowest, o->highest, o->flip, 1};
     for (intptr_t place = 0; place < o->rows * o->columns; place++) {
@@ -71,6 +71,11 @@ RVP_INLINE void exact_rows(const int8_t *first, int8_t *out, const int8_t *recor
         const rvp_word bytes = narrow_sums(sums[0], sums[1], sums[2], sums[3], o->zero_point);
         store_pixel(out + row * o->row_step + column * o->step, clamp(bytes, &bounds), &registers, how);
     }
+}
+
+static void exact_rows(const int8_t *first, int8_t *out, const int8_t *record, const struct rvp_depthwise_rows *o)
+{
+    exact_rows_of(first, out, record, o, WHOLE);
 }
 
 RVP_INLINE int how_of(const int8_t *record)
@@ -124,7 +129,7 @@ static void fill_rows(struct rvp_depthwise_rows *o, const int32_t *offsets, cons
 RVP_INLINE void rows_of_plane(const int8_t *plane, int8_t *out, const int8_t *record, const struct rvp_depthwise_rows *o)
 {
     if (o->how == EXACT) {
-        exact_rows(plane, out, record, o, WHOLE);
+        exact_rows(plane, out, record, o);
     } else {
         rvp_depthwise_plane_rows(plane, out, record, o);
     }
@@ -239,7 +244,11 @@ RVP_INLINE void image_groups(const int8_t *x, const int32_t *params, int8_t *out
         }
         if (o.how == EXACT) {
             o.groups = 1;
-            exact_rows(x + first, out + first, record, &o, how);
+            if (how == LANES) {
+                exact_rows_of(x + first, out + first, record, &o, LANES);
+            } else {
+                exact_rows(x + first, out + first, record, &o);
+            }
         } else {
             image_rows(x + first, out + first, record, &o);
         }

@@ -142,7 +142,8 @@ def _windows(view: LayerView, split: Products, call: Calls, lanes: int, first: i
     found = Counter(bursts=bursts, edges=outside)
     runs, edge_runs = inside * high * taps, outside * high * (1 if is_whole else wide)
     how = "any" if adjusted or call.rows != _PANEL_ROWS else _how(view, split, length, is_whole=is_whole, size=size)
-    if is_whole and length == 9 and op.dilation[0] * image[2] * channels % size == 0 and call.rows == _PANEL_ROWS:
+    aligned = op.dilation[0] * image[2] * channels % size == 0
+    if is_whole and length == 9 and aligned and (adjusted or call.rows == _PANEL_ROWS):
         found += Counter(short=inside, nine_run=runs)
     elif how == "short":
         found += Counter(short=inside, short_run=runs, short_chunk=runs * -(-length // 4))

@@ -23,6 +23,7 @@ LAYERS: tuple[dict[str, Any], ...] = (
     {**CONV, "shape": (11, 13, 16), "out_channels": 24},  # long rows of registers, on every border
     {**CONV, "shape": (11, 13, 7), "out_channels": 24, "padding": "valid"},
     {**CONV, "shape": (12, 12, 3), "out_channels": 16, "stride": (2, 2)},  # nine bytes
+    {**CONV, "shape": (12, 16, 3), "out_channels": 16, "dtype": "uint8"},  # and made int8
     {**CONV, "shape": (14, 9, 1), "out_channels": 8},
     {**CONV, "shape": (10, 10, 16), "out_channels": 16, "dilation": (2, 2)},  # taps apart
     {**CONV, "shape": (10, 10, 32), "out_channels": 32, "groups": 4},
@@ -43,7 +44,7 @@ def test_estimates_are_near_to_counts(target_name: str) -> None:
 
 @pytest.mark.parametrize("target_name", ["rv64-rvp", "rv32-rvp"])
 def test_one_rounding_saves_what_estimates_say(target_name: str) -> None:
-    """Layers of networks have a RELU as a rule, those of the cost tables none. Some blocks may still round twice."""
+    """Layers of networks have a RELU as a rule, those of the grid none. Some blocks may still round twice."""
     target = target_named(target_name)
     layers = (
         {**POINT, "shape": (12, 12, 8), "out_channels": 32},
