@@ -1,0 +1,53 @@
+"""What is known of a model before anything runs."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from stages.base import StageError
+from stages.models import zoo
+from stages.models.at_hand import model_at_hand, sound_model
+from stages.models.resolve import file_at_hand
+from stages.models.spec import FileModel, UrlModel, ZooModel
+
+
+def test_a_file_that_is_not_sound(tmp_path: Path) -> None:
+    data = zoo.build("resnet_8")
+    (tmp_path / "net.tflite").write_bytes(data)
+    (tmp_path / "cut.tflite").write_bytes(data[:3000])
+    sound = sound_model(FileModel(file="net.tflite"), tmp_path)
+    assert sound is not None and sound.operators == model_at_hand(FileModel(file="net.tflite"), tmp_path, {}).operators
+    with pytest.raises(StageError, match=r"^cut\.tflite is a corrupt or truncated TFLite file"):
+        sound_model(FileModel(file="cut.tflite"), tmp_path)
+    assert model_at_hand(FileModel(file="cut.tflite"), tmp_path, {}) is None
+
+
+def test_what_is_not_at_hand(tmp_path: Path) -> None:
+    assert sound_model(FileModel(file="none.tflite"), tmp_path) is None
+    assert sound_model(ZooModel(zoo="resnet_8"), tmp_path) is None
+
+
+def test_a_download_that_was_altered_comes_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FIRMLINE_CACHE", str(tmp_path / "cache"))
+    data = zoo.build("resnet_8")
+    model = UrlModel(url="https://host.test/net.tflite", sha256=hashlib.sha256(data).hexdigest())
+    kept = file_at_hand(model, tmp_path)
+    assert kept is not None
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(data[:3000])
+    assert sound_model(model, tmp_path) is None
+    kept.write_bytes(data)
+    assert sound_model(model, tmp_path) is not None
+
+
+@pytest.mark.parametrize("data", [b"", b"<html>not found</html>", b"version https://git-lfs.github.com/spec/v1"])
+def test_what_is_no_onnx_file_is_known_without_its_reader(
+    data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stages.models.at_hand.find_spec", lambda name: None)
+    (tmp_path / "net.onnx").write_bytes(data)
+    with pytest.raises(StageError, match=r"^net\.onnx is not an ONNX file"):
+        sound_model(FileModel(file="net.onnx"), tmp_path)
