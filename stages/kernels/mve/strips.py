@@ -127,31 +127,38 @@ class Strips:
         across, along = (kx, ky) if self.turned else (ky, kx)
         return across * self.kernel[1] + along
 
-    def cost(self, *, shifted: bool = False) -> float:
-        """As counted: of a row of windows 28 for a channel, 38 for eight windows, or of many taps 27 for four and 10
-        for each vector; 9 for 16 channels of a pixel that is copied, 8 for up to 8.
+    @property
+    def has_exact(self) -> bool:
+        """Whether a function requantizes in mode exact of rounding.py."""
+        return self.step in STEPS and self.parts == 1 and self.chunks == 1
+
+    def cost(self, mode: str = "") -> float:
+        """As counted, by the mode of rounding.py, '' for exact where that can be: of a row of windows 23 for a channel, and 33 for eight windows in mode
+        exact, 55 in others, or of many taps 32 for four and 6.6 for each vector; some ten for 16 channels of a pixel
+        that is copied.
         """
         op, chunks, (height, width) = self.view.op, self.chunks, self.out
         wide = self.parts - 1
         if chunks > 1:
-            quad = chunks * (10 + 5 * wide) + 27
-            row = 36.0 + 4 * chunks + -(-width // 4) * quad
+            quad = chunks * (6.6 + 5 * wide) + 32
+            row = 23.0 + 20 * chunks + -(-width // 4) * quad
         else:
-            any_step = 8 if self.step not in STEPS or wide else 0
             eights, rest = divmod(width, 8)
-            eight = 38 + any_step + 8 * wide
-            row = 28.0 + eights * eight + (0 if not rest else eight + 4 if rest > 4 else eight / 2 + 6)
-        if shifted:
+            is_exact = mode == "exact" if mode else self.has_exact
+            eight = (33.5 if is_exact else 55) + 8 * wide
+            row = 23.0 + eights * eight + (0 if not rest else eight + 5 if rest > 4 else eight / 2 + 5)
+        if mode == "shifted":
             row += width * 2
         copies = height * (self.stride[0] if self.dilation[0] == 1 else self.kernel[0])
         pixels = self.size[1] if self.dilation[1] == 1 else width * self.kernel[1]
         groups = -(-op.in_channels // GROUP)
-        copied = groups * copies * (pixels * (9 if op.in_channels > GROUP // 2 else 8) + 55)
-        calls = groups * op.depth_multiplier
         if self.shared:
-            copied, calls = copies * (pixels * (8 if self.turned else 5 / 8) + 55), 1
+            around = copies * (pixels * (8 if self.turned else 0.5) + 92) + height * 97
+        else:
+            pixel = 11.3 if op.in_channels > GROUP // 2 else 10.2
+            around = groups * (copies * pixels * pixel + height * (119 + 60 * op.depth_multiplier))
         batch = self.view.outputs[0].shape[0]
-        return float(batch * (height * (op.out_channels * row + groups * 70 + 45 * calls) + copied + groups * 150))
+        return float(batch * (height * op.out_channels * row + around + groups * 100))
 
     @property
     def fields(self) -> dict[str, int]:

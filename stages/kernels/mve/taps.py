@@ -98,7 +98,7 @@ class DepthwiseTaps(SingleChannel, MveKernel):
         return f"mve_depthwise_taps_{mode}_{strips.step if has_step else 'any'}{wide}"
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        return strips_of(view).cost(shifted=taps_arithmetic(view).mode == "shifted")
+        return strips_of(view).cost(taps_arithmetic(view).mode)
 
 
 def _has_few_filters(op: LayerOp) -> bool:
@@ -108,9 +108,7 @@ def _has_few_filters(op: LayerOp) -> bool:
 
 def taps_arithmetic(view: LayerView) -> Arithmetic:
     """The layer's constants with weights as [channels, (ky, kx)]: mode exact only where a function has it."""
-    strips = strips_of(view)
-    has_exact = strips.step in STEPS and strips.parts == 1 and strips.chunks == 1
-    return arithmetic(view, lowered=not has_exact)
+    return arithmetic(view, lowered=not strips_of(view).has_exact)
 
 
 def _rotations(kernel_y: int, kernel_x: int) -> np.ndarray:
