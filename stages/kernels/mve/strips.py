@@ -133,9 +133,9 @@ class Strips:
         return self.step in STEPS and self.parts == 1 and self.chunks == 1
 
     def cost(self, mode: str = "") -> float:
-        """As counted, by the mode of rounding.py, '' for exact where that can be: of a row of windows 23 for a channel, and 33 for eight windows in mode
-        exact, 55 in others, or of many taps 32 for four and 6.6 for each vector; some ten for 16 channels of a pixel
-        that is copied.
+        """As counted, by the mode of rounding.py, '' for exact where that can be: of a row of windows 23 for a channel,
+        and 33 for eight windows in mode exact, 55 in others, or of many taps 32 for four and 6.6 for each vector; some
+        ten for 16 channels of a pixel that is copied.
         """
         op, chunks, (height, width) = self.view.op, self.chunks, self.out
         wide = self.parts - 1
