@@ -27,20 +27,21 @@ from stages.kernels.mve.rows import (
 if TYPE_CHECKING:
     from stages.graph import LayerView
 
-_FEW = 8  # channels whose columns of a strip are copied by bytes
+_LANES = 8  # pixels of up to as many channels that go at a time
 
 _COUNTED: Mapping[str, float] = {
     # gemm.S and pixels.S: calls, two rows and the row that is left, of each block of columns; chunks of these
-    "calls": 31, "pairs": 13, "odds": 14, "block_pair": 27, "block_odd": 18,
-    "pair_chunk": 15.8, "odd_chunk": 9.9, "short": 18, "short_block": 18,
+    "calls": 34, "pairs": 15, "odds": 12, "block_pair": 27, "block_odd": 18,
+    "pair_chunk": 15.7, "odd_chunk": 9.9, "short": 18, "short_block": 15,
     # columns.S: calls and columns, four rows and each row that is left
-    "single_calls": 46, "singles": 28, "quad": 25.3, "quad_chunk": 10.4, "quad_rest": 15.6,
-    "one": 22.4, "one_chunk": 3.5, "one_rest": 2.2,
-    # strip.c: lines of a strip and its columns, those of few channels; what leaves the image
-    "lines": 34, "columns": 5.2, "column_chunk": 3.2, "few_lines": 111, "few_columns": 0.5, "few_bytes": 0.5,
-    "cut_strips": 251, "edge_strips": 17,
+    "single_calls": 46, "singles": 28, "quad": 26.2, "quad_chunk": 10, "quad_rest": 14.8,
+    "one": 22.8, "one_chunk": 3.5, "one_rest": 1.7,
+    # strip.c: strips and their lines inside of the image; columns that are filled; 16 bytes of lines that are copied as
+    # they are; vectors of few channels, and eight pixels of these; runs of pixels, and 16 bytes of them
+    "strips": 14, "lines": 95, "filled": 6.4, "flat": 3.2, "few_vectors": 20, "few_eights": 2.7, "pixel_runs": 13.6,
+    "pixels": 4.4,
     # windows.c: calls, rows, their runs and 16 bytes of these; rows whose pixels are apart; those that leave the image
-    "gathers": 55, "rows": 48, "runs": 1.6, "run_chunk": 5.6, "apart": 17.6, "apart_runs": 1.3, "edges": 26.5,
+    "gathers": 55, "rows": 47.7, "runs": 1.6, "run_chunk": 5.6, "apart": 18, "apart_runs": 1.2, "edges": 26.3,
     # four outputs that are requantized in mode lowered (rounding.py)
     "lowered": 2, "layer": 8,
 }  # fmt: skip
@@ -55,13 +56,12 @@ def work(view: LayerView, tile: int) -> Counter[str]:
     """How often each part runs."""
     done = Counter(layer=1)
     for rows, times in Counter(_tiles(view, tile)).items():
-        found = _multiplied(view, rows) + (_strip(view, rows) if slides(view) else Counter[str]())
-        for part, count in found.items():
+        for part, count in _multiplied(view, rows).items():
             done[part] += times * groups_of(view) * count
-    if gathers(view) and not slides(view):
+    if slides(view):
+        done += _strips(view, tile)
+    elif gathers(view):
         done += _gathered(view, tile)
-    elif slides(view):
-        done += _cut(view, tile)
     return done
 
 
@@ -69,8 +69,13 @@ def _tiles(view: LayerView, tile: int) -> Iterator[int]:
     """Rows of each product; those of a strip are of one row of pixels."""
     count, rows = images(view)
     width = view.outputs[0].shape[2] if slides(view) else rows
-    one = [*repeat(tile, width // tile), *([width % tile] if width % tile else [])]
-    return chain.from_iterable(repeat(one, count * (rows // width)))
+    return chain.from_iterable(repeat(_row_of_tiles(view, tile), count * (rows // width)))
+
+
+def _row_of_tiles(view: LayerView, tile: int) -> list[int]:
+    """The same of a row of pixels, or of all where they are in none."""
+    width = view.outputs[0].shape[2] if slides(view) else images(view)[1]
+    return [*repeat(tile, width // tile), *([width % tile] if width % tile else [])]
 
 
 def _multiplied(view: LayerView, rows: int) -> Counter[str]:
@@ -96,21 +101,38 @@ def _multiplied(view: LayerView, rows: int) -> Counter[str]:
     return found
 
 
-def _strip(view: LayerView, rows: int) -> Counter[str]:
-    """The columns of so many neighbouring windows of a group."""
-    (high, wide), step = view.op.kernel, view.op.stride[1]
-    channels, copied = view.op.in_channels // groups_of(view), ((rows - 1) * step + wide) * high
-    if groups_of(view) == 1 and channels <= _FEW:
-        return Counter(few_lines=high, few_columns=copied, few_bytes=copied * channels)
-    return Counter(lines=high, columns=copied, column_chunk=copied * -(-channels // CHUNK))
+def _strips(view: LayerView, tile: int) -> Counter[str]:
+    """Strips of neighbouring windows: what is copied and filled of each of their lines."""
+    op, (_, height, width, _) = view.op, view.inputs[0].shape
+    (high, wide), groups, batch = op.kernel, groups_of(view), view.outputs[0].shape[0]
+    starts = [row * op.stride[0] - op.padding[0] for row in range(view.outputs[0].shape[1])]
+    places = [start + tap * op.dilation[0] for start in starts for tap in range(high)]
+    inside = sum(0 <= place < height for place in places)
+    found, first = Counter[str](), 0
+    for rows in _row_of_tiles(view, tile):
+        count, x = (rows - 1) * op.stride[1] + wide, first * op.stride[1] - op.padding[1]
+        first += rows
+        copied = max(min(width - x, count) - max(-x, 0), 0)
+        found["strips"] += len(starts)
+        found["lines"] += inside
+        found["filled"] += inside * (count - copied) + (len(places) - inside) * count
+        for part, number in _copied(view, copied).items():
+            found[part] += inside * number
+    return Counter({part: number * groups * batch for part, number in found.items()})
 
 
-def _cut(view: LayerView, tile: int) -> Counter[str]:
-    """Strips that leave the image."""
-    rows, inner = (_inside(view, axis) for axis in (0, 1))
-    strips = len(list(_tiles(view, tile)))
-    cut = (len(rows) - sum(rows)) * strips // len(rows)
-    return Counter(cut_strips=cut * groups_of(view), edge_strips=strips * groups_of(view) * (not all(inner)))
+def _copied(view: LayerView, pixels: int) -> Counter[str]:
+    """So many pixels of a line into a strip."""
+    groups, found = groups_of(view), Counter[str]()
+    channels = view.op.in_channels // groups
+    if groups == 1 and view.op.kernel[0] == 1:
+        return Counter(flat=-(-pixels * channels // CHUNK))
+    if groups == 1 and channels <= _LANES:
+        eights, pixels = divmod(pixels, _LANES)
+        found = Counter(few_vectors=channels, few_eights=channels * eights)
+    if pixels:
+        found += Counter(pixel_runs=1, pixels=pixels * -(-channels // CHUNK))
+    return found
 
 
 def _gathered(view: LayerView, tile: int) -> Counter[str]:

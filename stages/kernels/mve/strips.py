@@ -134,13 +134,13 @@ class Strips:
 
     def cost(self, mode: str = "") -> float:
         """As counted, by the mode of rounding.py, '' for exact where that can be: of a row of windows 23 for a channel,
-        and 33 for eight windows in mode exact, 55 in others, or of many taps 32 for four and 6.6 for each vector; some
+        and 33 for eight windows in mode exact, 55 in others, or of many taps 30 for four and 9 for each vector; some
         ten for 16 channels of a pixel that is copied.
         """
         op, chunks, (height, width) = self.view.op, self.chunks, self.out
         wide = self.parts - 1
         if chunks > 1:
-            quad = chunks * (6.6 + 5 * wide) + 32
+            quad = chunks * (9 + 5 * wide) + 30
             row = 23.0 + 20 * chunks + -(-width // 4) * quad
         else:
             eights, rest = divmod(width, 8)
