@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
+from stages.kernels.eight_bit import weight_zero_point
 from stages.kernels.matrix import depth_of, has_windows, run_elements
 from stages.kernels.mve.base import arithmetic
 from stages.kernels.mve.rows import (
@@ -42,8 +43,9 @@ _COUNTED: Mapping[str, float] = {
     "pixels": 4.4,
     # windows.c: calls, rows, their runs and 16 bytes of these; rows whose pixels are apart; those that leave the image
     "gathers": 55, "rows": 47.7, "runs": 1.6, "run_chunk": 5.6, "apart": 18, "apart_runs": 1.2, "edges": 26.3,
-    # four outputs that are requantized in mode lowered (rounding.py)
-    "lowered": 2, "layer": 8,
+    # rows that are summed for the zero point of the weights, and their chunks; four outputs that are requantized in mode
+    # lowered (rounding.py)
+    "summed": 22, "summed_chunks": 3, "lowered": 2, "layer": 8,
 }  # fmt: skip
 
 
@@ -62,6 +64,10 @@ def work(view: LayerView, tile: int) -> Counter[str]:
         done += _strips(view, tile)
     elif gathers(view):
         done += _gathered(view, tile)
+    if weight_zero_point(view):
+        count, rows = images(view)
+        summed = groups_of(view) * count * rows
+        done += Counter(summed=summed, summed_chunks=summed * -(-depth_of(view) // CHUNK))
     return done
 
 

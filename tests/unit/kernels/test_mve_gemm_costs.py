@@ -17,6 +17,7 @@ LAYERS: tuple[dict[str, Any], ...] = (
     {**POINT, "shape": (10, 6, 40), "out_channels": 3},  # single columns
     {**POINT, "shape": (12, 12, 8), "out_channels": 16},  # one chunk
     {**CONV, "shape": (11, 13, 24), "out_channels": 24},  # strips
+    {**CONV, "shape": (12, 12, 16), "out_channels": 8, "dtype": "uint8"},  # summed for the zero point of the weights
     {**CONV, "shape": (12, 12, 4), "out_channels": 16, "stride": (2, 2)},  # of few channels
     {**CONV, "shape": (14, 9, 1), "out_channels": 1},
     {**CONV, "shape": (12, 12, 16), "out_channels": 16, "stride": (3, 3)},  # rows one by one
