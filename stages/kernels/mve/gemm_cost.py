@@ -43,7 +43,7 @@ _COUNTED: Mapping[str, float] = {
     "pixels": 4.4,
     # windows.c: calls, rows, their runs and 16 bytes of these; rows whose pixels are apart; those that leave the image
     "gathers": 55, "rows": 47.7, "runs": 1.6, "run_chunk": 5.6, "apart": 18, "apart_runs": 1.2, "edges": 26.3,
-    # rows that are summed for the zero point of the weights, and their chunks; four outputs that are requantized in mode
+    # rows that are summed for the weights' zero point, and their chunks; four outputs that are requantized in mode
     # lowered (rounding.py)
     "summed": 22, "summed_chunks": 3, "lowered": 2, "layer": 8,
 }  # fmt: skip
