@@ -30,7 +30,7 @@ RV64 = target_named("rv64-rvp")
 COSTS = CostTable.read(cost_table("rv64-rvp", ROOT))
 MEASURED = OpModel(op="conv2d", shape=(8, 8, 16), out_channels=16)  # of the grid
 LARGE = OpModel(op="conv2d", shape=(96, 96, 32), out_channels=64, kernel=(3, 3))
-OPEN = OpModel(op="conv2d", shape=(9, 11, 20), out_channels=17)
+OPEN = OpModel(op="conv2d", shape=(9, 11, 12), out_channels=17, kernel=(2, 3))
 
 
 def graph(spec: OpModel) -> Graph:
