@@ -61,6 +61,6 @@ def _check_onnx(data: bytes, name: str) -> None:
     """Raises StageError for another file, and for what ONNX' own reader, where it is installed, does not read."""
     check_onnx(data, name)
     if find_spec("onnx") is not None:
-        from stages.import_model.onnx.parse import parsed
+        from stages.models.onnx_parse import parsed
 
         parsed(data, name)

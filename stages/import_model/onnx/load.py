@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from stages.base import StageError
-from stages.import_model.onnx.parse import parsed
 from stages.messages import escape
 from stages.messages.wording import several
+from stages.models.onnx_parse import parsed
 
 if TYPE_CHECKING:
     import onnx
