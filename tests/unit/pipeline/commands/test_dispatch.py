@@ -149,12 +149,12 @@ def test_a_mistake_has_one_code_and_work_to_do_another(tmp_path: Path) -> None:
     """A step of CI that takes PENDING for work must not take a typo for it; nor what only a run would find."""
     np.save(tmp_path / "wrong.npy", np.zeros((3, 64), np.int8))
     (tmp_path / "cut.tflite").write_bytes(zoo.build("resnet_8")[:2000])
-    (tmp_path / "cut.onnx").write_bytes(b"\x08\x0a\x12\x07pyto")
+    (tmp_path / "page.onnx").write_bytes(b"<html>not found</html>")
     mistakes = (
         *("kws_rpv", "kws_rvp target=cortexm4", "kws_rvp foo=bar", "kws_rvp model=no.tflite", "no.yaml", "zzz*"),
         *("kws_rvp set=stages.emit.zzz=1", f"digits_rvp set=stages.simulate.inputs.files=[{tmp_path}/wrong.npy]"),
         'kws_rvp set=stages.tensorize.rules=[{"kernel":"rvp.gem_s8"}]',
-        *("kws_rvp --nope", f"kws_rvp model={tmp_path}/cut.tflite", f"kws_rvp model={tmp_path}/cut.onnx"),
+        *("kws_rvp --nope", f"kws_rvp model={tmp_path}/cut.tflite", f"kws_rvp model={tmp_path}/page.onnx"),
     )
     asked = ("run {}", "run {} dry_run=1", "explain {}", "explain {} --check")
     lines = [form.format(mistake).split() for mistake in mistakes for form in asked]
