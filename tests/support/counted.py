@@ -60,9 +60,8 @@ def main(name: str) -> None:
     own = [abs(sum(count * known.get(part, 0.0) for part, count in parts.items()) / took - 1) for parts, took in found]
     for part, number, layers in zip(free, solved, (matrix > 0).sum(0), strict=True):
         print(f"{part:16} {number:8.1f}   project {known.get(part, 0.0):8.1f}   {layers} layers")
-    print(
-        f"{len(found)} layers: off by {median(own):.2%}, found anew {median(np.abs(matrix @ solved - rest)):.2%} (medians)"
-    )
+    anew = median(np.abs(matrix @ solved - rest))
+    print(f"{len(found)} layers: off by {median(own):.2%}, found anew {anew:.2%} (medians)")
 
 
 if __name__ == "__main__":
