@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED of one row: dot products with the lanes along the depth."""
+"""FULLY_CONNECTED row by row: dot products with the lanes along the depth."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import why_not_nhwc, why_not_sums, why_not_types
 from stages.kernels.kernel import Kernel
-from stages.kernels.rvp.base import arithmetic
+from stages.kernels.rvp.base import arithmetic, clip_word
+from stages.kernels.rvp.gathered_rows import Rows, row_cost
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,18 +20,19 @@ if TYPE_CHECKING:
 
 
 class FullyConnectedRows(Kernel):
-    """A row of x times all units, eight, four or what is left at a time; x is read in place, without a panel.
+    """A row of x times all units, eight, four or what is left at a time, without a panel.
 
-    Weights are padded along the depth alone, to a register: nothing is computed or stored for units that are not there.
+    A row is read in place, one of several only if it begins at a register. Weights are padded along the depth alone, to
+    a register: nothing is computed or stored for units that are not there.
     """
 
     name = "rvp.dot_rows_s8"
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
-    sources = ("dot_rows.S",)
-    headers: ClassVar[tuple[str, ...]] = ("dot_rows.h",)
+    sources = ("dot_rows.S", "gathered_rows.c")
+    headers: ClassVar[tuple[str, ...]] = ("dot_rows.h", "gathered_rows.h")
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
-        shape = why_not_types(view) or _why_not_shape(view)
+        shape = why_not_types(view) or why_not_nhwc(view)
         return shape or why_not_sums(view.op.depth, lambda: arithmetic(view, signed_activations=False))
 
     def pack_for(self, view: LayerView, params: Any, target: Target) -> Mapping[str, np.ndarray]:
@@ -39,7 +41,9 @@ class FullyConnectedRows(Kernel):
         from stages.kernels.rvp import packing
 
         made, bits = arithmetic(view, signed_activations=False), target.word_bits
+        layer = {"layer": rows_of(view).layer(bits // 8, 0, clip_word(view), made.weight_zero_point)}
         return {
+            **(layer if view.op.batch > 1 else {}),
             "weights": packing.rows_weights(made.weights.astype(np.int8), made.weight_zero_point, bits),
             "params": packing.rows_params(made.bias, made.multiplier, made.rounders, bits),
         }
@@ -50,24 +54,16 @@ class FullyConnectedRows(Kernel):
         return fully_connected(view, target.word_bits // 32)
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        return row_cost(view.op.depth, view.op.units, target.word_bits // 8, view.op.weight_zero_point)
+        op, register = view.op, target.word_bits // 8
+        if op.batch > 1:
+            return rows_of(view).cost(register, op.weight_zero_point) + _CALLED
+        return row_cost(op.depth, op.units, register, op.weight_zero_point)
 
 
-def row_cost(depth: int, units: int, register: int, zero_point: int) -> float:
-    """Instructions of dot_rows.S for a row of `depth` elements and `units` units; weights have `zero_point`.
-
-    Of a group of n units: 1 + 2 n for a register of x, 3 more for eight of them, 19 + n around. Four units are
-    requantized in 23 (RV32: 27); 4 for a register of x where the weights have a zero point.
-    """
-    from stages.kernels.rvp.packing import unit_groups
-
-    steps, groups = -(-depth // register), unit_groups(units)
-    products = sum(steps * (1 + 2 * n + 3 / 8) + 19 + n for n in groups)
-    quads = -(-units // 4) * (23 if register == 8 else 27)
-    return float(products + quads + (4 * steps if zero_point else 0) + 90)
+_CALLED = 50  # instructions of a call for all rows
 
 
-def _why_not_shape(view: LayerView) -> str:
-    if view.op.batch != 1:
-        return f"a batch of {view.op.batch}; this kernel is for one row"
-    return why_not_nhwc(view)
+def rows_of(view: LayerView) -> Rows:
+    """The layer's rows, which share their weights."""
+    op = view.op
+    return Rows(op.batch, 1, 1, op.depth, 1, op.depth, op.depth, op.depth, op.units, is_shared=True)

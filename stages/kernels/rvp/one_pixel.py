@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,8 +10,7 @@ from stages.kernels.eight_bit import lies_planar, why_not_sums, why_not_types
 from stages.kernels.kernel import Kernel
 from stages.kernels.matrix import columns_of, depth_of
 from stages.kernels.rvp.base import arithmetic, clip_word
-from stages.kernels.rvp.fully_connected import row_cost
-from stages.kernels.structure import Structure
+from stages.kernels.rvp.gathered_rows import LAYER, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,62 +20,6 @@ if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
     from stages.targets.spec import Target
-
-LAYER = Structure(
-    "rvp_one_pixel",
-    (
-        *("start", "rows", "row_step", "taps", "tap_step", "bytes", "products", "step"),
-        *("units", "steps", "clip", "weight_zero_point"),
-    ),
-)
-_UNROLLED = 4  # units of the longest runs that one_pixel.c copies without a loop
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The products of a row and weights that a layer is, each of as many groups as cost least.
-
-    merged              groups in a product: weights are those of a group on the diagonal, and count nothing beside it
-    rows, taps          runs of a row's bytes in the image: `rows` times `taps` of `bytes` bytes, one where they touch
-    row_step, tap_step  bytes from one to the next
-    step                bytes from the runs of a product to those of the next
-    """
-
-    products: int
-    merged: int
-    rows: int
-    row_step: int
-    taps: int
-    tap_step: int
-    bytes: int
-    step: int
-    units: int
-
-    @property
-    def depth(self) -> int:
-        return self.rows * self.taps * self.bytes
-
-    def steps(self, register: int) -> int:
-        return -(-self.depth // register)
-
-    def weight_bytes(self, register: int) -> int:
-        """Of a product."""
-        return self.units * self.steps(register) * register
-
-    def cost(self, register: int, zero_point: int) -> float:
-        """Beside the rows' products 22 for each, and 5 for a unit that goes through scratch.
-
-        A run of up to four units is copied in 2 for each and 3 around, a longer one in 11 for four, 5 for each other
-        and 8 around.
-        """
-        row = row_cost(self.depth, self.units, register, zero_point) + 22
-        row += 5 + 5 * self.units if self.products > 1 and self.units % 4 else 0
-        if self.rows * self.taps > 1 or (self.products > 1 and self.step % register):
-            places = self.bytes | self.row_step | self.step
-            units = self.bytes // next(unit for unit in (register, 4, 2, 1) if not places % unit)
-            run = 2 * units + 3 if units <= _UNROLLED else units // 4 * 11 + units % 4 * 5 + 8
-            row += self.rows * (self.taps * run + 3) + 30
-        return self.products * row + 30
 
 
 def rows_of_groups(view: LayerView, register: int) -> Rows:
@@ -143,8 +86,8 @@ class OnePixel(Kernel):
 
     name = "rvp.one_pixel_s8"
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
-    sources = ("one_pixel.c", "dot_rows.S")
-    headers: ClassVar[tuple[str, ...]] = ("one_pixel.h",)
+    sources = ("gathered_rows.c", "dot_rows.S")
+    headers: ClassVar[tuple[str, ...]] = ("gathered_rows.h",)
 
     def seen(self, view: LayerView) -> LayerView:
         return inside(super().seen(view))
@@ -168,13 +111,7 @@ class OnePixel(Kernel):
             weights.reshape(rows.products, rows.units, -1), made.weight_zero_point, rows.merged, taps
         )
         parts = [slice(first, first + rows.units) for first in range(0, op.out_channels, rows.units)]
-        values = {
-            "start": (-op.padding[0] * x.shape[2] - op.padding[1]) * op.in_channels,
-            **{field: getattr(rows, field) for field in LAYER.fields if hasattr(rows, field)},
-            "steps": rows.steps(bits // 8),
-            "clip": clip_word(view),
-            "weight_zero_point": made.weight_zero_point,
-        }
+        start = (-op.padding[0] * x.shape[2] - op.padding[1]) * op.in_channels
         return {
             "weights": np.stack([packing.rows_weights(part, made.weight_zero_point, bits) for part in flat]),
             "params": np.stack(
@@ -183,7 +120,7 @@ class OnePixel(Kernel):
                     for own in parts
                 ]
             ),
-            "layer": LAYER.of(values),
+            "layer": rows.layer(bits // 8, start, clip_word(view), made.weight_zero_point),
         }
 
     def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:

@@ -15,7 +15,7 @@ from stages.kernels.tir.fixed_point import output, widen
 if TYPE_CHECKING:
     from stages.graph import LayerView
     from stages.kernels.kernel import Lowering
-    from stages.kernels.rvp.one_pixel import Rows
+    from stages.kernels.rvp.gathered_rows import Rows
     from stages.kernels.structure import Structure
 
 Expr = Any  # a TIR expression or a Python int
@@ -68,7 +68,7 @@ def _image(view: LayerView, rows: Rows, lanes: int, fields: Structure) -> Block:
         Operand("layer", fields.shape, "int32"),
         accumulator(),
     )
-    function = f"rvp_one_pixel_{'u8' if x.dtype == 'uint8' else 's8'}{'s' if op.rounding == 'single' else ''}"
+    function = f"rvp_gathered_rows_{'u8' if x.dtype == 'uint8' else 's8'}{'s' if op.rounding == 'single' else ''}"
     return Block("image", operands, meaning, function, lambda b: [b.x, b.weights, b.params, b.y, b.scratch, b.layer])
 
 

@@ -1,9 +1,9 @@
-#include "one_pixel.h"
+#include "gathered_rows.h"
 
 #include "dot_rows.h"
 #include "rvp_intrinsics.h"
 
-enum { W = RVP_WORD_BYTES, QUAD_WORDS = 12 }; /* of params of four units */
+enum { W = RVP_WORD_BYTES };
 
 /* Copies `unit` bytes, from and to multiples of so many. */
 RVP_INLINE void copy_unit(int8_t *to, const int8_t *from, int unit)
@@ -29,7 +29,7 @@ RVP_INLINE void copy_units(int8_t *to, const int8_t *from, int unit, int count)
 }
 
 /* The runs of a window one behind the other, each of `count` units; 0 is any number. */
-RVP_INLINE void copy_runs(int8_t *to, const int8_t *window, const struct rvp_one_pixel *g, int unit, int count)
+RVP_INLINE void copy_runs(int8_t *to, const int8_t *window, const struct rvp_gathered_rows *g, int unit, int count)
 {
     const int tap_step = g->tap_step, row_step = g->row_step, bytes = count != 0 ? count * unit : g->bytes;
     const int8_t *const bottom = window + g->rows * row_step;
@@ -61,7 +61,7 @@ RVP_INLINE void copy_runs(int8_t *to, const int8_t *window, const struct rvp_one
 }
 
 /* Short runs are copied without a loop. */
-RVP_INLINE void copy_by(int8_t *to, const int8_t *window, const struct rvp_one_pixel *g, int unit)
+RVP_INLINE void copy_by(int8_t *to, const int8_t *window, const struct rvp_gathered_rows *g, int unit)
 {
     if (g->bytes == unit) {
         copy_runs(to, window, g, unit, 1);
@@ -77,7 +77,7 @@ RVP_INLINE void copy_by(int8_t *to, const int8_t *window, const struct rvp_one_p
 }
 
 /* A function of its own, for all types and roundings. Taps are whole runs apart. */
-static __attribute__((noinline)) void gather(int8_t *to, const int8_t *window, const struct rvp_one_pixel *g)
+static __attribute__((noinline)) void gather(int8_t *to, const int8_t *window, const struct rvp_gathered_rows *g)
 {
     const uintptr_t places = (uintptr_t)window | (uintptr_t)g->bytes | (uintptr_t)g->row_step;
     if (places % W == 0) {
@@ -94,8 +94,8 @@ static __attribute__((noinline)) void gather(int8_t *to, const int8_t *window, c
 /* A row that is one run at a multiple of a register is read where it lies. Units are written four at once, so that those of a
  * product go through scratch where they do not begin at multiples of four bytes.
  */
-RVP_INLINE void one_pixel(const void *x, const int8_t *weights, const int32_t *params, int8_t *out, int8_t *scratch,
-                          const struct rvp_one_pixel *g, rvp_dot_rows *dot)
+RVP_INLINE void gathered_rows(const void *x, const int8_t *weights, const int32_t *params, int8_t *out, int8_t *scratch,
+                              const struct rvp_gathered_rows *g, rvp_dot_rows *dot)
 {
     const int8_t *window = (const int8_t *)x + g->start;
     int8_t *const staged = scratch + g->steps * W;
@@ -113,32 +113,32 @@ RVP_INLINE void one_pixel(const void *x, const int8_t *weights, const int32_t *p
             }
         }
         window += g->step;
-        weights += units * g->steps * W;
-        params += (units + 3) / 4 * QUAD_WORDS;
+        weights += g->weight_step;
+        params += g->param_step;
         out += units;
     }
 }
 
-void rvp_one_pixel_s8(const void *x, const int8_t *weights, const int32_t *params, void *out, int8_t *scratch,
-                      const int32_t *layer)
+void rvp_gathered_rows_s8(const void *x, const int8_t *weights, const int32_t *params, void *out, int8_t *scratch,
+                          const int32_t *layer)
 {
-    one_pixel(x, weights, params, out, scratch, (const struct rvp_one_pixel *)layer, rvp_dot_rows_s8);
+    gathered_rows(x, weights, params, out, scratch, (const struct rvp_gathered_rows *)layer, rvp_dot_rows_s8);
 }
 
-void rvp_one_pixel_u8(const void *x, const int8_t *weights, const int32_t *params, void *out, int8_t *scratch,
-                      const int32_t *layer)
+void rvp_gathered_rows_u8(const void *x, const int8_t *weights, const int32_t *params, void *out, int8_t *scratch,
+                          const int32_t *layer)
 {
-    one_pixel(x, weights, params, out, scratch, (const struct rvp_one_pixel *)layer, rvp_dot_rows_u8);
+    gathered_rows(x, weights, params, out, scratch, (const struct rvp_gathered_rows *)layer, rvp_dot_rows_u8);
 }
 
-void rvp_one_pixel_s8s(const void *x, const int8_t *weights, const int32_t *params, void *out, int8_t *scratch,
-                       const int32_t *layer)
+void rvp_gathered_rows_s8s(const void *x, const int8_t *weights, const int32_t *params, void *out, int8_t *scratch,
+                           const int32_t *layer)
 {
-    one_pixel(x, weights, params, out, scratch, (const struct rvp_one_pixel *)layer, rvp_dot_rows_s8s);
+    gathered_rows(x, weights, params, out, scratch, (const struct rvp_gathered_rows *)layer, rvp_dot_rows_s8s);
 }
 
-void rvp_one_pixel_u8s(const void *x, const int8_t *weights, const int32_t *params, void *out, int8_t *scratch,
-                       const int32_t *layer)
+void rvp_gathered_rows_u8s(const void *x, const int8_t *weights, const int32_t *params, void *out, int8_t *scratch,
+                           const int32_t *layer)
 {
-    one_pixel(x, weights, params, out, scratch, (const struct rvp_one_pixel *)layer, rvp_dot_rows_u8s);
+    gathered_rows(x, weights, params, out, scratch, (const struct rvp_gathered_rows *)layer, rvp_dot_rows_u8s);
 }
