@@ -19,6 +19,7 @@ from stages.messages.wording import did_you_mean
 
 # A limit that pydantic writes with all its digits, 2^-126 and 2^128.
 _DIGITS = re.compile(r"\b0\.0{9}\d+|\b\d{17,}(?:\.\d+)?\b")
+_PLACES = 3  # of further mistakes, that are told
 # What the patterns of recipe keys mean, for those who do not read regular expressions.
 _PATTERNS = {
     r"^[0-9a-f]{64}$": "64 hexadecimal digits (0-9, a-f)",
@@ -35,11 +36,11 @@ def first_error(
     located = [((*_yaml_path(detail, data), *_blamed(detail)), detail) for detail in error.errors(include_url=False)]
     # A misspelt key is also a missing one: the key that is there is the one to show.
     path, detail = max(located, key=lambda pair: (len(pair[0]), pair[1]["type"] == "extra_forbidden"))
-    others = {
+    others = [
         other
         for other, also in located
         if other != path and not (also["type"] == "missing" and other[:-1] == path[:-1])
-    }
+    ]
     message, key, hint = _describe(detail, path, schema, _used(path, data))
     if detail["type"] == "missing" and path == ("target",):
         hint = list_known("targets", targets)
@@ -47,9 +48,12 @@ def first_error(
     if beside:
         hint = f"{beside[-1]} is at {sources.place((*path[: len(path) - len(_blamed(detail))], *beside))}"
     # What several use by an alias was written once.
-    places = {sources.place(other) for other in islice(others, 100)} - {sources.place(path)}
+    found = dict.fromkeys(map(sources.place, islice(dict.fromkeys(others), 100)))
+    places = [place for place in found if place != sources.place(path)]
     if places:
         more = f"and {len(places)} more {'mistake' if len(places) == 1 else 'mistakes'}"
+        shown = [place for place in places if place][:_PLACES]
+        more += f", {'at' if len(shown) == len(places) else 'such as at'} {', '.join(shown)}" if shown else ""
         hint = f"{hint}; {more}" if hint else more
     message, _, below = message.partition("\n")
     return sources.error(message, path, key=key, hint="\n".join(part for part in (below, hint) if part))

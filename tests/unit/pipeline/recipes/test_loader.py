@@ -229,6 +229,15 @@ def test_mistake_shows_the_line(project: FakeProject, old: str, new: str, messag
     assert refused(project) == message
 
 
+def test_further_mistakes_are_counted_and_the_first_of_them_located(project: FakeProject) -> None:
+    project.edit("recipes/demo.yaml", "unroll: 4", "unroll: four")
+    project.edit("recipes/demo.yaml", "opt: O2", "opt: {a: 1}")
+    assert refused(project).endswith("\nand 1 more mistake, at recipes/demo.yaml:8:10")
+    wrong = "".join(f"    wrong{number}: 1\n" for number in range(5))
+    project.edit("recipes/demo.yaml", "    opt: {a: 1}\n", f"    opt: {{a: 1}}\n{wrong}")
+    assert "and 6 more mistakes, such as at recipes/demo.yaml:" in refused(project)
+
+
 @pytest.mark.parametrize("value", ["1", "{}", "null", "[1]"])
 def test_unknown_stage_on_the_command_line(project: FakeProject, value: str) -> None:
     message = refused(project, set=f"stages.nope={value}")
