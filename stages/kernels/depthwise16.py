@@ -32,6 +32,7 @@ class Prices16:
     row       for a row of the window of a group, `product` for each of its elements
     tap       for an element of a window that is copied, with all channels: `copied` for a group of them, and of the
               last, incomplete one `single` for a channel that is there, `filled` for one that is not
+    by_lanes  more for an element that is read in place though channels are no whole groups
     """
 
     pixel: float
@@ -42,6 +43,7 @@ class Prices16:
     copied: float
     single: float
     filled: float
+    by_lanes: float = 0.0
 
 
 class Depthwise16(Kernel):
@@ -60,6 +62,10 @@ class Depthwise16(Kernel):
     @abstractmethod
     def lanes(self, target: Target) -> Lanes:
         """How many channels the target's registers take at once."""
+
+    def is_in_place(self, channels: int, target: Target) -> bool:
+        """Whether windows inside an image of so many channels are read there."""
+        return channels % self.lanes(target).group == 0
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         op = view.op
@@ -104,7 +110,9 @@ class Depthwise16(Kernel):
         copied = (
             price.tap + whole * price.copied + (left * price.single + (group - left) * price.filled if left else 0.0)
         )
-        at_edges = 1.0 if left else 1 - inner
+        if not self.is_in_place(y.shape[3], target):
+            inner = 0.0
         row = 0.0 if op.kernel == (3, 3) else price.row  # which has code of its own
-        groups = (whole + (left > 0)) * (price.group + op.kernel[0] * row + taps * price.product)
-        return 150.0 + y.elements / y.shape[3] * (price.pixel + groups + at_edges * taps * copied)
+        product = price.product + (inner * price.by_lanes if left else 0.0)
+        groups = (whole + (left > 0)) * (price.group + op.kernel[0] * row + taps * product)
+        return 150.0 + y.elements / y.shape[3] * (price.pixel + groups + (1 - inner) * taps * copied)

@@ -115,7 +115,7 @@ def depthwise(draw: Draw) -> LayerView:
 
 def usual_depthwise(draw: Draw) -> LayerView:
     """One filter for a channel; of 3x3 and 5x5 too, over images with an inside and edges."""
-    channels, size = draw.choose(1, 3, 4, 8, 12, 16, 20, 24), (draw.integer(3, 7), draw.integer(3, 7))
+    channels, size = draw.choose(1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 22, 24), (draw.integer(3, 7), draw.integer(3, 7))
     slides = window(draw, size)
     if draw.integer(0, 2):
         edge = min(draw.choose(1, 2), (min(size) - 1) // 2)
