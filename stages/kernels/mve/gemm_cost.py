@@ -24,7 +24,6 @@ from stages.kernels.mve.rows import (
     slides,
     windows_fields,
 )
-from stages.kernels.windows_inside import windows_inside
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -156,6 +155,13 @@ def _gathered(view: LayerView, tile: int) -> Counter[str]:
     if not windows_fields(view)["neighbours"]:
         found += Counter(apart=copied, apart_runs=copied * runs)
     if has_windows(view):
-        high, wide = (windows_inside(view, axis) for axis in (0, 1))
+        high, wide = (_inside(view, axis) for axis in (0, 1))
         found["edges"] = (len(high) * len(wide) - sum(high) * sum(wide)) * count * groups
     return found
+
+
+def _inside(view: LayerView, axis: int) -> list[bool]:
+    """Of each row or column of outputs, whether its windows lie inside the image along the axis."""
+    op, count = view.op, view.outputs[0].shape[1 + axis]
+    last = view.inputs[0].shape[1 + axis] - (op.kernel[axis] - 1) * op.dilation[axis]
+    return [0 <= number * op.stride[axis] - op.padding[axis] < last for number in range(count)]
