@@ -28,6 +28,15 @@ _OPEN, _CLOSE = "[{(", "]})"
 _INDEX = re.compile(r"^[0-9]{1,9}$", re.ASCII)
 # No recipe is that deep.
 _MOST_PARTS = 30
+# What a recipe's file settles before a value is put over it, with what to do instead.
+_SETTLED = {
+    "extends": (
+        "what a recipe extends is read before its values are set",
+        "`doit new recipe NAME model=… extends=OTHER` writes a recipe that extends another",
+    ),
+    "name": ("a recipe is called as its file", "copy or rename the file; NAME.yaml is the recipe NAME"),
+    "schema": ("the version of the recipe language is the file's", "leave it out"),
+}
 
 
 @dataclass(frozen=True)
@@ -173,6 +182,9 @@ def _assignment(text: str) -> Override:
             f"set={escape.name(text)}: is not PATH=VALUE",
             hint="such as set=stages.simulate.inputs.seed=3; put lists in brackets",
         )
+    if parts[0] in _SETTLED:
+        reason, instead = _SETTLED[parts[0]]
+        raise RecipeError(f"set={escape.name(text)}: {reason}", hint=instead)
     try:
         parsed = parse_value(value)
     except ValueError as error:

@@ -43,6 +43,17 @@ def test_put_creates_mappings_and_reaches_into_lists() -> None:
         ("b.c=1", "set=b.c=1: b is a single value, it has no 'c'"),
         ("b", "set=b: is not PATH=VALUE\nsuch as set=stages.simulate.inputs.seed=3; put lists in brackets"),
         ("a=1,2", "set=2: is not PATH=VALUE\nsuch as set=stages.simulate.inputs.seed=3; put lists in brackets"),
+        (
+            "extends=base",
+            """\
+set=extends=base: what a recipe extends is read before its values are set
+`doit new recipe NAME model=… extends=OTHER` writes a recipe that extends another""",
+        ),
+        (
+            "name=foo",
+            "set=name=foo: a recipe is called as its file\ncopy or rename the file; NAME.yaml is the recipe NAME",
+        ),
+        ("schema=1", "set=schema=1: the version of the recipe language is the file's\nleave it out"),
         ("b=[1", "set=b=[1: YAML syntax: did not find expected ',' or ']', while parsing a flow sequence"),
     ],
 )
