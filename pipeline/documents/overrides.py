@@ -101,9 +101,22 @@ def parse_overrides(variables: Mapping[str, str]) -> list[Override]:
             hint = "give both: set='model={url: \"" + text.strip() + "\", sha256: …}'"
             raise RecipeError(f"model={escape.name(text)}: a download needs its sha256", hint=hint)
         found.append(Override(f"model={text}", ("model",), model_entry(text)))
+    assigned: list[Override] = []
     for part in _split(variables.get("set", "")):
-        found.append(_assignment(part))
-    return found
+        assigned.append(_assignment(part))
+        _refuse_replaced(assigned)
+    return found + assigned
+
+
+def _refuse_replaced(assigned: Sequence[Override]) -> None:
+    """Refuse the last of these where it leaves nothing of one before it. Raises RecipeError."""
+    *others, last = assigned
+    for other in others:
+        if other.path[: len(last.path)] == last.path and (other.path, other.value) != (last.path, last.value):
+            path = escape.name(".".join(map(str, last.path)))
+            if other.path == last.path:
+                raise RecipeError(f"{last.shown}: {path} is given twice", hint=f"the other is {other.shown}")
+            raise RecipeError(f"{last.shown}: replaces what {other.shown} gives", hint="give it first, or one of them")
 
 
 def check_variables(given: Iterable[str], known: Iterable[str]) -> None:

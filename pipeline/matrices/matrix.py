@@ -118,7 +118,7 @@ def expand(
     and `model=a,b` name several; `model=` may be a name on the axis. `fields` are the first words a dotted path may
     have. Raises RecipeError, also when nothing remains.
     """
-    axes = {key: _points(key, values) for key, values in matrix.items() if key not in _SETTINGS}
+    axes = {key: _points(key, values, error) for key, values in matrix.items() if key not in _SETTINGS}
     for key in axes:
         _check_key(key, ("matrix", key), [*_WHOLE, *_SETTINGS], fields, error)
     if len(axes) > MOST_AXES:
@@ -277,18 +277,19 @@ def _check_key(key: str, place: YamlPath, known: Sequence[str], fields: Sequence
     )
 
 
-def _points(key: str, values: Any) -> tuple[Point, ...]:
-    """The points of an axis; what is there twice counts once."""
+def _points(key: str, values: Any, error: Locator) -> tuple[Point, ...]:
+    """The points of an axis, of which no two have the same value."""
     points: list[Point] = []
     labels: set[str] = set()
-    known: set[str] = set()
+    known: dict[str, str] = {}
     for place, value in values.items() if isinstance(values, dict) else enumerate(values):
         made = _value(key, value)
         same = json.dumps(made, sort_keys=True)
+        label = str(place) if isinstance(values, dict) else _label(key, value, place)
         if same in known:
-            continue
-        known.add(same)
-        label = _unique(str(place) if isinstance(values, dict) else _label(key, value, place), labels)
+            message = f"matrix.{escape.name(key)}: has this value twice, first as {known[same]}"
+            raise error(message, ("matrix", key, place))
+        label = known[same] = _unique(label, labels)
         labels.add(label)
         points.append(Point(key, label, made, ("matrix", key, place)))
     return tuple(points)

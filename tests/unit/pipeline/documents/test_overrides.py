@@ -23,6 +23,8 @@ from tests.unit.pipeline.recipes.test_loader import load, refused
         ("a=x=y", [("a", "x=y")]),
         ("a=1e-3", [("a", 0.001)]),
         ("a=", [("a", None)]),
+        ("a={b: 1},a.c=2", [("a", {"b": 1}), ("a.c", 2)]),
+        ("a=1,a=1", [("a", 1), ("a", 1)]),
     ],
 )
 def test_set_syntax(text: str, values: list[tuple[str, Any]]) -> None:
@@ -53,6 +55,8 @@ set=extends=base: what a recipe extends is read before its values are set
             "name=foo",
             "set=name=foo: a recipe is called as its file\ncopy or rename the file; NAME.yaml is the recipe NAME",
         ),
+        ("b=1,b=2", "set=b=2: b is given twice\nthe other is set=b=1"),
+        ("c.d=1,c={e: 2}", "set=c={e: 2}: replaces what set=c.d=1 gives\ngive it first, or one of them"),
         ("schema=1", "set=schema=1: the version of the recipe language is the file's\nleave it out"),
         ("b=[1", "set=b=[1: YAML syntax: did not find expected ',' or ']', while parsing a flow sequence"),
     ],
