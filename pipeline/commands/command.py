@@ -98,6 +98,10 @@ class Common:
             print(command.help())
             return 0
         options, given = _parsed(arguments, parser, command.name, (*self.variables, *self.own))
+        if self.names in ("recipe", "recipes"):
+            from pipeline.recipes.naming import separated
+
+            given = separated(given)
         self.given = self._take(command.name, given)
         if any(one.name == "verbosity" and int(one.value) == 2 for one in options):
             os.environ["FIRMLINE_TRACEBACK"] = "1"

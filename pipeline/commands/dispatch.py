@@ -109,9 +109,9 @@ def _command(words: list[str], known: Sequence[str]) -> tuple[str, list[str]]:
             raise PipelineError(f"the command stands first: doit {later} …")
         return "run", words
     from pipeline.plugins.registry import registry_of
-    from pipeline.recipes.naming import recipes_named
+    from pipeline.recipes.naming import recipes_named, separated
 
-    if first and recipes_named([first], here(), registry_of(here())):
+    if first and recipes_named(separated([first]), here(), registry_of(here())):
         return "run", words
     guess = did_you_mean(first, [*known, "help"])
     message = f"'{escape.name(first)}' is no command{guess}"

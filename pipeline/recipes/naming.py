@@ -3,11 +3,12 @@
 NAME            a recipe; a glob names several, `layers/*` those of a folder; the path of its file is the same
 NAME:VARIANT    a sub-recipe of a matrix, or several by a glob
 NAME:STAGE      one stage of a recipe, NAME:VARIANT:STAGE of a sub-recipe
+A,B             several, as `recipe=A,B` takes them
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -20,6 +21,17 @@ from stages.messages.wording import did_you_mean
 
 # The task after the stages, which fills the build folder.
 PUBLISH = "publish"
+
+
+def separated(words: Iterable[str]) -> list[str]:
+    """The words of a command line with each recipe of `a,b` by itself, unless that is the path of a file."""
+    found: list[str] = []
+    for word in words:
+        if "=" in word or word.startswith("-") or "," not in word or Path(word).exists():
+            found.append(word)
+        else:
+            found += [name.strip() for name in word.split(",") if name.strip()] or [word]
+    return found
 
 
 def recipes_named(words: Sequence[str], root: Path | Project, registry: Registry) -> list[str]:

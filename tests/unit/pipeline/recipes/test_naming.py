@@ -12,7 +12,7 @@ import pytest
 from pipeline.commands.tasks import recipe_tasks
 from pipeline.errors import RecipeError
 from pipeline.recipes.loader import called
-from pipeline.recipes.naming import check_matrix_words, check_words, no_such_part, recipes_named
+from pipeline.recipes.naming import check_matrix_words, check_words, no_such_part, recipes_named, separated
 from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
@@ -35,6 +35,17 @@ def test_words_that_name_nothing(project: FakeProject, words: list[str], given: 
     with pytest.raises(RecipeError) as caught:
         check_words(words, given, project.root)
     assert str(caught.value) == message
+
+
+def test_several_recipes_in_one_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert separated(["a, b", "c", "m:x,d:emit", "set=a=1,b=2", "--only=a,b"]) == [
+        *("a", "b", "c", "m:x", "d:emit"),
+        *("set=a=1,b=2", "--only=a,b"),
+    ]
+    assert separated([",", "a,,b,"]) == [",", "a", "b"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a,b.yaml").touch()
+    assert separated(["a,b.yaml", "a.yaml,b.yaml"]) == ["a,b.yaml", "a.yaml", "b.yaml"]
 
 
 def test_words_that_name_recipes(project: FakeProject) -> None:
