@@ -84,9 +84,9 @@ class EmitStage(Stage[EmitConfig]):
         least = None if info is None else least_memory(info)
         if least is not None and least.activations > config.arena_limit:
             raise StageError(
-                f"the arena needs {least.activations:,} bytes or more, the recipe's memory.arena_limit is "
+                f"the arena needs {least.activations:,} bytes or more, the recipe's arena_limit is "
                 f"{config.arena_limit:,}\n{least.largest} bytes",
-                at=("memory", "arena_limit"),
+                at=("stages", "emit", "arena_limit"),
             )
 
     def run(self, job: Job[EmitConfig]) -> None:

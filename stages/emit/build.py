@@ -109,7 +109,7 @@ def _check_limit(placed: Placement, limit: int | None) -> None:
         largest = sorted((buffer for plan in plans for buffer in plan.buffers), key=lambda buffer: -buffer.bytes)[:3]
         named = ", ".join(f"{b.name} {b.bytes:,} (layers {b.first} to {b.last})" for b in largest)
         raise StageError(
-            f"the arena needs {total:,} bytes, the recipe's memory.arena_limit is {limit:,}",
+            f"the arena needs {total:,} bytes, the recipe's arena_limit is {limit:,}",
             hint=f"most is alive at one layer with {placed.arena_lower_bound:,} bytes; the largest buffers: {named}",
             at=("stages", "emit", "arena_limit"),
         )

@@ -6,6 +6,7 @@ import re
 
 from stages.base import StageError
 
+FILE = ("model", "file")  # where a recipe names what is wrong with it
 _INCOMPLETE = "Check that the download or export is complete."
 # The version of the format, one byte, then a producer's name or another field of a ModelProto (onnx.proto).
 _ONNX = re.compile(rb"\x08[\x01-\x20][\x12\x1a\x22\x28\x32\x3a\x42]", re.DOTALL)
@@ -32,7 +33,7 @@ def advice(data: bytes, *, wanted: str) -> str:
 def not_onnx(data: bytes, name: str) -> StageError:
     """What is said of a file, called `name`, that is no ONNX model."""
     message = f"{name} is not an ONNX file, or has no operators ({len(data):,} bytes)"
-    return StageError(message, hint=advice(data, wanted="onnx"))
+    return StageError(message, hint=advice(data, wanted="onnx"), at=FILE)
 
 
 def check_onnx(data: bytes, name: str) -> None:

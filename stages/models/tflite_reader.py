@@ -24,7 +24,7 @@ from stages.messages.operator_error import called
 from stages.models.dataflow import check_order
 from stages.models.flatbuffer import Corrupt, Table
 from stages.models.operator_options import Options, read_options
-from stages.models.other_files import advice
+from stages.models.other_files import FILE, advice
 from stages.operators.declaration import CUSTOM
 
 # Bits of one element, by the schema's TensorType; 0 for what has no size of its own.
@@ -141,7 +141,7 @@ def opened(data: bytes, name: str) -> Iterator[Table]:
     """The table of the whole model. Raises StageError for another file, and for what is found corrupt in the block."""
     if len(data) < 8 or data[4:8] != b"TFL3":
         what = "is empty" if not data else "is not a TFLite file (no TFL3 identifier)"
-        raise StageError(f"{name} {what}, {len(data)} bytes", hint=advice(data, wanted="tflite"))
+        raise StageError(f"{name} {what}, {len(data)} bytes", hint=advice(data, wanted="tflite"), at=FILE)
     try:
         model = Table.root(memoryview(data))
         version = model.scalar(0, "<I")
@@ -152,6 +152,7 @@ def opened(data: bytes, name: str) -> Iterator[Table]:
         raise StageError(
             f"{name} is a corrupt or truncated TFLite file ({len(data)} bytes): {error}",
             hint="Export or download it again.",
+            at=FILE,
         ) from None
 
 

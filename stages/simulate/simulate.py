@@ -60,9 +60,10 @@ def simulate(job: Job[SimulateConfig]) -> None:
             f"the instruction limit of {limit:,} for one inference was reached: the firmware hangs, or takes more\n"
             f"in {reached.where}",
             hint=f"its layers were expected to take {round(expected_instructions(model)):,}; {_RAISE}",
+            at=_blamed(job.config),
         ) from None
     except ProgramLimitReached as reached:
-        raise StageError(f"the firmware was stopped: {reached.message}", hint=_RAISE) from None
+        raise StageError(f"the firmware was stopped: {reached.message}", hint=_RAISE, at=_blamed(job.config)) from None
     counts = _counts(run, job.target, model["layers"]) if board is None else _board_counts(run, board)
     if job.config.cycles and target.timing_model is not None and board is None:
         counts["cycles"] = estimated_cycles(
@@ -179,6 +180,11 @@ def instruction_limit(configured: int | None, model: Mapping[str, Any]) -> int:
     if configured is not None:
         return configured
     return _INSTRUCTIONS_AT_LEAST + _GENEROUS * round(expected_instructions(model))
+
+
+def _blamed(config: SimulateConfig) -> tuple[str, ...]:
+    """The option that a limit was reached of, where the recipe says it."""
+    return () if config.instruction_limit is None else ("stages", "simulate", "instruction_limit")
 
 
 def expected_instructions(model: Mapping[str, Any]) -> float:

@@ -27,7 +27,7 @@ class ArenaBound:
     """
 
     def __init__(self, graph: Graph, limit: int, lowerings: Lowerings, *, found: bool = False) -> None:
-        self.name = f"{limit:,} bytes, found for optimize_for: ram" if found else "the recipe's memory.arena_limit"
+        self.name = f"{limit:,} bytes, found for optimize_for: ram" if found else "the recipe's arena_limit"
         self.at = ("stages", "tensorize", "optimize_for" if found else "arena_limit")
         self._graph = graph
         self._limit = limit
@@ -52,7 +52,7 @@ class ArenaBound:
             return ()
         first = self._dearer[0]
         which = first if len(self._dearer) == 1 else f"{len(self._dearer)} layers, the first is {first}"
-        return (f"memory.arena_limit excludes the cheapest kernel of {which}",)
+        return (f"arena_limit excludes the cheapest kernel of {which}",)
 
     def why_not(self, view: LayerView, kernel: Kernel, params: Any) -> str:
         """Why a kernel that can compute the layer brings the arena above the bound, '' when it does not."""

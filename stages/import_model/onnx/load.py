@@ -10,6 +10,7 @@ from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import several
 from stages.models.onnx_parse import parsed
+from stages.models.other_files import FILE
 
 if TYPE_CHECKING:
     import onnx
@@ -35,7 +36,7 @@ def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> onnx.Mo
             model = onnx.inliner.inline_local_functions(model)
     except (onnx.checker.ValidationError, RuntimeError) as error:
         reason = escape.line(" ".join(str(error).split()))[:300]
-        raise StageError(f"{name} is a corrupt ONNX file: {reason}", hint="Export it again.") from None
+        raise StageError(f"{name} is a corrupt ONNX file: {reason}", hint="Export it again.", at=FILE) from None
     _fix_shapes(model, name, shapes)
     return model
 

@@ -108,10 +108,10 @@ def test_an_arena_above_its_limit_in_any_case(imported: dict[str, Path]) -> None
     target = load_target("host")
     for limit in (None, 8_490):
         EMIT.foresee(EmitConfig(arena_limit=limit), MODEL, target, Path(), imported)
-    told = r"the arena needs 8,490 bytes or more, the recipe's memory.arena_limit is 8,489\noperator \d+ \(CONV"
+    told = r"the arena needs 8,490 bytes or more, the recipe's arena_limit is 8,489\noperator \d+ \(CONV"
     with pytest.raises(StageError, match=told) as caught:
         EMIT.foresee(EmitConfig(arena_limit=8_489), MODEL, target, Path(), imported)
-    assert caught.value.at == ("memory", "arena_limit")
+    assert caught.value.at == ("stages", "emit", "arena_limit")
 
 
 def test_a_stack_that_takes_all_is_what_to_lower(imported: dict[str, Path]) -> None:

@@ -280,7 +280,7 @@ def test_an_element_wise_layer_runs_in_place_and_reads_a_constant_tensor(tmp_pat
 def test_an_arena_above_the_recipes_limit(tmp_path: Path) -> None:
     needed = emit_mini(tmp_path / "free")["arena_bytes"]
     assert emit_mini(tmp_path / "enough", arena_limit=needed)["arena_bytes"] == needed
-    with pytest.raises(StageError, match=rf"the arena needs {needed:,} bytes, the recipe's memory.arena_limit is 200"):
+    with pytest.raises(StageError, match=rf"the arena needs {needed:,} bytes, the recipe's arena_limit is 200"):
         emit_mini(tmp_path / "less", arena_limit=200)
 
 

@@ -20,8 +20,9 @@ def test_a_file_that_is_not_sound(tmp_path: Path) -> None:
     (tmp_path / "cut.tflite").write_bytes(data[:3000])
     sound = sound_model(FileModel(file="net.tflite"), tmp_path)
     assert sound is not None and sound.operators == model_at_hand(FileModel(file="net.tflite"), tmp_path, {}).operators
-    with pytest.raises(StageError, match=r"^cut\.tflite is a corrupt or truncated TFLite file"):
+    with pytest.raises(StageError, match=r"^cut\.tflite is a corrupt or truncated TFLite file") as caught:
         sound_model(FileModel(file="cut.tflite"), tmp_path)
+    assert caught.value.at == ("model", "file")
     assert model_at_hand(FileModel(file="cut.tflite"), tmp_path, {}) is None
 
 

@@ -137,6 +137,7 @@ def test_hang_is_found_by_the_instruction_limit_and_names_the_line(tmp_path, tar
     )
     with pytest.raises(StageError) as raised:
         simulate(tmp_path, target, instruction_limit=1_000_000)
+    assert raised.value.at == ("stages", "simulate", "instruction_limit")
     first, where, remedy = str(raised.value).splitlines()
     assert (
         first == "the instruction limit of 1,000,000 for one inference was reached: the firmware hangs, or takes more"
@@ -180,6 +181,7 @@ def test_a_hang_is_found_by_the_limit_that_follows_from_the_layers(tmp_path, mon
     _, model = firmware(tmp_path, "rv32-scalar", fault='for (;;) { __asm__ volatile("" ::: "memory"); }')
     with pytest.raises(StageError) as raised:
         simulate(tmp_path, "rv32-scalar")
+    assert raised.value.at == ()
     limit = instruction_limit(None, model)
     assert 0 < limit < 1_000_000
     assert f"the instruction limit of {limit:,} for one inference was reached" in str(raised.value)

@@ -124,8 +124,8 @@ def test_the_plan_warns_of_layers_that_lost_their_cheapest_kernel() -> None:
 
     first = "layer 0 (fully_connected dense_0): mini.direct rows=4 instead of mini.gemm rows=4"
     assert warnings(None) == warnings(TENSORS + SCRATCH) == ()
-    assert warnings(TENSORS + SCRATCH - 1) == (f"memory.arena_limit excludes the cheapest kernel of {first}",)
-    many = f"memory.arena_limit excludes the cheapest kernel of 2 layers, the first is {first}"
+    assert warnings(TENSORS + SCRATCH - 1) == (f"arena_limit excludes the cheapest kernel of {first}",)
+    many = f"arena_limit excludes the cheapest kernel of 2 layers, the first is {first}"
     assert warnings(8 * (6 + 20), units=20) == (many,)
 
 
@@ -134,13 +134,13 @@ def test_a_rule_cannot_go_above_the_bound() -> None:
     with pytest.raises(StageError) as caught:
         choose(view(), HOST, [MiniGemm(), PlainGemm()], [rule], CostTable(), Large("mini.gemm"))
     assert str(caught.value).splitlines() == [
-        "no kernel for layer 0 (fully_connected dense_0, input 8x12 int8) keeps to the recipe's memory.arena_limit",
+        "no kernel for layer 0 (fully_connected dense_0, input 8x12 int8) keeps to the recipe's arena_limit",
         "mini.gemm rows=4: too large",
     ]
 
 
 def test_no_kernel_is_left() -> None:
-    with pytest.raises(StageError, match=r"layer 0 \(fully_connected dense_0.*memory\.arena_limit\n.*limit of 100"):
+    with pytest.raises(StageError, match=r"layer 0 \(fully_connected dense_0.*arena_limit\n.*limit of 100"):
         tensorize_graph(mini_graph(), HOST, TensorizeConfig(arena_limit=100), [MiniGemm()])
     plan = tensorize_graph(mini_graph(), HOST, TensorizeConfig(arena_limit=TENSORS + SCRATCH), [MiniGemm()]).plan
     assert [layer.kernel for layer in plan.layers] == ["mini.gemm", "mini.gemm"]
