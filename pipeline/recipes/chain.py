@@ -20,6 +20,7 @@ from typing import Any
 
 from pipeline.errors import PipelineError, RecipeError, list_known
 from pipeline.plugins.registry import Registry
+from pipeline.recipes.recipe import Recipe
 from stages.base import Stage
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
@@ -127,7 +128,10 @@ def _arranged(registry: Registry, said: tuple[_Said, ...], unwanted: frozenset[s
             of = registry[one.name].options_of
             raise _Misarranged(f"stage '{one.name}' has its options among those of {of}", one.name, key=True)
         if one.name not in registry.named:
-            message = f"unknown stage '{escape.name(one.name)}'{did_you_mean(one.name, registry.named)}"
+            guess = did_you_mean(one.name, registry.named)
+            if one.name in Recipe.model_fields:
+                guess = "; it stands at the top, not in stages"
+            message = f"unknown stage '{escape.name(one.name)}'{guess}"
             raise _Misarranged(message, one.name, key=True, hint=list_known("stages", registry.named))
     stages = {one.name: _used(one, registry) for one in said if not one.left_out}
     order = _order(registry, said, unwanted)

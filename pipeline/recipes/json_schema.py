@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,16 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
+from pipeline.documents.document import YamlPath
 from pipeline.plugins.registry import Registry
 from pipeline.project import Project
-from pipeline.recipes.recipe import Recipe, recipe_model
+from pipeline.recipes.recipe import MODEL_SOURCES, Recipe, recipe_model
+from stages.models.spec import option_names
 
 SCHEMA = "recipe.schema.json"
 DRAFT = "http://json-schema.org/draft-07/schema#"
+_LEVELS = 4  # of mappings in a recipe: stages.quantize.data.files
+_MOST_PLACES = 3
 
 
 class _Draft7(GenerateJsonSchema):
@@ -86,8 +90,66 @@ def schema_text(registry: Registry) -> str:
     return json.dumps(recipe_schema(registry), indent=2, sort_keys=True) + "\n"
 
 
-def known_keys(schema: dict[str, Any], path: tuple[str | int, ...]) -> list[str]:
-    """The keys that the mapping at `path` may have, in the order declared; none when it has no fixed keys."""
+def known_keys(schema: dict[str, Any], path: YamlPath, written: Mapping[str, Any] | None = None) -> list[str]:
+    """The keys that the mapping at `path` may have, in the order declared; none when it has no fixed keys.
+
+    Of a model they are those of its kind, and of its operator, which the keys and values that are `written` tell.
+    """
+    written, variants = written or {}, _at(schema, path)
+    kinds = [source for source in MODEL_SOURCES if source in written] if path == ("model",) else []
+    if kinds:
+        variants = [variant for variant in variants if kinds[0] in variant.get("properties", {})]
+    found = dict.fromkeys(key for variant in variants for key in variant.get("properties", {}))
+    own = option_names(written["op"]) if kinds == ["op"] and isinstance(written["op"], str) else None
+    return [key for key in found if own is None or key in own]
+
+
+def kinds_of(schema: dict[str, Any], key: str) -> list[str]:
+    """The kinds of models that have a key: `file`, `url`, `zoo`, `op`."""
+    having = [variant["properties"] for variant in _at(schema, ("model",)) if key in variant.get("properties", {})]
+    return [source for source in MODEL_SOURCES if any(source in properties for properties in having)]
+
+
+def places_of(schema: dict[str, Any], path: YamlPath, most: int) -> list[str]:
+    """Where the last word of `path`, which is no key there, is one: the nearest places, such as `stages.tensorize`.
+
+    `most` is how many steps they may be away, out of a mapping or into one. None where there are many.
+    """
+    *above, key = path
+    below = (tuple(above), _at(schema, tuple(above)), 2)
+    found = dict.fromkeys(
+        place
+        for start, variants, levels in (below, ((), [*_variants(schema, schema)], _LEVELS))
+        for place in _paths(schema, variants, start, levels)
+        if place[-1] == key
+    )
+    distances = {place: _distance(tuple(above), place[:-1]) for place in found}
+    least = min(distances.values(), default=most + 1)
+    nearest = [".".join(map(str, place)) for place, distance in distances.items() if distance == least <= most]
+    return nearest if len(nearest) <= _MOST_PLACES else []
+
+
+def _distance(one: YamlPath, other: YamlPath) -> int:
+    """How many steps lead from a mapping to another: out of some, into others."""
+    common = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return len(one) + len(other) - 2 * common
+
+
+def _paths(
+    schema: dict[str, Any], variants: Iterable[dict[str, Any]], above: YamlPath, levels: int
+) -> Iterator[YamlPath]:
+    """The paths of all keys of a mapping and of the mappings in it, so many levels deep."""
+    for variant in variants:
+        for name, child in variant.get("properties", {}).items():
+            yield (*above, name)
+            # The options of a stage, not of those that may be used in its place.
+            inside = child["anyOf"][0] if above == ("stages",) else child
+            if levels > 1:
+                yield from _paths(schema, _variants(schema, inside), (*above, name), levels - 1)
+
+
+def _at(schema: dict[str, Any], path: YamlPath) -> list[dict[str, Any]]:
+    """What a value at `path` may be."""
     nodes = [schema]
     if path[:1] == ("stages",) and len(path) > 1:
         # The options of this stage, not of those that may be used in its place.
@@ -95,11 +157,7 @@ def known_keys(schema: dict[str, Any], path: tuple[str | int, ...]) -> list[str]
         nodes, path = [entries[path[1]]["anyOf"][0]] if path[1] in entries else [], path[2:]
     for part in path:
         nodes = [child for node in nodes for child in _children(schema, node, part)]
-    found: dict[str, None] = {}
-    for node in nodes:
-        for variant in _variants(schema, node):
-            found.update(dict.fromkeys(variant.get("properties", {})))
-    return list(found)
+    return [variant for node in nodes for variant in _variants(schema, node)]
 
 
 def _variants(schema: dict[str, Any], node: dict[str, Any]) -> Iterator[dict[str, Any]]:

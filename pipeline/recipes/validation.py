@@ -41,7 +41,7 @@ def first_error(
         for other, also in located
         if other != path and not (also["type"] == "missing" and other[:-1] == path[:-1])
     ]
-    message, key, hint = _describe(detail, path, schema, _used(path, data))
+    message, key, hint = _describe(detail, path, schema, _used(path, data), data)
     if detail["type"] == "missing" and path == ("target",):
         hint = list_known("targets", targets)
     beside = detail["ctx"]["beside"] if detail["type"] == "mistake" else ()
@@ -88,15 +88,15 @@ def _used(path: YamlPath, data: Any) -> YamlPath:
     return path
 
 
-def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any], used: YamlPath) -> tuple[str, bool, str]:
+def _describe(
+    detail: ErrorDetails, path: YamlPath, schema: dict[str, Any], used: YamlPath, data: Any
+) -> tuple[str, bool, str]:
     """A message, whether it is about the key rather than the value, and a hint. In the schema the path is `used`."""
-    from pipeline.recipes.json_schema import known_keys
-
     kind, name = detail["type"], escape.name(str(path[-1])) if path else ""
     where = ".".join(escape.name(str(part)) for part in path)
     if kind == "extra_forbidden":
-        known = known_keys(schema, used[:-1])
-        return f"unknown key '{name}'{did_you_mean(name, known)}", True, list_known("keys", known)
+        message, known = _unknown_key(name, path, schema, used, data)
+        return message, True, list_known("keys", known)
     if kind == "missing" and isinstance(path[-1], int):
         items = f"{path[-1]} {'item' if path[-1] == 1 else 'items'}"
         return f"{where.rpartition('.')[0]}: should have more than {items}", False, ""
@@ -135,6 +135,23 @@ def _describe(detail: ErrorDetails, path: YamlPath, schema: dict[str, Any], used
     told = kind in ("value_error", "model_source", "stage_mapping", "matrix_empty")
     value = "" if told else _shown_value(detail["input"])
     return f"{where}: {text}{value}", False, ""
+
+
+def _unknown_key(name: str, path: YamlPath, schema: dict[str, Any], used: YamlPath, data: Any) -> tuple[str, list[str]]:
+    """A message about a key that is none, and the keys that may stand in its place."""
+    from pipeline.recipes.json_schema import kinds_of, known_keys, places_of
+
+    for part in path[:-1]:
+        data = data[part]
+    known, key = known_keys(schema, used[:-1], data), str(path[-1])
+    guess = did_you_mean(name, known)
+    if path[:-1] == ("model",) and (kinds := kinds_of(schema, key)):
+        guess = f"; it is of a model by {' or '.join(kinds)}"
+    elif (places := places_of(schema, used, 1 if guess else 2)) and ".".join(map(str, path)) not in places:
+        guess = f"; it is {' or '.join(places)}"
+        if places == [key]:
+            guess = f"; it stands at the top, not in {escape.name(str(path[-2]))}"
+    return f"unknown key '{name}'{guess}", known
 
 
 def _shown_value(value: Any) -> str:

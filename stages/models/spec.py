@@ -269,6 +269,12 @@ def options() -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:
     return {kind: (model.options, model.required) for kind, model in models.items() if model is not None}
 
 
+def option_names(op: str) -> frozenset[str] | None:
+    """The keys that a model of one operator may have, None where there is no such operator."""
+    declared = operator_of(op)
+    return None if declared is None or declared.model is None else frozenset(declared.model.options | COMMON)
+
+
 def _alone() -> list[str]:
     """The operators that a recipe can have as a model of their own, those of plug-ins among them."""
     theirs = [operator.kind for operator in outside().operators.values() if operator.model is not None]

@@ -43,6 +43,22 @@ def test_recipe_is_frozen(project: FakeProject) -> None:
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "guess"),
+    [
+        ("stages:", "compile: {opt: O1}\nstages:", "key 'compile'; it is stages.compile"),
+        ("stages:", "unroll: 3\nstages:", "key 'unroll'; it is stages.emit.unroll"),
+        ("unroll: 4", "opt: O1", "key 'opt'; it is stages.compile.opt"),
+        ("unroll: 4", "abstract: true", "key 'abstract'; it stands at the top, not in emit"),
+        ("unroll: 4", "rules: [{opt: O1}]", "key 'opt'"),
+        ("stages:", "stages:\n  memory: {}", "stage 'memory'; it stands at the top, not in stages"),
+    ],
+)
+def test_a_key_that_is_one_elsewhere(project: FakeProject, old: str, new: str, guess: str) -> None:
+    project.edit("recipes/demo.yaml", old, new)
+    assert refused(project).splitlines()[0].endswith(f": unknown {guess}")
+
+
+@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         pytest.param(

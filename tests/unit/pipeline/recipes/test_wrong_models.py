@@ -69,3 +69,19 @@ def test_the_other_value_is_named_too(project: FakeProject) -> None:
 )
 def test_on_the_command_line(project: FakeProject, value: str) -> None:
     assert refused(project, set=f"model={value}").startswith(f"set=model={value}: model")
+
+
+@pytest.mark.parametrize(
+    ("entry", "message", "known"),
+    [
+        ("{zoo: ds_cnn, layout: nhwc}", "'layout'; it is of a model by file or url", "zoo, dtype, seed, weights"),
+        ("{file: a.tflite, zo: a}", "'zo'", "signature, shapes, layout, file"),
+        ("{op: relu, shape: [4], layuot: a}", "'layuot'", "op, shape, batch, dtype, input, output, seed"),
+        ("{op: add, shape: [4], actvation: a}", "'actvation'; did you mean 'activation'?", "op, shape, batch, dtype"),
+    ],
+)
+def test_the_keys_of_its_kind(project: FakeProject, entry: str, message: str, known: str) -> None:
+    project.edit("recipes/demo.yaml", "{file: model.txt}", entry)
+    first, *_, last = refused(project).splitlines()
+    assert first.endswith(f": unknown key {message}") and last.startswith(f"known keys: {known}")
+    assert "kernel" not in last
