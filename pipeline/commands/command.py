@@ -97,7 +97,9 @@ class Common:
         if "--help" in arguments or ("-h" in arguments and "h" not in parser.get_short()):
             print(command.help())
             return 0
-        options, given = _parsed(arguments, parser, command.name, (*self.variables, *self.own))
+        options, given = _parsed(
+            arguments, parser, command.name, (*self.variables, *self.own), usage=command.doc_usage or ""
+        )
         if self.names in ("recipe", "recipes"):
             from pipeline.recipes.naming import separated
 
@@ -179,7 +181,7 @@ class _Typed:
 
 
 def _parsed(
-    arguments: Sequence[str], parser: Any, command: str = "", variables: Sequence[str] = ()
+    arguments: Sequence[str], parser: Any, command: str = "", variables: Sequence[str] = (), usage: str = ""
 ) -> tuple[list[_Typed], list[str]]:
     """The options, and the words between them. Raises doit's CmdParseError."""
     short, long = parser.get_short(), parser.get_long()
@@ -187,6 +189,8 @@ def _parsed(
         found, given = getopt.gnu_getopt(list(arguments), short, long)
         _check_whole([name for name, _ in found], arguments)
     except getopt.GetoptError as error:
+        if "requires argument" in error.msg:
+            raise CmdParseError(_lacks_value(error.opt, parser, usage)) from None
         raise CmdParseError(_mistake(error, short, long, command, variables)) from None
     options: list[_Typed] = []
     seen: dict[str, str] = {}
@@ -210,6 +214,15 @@ def _check_whole(found: Sequence[str], arguments: Sequence[str]) -> None:
         if name.startswith("--") and name not in typed:
             short = next(word for word in typed if name.startswith(word) and word != "--")
             raise getopt.GetoptError(f"option {short} not recognized", short[2:])
+
+
+def _lacks_value(name: str, parser: Any, usage: str) -> str:
+    """What is said of an option whose value is missing, which is called as in the usage, or told by its help."""
+    typed = f"--{name}" if len(name) > 1 else f"-{name}"
+    option, _ = parser.get_option(typed)
+    called = re.search(rf"{re.escape(typed)} ([^\s\]|]+)", usage)
+    what = f", {called[1]}" if called else ""
+    return f"{typed} needs a value{what}" + (f": {option.help}" if option.help else "")
 
 
 def options_first(arguments: Sequence[str], parser: Any) -> list[str]:
@@ -253,8 +266,6 @@ def _mistake(error: getopt.GetoptError, short: str, long: list[str], command: st
         if (meant := nearest(name.lstrip("-").replace("-", "_"), [*variables, *words])) in variables:
             guess = f"; it is written {meant}=…"
         return f"unknown option {shown}{guess}\noptions: {', '.join(known) or '(none)'}"
-    if "requires argument" in error.msg:
-        return f"{shown} needs a value"
     if "must not have an argument" in error.msg:
         return f"{shown} takes no value"
     return f"{shown}: {error.msg}"

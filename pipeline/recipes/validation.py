@@ -44,6 +44,8 @@ def first_error(
     message, key, hint = _describe(detail, path, schema, _used(path, data), data)
     if detail["type"] == "missing" and path == ("target",):
         hint = list_known("targets", targets)
+    if detail["type"] in ("string_type", "model_source") and path in (("target",), ("model",)):
+        hint = _several(path[0], detail["input"]) or hint
     beside = detail["ctx"]["beside"] if detail["type"] == "mistake" else ()
     if beside:
         hint = f"{beside[-1]} is at {sources.place((*path[: len(path) - len(_blamed(detail))], *beside))}"
@@ -135,6 +137,13 @@ def _describe(
     told = kind in ("value_error", "model_source", "stage_mapping", "matrix_empty")
     value = "" if told else _shown_value(detail["input"])
     return f"{where}: {text}{value}", False, ""
+
+
+def _several(name: str | int, value: Any) -> str:
+    """The hint for a list where one target or model is needed."""
+    if not isinstance(value, list):
+        return ""
+    return f"for several a recipe needs a matrix with the axis {name}: `matrix: {{{name}: [...]}}`"
 
 
 def _unknown_key(name: str, path: YamlPath, schema: dict[str, Any], used: YamlPath, data: Any) -> tuple[str, list[str]]:

@@ -93,7 +93,7 @@ def mistake(typed: str, recipes: bool = True) -> str:
         given = options_first(rest, command.cmdparser)
     except CmdParseError as error:
         # A sentence may name an option without its value.
-        return "" if str(error).endswith("needs a value") else str(error)
+        return "" if " needs a value" in str(error) else str(error)
     for word in given[given.index("--") + 1 :]:
         option, equals, value = word.partition("=")
         if equals and option not in (*made.variables, *made.own):

@@ -10,7 +10,7 @@ from pipeline.commands.command import options_first
 
 PARSER = CmdParse(
     [
-        CmdOption({"name": "only", "long": "only", "type": str, "default": ""}),
+        CmdOption({"name": "only", "long": "only", "type": str, "default": "", "help": "names of rows"}),
         CmdOption({"name": "check", "long": "check", "type": bool, "default": False}),
         CmdOption({"name": "jobs", "long": "jobs", "short": "n", "type": int, "default": 1}),
     ]
@@ -31,7 +31,8 @@ def test_options_stand_anywhere() -> None:
         (["-z"], "unknown option -z\noptions: --only, --check, --jobs, -n"),
         (["--onl", "x"], "unknown option --onl; did you mean --only?\noptions: --only, --check, --jobs, -n"),
         (["--job=2"], "unknown option --job; did you mean --jobs?\noptions: --only, --check, --jobs, -n"),
-        (["a", "--only"], "--only needs a value"),
+        (["a", "--only"], "--only needs a value: names of rows"),
+        (["-n"], "-n needs a value"),
         (["--check=1"], "--check takes no value"),
         (["-n", "many"], "-n many: should be a whole number"),
         (["-n", "-1"], "-n -1: should be 0 or more"),
@@ -52,3 +53,16 @@ def test_help(capsys: pytest.CaptureFixture[str]) -> None:
     command = CollectGarbage(bin_name="doit")
     assert command.parse_execute(["--help"]) == 0
     assert capsys.readouterr().out == command.help() + "\n"
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("--days", "--days needs a value, N: delete artifacts that no run used for this many days"),
+        ("--size", "--size needs a value, SIZE: delete the oldest until this much remains, such as 500M or 2G"),
+    ],
+)
+def test_the_value_that_is_missing_is_named(word: str, message: str) -> None:
+    with pytest.raises(CmdParseError) as caught:
+        CollectGarbage(bin_name="doit").parse_execute([word])
+    assert str(caught.value) == message

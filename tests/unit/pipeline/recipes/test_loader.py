@@ -42,6 +42,13 @@ def test_recipe_is_frozen(project: FakeProject) -> None:
         load(project).recipe.name = "other"
 
 
+@pytest.mark.parametrize(("old", "name"), [("rv64-rvp", "target"), ("{file: model.txt}", "model")])
+def test_several_need_a_matrix(project: FakeProject, old: str, name: str) -> None:
+    project.edit("recipes/demo.yaml", old, "[a, b]")
+    hint = f"for several a recipe needs a matrix with the axis {name}: `matrix: {{{name}: [...]}}`"
+    assert refused(project).splitlines()[-1] == hint
+
+
 @pytest.mark.parametrize(
     ("old", "new", "guess"),
     [
