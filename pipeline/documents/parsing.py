@@ -18,7 +18,8 @@ def parsed_value(text: str) -> Any:
     try:
         return load(text)
     except yaml.YAMLError as error:
-        raise ValueError(_problem(error)) from None
+        advice = _advice(error, text) if isinstance(error, yaml.MarkedYAMLError) else ""
+        raise ValueError("; ".join(part for part in (_problem(error), advice) if part)) from None
 
 
 def dumped(data: Mapping[str, Any]) -> str:
@@ -36,7 +37,7 @@ def parsed(name: str, text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         position = Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
-        raise error_at(name, text, _problem(error), position) from None
+        raise error_at(name, text, _problem(error), position, _advice(error, text)) from None
     except yaml.YAMLError as error:
         # A character that YAML does not allow, of which libyaml tells the offset in bytes.
         at = getattr(error, "position", None)
@@ -78,6 +79,26 @@ def _problem(error: yaml.YAMLError) -> str:
     if isinstance(error, yaml.MarkedYAMLError):
         return "YAML syntax: " + ", ".join(part for part in (error.problem, error.context) if part)
     return f"YAML syntax: {getattr(error, 'reason', '') or str(error).splitlines()[0]}"
+
+
+def _advice(error: yaml.MarkedYAMLError, text: str) -> str:
+    """What helps where a tab or a letter means something else to YAML than to the writer; '' where nothing is known."""
+    lines = LINE_END.split(text)
+    for mark in (error.problem_mark, error.context_mark):
+        if mark is None or mark.line >= len(lines):
+            continue
+        before, rest = lines[mark.line][: mark.column], lines[mark.line][mark.column :]
+        if rest.startswith("\t"):
+            return "indent with spaces, not with a tab"
+        if rest.startswith("!") and not rest.startswith("!!"):
+            return "a text that begins with ! stands in quotes"
+        if isinstance(error, YamlError):
+            continue
+        if rest.startswith(tuple("*&@`%")):
+            return f"a text that begins with {rest[0]} stands in quotes"
+        if mark is error.problem_mark and rest and before.rstrip().endswith(("}", "]", "$")):
+            return "a text with brackets or braces stands in quotes"
+    return ""
 
 
 def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, yaml.Node | None]:

@@ -76,6 +76,34 @@ def test_refused_at_its_place(tmp_path: Path, text: str | bytes, first: str) -> 
     assert refused(tmp_path, text)[0].startswith(first)
 
 
+@pytest.mark.parametrize(
+    ("text", "place", "hint"),
+    [
+        ("a:\n\tb: 1", "2:1", "indent with spaces, not with a tab"),
+        ("\ta: 1", "1:1", "indent with spaces, not with a tab"),
+        ("a: {b: */first/*}", "1:9", "a text that begins with * stands in quotes"),
+        ("a: *nope", "1:4", "a text that begins with * stands in quotes"),
+        ("a: &x/y", "1:6", "a text that begins with & stands in quotes"),
+        ("a: @x", "1:4", "a text that begins with @ stands in quotes"),
+        ("a: [`x`]", "1:5", "a text that begins with ` stands in quotes"),
+        ("a: %x", "1:4", "a text that begins with % stands in quotes"),
+        ("%x: 1", "1:3", "a text that begins with % stands in quotes"),
+        ("a: !x", "1:4", "a text that begins with ! stands in quotes"),
+        ("a: {b}x", "1:7", "a text with brackets or braces stands in quotes"),
+        ("a: {b: ${X}/c}", "1:9", "a text with brackets or braces stands in quotes"),
+        ("a: [b", "1:1", "      | ^"),
+        ("a: !!int x", "1:4", "      |    ^"),
+        ("a: &x [*x]", "1:4", "      |    ^"),
+    ],
+)
+def test_what_helps(tmp_path: Path, text: str, place: str, hint: str) -> None:
+    lines = refused(tmp_path, text)
+    assert lines[0].startswith(f"r.yaml:{place}: ") and lines[-1] == hint
+    with pytest.raises(ValueError) as caught:
+        parse_value(text)
+    assert str(caught.value).endswith(f"; {hint}") == (not hint.endswith("^"))
+
+
 def test_merges_that_multiply(tmp_path: Path) -> None:
     assert refused(tmp_path, _MERGES)[0].endswith("values, with its aliases written out; 100,000 at most")
 

@@ -242,7 +242,8 @@ recipes/demo.yaml:9:5: key 'opt' is given twice
             """\
 recipes/demo.yaml:8:1: YAML syntax: found character that cannot start any token, while scanning for the next token
     8 | \topt: O2
-      | ^""",
+      | ^
+indent with spaces, not with a tab""",
             id="tab",
         ),
     ],
