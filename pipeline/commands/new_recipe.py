@@ -29,6 +29,7 @@ from stages.measure.measurable import why_not_measured
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.models.spec import ModelSource, OpModel
+from stages.system.pathname import located, of_variable
 
 _LAYER, _EXTENDS = "layer", "extends"
 VARIABLES = ("model", "target", "set")
@@ -171,8 +172,8 @@ def _model(text: str, project: Project) -> Mapping[str, Any]:
     check_assignments([("model", text)])
     (override,) = parse_overrides({"model": text})
     entry: dict[str, Any] = override.value
-    if "file" in entry and not (project.root / Path(entry["file"]).expanduser()).is_file():
-        raise RecipeError(f"model={escape.name(text, 200)}: there is no such file")
+    if "file" in entry and not located(entry["file"], project.root).is_file():
+        raise RecipeError(f"model={escape.name(text, 200)}: there is no such file", hint=of_variable(entry["file"]))
     return entry
 
 

@@ -27,6 +27,7 @@ from stages.messages import escape
 from stages.models.graphs import graphs
 from stages.models.zoo.names import check
 from stages.system.installation import INSTALLATION, is_clone
+from stages.system.pathname import located, of_variable
 from stages.targets.spec import Target
 
 VARIABLES = ("model", "target")
@@ -107,7 +108,10 @@ def new_project(folder: Path, *, model: str = "zoo:ds_cnn", target: str = "rv64-
 
 
 def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
-    """The recipe's entry for a model; a file from elsewhere is added to the `content` of the project."""
+    """The recipe's entry for a model; a file from elsewhere is added to the `content` of the project.
+
+    What a variable names the folder of is found by it, also later.
+    """
     (override,) = parse_overrides({"model": model})
     entry: dict[str, str] = override.value
     if "zoo" in entry:
@@ -116,7 +120,8 @@ def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
         except ValueError as error:
             raise RecipeError(str(error)) from None
         return entry
-    path = Path(entry["file"]).expanduser().absolute()
+    variable = of_variable(entry["file"])
+    path = located(entry["file"], root) if variable else Path(entry["file"]).expanduser().absolute()
     try:
         # A pipe would be waited for.
         if path.exists() and not path.is_file():
@@ -125,9 +130,11 @@ def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
         if path.suffix.lower() != ".onnx":
             graphs(data, path.name)
     except OSError as error:
-        raise RecipeError(f"model={escape.name(model, 200)}: cannot be read: {error.strerror}") from None
+        raise RecipeError(f"model={escape.name(model, 200)}: cannot be read: {error.strerror}", hint=variable) from None
     except StageError as error:
         raise RecipeError(f"model={escape.name(model, 200)}: {error.message}", hint=error.hint) from None
+    if variable:
+        return entry
     if path.is_relative_to(root):
         return {"file": path.relative_to(root).as_posix()}
     content[f"{_MODELS}/{path.name}"] = data

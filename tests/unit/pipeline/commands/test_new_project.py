@@ -55,6 +55,19 @@ def test_a_project_for_an_onnx_file_tells_of_that(tmp_path: Path) -> None:
     assert "ONNX Runtime" not in (tmp_path / "other/recipes/other.yaml").read_text()
 
 
+def test_a_model_in_a_folder_that_a_variable_names_stays_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = "${NETS}/digits_int8.tflite"
+    monkeypatch.delenv("NETS", raising=False)
+    assert refused(tmp_path / "net", model=model).endswith(
+        "\nthe environment variable NETS names the folder; it is not set"
+    )
+    monkeypatch.setenv("NETS", str(MODEL.parent))
+    assert not any(path.startswith("models/") for path in new_project(tmp_path / "net", model=model))
+    assert f"model: {{file: '{model}'}}\n" in (tmp_path / "net/recipes/net.yaml").read_text()
+    loaded = load_recipe("net", root=Project(tmp_path / "net"), registry=default_registry())
+    assert loaded.recipe.model.model_dump()["file"] == model
+
+
 def doit(folder: Path, *words: str, store: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, **({"FIRMLINE_STORE": str(store)} if store else {})}
     command = [sys.executable, "-P", "-m", "pipeline", *words]

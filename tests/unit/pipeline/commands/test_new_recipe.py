@@ -156,6 +156,16 @@ def test_a_file_that_is_not_sound_is_refused(tmp_path: Path, name: str, says: st
     assert says in str(caught.value) and f"model={name}" in str(caught.value) and not (tmp_path / "recipes").exists()
 
 
+def test_a_folder_that_a_variable_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = "${NETS}/digits_int8.tflite"
+    monkeypatch.delenv("NETS", raising=False)
+    with pytest.raises(PipelineError, match="the environment variable NETS names the folder; it is not set"):
+        new_recipe("net", Project(tmp_path), model=model)
+    monkeypatch.setenv("NETS", str(ROOT / "recipes/digits"))
+    new_recipe("net", Project(tmp_path), model=model)
+    assert f"model: {{file: '{model}'}}\n" in (tmp_path / "recipes/net.yaml").read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
