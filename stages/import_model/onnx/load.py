@@ -26,6 +26,8 @@ def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> onnx.Mo
     """
     import onnx
 
+    from stages.import_model.onnx.unregistered import refuse_unregistered
+
     model = parsed(data, name)
     _check_opset(model, name)
     _check_external(model, name)
@@ -35,6 +37,7 @@ def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> onnx.Mo
         if model.functions:
             model = onnx.inliner.inline_local_functions(model)
     except (onnx.checker.ValidationError, RuntimeError) as error:
+        refuse_unregistered(model)
         reason = escape.line(" ".join(str(error).split()))[:300]
         raise StageError(f"{name} is a corrupt ONNX file: {reason}", hint="Export it again.", at=FILE) from None
     _fix_shapes(model, name, shapes)
@@ -118,12 +121,15 @@ def _with_shapes(model: onnx.ModelProto, name: str) -> onnx.ModelProto:
     """The model with the shapes of its outputs, which a file may leave out as they follow. Raises StageError."""
     import onnx
 
+    from stages.import_model.onnx.unregistered import refuse_unregistered
+
     if all(one.type.tensor_type.HasField("shape") for one in model.graph.output):
         return model
     with suppress(Exception):  # what is unsound is told by the checker
         model = onnx.shape_inference.infer_shapes(model)
     for one in model.graph.output:
         if not one.type.tensor_type.HasField("shape"):
+            refuse_unregistered(model)
             raise StageError(
                 f"output {escape.quoted(one.name)} of {name} has no shape, and none follows from the operators",
                 hint="Export it again, or write the shapes with onnx.shape_inference.infer_shapes.",
