@@ -225,7 +225,7 @@ def _tune(
     in_cycles = config.optimize_for == "cycles"
     if in_cycles:
         check_timed(target)
-    tuning = Tuning.read(path, target, tools, in_cycles=in_cycles)
+    tuning = Tuning.read(path, target, tools, in_cycles=in_cycles, again=again)
     costs = _costs(loaded, project, in_cycles=in_cycles)
     if check:
         missing, lost = missing_of(graph, target, config, costs, tuning)

@@ -26,7 +26,7 @@ from stages.tensorize.forms import with_cheapest_forms, with_other_forms
 from stages.tensorize.found import found
 from stages.tensorize.layouts import weighed
 from stages.tensorize.setting import Setting
-from stages.tensorize.tuning import FORMAT, TIMING, entry_of, read_targets
+from stages.tensorize.tuning import FORMAT, TIMING, entry_of, read_targets, sound_targets
 
 if TYPE_CHECKING:
     from stages.calibrate.side_work import Begin
@@ -57,14 +57,17 @@ class Tuning(Entries):
     others: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, path: Path, target: Target, tools: Mapping[str, str], *, in_cycles: bool = False) -> Tuning:
-        """What counts of the file with these tools; an empty one where nothing is of the target. Raises StageError.
+    def read(
+        cls, path: Path, target: Target, tools: Mapping[str, str], *, in_cycles: bool = False, again: bool = False
+    ) -> Tuning:
+        """What counts of the file with these tools; an empty one where nothing is of the target.
 
-        `in_cycles`: of the target's timing model, instead of instructions.
+        `in_cycles`: of the target's timing model, instead of instructions. Raises StageError for a file that is
+        damaged; `again`, all of it to be measured, takes that as an empty one.
         """
         entry = entry_of(target, in_cycles=in_cycles)
         tools = {**tools, TIMING: timing_digest(target)} if in_cycles else tools
-        raw = read_targets(path).get(entry)
+        raw = (sound_targets if again else read_targets)(path).get(entry)
         if raw is None:
             return cls(path, entry, dict(tools))
         if raw["tools"] != tools:
@@ -84,8 +87,8 @@ class Tuning(Entries):
         self.kernels[case.kernel.name] = kernel_digest(case.kernel)
 
     def write(self) -> None:
-        """Writes it over what the file has of the target: sorted, one line for each layer."""
-        targets = read_targets(self.path)
+        """Writes it over what the file has of the target, or over a damaged file: sorted, one line for each layer."""
+        targets = sound_targets(self.path)
         own = {"tools": self.tools, "kernels": self.kernels, "layers": self.layers}
         parts = ",\n".join(_of_entry(name, found) for name, found in sorted({**targets, self.entry: own}.items()))
         write_whole(self.path, f'{{\n "format": {FORMAT},\n "targets": {{\n{parts}\n }}\n}}\n')

@@ -50,6 +50,14 @@ def read_targets(path: Path) -> dict[str, dict[str, Any]]:
     return targets
 
 
+def sound_targets(path: Path) -> dict[str, dict[str, Any]]:
+    """As `read_targets`, and nothing where the file is damaged: for who writes it anew."""
+    try:
+        return read_targets(path)
+    except StageError:
+        return {}
+
+
 def _wrong(found: Any) -> str:
     if not isinstance(found, dict) or not all(
         isinstance(found.get(key), dict) for key in ("tools", "kernels", "layers")

@@ -15,7 +15,9 @@ from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.tune import Outcome, _run, tune
 from pipeline.errors import PipelineError, RecipeError, StageFailed
 from pipeline.project import Project
+from pipeline.recipes.targets import load_targets
 from stages.calibrate import measure as measuring
+from stages.calibrate.tuning import Tuning
 
 ROOT = Path(__file__).resolve().parents[4]
 RECIPE = """\
@@ -232,6 +234,18 @@ def test_ruined_file(project: Project, text: str, says: str) -> None:
         with pytest.raises((PipelineError, StageFailed)) as caught:
             use()
         assert says in str(caught.value) and "doit tune recipe=net --all" in str(caught.value)
+
+
+def test_all_is_written_anew_over_a_ruined_file(project: Project) -> None:
+    path = project.root / "recipes/net.tuning.json"
+    target = load_targets(project)["rv32-rvp"]
+    for content in (b"", b"[]", b"\xff\xfe", b"<<<<<<< HEAD\n", b'{"format": 1, "targets": {"a": 1}}'):
+        path.write_bytes(content)
+        Tuning.read(path, target, {}, again=True).write()
+        assert [*json.loads(path.read_text())["targets"]] == ["rv32-rvp"]
+    path.write_bytes(b'{"format": 1, "targ')
+    made = tune("net", again=True, root=project)
+    assert made.measured == made.entries > 0
 
 
 def test_recipes_are_named_as_for_doit_run(
