@@ -29,6 +29,7 @@ from pipeline.recipes.recipe_files import recipe_names
 from pipeline.runs.session import Display
 from stages.base import StageError
 from stages.messages import escape
+from stages.system.asides import check_writable
 
 if TYPE_CHECKING:
     from stages.calibrate.tuning import Tuning
@@ -139,6 +140,8 @@ def tune(
     loaded = load_recipe(recipe, root=project, registry=registry_of(project), variables=overrides)
     path = _place(loaded, project)
     _refuse(loaded)
+    if not check:
+        _check_writable(path, project)
     try:
         graph = _graph(recipe, loaded, overrides or {}, project, display, install)
         return _tune(loaded, graph, path, again=again, check=check, project=project, display=display)
@@ -162,6 +165,13 @@ def _place(loaded: LoadedRecipe, project: Project) -> Path:
         message = f"recipe '{loaded.title}' is Firmline's own: its tuning would lie in the installation"
         raise PipelineError(message, hint=f"write a recipe of yours that has `extends: {loaded.recipe.name}`")
     return loaded.tuning
+
+
+def _check_writable(path: Path, project: Project) -> None:
+    try:
+        check_writable(path)
+    except OSError as error:
+        raise PipelineError(f"{escape.name(project.shown(path))} cannot be written: {error.strerror}") from None
 
 
 def _refuse(loaded: LoadedRecipe) -> None:

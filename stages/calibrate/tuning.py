@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.base import no_progress
+from stages.base import StageError, no_progress
 from stages.calibrate.cases import Case, cases_of_views
 from stages.calibrate.measure import measure
 from stages.calibrate.measured_entries import Entries, stale_kernels, without
@@ -87,11 +87,17 @@ class Tuning(Entries):
         self.kernels[case.kernel.name] = kernel_digest(case.kernel)
 
     def write(self) -> None:
-        """Writes it over what the file has of the target, or over a damaged file: sorted, one line for each layer."""
+        """Writes it over what the file has of the target, or over a damaged file: sorted, one line for each layer.
+
+        Raises StageError where it cannot be written.
+        """
         targets = sound_targets(self.path)
         own = {"tools": self.tools, "kernels": self.kernels, "layers": self.layers}
         parts = ",\n".join(_of_entry(name, found) for name, found in sorted({**targets, self.entry: own}.items()))
-        write_whole(self.path, f'{{\n "format": {FORMAT},\n "targets": {{\n{parts}\n }}\n}}\n')
+        try:
+            write_whole(self.path, f'{{\n "format": {FORMAT},\n "targets": {{\n{parts}\n }}\n}}\n')
+        except OSError as error:
+            raise StageError(f"{self.path.name} cannot be written: {error.strerror}") from None
 
 
 def _others(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ writes `report.json` again removes it; runs remove all such files of the store a
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import shutil
@@ -40,6 +41,16 @@ def written_aside(path: Path) -> Iterator[Path]:
     except BaseException:
         place.unlink(missing_ok=True)
         raise
+
+
+def check_writable(path: Path) -> None:
+    """Raises the OSError with which `write_whole` would fail, as far as that can be known before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    place = aside(path)
+    place.touch()
+    place.unlink()
 
 
 def write_whole(path: Path, content: str | bytes) -> None:

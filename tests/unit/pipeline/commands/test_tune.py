@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -16,6 +18,7 @@ from pipeline.commands.tune import Outcome, _run, tune
 from pipeline.errors import PipelineError, RecipeError, StageFailed
 from pipeline.project import Project
 from pipeline.recipes.targets import load_targets
+from stages.base import StageError
 from stages.calibrate import measure as measuring
 from stages.calibrate.tuning import Tuning
 
@@ -246,6 +249,27 @@ def test_all_is_written_anew_over_a_ruined_file(project: Project) -> None:
     path.write_bytes(b'{"format": 1, "targ')
     made = tune("net", again=True, root=project)
     assert made.measured == made.entries > 0
+
+
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project.root / "recipes/net.tuning.json"
+    path.mkdir()
+    with pytest.raises(PipelineError, match=r"^recipes/net\.tuning\.json cannot be written: Is a directory$"):
+        tune("net", root=project)
+    path.rmdir()
+
+    def refused(_: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("stages.system.asides.aside", refused)
+    with pytest.raises(PipelineError, match=r"^recipes/net\.tuning\.json cannot be written: Read-only file system$"):
+        tune("net", root=project)
+    assert not (project.root / "build").exists()
+    target = load_targets(project)["rv32-rvp"]
+    with pytest.raises(StageError, match=r"^net\.tuning\.json cannot be written: Read-only file system$"):
+        Tuning.read(path, target, {}).write()
 
 
 def test_recipes_are_named_as_for_doit_run(
