@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline.artifacts.folders import remove
 from stages.system.asides import write_whole
+from stages.system.json_text import parsed_json
 
 _FORMAT = 1
 
@@ -57,8 +58,8 @@ class LastRuns:
 def _noted(path: Path) -> dict[str, Any] | None:
     """The keys and overrides noted in a file of runs/; None when it has none."""
     try:
-        noted = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        noted = parsed_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return None
     if not isinstance(noted, dict) or noted.get("format") != _FORMAT:
         return None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from pipeline.artifacts.digest import digest_of
+from stages.system.json_text import parsed_json
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -27,8 +27,8 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 def parsed_manifest(text: str | bytes, key: str) -> dict[str, Any] | None:
     """The manifest of the artifact of a key; None for what is none, or was altered."""
     try:
-        manifest = json.loads(text)
-    except (ValueError, RecursionError):
+        manifest = parsed_json(text)
+    except ValueError:
         return None
     if not (isinstance(manifest, dict) and _TYPES.keys() <= manifest.keys()):
         return None

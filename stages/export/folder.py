@@ -16,6 +16,7 @@ from typing import Any
 from stages.base import StageError
 from stages.messages import escape
 from stages.system.asides import write_whole
+from stages.system.json_text import parsed_json
 
 MANIFEST = ".firmline-export.json"
 _MOST_NAMED = 5
@@ -85,10 +86,10 @@ def _manifest(folder: Path, facts: Mapping[str, str], shown: str) -> dict[str, s
         return {}
     try:
         # The first exports did not say which overrides they had.
-        found: Any = {"overrides": "", **json.loads((folder / MANIFEST).read_text(encoding="utf-8"))}
+        found: Any = {"overrides": "", **parsed_json((folder / MANIFEST).read_text(encoding="utf-8"))}
         files = {str(path): str(digest) for path, digest in found["files"].items()}
         kept = {key: str(found[key]) for key in facts}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise StageError(f"{shown}/{MANIFEST} is damaged, so whose the files are is not known") from None
     if any(PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts for path in files):
         raise StageError(f"{shown}/{MANIFEST} is damaged, so whose the files are is not known")

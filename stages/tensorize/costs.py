@@ -16,7 +16,6 @@ a layer, but not its data. What was measured with another version of a kernel do
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -30,6 +29,7 @@ from stages.kernels.digest import kernel_digest
 from stages.kernels.generic.copies import parts
 from stages.operators.layer import Window
 from stages.operators.windows import Pool2D
+from stages.system.json_text import parsed_json
 from stages.tensorize.nearby import Nearby
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def read_file(path: Path) -> dict[str, Any]:
     """
     hint = f"write it again: doit calibrate target={path.stem}"
     try:
-        raw = json.loads(path.read_text())
+        raw = parsed_json(path.read_text())
     except ValueError as error:
         raise StageError(f"cost table {path.name} is damaged: {error}", hint=hint) from None
     if not isinstance(raw, dict) or raw.get("format") != FORMAT:

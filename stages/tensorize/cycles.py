@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
 from stages.kernels.digest import kernel_digest
+from stages.system.json_text import parsed_json
 from stages.tensorize.logarithms import exp, ln
 from stages.tensorize.nearby import Nearby
 
@@ -163,7 +164,7 @@ def read_cycles(path: Path) -> dict[str, Any]:
     """A table as it is in the file. Raises StageError for one that is damaged or of another format."""
     hint = f"write it again: doit calibrate target={path.stem} --cycles"
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = parsed_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise StageError(f"table of cycles {path.name} cannot be read: {error}", hint=hint) from None
     keys = ("target", "tools", "timing", "kernels", "layers")

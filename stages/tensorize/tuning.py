@@ -9,11 +9,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError
+from stages.system.json_text import parsed_json
 from stages.tensorize.beside import SUFFIX
 from stages.tensorize.costs import CostTable
 from stages.tensorize.cycles import timing_digest
@@ -35,7 +35,7 @@ def read_targets(path: Path) -> dict[str, dict[str, Any]]:
     """What the file has of each entry; nothing where there is no file. Raises StageError for one that is damaged."""
     hint = f"delete it, or write it again: doit tune recipe={path.name.removesuffix(SUFFIX)} --all"
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = parsed_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

@@ -11,6 +11,7 @@ from typing import Any
 from pipeline.commands.bench.check import TOLERANCE, Verdict, change, fell
 from pipeline.errors import PipelineError
 from stages.system.asides import write_whole
+from stages.system.json_text import parsed_json
 
 FORMAT = 1
 _RENEW = "write it anew with `doit bench suite=layers --update`"
@@ -120,7 +121,7 @@ def slower(rows: Rows, order: Mapping[str, str]) -> list[str]:
 def read_rows(path: Path) -> dict[str, LayerRow]:
     """The rows of docs/layers.json; none when there is no such file. Raises PipelineError."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parsed_json(path.read_text(encoding="utf-8"))
         if data["format"] != FORMAT:
             raise PipelineError(f"{path.name}: format {data['format']}, expected {FORMAT}", hint=_RENEW)
         return {

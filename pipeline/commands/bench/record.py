@@ -11,6 +11,7 @@ from typing import Any
 from pipeline.commands.bench.cases import Case
 from pipeline.errors import PipelineError
 from stages.system.asides import write_whole
+from stages.system.json_text import parsed_json
 
 FORMAT = 1
 MEMORY = ("arena_bytes", "ram_bytes", "rom_bytes", "stack_bytes", "weights_bytes")
@@ -96,7 +97,7 @@ def _distance(distance: Mapping[str, Any] | None) -> dict[str, float] | None:
 def read_records(path: Path) -> dict[tuple[str, str], Record]:
     """The records of docs/bench.json by id; none when there is no such file. Raises PipelineError."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parsed_json(path.read_text(encoding="utf-8"))
         if data["format"] != FORMAT:
             raise PipelineError(f"{path.name}: format {data['format']}, expected {FORMAT}", hint=_RENEW)
         records = [Record(**{**entry, "layers": tuple(entry["layers"])}) for entry in data["rows"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from pipeline.runs.publish import ON_BOARD
 from pipeline.terminal.progress import ProgressDisplay
 from stages.messages import escape
 from stages.system.installation import is_clone
+from stages.system.json_text import parsed_json
 from stages.system.scratch import temporary_folder
 
 GIT = "git:"
@@ -88,10 +88,10 @@ def _report_file(word: str, project: Project) -> Path | None:
 
 def _read(path: Path, shown: str) -> Mapping[str, Any]:
     try:
-        report = json.loads(path.read_text(encoding="utf-8"))
+        report = parsed_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise PipelineError(f"{escape.name(shown)} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise PipelineError(f"{escape.name(shown)} is no JSON: {escape.line(str(error))}") from None
     parts = ("format", "model", "target", "instructions", "memory", "layers")
     if not isinstance(report, dict) or any(part not in report for part in parts):

@@ -91,7 +91,7 @@ def test_a_fit_to_the_estimate_is_not_used_where_the_kernel_states_none(tmp_path
     assert costs.price(Silent(), view(depth=16), MiniParams(), HOST) == Price()
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"format": 3}'])
+@pytest.mark.parametrize("text", ["{", "[]", '{"format": 3}', "[" * 100_000])
 def test_a_damaged_table_is_an_error_that_says_what_to_do(tmp_path: Path, text: str) -> None:
     (tmp_path / "host.json").write_text(text)
     with pytest.raises(StageError, match=r"host\.json.*\nwrite it again: doit calibrate target=host"):

@@ -223,6 +223,7 @@ def test_cycles_are_tuned_for_each_board_beside_instructions(project: Project) -
     ("text", "says"),
     [
         ("", "net.tuning.json cannot be read"),
+        ("[" * 100_000, "net.tuning.json cannot be read: it is nested too deeply"),
         ("[1]", "net.tuning.json is no tuning of format 1"),
         ('{"format": 1, "targets": {"rv32-rvp": {}}}', "net.tuning.json, rv32-rvp: has no tools, kernels and layers"),
         (
