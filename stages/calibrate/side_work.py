@@ -15,15 +15,21 @@ _AT_ONCE = 2
 def results(
     function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], begin: Begin | None
 ) -> Generator[Any, None, None]:
-    """What a function gives for each of these values, in their order, as it becomes known. Raises what it raises."""
+    """What a function gives for each of these values, in their order, as it becomes known. Raises what it raises.
+
+    Those that run are waited for, but for an interruption.
+    """
     if begin is not None:
         waiting = [begin(f"{function.__module__}:{function.__name__}", values) for values in calls]
         yield from (wait() for wait in waiting)
         return
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    pool, wait_for_running = ThreadPoolExecutor(_AT_ONCE), True
+    try:
         running = [pool.submit(function, *values) for values in calls]
-        try:
-            yield from (future.result() for future in running)
-        finally:
-            for future in running:
-                future.cancel()
+        yield from (future.result() for future in running)
+    except KeyboardInterrupt:
+        # What runs ends with the process.
+        wait_for_running = False
+        raise
+    finally:
+        pool.shutdown(wait=wait_for_running, cancel_futures=True)

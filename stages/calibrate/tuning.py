@@ -186,8 +186,9 @@ def tune(
                 if done % _OFTEN == 0:
                     tuning.write()
         finally:
-            tuning.write()
-    if not done and (tuning.stale or tuning.others):
+            if done:
+                tuning.write()
+    if not done and (tuning.stale or tuning.others or (again and tuning.path.is_file())):
         tuning.write()
     lost = tuple(sorted(tuning.layers.keys() - seen))
     return Tuned(done, lost, *compared(graph, target, config, costs, tuning))

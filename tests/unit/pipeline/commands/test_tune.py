@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -148,17 +149,19 @@ def test_figures_are_of_the_options_and_tools_that_compile_the_network(project: 
 
 
 def test_an_interrupted_run_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    measure = measuring.measure
+    measure, path = measuring.measure, project.root / "recipes/net.tuning.json"
 
-    def interrupted(cases: Any, target: Any, **options: Any) -> Any:
+    def interrupted(cases: Any, target: Any, *, after: int, **options: Any) -> Any:
         for number, pair in enumerate(measure(cases, target, **options)):
-            if number == 3:
+            if number == after:
                 raise KeyboardInterrupt
             yield pair
 
-    monkeypatch.setattr("stages.calibrate.tuning.measure", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        tune("net", root=project)
+    for after in (0, 3):
+        monkeypatch.setattr("stages.calibrate.tuning.measure", partial(interrupted, after=after))
+        with pytest.raises(KeyboardInterrupt):
+            tune("net", root=project)
+        assert path.is_file() == bool(after)
     monkeypatch.setattr("stages.calibrate.tuning.measure", measure)
     kept = tune("net", check=True, root=project)
     assert kept.entries == 3
