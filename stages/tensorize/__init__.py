@@ -149,7 +149,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
     def foresee(
         self, config: TensorizeConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """Cycles wanted on a target without a timing model; rules for kernels that there are not."""
+        """Cycles wanted on a target without a timing model; rules for kernels that there are not; a damaged tuning."""
         from stages.tensorize.rules import check_names
 
         check_names(config.rules, target)
@@ -157,6 +157,10 @@ class TensorizeStage(Stage[TensorizeConfig]):
             from stages.tensorize.cycles import check_timed
 
             check_timed(target)
+        for tuning in self.files(config, model, root).values():
+            from stages.tensorize.tuning import read_targets
+
+            read_targets(tuning)
 
     def run(self, job: Job[TensorizeConfig]) -> None:
         from stages.tensorize.build import tensorize

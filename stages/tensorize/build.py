@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.base import blaming, no_progress
+from stages.base import no_progress
 from stages.graph import Graph
 from stages.kernels import registry
 from stages.simplify.rewrites import Rewrite
@@ -91,8 +91,7 @@ def setting_of(job: Job[TensorizeConfig]) -> tuple[Setting, list[str]]:
         cycles, doubt = cycle_tables(job.files, job.target)
         costs, doubts = replace(costs, cycles=cycles), [doubt] if doubt else []
     if "tuning" in job.files:
-        with blaming("stages", "tensorize", "tuning"):
-            costs = replace(costs, tuned=tuned_table(job.files["tuning"], job.target, in_cycles=in_cycles))
+        costs = replace(costs, tuned=tuned_table(job.files["tuning"], job.target, in_cycles=in_cycles))
     kernels = registry.kernels_of(job.target).values()
     return Setting.of(job.target, job.config, kernels, costs, _float_module(job.inputs["quantize"])), doubts
 
