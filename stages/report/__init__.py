@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from stages.base import Job, Stage, StageConfig, Tool
+from stages.models.spec import ModelSource
 from stages.targets.spec import Target
 
 
@@ -46,6 +49,21 @@ class ReportStage(Stage[ReportConfig]):
 
     def tools(self, config: ReportConfig, target: Target) -> tuple[Tool, ...]:
         return (Tool("jinja2", package="jinja2"),)
+
+    def foresee(
+        self, config: ReportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
+    ) -> None:
+        """Names of classes that are not as many as the network's first output has elements."""
+        if not config.classes:
+            return
+        from stages.models.at_hand import model_at_hand
+        from stages.report.classes import check_classes
+        from stages.samples.network import inputs_and_classes
+
+        info = model_at_hand(model, root, made)
+        elements = None if info is None else inputs_and_classes(info)[1]
+        if elements is not None:
+            check_classes(config.classes, elements)
 
     def run(self, job: Job[ReportConfig]) -> None:
         from stages.report.build import write_report

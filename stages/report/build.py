@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stages.report.board import board
+from stages.report.classes import check_classes
 from stages.report.cycles import PICTURE, cycles
 from stages.report.estimate import chosen_by, estimated_cycles, of_layer
 from stages.report.quantization import FILE, RANGES, quantization
@@ -31,6 +32,8 @@ def write_report(job: Job[ReportConfig]) -> None:
     from stages.report.markdown import markdown
     from stages.report.timeline import timeline_svg
 
+    outputs = _reader(Path(job.inputs["emit"]))("model.json")["outputs"]
+    check_classes(job.config.classes, prod(outputs[0]["shape"]))
     report = build_report(job.inputs, job.target.name, job.target.model_dump(mode="json"))
     (job.out / "report.json").write_text(json.dumps(report, indent=1) + "\n")
     (job.out / "report.md").write_text(markdown(report))

@@ -131,7 +131,7 @@ class SimulateStage(Stage[SimulateConfig]):
         if not files:
             return
         from stages.models.at_hand import model_at_hand
-        from stages.simulate.foresee import inputs_and_classes
+        from stages.samples.network import inputs_and_classes
         from stages.simulate.inputs import check_files
 
         info = model_at_hand(model, root, made)

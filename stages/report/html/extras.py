@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from stages.base import StageError
 
 if TYPE_CHECKING:
     from stages.graph import Graph
@@ -34,7 +31,7 @@ class Extras:
 
 
 def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str, classes: Sequence[str] = ()) -> Extras:
-    """From the artifacts; `classes` are names for the elements of the first output. Raises StageError."""
+    """From the artifacts; `classes` are names for the elements of the first output."""
     from stages.graph import Graph
     from stages.report.html.network import edges
 
@@ -51,10 +48,6 @@ def _first(artifacts: Mapping[str, Path], classes: Sequence[str]) -> tuple[Seque
     records = Records.read(Path(artifacts["emit"]), Path(artifacts["simulate"]))
     if not records.outputs.count:
         return (), (), ""
-    elements = prod(records.outputs.ports[0].shape)
-    if classes and len(classes) != elements:
-        message = f"{len(classes)} names of classes; the network's first output has {elements:,} elements"
-        raise StageError(message, at=("stages", "report", "classes"))
     inputs = [
         shown_input(port.name, values)
         for port, values in zip(records.inputs.ports[records.kept :], records.given(0), strict=True)
