@@ -205,9 +205,9 @@ def _check(data: Mapping[str, Any], project: Project, said: Sequence[Override], 
 def _check_model(model: ModelSource, project: Project) -> None:
     """Refuse a file that is not sound, and shapes and values that the import of a layer refuses. Raises StageError."""
     if not isinstance(model, OpModel):
-        from stages.models.at_hand import sound_model
+        from stages.import_model.stage import known_model
 
-        sound_model(model, project.root)
+        known_model(model, project.root)
         return
     from stages.import_model.checks import check_operator
     from stages.models.resolve import resolve

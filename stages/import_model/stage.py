@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -89,11 +90,9 @@ class ImportStage(Stage[ImportConfig]):
     def foresee(
         self, config: ImportConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """A file at hand that is not sound, or does not have the signature that the recipe wants."""
+        """A file at hand that is not sound, has not the signature that the recipe wants, or unknown ONNX operators."""
         if "import" not in made and "ptq" not in made:
-            from stages.models.at_hand import sound_model
-
-            sound_model(model, root)
+            known_model(model, root)
 
     def run(self, job: Job[ImportConfig]) -> None:
         """Writes the artifact. Raises StageError for a missing, corrupt or unsupported model, or one LiteRT refuses."""
@@ -137,6 +136,22 @@ class ImportStage(Stage[ImportConfig]):
         job.log(f"{name}: {summary['operators']} operators, {summary['macs']:,} MACs, sha256 {summary['sha256']}")
         for note in notes:
             job.log(f"warning: {note}")
+
+
+def known_model(model: ModelSource, root: Path) -> ModelInfo | None:
+    """As `stages.models.at_hand.sound_model`; operators of an ONNX file that nobody knows are a StageError, too."""
+    from stages.models.at_hand import bytes_at_hand, sound_model
+
+    info = sound_model(model, root)
+    if is_onnx(model) and find_spec("onnx") is not None:
+        assert isinstance(model, FileModel | UrlModel)
+        data = bytes_at_hand(model, root)
+        # Constants in other files may be gigabytes.
+        if data is not None and len(STAGE.files(ImportConfig(), model, root)) < 2:
+            from stages.import_model.onnx.convert import check_known
+
+            check_known(data, escape.name(model.source, 200), model.shapes or {})
+    return info
 
 
 def _of_tflite(job: Job[ImportConfig], data: bytes, source: str) -> Normalized:

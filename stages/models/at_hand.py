@@ -40,21 +40,27 @@ def sound_model(model: ModelSource, root: Path) -> ModelInfo | None:
 
     Raises StageError, as import does, for a file that is not sound, an unknown signature, and what is no ONNX file.
     """
-    path = file_at_hand(model, root)
-    if path is None or not isinstance(model, FileModel | UrlModel):
+    data = bytes_at_hand(model, root)
+    if data is None or not isinstance(model, FileModel | UrlModel):
         return None
     name = escape.name(model.source, 200)
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    if isinstance(model, UrlModel) and sha256(data).hexdigest() != model.sha256:
-        return None
     if is_onnx(model):
         _check_onnx(data, name)
         return None
     chosen = choose(graphs(data, name), model.signature, name)
     return read(data, name, chosen.subgraph if chosen is not None else 0)
+
+
+def bytes_at_hand(model: ModelSource, root: Path) -> bytes | None:
+    """Those of the model's file, None where there is none that can be read, or a download that is another."""
+    path = file_at_hand(model, root)
+    if path is None:
+        return None
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    return None if isinstance(model, UrlModel) and sha256(data).hexdigest() != model.sha256 else data
 
 
 def _check_onnx(data: bytes, name: str) -> None:

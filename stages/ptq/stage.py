@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.base import Job, Stage, StageConfig, Tool
 from stages.import_model.stage import STAGE as IMPORT
-from stages.import_model.stage import ImportConfig
+from stages.import_model.stage import ImportConfig, known_model
 from stages.options.quantization import QuantizeOptions
 
 if TYPE_CHECKING:
@@ -68,11 +68,10 @@ class PtqStage(Stage[PtqConfig]):
         self, config: PtqConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
         """A file that is not sound or no float network; data and labels of a wrong kind, or that it does not take."""
-        from stages.models.at_hand import sound_model
         from stages.ptq.data import check_data
         from stages.ptq.float_model import check_float
 
-        info = sound_model(model, root)
+        info = known_model(model, root)
         if info is not None:
             check_float(info, str(getattr(model, "file", "")) or "the model")
         check_data(config, self.files(config, model, root), info)

@@ -69,6 +69,13 @@ def _values(constant: Any, name: str) -> Any:
         raise StageError(message, hint="Check that the download or export is complete.") from None
 
 
+def check_known(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> None:
+    """Raises StageError as `convert` does, for what is corrupt and for operators that nobody knows."""
+    model = load(data, name, shapes)
+    put_in_line(model)
+    _check_known(Translation(model))
+
+
 def convert(data: bytes, name: str, shapes: Mapping[str, Sequence[int]], layout: str) -> Converted:
     """The TFLite file of the ONNX file `data`.
 
@@ -116,13 +123,7 @@ def _input(t: Translation, one: onnx.ValueInfoProto, layout: str) -> None:
 
 def _walk(t: Translation) -> None:
     """Translates all operators; raises StageError naming those that cannot be, or that nobody knows."""
-    folded = _folded(t)
-    known_here = {*TRANSLATORS, *MOVES, *FOLDED}
-    apart = [node for node in t.nodes if node.op not in known_here and node.index not in folded]
-    unknown = [node for node in apart if declared(node) is None]
-    if unknown:
-        known = f"docs/onnx.md lists the {len({*TRANSLATORS, *MOVES})} operators that are."
-        raise together([_error(t, node, "is not supported", _instead(node, known)) for node in unknown])
+    _check_known(t)
     _constants(t)
     fuse_gelus(t)
     for node in t.nodes:
@@ -144,6 +145,17 @@ def _walk(t: Translation) -> None:
             raise _error(t, node, f"has no form in TFLite: {error}", "") from None
 
 
+def _check_known(t: Translation) -> None:
+    """Raises StageError naming all operators that nobody knows."""
+    folded = _folded(t)
+    known_here = {*TRANSLATORS, *MOVES, *FOLDED}
+    apart = [node for node in t.nodes if node.op not in known_here and node.index not in folded]
+    unknown = [node for node in apart if declared(node) is None]
+    if unknown:
+        known = f"docs/onnx.md lists the {len({*TRANSLATORS, *MOVES})} operators that are."
+        raise together([_error(t, node, "is not supported", _instead(node, known)) for node in unknown])
+
+
 def _check_finite(t: Translation, node: Node) -> None:
     """Refused for constants that are no numbers, but for bounds that are none and what a maximum is padded with."""
     for name in node.inputs if node.op not in ("Clip", "Pad") else ():
@@ -160,7 +172,7 @@ def _instead(node: Node, known: str) -> str:
 
 def _folded(t: Translation) -> set[int]:
     """The operators that follow from constants and from shapes: whatever they are, they are computed now."""
-    known, found = {name for name, value in t.values.items() if isinstance(value, Stored)}, set()
+    known, found = {one.name for one in t.model.graph.initializer}, set()
     for node in t.nodes:
         if node.op in ("Shape", "Size") or all(name in known for name in node.read):
             known.update(node.outputs)

@@ -15,7 +15,10 @@ import onnx
 from stages.base import StageError
 from stages.import_model.onnx import convert
 from stages.import_model.onnx.operators import MOVES, TRANSLATORS
+from stages.import_model.stage import STAGE, ImportConfig
 from stages.messages import escape
+from stages.models.spec import FileModel
+from stages.targets.load import load_target
 from tests.support.onnx_graphs import drawn, model, node
 
 ONES = np.ones(4, np.float32)
@@ -44,6 +47,20 @@ def refused(data: Any, shapes: Any = None) -> str:
     text = str(caught.value)
     assert len(text.splitlines()) <= 5
     return text
+
+
+def test_an_unknown_operator_is_known_before_anything_runs(tmp_path: Path) -> None:
+    def foresee(proto: onnx.ModelProto) -> None:
+        (tmp_path / "net.onnx").write_bytes(proto.SerializeToString())
+        STAGE.foresee(ImportConfig(), FileModel(file="net.onnx"), load_target("host"), tmp_path, {})
+
+    foresee(conv())
+    unknown = model([node("Sinh", ["x"], ["y"])], {"x": (1, 4)}, ["y"])
+    with pytest.raises(StageError) as caught:
+        foresee(unknown)
+    assert str(caught.value) == refused(unknown)
+    # As it is where everything that is read is known: it is computed when the model is imported.
+    foresee(model([node("Sinh", ["w"], ["s"]), node("Add", ["x", "s"], ["y"])], {"x": (1, 4)}, ["y"], {"w": ONES}))
 
 
 def test_a_constant_of_other_bytes_than_its_shape_takes() -> None:
