@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from stages.kernels.kernel import Kernel
 from stages.targets.spec import Target
+from tests.conformance.case import Case
 from tests.conformance.runner import Outcome, compiled
 from tests.conformance.suite import (
     all_parameters,
     cases_of,
     kernels_of,
+    mandatory,
     meanings,
     operator_modules,
     rank,
@@ -22,6 +24,7 @@ from tests.conformance.suite import (
 )
 from tests.conformance.targets import load_target, target_names
 
+_SOME = 16  # one case in so many mostly has all values of a parameter
 _DECLARED = re.compile(r"^[\w \*]*?\b(\w+)\s*\([^;{}]*\)\s*;", re.MULTILINE)
 
 
@@ -29,8 +32,23 @@ def classes(kernel: Kernel, target: Target, operator: str) -> Counter[str]:
     """How many mandatory cases of each class the kernel takes; `ties: double, output` counts as `ties` too."""
     found: Counter[str] = Counter()
     for case in cases_of(kernel, target, operator):
-        found.update({part for kind in case.covers for part in (kind, kind.partition(":")[0])})
+        found.update(_kinds(case))
     return found
+
+
+def lacking(kernel: Kernel, target: Target, operator: str, wanted: Collection[str]) -> list[str]:
+    """Which of the classes no mandatory case has that the kernel takes. No more cases are looked at than it needs."""
+    left = set(wanted)
+    for case in mandatory(operator):
+        if not left:
+            return []
+        if left & _kinds(case) and kernel.is_for(case.view.op) and kernel.why_not(case.view, target) == "":
+            left -= _kinds(case)
+    return sorted(left - set(classes(kernel, target, operator)) if left else left)
+
+
+def _kinds(case: Case) -> set[str]:
+    return {part for kind in case.covers for part in (kind, kind.partition(":")[0])}
 
 
 def table() -> str:
@@ -59,11 +77,14 @@ def table() -> str:
 
 def unused_parameters(kernel: Kernel, target: Target, operator: str) -> list[str]:
     """Values of the kernel's parameters that no trial has, though the parameter allows them; `field=value`."""
-    planned = [trial for trial in trials(target, operator, 0, 0) if trial.kernel.name == kernel.name]
     fields = list(kernel.params.model_fields)
     wanted = {(name, getattr(params, name)) for params in all_parameters(kernel) for name in fields}
-    used = {(name, getattr(trial.params, name)) for trial in planned for name in fields}
-    return sorted(f"{name}={value}" for name, value in wanted - used)
+    for every in (_SOME, 1):
+        planned = trials(target, operator, 0, 0, (kernel.name,), every)
+        wanted -= {(name, getattr(trial.params, name)) for trial in planned for name in fields}
+        if not wanted:
+            return []
+    return sorted(f"{name}={value}" for name, value in wanted)
 
 
 def uncalled(outcomes: Sequence[Outcome], target: Target) -> list[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from stages.kernels import places, registry
 from stages.operators.table import layers
-from tests.conformance.coverage import classes, unused_parameters
+from tests.conformance.coverage import lacking, unused_parameters
 from tests.conformance.outside import not_drawn
 from tests.conformance.suite import all_parameters, kernels_of, operator_modules, rank, takes_some, trials
 from tests.conformance.targets import PROJECT, kernels, load_target, project_operators, target_names
@@ -66,8 +66,7 @@ def test_every_operator_has_cases() -> None:
 @every_kernel
 def test_a_kernel_takes_cases_of_every_class(kernel: str, name: str, operator: str) -> None:
     target = load_target(name)
-    found = classes(kernels(target)[kernel], target, operator)
-    assert [kind for kind in ALWAYS.get(operator, ("shapes",)) if not found[kind]] == []
+    assert lacking(kernels(target)[kernel], target, operator, ALWAYS.get(operator, ("shapes",))) == []
 
 
 @pytest.mark.parametrize(
