@@ -54,7 +54,8 @@ def test_digits_from_float_to_firmware(tmp_path: Path) -> None:
     drawn = [one.text for one in picture.iter("{http://www.w3.org/2000/svg}text")]
     assert "conv" in drawn and "![ranges of the layers](ranges.svg)" in page
     # Without it, what it left goes.
-    run_recipe("digits_rvp", {"set": "name=digits_ptq"}, store=tmp_path / "store", build=tmp_path / "build")
+    without = {"schema": 1, "name": "digits_ptq", "extends": "digits_rvp"}
+    run_recipe(without, store=tmp_path / "store", build=tmp_path / "build")
     assert not (left / "ranges.svg").exists()
 
 
