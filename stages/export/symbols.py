@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stages.compile.defined import defined_names
 from stages.compile.firmware import model_sources
 from stages.compile.toolchain import compile_sources
 from stages.system.scratch import temporary_folder
@@ -28,18 +29,4 @@ def defined(src: Path, model: Mapping[str, Any], target: Target) -> set[str]:
         options = ("-std=c11", "-O1")
         sources = model_sources(src, model["sources"])
         objects = compile_sources(plain, runtime_for(target), sources, folder, flags=options, include=(src,))
-        return {name for made in objects for name in _globals(made)}
-
-
-def _globals(path: Path) -> set[str]:
-    from elftools.elf.elffile import ELFFile
-
-    with path.open("rb") as stream:
-        table: Any = ELFFile(stream).get_section_by_name(".symtab")
-        return {
-            symbol.name
-            for symbol in table.iter_symbols()
-            if symbol["st_info"]["bind"] in ("STB_GLOBAL", "STB_WEAK")
-            and symbol["st_shndx"] != "SHN_UNDEF"
-            and _OWN.fullmatch(symbol.name)
-        }
+        return {name for made in objects for name in defined_names(made) if _OWN.fullmatch(name)}

@@ -40,6 +40,9 @@ class AskedPeer:
         found = {}
         for one in count_peer(PEERS[self.name], self.folder, networks, target, progress=progress):
             name = one.network.name
+            if one.refused:
+                tell(f"  {name} on {target.name}: {self.name} {one.refused}; left out")
+                continue
             if one.largest <= _ROUNDING:
                 found[name] = one.instructions
             if one.differing:

@@ -5,7 +5,7 @@ Nothing of theirs is here: a module for each says how its functions are called, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,22 +23,39 @@ class Peer:
 
     header    the file, below its folder, that declares its functions
     include   folders for the compiler, below its folder
+    beside    more of them, where there are such: what older versions need of the checkout that they were a part of
     sources   globs of its C files
     families  of targets that it is for
-    call      how it computes a network, None where it has no function for that
+    prefix    of the names of its functions
+    calls     how it computes a network, the newest way first; none where it has no function for that
     """
 
     header: str
     include: tuple[str, ...]
+    beside: tuple[str, ...]
     sources: tuple[str, ...]
     families: tuple[str, ...]
-    call: Callable[[Network], Call | None]
+    prefix: str
+    calls: Callable[[Network], Sequence[Call]]
 
     def files(self, folder: Path) -> list[Path]:
         """Its sources in a checkout."""
         return sorted({path for glob in self.sources for path in folder.glob(glob)})
 
+    def include_folders(self, folder: Path) -> list[Path]:
+        """What the compiler searches for its headers."""
+        beside = (folder.parent / name for name in self.beside)
+        return [*(folder / name for name in self.include), *(place for place in beside if place.is_dir())]
+
 
 PEERS: Mapping[str, Peer] = {
-    "cmsis-nn": Peer("Include/arm_nnfunctions.h", ("Include",), ("Source/*/*.c",), ("cortex_m",), cmsis_nn.call)
+    "cmsis-nn": Peer(
+        header="Include/arm_nnfunctions.h",
+        include=("Include",),
+        beside=("Core/Include", "cmsis_core/Include"),  # of CMSIS 5, which CMSIS-NN 3 was a part of and 4 builds on
+        sources=("Source/*/*.c",),
+        families=("cortex_m",),
+        prefix="arm_",
+        calls=cmsis_nn.calls,
+    )
 }

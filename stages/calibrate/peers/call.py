@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_CALLED = re.compile(r"\b([A-Za-z_]\w*)\(")
 
 
 @dataclass(frozen=True)
@@ -23,3 +26,9 @@ class Call:
     data: Mapping[str, NDArray[np.generic]]
     before: Sequence[str] = field(default=())
     counted: str = ""
+
+    def functions(self, prefix: str) -> set[str]:
+        """The functions of the library, whose names begin with `prefix`, that it calls."""
+        return {
+            name for line in (*self.before, self.counted) for name in _CALLED.findall(line) if name.startswith(prefix)
+        }

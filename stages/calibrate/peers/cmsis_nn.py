@@ -1,4 +1,4 @@
-"""How CMSIS-NN's functions (Include/arm_nnfunctions.h, as of 2024 to 2026) compute a layer.
+"""How CMSIS-NN's functions (Include/arm_nnfunctions.h, as of 2022 to 2026) compute a layer.
 
 Of each operator the wrapper is called, which picks the kernel by itself; its scratch is as large as it asks for.
 Constants that an application prepares once, sums of weights, are prepared before what is counted.
@@ -21,16 +21,15 @@ _SOFTMAX_INTEGER_BITS = 5
 _WEIGHTED = "&context, &params, &quant, &input_dims, x0, &filter_dims, weights, &bias_dims, bias, &output_dims, output"
 
 
-def call(network: Network) -> Call | None:
-    """The call for a network of one layer of int8; None where CMSIS-NN has no function for it."""
+def calls(network: Network) -> list[Call]:
+    """The calls for a network of one layer of int8, the newest first; none where CMSIS-NN has no function for it."""
     if len(network.graph.layers) != 1:
-        return None
+        return []
     view = network.graph.view(network.graph.layers[0])
-    make = _CALLS.get(view.layer.kind)
-    if make is None or any(tensor.dtype != "int8" for tensor in (*view.inputs, *view.outputs)):
-        return None
-    made: Call | None = make(network, view)
-    return made
+    if any(tensor.dtype != "int8" for tensor in (*view.inputs, *view.outputs)):
+        return []
+    made = (make(network, view) for make in _CALLS.get(view.layer.kind, ()))
+    return [call for call in made if call is not None]
 
 
 def _conv2d(network: Network, view: LayerView) -> Call:
@@ -70,17 +69,12 @@ def _depthwise(network: Network, view: LayerView) -> Call:
 
 
 def _fully_connected(network: Network, view: LayerView) -> Call:
-    op = view.op
-    zero = -op.input_zero_point
-    offsets = f".input_offset = {zero}, .output_offset = {op.output_zero_point}"
+    """Of version 7: channels may have scales of their own, and sums of weights are prepared."""
+    op, zero = view.op, -view.op.input_zero_point
     return Call(
         _weighted(network, view),
         [
-            _dims("input_dims", op.batch, 1, 1, op.depth),
-            _dims("filter_dims", op.depth, 1, 1, op.units),
-            _dims("bias_dims", 1, 1, 1, op.units),
-            _dims("output_dims", op.batch, 1, 1, op.units),
-            f"const cmsis_nn_fc_params params = {{{offsets}, .filter_offset = 0, {_activation(op)}}};",
+            *_matrix(op),
             "const cmsis_nn_quant_params quant = {(int32_t *)multiplier, (int32_t *)shift, 1};",
             *_context("arm_fully_connected_s8_get_buffer_size(&filter_dims)"),
             "if (context.size > 0)",
@@ -88,6 +82,33 @@ def _fully_connected(network: Network, view: LayerView) -> Call:
         ],
         f"status |= arm_fully_connected_wrapper_s8({_WEIGHTED})",
     )
+
+
+def _fully_connected_of_one_scale(network: Network, view: LayerView) -> Call | None:
+    """Before version 6: one scale for all channels, and nothing to prepare."""
+    multiplier, shift = (np.unique(view.constant(role)) for role in ("multiplier", "shift"))
+    if multiplier.size > 1 or shift.size > 1:
+        return None
+    return Call(
+        _weighted(network, view),
+        [
+            *_matrix(view.op),
+            "const cmsis_nn_per_tensor_quant_params quant = {*multiplier, *shift};",
+            *_context("arm_fully_connected_s8_get_buffer_size(&filter_dims)"),
+        ],
+        f"status = arm_fully_connected_s8({_WEIGHTED})",
+    )
+
+
+def _matrix(op: Any) -> list[str]:
+    offsets = f".input_offset = {-op.input_zero_point}, .output_offset = {op.output_zero_point}"
+    return [
+        _dims("input_dims", op.batch, 1, 1, op.depth),
+        _dims("filter_dims", op.depth, 1, 1, op.units),
+        _dims("bias_dims", 1, 1, 1, op.units),
+        _dims("output_dims", op.batch, 1, 1, op.units),
+        f"const cmsis_nn_fc_params params = {{{offsets}, .filter_offset = 0, {_activation(op)}}};",
+    ]
 
 
 def _add(network: Network, view: LayerView) -> Call | None:
@@ -186,17 +207,17 @@ def _transpose(network: Network, view: LayerView) -> Call:
     )
 
 
-_CALLS: dict[str, Any] = {
-    "conv2d": _conv2d,
-    "depthwise_conv2d": _depthwise,
-    "fully_connected": _fully_connected,
-    "add": _add,
-    "mul": _mul,
-    "max_pool2d": _pool,
-    "avg_pool2d": _pool,
-    "softmax": _softmax,
-    "pad": _pad,
-    "transpose": _transpose,
+_CALLS: dict[str, tuple[Any, ...]] = {
+    "conv2d": (_conv2d,),
+    "depthwise_conv2d": (_depthwise,),
+    "fully_connected": (_fully_connected, _fully_connected_of_one_scale),
+    "add": (_add,),
+    "mul": (_mul,),
+    "max_pool2d": (_pool,),
+    "avg_pool2d": (_pool,),
+    "softmax": (_softmax,),
+    "pad": (_pad,),
+    "transpose": (_transpose,),
 }
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from stages.base import StageError, no_progress
 from stages.calibrate.cases import room_of
+from stages.compile.defined import defined_names
 from stages.compile.toolchain import Source, compile_sources, link
 from stages.simulators.program import run_program
 from stages.system.scratch import temporary_folder
@@ -64,23 +65,25 @@ static int layer{number}(void)
 """
 _CALL = """\
     memset(output, 0, sizeof output);
-    if ((status = layer{number}()) != 0) {{
-        printf("FAILED {number} %d\\n", status);
-        return 1;
-    }}
+    if ((status = layer{number}()) != 0)
+        printf("REFUSED {number} %d\\n", status);
     board_write(file, output, {bytes});
 """
 
 
 @dataclass(frozen=True)
 class PeerCount:
-    """What a peer's function takes; `differing` of `outputs` values are others than LiteRT's, by `largest` at most."""
+    """What a peer's function takes; `differing` of `outputs` values are others than LiteRT's, by `largest` at most.
+
+    `refused` says why it computed nothing, where it did not.
+    """
 
     network: Network
     instructions: int
     outputs: int
     differing: int = 0
     largest: int = 0
+    refused: str = ""
 
 
 def count_peer(
@@ -91,14 +94,17 @@ def count_peer(
     *,
     progress: Callable[..., None] = no_progress,
 ) -> Iterator[PeerCount]:
-    """Each network that the peer has a function for. Raises StageError for what does not compile, link or run."""
-    called = [(network, call) for network in networks if (call := peer.call(network)) is not None]
+    """Each network that this checkout of the peer has a function for.
+
+    Raises StageError for what does not compile, link or run.
+    """
+    ways = [(network, calls) for network in networks if (calls := peer.calls(network))]
     found: dict[str, PeerCount] = {}
     runtime = runtime_for(target)
     sources = [Source(path) for path in peer.files(folder)]
     board = [Source(path) for path in (*runtime.sources, *runtime.console)]
-    include = [folder / name for name in peer.include]
-    for part, optimize in enumerate(OPTIMIZATIONS if called else ()):
+    include = peer.include_folders(folder)
+    for part, optimize in enumerate(OPTIMIZATIONS if ways else ()):
         with temporary_folder("peer") as build:
 
             def told(message: str, fraction: float, part: int = part) -> None:
@@ -107,7 +113,7 @@ def count_peer(
             flags = ("-std=gnu11", "-w", optimize)
             told(f"compiling {len(sources)} files of the peer, {optimize}", 0.0)
             objects = compile_sources(target, runtime, [*sources, *board], build / "peer", flags=flags, include=include)
-            groups = list(_groups(called, room_of(target).weights))
+            groups = list(_groups(_callable(ways, peer, objects), room_of(target).weights))
             for number, group in enumerate(groups):
                 told(f"counting {len(group)} layers, {optimize}", (number + 1) / (len(groups) + 1))
                 for one in _run(group, peer, target, objects, build / str(number), flags, include):
@@ -115,6 +121,18 @@ def count_peer(
                     if before is None or one.instructions < before.instructions:
                         found[one.network.name] = one
     yield from found.values()
+
+
+def _callable(
+    ways: Sequence[tuple[Network, Sequence[Call]]], peer: Peer, objects: Sequence[Path]
+) -> list[tuple[Network, Call]]:
+    """Of each network the first of its calls whose functions the objects define; networks without are left out."""
+    defined = {name for path in objects for name in defined_names(path)}
+    firsts = (
+        (network, next((call for call in calls if call.functions(peer.prefix) <= defined), None))
+        for network, calls in ways
+    )
+    return [(network, call) for network, call in firsts if call is not None]
 
 
 def _groups(called: Sequence[tuple[Network, Call]], room: float) -> Iterator[list[tuple[Network, Call]]]:
@@ -155,17 +173,18 @@ def _run(
     link(target, runtime, [*made, *objects], elf)
     finished = run_program(elf, target, folder, timeout=600)
     if finished.exit_code != 0:
-        raise StageError(_failure(finished.output, finished.exit_code, group))
-    counts = dict(line.split()[1:] for line in finished.output.splitlines() if line.startswith("COUNT "))
+        raise StageError(f"the peer's program ended with status {finished.exit_code}: {finished.output.strip()[-200:]}")
+    counts, statuses = (_told(finished.output, word) for word in ("COUNT", "REFUSED"))
     outputs, position = (folder / "outputs.bin").read_bytes(), 0
     for number, (network, _) in enumerate(group):
         (expected,) = network.expected
         got = np.frombuffer(outputs, np.int8, expected.size, position).astype(int)
         position += expected.size
         distance = np.abs(got - expected.reshape(-1).astype(int))
-        yield PeerCount(
-            network, int(counts[str(number)]), expected.size, int((distance > 0).sum()), int(distance.max())
-        )
+        if number in statuses:
+            yield PeerCount(network, 0, expected.size, refused=_refusal(statuses[number]))
+            continue
+        yield PeerCount(network, counts[number], expected.size, int((distance > 0).sum()), int(distance.max()))
 
 
 def program(group: Sequence[tuple[Network, Call]], header: str) -> tuple[str, bytes]:
@@ -195,11 +214,11 @@ def program(group: Sequence[tuple[Network, Call]], header: str) -> tuple[str, by
     return text, bytes(blob)
 
 
-def _failure(output: str, code: int, group: Sequence[tuple[Network, Call]]) -> str:
-    failed = next((line.split() for line in output.splitlines() if line.startswith("FAILED ")), None)
-    if failed is None:
-        return f"the peer's program ended with status {code}: {output.strip()[-200:]}"
-    name, status = group[int(failed[1])][0].name, int(failed[2])
-    if status == _NO_ROOM:
-        return f"the peer's function for {name} wants more scratch than {_SCRATCH:,} bytes"
-    return f"the peer's function for {name} returned {status}"
+def _told(output: str, word: str) -> dict[int, int]:
+    """By the layer's number, what lines that begin with `word` say of it."""
+    lines = (line.split() for line in output.splitlines() if line.startswith(f"{word} "))
+    return {int(number): int(value) for _, number, value in lines}
+
+
+def _refusal(status: int) -> str:
+    return f"wants more scratch than {_SCRATCH:,} bytes" if status == _NO_ROOM else f"returned {status}"

@@ -10,7 +10,6 @@ import pytest
 from pipeline.commands.bench.command import bench
 from pipeline.commands.bench.layer_figures import read_rows
 from pipeline.errors import PipelineError
-from stages.base import StageError
 from stages.calibrate.peers import PEERS
 from stages.calibrate.peers.count import PeerCount, count_peer, program
 from stages.calibrate.side_by_side import Network
@@ -39,6 +38,7 @@ def test_functions_are_counted_and_compared() -> None:
         network("pool", op="max_pool2d", shape=(7, 7, 6), kernel=(3, 3), stride=(2, 2)),
         network("pad", op="pad", shape=(4, 4, 3), pads=((0, 0), (1, 0), (0, 1), (0, 0))),
         network("unsigned", op="max_pool2d", shape=(7, 7, 6), kernel=(3, 3), dtype="uint8"),
+        network("lacking", op="softmax", shape=(10,)),  # CMSIS-NN has it, this checkout does not
     ]
     found = {one.network.name: one for one in count_peer(PEER, STANDIN, networks, M4)}
     assert [*found] == ["strided", "relu6", "gate", "const", "pool", "pad"]  # of the others it has no function
@@ -62,8 +62,7 @@ def test_functions_are_counted_and_compared() -> None:
 def test_calls_of_other_functions(model: dict[str, Any]) -> None:
     """The stand-in lacks these: what is said to them."""
     one = network("layer", **model)
-    made = PEER.call(one)
-    assert made is not None
+    (made, *_) = PEER.calls(one)
     text, blob = program([(one, made)], "arm_nnfunctions.h")
     (counted,) = re.findall(r'BENCH\("0", (.*)\);', text)
     assert re.fullmatch(r"(status \|?= )?arm_\w+_s8\(.*\)", counted)
@@ -73,25 +72,47 @@ def test_calls_of_other_functions(model: dict[str, Any]) -> None:
 
 
 def test_softmax_gets_the_reference_parameters() -> None:
-    made = PEER.call(network("s", op="softmax", shape=(10,), input={"scale": 0.05, "zero_point": 0}))
-    assert made is not None  # 0.05 * 2^26 = 0.8 * 2^22; 31 * 2^26 / 2^22 = 496
+    (made,) = PEER.calls(network("s", op="softmax", shape=(10,), input={"scale": 0.05, "zero_point": 0}))
+    # 0.05 * 2^26 = 0.8 * 2^22; 31 * 2^26 / 2^22 = 496
     assert made.counted.startswith("arm_softmax_s8(x0, 1, 10, 1717986944, 22, -496, output)")
 
 
-def test_what_a_function_refuses_is_named() -> None:
+def test_what_a_function_refuses_is_left_out_and_the_others_counted() -> None:
     grouped = network("grouped", op="conv2d", shape=(5, 5, 8), out_channels=4, groups=2)
-    with pytest.raises(StageError, match="the peer's function for grouped returned -1"):
-        list(count_peer(PEER, STANDIN, [grouped], M4))
     large = network("large", op="conv2d", shape=(2, 2, 65), out_channels=4)
-    with pytest.raises(StageError, match="the peer's function for large wants more scratch than 98,304 bytes"):
-        list(count_peer(PEER, STANDIN, [large], M4))
+    plain = network("plain", op="conv2d", shape=(5, 5, 8), out_channels=4)
+    found = {one.network.name: one for one in count_peer(PEER, STANDIN, [grouped, large, plain], M4)}
+    assert found["grouped"].refused == "returned -1"
+    assert found["large"].refused == "wants more scratch than 98,304 bytes"
+    assert (found["plain"].refused, found["plain"].differing) == ("", 0)
+    assert found["plain"].instructions > 0
+
+
+def test_a_fully_connected_layer_is_called_as_the_version_has_it() -> None:
+    """From version 6 on with a scale for each channel; before that with one, and not where channels differ."""
+    one = network("layer", op="fully_connected", shape=(16,), out_channels=3)
+    newer, older = PEER.calls(one)
+    assert {"arm_fully_connected_wrapper_s8", "arm_vector_sum_s8"} < newer.functions("arm_")
+    assert older.functions("arm_") == {"arm_fully_connected_s8", "arm_fully_connected_s8_get_buffer_size"}
+    view = one.graph.view(one.graph.layers[0])
+    view.constant("multiplier")[1] -= 1
+    (only,) = PEER.calls(one)
+    assert "arm_fully_connected_wrapper_s8" in only.functions("arm_")
+
+
+def test_headers_that_older_versions_need_are_found_beside_the_checkout(tmp_path: Path) -> None:
+    checkout, core = tmp_path / "NN", tmp_path / "Core/Include"
+    assert PEER.include_folders(checkout) == [checkout / "Include"]
+    core.mkdir(parents=True)
+    assert PEER.include_folders(checkout) == [checkout / "Include", core]
 
 
 def test_the_smaller_count_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     one = network("gate", op="mul", shape=(4, 4, 4))
     counts = iter([500, 400])
     monkeypatch.setattr("stages.calibrate.peers.count._run", lambda *_: [PeerCount(one, next(counts), 64)])
-    monkeypatch.setattr("stages.calibrate.peers.count.compile_sources", lambda *_, **__: [])
+    monkeypatch.setattr("stages.calibrate.peers.count.compile_sources", lambda *_, **__: [Path("peer.o")])
+    monkeypatch.setattr("stages.calibrate.peers.count.defined_names", lambda _: {"arm_elementwise_mul_s8"})
     assert [count.instructions for count in count_peer(PEER, STANDIN, [one], M4)] == [400]
 
 
