@@ -30,6 +30,11 @@ enum {
     SHORT_PAIRS = WORD == 8 ? 36 : 128,
     SHORT_PAIRS_ALIGNED = WORD == 8 ? 16 : 128,
     SHORT_ALIKE = 16,
+    /* So many pairs a row, in rows of which some begin alike, are copied by these in turns; of that many rows by whole words. */
+    SHORT_TURNS = 9,
+    LONG_TURNS = WORD == 8 ? 80 : 128,
+    ROWS_FOR_TURNS = 16,
+    ROWS_FOR_WORDS = WORD == 8 ? 28 : 0,
 };
 
 #define COPIES_INLINE static inline __attribute__((always_inline))
@@ -251,6 +256,48 @@ ROWS_OF(rows_of_quarters, quarter, 8)
 ROWS_OF(rows_of_halves, half_word, 8)
 ROWS_OF(rows_of_words, word, 8)
 
+/* Rows of pairs of bytes that all begin alike in words of `size` bytes: by these where they begin alike in x and y, or by
+ * those of four, and pairs before and behind them in passes of their own. */
+COPIES_INLINE void rows_alike(char *y, const char *x, int32_t rows, int32_t pairs, int32_t y_step, int32_t x_step, int32_t size)
+{
+    const uintptr_t apart = (uintptr_t)y - (uintptr_t)x;
+    if (apart % 4 != 0) {
+        rows_of_quarters(y, x, rows, pairs, y_step, x_step);
+        return;
+    }
+    const int32_t each = size == 8 && apart % 8 == 0 ? 4 : 2;
+    const int32_t before = (int32_t)(-(uintptr_t)y / 2) & (each - 1), behind = (pairs - before) & (each - 1);
+    const int32_t within = pairs - before - behind;
+    if (before > 0) {
+        rows_of_quarters(y, x, rows, before, y_step, x_step);
+    }
+    y += 2 * before, x += 2 * before;
+    if (each == 2) {
+        rows_of_halves(y, x, rows, within / 2, y_step, x_step);
+    } else {
+        rows_of_words(y, x, rows, within / 4, y_step, x_step);
+    }
+    if (behind > 0) {
+        rows_of_quarters(y + 2 * within, x + 2 * within, rows, behind, y_step, x_step);
+    }
+}
+
+/* Rows of pairs of bytes: every second one begins as the first does in words of four bytes, every fourth in those of eight. */
+static __attribute__((noinline)) void rows_in_turns(char *y, const char *x, int32_t rows, int32_t pairs, int32_t y_step,
+                                                    int32_t x_step)
+{
+    const int32_t size = WORD == 8 && rows >= ROWS_FOR_WORDS ? 8 : 4, turns = size / 2;
+    for (int32_t turn = 0; turn < turns; turn++, y += y_step, x += x_step) {
+        rows_alike(y, x, (rows - turn + turns - 1) / turns, pairs, turns * y_step, turns * x_step, size);
+    }
+}
+
+/* `apart` has what steps of x and y differ by. */
+COPIES_INLINE int goes_in_turns(int32_t rows, int32_t pairs, int32_t apart)
+{
+    return rows >= ROWS_FOR_TURNS && pairs >= SHORT_TURNS && pairs < LONG_TURNS && apart % 4 != 0;
+}
+
 /* Whether runs of so many elements of 1 or 2 bytes are copied one by one: merging words takes no fewer instructions for
  * those. `apart` has the places of x from y, `y_places` those of y. */
 COPIES_INLINE int is_short(int32_t elements, int32_t item_bytes, uintptr_t y_places, uintptr_t apart)
@@ -275,6 +322,8 @@ COPIES_INLINE void copies_copy_rows(void *y, const void *x, int32_t rows, int32_
         rows_of_words(y, x, rows, (int32_t)(size / WORD), y_step, x_step);
     } else if (places % 4 == 0) {
         rows_of_halves(y, x, rows, (int32_t)(size / 4), y_step, x_step);
+    } else if (places % 2 == 0 && goes_in_turns(rows, (int32_t)(size / 2), y_step - x_step)) {
+        rows_in_turns(y, x, rows, (int32_t)(size / 2), y_step, x_step);
     } else if (places % 2 == 0 && is_short((int32_t)(size / 2), 2, y_places, apart)) {
         rows_of_quarters(y, x, rows, (int32_t)(size / 2), y_step, x_step);
     } else if (is_short(bytes, 1, y_places, apart)) {

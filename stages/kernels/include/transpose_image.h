@@ -1,6 +1,6 @@
 /* Copies of single bytes along two axes: a transposition where rows are neighbours in y and columns in x.
  *
- * Blocks of four rows and W columns, where all is at multiples of four bytes: W / 4 blocks of 4x4 bytes side by side in the lanes
+ * Blocks of four rows and W columns, where x is at multiples of four bytes: W / 4 blocks of 4x4 bytes side by side in the lanes
  * of four registers, which `transpose_lanes` transposes, are a word of four rows for each column:
  *
  *          x                lanes             y
@@ -8,6 +8,9 @@
  *     b0 b1 b2 b3 ...    a1 b1 c1 d1     column 1   a1 b1 c1 d1
  *     c0 c1 c2 c3 ...    a2 b2 c2 d2     ...
  *     d0 d1 d2 d3 ...    a3 b3 c3 d3
+ *
+ * Where y is not at multiples of four bytes, a column's word is stored in parts: two of two bytes, or one, two and one. Of which
+ * kind it is does not change from one block of rows to the next, as these are four bytes apart.
  *
  * All else goes byte by byte, along the axis that is longer and for four of the other one at once.
  */
@@ -18,6 +21,7 @@
 
 typedef uintptr_t __attribute__((may_alias)) transpose_word;
 typedef uint32_t __attribute__((may_alias)) transpose_lane;
+typedef uint16_t __attribute__((may_alias)) transpose_pair;
 
 enum { TRANSPOSE_W = sizeof(transpose_word) };
 
@@ -35,17 +39,36 @@ TRANSPOSE_INLINE transpose_word load_columns(const int8_t *x, int whole)
     return lanes[0] | (transpose_word)((uint64_t)lanes[1] << 32);
 }
 
-/* The first column of each lane's four; the next is y_column on. */
-TRANSPOSE_INLINE void store_column(int8_t *y, transpose_word lanes, int32_t y_column)
+/* How the four rows of a column are stored. */
+enum store { WORDS, PAIRS, BYTES_AROUND_A_PAIR };
+
+TRANSPOSE_INLINE void store_rows(int8_t *y, uint32_t v, enum store store)
 {
-    *(transpose_lane *)(void *)y = (uint32_t)lanes;
-    if (TRANSPOSE_W == 8) {
-        *(transpose_lane *)(void *)(y + 4 * y_column) = (uint32_t)((uint64_t)lanes >> 32);
+    if (store == WORDS) {
+        *(transpose_lane *)(void *)y = v;
+    } else if (store == PAIRS) {
+        *(transpose_pair *)(void *)y = (uint16_t)v;
+        *(transpose_pair *)(void *)(y + 2) = (uint16_t)(v >> 16);
+    } else {
+        y[0] = (int8_t)v;
+        *(transpose_pair *)(void *)(y + 1) = (uint16_t)(v >> 8);
+        y[3] = (int8_t)(v >> 24);
     }
 }
 
-/* Four rows and `count` times W columns; `whole` words of x are aligned, otherwise their lanes. */
-TRANSPOSE_INLINE void block_row(int8_t *y, const int8_t *x, int32_t count, int32_t y_column, int32_t x_row, int whole)
+/* The first column of each lane's four; the next is y_column on. */
+TRANSPOSE_INLINE void store_column(int8_t *y, transpose_word lanes, int32_t y_column, enum store store)
+{
+    store_rows(y, (uint32_t)lanes, store);
+    if (TRANSPOSE_W == 8) {
+        store_rows(y + 4 * y_column, (uint32_t)((uint64_t)lanes >> 32), store);
+    }
+}
+
+/* Four rows and `count` times W columns; `whole` words of x are aligned, otherwise their lanes. Columns are stored as `even`
+ * and `odd`, by their number. */
+TRANSPOSE_INLINE void block_row(int8_t *y, const int8_t *x, int32_t count, int32_t y_column, int32_t x_row, int whole,
+                                enum store even, enum store odd)
 {
     const int8_t *x1 = x + x_row, *x2 = x1 + x_row, *x3 = x2 + x_row;
     for (const int8_t *const end = x + count * TRANSPOSE_W; x != end;) {
@@ -53,27 +76,52 @@ TRANSPOSE_INLINE void block_row(int8_t *y, const int8_t *x, int32_t count, int32
         transpose_word c = load_columns(x2, whole), d = load_columns(x3, whole);
         transpose_lanes(&a, &b, &c, &d);
         int8_t *to = y;
-        store_column(to, a, y_column);
-        store_column(to += y_column, b, y_column);
-        store_column(to += y_column, c, y_column);
-        store_column(to += y_column, d, y_column);
+        store_column(to, a, y_column, even);
+        store_column(to += y_column, b, y_column, odd);
+        store_column(to += y_column, c, y_column, even);
+        store_column(to += y_column, d, y_column, odd);
         x += TRANSPOSE_W, x1 += TRANSPOSE_W, x2 += TRANSPOSE_W, x3 += TRANSPOSE_W;
         y += TRANSPOSE_W * y_column;
     }
 }
 
-/* A function of its own, so that all it has is in registers. */
-static __attribute__((noinline)) void block_rows(int8_t *y, const int8_t *x, int32_t rows, int32_t count, int32_t y_column,
-                                                 int32_t x_row, int whole)
+/* Functions of their own, so that all they have is in registers. */
+#define BLOCK_ROWS(name, whole, even, odd)                                                                             \
+    static __attribute__((noinline)) void name(int8_t *y, const int8_t *x, int32_t rows, int32_t count,                \
+                                               int32_t y_column, int32_t x_row)                                        \
+    {                                                                                                                  \
+        for (; rows > 0; rows--, y += 4, x += 4 * x_row) {                                                             \
+            block_row(y, x, count, y_column, x_row, whole, even, odd);                                                 \
+        }                                                                                                              \
+    }
+
+BLOCK_ROWS(words_of_words, 1, WORDS, WORDS)
+BLOCK_ROWS(words_of_lanes, 0, WORDS, WORDS)
+BLOCK_ROWS(pairs_of_words, 1, PAIRS, PAIRS)
+BLOCK_ROWS(pairs_of_lanes, 0, PAIRS, PAIRS)
+BLOCK_ROWS(pairs_first_of_words, 1, PAIRS, BYTES_AROUND_A_PAIR)
+BLOCK_ROWS(pairs_first_of_lanes, 0, PAIRS, BYTES_AROUND_A_PAIR)
+BLOCK_ROWS(bytes_first_of_words, 1, BYTES_AROUND_A_PAIR, PAIRS)
+BLOCK_ROWS(bytes_first_of_lanes, 0, BYTES_AROUND_A_PAIR, PAIRS)
+
+/* What is at an odd place in all columns is not here. */
+TRANSPOSE_INLINE int is_in_blocks(int8_t *y, const int8_t *x, int32_t columns, int32_t y_column, int32_t x_row)
 {
-    if (whole) {
-        for (; rows > 0; rows--, y += 4, x += 4 * x_row) {
-            block_row(y, x, count, y_column, x_row, 1);
-        }
+    return columns >= TRANSPOSE_W && ((uintptr_t)x | (uintptr_t)x_row) % 4 == 0
+        && (((uintptr_t)y % 2 == 0) || y_column % 2 != 0);
+}
+
+TRANSPOSE_INLINE void block_rows(int8_t *y, const int8_t *x, int32_t rows, int32_t count, int32_t y_column, int32_t x_row)
+{
+    const int whole = TRANSPOSE_W == 4 || ((uintptr_t)x | (uintptr_t)x_row) % TRANSPOSE_W == 0;
+    if (((uintptr_t)y | (uintptr_t)y_column) % 4 == 0) {
+        (whole ? words_of_words : words_of_lanes)(y, x, rows, count, y_column, x_row);
+    } else if (y_column % 2 == 0) {
+        (whole ? pairs_of_words : pairs_of_lanes)(y, x, rows, count, y_column, x_row);
+    } else if ((uintptr_t)y % 2 == 0) {
+        (whole ? pairs_first_of_words : pairs_first_of_lanes)(y, x, rows, count, y_column, x_row);
     } else {
-        for (; rows > 0; rows--, y += 4, x += 4 * x_row) {
-            block_row(y, x, count, y_column, x_row, 0);
-        }
+        (whole ? bytes_first_of_words : bytes_first_of_lanes)(y, x, rows, count, y_column, x_row);
     }
 }
 
@@ -168,13 +216,12 @@ static void bytes_along_rows(int8_t *y, const int8_t *x, int32_t rows, int32_t c
 /* Rows that are neighbours in y, columns that are neighbours in x. */
 TRANSPOSE_INLINE void transpose_bytes(int8_t *y, const int8_t *x, int32_t rows, int32_t columns, int32_t y_column, int32_t x_row)
 {
-    const uintptr_t place = (uintptr_t)x | (uintptr_t)x_row;
-    if (columns >= TRANSPOSE_W && (place | (uintptr_t)y | (uintptr_t)y_column) % 4 == 0) {
+    if (is_in_blocks(y, x, columns, y_column, x_row)) {
         const int32_t blocks = columns / TRANSPOSE_W, whole = blocks * TRANSPOSE_W;
         if (whole != columns) {
             bytes_along_rows(y + whole * y_column, x + whole, rows & -4, columns - whole, y_column, x_row);
         }
-        block_rows(y, x, rows / 4, blocks, y_column, x_row, place % TRANSPOSE_W == 0);
+        block_rows(y, x, rows / 4, blocks, y_column, x_row);
         y += rows & -4, x += (rows & -4) * x_row, rows &= 3;
     }
     if (rows == 0) {
