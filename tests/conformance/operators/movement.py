@@ -92,6 +92,7 @@ def mandatory() -> Iterator[Case]:
     yield from _words()
     yield from _transposes()
     yield from _long_runs()
+    yield from _turns()
     yield from _blocks()
     yield from _pixels()
 
@@ -112,9 +113,22 @@ def _long_runs() -> Iterator[Case]:
             yield Case(f"pad of {length} at {start}", ("tails: run",), layer, drawn_inputs(draw, layer)[:1])
 
 
+def _turns() -> Iterator[Case]:
+    """Rows of pairs of bytes, of which every second or fourth begins in a word as the first does, in both tensors."""
+    for number, (rows, length, start) in enumerate(
+        product((15, 16, 17, 27, 28, 33), (16, 18, 26, 58, 90, 158, 160), range(5))
+    ):
+        draw = Draw(number, ("int8", "uint8")[number % 2])
+        shape, out = (rows, length + (2, 6, 4, 5)[number % 4] + start), (rows, length)
+        sliced = Move(kind="slice", params={"begin": [0, start], "stride": [1, 1], "size": list(out)})
+        layer = view(sliced, [image("x", shape, draw.dtype)], image("y", out, draw.dtype))
+        name = f"slice of {rows}x{length} at {start} of {shape[1]}"
+        yield Case(name, ("tails: run",), layer, drawn_inputs(draw, layer)[:1])
+
+
 def _blocks() -> Iterator[Case]:
     """Transpositions of a few whole blocks of elements and what is left of them, one after the other."""
-    sizes = (1, 2, 3, 4, 5, 7, 8, 12, 16, 19)
+    sizes = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 18, 19)
     for number, (rows, columns) in enumerate((n, m) for n in sizes for m in sizes):
         draw = Draw(number, ("int8", "uint8")[number % 2])
         shape, permutation = (2, rows, columns), [0, 2, 1]
