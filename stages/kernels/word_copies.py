@@ -1,6 +1,7 @@
 """Data movement by words of any alignment: pad, slices, split, transpose, layout, resize, concatenation.
 
-For cores that trap on a word that is not aligned, whose C library copies byte by byte.
+For cores whose C library copies byte by byte, or sets out anew for each run. Costs here are those of cores that trap on
+words that are not aligned.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from stages.kernels.arm_dsp.fully_connected import FullyConnected
 from stages.kernels.arm_dsp.lstm import ArmLstm
 from stages.kernels.arm_dsp.matmul import ArmMatmul
 from stages.kernels.arm_dsp.mean import Mean
+from stages.kernels.arm_dsp.movement import Concatenation, Move
 from stages.kernels.arm_dsp.mul import Mul
 from stages.kernels.arm_dsp.pool import AveragePool, Pool2d
 from stages.kernels.arm_dsp.pool_rows import ArmPoolRows
@@ -36,6 +37,7 @@ FOLDER = KernelFolder(
         ArmResize,
         ArmSvdf,
         AveragePool,
+        Concatenation,
         Conv2d,
         DepthwiseConv2d,
         DepthwiseConv2dAny,
@@ -45,6 +47,7 @@ FOLDER = KernelFolder(
         FullyConnected,
         ArmLstm,
         Mean,
+        Move,
         Mul,
         Pool2d,
         Prelu,
