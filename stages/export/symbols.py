@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stages.compile.defined import defined_names
+from stages.compile.defined import Symbols
 from stages.compile.firmware import model_sources
 from stages.compile.toolchain import compile_sources
 from stages.system.scratch import temporary_folder
@@ -29,4 +29,4 @@ def defined(src: Path, model: Mapping[str, Any], target: Target) -> set[str]:
         options = ("-std=c11", "-O1")
         sources = model_sources(src, model["sources"])
         objects = compile_sources(plain, runtime_for(target), sources, folder, flags=options, include=(src,))
-        return {name for made in objects for name in defined_names(made) if _OWN.fullmatch(name)}
+        return {name for made in objects for name in Symbols.of(made).defined if _OWN.fullmatch(name)}

@@ -60,10 +60,10 @@ class LayerRow:
 Rows = Mapping[str, LayerRow]
 
 
-def merged(stored: Rows, measured: Rows, names: Iterable[str]) -> dict[str, LayerRow]:
+def merged(stored: Rows, measured: Rows, names: Iterable[str], asked: str = "") -> dict[str, LayerRow]:
     """The measured figures over the stored ones, for the layers that there are.
 
-    A peer's figure stays where the layer's work is as it was and the peer was not asked.
+    A peer's figure stays where the layer's work is as it was and the peer is not the one that was `asked`.
     """
     found = {}
     for name in names:
@@ -73,7 +73,8 @@ def merged(stored: Rows, measured: Rows, names: Iterable[str]) -> dict[str, Laye
         else:
             figures = dict(old.figures)
             for target, figure in new.figures.items():
-                before = old.figures[target].peers if target in old.figures else {}
+                stayed = old.figures[target].peers if target in old.figures else {}
+                before = {peer: count for peer, count in stayed.items() if peer != asked}
                 figures[target] = replace(figure, peers={**before, **figure.peers})
             row = replace(new, figures=figures)
         if row is not None:

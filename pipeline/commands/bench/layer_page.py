@@ -56,7 +56,8 @@ def peer_tables(rows: Sequence[LayerRow]) -> list[tuple[str, Table]]:
     for (peer, target), pairs in found.items():
         ratios = [ratio for ratio, _ in pairs]
         behind = sum(ratio < 1 for ratio in ratios)
-        title = f"{peer} by ours on {target}: {len(pairs)} layers, median {median(ratios):.2f}, {behind} below 1"
+        layers = "1 layer" if len(pairs) == 1 else f"{len(pairs)} layers"
+        title = f"{peer} by ours on {target}: {layers}, median {median(ratios):.2f}, {behind} below 1"
         cells = [
             (
                 row.name,

@@ -35,6 +35,7 @@ from pipeline.recipes.targets import load_targets, unknown_target
 from pipeline.terminal.table import Table, render
 from stages.base import StageError
 from stages.messages import escape
+from stages.system.asides import check_writable
 
 if TYPE_CHECKING:
     from pipeline.commands.drawing import Draw
@@ -75,10 +76,14 @@ def bench_layers(
     members = {target: list(_members(layers, target, project, draw)) for target in wanted}
     names = list(dict.fromkeys(one.name for found in members.values() for one in found))
     chosen = _selected(names, options["only"])
+    _check_places(options, project)
     rows: dict[str, LayerRow] = {}
     peer = asked_peer(options["peer"])
     if peer is not None and not any(load_targets(project)[name].family in peer.families for name in wanted):
-        raise PipelineError(f"--peer {peer.name} is for targets of family {', '.join(peer.families)}")
+        fitting = [name for name in layers.targets if load_targets(project)[name].family in peer.families]
+        raise PipelineError(
+            f"--peer {peer.name}: it has no functions for {', '.join(wanted)}", hint=f"--targets {','.join(fitting)}"
+        )
     for target, found in members.items():
         for row in _counted(target, [one for one in found if one.name in chosen], project, display, peer):
             before = rows.get(row.name)
@@ -87,7 +92,18 @@ def bench_layers(
             )
     if draw is not None:
         print(f"layers of {draw}")
-    return _finish(options, layers, project, rows, names, display, stored=draw is None)
+    asked = "" if peer is None else peer.title
+    return _finish(options, layers, project, rows, names, display, stored=draw is None, asked=asked)
+
+
+def _check_places(options: Mapping[str, Any], project: Project) -> None:
+    """That what is measured can be kept. Raises PipelineError."""
+    for name in ("json", "markdown"):
+        if options[name]:
+            writing(options[name], check_writable)
+    if options["update"]:
+        for name in ("layers.json", "layers.md"):
+            writing(str(project.root / "docs" / name), check_writable)
 
 
 def refuse(options: Mapping[str, Any]) -> None:
@@ -171,11 +187,11 @@ def _counted(
             others = peer.figures([one.network for one in counted], target, progress, display.line)
         for one in counted:
             network = one.network
-            theirs = {peer.name: others[network.name]} if peer is not None and network.name in others else {}
+            theirs = {peer.title: others[network.name]} if peer is not None and network.name in others else {}
             figures = {name: Figure(one.instructions, one.kernels, theirs)}
             yield LayerRow(network.name, network.macs, network.elements, figures)
     except StageError as error:
-        raise PipelineError(f"suite=layers on {name}: {error}") from error
+        raise PipelineError(f"suite=layers on {name}: {error.message}", hint=error.hint) from error
     finally:
         display.end("", name)
     for network in networks:
@@ -204,6 +220,7 @@ def _finish(
     display: ProgressDisplay,
     *,
     stored: bool,
+    asked: str,
 ) -> int:
     ordered = [rows[name] for name in names if name in rows]
     tables = [("instructions per multiply-accumulate or element", layer_table(ordered))]
@@ -216,7 +233,7 @@ def _finish(
         writing(options["markdown"], lambda path: path.write_text(section(ordered), encoding="utf-8"))
     place = project.root / "docs" / "layers.json"
     if options["update"]:
-        kept = merged(read_rows(place), rows, names)
+        kept = merged(read_rows(place), rows, names, asked)
         write_rows(place, kept.values())
         changed = update_page(place.with_suffix(".md"), [*kept.values()])
         print(f"docs/layers.json: {len(kept)} layers; docs/layers.md is {'new' if changed else 'as it was'}")

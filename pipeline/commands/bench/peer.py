@@ -15,16 +15,23 @@ if TYPE_CHECKING:
     from stages.calibrate.side_by_side import Network
     from stages.targets.spec import Target
 
+_CHECKOUT = "it is a checkout of the peer's own repository; docs/layers.md says where one is to be had"
 _ROUNDING = 1  # what outputs may be off by, where a peer rounds otherwise than LiteRT's reference kernels
 
 
 @dataclass(frozen=True)
 class AskedPeer:
-    """A peer by its name, where its files are, and the families of targets that it is for."""
+    """A peer by its name, its header's revision, where its files are, and the families of targets that it is for."""
 
     name: str
+    revision: str
     folder: Path
     families: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """What its figures are kept and shown under; those of one version are not mixed with those of another."""
+        return f"{self.name} (header {self.revision})" if self.revision else self.name
 
     def figures(
         self,
@@ -38,7 +45,15 @@ class AskedPeer:
         from stages.calibrate.peers.count import count_peer
 
         found = {}
-        for one in count_peer(PEERS[self.name], self.folder, networks, target, progress=progress):
+        counts = count_peer(
+            PEERS[self.name],
+            self.folder,
+            networks,
+            target,
+            progress=progress,
+            tell=lambda line: tell(f"  {self.name} on {target.name}: {line}"),
+        )
+        for one in counts:
             name = one.network.name
             if one.refused:
                 tell(f"  {name} on {target.name}: {self.name} {one.refused}; left out")
@@ -68,10 +83,14 @@ def asked_peer(text: str) -> AskedPeer | None:
         raise PipelineError(f"--peer: unknown peer '{escape.name(name)}'{guess}", hint=f"Known: {', '.join(PEERS)}")
     folder = Path(place).expanduser().resolve()
     header = folder / PEERS[name].header
+    if not folder.is_dir():
+        what = "is no folder" if folder.exists() else "is not there"
+        raise PipelineError(f"--peer {name}: {escape.name(place, 200)} {what}", hint=_CHECKOUT)
     if not header.is_file():
-        raise PipelineError(f"--peer {name}: there is no {PEERS[name].header} in {escape.name(place, 200)}")
+        below = next((path.parent for path in sorted(folder.glob(f"*/{PEERS[name].header}"))), None)
+        hint = _CHECKOUT if below is None else f"did you mean {escape.name(str(Path(place) / below.parent.name), 200)}?"
+        raise PipelineError(f"--peer {name}: there is no {PEERS[name].header} in {escape.name(place, 200)}", hint=hint)
     if not PEERS[name].files(folder):
-        raise PipelineError(
-            f"--peer {name}: there are no {', '.join(PEERS[name].sources)} in {escape.name(place, 200)}"
-        )
-    return AskedPeer(name, folder, PEERS[name].families)
+        message = f"--peer {name}: there are no {', '.join(PEERS[name].sources)} in {escape.name(place, 200)}"
+        raise PipelineError(message, hint="a checkout that is whole has them")
+    return AskedPeer(name, PEERS[name].revision_of(folder), folder, PEERS[name].families)

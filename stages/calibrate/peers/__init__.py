@@ -5,6 +5,7 @@ Nothing of theirs is here: a module for each says how its functions are called, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ class Peer:
     beside    more of them, where there are such: what older versions need of the checkout that they were a part of
     sources   globs of its C files
     families  of targets that it is for
+    revision  what its header has of it, which tells versions apart
     prefix    of the names of its functions
     calls     how it computes a network, the newest way first; none where it has no function for that
     """
@@ -35,12 +37,18 @@ class Peer:
     beside: tuple[str, ...]
     sources: tuple[str, ...]
     families: tuple[str, ...]
+    revision: str
     prefix: str
     calls: Callable[[Network], Sequence[Call]]
 
     def files(self, folder: Path) -> list[Path]:
         """Its sources in a checkout."""
         return sorted({path for glob in self.sources for path in folder.glob(glob)})
+
+    def revision_of(self, folder: Path) -> str:
+        """The revision of a checkout's header, '' where it has none."""
+        found = re.search(self.revision, (folder / self.header).read_text(encoding="utf-8", errors="replace"))
+        return found[1] if found else ""
 
     def include_folders(self, folder: Path) -> list[Path]:
         """What the compiler searches for its headers."""
@@ -55,6 +63,7 @@ PEERS: Mapping[str, Peer] = {
         beside=("Core/Include", "cmsis_core/Include"),  # of CMSIS 5, which CMSIS-NN 3 was a part of and 4 builds on
         sources=("Source/*/*.c",),
         families=("cortex_m",),
+        revision=r"\$Revision:\s*V\.?([\d.]+\d)",
         prefix="arm_",
         calls=cmsis_nn.calls,
     )

@@ -70,12 +70,12 @@ def _depthwise(network: Network, view: LayerView) -> Call:
 
 def _fully_connected(network: Network, view: LayerView) -> Call:
     """Of version 7: channels may have scales of their own, and sums of weights are prepared."""
-    op, zero = view.op, -view.op.input_zero_point
+    op, zero, scales = view.op, -view.op.input_zero_point, int(not _one_scale(view))
     return Call(
         _weighted(network, view),
         [
             *_matrix(op),
-            "const cmsis_nn_quant_params quant = {(int32_t *)multiplier, (int32_t *)shift, 1};",
+            f"const cmsis_nn_quant_params quant = {{(int32_t *)multiplier, (int32_t *)shift, {scales}}};",
             *_context("arm_fully_connected_s8_get_buffer_size(&filter_dims)"),
             "if (context.size > 0)",
             f"    status = arm_vector_sum_s8(scratch, {op.depth}, {op.units}, weights, {zero}, 0, bias);",
@@ -86,8 +86,7 @@ def _fully_connected(network: Network, view: LayerView) -> Call:
 
 def _fully_connected_of_one_scale(network: Network, view: LayerView) -> Call | None:
     """Before version 6: one scale for all channels, and nothing to prepare."""
-    multiplier, shift = (np.unique(view.constant(role)) for role in ("multiplier", "shift"))
-    if multiplier.size > 1 or shift.size > 1:
+    if not _one_scale(view):
         return None
     return Call(
         _weighted(network, view),
@@ -98,6 +97,10 @@ def _fully_connected_of_one_scale(network: Network, view: LayerView) -> Call | N
         ],
         f"status = arm_fully_connected_s8({_WEIGHTED})",
     )
+
+
+def _one_scale(view: LayerView) -> bool:
+    return all(np.unique(view.constant(role)).size == 1 for role in ("multiplier", "shift"))
 
 
 def _matrix(op: Any) -> list[str]:

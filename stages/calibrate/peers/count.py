@@ -14,7 +14,7 @@ import numpy as np
 
 from stages.base import StageError, no_progress
 from stages.calibrate.cases import room_of
-from stages.compile.defined import defined_names
+from stages.compile.defined import Symbols
 from stages.compile.toolchain import Source, compile_sources, link
 from stages.simulators.program import run_program
 from stages.system.scratch import temporary_folder
@@ -93,41 +93,108 @@ def count_peer(
     target: Target,
     *,
     progress: Callable[..., None] = no_progress,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> Iterator[PeerCount]:
-    """Each network that this checkout of the peer has a function for.
+    """Each network that this checkout of the peer has a function for; what of it is of no use is told.
 
-    Raises StageError for what does not compile, link or run.
+    Raises StageError where none of it compiles, and where it does not link.
     """
     ways = [(network, calls) for network in networks if (calls := peer.calls(network))]
     found: dict[str, PeerCount] = {}
     runtime = runtime_for(target)
-    sources = [Source(path) for path in peer.files(folder)]
+    sources = peer.files(folder)
     board = [Source(path) for path in (*runtime.sources, *runtime.console)]
     include = peer.include_folders(folder)
+    told: set[str] = set()
+
+    def tell_once(line: str) -> None:
+        if line not in told:
+            told.add(line)
+            tell(line)
+
     for part, optimize in enumerate(OPTIMIZATIONS if ways else ()):
         with temporary_folder("peer") as build:
 
-            def told(message: str, fraction: float, part: int = part) -> None:
+            def at(message: str, fraction: float, part: int = part) -> None:
                 progress(message, (part + fraction) / len(OPTIMIZATIONS))
 
-            flags = ("-std=gnu11", "-w", optimize)
-            told(f"compiling {len(sources)} files of the peer, {optimize}", 0.0)
-            objects = compile_sources(target, runtime, [*sources, *board], build / "peer", flags=flags, include=include)
-            groups = list(_groups(_callable(ways, peer, objects), room_of(target).weights))
+            compiler = _Compiler(target, ("-std=gnu11", "-w", optimize), include)
+            at(f"compiling {len(sources)} files of the peer, {optimize}", 0.0)
+            library = _compiled(sources, peer, compiler, build, tell_once)
+            symbols = _usable({path: Symbols.of(path) for path in library}, peer.prefix)
+            objects = [*symbols, *compiler.objects(board, build / "board")]
+            called = _callable(ways, peer, {name for one in symbols.values() for name in one.defined})
+            if len(called) < len(networks):
+                tell_once(f"it has no function for {len(networks) - len(called)} of {len(networks)} layers")
+            groups = list(_groups(called, room_of(target).weights))
             for number, group in enumerate(groups):
-                told(f"counting {len(group)} layers, {optimize}", (number + 1) / (len(groups) + 1))
-                for one in _run(group, peer, target, objects, build / str(number), flags, include):
+                at(f"counting {len(group)} layers, {optimize}", (number + 1) / (len(groups) + 1))
+                for one in _run(group, Path(peer.header).name, compiler, objects, build / str(number)):
                     before = found.get(one.network.name)
-                    if before is None or one.instructions < before.instructions:
+                    if before is None or before.refused or (not one.refused and one.instructions < before.instructions):
                         found[one.network.name] = one
     yield from found.values()
 
 
+@dataclass(frozen=True)
+class _Compiler:
+    """How the library and the programs around it are compiled."""
+
+    target: Target
+    flags: tuple[str, ...]
+    include: Sequence[Path]
+
+    def objects(self, sources: Sequence[Source], out: Path) -> list[Path]:
+        runtime = runtime_for(self.target)
+        return compile_sources(self.target, runtime, sources, out, flags=self.flags, include=self.include)
+
+
+def _compiled(
+    sources: Sequence[Path], peer: Peer, compiler: _Compiler, build: Path, tell: Callable[[str], None]
+) -> list[Path]:
+    """Objects of the library's files, without those that this compiler does not take."""
+    try:
+        return compiler.objects([Source(path) for path in sources], build / "library")
+    except StageError as error:
+        made, refused = _one_by_one(sources, compiler, build)
+        if not made:
+            beside = " and ".join(peer.beside)
+            hint = f"headers are searched in {' and '.join(peer.include)}, and beside the checkout in {beside}"
+            raise StageError(f"no file of the peer compiles: {error.message}", hint=hint) from error
+    for line in refused:
+        tell(line)
+    return made
+
+
+def _one_by_one(sources: Sequence[Path], compiler: _Compiler, build: Path) -> tuple[list[Path], list[str]]:
+    """The objects that there are, and a line for each file that there is none of."""
+    made, refused = [], []
+    for number, path in enumerate(sources):
+        try:
+            made += compiler.objects([Source(path)], build / f"file{number}")
+        except StageError as error:
+            refused.append(f"{path.name} does not compile and is left out: {_last_line(error)}")
+    return made, refused
+
+
+def _usable(symbols: dict[Path, Symbols], prefix: str) -> dict[Path, Symbols]:
+    """Without the objects that need functions of the library which none of the others defines."""
+    while True:
+        defined = {name for one in symbols.values() for name in one.defined}
+        left = {
+            path: one
+            for path, one in symbols.items()
+            if all(name in defined for name in one.needed if name.startswith(prefix))
+        }
+        if len(left) == len(symbols):
+            return left
+        symbols = left
+
+
 def _callable(
-    ways: Sequence[tuple[Network, Sequence[Call]]], peer: Peer, objects: Sequence[Path]
+    ways: Sequence[tuple[Network, Sequence[Call]]], peer: Peer, defined: set[str]
 ) -> list[tuple[Network, Call]]:
-    """Of each network the first of its calls whose functions the objects define; networks without are left out."""
-    defined = {name for path in objects for name in defined_names(path)}
+    """Of each network the first of its calls whose functions are defined; networks without are left out."""
     firsts = (
         (network, next((call for call in calls if call.functions(peer.prefix) <= defined), None))
         for network, calls in ways
@@ -151,31 +218,37 @@ def _groups(called: Sequence[tuple[Network, Call]], room: float) -> Iterator[lis
 
 
 def _run(
-    group: Sequence[tuple[Network, Call]],
-    peer: Peer,
-    target: Target,
-    objects: Sequence[Path],
-    folder: Path,
-    flags: Sequence[str],
-    include: Sequence[Path],
+    group: Sequence[tuple[Network, Call]], header: str, compiler: _Compiler, objects: Sequence[Path], folder: Path
 ) -> Iterator[PeerCount]:
+    """Counts of a group in one program; where that does not come to its end, of each half: one layer is why."""
     folder.mkdir()
-    runtime = runtime_for(target)
-    main, blob = program(group, Path(peer.header).name)
+    main, blob = program(group, header)
     (folder / "data.bin").write_bytes(blob)
     (folder / "main.c").write_text(main)
     (folder / "data.S").write_text(
         f'.section .rodata\n.global data\n.balign {_ALIGNMENT}\ndata:\n.incbin "{folder / "data.bin"}"\n'
     )
-    own = [Source(folder / "main.c"), Source(folder / "data.S")]
-    made = compile_sources(target, runtime, own, folder / "obj", flags=flags, include=include)
+    made = compiler.objects([Source(folder / "main.c"), Source(folder / "data.S")], folder / "obj")
     elf = folder / "peer.elf"
-    link(target, runtime, [*made, *objects], elf)
-    finished = run_program(elf, target, folder, timeout=600)
-    if finished.exit_code != 0:
-        raise StageError(f"the peer's program ended with status {finished.exit_code}: {finished.output.strip()[-200:]}")
-    counts, statuses = (_told(finished.output, word) for word in ("COUNT", "REFUSED"))
-    outputs, position = (folder / "outputs.bin").read_bytes(), 0
+    link(compiler.target, runtime_for(compiler.target), [*made, *objects], elf)
+    try:
+        finished = run_program(elf, compiler.target, folder, timeout=600)
+        failure = f"ended with status {finished.exit_code}" if finished.exit_code else ""
+    except StageError as error:
+        failure = _last_line(error)
+    if not failure:
+        yield from _counts(group, finished.output, (folder / "outputs.bin").read_bytes())
+    elif len(group) == 1:
+        yield PeerCount(group[0][0], 0, group[0][0].expected[0].size, refused=f"does not come to its end: {failure}")
+    else:
+        middle = len(group) // 2
+        for name, half in (("a", group[:middle]), ("b", group[middle:])):
+            yield from _run(half, header, compiler, objects, folder / name)
+
+
+def _counts(group: Sequence[tuple[Network, Call]], output: str, outputs: bytes) -> Iterator[PeerCount]:
+    counts, statuses = (_told(output, word) for word in ("COUNT", "REFUSED"))
+    position = 0
     for number, (network, _) in enumerate(group):
         (expected,) = network.expected
         got = np.frombuffer(outputs, np.int8, expected.size, position).astype(int)
@@ -222,3 +295,7 @@ def _told(output: str, word: str) -> dict[int, int]:
 
 def _refusal(status: int) -> str:
     return f"wants more scratch than {_SCRATCH:,} bytes" if status == _NO_ROOM else f"returned {status}"
+
+
+def _last_line(error: StageError) -> str:
+    return error.message.strip().splitlines()[-1].strip()

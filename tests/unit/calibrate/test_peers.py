@@ -10,9 +10,11 @@ import pytest
 from pipeline.commands.bench.command import bench
 from pipeline.commands.bench.layer_figures import read_rows
 from pipeline.errors import PipelineError
+from stages.base import StageError
 from stages.calibrate.peers import PEERS
 from stages.calibrate.peers.count import PeerCount, count_peer, program
 from stages.calibrate.side_by_side import Network
+from stages.compile.defined import Symbols
 from stages.layout.rules import LayoutConfig
 from stages.models.spec import OpModel
 from stages.tensorize import TensorizeConfig
@@ -88,15 +90,73 @@ def test_what_a_function_refuses_is_left_out_and_the_others_counted() -> None:
     assert found["plain"].instructions > 0
 
 
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of the stand-in, to break."""
+    return Path(shutil.copytree(STANDIN, tmp_path / "checkout"))
+
+
+TWO = {
+    "pool": {"op": "max_pool2d", "shape": (7, 7, 6), "kernel": (3, 3)},
+    "gate": {"op": "mul", "shape": (4, 4, 12)},
+}
+
+
+def counted(checkout: Path) -> tuple[dict[str, PeerCount], list[str]]:
+    """Both layers on the stand-in, and what is told."""
+    told: list[str] = []
+    networks = [network(name, **model) for name, model in TWO.items()]
+    return {one.network.name: one for one in count_peer(PEER, checkout, networks, M4, tell=told.append)}, told
+
+
+def test_a_file_that_does_not_compile_is_told_and_left_out(checkout: Path) -> None:
+    (checkout / "Source/Standin/other.c").write_text("int arm_softmax_s8(void) { return nothing; }\n")
+    found, told = counted(checkout)
+    assert [*found] == ["pool", "gate"]
+    (line,) = told
+    assert line.startswith("other.c does not compile and is left out: ")
+    assert "'nothing' undeclared" in line
+
+
+def test_where_no_file_compiles_it_is_said_where_headers_are_searched(checkout: Path) -> None:
+    (checkout / "Include/arm_nnfunctions.h").write_text('#include "cmsis_compiler.h"\n')
+    with pytest.raises(StageError, match=r"no file of the peer compiles: (?s:.*)cmsis_compiler\.h") as raised:
+        counted(checkout)
+    assert raised.value.hint.endswith("beside the checkout in Core/Include and cmsis_core/Include")
+
+
+def test_functions_that_need_what_is_not_there_are_not_called(checkout: Path) -> None:
+    source = checkout / "Source/Standin/standin.c"
+    whole = source.read_text()
+    pool = whole.index("int arm_max_pool_s8(")
+    rest = f'#include "arm_nnfunctions.h"\nint arm_gone(void);\n{whole[pool:].replace("{", "{ arm_gone();", 1)}'
+    (checkout / "Source/Standin/pool.c").write_text(f"#include <string.h>\n{rest}")
+    source.write_text(whole[:pool])
+    found, told = counted(checkout)
+    assert [*found] == ["gate"]
+    assert told == ["it has no function for 1 of 2 layers"]
+
+
+def test_a_function_that_crashes_costs_its_own_layer_only(checkout: Path) -> None:
+    source = checkout / "Source/Standin/standin.c"
+    head, name, tail = source.read_text().partition("int arm_max_pool_s8(")
+    source.write_text(head + name + tail.replace("{", "{ __builtin_trap();", 1))
+    found, _ = counted(checkout)
+    assert found["pool"].refused.startswith("does not come to its end: ")
+    assert found["gate"].instructions > 0
+
+
 def test_a_fully_connected_layer_is_called_as_the_version_has_it() -> None:
     """From version 6 on with a scale for each channel; before that with one, and not where channels differ."""
     one = network("layer", op="fully_connected", shape=(16,), out_channels=3)
     newer, older = PEER.calls(one)
     assert {"arm_fully_connected_wrapper_s8", "arm_vector_sum_s8"} < newer.functions("arm_")
+    assert any(line.endswith("(int32_t *)shift, 0};") for line in newer.before)
     assert older.functions("arm_") == {"arm_fully_connected_s8", "arm_fully_connected_s8_get_buffer_size"}
     view = one.graph.view(one.graph.layers[0])
     view.constant("multiplier")[1] -= 1
     (only,) = PEER.calls(one)
+    assert any(line.endswith("(int32_t *)shift, 1};") for line in only.before)
     assert "arm_fully_connected_wrapper_s8" in only.functions("arm_")
 
 
@@ -112,7 +172,8 @@ def test_the_smaller_count_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = iter([500, 400])
     monkeypatch.setattr("stages.calibrate.peers.count._run", lambda *_: [PeerCount(one, next(counts), 64)])
     monkeypatch.setattr("stages.calibrate.peers.count.compile_sources", lambda *_, **__: [Path("peer.o")])
-    monkeypatch.setattr("stages.calibrate.peers.count.defined_names", lambda _: {"arm_elementwise_mul_s8"})
+    symbols = Symbols(frozenset({"arm_elementwise_mul_s8"}), frozenset())
+    monkeypatch.setattr("stages.calibrate.peers.count.Symbols.of", lambda _: symbols)
     assert [count.instructions for count in count_peer(PEER, STANDIN, [one], M4)] == [400]
 
 
@@ -129,12 +190,12 @@ def test_the_command_shows_ratios(tmp_path: Path, capsys: pytest.CaptureFixture[
     options = {**OPTIONS, **asked, "targets": "cortex-m4,rv64-rvp", "json": str(made)}
     assert bench(options, root=ROOT, suite_name="layers") == 0
     rows = read_rows(made)
-    assert [*rows["pooling/lenet_max_2x2"].figures["cortex-m4"].peers] == ["cmsis-nn"]
+    assert [*rows["pooling/lenet_max_2x2"].figures["cortex-m4"].peers] == ["cmsis-nn (header 11.2.0)"]
     assert not rows["pooling/lenet_max_2x2"].figures["rv64-rvp"].peers
     shown = capsys.readouterr().out
     assert "movement/pad_causal on cortex-m4: cmsis-nn differs from LiteRT in" in shown and "; left out" in shown
     assert not rows["movement/pad_causal"].figures["cortex-m4"].peers
-    assert "cmsis-nn by ours on cortex-m4: 1 layers" in shown
+    assert "cmsis-nn (header 11.2.0) by ours on cortex-m4: 1 layer," in shown
 
 
 @pytest.mark.parametrize(
@@ -142,7 +203,9 @@ def test_the_command_shows_ratios(tmp_path: Path, capsys: pytest.CaptureFixture[
     [
         ("cmsis-nn", r"--peer cmsis-nn: write NAME=PATH"),
         ("cmsis=x", r"--peer: unknown peer 'cmsis'; did you mean 'cmsis-nn'\?"),
-        ("cmsis-nn=/nowhere", r"--peer cmsis-nn: there is no Include/arm_nnfunctions.h in /nowhere"),
+        ("cmsis-nn=/nowhere", r"--peer cmsis-nn: /nowhere is not there"),
+        (f"cmsis-nn={ROOT}/README.md", r"--peer cmsis-nn: .*README.md is no folder"),
+        (f"cmsis-nn={ROOT}/docs", r"--peer cmsis-nn: there is no Include/arm_nnfunctions.h in .*docs"),
     ],
 )
 def test_wrong_peers(peer: str, says: str) -> None:
@@ -154,7 +217,11 @@ def test_a_folder_without_sources_and_targets_of_others(tmp_path: Path) -> None:
     shutil.copytree(STANDIN / "Include", tmp_path / "Include")
     with pytest.raises(PipelineError, match=r"there are no Source/\*/\*.c in"):
         bench({**OPTIONS, "peer": f"cmsis-nn={tmp_path}"}, root=ROOT, suite_name="layers")
-    with pytest.raises(PipelineError, match="--peer cmsis-nn is for targets of family cortex_m"):
+    with pytest.raises(PipelineError, match="--peer cmsis-nn: it has no functions for rv64-rvp") as raised:
         bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN}", "targets": "rv64-rvp"}, root=ROOT, suite_name="layers")
+    assert raised.value.hint == "--targets cortex-m4,cortex-m55"
+    with pytest.raises(PipelineError, match="there is no Include/arm_nnfunctions") as raised:
+        bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN.parent}"}, root=ROOT, suite_name="layers")
+    assert raised.value.hint == f"did you mean {STANDIN}?"
     with pytest.raises(PipelineError, match="--peer goes with suite=layers"):
         bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN}"}, root=ROOT)

@@ -1,4 +1,5 @@
-/* A stand-in for a peer's library in tests: a few functions under the names that are called, written for readability only. */
+/* A stand-in for a peer's library in tests: a few functions under the names that are called, written for readability only.
+ * $Revision: V.11.2.0 */
 #ifndef STANDIN_NNFUNCTIONS_H
 #define STANDIN_NNFUNCTIONS_H
 
