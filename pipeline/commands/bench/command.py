@@ -63,7 +63,7 @@ class Bench(Command):
         _option("targets", str, "", "targets to measure on, separated by commas"),
         _option("models", str, "", "measure every *.tflite file under this folder instead of the suite"),
         _option("recipe", str, "", "with --models: the recipe whose options hold"),
-        _option("peer", str, "", "with suite=layers: cmsis-nn=PATH, a checkout whose functions are counted on Cortex-M"),
+        _option("peer", str, "", "with suite=layers: cmsis-nn=PATH, a checkout whose functions are counted as well"),
         _option(
             "check",
             bool,
