@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.support.share import left_out
+
 # A store that others share is none of a test's.
 for _name in [name for name in os.environ if name.startswith("FIRMLINE_REMOTE")]:
     del os.environ[_name]
 
+_OBJECTS = "TEST_OBJECTS"  # names the folder that the processes of a run share
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -58,6 +63,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="a checkout of NE16's open driver, to run on the simulated engine",
     )
     parser.addoption("--conformance-seed", type=int, default=0, help="seed of the first of these; the others follow it")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "share: a grid, of which --conformance-share runs each value (tests/support/share.py)"
+    )
+    config.addinivalue_line(
+        "markers", "compiles_anew: no object comes from another test (tests/support/compiled_once.py)"
+    )
+    if not hasattr(config, "workerinput"):
+        os.environ[_OBJECTS] = tempfile.mkdtemp(prefix="firmline-objects-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ.pop(_OBJECTS), ignore_errors=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks what runs a share for `-m share`, and leaves out the rest of grids where a share is asked for."""
+    for item in items:
+        if "every" in getattr(item, "fixturenames", ()):
+            item.add_marker("share")
+    if config.getoption("--conformance-share") > 1:
+        out = {id(item) for item in left_out(items)}
+        config.hook.pytest_deselected(items=[item for item in items if id(item) in out])
+        items[:] = [item for item in items if id(item) not in out]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What several tests compile is compiled once in a run."""
+    from stages.compile import toolchain
+    from stages.system.programs import run_tool
+    from tests.support.compiled_once import compiled_once
+
+    anew = item.get_closest_marker("compiles_anew")
+    toolchain.run_tool = run_tool if anew else compiled_once(run_tool, Path(os.environ[_OBJECTS]))
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from stages.targets.load import load_target
 from stages.targets.spec import Target
 from tests.support.tiny_model import write_tiny_model
 
+pytestmark = pytest.mark.compiles_anew
+
 
 def build(folder: Path, target: Target, config: CompileConfig | None = None, **changes) -> dict:
     model = write_tiny_model(folder / "src", **changes)

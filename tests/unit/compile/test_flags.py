@@ -14,6 +14,8 @@ from stages.compile.flags import check_flag
 from stages.targets.load import load_target
 from tests.support.tiny_model import write_tiny_model
 
+pytestmark = pytest.mark.compiles_anew
+
 TUNE = """-O -O0 -O3 -Os -Og -Oz -g -g3 -ggdb -gdwarf-4 -fno-inline -funroll-loops -falign-functions=16 -fno-common
 -fno-tree-vectorize -fomit-frame-pointer -fopenmp-simd -ffp-contract=off -fwrapv -fno-math-errno -ffunction-sections
 -fno-builtin-memcpy -fvect-cost-model=cheap -finline-limit=20 -DX -DX=1 -DX="a" -UX -Wall -Wno-error -Wno-error=x
