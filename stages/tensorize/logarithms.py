@@ -6,10 +6,12 @@ By decimal, which rounds correctly. Those of numpy and of the C library differ i
 from __future__ import annotations
 
 from decimal import Context, Decimal
+from functools import lru_cache
 
 _ROUNDED = Context(prec=30)
 
 
+@lru_cache(maxsize=1 << 14)
 def ln(number: float) -> float:
     """The natural logarithm of a number above 0."""
     return float(_ROUNDED.ln(Decimal(number)))

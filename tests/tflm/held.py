@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +15,7 @@ from stages.base import StageError
 from stages.import_model.build import build_module
 from stages.models.tflite_reader import read
 from stages.reference.parts import reference_of
+from tests.support.share import covering
 from tests.support.stages_run import run_tflite
 from tests.tflm.case import Case, files, load, model
 
@@ -75,6 +76,21 @@ def refusal(case: Case) -> str:
 def runnable(name: str) -> list[Case]:
     """The cases of a file that are computed."""
     return [case for case in load(name) if not case.impossible and not (case.refused and refusal(case))]
+
+
+def share(cases: Sequence[Case]) -> list[Case]:
+    """As few as have each type, rank and constant of each tensor, each value of each option, and all that differs."""
+    kept = covering([set(_values(case)) for case in cases])
+    return [case for number, case in enumerate(cases) if number in kept]
+
+
+def _values(case: Case) -> Iterator[Hashable]:
+    ports = [*case.inputs, *case.outputs]
+    yield tuple(port and port.type for port in ports)
+    yield len({port.shape for port in ports if port is not None}) == 1, case.version, case.steps > 1, case.differs
+    for at, port in enumerate(ports):
+        yield at, port and (len(port.shape), port.constant)
+    yield from ((name, repr(value)) for name, value in case.options.items())
 
 
 def _equal(found: np.ndarray, wanted: np.ndarray, tolerance: float) -> bool:

@@ -9,13 +9,13 @@ import pytest
 
 from tests.support.emitted import ROOT
 from tests.tflm.case import files, load
-from tests.tflm.held import refusal, results, runnable
+from tests.tflm.held import refusal, results, runnable, share
 from tests.tflm.litert_types import supported
 
 
 @pytest.mark.parametrize("name", files())
-def test_firmline_litert_and_tflm_agree(name: str) -> None:
-    cases = runnable(name)
+def test_firmline_litert_and_tflm_agree(name: str, every: int) -> None:
+    cases = share(runnable(name)) if every > 1 else runnable(name)
     assert [result.wrong for result in (results(cases) if cases else []) if result.wrong] == []
 
 

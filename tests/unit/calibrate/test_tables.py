@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from statistics import mean
 from typing import Any
 
@@ -16,6 +17,7 @@ from stages.calibrate.close import graphs_of
 from stages.calibrate.grid import awkward
 from stages.calibrate.measure import measure
 from stages.calibrate.table import Table
+from stages.graph import Graph
 from stages.kernels import registry
 from stages.kernels.digest import kernel_digest
 from stages.kernels.kernel import Kernel
@@ -185,7 +187,16 @@ def _ratios(table: dict[str, Any], costs: CostTable) -> Iterator[float]:
 
 def _odd_ones(table: dict[str, Any]) -> Iterator[str]:
     """Signatures of the awkward and the close layers, and of transforms of their images."""
-    given = [*awkward(), *graphs_of(table.get("close", ()))]
+    yield from _awkward_ones()
+    yield from _signatures(graphs_of(table.get("close", ())))
+
+
+@cache
+def _awkward_ones() -> frozenset[str]:
+    return frozenset(_signatures(awkward()))
+
+
+def _signatures(given: Iterable[Graph]) -> Iterator[str]:
     for graph in (form for one in given for form in (one, with_other_forms(one))):
         for view in map(graph.view, graph.layers):
             yield signature(view)
