@@ -20,6 +20,7 @@ from typing import Any
 RunTool = Callable[..., subprocess.CompletedProcess[str]]
 _TEMPORARY = str(Path(tempfile.gettempdir()).resolve())
 _MARK = re.compile(r'^# \d+ ".*$', re.MULTILINE)  # of a line's file, which only debug information has
+_FOLDER = re.compile(r"-I(.+)|-f\w+-prefix-map=([^=]+)=")
 _READS_MORE = re.compile(r"\.inc(bin|lude)\b")  # what the assembler reads is not in the preprocessor's text
 
 
@@ -57,7 +58,8 @@ def _key(run_tool: RunTool, arguments: Sequence[str], cwd: Path | None, options:
     text = run_tool([*command, "-E", str(source)], cwd=cwd, **options)
     if text.returncode or _READS_MORE.search(text.stdout):
         return ""
-    places = list(_temporary([cwd, source.parent, *(word[2:] for word in command if word.startswith("-I"))]))
+    named = [found[1] or found[2] for word in command if (found := _FOLDER.match(word))]
+    places = list(_temporary([cwd, source.parent, *named]))
 
     def placed(name: str) -> str:
         for place, stands in places:
