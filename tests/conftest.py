@@ -48,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="of each class of cases one in N, of drawn networks, and where a test goes over all files (1: all)",
+        help="of each class of cases one in N, of drawn networks and files; of grids each value once (1: all)",
     )
     parser.addoption(
         "--conformance-kernels", default="", metavar="NAMES", help="only these, such as rvp.add_s8,mve.add_s8"
@@ -67,7 +67,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", "share: a grid, of which --conformance-share runs each value (tests/support/share.py)"
+        "markers", "share: a grid; with --conformance-share each value once (tests/support/share.py)"
     )
     config.addinivalue_line(
         "markers", "compiles_anew: no object comes from another test (tests/support/compiled_once.py)"
@@ -81,15 +81,16 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(os.environ.pop(_OBJECTS), ignore_errors=True)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks what runs a share for `-m share`, and leaves out the rest of grids where a share is asked for."""
-    for item in items:
-        if "every" in getattr(item, "fixturenames", ()):
-            item.add_marker("share")
+    """Leaves out the rest of grids where a share is asked for; `-m share` is all tests that run a share then."""
     if config.getoption("--conformance-share") > 1:
         out = {id(item) for item in left_out(items)}
         config.hook.pytest_deselected(items=[item for item in items if id(item) in out])
         items[:] = [item for item in items if id(item) not in out]
+    for item in items:
+        if "every" in getattr(item, "fixturenames", ()):
+            item.add_marker("share")
 
 
 @pytest.hookimpl(tryfirst=True)
