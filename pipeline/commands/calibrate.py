@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from doit import doit_cmd
 
 from pipeline.api import run_recipe
 from pipeline.commands.calibrate_drawn import of_drawn
-from pipeline.commands.calibrating import CALIBRATION, Outcome, displayed, kept, measured, shown_by, table_of
+from pipeline.commands.calibrating import CALIBRATION, Outcome, displayed, kept, measured, sampled, shown_by, table_of
 from pipeline.commands.command import JSON, Command
 from pipeline.commands.executing import EXECUTOR, chosen, executing
 from pipeline.commands.exit_codes import PENDING
@@ -46,8 +47,8 @@ class Calibrate(Command):
     own = (EXECUTOR,)
     doc_purpose = "measure what kernels cost on a target; tensorize chooses by it"
     doc_usage = (
-        "target=NAME [recipes=a,b] [model=… set=…] [executor=dask://…] [--all | --check] [--cycles] [--json], "
-        "or target=NAME drawn=200 [seed=1], or target=NAME close=40 [seed=1]"
+        "target=NAME [recipes=a,b] [model=… set=…] [executor=dask://…] [--all | --sample | --check] [--cycles] "
+        "[--json], or target=NAME drawn=200 [seed=1], or target=NAME close=40 [seed=1]"
     )
     doc_description = (
         "Writes stages/kernels/costs/NAME.json: instructions of every kernel for every layer of the recipes (all of "
@@ -70,6 +71,14 @@ class Calibrate(Command):
             "type": bool,
             "default": False,
             "help": "measure also what the table has",
+        },
+        {
+            "name": "sample",
+            "long": "sample",
+            "short": "",
+            "type": bool,
+            "default": False,
+            "help": "of changed kernels measure one case in ten, and keep the others where all of these are as before",
         },
         {
             "name": "check",
@@ -105,6 +114,7 @@ def calibrate(
     recipes: tuple[str, ...] = (),
     *,
     again: bool = False,
+    sample: bool = False,
     check: bool = False,
     cycles: bool = False,
     overrides: Mapping[str, str] | None = None,
@@ -114,9 +124,10 @@ def calibrate(
 ) -> Outcome:
     """Measure what the table of a target lacks for `recipes`; none: all of the target's family, and the grid.
 
-    `again` measures also what the table has; `check` measures and writes nothing. With `cycles` it is the table of
-    cycles, of a core or a board, and no recipes are the grid alone. `overrides` are `model` and `set`, for each recipe;
-    `install` is as of run_recipe. Raises PipelineError.
+    `again` measures also what the table has; `sample` keeps what kernels took before their code changed, where one case
+    in ten takes that still; `check` measures and writes nothing. With `cycles` it is the table of cycles, of a core or
+    a board, and no recipes are the grid alone. `overrides` are `model` and `set`, for each recipe; `install` is as of
+    run_recipe. Raises PipelineError.
     """
     project = here() if root is None else project_of(root)
     target = timed(target_name, project) if cycles else measurable(target_name, project)
@@ -129,32 +140,39 @@ def calibrate(
             return _calibrate_cycles(target, some, again=again, check=check, project=project, display=display)
         graphs = _graphs(target, recipes, given, project, display, install)
         whole = not recipes
-        return _calibrate(target, graphs, again=again, check=check, project=project, display=display, whole=whole)
+        ways = _Ways(again=again, sample=sample, check=check, whole=whole)
+        return _calibrate(target, graphs, ways, project=project, display=display)
     except StageError as error:
         raise PipelineError(f"{CALIBRATION}: {error}") from error
 
 
+@dataclass(frozen=True)
+class _Ways:
+    """What of a table is measured: see `calibrate`; the `whole` one has more than the layers of recipes."""
+
+    again: bool
+    sample: bool
+    check: bool
+    whole: bool
+
+
 def _calibrate(
-    target: Target,
-    graphs: Iterator[Graph],
-    *,
-    again: bool,
-    check: bool,
-    project: Project,
-    display: Display | None,
-    whole: bool,
+    target: Target, graphs: Iterator[Graph], ways: _Ways, *, project: Project, display: Display | None
 ) -> Outcome:
     from stages.calibrate.cases import cases
     from stages.calibrate.close import graphs_of
     from stages.calibrate.grid import awkward
 
     path, table = table_of(target, project)
-    graphs = chain(graphs, graphs_of(table.close)) if whole else graphs
-    wanted = cases(graphs, target, awkward() if whole else ())
-    missing = wanted if again else table.missing(wanted)
+    graphs = chain(graphs, graphs_of(table.close)) if ways.whole else graphs
+    wanted = cases(graphs, target, awkward() if ways.whole else ())
+    missing = wanted if ways.again else table.missing(wanted)
     table.describe(wanted)
-    if not check:
-        path = measured(table, missing, target, project, shown_by(target, display))
+    shown = shown_by(target, display)
+    if ways.sample:
+        missing = sampled(table, missing, target, shown)
+    if not ways.check:
+        path = measured(table, missing, target, project, shown)
     names = tuple(f"{case.variant}: {case.signature}" for case in missing)
     return Outcome(path, len(wanted), names, table.stale, table.entries())
 
@@ -249,11 +267,14 @@ def _run(given: dict[str, str], options: Mapping[str, Any]) -> int:
     names = tuple(dict.fromkeys(name.strip() for name in given.pop("recipes", "").split(",") if name.strip()))
     if given and not names:
         raise PipelineError(f"{'= and '.join(given)}= changes recipes: name them with recipes=")
+    if options["sample"] and (options["all"] or options["check"] or options["cycles"]):
+        raise PipelineError("--sample goes with none of --all, --check and --cycles")
     with displayed(as_json=options["json"]) as display:
         outcome = calibrate(
             target,
             names,
             again=options["all"],
+            sample=options["sample"],
             check=options["check"],
             cycles=options["cycles"],
             overrides=given,

@@ -71,6 +71,17 @@ def measured(
     return path
 
 
+def sampled(table: Table, missing: Sequence[Case], target: Target, progress: Callable[..., None]) -> list[Case]:
+    """Enters what changed kernels took before, where a sample of their cases takes that still; what is missing then."""
+    from stages.calibrate.measure import measure
+    from stages.calibrate.sampling import Sample
+
+    sample = Sample.of(table, missing)
+    begin = chosen().beginning(tools_of(target))
+    sample.keep(table, measure(sample.cases, target, progress=progress, begin=begin))
+    return table.missing(missing)
+
+
 @contextmanager
 def kept(
     table: Table | CyclesFile,

@@ -25,6 +25,7 @@ class Table(Entries):
 
     close   layers whose choice of kernels was least certain when they were drawn (stages.calibrate.close)
     stale   names of kernels that were measured in another version, or are no more; their entries are not in `layers`
+    former  the rows of the file, with those entries
     """
 
     target: str
@@ -32,6 +33,7 @@ class Table(Entries):
     layers: dict[str, dict[str, Any]] = field(default_factory=dict)
     close: list[dict[str, Any]] = field(default_factory=list)
     stale: tuple[str, ...] = ()
+    former: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path, target: Target) -> Table:
@@ -41,7 +43,7 @@ class Table(Entries):
         raw = read_file(path)
         stale = stale_kernels(raw["kernels"], target)
         kept = without(raw["layers"], stale)
-        return cls(target.core, dict(raw["tools"]), kept, list(raw.get("close", ())), stale)
+        return cls(target.core, dict(raw["tools"]), kept, list(raw.get("close", ())), stale, raw["layers"])
 
     def describe(self, cases: Sequence[Case]) -> None:
         """Enters the quantities of layers that have measurements, which may be of a time when there were others."""
@@ -53,6 +55,11 @@ class Table(Entries):
         """Enters a measurement."""
         row = self.layers.setdefault(case.signature, {WORK: _work(case)})
         row[case.variant] = [instructions, None if case.estimate is None else round(case.estimate)]
+
+    def instructions_of(self, case: Case) -> int | None:
+        """What the case took when it was measured, in whatever version of its kernel; None if it was not."""
+        entry = self.former.get(case.signature, {}).get(case.variant)
+        return None if entry is None else int(entry[0])
 
     def text(self, target: Target) -> str:
         """The file: sorted, one line for each kernel, fit and layer."""

@@ -129,6 +129,27 @@ def test_a_changed_kernel_is_measured_again(project: Path) -> None:
     assert calibrate("rv32-rvp", ("one",), root=project, check=True).missing == ()
 
 
+def test_a_sample_keeps_what_a_kernel_took_that_takes_it_still(project: Path) -> None:
+    """And measures one that does not; what a stale table lacks is measured in any case."""
+    table = calibrate("rv32-rvp", ("one",), root=project).table
+    content = json.loads(table.read_text())
+    current = dict(content["kernels"])
+    content["kernels"] = dict.fromkeys(current, "0" * 16)
+    (signature, row) = next(iter(content["layers"].items()))
+    before = {name: entry[0] for name, entry in row.items() if name != "work"}
+    changed, lacking, *others = before
+    row[changed][0] += 1000
+    del row[lacking]
+    table.write_text(json.dumps(content))
+    outcome = calibrate("rv32-rvp", ("one",), sample=True, root=project)
+    assert (set(outcome.stale), outcome.missing) == (current.keys(), (f"{lacking}: {signature}",))
+    content = json.loads(table.read_text())
+    assert content["kernels"] == current
+    after = {name: entry[0] for name, entry in content["layers"][signature].items() if name != "work"}
+    assert after.keys() == before.keys() and others
+    assert all(abs(after[name] - before[name]) <= 4 for name in before)
+
+
 def test_close_layers_go_into_the_table(project: Path) -> None:
     with pytest.raises(PipelineError, match="rv32-rvp has no table yet: doit calibrate target=rv32-rvp"):
         close("rv32-rvp", 1, 5, root=project)
