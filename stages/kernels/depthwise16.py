@@ -14,6 +14,7 @@ from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.lanes16 import FIELDS, Lanes, constants, packed_weights
 from stages.kernels.matrix import windows_of
 from stages.kernels.sixteen_bit import not_sixteen_by_eight
+from stages.kernels.windows import whole_windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -102,10 +103,7 @@ class Depthwise16(Kernel):
         op, y, group, price = view.op, view.outputs[0], self.lanes(target).group, self.prices
         taps, inner = prod(op.kernel), 1.0
         for axis, size in enumerate(y.shape[1:3]):
-            reach, stride = (op.kernel[axis] - 1) * op.dilation[axis] + 1, op.stride[axis]
-            first = -(-op.padding[axis] // stride)
-            end = min((view.inputs[0].shape[axis + 1] - reach + op.padding[axis]) // stride + 1, size)
-            inner *= max(0, end - first) / size
+            inner *= len(whole_windows(view, axis)) / size
         whole, left = divmod(y.shape[3], group)
         copied = (
             price.tap + whole * price.copied + (left * price.single + (group - left) * price.filled if left else 0.0)

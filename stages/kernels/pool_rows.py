@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stages.kernels.eight_bit import SUFFIX, not_eight_bit, why_not_nhwc
 from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.structure import SIZES, UNDILATED, Structure, pool_fields
+from stages.kernels.windows import taps_inside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +38,7 @@ class PoolRows(Kernel):
             return f"averages of {size} elements; sums hold {MAX_ELEMENTS}"
         if not_eight_bit(view) or why_not_nhwc(view):
             return not_eight_bit(view) or why_not_nhwc(view)
-        met = min(count for axis in range(2) for count in inside(view, axis))
+        met = min(count for axis in range(2) for count in taps_inside(view, axis))
         return "a window lies beside the image" if met < 1 else ""
 
     def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
@@ -57,16 +58,9 @@ def line_elements(view: LayerView) -> int:
     return int(channels * max(op.padding[1] + width, reached))
 
 
-def inside(view: LayerView, axis: int) -> list[int]:
-    """Rows of the image (axis 0) that the windows of each row of the output meet, or columns (1)."""
-    op, size, count = view.op, view.inputs[0].shape[1 + axis], view.outputs[0].shape[1 + axis]
-    starts = [at * op.stride[axis] - op.padding[axis] for at in range(count)]
-    return [max(0, min(start + op.kernel[axis], size) - max(start, 0)) for start in starts]
-
-
 def mean_groups(view: LayerView) -> list[int]:
     """Neighbouring pixels of a row of the output whose windows meet as many columns: averages of these go together."""
-    return [len(list(group)) for _, group in groupby(inside(view, 1))]
+    return [len(list(group)) for _, group in groupby(taps_inside(view, 1))]
 
 
 def mean_runs(view: LayerView) -> list[int]:

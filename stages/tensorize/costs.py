@@ -27,6 +27,7 @@ from stages.base import StageError
 from stages.graph import Graph
 from stages.kernels.digest import kernel_digest
 from stages.kernels.generic.copies import parts
+from stages.kernels.windows import taps_inside
 from stages.operators.layer import Window
 from stages.operators.windows import Pool2D
 from stages.system.json_text import parsed_json
@@ -292,12 +293,8 @@ def _inside(view: LayerView) -> tuple[int, int]:
     op, x, out = view.op, view.inputs[0].shape, view.outputs[0].shape
     if not isinstance(op, Window) or (op.kernel == op.stride == (1, 1) and not any(op.padding)):
         return 0, 0
-    found = []  # of the windows along each axis
-    for axis, dilation in enumerate(getattr(op, "dilation", (1, 1))):
-        first, size = -op.padding[axis], x[1 + axis]
-        starts = range(first, first + op.stride[axis] * out[1 + axis], op.stride[axis])
-        found.append(sum(0 <= start + dilation * tap < size for start in starts for tap in range(op.kernel[axis])))
-    return x[0] * found[0] * out[2], x[0] * found[0] * found[1]
+    rows, columns = (sum(taps_inside(view, axis)) for axis in (0, 1))
+    return x[0] * rows * out[2], x[0] * rows * columns
 
 
 def _tensor(tensor: Tensor) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from stages.kernels.arm_dsp.panels import step_elements
 from stages.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.kernels.matrix import run_elements
+from stages.kernels.windows import whole_windows
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -24,17 +25,15 @@ def gathered(view: LayerView, mr: int) -> float:
     """Instructions for all panels of `mr` pixels of an image, as counted; most are where windows leave the image."""
     import numpy as np
 
-    op, (_, height, width, channels) = view.op, view.inputs[0].shape
+    op, channels = view.op, view.inputs[0].shape[3]
     _, out_height, out_width, _ = view.outputs[0].shape
     (kernel_y, kernel_x), dilation_x = op.kernel, op.dilation[1]
     pixels, steps, run = out_height * out_width, len(step_elements(view, mr)), run_elements(view)
     runs = kernel_y if dilation_x == 1 else kernel_y * kernel_x
     first = np.arange(0, pixels, mr)
     rows = np.minimum(mr, pixels - first)
-    top = np.arange(pixels) // out_width * op.stride[0] - op.padding[0]
-    left = np.arange(pixels) % out_width * op.stride[1] - op.padding[1]
-    inside_y = (top >= 0) & (top + (kernel_y - 1) * op.dilation[0] < height)
-    inside_x = (left >= 0) & (left + (kernel_x - 1) * dilation_x < width)
+    row, column = np.divmod(np.arange(pixels), out_width)
+    inside_y, inside_x = np.isin(row, whole_windows(view, 0)), np.isin(column, whole_windows(view, 1))
     plain = INT8_OFFSET[view.inputs[0].dtype] == 0 and weight_zero_point(view) == 0
     last = first + rows - 1
     side_by_side = (first // out_width == last // out_width) & inside_x[first] & inside_x[last]

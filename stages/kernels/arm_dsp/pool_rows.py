@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.pool_rows import PoolRows, inside, mean_groups, mean_runs
+from stages.kernels.pool_rows import PoolRows, mean_groups, mean_runs
+from stages.kernels.windows import taps_inside
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -25,7 +26,7 @@ class ArmPoolRows(PoolRows):
         60 for each group of pixels. Of maxima `_maxima`, 120 for a row.
         """
         op, (batch, height, out_width, channels) = view.op, view.outputs[0].shape
-        rows, across = inside(view, 0), view.inputs[0].shape[2] * channels
+        rows, across = taps_inside(view, 0), view.inputs[0].shape[2] * channels
         if op.op == "avg_pool2d":
             groups, runs = len(mean_groups(view)), mean_runs(view)
             means = sum(_means(run, op.kernel[1]) + 12 for run in runs)

@@ -10,6 +10,7 @@ from stages.kernels.arm_dsp.base import CLAMP, arithmetic, clamps
 from stages.kernels.eight_bit import INT8_OFFSET
 from stages.kernels.matrix import columns_of, has_windows, rows_of
 from stages.kernels.structure import SIZES, TAPS, Structure
+from stages.kernels.windows import whole_windows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -143,8 +144,7 @@ class Windows:
     @property
     def inside_count(self) -> int:
         """Windows of an image that lie inside of it."""
-        (first_y, end_y), (first_x, end_x) = self._inside(0), self._inside(1)
-        return (end_y - first_y) * (end_x - first_x)
+        return len(self._whole(0)) * len(self._whole(1))
 
     def weights(self) -> NDArray[np.int32]:
         """int32 [groups * blocks, words]."""
@@ -175,16 +175,16 @@ class Windows:
         import numpy as np
 
         (height, width), (rows, columns), step = self.size, self.out, self.channels
-        (first_y, end_y), (first_x, end_x) = self._inside(0), self._inside(1)
+        down, across = self._whole(0), self._whole(1)
         y_pixel, y_channel = (1, rows * columns) if self.planar else (columns_of(self.view), 1)
         window = (*self.kernel, *self.stride, *self.dilation, *self.before)
         layer = {
             **dict(zip(SIZES, (height, width, step, rows, columns), strict=True)),
             **dict(zip(TAPS, window, strict=True)),
-            "first_y": first_y,
-            "end_y": end_y,
-            "first_x": first_x,
-            "end_x": end_x,
+            "first_y": down.start,
+            "end_y": down.stop,
+            "first_x": across.start,
+            "end_x": across.stop,
             "fill": getattr(self.view.op, "input_zero_point", 0),
             "groups": self.groups,
             "group_in": self.group_in,
@@ -212,12 +212,9 @@ class Windows:
         _, height, width, _ = tensor.shape
         return height, width
 
-    def _inside(self, axis: int) -> tuple[int, int]:
-        """The first output along an axis whose window lies inside the image, and that behind the last; or 0, 0."""
-        stride, reach = self.stride[axis], (self.kernel[axis] - 1) * self.dilation[axis] + 1
-        first = -(-self.before[axis] // stride)
-        end = min((self.size[axis] - reach + self.before[axis]) // stride + 1, self.out[axis])
-        return (first, end) if first < end else (0, 0)
+    def _whole(self, axis: int) -> range:
+        """Which rows or columns of outputs have windows that lie inside the image along the axis."""
+        return range(self.out[axis]) if self.plain else whole_windows(self.view, axis)
 
     def _runs(self, width: int, dilation_y: int, dilation_x: int) -> tuple[int, ...]:
         """units to row_jump of a window in an image of that width."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
+from stages.kernels.windows import taps_inside, whole_windows
+
 if TYPE_CHECKING:
     from stages.graph import LayerView
 
@@ -15,7 +17,7 @@ def by_planes(view: LayerView) -> float:
     """Four pixels of a row at a time; what their windows read is checked tap by tap where one leaves the image."""
     op, width = view.op, view.inputs[0].shape[2]
     batch, out_height, out_width, channels = view.outputs[0].shape
-    rows = sum(taps == op.kernel[0] for taps in _taps_inside(view, 0))
+    rows = len(whole_windows(view, 0))
     reach = (op.kernel[1] - 1) * op.dilation[1] + (_FOUR - 1) * op.stride[1]
     starts = [column * op.stride[1] - op.padding[1] for column in range(0, out_width, _FOUR)]
     inside = rows * sum(0 <= start < width - reach for start in starts)
@@ -31,15 +33,8 @@ def by_pixels(view: LayerView) -> float:
     pixels, taps = out_height * out_width, prod(op.kernel)
     if op.depth_multiplier > 1:
         return float(batch * pixels * channels * (88 + 20 * taps))
-    (rows, columns), (fours, left) = (_taps_inside(view, axis) for axis in (0, 1)), divmod(channels, _FOUR)
-    whole = rows.count(op.kernel[0]) * columns.count(op.kernel[1])
+    (rows, columns), (fours, left) = (taps_inside(view, axis) for axis in (0, 1)), divmod(channels, _FOUR)
+    whole = len(whole_windows(view, 0)) * len(whole_windows(view, 1))
     inside = sum(rows) * (14 * out_width + _FOUR * 4.2 * sum(columns))
     blocks = 189 * pixels + inside + 19 * (pixels - whole) * taps
     return float(batch * (118 * pixels + fours * blocks + left * pixels * (81 + 20 * taps)))
-
-
-def _taps_inside(view: LayerView, axis: int) -> list[int]:
-    """Of each window along an axis, the taps that lie inside the image."""
-    op, size = view.op, view.inputs[0].shape[1 + axis]
-    starts = [n * op.stride[axis] - op.padding[axis] for n in range(view.outputs[0].shape[1 + axis])]
-    return [sum(0 <= start + tap * op.dilation[axis] < size for tap in range(op.kernel[axis])) for start in starts]

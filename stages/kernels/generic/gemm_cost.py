@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from stages.kernels.eight_bit import weight_zero_point
 from stages.kernels.generic.im2col import reads_in_place
 from stages.kernels.matrix import depth_of
+from stages.kernels.windows import whole_windows
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -84,8 +85,6 @@ def _gathered(view: LayerView, price: Prices) -> float:
     byte = price.flipped if x.dtype == "uint8" else price.byte
     runs = float(op.kernel[1])  # of a row of a window
     if op.groups == 1 and op.dilation[1] == 1:
-        first = -(-op.padding[1] // op.stride[1])
-        end = min((x.shape[2] - op.kernel[1] + op.padding[1]) // op.stride[1] + 1, width)
-        inside = max(0, end - first) / width
+        inside = len(whole_windows(view, 1)) / width
         runs = inside + (1 - inside) * op.kernel[1]
     return pixels * op.kernel[0] * (runs * price.run + op.kernel[1] * channels * byte)

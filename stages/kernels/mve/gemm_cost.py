@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import chain, repeat
+from math import prod
 from typing import TYPE_CHECKING
 
 from stages.kernels.eight_bit import weight_zero_point
@@ -24,6 +25,7 @@ from stages.kernels.mve.rows import (
     slides,
     windows_fields,
 )
+from stages.kernels.windows import taps_inside, whole_windows
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -109,19 +111,16 @@ def _multiplied(view: LayerView, rows: int) -> Counter[str]:
 
 def _strips(view: LayerView, tile: int) -> Counter[str]:
     """Strips of neighbouring windows: what is copied and filled of each of their lines."""
-    op, (_, height, width, _) = view.op, view.inputs[0].shape
-    (high, wide), groups, batch = op.kernel, groups_of(view), view.outputs[0].shape[0]
-    starts = [row * op.stride[0] - op.padding[0] for row in range(view.outputs[0].shape[1])]
-    places = [start + tap * op.dilation[0] for start in starts for tap in range(high)]
-    inside = sum(0 <= place < height for place in places)
+    op, width, groups, (batch, strips, _, _) = view.op, view.inputs[0].shape[2], groups_of(view), view.outputs[0].shape
+    (high, wide), inside = op.kernel, sum(taps_inside(view, 0))
     found, first = Counter[str](), 0
     for rows in _row_of_tiles(view, tile):
         count, x = (rows - 1) * op.stride[1] + wide, first * op.stride[1] - op.padding[1]
         first += rows
         copied = max(min(width - x, count) - max(-x, 0), 0)
-        found["strips"] += len(starts)
+        found["strips"] += strips
         found["lines"] += inside
-        found["filled"] += inside * (count - copied) + (len(places) - inside) * count
+        found["filled"] += inside * (count - copied) + (strips * high - inside) * count
         for part, number in _copied(view, copied).items():
             found[part] += inside * number
     return Counter({part: number * groups * batch for part, number in found.items()})
@@ -155,13 +154,6 @@ def _gathered(view: LayerView, tile: int) -> Counter[str]:
     if not windows_fields(view)["neighbours"]:
         found += Counter(apart=copied, apart_runs=copied * runs)
     if has_windows(view):
-        high, wide = (_inside(view, axis) for axis in (0, 1))
-        found["edges"] = (len(high) * len(wide) - sum(high) * sum(wide)) * count * groups
+        high, wide = (len(whole_windows(view, axis)) for axis in (0, 1))
+        found["edges"] = (prod(view.outputs[0].shape[1:3]) - high * wide) * count * groups
     return found
-
-
-def _inside(view: LayerView, axis: int) -> list[bool]:
-    """Of each row or column of outputs, whether its windows lie inside the image along the axis."""
-    op, count = view.op, view.outputs[0].shape[1 + axis]
-    last = view.inputs[0].shape[1 + axis] - (op.kernel[axis] - 1) * op.dilation[axis]
-    return [0 <= number * op.stride[axis] - op.padding[axis] < last for number in range(count)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import ceil, prod
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stages.kernels.pool_rows import PoolRows, inside, mean_groups, mean_runs
+from stages.kernels.pool_rows import PoolRows, mean_groups, mean_runs
+from stages.kernels.windows import taps_inside
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -26,7 +27,7 @@ class MvePoolRows(PoolRows):
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
         """As counted: of averages 97 for each group of pixels, of maxima 48 for a row; the rest is of vectors."""
         op, (batch, height, out_width, channels) = view.op, view.outputs[0].shape
-        rows, across = inside(view, 0), view.inputs[0].shape[2] * channels
+        rows, across = taps_inside(view, 0), view.inputs[0].shape[2] * channels
         if op.op == "avg_pool2d":
             groups, runs = len(mean_groups(view)), mean_runs(view)
             means = sum(_means(run, op.kernel[1], prod(op.kernel)) + 23 for run in runs)

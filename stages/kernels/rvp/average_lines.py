@@ -9,6 +9,7 @@ from stages.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.kernels.kernel import Kernel
 from stages.kernels.rvp.pool_lines import line_bytes, lines_of, why_not_beside
 from stages.kernels.rvp.pooling import FIELDS, Pool2d
+from stages.kernels.windows import taps_inside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,23 +58,16 @@ class AveragePoolLines(Kernel):
         x, y, register = view.inputs[0], view.outputs[0], target.word_bits // 8
         (_, height, width, channels), (batch, out_height, _, _) = x.shape, y.shape
         line = ceil(width * channels / register)
-        down = sum(2.8 + 4.7 * rows + 5.3 * ceil(max(rows - 3, 0) / 2) for rows in _inside(view, 0))
+        down = sum(2.8 + 4.7 * rows + 5.3 * ceil(max(rows - 3, 0) / 2) for rows in taps_inside(view, 0))
         along = _whole_pixels(view, register) if channels % register == 0 else _any_pixels(view, register)
         copied = 0 if width * channels % register == 0 else height * (6 * line + 56)
         zeros = 3 * line_bytes(view, register) / register
         return batch * (340 + zeros + copied + line * down + out_height * (120 + along))
 
 
-def _inside(view: LayerView, axis: int) -> list[int]:
-    """Of each window along an axis, how many of its elements lie in the image."""
-    op, size = view.op, view.inputs[0].shape[1 + axis]
-    first = [n * op.stride[axis] - op.padding[axis] for n in range(view.outputs[0].shape[1 + axis])]
-    return [min(size, at + op.kernel[axis]) - max(0, at) for at in first]
-
-
 def _runs(view: LayerView) -> int:
     """Runs of means in a row of the output: windows with all columns are one."""
-    columns, full = _inside(view, 1), view.op.kernel[1]
+    columns, full = taps_inside(view, 1), view.op.kernel[1]
     return sum(count != full for count in columns) + (full in columns)
 
 

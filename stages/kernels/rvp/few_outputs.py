@@ -10,6 +10,7 @@ from stages.kernels.kernel import Kernel
 from stages.kernels.matrix import depth_of, has_windows, run_elements
 from stages.kernels.rvp.base import LANE, arithmetic, clip_word
 from stages.kernels.structure import TAPS, Structure, taps
+from stages.kernels.windows import whole_windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -133,14 +134,13 @@ def _pixels(view: LayerView, load: int) -> _Pixels:
     if not has_windows(view):
         pixels = height * width
         return _Pixels(batch * ceil(pixels / 4), 0 if in_place else batch * pixels, 0, batch)
-    columns = _inside(view, 1)
-    rows = _inside(view, 0) if columns else 0
+    across = whole_windows(view, 1)
+    columns, rows = len(across), len(whole_windows(view, 0)) if across else 0
     if not in_place:
         is_run = view.op.dilation[1] == 1 or view.op.kernel[1] == 1
         sideways = height * (width - columns) if is_run else 0
         return _Pixels(batch * height * ceil(width / 4), batch * height * width, batch * sideways, batch * height)
-    before = min(ceil(view.op.padding[1] / view.op.stride[1]), width)
-    parts = (before, columns, width - before - columns)
+    parts = (across.start, columns, width - across.stop)
     quads = rows * sum(ceil(count / 4) for count in parts) + (height - rows) * ceil(width / 4)
     return _Pixels(batch * quads, batch * (height * width - rows * columns), 0, batch * height)
 
@@ -148,14 +148,6 @@ def _pixels(view: LayerView, load: int) -> _Pixels:
 def _in_place(view: LayerView, load: int) -> bool:
     """Whether windows inside the image are rows of whole loads."""
     return view.op.in_channels % load == 0 and (view.op.dilation[1] == 1 or view.op.kernel[1] == 1)
-
-
-def _inside(view: LayerView, axis: int) -> int:
-    """Windows along an axis that lie inside the image."""
-    op, size, count = view.op, view.inputs[0].shape[1 + axis], view.outputs[0].shape[1 + axis]
-    span = (op.kernel[axis] - 1) * op.dilation[axis]
-    starts = (n * op.stride[axis] - op.padding[axis] for n in range(count))
-    return sum(0 <= start < size - span for start in starts)
 
 
 def _why_not_shape(view: LayerView) -> str:

@@ -15,11 +15,9 @@ from stages.kernels.eight_bit import INT8_OFFSET, weight_zero_point
 from stages.kernels.matrix import has_windows, rows_of
 from stages.kernels.rvp.base import is_bounded, rounds_once
 from stages.kernels.rvp.panels import Calls, block_count, calls, images_of, needs_stage, products
+from stages.kernels.windows import whole_windows
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from stages.graph import LayerView
     from stages.kernels.rvp.panels import Products
 
@@ -170,22 +168,12 @@ def _reached(view: LayerView, call: Calls, first: int) -> tuple[int, int, int]:
     import numpy as np
 
     columns, total = view.outputs[0].shape[2], call.rows * call.panels * call.times
-    here = np.logical_and.outer(_inside(view, 0), _inside(view, 1)).reshape(-1)[first : first + total]
     pixels = np.arange(first, first + total)
+    here = np.isin(pixels // columns, whole_windows(view, 0)) & np.isin(pixels % columns, whole_windows(view, 1))
     begins = ((pixels - first) % call.rows == 0) | (pixels % columns == 0)
     begins[1:] |= ~here[:-1]
     inside = int(here.sum())
     return inside, int((here & begins).sum()), total - inside
-
-
-def _inside(view: LayerView, axis: int) -> NDArray[np.bool_]:
-    """Of each row or column of outputs, whether its windows lie inside the image along the axis."""
-    import numpy as np
-
-    op, count = view.op, view.outputs[0].shape[1 + axis]
-    last = view.inputs[0].shape[1 + axis] - (op.kernel[axis] - 1) * op.dilation[axis]
-    starts = np.arange(count) * op.stride[axis] - op.padding[axis]
-    return (starts >= 0) & (starts < last)
 
 
 def _is_adjusted(view: LayerView) -> bool:

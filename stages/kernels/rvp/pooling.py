@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stages.kernels.eight_bit import SUFFIX, not_eight_bit
 from stages.kernels.kernel import Kernel
-from stages.kernels.pool_rows import inside
 from stages.kernels.rvp.base import LANE
+from stages.kernels.windows import taps_inside
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +78,7 @@ class Pool2d(Kernel):
                 return 50 + 4.6 * rows * columns
             return around + rows * (row + element * columns)
 
-        rows, columns = (Counter(inside(view, axis)) for axis in range(2))
+        rows, columns = (Counter(taps_inside(view, axis)) for axis in range(2))
         registers = out.shape[3] // register
         windows = ((window(r, c), rows[r] * columns[c]) for r in rows for c in columns)
         return out.shape[0] * (call + sum(times * (place + registers * each) for each, times in windows))

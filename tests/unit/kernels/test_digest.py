@@ -55,6 +55,7 @@ SHARED = (
         "steps.py",
         "structure.py",
         "svdf.py",
+        "windows.py",
         "word_copies.py",
     ),
     *("generic/parameters.py", "generic/packing.py", "generic/copies.py", "generic/elementwise_tir.py:_layer"),
