@@ -92,7 +92,7 @@ def of_drawn(target: str, given: Mapping[str, str], options: Mapping[str, Any]) 
     """What is done with drawn layers: `drawn=` judges, `close=` measures."""
     way = next((name for name in ("drawn", "close") if name in given), "")
     others = [f"{name}=" for name in given if name not in (way, "seed")]
-    others += [f"--{name}" for name in ("all", "check", "cycles") if options[name]]
+    others += [f"--{name}" for name in ("all", "sample", "check", "cycles") if options[name]]
     if others or not way:
         raise PipelineError(
             f"{others[0]} does not go with {way}=" if way else "seed= goes with drawn= or close=, as drawn=200"

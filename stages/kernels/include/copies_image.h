@@ -272,10 +272,10 @@ COPIES_INLINE void rows_alike(char *y, const char *x, int32_t rows, int32_t pair
         rows_of_quarters(y, x, rows, before, y_step, x_step);
     }
     y += 2 * before, x += 2 * before;
-    if (each == 2) {
-        rows_of_halves(y, x, rows, within / 2, y_step, x_step);
+    if (2 * each == WORD) {
+        rows_of_words(y, x, rows, within / (WORD / 2), y_step, x_step);
     } else {
-        rows_of_words(y, x, rows, within / 4, y_step, x_step);
+        rows_of_halves(y, x, rows, within / 2, y_step, x_step);
     }
     if (behind > 0) {
         rows_of_quarters(y + 2 * within, x + 2 * within, rows, behind, y_step, x_step);

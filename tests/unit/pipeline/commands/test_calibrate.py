@@ -47,6 +47,8 @@ def failure(*arguments: str) -> str:
         (["target=rv64-rvp", "seed=5"], "seed= goes with drawn= or close=, as drawn=200"),
         (["target=rv64-rvp", "drawn=5", "recipes=kws_rvp"], "recipes= does not go with drawn="),
         (["target=rv64-rvp", "drawn=5", "--check"], "--check does not go with drawn="),
+        (["target=rv64-rvp", "drawn=5", "--sample"], "--sample does not go with drawn="),
+        (["target=rv64-rvp", "--sample", "--check"], "--sample goes with none of --all, --check and --cycles"),
         (["target=rv64-rvp", "drawn=5", "close=5"], "close= does not go with drawn="),
         (["target=rv64-rvp", "close=0"], "close=0: should be a number from 1 to 2,000"),
         (["target=rv64-rpv", "drawn=5"], "did you mean 'rv64-rvp'"),

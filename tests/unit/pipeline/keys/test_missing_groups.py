@@ -29,7 +29,8 @@ def run_bench() -> None:
 
 COMMANDS: dict[str, Callable[[], object]] = {
     "calibrate": lambda: calibrate._run(
-        {"target": "rv32-rvp", "recipes": "digits_onnx"}, {"all": False, "check": True, "cycles": False, "json": False}
+        {"target": "rv32-rvp", "recipes": "digits_onnx"},
+        dict.fromkeys(("all", "sample", "cycles", "json"), False) | {"check": True},
     ),
     "search": lambda: search._run({"recipe": "digits_onnx_ptq"}, [], as_json=False),
     "bench": run_bench,
