@@ -76,8 +76,20 @@ def test_merging_keeps_what_was_not_measured() -> None:
     assert [*kept] == ["conv/a", "pool/c"]
     assert kept["conv/a"].figures["m4"] == Figure(800, ("z",), {"cmsis-nn": 1800})
     assert kept["conv/a"].figures["m55"] == ROWS["conv/a"].figures["m55"]
+    refused = merged(ROWS, {"conv/a": new}, ["conv/a"], "cmsis-nn")  # it was asked, and has no figure now
+    assert refused["conv/a"].figures["m4"] == Figure(800, ("z",))
+    assert merged(ROWS, {"conv/a": new}, ["conv/a"], "another") == {"conv/a": kept["conv/a"]}
     other = replace(new, macs=2000)  # the recipe is another now
     assert merged(ROWS, {"conv/a": other}, ["conv/a"]) == {"conv/a": other}
+
+
+@pytest.mark.parametrize("option", ["json", "markdown"])
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    monkeypatch.setattr("pipeline.commands.bench.layers._counted", lambda *_: pytest.fail("something is measured"))
+    with pytest.raises(PipelineError, match="cannot be written: Is a directory"):
+        bench({**OPTIONS, option: str(tmp_path), "only": "pooling/*"}, root=ROOT, suite_name="layers")
 
 
 def test_check() -> None:
