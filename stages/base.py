@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from stages.messages.stage_error import StageError as StageError
 from stages.messages.stage_error import blaming as blaming
@@ -61,6 +61,17 @@ def no_progress(message: str, fraction: float | None = None) -> None:
     """Progress callback that discards its arguments."""
 
 
+class Cache(Protocol):
+    """Results that stages share with other recipes and other runs: the artifact store, as a stage sees it."""
+
+    def get(self, ingredients: Mapping[str, Any], write: Callable[[Path], None]) -> Path:
+        """The folder with the result of these ingredients, read-only; `write(folder)` makes it where there is none.
+
+        `ingredients` are JSON values: all that the result depends on, and under "stage" what kind of result it is. May
+        be called from several threads. What `write` raises passes through.
+        """
+
+
 @dataclass(frozen=True)
 class Job(Generic[C]):
     """All that one run of a stage may read, and the one folder it may write.
@@ -72,7 +83,8 @@ class Job(Generic[C]):
     `log(line)` goes to the run's log.txt, and is kept with the artifact for later runs that reuse it.
 
     `config` is an instance of the stage's config class, or of a subclass that adds `kind`. `tools` has what
-    `Stage.tools` named, by name: run a program by its `path`, not by its command.
+    `Stage.tools` named, by name: run a program by its `path`, not by its command. `cache` keeps parts of the work that
+    other recipes need too; None where nothing is kept.
     """
 
     config: C
@@ -84,6 +96,7 @@ class Job(Generic[C]):
     tools: Mapping[str, ToolIdentity] = field(default_factory=dict)
     progress: Callable[..., None] = no_progress
     log: Callable[[str], None] = lambda line: None
+    cache: Cache | None = None
 
 
 class Stage(ABC, Generic[C]):

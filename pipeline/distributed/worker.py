@@ -33,6 +33,7 @@ from pipeline.recipes.chain import Link
 from pipeline.recipes.recipe import at_home
 from pipeline.recipes.targets import load_targets
 from pipeline.remote.health import forget_failures
+from pipeline.runs.cache import StoreCache
 from pipeline.runs.executor import logging_to, run_stage
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError, Tool
@@ -217,6 +218,7 @@ def _made(
                 out,
                 log=logging_to(keep),
                 progress=progress,
+                cache=StoreCache(workspace, action.recipe),
             )
         except OSError as error:
             if is_disk_full(error):

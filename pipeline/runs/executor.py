@@ -15,9 +15,10 @@ from pipeline.artifacts.store import READ, Artifact
 from pipeline.keys.planner import Action, Planner
 from pipeline.plugins.importing import declare_operators
 from pipeline.project import Project
+from pipeline.runs.cache import StoreCache
 from pipeline.runs.elsewhere import here
 from pipeline.runs.held import Held
-from stages.base import Job, Tool
+from stages.base import Cache, Job, Tool
 from stages.messages import escape
 
 if TYPE_CHECKING:
@@ -104,6 +105,7 @@ class Local:
                     out,
                     log=logging_to(keep, work.log),
                     progress=work.progress,
+                    cache=StoreCache(work.workspace, work.action.recipe),
                 )
 
         return work.workspace.store.make(
@@ -143,6 +145,7 @@ def run_stage(
     *,
     log: Callable[[str], None],
     progress: Callable[..., None],
+    cache: Cache | None = None,
 ) -> None:
     """Run a stage in this process, on what its key says, into the folder `out`. Raises what it raises.
 
@@ -161,6 +164,7 @@ def run_stage(
             tools=action.tools,
             progress=progress,
             log=log,
+            cache=cache,
         )
         try:
             action.stage.run(job)

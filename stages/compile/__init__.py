@@ -62,7 +62,15 @@ class CompileStage(Stage[CompileConfig]):
         emitted = job.inputs["emit"]
         model = json.loads((emitted / "model.json").read_text())
         compile_firmware(
-            emitted / "src", model, job.target, job.out, config=job.config, log=job.log, progress=job.progress
+            emitted / "src",
+            model,
+            job.target,
+            job.out,
+            config=job.config,
+            log=job.log,
+            progress=job.progress,
+            cache=job.cache,
+            tools={name: tool.version for name, tool in job.tools.items()},
         )
 
 

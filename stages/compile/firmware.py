@@ -15,6 +15,7 @@ from stages.base import StageError, no_progress
 from stages.compile.blocks import blocks_of, listed, own_sections
 from stages.compile.config import CompileConfig
 from stages.compile.flags import blamed_flag
+from stages.compile.objects import ObjectCache
 from stages.compile.sizes import addresses, measure, region_use
 from stages.compile.toolchain import WARNINGS, CommandFailed, Source, compile_sources, link, run_command
 from stages.messages import escape
@@ -22,8 +23,10 @@ from stages.system.scratch import temporary_folder
 from stages.targets.runtime import HARNESS, Runtime, runtime_for
 
 if TYPE_CHECKING:
+    from stages.base import Cache
     from stages.targets.spec import Target
 
+KERNELS = "kernels"  # folder of the emitted sources that are the same for every model
 SIMULATED, NOT_SIMULATED = "simulated.elf", "not_simulated.txt"
 _OVERFLOW = re.compile(r"region `(\w+)' overflowed by (\d+) bytes?")
 
@@ -41,13 +44,15 @@ def compile_firmware(
     config: CompileConfig | None = None,
     log: Callable[[str], None] = lambda line: None,
     progress: Callable[..., None] = no_progress,
+    cache: Cache | None = None,
+    tools: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Compile the sources that `model` (the content of model.json) lists, link them with the harness, measure.
 
     Writes firmware.elf, firmware.map and sizes.json into `out` and returns the sizes; for a target whose board is
-    simulated at other addresses also simulated.elf. The same sources give the same bytes wherever they lie. Raises
-    StageError with the compiler's first errors, or with the sizes when the model does
-    not fit the target's memory.
+    simulated at other addresses also simulated.elf. The same sources give the same bytes wherever they lie. With a
+    `cache`, and the versions of the compile stage's `tools`, kernels and runtime are compiled once for all models.
+    Raises StageError with the compiler's first errors, or with the sizes when the model does not fit the memory.
     """
     config = config or CompileConfig()
     debugged = config.host == "debugger"
@@ -56,18 +61,12 @@ def compile_firmware(
         elf, map_file = build / "firmware.elf", build / "firmware.map"
         # Debug information names files as in the project, not as on this machine.
         # GCC for bare metal hands the assembler, for .S, only the second of the two.
-        shown = [
-            f"-f{what}-prefix-map={folder}={short}"
-            for folder, short in ((src, "src"), (HARNESS.parent, "targets"), (build, "build"))
-            for what in ("file", "debug")
-        ]
+        places = ((src, "src"), (HARNESS.parent, "targets"), (build, "build"))
+        shown = [f"-f{what}-prefix-map={folder}={short}" for folder, short in places for what in ("file", "debug")]
         shared = (config.optimize, *WARNINGS, *config.flags, *shown)
+        kept = cache and ObjectCache(cache, tools or {}, (src / KERNELS, HARNESS.parent), places)
         groups = (
-            (
-                model_sources(src, model["sources"]),
-                ("-std=c11", "-DMODEL_HOOK", *own_sections(model, target)),
-                "model",
-            ),
+            (model_sources(src, model["sources"], own_sections(model, target)), ("-std=c11", "-DMODEL_HOOK"), "model"),
             (harness_sources(src, model, target, runtime), ("-std=gnu11",), "harness"),
         )
         objects: list[Path] = []
@@ -81,6 +80,7 @@ def compile_firmware(
                     build / group,
                     flags=(*shared, *flags),
                     include=(src,),
+                    objects=kept,
                     log=log,
                     progress=lambda done, part, group=group: progress(done, 0.8 * part if group == "model" else 0.9),
                 )
@@ -178,12 +178,15 @@ def _compiles(arguments: tuple[str, ...], flags: tuple[str, ...], others: tuple[
     return True
 
 
-def model_sources(src: Path, listed: Mapping[str, Any]) -> list[Source]:
-    """The model's own files: entries are paths, or {path, flags} for a file with flags of its own."""
+def model_sources(src: Path, listed: Mapping[str, Any], sections: Sequence[str] = ()) -> list[Source]:
+    """The model's own files: entries are paths, or {path, flags} for a file with flags of its own.
+
+    `sections` are flags for what has arenas or weights, which kernels do not have.
+    """
     entries = [*listed.get("c", ()), *listed.get("assembly", ())]
+    named = [(entry, ()) if isinstance(entry, str) else (entry["path"], entry.get("flags", ())) for entry in entries]
     return [
-        Source(src / entry) if isinstance(entry, str) else Source(src / entry["path"], tuple(entry.get("flags", ())))
-        for entry in entries
+        Source(src / path, (*flags, *(() if path.startswith(f"{KERNELS}/") else sections))) for path, flags in named
     ]
 
 

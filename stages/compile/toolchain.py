@@ -17,6 +17,7 @@ from stages.compile.originals import with_originals
 from stages.system.programs import run_tool
 
 if TYPE_CHECKING:
+    from stages.compile.objects import ObjectCache
     from stages.targets.runtime import Runtime
     from stages.targets.spec import Target
 
@@ -138,10 +139,14 @@ def compile_sources(
     *,
     flags: Sequence[str] = (),
     include: Sequence[Path] = (),
+    objects: ObjectCache | None = None,
     log: Callable[[str], None] = lambda line: None,
     progress: Callable[..., None] = lambda message, fraction=None: None,
 ) -> list[Path]:
-    """Object files of `sources`, in their order, in folder `out`. `include` comes before the runtime's own folders."""
+    """Object files of `sources`, in their order, in folder `out`. `include` comes before the runtime's own folders.
+
+    `objects` has those that were compiled before.
+    """
     out = out.absolute()
     out.mkdir(parents=True, exist_ok=True)
     folders = [f"-I{folder}" for folder in (*include, *runtime.include)]
@@ -153,14 +158,20 @@ def compile_sources(
         index, source = numbered
         target_file = out / f"{index:03d}_{source.path.stem}.o"
         arguments = [target.compiler.command, *common, *source.flags]
-        run_command(
-            [*arguments, "-c", str(source.path), "-o", str(target_file)],
-            f"compiling {source.path.name}",
-            log,
-            cwd=out,  # which debug information names
-            packages=target.compiler.packages,
-            shown=partial(with_originals, target=target),
-        )
+
+        def compile_to(file: Path) -> None:
+            run_command(
+                [*arguments, "-c", str(source.path), "-o", str(file)],
+                f"compiling {source.path.name}",
+                log,
+                cwd=out,  # which debug information names
+                packages=target.compiler.packages,
+                shown=partial(with_originals, target=target),
+            )
+
+        headers = (*include, *runtime.include)
+        if objects is None or not objects.bring(source.path, arguments, headers, target_file, compile_to):
+            compile_to(target_file)
         done += 1
         progress(f"compiled {source.path.name}", done / len(sources))
         return target_file
