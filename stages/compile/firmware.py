@@ -64,7 +64,7 @@ def compile_firmware(
         places = ((src, "src"), (HARNESS.parent, "targets"), (build, "build"))
         shown = [f"-f{what}-prefix-map={folder}={short}" for folder, short in places for what in ("file", "debug")]
         shared = (config.optimize, *WARNINGS, *config.flags, *shown)
-        kept = cache and ObjectCache(cache, tools or {}, (src / KERNELS, HARNESS.parent), places)
+        kept = None if cache is None else ObjectCache(cache, tools or {}, (src / KERNELS, HARNESS.parent), places)
         groups = (
             (model_sources(src, model["sources"], own_sections(model, target)), ("-std=c11", "-DMODEL_HOOK"), "model"),
             (harness_sources(src, model, target, runtime), ("-std=gnu11",), "harness"),
