@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from pipeline.commands.command import Command, words
 from pipeline.commands.reported import reported
 from pipeline.commands.tasks import given_variables, recipes_given
 from pipeline.documents.overrides import RECIPE_VARIABLES
+from pipeline.errors import RecipeError
 from pipeline.project import here
 from pipeline.recipes.recipe_files import recipe_names
 from pipeline.runs.workspace import Workspace
+from stages.messages import escape
+
+# Names, paths and globs of recipes: what a workflow may put into a command, unquoted too.
+_SHELL_SAFE = r"[A-Za-z0-9_./][A-Za-z0-9_./:*?+-]*"
 
 
 class MatrixJson(Command):
@@ -34,6 +40,10 @@ class MatrixJson(Command):
         with Workspace() as workspace:
             # By the name that was given: of `tiny_matrix:kws-*` a job runs no more than that.
             loaded = [(name, one) for name in names for one in workspace.load(name, given)]
+        for name in names:
+            if not re.fullmatch(_SHELL_SAFE, name):
+                message = f"recipe {escape.quoted(name)}: a workflow's shell would read more than a name"
+                raise RecipeError(message, hint="allowed are ASCII letters, digits, and _ . / : * ? + -")
         pairs = dict.fromkeys((name, one.target.name) for name, one in loaded)
         print(json.dumps([{"recipe": recipe, "target": target} for recipe, target in pairs]))
         return 0

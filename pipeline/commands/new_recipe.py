@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ from pipeline.plugins.registry import registry_of
 from pipeline.project import RECIPES, Project, here
 from pipeline.recipes.json_schema import schema_file
 from pipeline.recipes.loader import LoadedRecipe, load_recipe
-from pipeline.recipes.recipe import RECIPE_NAME
 from pipeline.recipes.recipe_files import find_parent, recipe_names
 from pipeline.recipes.targets import load_targets, unknown_target
 from stages.base import StageError
@@ -29,6 +27,7 @@ from stages.measure.measurable import why_not_measured
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.models.spec import ModelSource, OpModel
+from stages.options.names import RECIPE_PATTERN, why_not
 from stages.system.pathname import located, of_variable
 
 _LAYER, _EXTENDS = "layer", "extends"
@@ -88,8 +87,8 @@ def new_recipe(
 
     Without `target` it is that of the recipe that it `extends`, or rv64-rvp.
     """
-    if not re.fullmatch(RECIPE_NAME, name):
-        raise PipelineError(f"'{escape.name(name)}': a name has letters, digits, and _ . + - after the first")
+    if wrong := why_not(name, RECIPE_PATTERN):
+        raise PipelineError(wrong)
     path = project.root / RECIPES / f"{name}.yaml"
     shown = project.shown(path)
     if path.exists() or path.is_symlink():

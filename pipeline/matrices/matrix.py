@@ -17,7 +17,6 @@ a combination of its own. A sub-recipe is called after its values, in the order 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -34,12 +33,13 @@ from pipeline.errors import RecipeError, list_known
 from pipeline.matrices.grid import Grid, Uncountable
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
+from stages.options.names import as_name, why_not
+from stages.options.strict_model import mistake
 
 MOST_COMBINATIONS = 5_000
 MOST_AXES = 50
 # How often an entry of `include` may be held against a combination.
 _MOST_COMPARED = 5_000_000
-_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
 _SETTINGS = ("include", "exclude")
 # Values of the recipe as a whole; deeper ones are dotted paths.
 _WHOLE = ("target", "model")
@@ -52,10 +52,8 @@ def _axis(value: Any) -> Any:
     if not value:
         raise PydanticCustomError("matrix_empty", f"has no values; it should be {form}")
     for name in value if isinstance(value, dict) else ():
-        if not (isinstance(name, str) and _NAME.match(name)):
-            raise PydanticCustomError(
-                "matrix", "'{name}' is no name: letters, digits, and _ . + - after the first", {"name": name}
-            )
+        if wrong := why_not(name):
+            raise mistake(wrong, name, key=True)
     return value
 
 
@@ -217,7 +215,7 @@ def _combinations(
     for n, points in enumerate([*made, *alone]):
         # What include adds does not rename a combination.
         keys = axes if n < len(made) else points
-        name = _unique("-".join(points[key].label for key in keys) or "default", names)
+        name = _unique(as_name("-".join(points[key].label for key in keys)) or "default", names)
         names.add(name)
         yield Combination(name, tuple(points.values()))
 
@@ -330,7 +328,7 @@ def _label(key: str, value: Any, place: Any = "") -> str:
         text = f"{key.rpartition('.')[2]}_{str(value).strip('-')}"
     else:
         text = f"{key.rpartition('.')[2]}_{place}"
-    return re.sub(r"[^A-Za-z0-9_.+-]+", "_", text).strip("_.-") or "value"
+    return as_name(text) or "value"
 
 
 def _model_label(value: Any) -> str:

@@ -26,6 +26,7 @@ from pathlib import Path
 from pipeline.errors import PipelineError
 from pipeline.project import Project
 from stages.messages import escape
+from stages.options.names import why_not
 from stages.system.loaded_code import make_package, record
 
 KINDS = ("stages", "kernels", "accelerators", "targets", "simulators", "models", "operators", "exports")
@@ -53,6 +54,9 @@ def outside(project: Project) -> Outside:
     """All plug-ins of a project and of this environment. Raises PipelineError for two of one name."""
     found: dict[str, dict[str, Found]] = {kind: {} for kind in KINDS}
     for kind, one in (*_of_project(project), *_of_environment()):
+        for part in one.name.split("/"):
+            if wrong := why_not(part):
+                raise PipelineError(f"plug-in {escape.name(one.shown)}: {wrong}")
         other = found[kind].setdefault(one.name, one)
         if other is not one:
             raise PipelineError(

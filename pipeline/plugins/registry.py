@@ -17,6 +17,7 @@ from pipeline.plugins.importing import attribute
 from pipeline.project import Project
 from stages.base import Stage
 from stages.models.zoo.names import NAMES
+from stages.options.names import why_not
 
 _PACKAGES = (
     *("ptq", "import_model", "layout", "quantize", "measure", "tensorize"),
@@ -57,6 +58,8 @@ class Registry:
         taken = stage.config.model_fields.keys() & set(PLACEMENT)
         if taken:
             raise ValueError(f"stage {stage.kind} has an option '{min(taken)}', which means something else in recipes")
+        if wrong := why_not(stage.kind):
+            raise ValueError(wrong)
         self._stages[stage.kind] = stage
 
     def __iter__(self) -> Iterator[Stage[Any]]:

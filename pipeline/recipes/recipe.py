@@ -38,6 +38,7 @@ from stages.base import Stage, StageConfig
 from stages.messages import escape
 from stages.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
 from stages.models.zoo.names import check
+from stages.options.names import RecipeName
 from stages.options.strict_model import StrictModel
 from stages.targets.memory import Size
 from stages.targets.memory_rules import MemoryRule, StackRule, as_stack
@@ -48,8 +49,6 @@ _NO_OPTIONS = (
     {"const": False, "description": "The stage is left out."},
     {"const": True, "description": "As usual, with no options of its own."},
 )
-# Of a recipe in recipes/layers/ the folder is part of the name, as it is of the build folder.
-RECIPE_NAME = r"^[A-Za-z0-9][A-Za-z0-9_.+-]*(/[A-Za-z0-9][A-Za-z0-9_.+-]*)*$"
 
 
 def _given_sources(value: Any) -> list[str]:
@@ -131,9 +130,9 @@ class Recipe(StrictModel):
     """A model, a target, and options for each stage."""
 
     schema_version: Literal[1] = Field(alias="schema", description="Version of the recipe language.")
-    name: str = Field(
+    # Of a recipe in recipes/layers/ the folder is part of the name, as it is of the build folder.
+    name: RecipeName = Field(
         default="",
-        pattern=RECIPE_NAME,
         description="Name of the recipe and of its folder under build/. The file's name when absent.",
     )
     extends: str | None = Field(

@@ -21,6 +21,7 @@ from stages.base import StageError
 from stages.kernels.places import folder_names
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
+from stages.options.names import Name
 from stages.options.remote_store import RemoteStore
 from stages.options.wrong_option import first_wrong
 from stages.targets.catalogue import Catalogue
@@ -48,7 +49,7 @@ class _Additions(Catalogue):
     Without what is like another: that may be a built-in one, and is looked at together with these.
     """
 
-    cores: dict[str, Core] = Field(default_factory=dict)
+    cores: dict[Name, Core] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod

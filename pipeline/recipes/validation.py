@@ -13,7 +13,6 @@ from pydantic_core import ErrorDetails
 from pipeline.documents.document import YamlPath
 from pipeline.documents.sources import Sources, has_part
 from pipeline.errors import RecipeError, list_known
-from pipeline.recipes.recipe import RECIPE_NAME
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 
@@ -23,9 +22,7 @@ _PLACES = 3  # of further mistakes, that are told
 # What the patterns of recipe keys mean, for those who do not read regular expressions.
 _PATTERNS = {
     r"^[0-9a-f]{64}$": "64 hexadecimal digits (0-9, a-f)",
-    r"^[a-z][a-z0-9_]*$": "lower-case letters, digits and _, a letter first",
     r"^[A-Za-z_][A-Za-z0-9_.-]*$": "letters, digits, and _ . - after the first",
-    RECIPE_NAME: "letters, digits, and _ . + - after the first; a / between folder and file",
 }
 
 
@@ -106,7 +103,7 @@ def _describe(
         inside = f" in {where.rpartition('.')[0]}" if "." in where else ""
         return f"missing key '{name}'{inside}", False, ""
     if kind == "mistake":
-        return f"{where}: {detail['ctx']['message']}", detail["ctx"]["key"], ""
+        return f"{where}: {detail['ctx']['message']}", detail["ctx"]["key"] or detail["loc"][-1:] == ("[key]",), ""
     if kind in ("model_attributes_type", "model_type", "dict_type", "union_tag_not_found"):
         return f"{where or 'the file'}: should be a mapping{_shown_value(detail['input'])}", False, ""
     if kind == "literal_error":

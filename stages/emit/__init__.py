@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from stages.base import Job, Stage, StageConfig, StageError, Tool
+from stages.options.names import Identifier
 from stages.targets.memory import Size
 from stages.targets.memory_rules import MemoryRule, check_rules
 from stages.targets.spec import Target
@@ -30,7 +31,7 @@ class EmitConfig(StageConfig):
     an error. `memory_rules`, which the recipe's `memory.rules` sets, say which regions of the target hold what.
     """
 
-    prefix: str = Field(default="model", pattern=r"^[a-z][a-z0-9_]*$")
+    prefix: Identifier = "model"
     weights: Literal["incbin", "c"] = "incbin"
     arena: Literal["static", "caller"] = "static"
     alignment: Literal[8, 16, 32, 64] = Field(default=16)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
+from stages.options.names import Name
 from stages.options.strict_model import StrictModel, mistake
 from stages.targets.memory import Address
 
@@ -50,7 +51,7 @@ class Attached(StrictModel):
     dma         absent: the core copies
     """
 
-    kind: str
+    kind: Name
     memory: str
     base: Address | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)

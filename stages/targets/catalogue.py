@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from stages.options.names import Name
 from stages.options.remote_store import RemoteStore
 from stages.options.strict_model import StrictModel, mistake
 from stages.targets.attached import MONITOR, Attached, engine, mistakes
@@ -85,10 +86,10 @@ class Catalogue(StrictModel):
     """
 
     schema_version: Literal[1] = Field(alias="schema")
-    cores: dict[str, Core]
-    boards: dict[str, Board] = Field(default_factory=dict)
+    cores: dict[Name, Core]
+    boards: dict[Name, Board] = Field(default_factory=dict)
     store: RemoteStore | None = None
-    timings: dict[str, Timing] = Field(default_factory=dict)
+    timings: dict[Name, Timing] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod

@@ -21,6 +21,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
+from stages.options.names import IDENTIFIER_PATTERN, why_not
 from stages.options.strict_model import StrictModel, mistake
 
 Part = Literal["code", "constants", "weights", "data", "stack", "arena"]
@@ -31,7 +32,6 @@ USUAL: dict[str, tuple[Part, ...]] = {"rom": CONSTANT, "ram": VARIABLE}
 _ALIGNMENT = 16
 _SIZE = re.compile(r"^([0-9]{1,20})\s*([KMG]?)B?$", re.IGNORECASE)
 _HEXADECIMAL = re.compile(r"^0x[0-9a-f]{1,20}$", re.IGNORECASE)
-_NAME = re.compile(r"^[a-z][a-z0-9_]{0,30}$")
 # What GNU ld takes for ORIGIN and LENGTH.
 _LINKERS = frozenset({"org", "o", "len", "l"})
 _UNIT = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -159,8 +159,8 @@ class Memory(StrictModel):
     @model_validator(mode="after")
     def _check(self) -> Memory:
         for name, region in self.regions.items():
-            if not _NAME.match(name):
-                raise mistake("a region's name has letters, digits and _, in lower case", name, key=True)
+            if wrong := why_not(name, IDENTIFIER_PATTERN):
+                raise mistake(wrong, name, key=True)
             if name in _LINKERS:
                 raise mistake(f"no region can be called {name}, which means something to the linker", name, key=True)
             if not region.holds:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import Field, computed_field, model_validator
 
+from stages.options.names import Name
 from stages.options.strict_model import StrictModel, mistake
 from stages.targets.attached import Engine
 from stages.targets.chip import ChipNumber
@@ -22,9 +23,9 @@ class Compiler(StrictModel):
     """A GCC: its command, the lowest version, the flags every file gets and the Debian packages that bring it."""
 
     command: str
-    minimum: str = "12"
+    minimum: Name = "12"
     flags: tuple[str, ...] = ()
-    packages: tuple[str, ...] = ()
+    packages: tuple[Name, ...] = ()
 
     @model_validator(mode="after")
     def _one_program(self) -> Compiler:
@@ -40,7 +41,7 @@ class Device(StrictModel):
     parameters as texts. QEMU: `-device NAME,key=value`.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")
+    name: Name
     base: Size | None = None
     parameters: dict[str, str | int] = Field(default_factory=dict)
 
@@ -57,13 +58,13 @@ class Simulator(StrictModel):
     beside the machine's own; `arguments` come at the end of the simulator's options, and name no files.
     """
 
-    kind: str
+    kind: Name
     isa: str = ""
     command: str = ""
     machine: str = ""
     cpu: str = ""
     plugins: tuple[str, ...] = ()
-    packages: tuple[str, ...] = ()
+    packages: tuple[Name, ...] = ()
     devices: tuple[Device, ...] = ()
     arguments: tuple[str, ...] = ()
 
@@ -94,13 +95,13 @@ class Core(StrictModel):
     numbers by which a debugger knows it.
     """
 
-    family: str
-    isa: str
+    family: Name
+    isa: Name
     abi: str = ""
     word_bits: Literal[32, 64]
     fpu: bool = False
-    extensions: dict[str, str] = Field(default_factory=dict)
-    kernels: tuple[str, ...] = ("generic",)
+    extensions: dict[Name, str] = Field(default_factory=dict)
+    kernels: tuple[Name, ...] = ("generic",)
     compiler: Compiler
     memory: Memory | None = None
     simulator: Simulator

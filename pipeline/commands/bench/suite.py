@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from pipeline.documents.document import load_document
 from stages.messages.wording import did_you_mean
+from stages.options.names import Name
 from stages.options.strict_model import StrictModel
 
 SUITE = Path(__file__).with_name("suite.yaml")
@@ -49,7 +50,7 @@ class Row(StrictModel):
     bounds the instructions on a target (cycles, on a board with an accelerator): more fail `doit bench --check`.
     """
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$")
+    name: Name
     recipe: str
     targets: Names
     model: dict[str, Any] | None = None

@@ -26,6 +26,7 @@ from stages.base import StageError
 from stages.messages import escape
 from stages.models.graphs import graphs
 from stages.models.zoo.names import check
+from stages.options.names import as_name
 from stages.system.installation import INSTALLATION, is_clone
 from stages.system.pathname import located, of_variable
 from stages.targets.spec import Target
@@ -143,7 +144,7 @@ def _model(model: str, root: Path, content: dict[str, bytes]) -> dict[str, str]:
 
 def _recipe_name(root: Path) -> str:
     """A name for the recipe: the folder's, as far as a recipe can be called so, and no built-in one's."""
-    name = re.sub(r"[^A-Za-z0-9_.+-]+", "_", root.resolve().name).lstrip("_.+-") or "network"
+    name = as_name(root.resolve().name) or "network"
     return f"my_{name}" if name in recipe_names(INSTALLATION, abstract=True) else name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from stages.options.names import IDENTIFIER_PATTERN, why_not
 from stages.targets.linker_script import fill, own_section, start_flags
 from stages.targets.load import PIPELINE, load_target
 from stages.targets.memory import Memory
@@ -20,7 +21,7 @@ CAPITALS = {**RAM, "origin": 0x30000000, "holds": ["data"]}
     [
         ({"rom": {**ROM, "holds": ["code", "weights"]}}, ": no region holds constants"),
         ({"dtcm": {**RAM, "holds": ["arena"]}}, f"dtcm: {SPAN}, overlaps ram, {SPAN} / ram"),
-        ({"DTCM": CAPITALS}, "DTCM: a region's name has letters, digits and _, in lower case"),
+        ({"DTCM": CAPITALS}, f"DTCM: {why_not('DTCM', IDENTIFIER_PATTERN)}"),
         (
             {"org": {**RAM, "origin": 0x30000000, "holds": ["data"]}},
             "org: no region can be called org, which means something to the linker",

@@ -131,7 +131,7 @@ def test_a_mistake_is_told_by_what_was_typed(tmp_path: Path, given: dict[str, st
         ("net", {"layer": LAYER, "target": "m4"}, "unknown target 'm4'"),
         ("net", {"layer": LAYER, "extends": "nosuch"}, "unknown recipe 'nosuch'"),
         ("net", {"layer": LAYER, "set": "stages.emit.zz=1"}, "unknown key 'zz'"),
-        ("../net", {"layer": LAYER}, "a name has letters, digits"),
+        ("../net", {"layer": LAYER}, "'../net' cannot be a name"),
         ("there", {"layer": LAYER}, "recipes/there.yaml is already there\nnothing was written"),
     ],
 )

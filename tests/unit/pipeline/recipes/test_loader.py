@@ -11,6 +11,7 @@ from pipeline.errors import RecipeError
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import LoadedRecipe, load_recipe
 from pipeline.recipes.targets import load_targets
+from stages.options.names import IDENTIFIER_PATTERN, why_not
 from tests.support.emitted import ROOT
 from tests.unit.pipeline.conftest import RECIPE, FakeProject
 
@@ -392,7 +393,7 @@ def test_plain_words(project: FakeProject, old: str, new: str, message: str) -> 
 @pytest.mark.parametrize(
     ("emit", "told"),
     [
-        ("prefix: Kws", "stages.emit.prefix: should be lower-case letters, digits and _, a letter first, is 'Kws'"),
+        ("prefix: Kws", f"stages.emit.prefix: {why_not('Kws', IDENTIFIER_PATTERN)}"),
         ("alignment: 4", "stages.emit.alignment: should be 8, 16, 32 or 64, is 4"),
         ('alignment: "16"', "stages.emit.alignment: should be the number 16, is the text '16'"),
     ],
