@@ -55,13 +55,21 @@ class BatchMatmul(Clamped):
     def products(self, out: Tensor) -> int:
         return out.elements * self.depth
 
-    def compute(self, view: LayerView, *inputs: Array) -> Array:
+    def scaling(self, view: LayerView) -> tuple[Array | int, Array | int]:
+        return self.multiplier, self.shift
+
+    def sums(self, view: LayerView, *inputs: Array) -> Array:
+        """int64, of the output's shape."""
         import numpy as np
 
+        a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
+        total: Array = (a.swapaxes(-1, -2) if self.adj_x else a) @ (b.swapaxes(-1, -2) if self.adj_y else b)
+        return total
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
         from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier, multiply_wide, wrap
 
-        a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
-        total = (a.swapaxes(-1, -2) if self.adj_x else a) @ (b.swapaxes(-1, -2) if self.adj_y else b)
+        total = self.sums(view, *inputs)
         if self.rounding == "wide":
             return self.clamped(view, multiply_wide(total, self.multiplier, self.shift))
         scaled = multiply_by_quantized_multiplier(wrap(total), self.multiplier, self.shift, self.rounding)

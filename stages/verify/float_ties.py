@@ -63,9 +63,18 @@ def _only_ties(
         return False
     values = port.of_file(reference.tensor(source)).astype(np.float64)
     scale = float(reference.info.tensors[out].scale[0])
-    steps, reach = values / scale, tolerance * float(np.abs(values).max()) / scale
-    near = np.abs(steps - np.floor(steps) - 0.5) <= reach
+    near = near_halves(values, scale, tolerance)
     if source in ours:  # no trace has what is only reshaped
         near &= ours[source][1].reshape(values.shape) != values
     apart = np.abs(made.astype(np.int64) - theirs.astype(np.int64))
     return bool((near & (apart == 1))[differ].all())
+
+
+def near_halves(values: Array, scale: float, tolerance: float) -> Array:
+    """Which real numbers, known within `tolerance` times the largest magnitude, may round either way in steps of scale.
+
+    float -> bool, of one shape.
+    """
+    steps = values.astype(np.float64) / scale
+    reach = tolerance * float(np.abs(values).max()) / scale
+    return np.asarray(np.abs(steps - np.floor(steps) - 0.5) <= reach)

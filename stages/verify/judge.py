@@ -65,6 +65,8 @@ class _Judge:
                 self.litert.reset()
             if self.formulas is not None:
                 self.formulas.reset()
+        if isinstance(self.reference, OnnxLayers):
+            self.reference.firmware_has(self._tensors(index), self.tolerance)
         expected = self.reference.run(records.given(index))
         got = records.outputs.row(index)
         outputs = [
@@ -118,20 +120,20 @@ class _Judge:
             return None
         if self.records.kept and not self.records.is_first(index) and index - 1 in self.tied:
             return self.tied[index - 1]
-        ours = {
-            self._output_index(at): (port, array)
-            for at, (port, array) in enumerate(
-                zip(self.records.outputs.ports, self.records.outputs.row(index), strict=True)
-            )
-        }
+        return tied(self.reference, self._tensors(index), self.tolerance)
+
+    def _tensors(self, index: int) -> dict[int, tuple[Port, Any]]:
+        """The firmware's outputs and traces of an inference, by their number in the file."""
+        outputs = zip(self.records.outputs.ports, self.records.outputs.row(index), strict=True)
+        found = {self._output_index(at): pair for at, pair in enumerate(outputs)}
         if self.records.traces.count:
             rows = zip(self.records.traces.ports, self.records.traces.row(index), strict=True)
-            ours |= {port.tflite_index: (port, array) for port, array in rows if port.tflite_index >= 0}
-        return tied(self.reference, ours, self.tolerance)
+            found |= {port.tflite_index: (port, array) for port, array in rows if port.tflite_index >= 0}
+        return found
 
     def _output_index(self, at: int) -> int:
         """The number in the file of an output."""
-        return self.reference.info.outputs[at] if isinstance(self.reference, Reference | PartedReference) else -1
+        return -1 if isinstance(self.reference, GraphReference) else self.reference.info.outputs[at]
 
     def _output(self, index: int, port: Port, found: Difference | None) -> None:
         if port.dtype == "float32":
@@ -304,7 +306,7 @@ def _error(work: _Judge, checked: int) -> StageError:
 
 
 def _is_behind_floats(reference: AnyReference) -> bool:
-    if not isinstance(reference, Reference | PartedReference):
+    if isinstance(reference, GraphReference):
         return False
     return any(rounds_floats(operator, reference.info) for operator in reference.info.operators)
 

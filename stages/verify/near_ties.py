@@ -83,8 +83,12 @@ def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any])
 def _absolute(view: LayerView, inputs: Sequence[Array]) -> Array:
     """A of the module's docstring, without the bias."""
     op = view.op
-    centred = np.abs(inputs[0].astype(np.int64) - op.input_zero_point)
-    points = {name: 0 for name in ("input_zero_point", "weight_zero_point") if name in type(op).model_fields}
-    plain = op.model_copy(update=points)
+    if hasattr(op, "zero_points"):
+        points: dict[str, Any] = {"zero_points": (0,) * len(inputs)}
+        zeros = op.zero_points
+    else:
+        points = {name: 0 for name in ("input_zero_point", "weight_zero_point") if name in type(op).model_fields}
+        zeros = (op.input_zero_point,)
+    centred = [np.abs(x.astype(np.int64) - zero) for x, zero in zip(inputs, zeros, strict=True)]
     magnitudes: Any = _Magnitudes(view)
-    return np.asarray(plain.sums(magnitudes, centred))
+    return np.asarray(op.model_copy(update=points).sums(magnitudes, *centred))

@@ -3,6 +3,9 @@
 Sums of real numbers are not the same everywhere (stages.verify.near_ties), and one number that differs changes all that
 follows. So the integer graph is run, and ONNX Runtime computes each of its layers alone, on what the integer graph has
 before it: numbers differ in near ties and nowhere else, or the network fails.
+
+A QuantizeLinear behind float layers reads real numbers that the firmware has within `tolerance`. Where its integers
+differ in near ties alone, the graph goes on with the firmware's.
 """
 
 from __future__ import annotations
@@ -16,15 +19,19 @@ from typing import Any
 import numpy as np
 
 from stages.base import StageError
-from stages.graph import Graph, Layer
+from stages.graph import Graph, Layer, Quantize
 from stages.graph.packed import as_in_file
 from stages.messages import escape
+from stages.models.tflite_reader import ModelInfo
 from stages.reference.integer import run_layer, to_logical
 from stages.reference.onnx_runtime import OnnxReference
 from stages.reference.onnx_session import part_of, session
 from stages.reference.parts import computed
+from stages.verify.float_ties import near_halves
 from stages.verify.near_ties import near_ties, other_pairs
-from stages.verify.records import Array
+from stages.verify.records import Array, Port
+
+_COPIES = ("reshape", "squeeze", "transpose", "slice", "strided_slice")
 
 
 @dataclass
@@ -48,6 +55,9 @@ class OnnxLayers:
         self.ties: dict[str, Ties] = {}
         self._made = {name: layer for layer in self.graph.layers for name in layer.outputs}
         self._by_index = {t.tflite_index: t for t in self.graph.tensors.values() if t.tflite_index is not None}
+        self.firmware: Mapping[int, tuple[Port, Array]] = {}
+        self.tolerance = 0.0
+        self._near: dict[str, tuple[Array, bool]] = {}
         self._customs = {index: operator for operator in theirs.customs for index in operator.outputs}
         self._values: dict[str, Array] = {}
         self._sessions: dict[str, Any] = {}
@@ -62,8 +72,17 @@ class OnnxLayers:
         """Whether a layer has sums that may round otherwise."""
         return any("sums" in rule or "lowered" in rule for rule in self.rules.values())
 
+    @property
+    def info(self) -> ModelInfo:
+        """The imported file."""
+        return self.theirs.info
+
     def reset(self) -> None:
         """Nothing is kept from one run to the next."""
+
+    def firmware_has(self, tensors: Mapping[int, tuple[Port, Array]], tolerance: float) -> None:
+        """Sets what the firmware computed in the next run, by index in the file, and how far its floats may be off."""
+        self.firmware, self.tolerance = tensors, tolerance
 
     def has(self, index: int) -> bool:
         """Whether the tensor of that index in the imported file has a value."""
@@ -77,6 +96,7 @@ class OnnxLayers:
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """The outputs in the model's order. Raises StageError for a layer that differs where it may not."""
         self.theirs.run(inputs)
+        self._near = {}
         self._values = dict(zip(self.graph.inputs, map(np.asarray, inputs), strict=True))
         for tensor in self.graph.tensors.values():
             if tensor.constant:
@@ -91,33 +111,58 @@ class OnnxLayers:
         known = index is not None and self.theirs.has(index)
         given = [self._values[name] for name in layer.inputs if name in self._values]
         is_real = self.graph.tensors[out].dtype == "float32"
-        moves_reals = is_real and len(given) < len(layer.inputs)
-        if layer.op.op == "float" or moves_reals or (is_real and index in self._customs):
+        behind_reals = (is_real or layer.op.op == "quantize") and len(given) < len(layer.inputs)
+        if layer.op.op == "float" or behind_reals or (is_real and index in self._customs):
             if known:
                 self._values[out] = self._theirs(layer)
             return
         if len(given) < len(layer.inputs):
             raise StageError(f"layer {escape.quoted(layer.name)} follows real numbers that ONNX does not have")
         self._values[out] = run_layer(view, given)
+        near = self._near_ties(layer, view, given)
         if known:
-            self._hold(layer, view, given)
+            self._hold(layer, view, given, near)
+        elif near is not None:
+            self._near[out] = near
+        if isinstance(layer.op, Quantize):
+            self._adopt(layer, layer.op.scale, given[0])
 
-    def _hold(self, layer: Layer, view: Any, given: list[Any]) -> None:
+    def _near_ties(self, layer: Layer, view: Any, given: list[Any]) -> tuple[Array, bool] | None:
+        """Which elements of a layer's output are near ties, and whether their sums are of real numbers.
+
+        None for a layer without such sums. What is copied from tensors that ONNX does not have is where it was.
+        """
+        rule = self._rule(layer)
+        if "sums" in rule and hasattr(layer.op, "sums"):
+            return near_ties(view, given, rule), rule["sums"] == "float"
+        before = [self._near.get(name) for name in layer.inputs]
+        copies = layer.op.op == "concatenation" or getattr(layer.op, "kind", "") in _COPIES
+        if not copies or not any(before):
+            return None
+        marks = [
+            np.zeros(x.shape, x.dtype) if one is None else one[0].astype(x.dtype)
+            for x, one in zip(given, before, strict=True)
+        ]
+        return run_layer(view, marks) != 0, any(one is not None and one[1] for one in before)
+
+    def _rule(self, layer: Layer) -> Mapping[str, Any]:
+        return self.rules.get(layer.tflite_op[0] if layer.tflite_op else -1, {})
+
+    def _hold(self, layer: Layer, view: Any, given: list[Any], near: tuple[Array, bool] | None) -> None:
         """Compares a layer's output with what ONNX Runtime makes of the same."""
         (out,) = layer.outputs
         ours, theirs = self._values[out], self._theirs(layer)
         differ = ours != theirs
-        rule = self.rules.get(layer.tflite_op[0] if layer.tflite_op else -1, {})
-        if "sums" in rule and hasattr(layer.op, "sums"):
-            near = near_ties(view, given, rule)
-            if rule["sums"] == "float" or differ.any():
-                self._count(layer, near, differ)
+        if near is not None:
+            places, is_float = near
+            if is_float or differ.any():
+                self._count(layer, places, differ)
             apart = np.abs(ours.astype(np.int64) - theirs.astype(np.int64))
-            differ &= ~near | (apart > 1)
+            differ &= ~places | (apart > 1)
         elif layer.op.op in ("add", "sub", "mul") and differ.any():
-            near = other_pairs(view, given, ours, rule)
-            self._count(layer, near, differ)
-            differ &= ~near
+            places = other_pairs(view, given, ours, self._rule(layer))
+            self._count(layer, places, differ)
+            differ &= ~places
         if differ.any():
             first = tuple(int(axis) for axis in np.argwhere(differ)[0])
             raise StageError(
@@ -126,6 +171,22 @@ class OnnxLayers:
                 f"{int(differ.sum())} of {ours.size} elements differ where none may; "
                 f"element {list(first)} is {ours[first].item():.6g}, expected {theirs[first].item():.6g}"
             )
+
+    def _adopt(self, layer: Layer, scale: float, reals: Array) -> None:
+        """Goes on with the firmware's integers behind float layers, where all that differ are near ties."""
+        (out,), tensor = layer.outputs, self.graph.tensors[layer.outputs[0]]
+        index = tensor.tflite_index
+        port, theirs = self.firmware.get(-1 if index is None else index, (None, None))
+        if port is None or theirs is None or port.channels is not None or layer.inputs[0] in self.graph.inputs:
+            return
+        made = theirs.reshape(tensor.shape)
+        ours, apart = self._values[out], np.abs(made.astype(np.int64) - self._values[out].astype(np.int64))
+        if not apart.any():
+            return
+        near = near_halves(reals, scale, self.tolerance)
+        if (apart <= near).all():
+            self._count(layer, near, made != ours)
+            self._values[out] = made.astype(ours.dtype)
 
     def _count(self, layer: Layer, near: Array, differ: Array) -> None:
         found = self.ties.setdefault(layer.name, Ties())

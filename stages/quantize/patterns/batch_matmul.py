@@ -7,11 +7,13 @@ from tvm import relax
 from tvm.relax.dpl import is_op, wildcard
 
 from stages.graph import Conv2D, Layout, Move, Tensor
+from stages.operators.layer import Rounding
 from stages.operators.matmul import BatchMatmul
-from stages.quantize.arithmetic import convolution_multipliers, quantize_multiplier
+from stages.quantize.arithmetic import LIMITS, Fixed, convolution_multipliers, quantize_multiplier
 from stages.quantize.constant_channels import settle_constant_channels
-from stages.quantize.operator import Operator, quantized
+from stages.quantize.operator import Array, Operator, quantized
 from stages.quantize.patterns.operand import operand
+from stages.quantize.staircase import requantization
 from stages.quantize.writer import GraphWriter
 
 _MOST_WIDE_SHIFT = 14  # what a sum of 64 bits is shifted right by is not below 1
@@ -24,25 +26,30 @@ def batch_matmul(operator: Operator, writer: GraphWriter) -> None:
     tensors = [_operand(operator, writer, match[side], number) for number, side in enumerate((a, b))]
     first, second = tensors
     out = operator.outputs[0]
-    (real,) = convolution_multipliers("uint8", first.scale, [second.scale], out.scale)
-    fixed = quantize_multiplier(real)
-    adjoint = [bool(operator.options.get(name, False)) for name in ("adjX", "adjY")]
     wide = first.dtype == "int16"
+    adjoint = [bool(operator.options.get(name, False)) for name in ("adjX", "adjY")]
+    depth = first.shape[-2 if adjoint[0] else -1]
+    low, high = operator.rule.get("clamp", operator.clamp)
+    rounding: Rounding = "wide" if wide else "double"
+    if operator.onnx:
+        rounding, fixed = _of_onnx(operator, first, second, depth, (low, high))
+    else:
+        (real,) = convolution_multipliers("uint8", first.scale, [second.scale], out.scale)
+        fixed = quantize_multiplier(real)
     if wide and fixed[1] > _MOST_WIDE_SHIFT:
         raise operator.error(f"would scale its sums up by 2^{fixed[1]}: its scales make no sense")
     matrix = second.constant and not wide and all(size == 1 for size in second.shape[:-2])
     if matrix and not adjoint[0] and not first.constant and len(out.shape) == len(first.shape):
-        _convolution(operator, writer, first, second, adjoint[1], fixed)
+        _convolution(operator, writer, first, second, adjoint[1], fixed, (low, high), rounding)
         return
-    low, high = operator.clamp
     op = BatchMatmul(
         adj_x=adjoint[0],
         adj_y=adjoint[1],
-        depth=first.shape[-2 if adjoint[0] else -1],
+        depth=depth,
         zero_points=(first.zero_point, second.zero_point),
         multiplier=fixed[0],
         shift=fixed[1],
-        rounding="wide" if wide else "double",
+        rounding=rounding,
         output_zero_point=out.zero_point,
         act_min=low,
         act_max=high,
@@ -58,8 +65,30 @@ def _operand(operator: Operator, writer: GraphWriter, expr: relax.Expr, number: 
     return operand(operator, writer, expr, number)
 
 
+def _of_onnx(
+    operator: Operator, first: Tensor, second: Tensor, depth: int, clamp: tuple[int, int]
+) -> tuple[Rounding, Fixed]:
+    """As `requantization`, of sums of `depth` products of any two int8 numbers."""
+    out = operator.outputs[0]
+    ends = [[limit - tensor.zero_point for limit in LIMITS["int8"]] for tensor in (first, second)]
+    corners = [depth * a * b for a in ends[0] for b in ends[1]]
+    scale = np.float32(first.scale) * np.float32(second.scale) / np.float32(out.scale)
+    real = first.scale * second.scale / out.scale
+    reach = np.array([[min(corners)], [max(corners)]])
+    bounds = clamp[0] - out.zero_point, clamp[1] - out.zero_point
+    rounding, (fixed,) = requantization(operator, [real], np.array([scale]), reach, *bounds)
+    return rounding, fixed
+
+
 def _convolution(
-    operator: Operator, writer: GraphWriter, x: Tensor, weights: Tensor, adjoint: bool, fixed: tuple[int, int]
+    operator: Operator,
+    writer: GraphWriter,
+    x: Tensor,
+    weights: Tensor,
+    adjoint: bool,
+    fixed: Fixed,
+    clamp: tuple[int, int],
+    rounding: Rounding,
 ) -> None:
     """Rows as the pixels of a column of one channel vector each, the matrix as filters of 1x1."""
     out, depth = operator.outputs[0], x.shape[-1]
@@ -72,9 +101,11 @@ def _convolution(
     writer.layer(Move(kind="reshape"), [x], pixels, alias=True)
     made = writer.intermediate(out.model_copy(update={"shape": (1, rows, 1, units), **shape}), "rows", out.quant)
     multiplier, shift = (np.full(units, part, np.int32) for part in fixed)
-    constants = {"multiplier": multiplier, "shift": shift}
-    constants["weights"] = settle_constant_channels(filters, constants, x.dtype, x.zero_point, weights.zero_point)
-    low, high = operator.clamp
+    constants: dict[str, Array] = {"multiplier": multiplier, "shift": shift}
+    if not operator.onnx:
+        filters = settle_constant_channels(filters, constants, x.dtype, x.zero_point, weights.zero_point)
+    constants["weights"] = filters
+    low, high = clamp
     op = Conv2D(
         kernel=(1, 1),
         stride=(1, 1),
@@ -87,6 +118,7 @@ def _convolution(
         output_zero_point=out.zero_point,
         act_min=low,
         act_max=high,
+        rounding=rounding,
     )
     writer.layer(op, [pixels], made, constants)
     writer.layer(Move(kind="reshape"), [made], out, alias=True)

@@ -51,7 +51,7 @@ def convolution(operator: Operator, writer: GraphWriter) -> None:
     if pattern.bias in match:
         constants["bias"] = _bias(operator, match[pattern.bias], x.dtype)
     if operator.onnx:
-        rounding, fixed = _of_onnx(operator, weights, constants.get("bias"), zero_point)
+        rounding, fixed = of_onnx(operator, weights, constants.get("bias"), zero_point)
         constants |= columns_of(fixed)
     else:
         reals = real_multipliers(weights, x.dtype, x.scale, out.scale)
@@ -104,7 +104,7 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
     reals = real_multipliers(weights, "int8", x.scale, out.scale)
     bias = constants.get("bias")
     if operator.onnx:
-        rounding, fixed = _of_onnx(operator, weights, bias, points)
+        rounding, fixed = of_onnx(operator, weights, bias, points)
         constants |= columns_of(fixed)
     else:
         rounding, scaling = _as_real_products(operator, weights, bias, reals, points)
@@ -123,7 +123,7 @@ def fully_connected(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(op, [x], out, constants)
 
 
-def _of_onnx(
+def of_onnx(
     operator: Operator, weights: Parameters, bias: Array | None, zero_point: int
 ) -> tuple[Rounding, list[Fixed]]:
     """Of weights with one output channel for each first index."""

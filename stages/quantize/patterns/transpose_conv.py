@@ -16,12 +16,14 @@ from tvm.relax.dpl import is_op, wildcard
 
 from stages.arithmetic.transposed import PhaseAxis, phase_weights
 from stages.graph import Concatenation, Conv2D, Layout, Move, Tensor
+from stages.operators.layer import Rounding
 from stages.quantize.constant_channels import settle_constant_channels
 from stages.quantize.operator import Array, Operator, activated, dequantized
 from stages.quantize.patterns.convolution import (
     check_results,
     columns_of,
     fixed_multipliers,
+    of_onnx,
     real_multipliers,
     weight_zero_point,
 )
@@ -42,29 +44,44 @@ def transpose_conv(operator: Operator, writer: GraphWriter) -> None:
     match = operator.expect(activated(is_op("relax.add")(core, bias) | core), form)
     source, out = operator.data(match[x]), operator.outputs[0]
     given = operator.parameters(match[weights]).map(lambda part: part.transpose(1, 2, 3, 0))  # from IOHW
-    zero_point = 0 if source.dtype != "uint8" else weight_zero_point(operator, given)
-    reals = real_multipliers(given, source.dtype, source.scale, out.scale)
+    by_file = operator.onnx or source.dtype == "uint8"
+    zero_point = weight_zero_point(operator, given) if by_file else 0
     wide = source.dtype == "int16"
-    constants = columns_of(fixed_multipliers(operator, reals, 7 if wide else 30))
+    constants = dict[str, Array]()
+    rounding: Rounding = "wide" if wide else "double"
     if bias in match:
         given_bias = operator.parameters(match[bias]).values.reshape(-1)
         constants["bias"] = given_bias.astype(np.int64 if wide else np.int32)
-    rows = given.values.reshape(len(given.values), -1)
-    check_results(operator, reals, sums(rows, constants.get("bias"), source.dtype, source.zero_point, zero_point))
+    if operator.onnx:
+        rounding, fixed = of_onnx(operator, given, constants.get("bias"), zero_point)
+        constants |= columns_of(fixed)
+    else:
+        reals = real_multipliers(given, source.dtype, source.scale, out.scale)
+        constants |= columns_of(fixed_multipliers(operator, reals, 7 if wide else 30))
+        rows = given.values.reshape(len(given.values), -1)
+        check_results(operator, reals, sums(rows, constants.get("bias"), source.dtype, source.zero_point, zero_point))
     strides = [int(stride) for stride in match[core].attrs.strides]
     sizes = zip(source.shape[1:3], out.shape[1:3], given.values.shape[1:3], strides, strict=True)
     height, width = (PhaseAxis.of(*each) for each in sizes)
-    _Phases(operator, writer, source, out, (height, width), zero_point).write(given.values, constants)
+    phases = _Phases(operator, writer, source, out, (height, width), zero_point, rounding)
+    phases.write(given.values, constants)
 
 
 class _Phases:
     """Writes the layers."""
 
     def __init__(
-        self, operator: Operator, writer: GraphWriter, source: Tensor, out: Tensor, axes: Axes, zero_point: int
+        self,
+        operator: Operator,
+        writer: GraphWriter,
+        source: Tensor,
+        out: Tensor,
+        axes: Axes,
+        zero_point: int,
+        rounding: Rounding,
     ) -> None:
         self.operator, self.writer, self.source, self.out = operator, writer, source, out
-        self.axes, self.zero_point = axes, zero_point
+        self.axes, self.zero_point, self.rounding = axes, zero_point, rounding
         self.strides = axes[0].stride, axes[1].stride
         self.phases = list(product(range(self.strides[0]), range(self.strides[1])))
 
@@ -106,8 +123,7 @@ class _Phases:
         values = np.concatenate(parts)
         channels = len(weights)
         own = {name: np.tile(np.broadcast_to(array, channels), len(phases)) for name, array in constants.items()}
-        wide = source.dtype == "int16"
-        if not wide:
+        if source.dtype != "int16" and not self.operator.onnx:
             values = settle_constant_channels(values, own, source.dtype, source.zero_point, self.zero_point)
         own["weights"] = values
         (top, bottom), (left, right) = rows.padding(taps[0]), columns.padding(taps[1])
@@ -124,7 +140,7 @@ class _Phases:
             output_zero_point=self.out.zero_point,
             act_min=low,
             act_max=high,
-            rounding="wide" if wide else "double",
+            rounding=self.rounding,
         )
         name = "phases" if len(phases) > 1 else f"phase {phases[0][0]}, {phases[0][1]}"
         return self.writer.layer(op, [source], self._image(len(values), name), own)

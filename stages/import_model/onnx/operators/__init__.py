@@ -13,6 +13,7 @@ from stages.import_model.onnx.operators import (
     normalization,
     padding,
     places,
+    pools,
     products,
     qlinear,
     quantization,
@@ -28,7 +29,7 @@ MOVES: dict[str, Callable[[Translation, Node, Held], Held | list[Held]]] = {
     **movement.MOVES,
     **images.MOVES,
     **padding.MOVES,
-    **windows.MOVES,
+    **pools.MOVES,
 }
 TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
     **choices.TRANSLATORS,
@@ -36,6 +37,7 @@ TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
     **functions.TRANSLATORS,
     **normalization.TRANSLATORS,
     **places.TRANSLATORS,
+    **pools.TRANSLATORS,
     **reductions.TRANSLATORS,
     **qlinear.TRANSLATORS,
     **whole.TRANSLATORS,

@@ -7,11 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from stages.import_model.onnx.operators.elementwise import concat_held, of_integers
+from stages.import_model.onnx.operators.matrices import product
+from stages.import_model.onnx.operators.pools import average_integers
 from stages.import_model.onnx.operators.products import connect
 from stages.import_model.onnx.operators.reductions import reduce_held
 from stages.import_model.onnx.operators.tables import integer_results
 from stages.import_model.onnx.operators.weights import Weights
-from stages.import_model.onnx.operators.windows import average_integers, convolve
+from stages.import_model.onnx.operators.windows import convolve
 from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation
 from stages.import_model.onnx.values import Held, Stored
 from stages.models.onnx_names import LOWERED
@@ -43,9 +45,12 @@ def _stored(t: Translation, node: Node, at: int, axis: int) -> Stored:
     return Stored(values.values, scale.reshape(-1), points, axis)
 
 
-def operand(t: Translation, node: Node, at: int) -> Held | Stored:
-    """Integers, computed or constant, whose scale and zero point are the two inputs behind them."""
-    return _stored(t, node, at, 0) if isinstance(t.value(node, at), Stored) else _read(t, node, at)
+def operand(t: Translation, node: Node, at: int, axis: int = 0) -> Held | Stored:
+    """Integers, computed or constant, whose scale and zero point are the two inputs behind them.
+
+    axis: along which a constant may have several.
+    """
+    return _stored(t, node, at, axis) if isinstance(t.value(node, at), Stored) else _read(t, node, at)
 
 
 def destined(t: Translation, node: Node, scale_at: int) -> Out:
@@ -64,12 +69,16 @@ def conv(t: Translation, node: Node) -> None:
 
 
 def matmul(t: Translation, node: Node) -> None:
-    """QLinearMatMul, by constant weights of two axes."""
-    stored = _stored(t, node, 3, 1)
-    if stored.values.ndim != 2:
-        raise Refused(f"has weights with {stored.values.ndim} axes; two are supported")
+    """QLinearMatMul: by constant weights of two axes, or of two tensors with one scale each."""
+    sides, out = [operand(t, node, at, axis) for at, axis in ((0, 0), (3, 1))], destined(t, node, 6)
+    x, stored = sides
+    if isinstance(x, Stored) or not isinstance(stored, Stored) or stored.values.ndim != 2:
+        for side in sides:
+            if isinstance(side, Stored) and side.scale is not None and side.scale.size != 1:
+                raise Refused(f"has {side.scale.size} scales for an operand; only a matrix of weights may have several")
+        product(t, node, sides, out, sums="integer")
+        return
     weights = Weights.of(stored, 1)
-    x, out = _read(t, node, 0), destined(t, node, 6)
     connect(t, x, weights.with_values(weights.values.T), None, out, sums="integer")
 
 
@@ -102,7 +111,8 @@ def _binary(op: str) -> Translator:
 def average_pool(t: Translation, node: Node) -> None:
     if node.attributes.get("channels_last", 0):
         raise Refused("has its channels last")
-    average_integers(t, node, _read(t, node, 0), destined(t, node, 3), sums="integer")
+    if not average_integers(t, node, _read(t, node, 0), destined(t, node, 3), sums="integer"):
+        raise Refused("averages by too many divisors", _OTHER_FORM.format("AveragePool"))
 
 
 def global_average_pool(t: Translation, node: Node) -> None:

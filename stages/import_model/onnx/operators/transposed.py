@@ -1,15 +1,17 @@
-"""ConvTranspose, of real numbers: TRANSPOSE_CONV, and a slice where TFLite has no such padding."""
+"""ConvTranspose: TRANSPOSE_CONV, and a slice where TFLite has no such padding."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from stages.import_model.onnx.operators.weights import Weights, whole_bias
 from stages.import_model.onnx.operators.windows import as_image, from_image
-from stages.import_model.onnx.translation import Node, Translation, check_rank
-from stages.import_model.onnx.values import Held, Stored
+from stages.import_model.onnx.translation import Node, Out, Translation, check_rank
+from stages.import_model.onnx.values import Array, Held, Real, Stored
 from stages.operators.operation import Refused, listed
 
 
@@ -36,58 +38,101 @@ class _Axis:
 
 
 def conv_transpose(t: Translation, node: Node) -> None:
-    x, stored = t.held(node, 0), t.value(node, 1)
-    bias = t.stored(node, 2, "its bias") if node.has(2) else None
+    """ConvTranspose of real numbers, or of integers between DequantizeLinear and QuantizeLinear."""
+    value, stored = t.value(node, 0), t.value(node, 1)
     if not isinstance(stored, Stored):
         raise Refused(f"takes its weights from '{node.inputs[1]}', a computed tensor; they must be a constant")
+    bias = t.value(node, 2) if node.has(2) else None
+    if bias is not None and not isinstance(bias, Stored):
+        raise Refused(f"takes its bias from '{node.inputs[2]}', a computed tensor; it must be a constant")
+    out, weights = t.destination(node, integers=True), _integer_weights(stored)
+    if isinstance(value, Real) and out is not None and weights is not None:
+        x = value.held
+        ohwi = _laid(weights, node, x)
+        sums, rule = whole_bias(bias, x, ohwi)
+        _convolve(t, node, x, ohwi, sums, out, sums="float", **rule)
+        return
+    out = t.destination(node, integers=False)
+    assert out is not None
+    x = t.held(node, 0)
+    _convolve(t, node, x, _laid(Weights(stored.real), node, x), None if bias is None else bias.real, out)
+
+
+def _integer_weights(stored: Stored) -> Weights | None:
+    """Weights with scales for output channels (axis 1), or one for all; None for others, which float32 is for."""
+    try:
+        weights = None if stored.scale is None else Weights.of(stored, 1).centred()
+    except Refused:
+        return None
+    return None if weights is None or weights.values.dtype != np.int8 else weights
+
+
+def _laid(weights: Weights, node: Node, x: Held) -> Weights:
+    """Weights (C, O/groups, [H,] W) as OHWI of one group and without gaps, with a scale for each output channel."""
     check_rank(x, (3, 4))
-    values, rank = stored.real, len(x.shape) - 2
+    values, rank, fill = weights.values, len(x.shape) - 2, weights.zero_point
     if values.ndim != rank + 2 or values.shape[0] != x.shape[1]:
         raise Refused(f"has weights {listed(values.shape)} for an input {listed(x.shape)}")
     if tuple(node.attributes.get("kernel_shape", values.shape[2:])) != values.shape[2:]:
         raise Refused(
             f"has the window {listed(node.attributes['kernel_shape'])} and weights {listed(values.shape[2:])}"
         )
-    values = _ungrouped(_undilated(values, node), node)
-    axes = _axes(node, x, values.shape[2:])
+    values = _ungrouped(_undilated(values, node, fill), node, fill)
+    values = values[:, :, None] if rank == 1 else values
+    scale = weights.scale
+    if scale is not None and scale.size > 1:
+        scale = np.tile(scale, values.shape[1] // scale.size)
+    return replace(weights, values=np.ascontiguousarray(values.transpose(1, 2, 3, 0)), scale=scale)
+
+
+def _convolve(t: Translation, node: Node, x: Held, weights: Weights, bias: Array | None, out: Out, **rule: Any) -> None:
+    """weights: OHWI, integers where `out` has a scale; `bias` int32 then. `rule`: facts for later stages."""
+    rank, (channels, *taps, _) = len(x.shape) - 2, weights.values.shape
+    axes = _axes(node, x, taps[-rank:])
     if rank == 1:
-        values, axes = values[:, :, None], [_Axis(1, 1, 1, 0, 1), *axes]
-    image, name = as_image(t, x), node.outputs[0]
+        axes = [_Axis(1, 1, 1, 0, 1), *axes]
+    image = as_image(t, x)
     same = all(axis.is_same for axis in axes)
+    if bias is None:
+        bias = np.zeros(channels, np.float32 if out.quant is None else np.int32)
     made = t.builder.transpose_conv(
         image,
-        np.ascontiguousarray(values.transpose(1, 2, 3, 0)),
-        np.zeros(values.shape[1], np.float32) if bias is None else bias.reshape(-1),
-        shape=(x.shape[0], *(axis.result if same else axis.whole for axis in axes), values.shape[1]),
+        weights.values,
+        bias.reshape(-1),
+        **weights.options(),
+        shape=(x.shape[0], *(axis.result if same else axis.whole for axis in axes), channels),
         stride=(axes[0].stride, axes[1].stride),
         padding="same" if same else "valid",
-        name=f"{name}/whole",
+        activation=out.activation,
+        out=out.quant,
+        name=f"{out.name}/whole",
     )
+    t.rule(**rule)
     if made.shape[1:3] != tuple(axis.result for axis in axes):
         begins, sizes = [axis.before for axis in axes], [axis.result for axis in axes]
-        made = t.builder.slice(made, [0, *begins, 0], [x.shape[0], *sizes, values.shape[1]], name=f"{name}/cut")
-    t.bind(name, from_image(t, made, len(x.shape), name))
+        made = t.builder.slice(made, [0, *begins, 0], [x.shape[0], *sizes, channels], name=f"{out.name}/cut")
+    t.finish(out, from_image(t, made, len(x.shape), out.name))
 
 
-def _undilated(values: np.ndarray, node: Node) -> np.ndarray:
-    """The weights of a window without gaps: with zeros where there were some."""
+def _undilated(values: Array, node: Node, fill: int) -> Array:
+    """The weights of a window without gaps: `fill`, which stands for 0, is where there were some."""
     rank = values.ndim - 2
     gaps = node.attributes.get("dilations", [1] * rank)
     if len(gaps) != rank or min(gaps) < 1:
         raise Refused(f"has the dilations {listed(gaps)} for {rank} axes")
     sizes = [(size - 1) * gap + 1 for size, gap in zip(values.shape[2:], gaps, strict=True)]
-    made = np.zeros((*values.shape[:2], *sizes), values.dtype)
+    made = np.full((*values.shape[:2], *sizes), fill, values.dtype)
     every = tuple(slice(None, None, gap) for gap in (1, 1, *gaps))
     made[every] = values
     return made
 
 
-def _ungrouped(values: np.ndarray, node: Node) -> np.ndarray:
-    """The weights of one group: with zeros from each channel to the outputs of other groups."""
+def _ungrouped(values: Array, node: Node, fill: int) -> Array:
+    """The weights of one group: `fill`, which stands for 0, from each channel to the outputs of other groups."""
     groups, (channels, each) = node.attributes.get("group", 1), values.shape[:2]
     if groups < 1 or channels % groups:
         raise Refused(f"has {groups} groups for {channels} channels")
-    made = np.zeros((channels, groups * each, *values.shape[2:]), values.dtype)
+    made = np.full((channels, groups * each, *values.shape[2:]), fill, values.dtype)
     for channel, weights in enumerate(values):
         first = channel // (channels // groups) * each
         made[channel, first : first + each] = weights

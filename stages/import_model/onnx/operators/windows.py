@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -173,97 +172,5 @@ def convolve(t: Translation, node: Node, x: Held, weights: Weights, bias: Array 
     t.finish(out, from_image(t, made, len(x.shape), out.name))
 
 
-def max_pool(t: Translation, node: Node, x: Held) -> Held:
-    """MaxPool, whose padding takes no part."""
-    check_rank(x, (3, 4))
-    if len(node.outputs) > 1 and node.outputs[1]:
-        raise Refused("gives the places of its maxima as well")
-    window = Window.of(node, x, node.attributes["kernel_shape"])
-    if window.dilation != (1, 1):
-        raise Refused(f"is dilated by {listed(window.dilation)}")
-    image = as_image(t, x)
-    padding, name = window.padding(image.shape[1:3]), node.outputs[0]
-    if padding is None:
-        image, padding = _padded_lowest(t, image, window.pads, f"{name}/padded"), "valid"
-    made = t.builder.max_pool2d(image, window.kernel, window.stride, padding=padding, name=_pool_name(x, name))
-    return from_image(t, made, len(x.shape), name)
-
-
-def _padded_lowest(t: Translation, image: Tensor, pads: Pads, name: str) -> Tensor:
-    lowest = np.full((1,), -128, np.int8) if image.scale else np.full((1,), np.finfo(np.float32).min, np.float32)
-    amounts = np.array([(0, 0), *pads, (0, 0)], np.int32)
-    quant = (image.scale[0], image.zero_point[0]) if image.scale else (None, 0)
-    value, constant = t.builder.constant(f"{name}/value", lowest, *quant), t.builder.constant(f"{name}/pads", amounts)
-    shape = [size + sum(pair) for size, pair in zip(image.shape, amounts.tolist(), strict=True)]
-    return t.builder.emit("PADV2", [image, constant, value], shape, None, name, "PadV2Options")
-
-
-def _pool_name(x: Held, name: str) -> str:
-    return f"{name}/image" if len(x.shape) == 3 else name
-
-
-def average_pool(t: Translation, node: Node) -> None:
-    """AveragePool of real numbers, with padding that counts or one that TFLite knows.
-
-    Between integers it is a depthwise convolution whose weights are 1, where all places have one divisor.
-    """
-    value = t.value(node, 0)
-    if isinstance(value, Real) and has_one_divisor(node, value.held):
-        out = t.destination(node, integers=True)
-        if out is not None:
-            average_integers(t, node, value.held, out, sums="float")
-            return
-    x, out = t.held(node, 0), t.destination(node, integers=False)
-    assert out is not None
-    check_rank(x, (3, 4))
-    window = Window.of(node, x, node.attributes["kernel_shape"])
-    if window.dilation != (1, 1):
-        raise Refused(f"is dilated by {listed(window.dilation)}")
-    image = as_image(t, x)
-    padding = window.padding(image.shape[1:3])
-    if window.padded and (padding is None or node.attributes.get("count_include_pad", 0)):
-        if not node.attributes.get("count_include_pad", 0) or node.attributes.get("ceil_mode", 0):
-            raise Refused(f"has the padding {list(window.pads)}, which does not count: TFLite has no such pool")
-        image = t.builder.pad(image, [(0, 0), *window.pads, (0, 0)], name=f"{out.name}/padded")
-        padding = "valid"
-    assert padding is not None
-    made = t.builder.avg_pool2d(
-        image,
-        window.kernel,
-        window.stride,
-        padding=padding,
-        activation=out.activation,
-        name=_pool_name(x, out.name),
-    )
-    t.finish(out, from_image(t, made, len(x.shape), out.name))
-
-
-def has_one_divisor(node: Node, x: Held) -> bool:
-    """Whether all windows of an average pool have as many places that count: what ceil_mode adds never counts."""
-    check_rank(x, (3, 4))
-    padded = Window.of(node, x, node.attributes["kernel_shape"]).padded
-    return not padded or bool(node.attributes.get("count_include_pad", 0) and not node.attributes.get("ceil_mode", 0))
-
-
-def average_integers(t: Translation, node: Node, x: Held, out: Out, **rule: Any) -> None:
-    """Refused where the divisor differs from place to place."""
-    if not has_one_divisor(node, x):
-        raise Refused("has padding that does not count, between integers")
-    size = tuple(node.attributes["kernel_shape"])
-    ones = np.ones((x.shape[1], 1, *size), np.int8)
-    weights = Weights(ones, np.array([1 / prod(size)], np.float32))
-    grouped = _with_attributes(node, group=x.shape[1])
-    convolve(t, grouped, x, weights, None, out, **rule)
-
-
-def _with_attributes(node: Node, **attributes: Any) -> Node:
-    made = node.copied(node.inputs, node.outputs)
-    for name, value in attributes.items():
-        one = made.attribute.add()
-        one.name, one.i, one.type = name, value, one.INT
-    return Node(node.index, made)
-
-
 Translator = Callable[[Translation, Node], None]
-TRANSLATORS: dict[str, Translator] = {"AveragePool": average_pool, "Conv": conv}
-MOVES: dict[str, Callable[[Translation, Node, Held], Held]] = {"MaxPool": max_pool}
+TRANSLATORS: dict[str, Translator] = {"Conv": conv}

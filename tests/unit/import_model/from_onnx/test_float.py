@@ -56,6 +56,21 @@ CASES = {
     "average pool": one("AveragePool", kernel_shape=[3, 3], strides=[2, 2]),
     "average pool, pads count": one("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1),
     "average pool, pads do not": one("AveragePool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+    "average pool, pads do not, strided": one(
+        "AveragePool", (1, 3, 8, 8), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]
+    ),
+    "average pool, pads count, ceil": one(
+        *("AveragePool", (1, 3, 8, 8)),
+        kernel_shape=[3, 2],
+        strides=[2, 3],
+        pads=[1, 0, 0, 1],
+        ceil_mode=1,
+        count_include_pad=1,
+    ),
+    "average pool, dilated": one("AveragePool", kernel_shape=[3, 3], pads=[1, 0, 2, 1], dilations=[2, 1]),
+    "average pool of one axis, ceil": one(
+        "AveragePool", (2, 3, 15), opset=11, kernel_shape=[4], strides=[3], pads=[2, 1], ceil_mode=1
+    ),
     "global average pool": one("GlobalAveragePool"),
     "global max pool": one("GlobalMaxPool"),
     "mean, axes dropped": one("ReduceMean", IMAGE, ints(2, 3), keepdims=0),
