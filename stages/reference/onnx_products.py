@@ -30,13 +30,10 @@ _OFFSET, _POINT = "firmline/offset", "firmline/zero_point"
 def unsigned_weights(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with uint8 weights where those of uint8 activations are int8; itself where there are none.
 
-    Functions of the model are put in line. Raises what `onnx` raises of a model that is none.
+    The model has no local functions. Raises what `onnx` raises of a model that is none.
     """
     import onnx
-    from onnx.inliner import inline_local_functions
 
-    if model.functions:
-        model = inline_local_functions(model)
     concerned = [node for node in model.graph.node if _kind(node) in _POSITIONS]
     types = _types(model) if concerned else {}
     mixed = {

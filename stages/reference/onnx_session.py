@@ -57,4 +57,4 @@ def part_of(model: onnx.ModelProto, goals: Sequence[str], ends: Mapping[str, Arr
     constants = [one for one in graph.initializer if one.name in used]
     part = onnx.helper.make_graph(nodes, "part", inputs, outputs, constants)
     imports, version = model.opset_import, model.ir_version
-    return onnx.helper.make_model(part, functions=model.functions, opset_imports=imports, ir_version=version)
+    return onnx.helper.make_model(part, opset_imports=imports, ir_version=version)

@@ -12,7 +12,6 @@ from onnx import numpy_helper
 
 from stages.base import StageError
 from stages.import_model.checks.values import check_finite
-from stages.import_model.onnx.branches import put_in_line
 from stages.import_model.onnx.custom import declared, quantization, translate_custom
 from stages.import_model.onnx.fold import fold
 from stages.import_model.onnx.gelu import fuse_gelus
@@ -50,7 +49,7 @@ _TYPES = {"float32": "float32", "int8": "int8", "uint8": "uint8", "bool": "bool"
 class Converted:
     """data: the TFLite file. names: its tensors in ONNX, by number. rules: facts of its operators, by number.
 
-    original: the ONNX file that has these tensors: the one that was read, or with branches of it in line.
+    original: the ONNX file that has these tensors: the one that was read, or as `load` changed it.
     """
 
     data: bytes
@@ -71,8 +70,7 @@ def _values(constant: Any, name: str) -> Any:
 
 def check_known(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> None:
     """Raises StageError as `convert` does, for what is corrupt and for operators that nobody knows."""
-    model = load(data, name, shapes)
-    put_in_line(model)
+    model, _ = load(data, name, shapes)
     _check_known(Translation(model))
 
 
@@ -82,8 +80,8 @@ def convert(data: bytes, name: str, shapes: Mapping[str, Sequence[int]], layout:
     shapes: of inputs, by name; layout: `nchw` where inputs and outputs of four axes are as in ONNX, `nhwc` where they
     are images. Raises StageError for what is no ONNX file, is corrupt, or has operators that are not supported.
     """
-    model = load(data, name, shapes)
-    original = model.SerializeToString() if put_in_line(model) else data
+    model, changed = load(data, name, shapes)
+    original = model.SerializeToString() if changed else data
     t = Translation(model)
     for one in model.graph.initializer:
         t.bind(one.name, Stored(_values(one, name)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from stages.base import StageError
 from stages.messages import escape
 from stages.messages.wording import several
+from stages.models.onnx_external import external_tensors
 from stages.models.onnx_parse import parsed
 from stages.models.other_files import FILE
 
@@ -19,29 +20,35 @@ _OLDEST = 7  # before it, operators broadcast by attributes
 _UNTOLD = "Shapes are fixed when the model is imported."
 
 
-def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> onnx.ModelProto:
-    """The model in `data` (weights included) with the inputs' `shapes`; raises StageError for what is none, or unsound.
+def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> tuple[onnx.ModelProto, bool]:
+    """Return the model in `data` (weights included) with the inputs' `shapes`, and whether it has other operators.
 
-    name: of the file, for messages.
+    It has no local functions, no float16, and no If whose condition is known. name: of the file, for messages. Raises
+    StageError for what is no ONNX file, or unsound.
     """
     import onnx
 
+    from stages.import_model.onnx.branches import put_in_line
+    from stages.import_model.onnx.float16 import widen
+    from stages.import_model.onnx.local_functions import inlined
     from stages.import_model.onnx.unregistered import refuse_unregistered
 
     model = parsed(data, name)
     _check_opset(model, name)
     _check_external(model, name)
-    model = _with_shapes(model, name)
     try:
+        changed = bool(model.functions)
+        model = inlined(model)
+        changed |= widen(model, name)
+        model = _with_shapes(model, name)
         onnx.checker.check_model(model)
-        if model.functions:
-            model = onnx.inliner.inline_local_functions(model)
     except (onnx.checker.ValidationError, RuntimeError) as error:
         refuse_unregistered(model)
         reason = escape.line(" ".join(str(error).split()))[:300]
         raise StageError(f"{name} is a corrupt ONNX file: {reason}", hint="Export it again.", at=FILE) from None
     _fix_shapes(model, name, shapes)
-    return model
+    changed |= put_in_line(model)
+    return model, changed
 
 
 def _check_opset(model: onnx.ModelProto, name: str) -> None:
@@ -57,14 +64,12 @@ def _check_opset(model: onnx.ModelProto, name: str) -> None:
 
 
 def _check_external(model: onnx.ModelProto, name: str) -> None:
-    import onnx
-
-    apart = [one for one in model.graph.initializer if one.data_location == onnx.TensorProto.EXTERNAL]
-    if not apart:
+    tensors = list(external_tensors(model))
+    if not tensors:
         return
-    files = dict.fromkeys(entry.value for one in apart for entry in one.external_data if entry.key == "location")
+    files = dict.fromkeys(entry.value for one in tensors for entry in one.external_data if entry.key == "location")
     raise StageError(
-        f"{name} has {len(apart)} of its constants in another file: {several([escape.quoted(file) for file in files])}",
+        f"{name} has {len(tensors)} of its constants in another file: {several([escape.quoted(one) for one in files])}",
         hint="Give it as `file:` with these beside it, or all in one: onnx.save(onnx.load('net.onnx'), 'whole.onnx').",
     )
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("onnx")
 
+import numpy as np
 import onnx
 
 from stages.base import StageError
-from stages.models.onnx_external import external_files, whole
+from stages.import_model.onnx import convert
+from stages.import_model.stage import STAGE, ImportConfig
+from stages.models.onnx_external import external_files, external_tensors, whole
+from stages.models.spec import FileModel
 from tests.support.onnx_graphs import drawn, model, node
 
 
@@ -53,11 +60,96 @@ def test_a_file_that_is_not_there_is_named_when_the_recipe_is_read(tmp_path: Pat
     assert told.value.at == ("model", "file") and "onnx.save" in told.value.hint
 
 
-def test_names_that_lead_elsewhere(tmp_path: Path) -> None:
-    path = written(tmp_path, "safe.weights")
-    path.write_bytes(path.read_bytes().replace(b"safe.weights", b"../e.weights"))
-    with pytest.raises(StageError, match=r"net.onnx has constants in '../e.weights', which is not in its folder"):
+def outside(name: str, content: float) -> onnx.TensorProto:
+    """A tensor of one float32 that is in the file `name`."""
+    made = onnx.TensorProto(dims=[1], data_type=1, name=name, data_location=onnx.TensorProto.EXTERNAL)
+    made.external_data.add(key="location", value=name)
+    Path(name).write_bytes(np.float32(content).tobytes())
+    return made
+
+
+def everywhere() -> onnx.ModelProto:
+    """A file with external data in every place that onnx.proto has for a tensor, each in a file of its own."""
+    names = (f"{number}.bin" for number in itertools.count())
+
+    def one() -> onnx.TensorProto:
+        return outside(name := next(names), float(name.partition(".")[0]))
+
+    def sparse() -> onnx.SparseTensorProto:
+        return onnx.SparseTensorProto(dims=[4], values=one(), indices=one())
+
+    def graph(*nodes: onnx.NodeProto) -> onnx.GraphProto:
+        return onnx.GraphProto(node=nodes, initializer=[one()], sparse_initializer=[sparse()])
+
+    def operator(**attributes: Any) -> onnx.NodeProto:
+        return onnx.NodeProto(op_type="Any", attribute=[onnx.AttributeProto(name="a", **attributes)])
+
+    made = onnx.ModelProto(ir_version=10)
+    values = [operator(t=one()), operator(tensors=[one()]), operator(sparse_tensor=sparse())]
+    inner = graph(operator(sparse_tensors=[sparse()]))
+    made.graph.CopyFrom(graph(*values, operator(g=inner), operator(graphs=[graph()])))
+    defaults = [onnx.AttributeProto(name="d", t=one())]
+    made.functions.add(name="f", node=[operator(t=one())], attribute_proto=defaults)
+    made.training_info.add(initialization=graph(), algorithm=graph())
+    return made
+
+
+def test_external_data_is_found_wherever_a_tensor_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    proto = everywhere()
+    Path("net.onnx").write_bytes(proto.SerializeToString())
+    tensors = list(external_tensors(proto))
+    files = external_files(tmp_path / "net.onnx")
+    assert len(tensors) == 23 and set(files) == {one.name for one in tensors}
+    monkeypatch.chdir("/")  # nothing is read from the current directory
+    made = onnx.load_model_from_string(whole(proto.SerializeToString(), files, "net.onnx"))
+    assert not list(external_tensors(made))
+    node = made.functions[0].node[0].attribute[0].t
+    assert onnx.numpy_helper.to_array(node) == float(node.name.partition(".")[0])
+
+
+@pytest.mark.parametrize("location", ["../e.weights", "/etc/weights", "x/../weights", "", "we\nights"])
+def test_names_that_lead_elsewhere(tmp_path: Path, location: str) -> None:
+    path = written(tmp_path)
+    proto = onnx.load(path, load_external_data=False)
+    for tensor in external_tensors(proto):
+        tensor.external_data[0].value = location
+    path.write_bytes(proto.SerializeToString())
+    shown = re.escape(location.replace("\n", "\\n"))
+    with pytest.raises(StageError, match=rf"net.onnx has constants in '{shown}', which is not in its folder"):
         external_files(path)
+
+
+def test_symbolic_links_out_of_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "net"
+    folder.mkdir()
+    path, data = written(folder), folder / "net.weights"
+    data.rename(folder / "kept")
+    data.symlink_to("kept")
+    assert external_files(path) == {"net.weights": data}
+    data.unlink()
+    (folder / "kept").rename(tmp_path / "kept")
+    for target in ("../kept", "net.weights"):
+        data.symlink_to(target)
+        with pytest.raises(StageError, match=r"constants in 'net.weights', a symbolic link out of its folder"):
+            external_files(path)
+        data.unlink()
+    data.mkdir()
+    with pytest.raises(StageError, match=r"constants in 'net.weights', which is not beside it"):
+        external_files(path)
+
+
+def test_a_constant_with_external_data_is_part_of_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    nodes = [node("Constant", [], ["k"], value=outside("k.bin", 3.0)), node("Mul", ["x", "k"], ["y"])]
+    proto = model(nodes, {"x": (1,)}, ["y"])
+    with pytest.raises(StageError, match=r"(?s)net.onnx has 1 of its constants in another file: 'k.bin'.*onnx.save"):
+        convert(proto.SerializeToString(), "net.onnx", {}, "nchw")  # as of a download: k.bin is not read
+    (tmp_path / "nets").mkdir()
+    (tmp_path / "nets" / "net.onnx").write_bytes(proto.SerializeToString())
+    Path("k.bin").rename("nets/k.bin")
+    files = STAGE.files(ImportConfig(), FileModel(file="nets/net.onnx"), tmp_path)
+    assert [path.name for path in files.values()] == ["net.onnx", "k.bin"]
 
 
 @pytest.mark.parametrize("data", [b"", b"hello", b"\x3a\xff\xff\xff\xff\x0f", bytes(range(256))])

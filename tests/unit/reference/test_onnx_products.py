@@ -128,18 +128,6 @@ def test_an_operator_of_another_domain_is_another_one() -> None:
     assert unsigned_weights(made) is made
 
 
-def test_functions_are_looked_into() -> None:
-    inner = onnx.helper.make_node("MatMulInteger", ["a", "b", "az", "bz"], ["c"])
-    function = onnx.helper.make_function(
-        "acme", "Product", ["a", "b", "az", "bz"], ["c"], [inner], [onnx.helper.make_opsetid("", 17)]
-    )
-    made = model("Product", X, WHOLE, ["x", "w", "xz", "wz"], onnx.TensorProto.INT32, "acme")
-    made.opset_import.append(onnx.helper.make_opsetid("", 17))
-    made.functions.append(function)
-    assert "Add" in {node.op_type for node in unsigned_weights(made).graph.node}
-    np.testing.assert_array_equal(session(made, "net").run(None, {"x": X})[0], SUMS)
-
-
 def test_a_model_that_is_none_is_refused() -> None:
     made = model("MatMulInteger", X, WHOLE, ["x"], onnx.TensorProto.INT32)
     with pytest.raises(RunError, match="ONNX Runtime refuses net"):

@@ -27,7 +27,8 @@ def graph_of(proto: Any, layout: str = "NHWC", *, twice: bool = False) -> tuple[
     info = read(made.data, "net.onnx")
     description = describe(info, operator_options(made.data), made.rules)
     module, _ = lay_out(build_module(made.data, info), LAYOUTS[layout])
-    return lower_module(module, description, twice=twice).graph, OnnxReference(made.data, data, made.names), description
+    theirs = OnnxReference(made.data, made.original, made.names)
+    return lower_module(module, description, twice=twice).graph, theirs, description
 
 
 def held(proto: Any, folder: Path, layout: str = "NHWC", runs: int = 3, *, twice: bool = False) -> OnnxLayers:

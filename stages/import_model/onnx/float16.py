@@ -1,0 +1,52 @@
+"""Networks in float16 or bfloat16: computed in float32, which holds every number of the two.
+
+Cores without half-precision arithmetic run them, and ONNX Runtime has no float16 kernels on most CPUs: it casts to
+float32 and back around each operator. The float32 network has less rounding; it is also the one that verify asks.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+from onnx import TensorProto, numpy_helper
+
+from stages.base import StageError
+from stages.messages import escape
+from stages.models.onnx_external import messages_in
+
+_NARROW = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
+_TYPE_ATTRIBUTES = ("to", "dtype", "output_dtype", "stash_type", "softmax_precision")
+
+
+def widen(model: onnx.ModelProto, name: str) -> bool:
+    """Make every float16 and bfloat16 of the model float32: constants, types and casts; whether there was one.
+
+    Raises StageError, with the file's `name`, for a constant of another size than its shape has.
+    """
+    changed = False
+    waiting: list[Any] = [model]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, TensorProto):
+            if part.data_type in _NARROW:
+                _widen_tensor(part, name)
+                changed = True
+            continue
+        if isinstance(part, onnx.TypeProto.Tensor | onnx.TypeProto.SparseTensor) and part.elem_type in _NARROW:
+            part.elem_type = TensorProto.FLOAT
+            changed = True
+        if isinstance(part, onnx.AttributeProto) and part.name in _TYPE_ATTRIBUTES and part.i in _NARROW:
+            part.i = TensorProto.FLOAT
+            changed = True
+        waiting += messages_in(part)
+    return changed
+
+
+def _widen_tensor(tensor: TensorProto, name: str) -> None:
+    try:
+        values = numpy_helper.to_array(tensor).astype("float32")
+    except (ValueError, TypeError) as error:
+        called = escape.quoted(tensor.name)
+        raise StageError(f"{name} is corrupt: the constant {called}: {escape.line(str(error))}") from None
+    tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
