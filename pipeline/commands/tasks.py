@@ -121,7 +121,7 @@ def recipe_tasks(
                     told.append(note)
                     sys.stderr.write(f"note: {escape.line(note)}\n")
             if len(members) == 1 and (not members[0].variant or name == members[0].title):
-                yield from _stage_tasks(_session(workspace, members[0], words))
+                yield from _recipe_tasks(workspace, members[0], words, alone=len(names) == 1)
             else:
                 check_matrix_words(words, members[0].recipe.name, workspace.registry)
                 yield from _matrix_tasks(workspace, members, words)
@@ -150,6 +150,18 @@ def _session(workspace: Workspace, member: LoadedRecipe, words: Sequence[str]) -
     return session
 
 
+def _recipe_tasks(workspace: Workspace, member: LoadedRecipe, words: Sequence[str], *, alone: bool) -> Iterator[Task]:
+    """The tasks of one recipe. Raises PipelineError where a stage refuses it, and no other recipe can run."""
+    try:
+        session = _session(workspace, member, words)
+    except PipelineError as error:
+        if alone or any(word.startswith(f"{member.title}:") for word in words):
+            raise
+        yield _refused_task(None, member, error)
+        return
+    yield from _stage_tasks(session)
+
+
 def _matrix_tasks(workspace: Workspace, members: Sequence[LoadedRecipe], words: Sequence[str]) -> Iterator[Task]:
     name = members[0].recipe.name
     folder = workspace.build / name
@@ -164,15 +176,14 @@ def _matrix_tasks(workspace: Workspace, members: Sequence[LoadedRecipe], words: 
     for member in members:
         try:
             session = _session(workspace, member, words)
-        except PipelineError as error:
-            # A missing compiler or file is the outcome of this one, not the end of all.
+        except Exception as error:  # whatever its class, the outcome of this one and not the end of all
             yield _refused_task(matrix, member, error)
             continue
         matrix.planned(session.plan)
         yield from _stage_tasks(session, matrix, owners)
 
 
-def _refused_task(matrix: MatrixRun, member: LoadedRecipe, error: PipelineError) -> Task:
+def _refused_task(matrix: MatrixRun | None, member: LoadedRecipe, error: Exception) -> Task:
     def refuse() -> None:
         raise error
 

@@ -25,6 +25,7 @@ from pipeline.errors import PipelineError
 from pipeline.keys.imports import Imports
 from pipeline.keys.tools import Tools
 from pipeline.plugins.discovery import outside
+from pipeline.plugins.importing import crashed
 from pipeline.project import Project, project_of
 from pipeline.recipes.chain import Link
 from pipeline.recipes.loader import LoadedRecipe
@@ -205,6 +206,10 @@ class Planner:
             known = self.identified(stage, config, recipe.model, target)
         except StageError as error:
             raise loaded.sources.failed(link.name, error, stage.kind) from error
+        except (PipelineError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # also sys.exit
+            raise crashed(link.name, error, outside(self._project)) from error
         values = {
             "model": recipe.model.model_dump(mode="json"),
             "stages": {_named(link): known.ingredients["parameters"]},

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from pipeline.artifacts.store import Artifact
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, StageCrashed, StageFailed
 from pipeline.plugins.discovery import PLUGINS, Found, Outside, outside, package_of
 from pipeline.project import Project
 from stages.base import StageError
@@ -47,6 +47,12 @@ def blamed(
                 return StageError(f"stage '{name}' left no {path.name}", hint=hint)
     message = _fault(plug_ins, error)
     return StageError(message, hint=f"the traceback is in {log}" if log else "") if message else None
+
+
+def crashed(kind: str, error: BaseException, plug_ins: Outside) -> PipelineError:
+    """Return what an exception says that a stage raised before it ran: of a plug-in, or of a bug of Firmline."""
+    fault = blamed(error, plug_ins, {}, "")
+    return StageCrashed(kind, error, "") if fault is None else StageFailed(kind, fault)
 
 
 def _fault(plug_ins: Outside, error: BaseException) -> str:

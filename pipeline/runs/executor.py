@@ -149,7 +149,7 @@ def run_stage(
 ) -> None:
     """Run a stage in this process, on what its key says, into the folder `out`. Raises what it raises.
 
-    One that ends the program, with sys.exit, has failed: RuntimeError.
+    What is no Exception but would end the process, as sys.exit, is raised as RuntimeError.
     """
     declare_operators(project)
     alone = _EXCLUSIVE if action.stage.exclusive else contextlib.nullcontext()
@@ -172,3 +172,7 @@ def run_stage(
             raise RuntimeError(f"ends the program: sys.exit({error.code!r})").with_traceback(
                 error.__traceback__
             ) from None
+        except (Exception, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise RuntimeError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__) from None

@@ -6,7 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.artifacts.store import Artifact
+from pipeline.errors import PipelineError
 from pipeline.keys.planner import Plan
+from pipeline.plugins.discovery import outside as plug_ins_of
+from pipeline.plugins.importing import crashed
+from pipeline.project import project_of
 from pipeline.runs.elsewhere import Folders
 from stages.base import StageError
 
@@ -28,7 +32,7 @@ class Foresight:
     def look(self, made: Mapping[str, Artifact]) -> None:
         """Ask them, once without artifacts, once when the first stage has left its own, once when import has.
 
-        `made` has the artifacts that are there, by the names of their stages. Raises StageFailed.
+        `made` has the artifacts that are there, by the names of their stages. Raises StageFailed, StageCrashed.
         """
         imported = any(action.stage.role == "import" and action.kind in made for action in self._actions)
         begun = (self._actions[0].kind in made, imported)
@@ -43,6 +47,10 @@ class Foresight:
                     action.stage.foresee(action.config, action.model, action.target, self._root, Folders(dict(there)))
                 except StageError as error:
                     raise self._plan.sources.failed(action.kind, error, action.stage.kind) from error
+                except (PipelineError, KeyboardInterrupt):
+                    raise
+                except BaseException as error:  # also sys.exit
+                    raise crashed(action.kind, error, plug_ins_of(project_of(self._root))) from error
             # What follows reads this one's artifact, which may not be there, and not that of an earlier stage.
             there.pop(action.stage.role, None)
             if action.kind in made:

@@ -121,6 +121,8 @@ class Session:
         try:
             self._foresight.look(dict(self._done))
         except PipelineError as error:
+            if error.__cause__ is not None and not isinstance(error.__cause__, StageError):
+                self.log_traceback()
             self._log.write("foresee", f"failed: {error}")
             raise
 
@@ -311,11 +313,11 @@ class Session:
         kind = action.kind
         try:
             yield
-        except PipelineError:
+        except (PipelineError, KeyboardInterrupt, GeneratorExit):
             raise
         except StageError as error:
             raise self.plan.sources.failed(kind, error, action.stage.kind) from error
-        except Exception as error:
+        except BaseException as error:  # also sys.exit, and a panic of a library in Rust
             if is_disk_full(error):
                 raise
             self.log_traceback()

@@ -30,7 +30,7 @@ class Shown:
     """What a task of pipeline.commands.tasks is, for the reporter.
 
     `kind` and `identity` are the stage's, '' for the task that fills the build folder. `session` is None for a
-    sub-recipe of a `matrix` that cannot be planned.
+    recipe that cannot be planned, one of several or of a `matrix`.
     """
 
     recipe: str
@@ -56,11 +56,11 @@ class StageReporter:
         """Called by doit before the first task."""
         for task in tasks.values():
             shown = _shown(task)
+            if shown is not None and shown.matrix is None:
+                self._recipes.add(shown.recipe)
             if shown is not None and shown.session is not None:
                 shown.session.display = self.display
                 self._sessions.append(shown.session)
-                if shown.matrix is None:
-                    self._recipes.add(shown.recipe)
 
     def get_status(self, task: Any) -> None:
         """Called when doit looks whether a task is up to date."""
@@ -103,7 +103,8 @@ class StageReporter:
             fail.__class__ = TaskFailed
         else:
             message = fail.message.rstrip() + "".join(["\n", *fail.traceback] if fail.traceback else [])
-            self._errors.append(f"{shown.recipe}: {message}" if shown is not None and shown.matrix else message)
+            named = shown is not None and (shown.matrix is not None or len(self._recipes) > 1)
+            self._errors.append(f"{shown.recipe}: {message}" if shown is not None and named else message)
         if shown is not None and shown.matrix is not None:
             if own:
                 shown.matrix.failed(shown.identity or shown.recipe, fail.message.rstrip())

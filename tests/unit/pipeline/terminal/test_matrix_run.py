@@ -16,6 +16,7 @@ from pipeline.project import project_of
 from pipeline.terminal.matrix_run import verdict_of
 from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.conftest import Doit, FakeProject
+from tests.unit.pipeline.fake_stages import FakeImport
 
 MATRIX = """\
 schema: 1
@@ -107,6 +108,49 @@ def test_what_cannot_be_planned_is_a_row(grid: FakeProject, doit: Doit) -> None:
     (grid.root / "bin" / "fakecc").unlink()
     assert doit("run", "recipe=grid")[0] == 1
     assert rows(grid)[0]["error"].startswith("fakecc is not on PATH")
+
+
+class Panic(BaseException):
+    """What libraries in Rust raise."""
+
+
+@pytest.mark.parametrize(
+    ("method", "error"),
+    [
+        ("files", SystemExit),
+        ("foresee", AttributeError),
+        ("foresee", Panic),
+        ("run", RecursionError),
+        ("run", MemoryError),
+        ("run", Panic),
+    ],
+)
+def test_no_exception_of_a_stage_ends_other_recipes(
+    grid: FakeProject, doit: Doit, monkeypatch: pytest.MonkeyPatch, method: str, error: type[BaseException]
+) -> None:
+    real = getattr(FakeImport, method)
+
+    def broken(*given: Any) -> Any:
+        if any("b.txt" in str(one) for one in (*given, getattr(given[-1], "model", ""))):
+            raise error("of b")
+        return real(*given)
+
+    monkeypatch.setattr(FakeImport, method, broken)
+    code, _, err = doit("run", "recipe=grid")
+    assert code == 1 and "import: " in err
+    verdicts = [(row["name"], row["verdict"], bool(row["error"])) for row in rows(grid)]
+    assert verdicts == [
+        ("a-rv64-rvp", "done", False),
+        ("a-rv64-scalar", "done", False),
+        ("b-rv64-rvp", "failed", True),
+        ("b-rv64-scalar", "failed", True),
+    ]
+    monkeypatch.setattr("doit.doit_cmd._CMDLINE_VARS", None)
+    grid.recipe(MATRIX.partition("matrix:")[0].replace("grid", "bad") + "model: {file: b.txt}\ntarget: host\n", "bad")
+    grid.ran()
+    code, out, err = doit("run", "bad", "demo")
+    assert code == 1 and err.startswith("ERROR: bad: import: ")
+    assert grid.ran()[-1] == "report" and "build/demo/" in out
 
 
 def test_a_mistake_in_the_matrix_stops_all(grid: FakeProject, doit: Doit) -> None:
