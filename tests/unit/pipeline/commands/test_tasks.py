@@ -167,7 +167,7 @@ def test_a_recipe_that_fails_stops_itself_only(project: FakeProject, doit: Doit)
     project.recipe(RECIPE.replace("demo", "other").replace("model.txt", "broken.txt"), "other")
     project.write("broken.txt", "broken\n")
     code, out, err = doit("run", "recipe=other,demo")
-    assert (code, err) == (1, "ERROR: import: model.txt is corrupt\nget another\n")
+    assert (code, err) == (1, "ERROR: other: import: model.txt is corrupt\nget another\n")
     assert "build/demo/rv64-rvp/" in out
 
 
