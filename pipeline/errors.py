@@ -88,18 +88,22 @@ class InputChanged(PipelineError):
 
 
 class StageCrashed(PipelineError):
-    """A stage raised an exception that is not a StageError."""
+    """A stage raised an exception that is not a StageError; `reads` is the user's file that it was reading, if any."""
 
-    def __init__(self, kind: str, error: BaseException | str, log: str) -> None:
+    def __init__(self, kind: str, error: BaseException | str, log: str, reads: str = "") -> None:
         where = f"the traceback is in {log}" if log else ""
         what = error if isinstance(error, str) else unexpected(error)
+        if reads:
+            what = f"cannot read {escape.name(reads, 200)}: {what.removeprefix('unexpected ')}"
+            where = f"Export the file again. If that does not help, report this: {where or 'give the file'}"
         super().__init__(f"{kind}: {what}", hint=where)
         self.kind = kind
 
 
 def unexpected(error: BaseException) -> str:
-    """What an exception that should not be is, in one line."""
-    return f"unexpected {type(error).__name__}: {first_line(error)}"
+    """Describe an exception that should not be, in one line; its notes say where it was raised."""
+    notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
+    return f"unexpected {type(error).__name__}{escape.shortened(notes, 200)}: {first_line(error)}"
 
 
 def first_line(error: BaseException) -> str:

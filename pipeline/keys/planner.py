@@ -74,6 +74,11 @@ class Action:
         """The stage's name in the recipe: its kind, or that of the one whose place it takes."""
         return self.link.name
 
+    @property
+    def model_source(self) -> str:
+        """The path or address of the user's model, if this is a stage that reads it: one without inputs; else ''."""
+        return "" if self.link.inputs else str(getattr(self.model, "source", ""))
+
     def consuming(self, contents: Mapping[str, str]) -> dict[str, Any]:
         """The ingredients of the key, with the contents of the consumed artifacts by kind."""
         return {**self.ingredients, "inputs": dict(contents)}

@@ -327,7 +327,7 @@ class Session:
                 outside = blamed(error, plug_ins_of(self.workspace.project), found, self.log_name)
             if outside is not None:
                 raise StageFailed(kind, outside) from error
-            raise StageCrashed(kind, error, self.log_name) from error
+            raise StageCrashed(kind, error, self.log_name, action.model_source) from error
 
 
 class _RunLog:

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from stages.models.builder_lstm import LstmOperators
 from stages.models.builder_shapes import ShapeOperators
 from stages.models.stated_shapes import stated_shapes
-from stages.models.tflite_writer import BuildError, Tensor
+from stages.models.tflite_writer import BuildError, Tensor, int32_array
 from stages.operators.declaration import CUSTOM
 from stages.operators.table import OPERATORS
 
@@ -123,7 +123,7 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         """TRANSPOSE_CONV. weights OHWI, bias [O]; `shape` is the result's, NHWC."""
         options = _steps(name, stride, padding, activation)
         parameters = self._parameters(name, x, weights, bias, (weight_scale, weight_zero_point), 0, weight_dtype)
-        wanted = self.constant(f"{name}/shape", np.asarray(shape, dtype=np.int32))
+        wanted = self.constant(f"{name}/shape", int32_array(shape))
         inputs, quant = [wanted, parameters[0], x, *parameters[1:]], out or (x.scale and (x.scale[0], x.zero_point[0]))
         (result,) = stated_shapes("TRANSPOSE_CONV", name, inputs, options)
         made = self.tensor(name, result, x.dtype, *(quant or ()))
@@ -283,7 +283,7 @@ class ModelBuilder(LstmOperators, ShapeOperators):
         name: str = "mean",
     ) -> Tensor:
         """MEAN over `axes`; `out` may requantize."""
-        constant = self.constant(f"{name}/axes", np.asarray(list(axes), dtype=np.int32))
+        constant = self.constant(f"{name}/axes", int32_array(list(axes)))
         return self.emit("MEAN", [x, constant], None, out, name, "ReducerOptions", {"keepDims": keep_dims})
 
     # ---- shared ------------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ class ModelBuilder(LstmOperators, ShapeOperators):
     def place(self, op: str, x: Tensor, axis: int, *, name: str) -> Tensor:
         """ARG_MAX and ARG_MIN along an axis, as int64."""
         made = self.tensor(name, (*x.shape[:axis], *x.shape[axis + 1 :]), "int64")
-        given = [x, self.constant(f"{name}/axis", np.array([axis], dtype=np.int32))]
+        given = [x, self.constant(f"{name}/axis", int32_array([axis]))]
         table = {"ARG_MAX": "ArgMaxOptions", "ARG_MIN": "ArgMinOptions"}[op]
         self.operator(op, given, [made], table, {"outputType": 4}, version=2 if x.dtype == "int8" else 1)
         return made

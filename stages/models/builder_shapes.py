@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from stages.models.stated_shapes import stated_shapes
-from stages.models.tflite_writer import BuildError, Tensor, TFLiteWriter
+from stages.models.tflite_writer import BuildError, Tensor, TFLiteWriter, int32_array
 
 Quant = tuple[float, int]
 
 
 def _list(values: Sequence[int]) -> Tensor:
     """A constant of which a shape follows, before the file has it."""
-    array = np.asarray(values, dtype=np.int32)
+    array = int32_array(values)
     return Tensor(-1, "", array.shape, "int32", constant=array)
 
 
@@ -51,13 +51,13 @@ class ShapeOperators(TFLiteWriter):
         """RESHAPE to a static shape; one size may be -1."""
         (shape,) = stated_shapes("RESHAPE", name, [x, _list(shape)], {})
         made = self._like(x, name, shape)
-        fields = {"newShape": np.asarray(shape, dtype=np.int32)}
+        fields = {"newShape": int32_array(shape)}
         self.operator("RESHAPE", [x, self._int32(f"{name}/shape", shape)], [made], "ReshapeOptions", fields)
         return made
 
     def squeeze(self, x: Tensor, axes: Sequence[int], *, name: str = "squeeze") -> Tensor:
         """SQUEEZE: drops axes of size 1."""
-        fields = {"squeezeDims": np.asarray(list(axes), dtype=np.int32)}
+        fields = {"squeezeDims": int32_array(list(axes))}
         (shape,) = stated_shapes("SQUEEZE", name, [x], fields)
         made = self._like(x, name, shape)
         self.operator("SQUEEZE", [x], [made], "SqueezeOptions", fields)
@@ -104,7 +104,7 @@ class ShapeOperators(TFLiteWriter):
     def split(self, x: Tensor, parts: int, axis: int = -1, *, name: str = "split") -> list[Tensor]:
         """SPLIT into `parts` equal tensors along `axis`."""
         axis = axis % max(1, len(x.shape)) if axis < 0 else axis
-        constant, fields = self.constant(f"{name}/axis", np.asarray(axis, dtype=np.int32)), {"numSplits": parts}
+        constant, fields = self.constant(f"{name}/axis", int32_array(axis)), {"numSplits": parts}
         shapes = stated_shapes("SPLIT", name, [constant, x], fields, parts)
         made = [self._like(x, name, shape) for shape in shapes]
         self.operator("SPLIT", [constant, x], made, "SplitOptions", fields, version=self._data_version(x))
@@ -135,7 +135,7 @@ class ShapeOperators(TFLiteWriter):
         return self.tensor(name, shape, x.dtype, x.scale[0] if x.scale else None, (x.zero_point or (0,))[0])
 
     def _int32(self, name: str, values: Sequence[int] | np.ndarray) -> Tensor:
-        return self.constant(name, np.asarray(values, dtype=np.int32))
+        return self.constant(name, int32_array(values))
 
     @staticmethod
     def _data_version(x: Tensor) -> int:

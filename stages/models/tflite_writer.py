@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool", "int4",
 SCHEMA_VERSION = 3
 CONSTANT_ALIGNMENT = 16  # bytes; `force_align` of Buffer.data in the schema, which Python's generated code ignores
 
+
+_MOST_ELEMENTS = 2**31 - 1  # of one tensor; sizes have 32 bits in the file
 
 # Types of which several lie in a byte, the first in its lowest bits.
 _NARROW = {"int4": 4, "int2": 2}
@@ -98,6 +101,8 @@ class TFLiteWriter:
         shape = tuple(int(size) for size in shape)
         if any(size <= 0 for size in shape):
             raise BuildError(f"tensor {name}: shape {shape} has a size below 1")
+        if any(size > _MOST_ELEMENTS for size in shape) or prod(shape) > _MOST_ELEMENTS:
+            raise BuildError(f"tensor {name}: shape {shape} has more than {_MOST_ELEMENTS:,} elements")
         scales: tuple[float, ...] = ()
         zero_points: tuple[int, ...] = ()
         if scale is not None:
@@ -218,8 +223,8 @@ class TFLiteWriter:
         graph = schema.SubGraphT(
             name=self.name,
             tensors=tensors,
-            inputs=_int32(self._inputs),
-            outputs=_int32(self._outputs),
+            inputs=int32_array(self._inputs),
+            outputs=int32_array(self._outputs),
             operators=[_operator_table(schema, op, codes) for op in self._operators],
         )
         operator_codes = [
@@ -256,15 +261,19 @@ def _limits(dtype: str) -> tuple[int, int]:
     return int(kind.min), int(kind.max)
 
 
-def _int32(values: Sequence[int]) -> npt.NDArray[np.int32]:
-    return np.asarray(values, dtype=np.int32)
+def int32_array(values: Any) -> npt.NDArray[np.int32]:
+    """Return integers as TFLite stores shapes, axes and amounts. Raises BuildError for those beyond 32 bits."""
+    try:
+        return np.asarray(values, dtype=np.int32)
+    except OverflowError:
+        raise BuildError(f"{list(np.reshape(values, -1))} does not fit into 32 bits") from None
 
 
 def _tensor_table(schema: Any, tensor: Tensor, known: dict[bytes, int]) -> Any:
     """The schema's Tensor; its constant, if any, joins those `known` by their numbers, unless an equal one is there."""
     table = schema.TensorT(
         name=tensor.name,
-        shape=_int32(tensor.shape),
+        shape=int32_array(tensor.shape),
         type=getattr(schema.TensorType, tensor.dtype.upper()),
         hasRank=True,
         isVariable=tensor.variable,
@@ -287,10 +296,12 @@ def _tensor_table(schema: Any, tensor: Tensor, known: dict[bytes, int]) -> Any:
 def _operator_table(schema: Any, op: _Operator, codes: list[tuple[int, int, str]]) -> Any:
     name, custom = op.custom
     table = schema.OperatorT(
-        opcodeIndex=codes.index((op.code, op.version, name)), inputs=_int32(op.inputs), outputs=_int32(op.outputs)
+        opcodeIndex=codes.index((op.code, op.version, name)),
+        inputs=int32_array(op.inputs),
+        outputs=int32_array(op.outputs),
     )
     if op.intermediates:
-        table.intermediates = _int32(op.intermediates)
+        table.intermediates = int32_array(op.intermediates)
     if custom:
         table.customOptions = np.frombuffer(custom, np.uint8)
     if op.options:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 from stages.base import StageError
 from stages.messages import escape
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 # An entry of `inputs` in model.json: name, dtype, shape, bytes, and scale and zero_point if it has them. `encoded`: the
 # numbers stand otherwise in the file than in the network, as dtype.
 Port = Mapping[str, Any]
+
+_MOST_AXES = 32  # NumPy's own limit is 32 or 64, by version
+_NUMPY_SAVE = "write an array of numbers with numpy.save"
 
 
 @dataclass(frozen=True)
@@ -73,9 +77,17 @@ def inferences_in(name: str, path: Path, ports: Sequence[Port] | None) -> int:
 def read_inferences(name: str, path: Path, ports: Sequence[Port]) -> list[Inference]:
     """The inferences in a file, floats for a quantized input as its integers.
 
-    StageError as `inferences_in`, and for floats that are NaN or infinite.
+    StageError as `inferences_in`, for floats that are NaN or infinite, and for too little memory.
     """
-    count, size = inferences_in(name, path, ports), _bytes(ports)
+    count = inferences_in(name, path, ports)
+    try:
+        return _inferences(name, path, ports, count)
+    except MemoryError:
+        raise _short(name, path) from None
+
+
+def _inferences(name: str, path: Path, ports: Sequence[Port], count: int) -> list[Inference]:
+    size = _bytes(ports)
     reals, wrong = 0, [0] * count
     if path.suffix == ".bin":
         data = path.read_bytes()
@@ -184,23 +196,65 @@ def _retyped(array: np.ndarray, port: Port) -> str:
 
 
 def load_npy(name: str, path: Path, *, mapped: bool = False) -> np.ndarray:
-    """The array in a .npy file, `mapped` without reading its elements; files that hold Python objects are refused."""
+    """Return the array in a .npy file; `mapped` does not read its elements.
+
+    The header is checked against the size of the file before anything is allocated. Raises StageError, naming the file
+    as `name`, for an unsound header, a file that is too short, elements that are no numbers, and too little memory.
+    """
     import numpy as np
 
     name = escape.name(name, 200)
     try:
         with path.open("rb") as file:
-            if file.read(6) != b"\x93NUMPY":
-                raise StageError(f"{name}: is not a .npy file", hint="write it with numpy.save")
-        array: np.ndarray = np.load(path, allow_pickle=False, mmap_mode="r" if mapped else None)
+            shape, fortran, dtype = _npy_header(name, file)
+            start, count, held = file.tell(), prod(shape), path.stat().st_size
+            if held - start < count * dtype.itemsize:
+                raise StageError(
+                    f"{name}: is cut short: {dtype}{list(shape)} takes {count * dtype.itemsize:,} bytes after the "
+                    f"header, the file has {held - start:,}",
+                    hint=_NUMPY_SAVE,
+                )
+            order: Literal["F", "C"] = "F" if fortran else "C"
+            if mapped and count:
+                return np.memmap(file, dtype, "r", start, shape, order)
+            return np.fromfile(file, dtype, count).reshape(shape, order=order)
     except FileNotFoundError:
         raise StageError(f"there is no file {name}") from None
-    except (ValueError, EOFError, OSError):
-        raise StageError(
-            f"{name}: cannot be read; it is cut short, or holds Python objects instead of numbers",
-            hint="write an array of numbers with numpy.save",
-        ) from None
-    return array
+    except OSError as error:
+        raise StageError(f"{name}: cannot be read: {error.strerror or error}") from None
+    except MemoryError:
+        raise _short(name, path) from None
+
+
+def _npy_header(name: str, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read shape, Fortran order and type of the elements. Raises StageError for what no array of numbers has."""
+    from numpy.lib import format as npy
+
+    if file.read(6) != b"\x93NUMPY":
+        raise StageError(f"{name}: is not a .npy file", hint=_NUMPY_SAVE)
+    file.seek(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # NumPy's, of headers that Python 2 wrote
+            version = npy.read_magic(file)
+            read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+            shape, fortran, dtype = read(file)
+    except Exception as error:  # NumPy evaluates the header, which raises anything
+        raise StageError(f"{name}: has an unsound .npy header", hint=_NUMPY_SAVE) from error
+    if not all(type(size) is int and size >= 0 for size in shape) or len(shape) > _MOST_AXES:
+        shown = escape.name(str(shape))
+        raise StageError(f"{name}: has an unsound .npy header: the shape is {shown}", hint=_NUMPY_SAVE)
+    if dtype.kind not in "biufc":
+        what = "Python objects" if dtype.hasobject else escape.name(str(dtype))
+        raise StageError(f"{name}: holds {what} instead of numbers", hint=_NUMPY_SAVE)
+    return shape, fortran, dtype
+
+
+def _short(name: str, path: Path) -> StageError:
+    return StageError(
+        f"{escape.name(name, 200)}: memory is short for its {path.stat().st_size:,} bytes",
+        hint="use a part of it, or a machine with more memory",
+    )
 
 
 def read_labels(name: str, path: Path, count: int, classes: int | None, of: str) -> list[int]:
@@ -208,7 +262,7 @@ def read_labels(name: str, path: Path, count: int, classes: int | None, of: str)
 
     name: of the file, as the recipe has it.
     """
-    labels, name = load_npy(name, path), escape.name(name, 200)
+    labels, name = load_npy(name, path, mapped=True), escape.name(name, 200)
     if labels.ndim != 1 or labels.dtype.kind not in "iu" or len(labels) != count:
         raise StageError(
             f"{name}: {list(labels.shape)} {labels.dtype} is not one integer class for "

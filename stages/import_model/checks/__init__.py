@@ -1,5 +1,6 @@
 """What must hold of each operator before anything is made of it.
 
+    check_all_counts(info)                StageError for operators with too few or too many tensors; comes first
     check_graph(info)                     there is something to run
     check_operator(operator, info)        StageError with the operator, the tensor and the value that is wrong
     check_ends(info)                      StageError with the input or output that no program can have
@@ -11,7 +12,7 @@ the shapes that it gives, are in stages.operators.
 
 from __future__ import annotations
 
-from stages.import_model.checks.counts import check_counts, check_options
+from stages.import_model.checks.counts import check_all_counts, check_counts, check_options
 from stages.import_model.checks.errors import operator_error
 from stages.import_model.checks.graph import check_ends, check_graph
 from stages.import_model.checks.quantization import check_quantization
@@ -22,7 +23,7 @@ from stages.models.tflite_reader import ModelInfo, OperatorInfo
 from stages.operators.operation import Operation, Refused, listed
 from stages.operators.table import OPERATORS
 
-__all__ = ["check_ends", "check_graph", "check_operator", "operator_error"]
+__all__ = ["check_all_counts", "check_ends", "check_graph", "check_operator", "operator_error"]
 
 _CHECKS = (check_counts, check_options, check_sizes, check_types, check_values, check_constants, check_quantization)
 

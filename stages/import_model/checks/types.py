@@ -32,9 +32,14 @@ def check_sizes(operation: Operation) -> None:
         # A list of axes, or a shape, may be empty.
         if any(size < 0 or (size == 0 and at not in indices) for size in tensor.shape):
             raise Refused(f"has the shape {listed(tensor.shape)} in {named(tensor)}, a constant without elements")
-        if tensor.bytes >= _LARGEST_TENSOR:
-            size = f"{tensor.dtype}{listed(tensor.shape)}"
-            raise Refused(f"does not fit any target: {named(tensor)} is {size}, 2 GB or more")
+        check_bytes(tensor)
+
+
+def check_bytes(tensor: TensorInfo) -> None:
+    """Refused for a tensor that is larger than any target."""
+    if tensor.bytes >= _LARGEST_TENSOR:
+        size = f"{tensor.dtype}{listed(tensor.shape)}"
+        raise Refused(f"does not fit any target: {named(tensor)} is {size}, 2 GB or more")
 
 
 def _check_state(tensor: TensorInfo, kept: bool) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stages.import_model.checks import check_all_counts
 from stages.import_model.normalize.dilate import dilate, dilated
 from stages.import_model.normalize.fold import FOLDED, known_results
 from stages.import_model.normalize.graph import one_graph
@@ -52,6 +53,7 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
     chosen = choose(found, signature, name)
     subgraph = chosen.subgraph if chosen is not None else 0
     info = read(data, name, subgraph)
+    check_all_counts(info)
     inner = composites(data, name, subgraph)
     of_others = bool(inner) or any(operator.op == "CALL_ONCE" for operator in info.operators)
     notes = _about_graphs(found, None if signature is None else chosen, of_others=of_others)
@@ -61,6 +63,7 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
         graph.mend_axes()
         data = graph.pack()
         info = read(data, name)
+        check_all_counts(info)
         if graph.composites:
             replaced = several([f"{count} x {called!r}" for called, count in sorted(graph.composites.items())])
             notes.append(f"composites are imported as the operators that they stand for: {replaced}")

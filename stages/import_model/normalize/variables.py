@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from stages.base import StageError
+from stages.import_model.checks import check_all_counts
 from stages.import_model.normalize.graph import OneGraph, one_graph
 from stages.messages import escape
 from stages.messages.operator_error import called
 from stages.models.graphs import graphs
-from stages.models.tflite_reader import builtin_name
+from stages.models.tflite_reader import builtin_name, read
 
 OPERATORS = frozenset({"CALL_ONCE", "VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE"})
 _EXPORT = "Give it a value where it is made: tf.Variable(tf.zeros(...))."
@@ -167,6 +168,7 @@ def _begun(data: bytes, run: int, who: str, name: str) -> dict[Name, tuple[Any, 
     count = graphs(data, name).count
     if not 0 < run < count:
         raise StageError(f"{who} runs subgraph {run} of {count}")
+    check_all_counts(read(data, name, run))
     begun, found = one_graph(data, name, run), {}
     handles = _handles(begun.operators, begun)
     for operator in begun.operators:

@@ -20,7 +20,7 @@ from stages.import_model.onnx.operators import FOLDED, MOVES, TRANSLATORS, trans
 from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
 from stages.import_model.onnx.values import Held, Real, Stored, image_order, permuted, plain_order
 from stages.messages import escape
-from stages.messages.operator_error import OperatorError, together
+from stages.messages.operator_error import OperatorError, called, together
 from stages.messages.wording import several
 from stages.models.onnx_names import LOWERED, Traced
 from stages.models.tflite_writer import BuildError
@@ -62,9 +62,9 @@ def _values(constant: Any, name: str) -> Any:
     """An initializer's values. Raises StageError where it has more or fewer bytes than its shape takes."""
     try:
         return numpy_helper.to_array(constant)
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError):
         of = f"the constant {escape.quoted(constant.name)} {listed(constant.dims)}"
-        message = f"{name} is corrupt: {of}: {escape.line(str(error))}"
+        message = f"{name} is corrupt: {of} has more or fewer bytes than its shape and type take"
         raise StageError(message, hint="Check that the download or export is complete.") from None
 
 
@@ -141,6 +141,9 @@ def _walk(t: Translation) -> None:
             raise _error(t, node, refused.what, refused.hint) from None
         except BuildError as error:
             raise _error(t, node, f"has no form in TFLite: {error}", "") from None
+        except Exception as error:  # a fault of a translator: the message says of which operator
+            error.add_note(f"in {called(node.index, node.op, node.name)}")
+            raise
 
 
 def _check_known(t: Translation) -> None:

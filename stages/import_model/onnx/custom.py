@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 from stages.import_model.onnx.operators import MOVES, SCALED
-from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation
+from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, as_text
 from stages.import_model.onnx.values import Held, Order, Real, Stored, image_order, plain_order
 from stages.models.onnx_names import LOWERED, Traced
 from stages.models.stated_shapes import stated_shapes
@@ -139,7 +139,7 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(name, one) for one in value]
     if isinstance(value, bytes):
-        return value.decode()
+        return as_text(value)
     if not isinstance(value, int | float | str):
         raise Refused(f"has the attribute '{name}', which is a {type(value).__name__}")
     return value

@@ -70,9 +70,9 @@ class Node:
 
     @cached_property
     def attributes(self) -> Mapping[str, Any]:
-        """Texts as str, lists as lists."""
+        """Texts as str (bytes where a plug-in's operator has something else), lists as lists."""
         found = {one.name: onnx.helper.get_attribute_value(one) for one in self.proto.attribute}
-        return {name: value.decode() if isinstance(value, bytes) else value for name, value in found.items()}
+        return {name: as_text(value) if isinstance(value, bytes) else value for name, value in found.items()}
 
     def copied(self, inputs: Sequence[str], outputs: Sequence[str]) -> onnx.NodeProto:
         """The operator with other names for its inputs and outputs; an absent input stays so."""
@@ -196,7 +196,10 @@ class Translation:
         return value.real
 
     def integers(self, node: Node, position: int, what: str) -> list[int]:
-        return [int(value) for value in self.stored(node, position, what).reshape(-1)]
+        values = self.stored(node, position, what)
+        if values.dtype.kind not in "iufb":
+            raise Refused(f"takes {what} from '{node.inputs[position]}', which is {values.dtype}; they are integers")
+        return [int(value) for value in values.reshape(-1)]
 
     def only_reader(self, name: str) -> Node | None:
         """The one operator that reads a value which is no output of the model."""
@@ -245,6 +248,8 @@ class Translation:
         if scale.size != 1:
             raise Refused(f"has {scale.size} scales for a computed tensor; one is supported")
         zero = self.stored(node, zero_at, "the zero point") if node.has(zero_at) else np.zeros((), np.uint8)
+        if zero.size != 1:
+            raise Refused(f"has {zero.size} zero points for a computed tensor; one is supported")
         if zero.dtype not in (np.int8, np.uint8):
             raise Refused(f"has a zero point of type {zero.dtype}; tensors are int8 or uint8")
         if not float(scale.reshape(-1)[0]) > 0:
@@ -306,6 +311,14 @@ def clip_bounds(t: Translation, node: Node) -> tuple[float, float]:
     # Exporters write the largest float32 where they mean no bound.
     largest = float(np.finfo(np.float32).max)
     return (-np.inf if low <= -largest else low), (np.inf if high >= largest else high)
+
+
+def as_text(value: bytes) -> str | bytes:
+    """Return the text that UTF-8 bytes say; other bytes as they are."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def axis_in(axis: int, rank: int) -> int:

@@ -346,6 +346,6 @@ def test_damage_that_only_unpacking_finds_is_corruption_and_no_surprise() -> Non
         try:
             normalized(damaged, "net", None)
         except StageError as error:
-            refused.add(str(error).partition(": ")[2].splitlines()[0])
+            refused.add(str(error).splitlines()[0].partition(": ")[2])
     assert any(told.startswith("a table of subgraph 0 points beyond the file") for told in refused)
     assert len(refused) > 10

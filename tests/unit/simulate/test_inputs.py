@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -131,13 +132,23 @@ def test_npy_for_a_network_with_two_inputs_is_refused(tmp_path):
         make_inputs(InputsConfig(files=("x.npy",)), [INT8, INT8], save(tmp_path, np.zeros((1, 4, 5), np.int8)))
 
 
+def npy(shape: str, dtype: str = "'|i1'") -> bytes:
+    header = f"{{'descr': {dtype}, 'fortran_order': False, 'shape': {shape}}}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(20)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
         ("x.bin", b"123", r"has 3 bytes, one inference takes 20 \(x \[1, 4, 5\] int8\)"),
         ("x.bin", bytes(40), "has 40 bytes, one inference takes 20"),
         ("x.npy", b"nonsense", r"is not a \.npy file"),
-        ("x.npy", b"\x93NUMPY", "cut short"),
+        ("x.npy", b"\x93NUMPY", r"x\.npy: has an unsound \.npy header"),
+        ("x.npy", npy("(True,)"), r"x\.npy: has an unsound \.npy header: the shape is \(True,\)"),
+        ("x.npy", npy("(-1, 4, 5)"), r"x\.npy: has an unsound \.npy header: the shape is \(-1, 4, 5\)"),
+        ("x.npy", npy(f"({2**62}, 4, 5)"), r"x\.npy: is cut short: .* takes 92,233,720,368,547,758,080 bytes"),
+        ("x.npy", npy("(1, 4, 5)", "[('a', '<i4')]"), r"x\.npy: holds .* instead of numbers"),
+        ("x.npy", npy("(1, 4, 5)", "'|O'"), r"x\.npy: holds Python objects instead of numbers"),
         ("x.png", bytes(20), r"x\.png ends in \.png; an input is a \.bin or a \.npy file"),
         ("x", bytes(20), "ends in nothing"),
     ],
@@ -146,6 +157,19 @@ def test_damaged_file_is_refused(tmp_path, name, content, told):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(StageError, match=told):
         make_inputs(InputsConfig(files=(name,)), [INT8], {name: tmp_path / name})
+
+
+def test_a_file_is_measured_before_memory_is_taken(tmp_path):
+    """The labels are a sparse file of 2 TB: they are mapped, and too many."""
+    inputs, labels = tmp_path / "x.npy", tmp_path / "y.npy"
+    inputs.write_bytes(npy(f"({2**45}, 4, 5)"))
+    labels.write_bytes(npy(f"({2**38},)", "'<i8'"))
+    os.truncate(labels, 2**41 + 200)
+    with pytest.raises(StageError, match=r"x\.npy: is cut short"):
+        make_inputs(InputsConfig(files=("x.npy",)), [INT8], {"x.npy": inputs})
+    files = {**save(tmp_path, np.zeros((2, 4, 5), np.int8)), "labels": labels}
+    with pytest.raises(StageError, match=r"y\.npy: \[274877906944\] int64 is not one integer class for each of the 2"):
+        make_inputs(InputsConfig(files=("x.npy",), labels="y.npy"), [INT8], files)
 
 
 @pytest.mark.parametrize("labels", [np.zeros(3, np.int64), np.zeros((2, 1), np.int64), np.zeros(2, np.float32)])

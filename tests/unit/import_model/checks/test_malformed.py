@@ -7,6 +7,7 @@ import pytest
 
 from stages.base import StageError
 from stages.import_model.build import build_module
+from stages.import_model.normalize import normalized
 from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import read
 from tests.support.malformed import (
@@ -54,11 +55,11 @@ def strided(**fields: int) -> bytes:
 
 COUNTS: list[tuple[bytes, Alteration, str]] = [
     (conv(), indices("inputs", []), "operator 0 (CONV_2D) has 0 inputs; it takes 3\n  nothing -> 'y'"),
-    (conv(), indices("inputs", [0]), "operator 0 (CONV_2D) has 1 inputs; it takes 3\n  'x' -> 'y'"),
+    (conv(), indices("inputs", [0]), "operator 0 (CONV_2D) has 1 input; it takes 3\n  'x' -> 'y'"),
     (conv(), indices("inputs", [0, 1, -1]), "has 2 inputs; it takes 3"),
     (conv(), indices("inputs", [-1, 1, 2]), "lacks its input 0"),
-    (depthwise(), indices("inputs", [0]), "(DEPTHWISE_CONV_2D) has 1 inputs; it takes 2 to 3"),
-    (dense(), indices("inputs", [0]), "(FULLY_CONNECTED) has 1 inputs; it takes 2 to 3"),
+    (depthwise(), indices("inputs", [0]), "(DEPTHWISE_CONV_2D) has 1 input; it takes 2 to 3"),
+    (dense(), indices("inputs", [0]), "(FULLY_CONNECTED) has 1 input; it takes 2 to 3"),
     (dense(), indices("inputs", [0, 1, 2, 2]), "has 4 inputs; it takes 2 to 3"),
     (conv(), indices("outputs", []), "nothing computes the output tensor 3 'y'"),
     (binary("ADD", "AddOptions"), indices("inputs", [0, 1, 0]), "(ADD) has 3 inputs; it takes 2"),
@@ -343,6 +344,13 @@ ALL = COUNTS + OPTIONS + WINDOWS + SHAPES + CONSTANTS + TYPES + QUANTIZATION + G
 )
 def test_message(data: bytes, alteration: Alteration, message: str) -> None:
     assert message in told(altered(data, alteration))
+
+
+@pytest.mark.parametrize(("data", "alteration", "message"), COUNTS)
+def test_counts_are_checked_before_the_graph_is_rewritten(data: bytes, alteration: Alteration, message: str) -> None:
+    with pytest.raises(StageError) as caught:
+        normalized(altered(data, alteration), "net")
+    assert message in str(caught.value)
 
 
 def test_the_models_that_are_altered_are_sound() -> None:

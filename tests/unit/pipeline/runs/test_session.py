@@ -197,6 +197,20 @@ def test_crash_points_to_the_traceback(project: FakeProject, monkeypatch: pytest
     assert project.ran() == ["emit", "compile", "report"]
 
 
+def test_a_crash_while_a_model_is_read_names_the_file(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(self: object, job: object) -> None:
+        error = IndexError("tuple index out of range")
+        error.add_note("in operator 0 (Pad) 'y'")
+        raise error
+
+    monkeypatch.setattr(type(project.registry["import"]), "run", run)
+    with pytest.raises(StageCrashed) as caught:
+        project.run()
+    message = "import: cannot read model.txt: IndexError, in operator 0 (Pad) 'y': tuple index out of range"
+    assert str(caught.value).splitlines()[0] == message
+    assert "Traceback (most recent call last)" in (project.root / "build/demo/rv64-rvp/log.txt").read_text()
+
+
 def test_full_disk_is_one_clear_error(project: FakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_MOOD", "full")
     with pytest.raises(DiskFullError, match="no space left for the artifact store") as caught:
