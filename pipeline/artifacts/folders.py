@@ -26,7 +26,8 @@ def remove(path: Path) -> None:
         # In a folder that is closed nothing can be removed.
         with contextlib.suppress(OSError):
             Path(name).parent.chmod(0o700)
-            Path(name).chmod(0o700)
+            if not Path(name).is_symlink():
+                Path(name).chmod(0o700)
             Path(name).rmdir() if Path(name).is_dir() else Path(name).unlink()
 
     if path.is_dir() and not path.is_symlink():

@@ -36,6 +36,7 @@ from pipeline.artifacts.manifest import FORMAT, MANIFEST, SHARED, content_of, pa
 from pipeline.errors import DiskFullError, StoreError
 from pipeline.process.interruption import unfinished
 from stages.system.asides import clear_asides
+from stages.system.below import OutsideError, below
 from stages.system.system_limits import is_disk_full, system_limit
 
 # Beside `files` while an artifact is made: what is read, and no part of it.
@@ -95,28 +96,28 @@ class Store:
         self._closed = ""
         try:
             for name in _FOLDERS:
-                make_folder(folder / name)
+                make_folder(below(folder, name))
             self._closed = _why_not_written(folder)
         except OSError as error:
-            if not all((folder / name).is_dir() for name in _FOLDERS):
+            if isinstance(error, OutsideError) or not all((folder / name).is_dir() for name in _FOLDERS):
                 raise _store_error(error, folder) from None
             self._closed = error.strerror or str(error)
         self.digests = DigestCache(folder / "digests.json")
         self.runs = LastRuns(folder / "runs")
 
     def path(self, key: str) -> Path:
-        """Where the artifact of a key is, or would be."""
-        return self.folder / "artifacts" / key[:2] / key
+        """Where the artifact of a key is, or would be. Raises OSError where a link leads out of the store."""
+        return below(self.folder, "artifacts", key[:2], key)
 
     def find(self, key: str) -> Artifact | None:
         """The artifact of a key if it is there and every file is as it was written, else None.
 
         A file whose times, size and inode are as remembered is taken as unchanged; any other is hashed.
         """
-        folder = self.path(key)
         manifest = self.manifest(key)
         if manifest is None:
             return None
+        folder = self.path(key)
         listed: dict[str, dict[str, Any]] = manifest["files"]
         try:
             if set(_files_below(folder / FILES)) != listed.keys():
@@ -210,7 +211,7 @@ class Store:
     def _building(self, key: str) -> Iterator[Path]:
         """A folder with an empty `files`, for the holder of the key's lock; nothing is left of it."""
         # A fresh name: a compiler that outlived a killed run may still write into that run's folder.
-        building = self.folder / "building" / f"{key}.{time.time_ns()}"
+        building = below(self.folder, "building", f"{key}.{time.time_ns()}")
         with unfinished(building):
             try:
                 (building / FILES).mkdir(parents=True)
@@ -278,6 +279,7 @@ class Store:
     def _trim(self, days: float | None, size: int | None) -> tuple[int, int]:
         found = []
         for folder in (self.folder / "artifacts").glob("*/*"):
+            below(self.folder, folder.parent)
             bytes_ = sum(path.lstat().st_size for path in (folder, *folder.rglob("*")) if not path.is_dir())
             found.append((folder.lstat().st_mtime, bytes_, folder))
         found.sort()
@@ -323,8 +325,8 @@ class Store:
             clear_asides(place)
 
     def _lock_file(self, name: str) -> TextIO:
-        path = self.folder / "locks" / f"{name}.lock"
         try:
+            path = below(self.folder, "locks", f"{name}.lock")
             if name != _STORE and path.is_dir():
                 # Nobody holds it: a lock is a file.
                 remove(path)
@@ -334,9 +336,9 @@ class Store:
 
 
 def _files_below(folder: Path) -> Iterator[str]:
-    """Paths of all files below a folder, relative to it, with `/`."""
-    for parent, _, names in os.walk(folder):
-        for name in names:
+    """Paths of all files and links below a folder, relative to it, with `/`."""
+    for parent, folders, names in os.walk(folder):
+        for name in (*names, *(one for one in folders if Path(parent, one).is_symlink())):
             yield Path(parent, name).relative_to(folder).as_posix()
 
 

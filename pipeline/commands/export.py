@@ -30,6 +30,7 @@ from stages.export.form import Form
 from stages.export.names import identifier
 from stages.export.render import facts_of, files_of
 from stages.messages import escape
+from stages.system.below import below
 
 _AS, _TO = "as", "to"
 _USUAL_PREFIX = "model"
@@ -119,6 +120,8 @@ def export(
     )
     facts = {"recipe": loaded.title, "target": loaded.target.name, "form": form_name, "overrides": otherwise}
     # Before anything runs.
+    if not to:
+        _check_build_folder(project, place, shown)
     folder.check(project.root / place, facts, shown)
     last = "verify" if "verify" in loaded.chain.names else "simulate"
     own = f"stages.emit.prefix={name},stages.emit.weights={form.weights}"
@@ -138,6 +141,13 @@ def export(
     told = facts_of(form, content)
     first = {key: told[key] for key in ("run", "note")}
     return {**facts, "folder": str(place), "files": len(files), "changed": changed, **first}
+
+
+def _check_build_folder(project: Project, place: Path, shown: str) -> None:
+    try:
+        below(project.root / "build", project.root / place)
+    except OSError as error:
+        raise PipelineError(f"{shown} cannot be written: {error.strerror}", hint="to=FOLDER names another") from None
 
 
 def _one(found: tuple[LoadedRecipe, ...]) -> LoadedRecipe:

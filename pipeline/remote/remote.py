@@ -29,6 +29,7 @@ from pipeline.remote.health import Health, health_of
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.tally import Tally
 from pipeline.remote.transport import RemoteError, Transport
+from stages.system.below import below
 
 # An artifact's files are fetched side by side, and artifacts are sent side by side.
 _FETCHING, _SENDING = 8, 4
@@ -254,7 +255,7 @@ class Remote:
 
     def _bring(self, folder: Path, manifest: dict[str, Any], files: dict[str, Blob]) -> dict[str, Any]:
         """Fill the folder of an artifact. An OSError is the disk's."""
-        wanted = [(folder / name, blob) for name, blob in files.items() if name != MANIFEST]
+        wanted = [(below(folder, name), blob) for name, blob in files.items() if name != MANIFEST]
         for parent in {place.parent for place, _ in wanted}:
             with _names_that_can_be(manifest):
                 parent.mkdir(parents=True, exist_ok=True)

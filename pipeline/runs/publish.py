@@ -108,7 +108,7 @@ def _copy_file(source: Path, place: Path) -> None:
         made.chmod(info.st_mode | 0o200)
         os.utime(made, ns=(info.st_atime_ns, info.st_mtime_ns))
         if place.is_dir():
-            shutil.rmtree(place)
+            remove(place)
 
 
 def _copy_folder(source: Path, place: Path) -> None:

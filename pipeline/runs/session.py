@@ -36,6 +36,7 @@ from pipeline.runs.publish import publish
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError
 from stages.messages import escape
+from stages.system.below import below
 from stages.system.pathname import what_lies_at
 from stages.system.system_limits import is_disk_full, system_limit
 
@@ -77,7 +78,7 @@ class Session:
     def __init__(self, workspace: Workspace, plan: Plan, display: Display | None = None, until: str = "") -> None:
         self.workspace = workspace
         self.plan = plan
-        self.folder = workspace.build / plan.folder
+        self.folder = self._build_folder()
         self.results: dict[str, StageResult] = {}
         # Stages that ran and left what the recipe had of them already.
         self.unchanged: set[str] = set()
@@ -222,6 +223,7 @@ class Session:
         command = " ".join(["doit run", self.plan.recipe, *map(shlex.quote, self.plan.changes)])
         try:
             with store.locked(lock):
+                self._build_folder()  # a link may have come meanwhile
                 self.report = publish(artifacts, self.folder, additions, command)
         except OSError as error:
             if is_disk_full(error):
@@ -234,6 +236,13 @@ class Session:
             # What came here for this may have been made again.
             self._as_it_is(kind, done)
         self._log.write("publish", f"wrote {self.folder.relative_to(self.workspace.build)}")
+
+    def _build_folder(self) -> Path:
+        """The folder of the run's results. Raises PipelineError where a link leads out of the build folder."""
+        try:
+            return below(self.workspace.build, self.plan.folder)
+        except OSError as error:
+            raise PipelineError(f"{error.filename} cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
         """End the log and note which keys this recipe had, for `doit explain`. May be called twice."""

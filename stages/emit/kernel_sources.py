@@ -14,6 +14,7 @@ from pathlib import Path
 
 from stages.base import StageError
 from stages.kernels.folder import INCLUDE, KernelFolder
+from stages.system.below import below
 from stages.system.installation import WHOLE
 
 LICENCE = "/* SPDX-License-Identifier: Apache-2.0 */\n"
@@ -41,8 +42,12 @@ def copy_kernels(files: Iterable[str], out: Path, folders: Mapping[str, KernelFo
             )
         text, found = _relocate(path.read_text(), name, folders)
         pending += found
-        (out / name).parent.mkdir(parents=True, exist_ok=True)
-        (out / name).write_text(LICENCE + text)
+        try:
+            place = below(out, name)
+        except OSError as error:
+            raise StageError(f"kernel file {name} cannot be written: {error.strerror}") from None
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(LICENCE + text)
     return sorted(done)
 
 

@@ -13,6 +13,7 @@ from stages.export.names import SYMBOLS, renamed
 from stages.export.sample import Sample, rows, sample
 from stages.export.symbols import defined
 from stages.messages import escape
+from stages.system.below import below
 from stages.system.scratch import temporary_folder
 
 if TYPE_CHECKING:
@@ -178,8 +179,9 @@ def _with_own_names(src: Path, model: Mapping[str, Any], target: Target) -> dict
     made = renamed(files, defined(src, model, target), prefix)
     with temporary_folder("export") as folder:
         for name, content in made.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content)
+            place = below(folder, name)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
         left = sorted(name for name in defined(folder, model, target) if not name.startswith(f"{prefix}_"))
     if left:
         raise StageError(

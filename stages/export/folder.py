@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from stages.base import StageError
 from stages.messages import escape
 from stages.system.asides import write_whole
+from stages.system.below import below
 from stages.system.json_text import parsed_json
 
 MANIFEST = ".firmline-export.json"
@@ -41,6 +42,7 @@ def write(folder: Path, files: Mapping[str, bytes], facts: Mapping[str, str], sh
     Raises StageError, with nothing changed, where it has files that are somebody's.
     """
     before = check(folder, facts, shown)
+    _check_below(folder, files, shown)
     taken = [
         path
         for path in files
@@ -91,8 +93,7 @@ def _manifest(folder: Path, facts: Mapping[str, str], shown: str) -> dict[str, s
         kept = {key: str(found[key]) for key in facts}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise StageError(f"{shown}/{MANIFEST} is damaged, so whose the files are is not known") from None
-    if any(PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts for path in files):
-        raise StageError(f"{shown}/{MANIFEST} is damaged, so whose the files are is not known")
+    _check_below(folder, files, shown)
     if kept != dict(facts):
         other = escape.name(f"{kept['recipe']} for {kept['target']} as {kept['form']}")
         if kept["overrides"] != facts["overrides"]:
@@ -113,6 +114,15 @@ def _refuse_changed(folder: Path, before: Mapping[str, str], shown: str) -> None
             f"{shown} has files that were changed since they were exported: {_named(changed)}",
             hint="move them away, or name another folder with to=FOLDER",
         )
+
+
+def _check_below(folder: Path, files: Iterable[str], shown: str) -> None:
+    """Raises StageError for a file that would lie outside of the folder."""
+    for path in (*files, MANIFEST):
+        try:
+            below(folder, path)
+        except OSError as error:
+            raise StageError(f"{shown}/{escape.name(path)} cannot be written: {error.strerror}") from None
 
 
 def _under_a_file(folder: Path, path: str) -> bool:

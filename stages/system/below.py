@@ -1,0 +1,23 @@
+"""The one check of what Firmline writes or removes below a folder under a name that somebody else chose."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+
+class OutsideError(OSError):
+    """A path leads out of the folder that it has to stay in; `strerror` says where to."""
+
+
+def below(root: Path, *parts: str | Path) -> Path:
+    """Return the path root/parts, not resolved. It need not exist; `root` may itself be a link.
+
+    Raises OutsideError where `..`, an absolute part or a link leads out of `root`, or to `root` itself.
+    """
+    path = root.joinpath(*parts)
+    top, real = os.path.realpath(root), os.path.realpath(path)
+    if real == top or os.path.commonpath([top, real]) != top:
+        raise OutsideError(errno.EPERM, f"it leads to {real}, outside of {root}", str(path))
+    return path
