@@ -31,7 +31,7 @@ def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> tuple[o
     from stages.import_model.onnx.branches import put_in_line
     from stages.import_model.onnx.float16 import widen
     from stages.import_model.onnx.local_functions import inlined
-    from stages.import_model.onnx.unregistered import refuse_unregistered
+    from stages.import_model.onnx.unregistered import for_checker, refuse_unregistered
 
     model = parsed(data, name)
     _check_opset(model, name)
@@ -41,7 +41,7 @@ def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> tuple[o
         model = inlined(model)
         changed |= widen(model, name)
         model = _with_shapes(model, name)
-        onnx.checker.check_model(model)
+        onnx.checker.check_model(for_checker(model))
     except (onnx.checker.ValidationError, RuntimeError) as error:
         refuse_unregistered(model)
         reason = escape.line(" ".join(str(error).split()))[:300]

@@ -1,4 +1,7 @@
-"""Operators that ONNX does not have in the opset of the file, or of a domain that the file imports none of."""
+"""Operators that ONNX does not have in the opset of the file, or of a domain that the file imports none of.
+
+Two that ONNX Runtime computes in files of any opset are known all the same.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from stages.messages import escape
 from stages.messages.operator_error import OperatorError, together
 from stages.messages.wording import several
 
+RUNTIMES_OWN = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
+"""Operators of ONNX' own domain that ONNX Runtime has in opsets in which ONNX has not."""
 _OWN = "A plug-in of the project can say what it computes (docs/extend_operator.md)."
 
 
@@ -25,6 +30,20 @@ def refuse_unregistered(model: onnx.ModelProto) -> None:
     ]
     if errors:
         raise together(errors)
+
+
+def for_checker(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model, or a copy in which `RUNTIMES_OWN` are of a domain that onnx's checker does not look into."""
+    own = [node for node in model.graph.node if node.op_type in RUNTIMES_OWN and not _domain(node.domain)]
+    if not own:
+        return model
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for node in copy.graph.node:
+        if node.op_type in RUNTIMES_OWN and not _domain(node.domain):
+            node.domain = "com.microsoft"
+    copy.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
+    return copy
 
 
 def _with_inner(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
@@ -43,6 +62,8 @@ def _error(index: int, node: onnx.NodeProto, versions: dict[str, int]) -> Operat
         hint = f"Export it with onnx.helper.make_opsetid({called}, …) among opset_imports."
         return _made(index, node, f"is of the domain {called}, of which the file imports no opset", hint)
     known = [one for one in onnx.defs.get_all_schemas_with_history() if one.domain == domain]
+    if domain == "" and node.op_type in RUNTIMES_OWN:
+        return None
     if not known:  # of a domain that is not ONNX' own
         return None
     version, called = versions[domain], "opset" if domain == "" else f"opset of {domain}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,11 @@ class Stored:
             return self.values
         scale, zero_point = (along(part, self.axis, self.values.ndim) for part in (self.scale, self.zero_point))
         return (self.values.astype(np.int32) - zero_point.astype(np.int32)).astype(np.float32) * scale
+
+    @property
+    def exchanged(self) -> Stored:
+        """A matrix with its axes exchanged."""
+        return replace(self, values=self.values.T, axis=1 - self.axis % 2)
 
 
 Value = Held | Real | Stored

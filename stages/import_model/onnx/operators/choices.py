@@ -10,8 +10,8 @@ import onnx
 from stages.import_model.onnx.operators.elementwise import laid_alike, operands, part_of
 from stages.import_model.onnx.operators.qlinear import destined, operand
 from stages.import_model.onnx.operators.tables import requantized, requantized_values
-from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation
-from stages.import_model.onnx.values import Held, Real, Stored
+from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, axis_in
+from stages.import_model.onnx.values import Held, Real, Stored, plain_order
 from stages.models.tflite_writer import Tensor
 from stages.operators.operation import Refused, listed
 
@@ -117,6 +117,26 @@ def _brought(t: Translation, part: Part, quant: tuple[float, int], name: str) ->
     return Stored(requantized_values(part.real, quant), scale.reshape(1), zero_point.reshape(1))
 
 
+def one_hot(t: Translation, node: Node) -> None:
+    """OneHot: the second of two values where a place along a new axis is the index, which may count from the end."""
+    x, depth = t.plain(t.held(node, 0)), t.integers(node, 1, "the depth")[0]
+    off, on = t.stored(node, 2, "its values").reshape(-1)
+    axis, name = axis_in(int(node.attributes.get("axis", -1)), len(x.shape) + 1), node.outputs[0]
+    if depth < 1:
+        raise Refused(f"has the depth {depth}; it must be positive")
+    indices = t.builder.reshape(x.tensor, (*x.shape[:axis], 1, *x.shape[axis:]), name=f"{name}/indices")
+    line = np.arange(depth).reshape([-1 if at == axis else 1 for at in range(len(x.shape) + 1)])
+    hits = [
+        _truth(t, "EQUAL", [indices, t.builder.constant(f"{name}/{what}", places.astype(x.tensor.dtype))], name)
+        for what, places in (("places", line), ("from_the_end", line - depth))
+    ]
+    values = [t.builder.constant(f"{name}/{what}", np.array(value)) for what, value in (("on", on), ("off", off))]
+    chosen = _truth(t, "LOGICAL_OR", hits, f"{name}/hits")
+    made = t.builder.tensor(name, chosen.shape, values[0].dtype)
+    t.builder.operator("SELECT_V2", [chosen, *values], [made])
+    t.bind(name, Held.of(made, plain_order(len(chosen.shape))))
+
+
 def triangle(t: Translation, node: Node) -> None:
     """Trilu: what lies on the other side of a diagonal of the last two axes is 0."""
     x = t.settled(t.held(node, 0))
@@ -148,6 +168,7 @@ TRANSLATORS: dict[str, Translator] = {
     "Less": _pair("LESS"),
     "LessOrEqual": _pair("LESS_EQUAL"),
     "Not": logical_not,
+    "OneHot": one_hot,
     "Or": _pair("LOGICAL_OR"),
     "Trilu": triangle,
     "Where": where,

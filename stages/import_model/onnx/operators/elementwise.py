@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from stages.arithmetic.pairs import Pair, exact_halves, nearest_multipliers
 from stages.import_model.onnx.operators.tables import looked_up, requantized
-from stages.import_model.onnx.translation import Node, Out, Translation, axis_in, clip_bounds
+from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, axis_in, clip_bounds
 from stages.import_model.onnx.values import Array, Held, Order, Real, Stored, plain_order
 from stages.models.onnx_names import LOWERED
 from stages.models.tflite_writer import Tensor
@@ -318,19 +320,27 @@ def joined(t: Translation, node: Node, parts: list[Held | None]) -> tuple[list[T
 
 
 def softmax(t: Translation, node: Node) -> None:
-    """Softmax and LogSoftmax over one axis, which is brought to the end."""
-    x = t.settled(t.held(node, 0))
-    rank = len(x.shape)
-    axis = axis_in(int(node.attributes.get("axis", -1 if t.opset >= 13 else 1)), rank)
-    if t.opset < 13 and any(size != 1 for size in x.shape[axis + 1 :]):
-        raise Refused(f"is over all axes from {axis} on of {listed(x.shape)}; one is supported")
-    if x.order[-1] != axis:
-        x = t.ordered(x, (*(one for one in range(rank) if one != axis), axis))
+    """Softmax and LogSoftmax over one axis, which is brought to the end, or all from one on before opset 13."""
+    x, shape = rows_of(t, node, t.held(node, 0), t.opset)
     if node.op == "Softmax":
         made = t.builder.softmax(x.tensor, name=node.outputs[0])
     else:
         made = t.builder.emit("LOG_SOFTMAX", [x.tensor], x.tensor.shape, None, node.outputs[0], "LogSoftmaxOptions")
-    t.bind(node.outputs[0], Held.of(made, x.order))
+    t.bind(node.outputs[0], replace(Held.of(made, x.order), shape=shape))
+
+
+def rows_of(t: Translation, node: Node, x: Held, opset: int) -> tuple[Held, tuple[int, ...]]:
+    """A tensor whose last axis in memory are the rows of a Softmax, and the shape that it has in ONNX."""
+    rank = len(x.shape)
+    axis = axis_in(int(node.attributes.get("axis", -1 if opset >= 13 else 1)), rank)
+    if opset < 13 and any(size != 1 for size in x.shape[axis + 1 :]):
+        plain = t.plain(x)
+        rows = (prod(x.shape[:axis]), prod(x.shape[axis:]))
+        return Held.of(t.builder.reshape(plain.tensor, rows, name=f"{node.outputs[0]}/rows"), (0, 1)), x.shape
+    x = t.settled(x)
+    if x.order[-1] != axis:
+        x = t.ordered(x, (*(one for one in range(rank) if one != axis), axis))
+    return x, x.shape
 
 
 TRANSLATORS: dict[str, Translator] = {
@@ -344,6 +354,7 @@ TRANSLATORS: dict[str, Translator] = {
     "Exp": _unary("EXP", "ExpOptions"),
     "Floor": _unary("FLOOR"),
     "Gelu": gelu,
+    f"{MICROSOFT}.Gelu": gelu,
     "HardSigmoid": hard_sigmoid,
     "HardSwish": _unary("HARD_SWISH", "HardSwishOptions"),
     "LeakyRelu": leaky_relu,

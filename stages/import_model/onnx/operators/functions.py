@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stages.import_model.onnx.operators.tables import looked_up
-from stages.import_model.onnx.translation import Node, Translation
+from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
 from stages.import_model.onnx.values import Held
 from stages.models.tflite_writer import Tensor
 
@@ -127,6 +127,11 @@ def swish(s: Steps, x: Tensor, node: Node) -> Tensor:
     return s("MUL", x, s("LOGISTIC", x if alpha == 1.0 else s("MUL", x, alpha)))
 
 
+def quick_gelu(s: Steps, x: Tensor, node: Node) -> Tensor:
+    """x * sigmoid(alpha * x)."""
+    return s("MUL", x, s("LOGISTIC", s("MUL", x, float(node.attributes.get("alpha", 1.702)))))
+
+
 def shrink(s: Steps, x: Tensor, node: Node) -> Tensor:
     """x - bias above lambd, x + bias below -lambd, 0 in between."""
     bound, bias = (float(node.attributes.get(key, default)) for key, default in (("lambd", 0.5), ("bias", 0.0)))
@@ -154,6 +159,7 @@ TRANSLATORS: dict[str, Callable[[Translation, Node], Any]] = {
     "Elu": _composed(elu),
     "Erf": _composed(erf),
     "Mish": _composed(mish),
+    f"{MICROSOFT}.QuickGelu": _composed(quick_gelu),
     "Reciprocal": _composed(reciprocal),
     "Selu": _composed(selu),
     "Shrink": _composed(shrink),

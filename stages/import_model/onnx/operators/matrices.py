@@ -21,29 +21,34 @@ _MOST = 5  # axes of TFLite's
 def multiply(t: Translation, node: Node) -> None:
     """MatMul as BATCH_MATMUL, of real numbers or between integers; an exchange of the last two axes is part of it."""
     parts, out = operands_of(t, node)
-    product(t, node, parts, out, **({"sums": "float"} if out.quant else {}))
+    t.finish(out, product(t, parts, out, sums="float"))
 
 
 def operands_of(t: Translation, node: Node) -> tuple[list[Held | Stored], Out]:
     """The two operands and where their product goes: integers where both are and a QuantizeLinear follows."""
     values = [t.value(node, at) for at in (0, 1)]
     out = t.destination(node, integers=True)
-    integers = [one.held if isinstance(one, Real) else _one_scale(one) for one in values]
+    integers = [integers_of(one) for one in values]
     if out is not None and integers[0] is not None and integers[1] is not None:
         return [part for part in integers if part is not None], out
     reals = [Stored(one.real) if isinstance(one, Stored) else t.held(node, at) for at, one in enumerate(values)]
     return list(reals), Out(node.outputs[0])
 
 
-def _one_scale(value: Value) -> Stored | None:
-    """A constant of integers with one scale and one zero point; None for anything else."""
+def integers_of(value: Value) -> Held | Stored | None:
+    """The integers that real numbers are of, with one scale and one zero point; None where there are none."""
+    if isinstance(value, Real):
+        return value.held
     if not isinstance(value, Stored) or value.scale is None or value.values.dtype not in (np.int8, np.uint8):
         return None
     return value if value.scale.size == 1 and np.asarray(value.zero_point).size == 1 else None
 
 
-def product(t: Translation, node: Node, parts: Sequence[Held | Stored], out: Out, **rule: Any) -> None:
-    """A product of tensors of 2 to 5 axes, between integers where `out` has a scale."""
+def product(t: Translation, parts: Sequence[Held | Stored], out: Out, **rule: Any) -> Held:
+    """A product of tensors of 2 to 5 axes, called as `out` is, between integers where that has a scale.
+
+    rule: facts for later stages, of integers.
+    """
     ranks = [part.values.ndim if isinstance(part, Stored) else len(part.shape) for part in parts]
     rank = max(ranks)
     if min(ranks) < 2 or rank > _MOST:
@@ -60,7 +65,7 @@ def product(t: Translation, node: Node, parts: Sequence[Held | Stored], out: Out
     made = t.builder.emit("BATCH_MATMUL", [left, right], shape, out.quant, out.name, "BatchMatMulOptions", fields)
     if out.quant is not None:
         t.rule(clamp=out.bounds, **rule)
-    t.finish(out, Held.of(made, plain_order(rank)))
+    return Held.of(made, plain_order(rank))
 
 
 def einsum(t: Translation, node: Node) -> None:

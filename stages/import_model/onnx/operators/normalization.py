@@ -147,4 +147,5 @@ TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
     "LpNormalization": lp_normalization,
     "MeanVarianceNormalization": mean_variance_normalization,
     "RMSNormalization": rms_normalization,
+    "SimplifiedLayerNormalization": rms_normalization,
 }

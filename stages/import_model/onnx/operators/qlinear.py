@@ -76,7 +76,7 @@ def matmul(t: Translation, node: Node) -> None:
         for side in sides:
             if isinstance(side, Stored) and side.scale is not None and side.scale.size != 1:
                 raise Refused(f"has {side.scale.size} scales for an operand; only a matrix of weights may have several")
-        product(t, node, sides, out, sums="integer")
+        t.finish(out, product(t, sides, out, sums="integer"))
         return
     weights = Weights.of(stored, 1)
     connect(t, x, weights.with_values(weights.values.T), None, out, sums="integer")

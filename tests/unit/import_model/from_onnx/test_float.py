@@ -34,6 +34,10 @@ def chain(shape: tuple[int, ...], *nodes: Any, **constants: Any) -> Any:
     return model(nodes, {"x": shape}, ["y"], constants)
 
 
+def chain_old(shape: tuple[int, ...], *nodes: Any) -> Any:
+    return model(nodes, {"x": shape}, ["y"], {}, opset=11)
+
+
 def ints(*values: int) -> Any:
     return np.array(values, np.int64)
 
@@ -78,6 +82,51 @@ CASES = {
     "sum": one("ReduceSum", IMAGE, ints(-1)),
     "gemm": one("Gemm", (3, 10), drawn(1, 10, 5), drawn(2, 5), alpha=0.5, beta=2.0),
     "gemm transposed": one("Gemm", (3, 10), drawn(1, 5, 10), transB=1),
+    "gemm, a bias for each row": one("Gemm", (3, 10), drawn(1, 10, 5), drawn(2, 3, 1), beta=2.0),
+    "gemm, a bias for each number, transposed": one(
+        *("Gemm", (10, 3), drawn(1, 5, 10), drawn(2, 3, 5)), transA=1, transB=1, alpha=0.5, beta=2.0
+    ),
+    "gemm of three computed": model(
+        [node("Gemm", ["x", "z", "c"], ["v"], transA=1, alpha=0.5, beta=2.0), node("Relu", ["v"], ["y"])],
+        {"x": (10, 3), "z": (10, 5), "c": (5,)},
+        ["y"],
+    ),
+    "gemm of two computed": model([node("Gemm", ["x", "z"], ["y"], transB=1)], {"x": (3, 10), "z": (5, 10)}, ["y"]),
+    "gemm of a constant": model(
+        [node("Gemm", ["a", "x", "c"], ["y"], alpha=0.5)],
+        {"x": (10, 5)},
+        ["y"],
+        {"a": drawn(1, 3, 10), "c": drawn(2, 3, 1)},
+    ),
+    "gemm of an image": chain(
+        (1, 6, 5, 4),
+        node("MaxPool", ["x"], ["p"], kernel_shape=[2, 2]),
+        node("Flatten", ["p"], ["f"]),
+        node("Gemm", ["f", "w"], ["y"], transA=1),
+        w=drawn(1, 1, 7),
+    ),
+    "one hot": chain(
+        (2, 5),
+        node("ArgMax", ["x"], ["i"], axis=1, keepdims=0),
+        node("OneHot", ["i", "depth", "values"], ["y"]),
+        depth=np.array(5),
+        values=floats(0.5, 2),
+    ),
+    "one hot of indices from the end, in front": chain(
+        (2, 5, 3),
+        node("Cast", ["x"], ["i"], to=6),
+        node("OneHot", ["i", "depth", "values"], ["y"], axis=-4),
+        depth=np.array(4, np.int32),
+        values=floats(0, 1),
+    ),
+    "softmax over all axes from one on, old": one("Softmax", (2, 4, 6), axis=-2, opset=11),
+    "log softmax of images over all axes, old": chain_old(
+        (2, 3, 5, 4), node("MaxPool", ["x"], ["p"], kernel_shape=[2, 2]), node("LogSoftmax", ["p"], ["y"])
+    ),
+    "layer normalization before it was ONNX'": one("LayerNormalization", (2, 4, 8), drawn(1, 8), drawn(2, 8), opset=11),
+    "simplified layer normalization": one("SimplifiedLayerNormalization", (2, 4, 8), drawn(1, 8), opset=13),
+    "gelu of ONNX Runtime's": chain_old((2, 4, 8), node("Gelu", ["x"], ["y"], "com.microsoft")),
+    "quick gelu": chain_old((2, 4, 8), node("QuickGelu", ["x"], ["y"], "com.microsoft", alpha=1.3)),
     "matmul": one("MatMul", (2, 5, 10), drawn(1, 10, 4)),
     "matmul of two computed matrices": model(
         [node("MatMul", ["x", "z"], ["y"])], {"x": (2, 3, 5, 4), "z": (2, 3, 4, 6)}, ["y"]

@@ -60,6 +60,18 @@ def product(
     return model(net.nodes, inputs, ["y"], net.constants, types={"y": TYPES[kind]})
 
 
+def gemm(w: bool = False, **options: Any) -> Any:
+    """Gemm of two computed matrices, or by weights with a scale for each output and a bias."""
+    net = Net("int8")
+    inputs = [net.dequantize(net.quantize("x", "q"))]
+    if w:
+        inputs += [net.real_weights("w", (7, 10), "int8", 0, channels=True), net.real_bias("b", 7, "w")]
+    else:
+        inputs.append(net.dequantize(net.quantize("z", "r", 0.01, 9)))
+    net.quantize(net.op("Gemm", inputs, "v", **options), "y", 0.04, 3)
+    return model(net.nodes, {"x": (10, 4), **({} if w else {"z": (10, 7)})}, ["y"], net.constants, types={"y": 3})
+
+
 def average(kind: str, shape: Shape = SHAPE, **more: Any) -> Any:
     return qdq(kind, "AveragePool", shape, scale=0.017, **more)
 
@@ -92,6 +104,8 @@ CASES = {
     "matmul by several matrices": product("uint8", ((2, 5, 10), (2, 10, 7)), constant=1),
     "matmul by a matrix of more axes": product("int8", ((1, 2, 5, 10), (1, 1, 10, 7)), constant=1),
     "matmul of a constant": product("int8", ((5, 10), (2, 10, 7)), constant=0),
+    "gemm of two": gemm(alpha=1.0, transA=1),
+    "gemm, alpha and beta": gemm(w=True, alpha=0.5, beta=2.0, transA=1, transB=1),
     "qlinear matmul of two": product("uint8", ((2, 5, 10), (2, 10, 7)), qlinear=True),
     "qlinear matmul of a constant": product("int8", ((5, 10), (10, 7)), constant=0, qlinear=True),
     "average pool, pads do not count": average("int8", kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4),

@@ -295,12 +295,6 @@ def test_unknown_operators_are_all_named() -> None:
         ),
         (
             model(
-                [node("Gemm", ["x", "w", "c"], ["y"])], {"x": (4, 3)}, ["y"], {"w": drawn(1, 3, 4), "c": ONES[:, None]}
-            ),
-            "operator 0 (Gemm) 'y_node' has the bias [4, 1]; one number, or one for each of 4 outputs",
-        ),
-        (
-            model(
                 [
                     node("QuantizeLinear", ["x", "s"], ["q"]),
                     node("ConvInteger", ["q", "b"], ["i"]),
