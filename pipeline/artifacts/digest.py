@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.system.caches import read_cache, write_cache
+from stages.system.regular_file import open_regular
 
 # A file changed twice within one tick of the kernel's clock keeps its times; so what is this young is not remembered.
 _RACY_NS = 50_000_000
@@ -33,8 +34,8 @@ def digest_of(value: Any) -> str:
 
 
 def hash_file(path: Path) -> str:
-    """sha256 of a file's bytes. Raises OSError."""
-    with path.open("rb") as stream:
+    """sha256 of the bytes of a regular file. Raises OSError."""
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.artifacts.digest import hash_file
-from pipeline.artifacts.manifest import ORIGIN
+from pipeline.artifacts.manifest import LOG, ORIGIN
+from stages.system.regular_file import open_regular
 
 if TYPE_CHECKING:
     from pipeline.artifacts.store import Store
@@ -55,7 +56,7 @@ def _entry(store: Store, folder: Path) -> Entry | None:
         manifest["created"],
         used,
         manifest["seconds"],
-        sum(int(one.get("size", 0)) for one in manifest["files"].values()),
+        sum(one["size"] for one in manifest["files"].values()),
         str(manifest.get(ORIGIN, "")),
     )
 
@@ -66,6 +67,10 @@ def damages(store: Store, entry: Entry) -> Iterator[str]:
     if manifest is None:
         yield "its manifest.json cannot be read, or was altered"
         return
+    try:
+        open_regular(store.path(entry.key) / LOG).close()
+    except OSError as error:
+        yield f"{LOG} cannot be read: {error.strerror}"
     files = store.path(entry.key) / "files"
     there = {path.relative_to(files).as_posix() for path in files.rglob("*") if not path.is_dir() or path.is_symlink()}
     for name in sorted(there | manifest["files"].keys()):

@@ -32,17 +32,19 @@ from typing import Any, TextIO
 from pipeline.artifacts.digest import DigestCache, digest_of, hash_file
 from pipeline.artifacts.folders import fsync, make_folder, remove
 from pipeline.artifacts.last_runs import LastRuns
-from pipeline.artifacts.manifest import FORMAT, MANIFEST, SHARED, content_of, parsed_manifest
+from pipeline.artifacts.manifest import FORMAT, LOG, MANIFEST, MOST_BYTES, SHARED, content_of, parsed_manifest
 from pipeline.errors import DiskFullError, StoreError
 from pipeline.process.interruption import unfinished
 from stages.system.asides import clear_asides
 from stages.system.below import OutsideError, below
+from stages.system.regular_file import open_regular, read_regular
 from stages.system.system_limits import is_disk_full, system_limit
 
 # Beside `files` while an artifact is made: what is read, and no part of it.
 READ = "read"
-LOG = "log.txt"
 FILES = "files"
+# Bytes of a log that is shown.
+MOST_LOG = 16 << 20
 
 
 _STORE = "store"
@@ -82,8 +84,8 @@ class Artifact:
     @property
     def log(self) -> str:
         """What the stage logged when it made this."""
-        with contextlib.suppress(OSError):
-            return (self.folder / LOG).read_text(encoding="utf-8", errors="replace")
+        with contextlib.suppress(OSError), open_regular(self.folder / LOG) as stream:
+            return stream.read(MOST_LOG).decode(errors="replace")
         return ""
 
 
@@ -137,7 +139,7 @@ class Store:
     def manifest(self, key: str) -> dict[str, Any] | None:
         """The manifest of a key without a look at the files; None when there is none or it was altered."""
         try:
-            text = (self.path(key) / MANIFEST).read_bytes()
+            text = read_regular(self.path(key) / MANIFEST, MOST_BYTES)
         except OSError:
             return None
         return parsed_manifest(text, key)

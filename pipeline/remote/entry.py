@@ -12,10 +12,20 @@ in protobuf's wire format: a field is (number << 3 | type) as varint, then a var
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from pipeline.artifacts.digest import hash_file
+from pipeline.artifacts.manifest import LOG, MANIFEST, stays_inside
+from pipeline.artifacts.store import FILES, Artifact
+
+# Files that an entry may have, and fields of its message: what has more nobody wrote.
+MOST_FILES, _MOST_FIELDS = 20_000, 200_000
+# Bytes of one file.
+_MOST_BYTES = 1 << 40
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
@@ -35,20 +45,44 @@ def write_entry(files: Mapping[str, Blob]) -> bytes:
 
 
 def read_entry(data: bytes) -> dict[str, Blob]:
-    """The files of a message. Raises ValueError for what is none."""
-    found = {}
-    for number, value in _fields(data):
+    """The files of a message. Raises ValueError for what is none, and for more than an artifact has."""
+    found: dict[str, Blob] = {}
+    count = itertools.count()
+    for number, value in _fields(data, count):
         if number == 2 and isinstance(value, bytes):
-            fields = dict(_fields(value))
+            fields = dict(_fields(value, count))
             path, digest = fields.get(1, b""), fields.get(2, b"")
             if not isinstance(path, bytes) or not isinstance(digest, bytes):
                 raise ValueError("no file of an ActionResult")
-            content = dict(_fields(digest))
+            content = dict(_fields(digest, count))
             sha256, size = content.get(1, b""), content.get(2, 0)
-            if not isinstance(sha256, bytes) or not isinstance(size, int) or not _SHA256.fullmatch(sha256.decode()):
+            if not isinstance(sha256, bytes) or not _SHA256.fullmatch(sha256.decode()):
                 raise ValueError("no digest")
+            if not isinstance(size, int) or size > _MOST_BYTES:
+                raise ValueError("no size")
             found[path.decode()] = Blob(sha256.decode(), size, bool(fields.get(4, 0)))
+            if len(found) > MOST_FILES:
+                raise ValueError(f"more than {MOST_FILES:,} files")
     return found
+
+
+def files_of(artifact: Artifact) -> dict[str, Blob]:
+    """The files below an artifact's folder. Raises OSError."""
+    found = {}
+    for name in (MANIFEST, LOG):
+        path = artifact.folder / name
+        found[name] = Blob(hash_file(path), path.stat().st_size)
+    for name, entry in artifact.manifest["files"].items():
+        executable = bool((artifact.files / name).stat().st_mode & 0o111)
+        found[f"{FILES}/{name}"] = Blob(entry["sha256"], entry["size"], executable)
+    return found
+
+
+def agrees(manifest: dict[str, Any], files: dict[str, Blob]) -> bool:
+    """Whether an entry has the files that its manifest lists, all of them below the artifact's folder."""
+    listed = {f"{FILES}/{name}": (entry["sha256"], entry["size"]) for name, entry in manifest["files"].items()}
+    there = {name: (blob.sha256, blob.size) for name, blob in files.items() if name not in (MANIFEST, LOG)}
+    return listed == there and all(map(stays_inside, files))
 
 
 def _output_file(path: str, blob: Blob) -> bytes:
@@ -73,10 +107,12 @@ def _varint(value: int) -> bytes:
     return bytes(out)
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Number and value of each field; of a repeated one, each."""
+def _fields(data: bytes, count: Iterator[int]) -> Iterator[tuple[int, int | bytes]]:
+    """Number and value of each field; of a repeated one, each. `count` counts those of the whole message."""
     at = 0
     while at < len(data):
+        if next(count) >= _MOST_FIELDS:
+            raise ValueError(f"more than {_MOST_FIELDS:,} fields")
         tag, at = _read_varint(data, at)
         kind = tag & 7
         if kind == _VARINT:

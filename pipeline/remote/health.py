@@ -10,12 +10,18 @@ import threading
 import time
 from collections.abc import Callable
 
+from pipeline.remote.exchange import SECONDS, STEP
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import Denied, RemoteError, Unusable
 from stages.messages import escape
 
 # So many failures one after another are the last.
 MOST_FAILURES = 3
+# Seconds of waiting that a run spends on a store: what an exchange takes beyond FREE_SECONDS, and beyond what its bytes
+# take at SLOWEST bytes a second. What is waited for at the same time counts once.
+MOST_WAITING = 30.0
+FREE_SECONDS = 1.0
+SLOWEST = STEP / SECONDS
 # Seconds after which a process that outlives many runs tries one again.
 _REST = 60.0
 
@@ -33,6 +39,7 @@ class Health:
         self._failures = 0
         self._told: set[str] = set()
         self._failed_at = 0.0
+        self._waited, self._waited_until = 0.0, 0.0
         self.reads = not settings.wrong
         self.writes = not settings.wrong and not settings.read_only
         if settings.wrong:
@@ -64,6 +71,25 @@ class Health:
             self.warn("failed", f"{shown} cannot be used: {reason}; the run goes on without it")
         else:
             self.warn("failed", f"{shown} fails: {reason}; what does not come from it is made here")
+
+    def check(self) -> None:
+        """Raises RemoteError where it is neither read nor written any more."""
+        if not (self.reads or self.writes):
+            raise RemoteError("it is given up")
+
+    def spent(self, began: float, ended: float, moved: int) -> None:
+        """Note an exchange by when it began and ended, of time.monotonic(), and the bytes that it moved."""
+        with self._lock:
+            since = max(began + FREE_SECONDS + moved / SLOWEST, self._waited_until)
+            if ended > since:
+                self._waited += ended - since
+                self._waited_until = ended
+            if self._waited <= MOST_WAITING or not (self.reads or self.writes):
+                return
+            self._failed_at = ended
+            self.reads = self.writes = False
+        text = f"the remote store {self._settings.shown} is slow: the run has waited {self._waited:.0f} seconds for it"
+        self.warn("failed", f"{text}, and goes on without it")
 
     @property
     def rested(self) -> bool:

@@ -12,18 +12,12 @@ from typing import Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
 import urllib3
-from urllib3.exceptions import (
-    ConnectTimeoutError,
-    MaxRetryError,
-    NameResolutionError,
-    NewConnectionError,
-    ProtocolError,
-    ReadTimeoutError,
-    SSLError,
-)
+from urllib3.exceptions import MaxRetryError, ProtocolError, SSLError
 
+from pipeline.remote.exchange import BLOCK, Exchange, current
 from pipeline.remote.settings import RemoteSettings
-from pipeline.remote.transport import BLOCK, CONNECT, READ, Denied, Pace, RemoteError, Unusable
+from pipeline.remote.sockets import limited, tls_context
+from pipeline.remote.transport import Denied, RemoteError, Unusable
 
 _NONE = (404, 410)
 _DENIED = (401, 403, 405, 407)
@@ -35,20 +29,23 @@ _CONNECTIONS = 8
 class HttpTransport:
     """Keeps connections open, `_CONNECTIONS` of them; heeds HTTPS_PROXY, NO_PROXY and SSL_CERT_FILE."""
 
-    def __init__(self, settings: RemoteSettings) -> None:
+    def __init__(self, settings: RemoteSettings, certificates: str | None = None) -> None:
+        """`certificates` is a file of them to check servers by, in place of the system's. Raises RemoteError."""
         self._url = settings.url
         self._headers = {"User-Agent": "firmline", "Accept-Encoding": "identity", **_authorization(settings)}
+        with _told():
+            context = tls_context(certificates)
         options: dict[str, Any] = {
             "maxsize": _CONNECTIONS,
-            "timeout": urllib3.Timeout(connect=CONNECT, read=READ),
+            "ssl_context": context,
             "retries": urllib3.Retry(total=5, connect=0, read=0, status=0, other=0, redirect=5),
         }
         parts = urlsplit(settings.url)
         proxy = urllib.request.getproxies().get(parts.scheme)
         if proxy and not urllib.request.proxy_bypass(parts.hostname or ""):
-            self._pool = _by_way_of(proxy, parts.scheme, options)
+            self._pool = limited(_by_way_of(proxy, parts.scheme, options))
         else:
-            self._pool = urllib3.PoolManager(**options)
+            self._pool = limited(urllib3.PoolManager(**options))
 
     def read(self, name: str, take: Callable[[bytes], None]) -> bool:
         """As Transport says."""
@@ -56,12 +53,11 @@ class HttpTransport:
             if response.status in _NONE:
                 return False
             _check(response.status)
-            pace = Pace(READ)
+            current().expect_object()
             while True:
                 with _told():
-                    # What has come, and not only all of BLOCK.
-                    block = response.read1(BLOCK)
-                    pace.moved(len(block))
+                    # What has come, and not only all of BLOCK; as it came: what is packed may grow without an end.
+                    block = response.read1(BLOCK, decode_content=False)
                 if not block:
                     break
                 take(block)
@@ -77,50 +73,56 @@ class HttpTransport:
             _check(response.status)
             there = response.headers.get("Content-Length", "")
         # Some say nothing, or 0, of what they have.
-        return size is None or not there.isdigit() or int(there) in (0, size)
+        return size is None or not there.isdecimal() or there in ("0", str(size))
 
     def write(self, name: str, content: Path | bytes) -> None:
         """As Transport says."""
         status = self._put(name, content)
-        if status in _NO_FOLDER:
-            with self._asked("MKCOL", name.partition("/")[0] + "/"):
-                pass
+        if status in _NO_FOLDER and self._make_folder(name.partition("/")[0]):
             status = self._put(name, content)
         _check(status)
+
+    def _make_folder(self, name: str) -> bool:
+        """Have a folder made, where the store is one of folders; whether it may be there now."""
+        with self._asked("MKCOL", f"{name}/"):
+            return True
+
+    def _request(self, method: str, name: str) -> tuple[str, dict[str, str]]:
+        """The URL and the headers of a request. Raises RemoteError."""
+        return f"{self._url}/{name}", self._headers
 
     def _put(self, name: str, content: Path | bytes) -> int:
         if isinstance(content, bytes):
             with self._asked("PUT", name, body=content, size=len(content)) as response:
                 return int(response.status)
         size = content.stat().st_size
-        with content.open("rb") as stream, self._asked("PUT", name, body=_Paced(stream), size=size) as response:
+        with content.open("rb") as stream, self._asked("PUT", name, body=_Counted(stream), size=size) as response:
             return int(response.status)
 
     @contextmanager
     def _asked(self, method: str, name: str, body: Any = None, size: int | None = None) -> Iterator[Any]:
         """The response to a request; its connection is free again afterwards, or closed where not all was read."""
-        headers = {**self._headers, **({} if size is None else {"Content-Length": str(size)})}
         with _told():
-            response = self._pool.request(
-                method, f"{self._url}/{name}", body=body, headers=headers, preload_content=method != "GET"
-            )
+            url, common = self._request(method, name)
+            headers = {**common, **({} if size is None else {"Content-Length": str(size)})}
+            response = self._pool.request(method, url, body=body, headers=headers, preload_content=False)
         with closing(response):
             yield response
-            if method == "GET":
+            with _told():
                 response.drain_conn()
 
 
-class _Paced:
+class _Counted:
     """A file that is sent; `tell` and `seek` are for redirections."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._pace = Pace(READ)
+        self._exchange: Exchange = current()
         self.tell, self.seek = stream.tell, stream.seek
 
     def read(self, size: int) -> bytes:
         block = self._stream.read(size)
-        self._pace.moved(len(block))
+        self._exchange.moved(len(block))
         return block
 
 
@@ -169,14 +171,6 @@ def _reason(error: Exception) -> str:
     """Why there is no answer, in a few words."""
     while isinstance(error, MaxRetryError) and error.reason is not None:
         error = error.reason
-    if isinstance(error, NameResolutionError):
-        return "nobody knows its name"
-    if isinstance(error, NewConnectionError):
-        return str(error).rpartition("] ")[2].lower() or "no connection"
-    if isinstance(error, ConnectTimeoutError):
-        return f"no connection within {CONNECT:.0f} seconds"
-    if isinstance(error, ReadTimeoutError) or any(isinstance(one, TimeoutError) for one in error.args):
-        return f"no answer within {READ:.0f} seconds"
     if isinstance(error, SSLError):
         return f"no secure connection: {error}"
     if isinstance(error, ProtocolError):

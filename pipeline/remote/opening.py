@@ -9,7 +9,8 @@ from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import Transport, Unusable
 
 GROUP = "remote"
-_NEEDS = {"file": "fsspec", "s3": "s3fs", "gs": "gcsfs", "ssh": "paramiko"}
+# What a scheme needs of that group; others need nothing.
+_NEEDS = {"s3": "botocore", "gs": "google.auth", "ssh": "paramiko"}
 
 
 def open_remote(
@@ -21,16 +22,32 @@ def open_remote(
     Raises RemoteError.
     """
     package = _NEEDS.get(settings.scheme)
-    if package is None:
-        from pipeline.remote.http import HttpTransport
-
-        return HttpTransport(settings)
     try:
-        there = find_spec(package) is not None or (install is not None and install(GROUP))
+        there = package is None or _is_there(package) or (install is not None and install(GROUP))
     except Exception as error:
         raise Unusable(str(error)) from error
     if not there:
         raise Unusable(f"{settings.scheme}:// needs the Python package {package}: {how(GROUP)}")
-    from pipeline.remote.files import FilesTransport
+    if settings.scheme == "file":
+        from pipeline.remote.folder import FolderTransport
 
-    return FilesTransport(settings)
+        return FolderTransport(settings)
+    if settings.scheme == "ssh":
+        from pipeline.remote.ssh import SshTransport
+
+        return SshTransport(settings)
+    if settings.scheme in ("s3", "gs"):
+        from pipeline.remote.buckets import GsTransport, S3Transport
+
+        return (S3Transport if settings.scheme == "s3" else GsTransport)(settings)
+    from pipeline.remote.http import HttpTransport
+
+    return HttpTransport(settings)
+
+
+def _is_there(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        # Of `google.auth` not even `google`.
+        return False

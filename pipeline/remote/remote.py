@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import secrets
+import shutil
 import threading
 from collections.abc import Callable, Container, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -20,11 +21,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pipeline.artifacts.digest import hash_file
-from pipeline.artifacts.manifest import MANIFEST, ORIGIN, parsed_manifest, stays_inside
-from pipeline.artifacts.store import FILES, LOG, Artifact, Store
+from pipeline.artifacts.manifest import LOG, MANIFEST, MOST_BYTES, ORIGIN, parsed_manifest
+from pipeline.artifacts.store import MOST_LOG, Artifact, Store
 from pipeline.errors import PipelineError
-from pipeline.remote.entry import Blob, read_entry, write_entry
+from pipeline.remote.entry import MOST_FILES, Blob, agrees, files_of, read_entry, write_entry
+from pipeline.remote.exchange import Bounded
 from pipeline.remote.health import Health, health_of
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.tally import Tally
@@ -33,8 +34,8 @@ from stages.system.below import below
 
 # An artifact's files are fetched side by side, and artifacts are sent side by side.
 _FETCHING, _SENDING = 8, 4
-# Bytes that an entry or a manifest may have.
-_MOST_TEXT = 64 << 20
+# Bytes that an entry may have.
+_MOST_ENTRY = 4 << 20
 _PROBE = b"firmline\n"
 # What became of an artifact that was to be sent, or was asked for.
 SENT, THERE, LACKING, GONE, FAILED = "sent", "there", "lacking", "gone", "failed"
@@ -72,8 +73,8 @@ class Remote:
         self._wrong: dict[str, bool] = {}
 
     @cached_property
-    def _transport(self) -> Transport:
-        return self._opened(self.settings)
+    def _transport(self) -> Bounded:
+        return Bounded(self._opened(self.settings), self._health.check, self._health.spent)
 
     @cached_property
     def _fetchers(self) -> ThreadPoolExecutor:
@@ -97,7 +98,8 @@ class Remote:
             listed = None if found is None else found[1].get(LOG)
             if found is None or listed is None:
                 return None
-            text = self._text(f"cas/{listed.sha256}", listed)
+            # A longer one is not shown.
+            text = b"" if listed.size > MOST_LOG else self._text(f"cas/{listed.sha256}", MOST_LOG, listed)
             if text is None:
                 raise _Lost
             return found[0], text.decode(errors="replace")
@@ -192,7 +194,6 @@ class Remote:
         if self.settings.wrong:
             return self.settings.wrong
         name = f"cas/{hashlib.sha256(_PROBE).hexdigest()}"
-        parts: list[bytes] = []
         try:
             if self._transport.has(f"ac/{secrets.token_hex(32)}"):
                 return "has whatever it is asked for: it is no store"
@@ -202,10 +203,12 @@ class Remote:
             return ""
         try:
             self._transport.write(name, _PROBE)
-            self._transport.read(name, parts.append)
+            back = self._text(name, len(_PROBE))
+        except _Altered:
+            back = None
         except Exception as error:
             return f"cannot be written: {_failure(error)}"
-        return "" if b"".join(parts) == _PROBE else "does not give back what was written"
+        return "" if back == _PROBE else "does not give back what was written"
 
     def close(self) -> None:
         """Send nothing more."""
@@ -234,7 +237,7 @@ class Remote:
 
     def _entry(self, key: str) -> tuple[dict[str, Any], dict[str, Blob]] | None:
         """An artifact's manifest and files."""
-        data = self._text(f"ac/{key}")
+        data = self._text(f"ac/{key}", _MOST_ENTRY)
         self._health.worked()
         if data is None:
             return None
@@ -245,17 +248,20 @@ class Remote:
         listed = files.get(MANIFEST)
         if listed is None:
             raise _Altered(f"ac/{key}")
-        text = self._text(f"cas/{listed.sha256}", listed)
+        text = self._text(f"cas/{listed.sha256}", MOST_BYTES, listed)
         if text is None:
             raise _Lost
         manifest = parsed_manifest(text, key)
-        if manifest is None or not _agree(manifest, files):
+        if manifest is None or not agrees(manifest, files):
             raise _Altered(f"ac/{key}")
         return {**manifest, ORIGIN: self.settings.shown}, files
 
     def _bring(self, folder: Path, manifest: dict[str, Any], files: dict[str, Blob]) -> dict[str, Any]:
         """Fill the folder of an artifact. An OSError is the disk's."""
         wanted = [(below(folder, name), blob) for name, blob in files.items() if name != MANIFEST]
+        size, free = sum(blob.size for _, blob in wanted), shutil.disk_usage(folder).free
+        if size > free:
+            raise RemoteError(f"an artifact of {size:,} bytes does not fit on this machine's disk, which has {free:,}")
         for parent in {place.parent for place, _ in wanted}:
             with _names_that_can_be(manifest):
                 parent.mkdir(parents=True, exist_ok=True)
@@ -272,19 +278,21 @@ class Remote:
 
     def _file(self, place: Path, blob: Blob) -> None:
         with place.open("wb") as stream:
-            if not self._read(f"cas/{blob.sha256}", stream.write, blob):
+            if not self._read(f"cas/{blob.sha256}", stream.write, blob.size, blob):
                 raise _Lost
         place.chmod(0o755 if blob.executable else 0o644)
 
-    def _text(self, name: str, blob: Blob | None = None) -> bytes | None:
+    def _text(self, name: str, most: int, blob: Blob | None = None) -> bytes | None:
+        """The bytes of an object; None where there is none. Raises _Altered for more than `most`."""
+        if blob is not None and blob.size > most:
+            raise _Altered(name)
         parts: list[bytes] = []
-        there = self._read(name, parts.append, blob)
+        there = self._read(name, parts.append, most if blob is None else blob.size, blob)
         return b"".join(parts) if there else None
 
-    def _read(self, name: str, take: Callable[[bytes], object], blob: Blob | None) -> bool:
+    def _read(self, name: str, take: Callable[[bytes], object], most: int, blob: Blob | None) -> bool:
         """Hand an object's bytes on, which are those of `blob` where one is given; False where there is none."""
         digest, size = hashlib.sha256(), 0
-        most = _MOST_TEXT if blob is None else blob.size
 
         def checked(block: bytes) -> None:
             nonlocal size
@@ -294,7 +302,7 @@ class Remote:
             digest.update(block)
             take(block)
 
-        if not self._transport.read(name, checked):
+        if not self._transport.read(name, checked, most):
             return False
         if blob is not None and (digest.hexdigest(), size) != (blob.sha256, blob.size):
             raise _Altered(name)
@@ -322,16 +330,21 @@ class Remote:
             return FAILED
         key, moved = artifact.key, 0
         try:
-            places = _files_of(artifact)
+            places = files_of(artifact)
             there = self._is_whole(key) if look else self._transport.has(f"ac/{key}")
             if there and key not in self._wrong:
                 return THERE
+            entry = write_entry(places)
+            if len(places) > MOST_FILES or len(entry) > _MOST_ENTRY or places[MANIFEST].size > MOST_BYTES:
+                what = f"{len(places):,} files, more than a remote store may have of one artifact"
+                self._health.warn("large", f"{artifact.manifest['stage']} has left {what}; it is not sent")
+                return FAILED
             for blob, place in {blob.sha256: (blob, artifact.folder / name) for name, blob in places.items()}.values():
                 name = f"cas/{blob.sha256}"
                 if self._wrong.get(key) or not self._transport.has(name, blob.size):
                     self._transport.write(name, place)
                     moved += blob.size
-            self._transport.write(f"ac/{key}", write_entry(places))
+            self._transport.write(f"ac/{key}", entry)
         except OSError:
             # Somebody took it away meanwhile: whoever needs it next makes it, and sends it.
             return GONE
@@ -366,22 +379,3 @@ def _failure(error: Exception) -> RemoteError:
         return error
     lines = str(error).strip().splitlines()
     return RemoteError(": ".join([type(error).__name__, *lines[:1]]))
-
-
-def _files_of(artifact: Artifact) -> dict[str, Blob]:
-    """The files below an artifact's folder. Raises OSError."""
-    found = {}
-    for name in (MANIFEST, LOG):
-        path = artifact.folder / name
-        found[name] = Blob(hash_file(path), path.stat().st_size)
-    for name, entry in artifact.manifest["files"].items():
-        executable = bool((artifact.files / name).stat().st_mode & 0o111)
-        found[f"{FILES}/{name}"] = Blob(entry["sha256"], entry["size"], executable)
-    return found
-
-
-def _agree(manifest: dict[str, Any], files: dict[str, Blob]) -> bool:
-    """Whether an entry has the files that its manifest lists, all of them below the artifact's folder."""
-    listed = {f"{FILES}/{name}": (entry["sha256"], entry["size"]) for name, entry in manifest["files"].items()}
-    there = {name: (blob.sha256, blob.size) for name, blob in files.items() if name not in (MANIFEST, LOG)}
-    return listed == there and all(map(stays_inside, files))

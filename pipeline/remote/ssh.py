@@ -1,34 +1,150 @@
-"""SFTP to machines whose keys are known: fsspec's own way takes any key."""
+"""A remote store on a machine that SSH reaches, by SFTP: ssh://. Only machines whose keys are known are used."""
 
 from __future__ import annotations
 
 import contextlib
+import stat
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import paramiko
-from fsspec.implementations.sftp import SFTPFileSystem
 
+from pipeline.remote.exchange import current
+from pipeline.remote.folder import blocks
 from pipeline.remote.settings import RemoteSettings
-from pipeline.remote.transport import CONNECT, READ, Unusable
+from pipeline.remote.sockets import CONNECT
+from pipeline.remote.transport import Denied, RemoteError, Unusable
 
 # Beside ~/.ssh/known_hosts.
 _SYSTEM = "/etc/ssh/ssh_known_hosts"
+# Bytes of one request of SFTP.
+_REQUEST = 1 << 15
 
 
-def sftp(settings: RemoteSettings) -> tuple[SFTPFileSystem, str]:
-    """The files of a machine, and the folder of the store. Raises Unusable where its key is not known."""
-    named = {"username": settings.user, "password": settings.password}
-    found = _KnownHosts(
-        **_KnownHosts._get_kwargs_from_urls(settings.url),
-        **{name: value for name, value in named.items() if value},
-        # What counts if fsspec no longer calls _connect.
-        host_key_policy="reject",
-        skip_instance_cache=True,
-        timeout=CONNECT,
-        banner_timeout=READ,
-        auth_timeout=READ,
-    )
-    return found, str(_KnownHosts._strip_protocol(settings.url))
+class SshTransport:
+    """A folder of another machine, over one connection that is opened when it is first needed."""
+
+    def __init__(self, settings: RemoteSettings) -> None:
+        self._settings = settings
+        self._root = urlsplit(settings.url).path.rstrip("/")
+        self._client: paramiko.SSHClient | None = None
+        self._files: paramiko.SFTPClient | None = None
+        self._folders: set[str] = set()
+        # A connection of paramiko's takes one request at a time.
+        self.alone = threading.Lock()
+
+    def abort(self) -> None:
+        """Close the connection; the next exchange opens another."""
+        client, self._client, self._files = self._client, None, None
+        if client is not None:
+            client.close()
+
+    def read(self, name: str, take: Callable[[bytes], None]) -> bool:
+        """As Transport says."""
+        with self._told():
+            try:
+                stream = self._sftp().open(f"{self._root}/{name}", "rb")
+            except FileNotFoundError:
+                return False
+        try:
+            while True:
+                with self._told():
+                    block = stream.read(_REQUEST)
+                if not block:
+                    return True
+                take(block)
+        finally:
+            # All was read, or another error is on its way.
+            with contextlib.suppress(Exception):
+                stream.close()
+
+    def has(self, name: str, size: int | None = None) -> bool:
+        """As Transport says."""
+        with self._told():
+            try:
+                found = self._sftp().stat(f"{self._root}/{name}")
+            except FileNotFoundError:
+                return False
+        is_file = found.st_mode is None or stat.S_ISREG(found.st_mode)
+        return is_file and (size is None or found.st_size in (None, size))
+
+    def write(self, name: str, content: Path | bytes) -> None:
+        """As Transport says."""
+        place = f"{self._root}/{name}"
+        unfinished = f"{place}.{uuid.uuid4().hex}.part"
+        with self._told():
+            files = self._sftp()
+            self._make_folder(place.rpartition("/")[0])
+            try:
+                with files.open(unfinished, "wb") as stream:
+                    stream.set_pipelined(True)
+                    for block in blocks(content):
+                        stream.write(block)
+                        current().moved(len(block))
+                files.posix_rename(unfinished, place)
+            except Exception:
+                with contextlib.suppress(Exception):
+                    files.remove(unfinished)
+                raise
+
+    def _make_folder(self, folder: str) -> None:
+        """Make a folder, and those above it, where they are not there."""
+        if not folder or folder in self._folders:
+            return
+        try:
+            self._sftp().stat(folder)
+        except FileNotFoundError:
+            self._make_folder(folder.rpartition("/")[0])
+            # Another machine may make it at the same time.
+            with contextlib.suppress(OSError):
+                self._sftp().mkdir(folder)
+        self._folders.add(folder)
+
+    def _sftp(self) -> Any:
+        """The connection. Raises RemoteError, and what paramiko raises."""
+        if self._files is None:
+            parts = urlsplit(self._settings.url)
+            self._client = client = paramiko.SSHClient()
+            client.load_system_host_keys()
+            with contextlib.suppress(OSError):
+                client.load_system_host_keys(_SYSTEM)
+            client.set_missing_host_key_policy(_Refuse())
+            # The exchange ends before they do.
+            patience = {name: current().left() for name in ("banner_timeout", "auth_timeout", "channel_timeout")}
+            client.connect(
+                parts.hostname or "",
+                port=parts.port or paramiko.config.SSH_PORT,
+                username=self._settings.user or None,
+                password=self._settings.password or None,
+                timeout=CONNECT,
+                **patience,
+            )
+            self._files = client.open_sftp()
+        return self._files
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What paramiko raises as RemoteError; a connection that failed is closed."""
+        try:
+            yield
+        except RemoteError:
+            self.abort()
+            raise
+        except paramiko.BadHostKeyException as error:
+            self.abort()
+            what = f"{error.hostname} has another key ({error.key.fingerprint}) than ~/.ssh/known_hosts"
+            raise Unusable(f"{what}; it was set up anew, or is somebody else") from error
+        except (PermissionError, paramiko.AuthenticationException) as error:
+            raise Denied(_first_line(error)) from error
+        except Exception as error:
+            if not isinstance(error, OSError) or isinstance(error, (ConnectionError, TimeoutError)):
+                self.abort()
+            raise RemoteError(_first_line(error)) from error
 
 
 class _Refuse(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]
@@ -37,21 +153,6 @@ class _Refuse(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]
         raise Unusable(f"{what}; connect once with ssh, and compare its key")
 
 
-class _KnownHosts(SFTPFileSystem):  # type: ignore[misc]
-    def _connect(self) -> None:
-        self.client: Any = paramiko.SSHClient()
-        try:
-            self.client.load_system_host_keys()
-            with contextlib.suppress(OSError):
-                self.client.load_system_host_keys(_SYSTEM)
-            self.client.set_missing_host_key_policy(_Refuse())
-            self.client.connect(self.host, **self.ssh_kwargs)
-            self.ftp = self.client.open_sftp()
-            self.ftp.get_channel().settimeout(READ)
-        except paramiko.BadHostKeyException as error:
-            self.client.close()
-            what = f"{error.hostname} has another key ({error.key.fingerprint}) than ~/.ssh/known_hosts"
-            raise Unusable(f"{what}; it was set up anew, or is somebody else") from error
-        except BaseException:
-            self.client.close()
-            raise
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.artifacts.inventory import damages, inventory
+from pipeline.artifacts.manifest import MOST_BYTES
 from pipeline.artifacts.store import Artifact, Store
 from pipeline.errors import DiskFullError, StoreError
 
@@ -243,3 +245,75 @@ def test_last_run_of_a_target_that_never_ran_is_the_most_recent_one(store: Store
         os.utime(store.folder / "runs" / f"demo@{target}.json", (when, when))
     last = store.runs.find("demo", "rv32-rvp")
     assert last is not None and last.target == "rv64-rvp"
+
+
+def _in(manifest: dict[str, Any], name: str, value: Any) -> str:
+    return json.dumps({**manifest, name: value})
+
+
+def _sized(manifest: dict[str, Any], size: Any) -> str:
+    first, *others = manifest["files"].items()
+    return _in(manifest, "files", {first[0]: {**first[1], "size": size}, **dict(others)})
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+DAMAGED: dict[str, Callable[[dict[str, Any]], str | bytes]] = {
+    "seconds of 400 digits": lambda one: _in(one, "seconds", 10**400),
+    "seconds of 5,000 digits": lambda one: _in(one, "seconds", "X").replace('"X"', "1" * 5000),
+    "infinite seconds": lambda one: _in(one, "seconds", "X").replace('"X"', "1e999"),
+    "Infinity": lambda one: _in(one, "seconds", float("inf")),
+    "NaN": lambda one: _in(one, "seconds", float("nan")),
+    "negative seconds": lambda one: _in(one, "seconds", -1),
+    "true for seconds": lambda one: _in(one, "seconds", True),
+    "true for the format": lambda one: _in(one, "format", True),
+    "null for seconds": lambda one: _in(one, "seconds", None),
+    "a negative size": lambda one: _sized(one, -1),
+    "a size of 2^80": lambda one: _sized(one, 2**80),
+    "true for a size": lambda one: _sized(one, True),
+    "a size that is no integer": lambda one: _sized(one, 7.0),
+    "a digest that is none": lambda one: _in(one, "files", {"a": {"sha256": "x" * 64, "size": 1}}),
+    "a file elsewhere": lambda one: _in(one, "files", {"../a": {"sha256": "a" * 64, "size": 1}}),
+    "half a character": lambda one: _in(one, "recipe", "\ud800"),
+    "a long name": lambda one: _in(one, "created", "2" * 1_000_000),
+    "deep ingredients": lambda one: _in(one, "ingredients", "X").replace('"X"', '{"a":' + DEEP + "}"),
+    "a deep field": lambda one: _in(one, "other", "X").replace('"X"', DEEP),
+    "other ingredients": lambda one: _in(one, "ingredients", {"stage": "emit", "parameters": {}}),
+    "a list": lambda one: json.dumps([one]),
+    "no UTF-8": lambda one: b"\xff" + json.dumps(one).encode(),
+    "half of it": lambda one: json.dumps(one)[:-20],
+    "too large": lambda one: json.dumps(one) + " " * MOST_BYTES,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_manifest_is_seen_by_runs_and_by_verify(damage: str, store: Store) -> None:
+    """And what such a run makes takes its place, without a field that nobody wrote."""
+    artifact = make(store)
+    path = artifact.folder / "manifest.json"
+    path.write_bytes(text if isinstance(text := DAMAGED[damage](dict(artifact.manifest)), bytes) else text.encode())
+    assert store.find(artifact.key) is None
+    (entry,) = inventory(store)
+    assert [*damages(store, entry)] == ["its manifest.json cannot be read, or was altered"]
+    assert make(store).seconds < 1e3
+    assert [*damages(store, inventory(store)[0])] == []
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "log.txt", "files/run.sh"])
+def test_what_is_no_file_is_not_waited_for(name: str, store: Store) -> None:
+    """A pipe in the place of a file, which has no end."""
+    artifact = make(store)
+    (artifact.folder / name).unlink()
+    os.mkfifo(artifact.folder / name)
+    found = store.find(artifact.key)
+    assert (found is None) == (name != "log.txt")
+    assert found is None or found.log == ""
+    (entry,) = inventory(store)
+    assert [one for one in damages(store, entry) if Path(name).name in one and "cannot be read" in one]
+
+
+def test_fields_that_nobody_writes_are_left_out(store: Store) -> None:
+    artifact = make(store)
+    path = artifact.folder / "manifest.json"
+    path.write_text(_in(dict(artifact.manifest), "other", {"a": [1e9]}))
+    found = store.find(artifact.key)
+    assert found is not None and found.manifest == artifact.manifest

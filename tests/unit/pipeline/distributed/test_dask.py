@@ -39,7 +39,6 @@ from tests.unit.pipeline.remote.conftest import ALL, clone
 
 pytestmark = [
     needs("distributed", "dask"),
-    needs("fsspec", "remote"),
     # Sockets of clients that are closed while another thread still writes to them.
     pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

@@ -15,6 +15,8 @@ from pipeline.artifacts.digest import digest_of
 from pipeline.artifacts.store import Artifact
 from pipeline.remote import health
 from pipeline.remote.entry import Blob, read_entry, write_entry
+from pipeline.remote.exchange import Bounded
+from pipeline.remote.transport import Transport
 from tests.support.servers import NGINX, nginx
 from tests.unit.pipeline.conftest import FakeProject
 
@@ -110,6 +112,11 @@ def found_elsewhere(
     (server.data / "ac" / key).write_bytes(write_entry(entry))
     with project.workspace() as workspace:
         return workspace.find(key)
+
+
+def bounded(transport: Transport) -> Bounded:
+    """A transport with the limits of its exchanges, and no memory of what they took."""
+    return Bounded(transport, lambda: None, lambda *_: None)
 
 
 ALL = ("import", "emit", "compile", "report")

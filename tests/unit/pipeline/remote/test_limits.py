@@ -1,0 +1,475 @@
+"""Whatever a server sends, or does not send: an exchange ends, and takes little memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import ssl
+import struct
+import subprocess
+import threading
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from pipeline.remote import exchange, health
+from pipeline.remote.exchange import SECONDS, STEP, Exchange
+from pipeline.remote.folder import FolderTransport
+from pipeline.remote.health import FREE_SECONDS, MOST_FAILURES, MOST_WAITING, Health
+from pipeline.remote.http import HttpTransport
+from pipeline.remote.settings import RemoteSettings
+from pipeline.remote.transport import RemoteError, Transport
+from stages.system.installation import INSTALLATION
+from tests.unit.pipeline.conftest import FakeProject
+from tests.unit.pipeline.remote.conftest import all_of, bounded, how
+
+# Bytes that an object may have in these tests, and that a server may send before it is left: twice that, those that are
+# not the object's, and those in the buffers of the system.
+MOST = 100_000
+MOST_SENT = 16 << 20
+
+Answer = Callable[[bytes], Iterator[bytes | float]]
+
+
+def answering(*parts: bytes | float) -> Answer:
+    """Bytes that are sent, and seconds that nothing is sent."""
+    return lambda _: iter(parts)
+
+
+def endless(start: bytes, more: bytes, pause: float = 0.0) -> Answer:
+    """Bytes that begin so and have no end."""
+
+    def answer(_: bytes) -> Iterator[bytes | float]:
+        yield start
+        # Large pieces where nothing is waited for: a server is as fast as it can be.
+        piece = more if pause else more * (1 + (1 << 16) // len(more))
+        while True:
+            yield piece
+            yield pause
+
+    return answer
+
+
+def redirecting(request: bytes) -> Iterator[bytes]:
+    """To another name each time."""
+    name = request.split()[1].decode()
+    yield f"HTTP/1.1 302 Found\r\nLocation: {name}x\r\nContent-Length: 0\r\n\r\n".encode()
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+OK = b"HTTP/1.1 200 OK\r\n"
+UNSIZED = OK + b"\r\n"
+LATE = "does not end within|no answer within|fewer than"
+LARGE = "larger than what was asked for"
+BROKEN = "broke off|more than 100 headers|LineTooLong|got more than"
+
+ANSWERS: dict[str, tuple[Answer, str]] = {
+    "silence": (answering(60.0), LATE),
+    "one byte of a header now and then": (endless(OK + b"X: ", b"x", 0.05), LATE),
+    "headers": (endless(OK, b"X: y\r\n"), f"{LARGE}|{BROKEN}"),
+    "a header": (endless(OK + b"X: ", b"y"), f"{LARGE}|{BROKEN}"),
+    "100 Continue": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), LARGE),
+    "100 Continue now and then": (endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n", 0.05), LATE),
+    "a dripping 404": (endless(b"HTTP/1.1 404 Not Found\r\n\r\n", b"x", 0.05), LATE),
+    "a 404": (endless(b"HTTP/1.1 404 Not Found\r\n\r\n", b"x"), LARGE),
+    "a 500": (endless(b"HTTP/1.1 500 Oh\r\n\r\n", b"x"), "500"),
+    "a dripping 302": (endless(b"HTTP/1.1 302 Found\r\nLocation: /a\r\n\r\n", b"x", 0.05), LATE),
+    "a 302": (endless(b"HTTP/1.1 302 Found\r\nLocation: /a\r\n\r\n", b"x"), LARGE),
+    "redirections": (redirecting, "too many redirects"),
+    "a redirection to a file": (
+        answering(b"HTTP/1.1 302 Found\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n"),
+        "scheme|host",
+    ),
+    "a dripping 200": (endless(UNSIZED, b"x", 0.05), LATE),
+    "a 200": (endless(UNSIZED, b"x"), "TooLarge"),
+    "a 200 of 2^60 bytes": (endless(OK + b"Content-Length: 1152921504606846976\r\n\r\n", b"x"), "TooLarge"),
+    "a 200 that stops": (answering(OK + b"Content-Length: 1000\r\n\r\n", bytes(900), 60.0), LATE),
+    "a 200 that breaks off": (answering(OK + b"Content-Length: 1000\r\n\r\n", bytes(900)), BROKEN),
+    "chunks": (endless(CHUNKED, b"1\r\nx\r\n"), f"TooLarge|{LARGE}"),
+    "an extension of a chunk": (endless(CHUNKED + b"1;", b"x"), f"{LARGE}|{BROKEN}"),
+    "extensions of chunks": (endless(CHUNKED, b"1;" + b"e" * 60_000 + b"\r\nx\r\n"), f"TooLarge|{LARGE}"),
+    "a trailer": (endless(CHUNKED + b"1\r\nx\r\n0\r\nX: ", b"x"), f"{LARGE}|{BROKEN}"),
+    "trailers": (endless(CHUNKED + b"1\r\nx\r\n0\r\n", b"X: y\r\n"), f"{LARGE}|{BROKEN}"),
+    "trailers now and then": (endless(CHUNKED + b"1\r\nx\r\n0\r\n", b"X: y\r\n", 0.05), LATE),
+    "a chunk that stops": (answering(CHUNKED + b"fffffff\r\nxxx", 60.0), LATE),
+    "no HTTP": (endless(b"", b"x"), f"{LARGE}|{BROKEN}"),
+    "another protocol": (answering(b"HTTP/1.1 101 Switching\r\n\r\n", 60.0), "101"),
+}
+
+
+class Serving:
+    """A loopback server on bare sockets that answers each request with the parts of an `Answer`."""
+
+    def __init__(self, answer: Answer, *, reads_body: bool = True) -> None:
+        self.sent = 0
+        self.requests = 0
+        self._answer, self._reads_body = answer, reads_body
+        self._over = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._over.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=[connection], daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.settimeout(20)
+            while request := self._request(connection):
+                self.requests += 1
+                keeps = False
+                for part in self._answer(request):
+                    keeps |= isinstance(part, bytes) and b"Content-Length: 0" in part
+                    if self._over.is_set():
+                        return
+                    if isinstance(part, float):
+                        if part and self._over.wait(part):
+                            return
+                    else:
+                        connection.sendall(part)
+                        self.sent += len(part)
+                if not keeps:
+                    return
+
+    def _request(self, connection: socket.socket) -> bytes:
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += (more := connection.recv(1 << 16))
+            if not more:
+                return b""
+        head, _, body = data.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head.lower())
+        left = int(length[1]) - len(body) if length else 0
+        while left > 0 and self._reads_body:
+            left -= len(connection.recv(1 << 16))
+        if left > 0:
+            self._over.wait()
+        return head
+
+
+@contextmanager
+def serving(answer: Answer, **how_: bool) -> Iterator[Serving]:
+    server = Serving(answer, **how_)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+class TooLarge(Exception):
+    """As pipeline.remote.remote refuses what has more bytes than it may."""
+
+
+def fetched(transport: Transport, most: int = MOST) -> tuple[bool, int]:
+    """What an exchange gives, and the bytes of the object that came."""
+    count = 0
+
+    def take(block: bytes) -> None:
+        nonlocal count
+        count += len(block)
+        if count > most:
+            raise TooLarge("TooLarge")
+
+    return bounded(transport).read("cas/1", take, most), count
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An exchange has 0.3 seconds, and again for each 20,000 bytes."""
+    monkeypatch.setattr(exchange, "SECONDS", 0.3)
+    monkeypatch.setattr(exchange, "STEP", 20_000)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_every_answer_has_an_end(name: str, quick: None) -> None:
+    answer, message = ANSWERS[name]
+    with serving(answer) as server:
+        transport = HttpTransport(RemoteSettings(server.url))
+        tracemalloc.start()
+        try:
+            with pytest.raises((RemoteError, TooLarge), match=f"{message}|{LATE}"):
+                fetched(transport)
+            assert tracemalloc.get_traced_memory()[1] < 8 << 20
+        finally:
+            tracemalloc.stop()
+        assert server.sent < MOST_SENT
+
+
+@pytest.mark.parametrize(
+    "name", ["silence", "headers", "100 Continue", "a 404", "a dripping 302", "a 200", "a trailer"]
+)
+@pytest.mark.parametrize("method", ["HEAD", "PUT"])
+def test_so_have_the_answers_to_the_other_requests(name: str, method: str, quick: None) -> None:
+    answer, _ = ANSWERS[name]
+    with serving(answer) as server:
+        transport = bounded(HttpTransport(RemoteSettings(server.url)))
+        with suppress(RemoteError):
+            transport.has("cas/1") if method == "HEAD" else transport.write("cas/1", b"x")
+        assert server.sent < MOST_SENT
+
+
+@pytest.mark.parametrize("after", [answering(UNSIZED), endless(UNSIZED, b"x"), endless(UNSIZED, b"x", 0.05)])
+def test_a_server_that_takes_nothing_of_what_is_sent(after: Answer, tmp_path: Path, quick: None) -> None:
+    large = tmp_path / "large"
+    with large.open("wb") as stream:
+        stream.truncate(64 << 20)
+    with serving(after, reads_body=False) as server, pytest.raises(RemoteError, match=f"{LATE}|{LARGE}|{BROKEN}"):
+        bounded(HttpTransport(RemoteSettings(server.url))).write("cas/1", large)
+
+
+def test_what_is_packed_stays_packed() -> None:
+    """It was not asked for, and a kilobyte of it may be a gigabyte."""
+    import gzip
+
+    packed = gzip.compress(bytes(32 << 20))
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n".encode()
+    with serving(answering(head, packed)) as server:
+        assert fetched(HttpTransport(RemoteSettings(server.url))) == (True, len(packed))
+
+
+def test_a_slow_link_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long an object takes in all."""
+    monkeypatch.setattr(exchange, "SECONDS", 0.8)
+    monkeypatch.setattr(exchange, "STEP", 5_000)
+    parts: list[bytes | float] = [OK + b"Content-Length: 100000\r\n\r\n"]
+    for _ in range(20):
+        parts += [bytes(5_000), 0.08]
+    with serving(answering(*parts)) as server:
+        assert fetched(HttpTransport(RemoteSettings(server.url))) == (True, 100_000)
+
+
+def test_after_a_broken_exchange_the_next_is_not_confused() -> None:
+    """What was left unread is not taken for the next answer."""
+    answers = iter([endless(UNSIZED, b"HTTP/1.1 200 OK\r\n"), answering(OK + b"Content-Length: 2\r\n\r\nok")])
+    with serving(lambda request: next(answers)(request)) as server:
+        transport = HttpTransport(RemoteSettings(server.url))
+        with pytest.raises(TooLarge):
+            fetched(transport)
+        assert fetched(transport) == (True, 2)
+    # The second answer came before it was asked for: the connection is not used again.
+    with serving(answering(OK + b"Content-Length: 0\r\n\r\nHTTP/1.1 404 No\r\n\r\n")) as server:
+        transport = HttpTransport(RemoteSettings(server.url))
+        assert [fetched(transport), fetched(transport)] == [(True, 0)] * 2
+
+
+@pytest.mark.parametrize("record", [b"", struct.pack(">BHH", 22, 0x303, 16_000), b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_a_slow_handshake(record: bytes, quick: None) -> None:
+    """Of TLS: silence, a record of which a byte comes now and then, and what is no TLS."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        over = threading.Event()
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                connection.sendall(record)
+                while not over.wait(0.05):
+                    connection.sendall(b"\0")
+
+        threading.Thread(target=drip, daemon=True).start()
+        transport = HttpTransport(RemoteSettings(f"https://127.0.0.1:{listener.getsockname()[1]}"))
+        with pytest.raises(RemoteError, match=f"{LATE}|no secure connection"):
+            fetched(transport)
+        over.set()
+
+
+def test_tls_has_the_same_limits(tmp_path: Path) -> None:
+    """An endless answer over TLS is counted as it is without."""
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    sent = 0
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            nonlocal sent
+            with suppress(OSError):
+                while True:
+                    raw, _ = listener.accept()
+                    with suppress(OSError), context.wrap_socket(raw, server_side=True) as connection:
+                        name = connection.recv(1 << 16).split()[1]
+                        if name == b"/good/cas/1":
+                            connection.sendall(OK + b"Content-Length: 2\r\n\r\nok")
+                            continue
+                        connection.sendall(b"HTTP/1.1 404 No\r\n\r\n")
+                        while True:
+                            connection.sendall(bytes(1 << 16))
+                            sent += 1 << 16
+
+        threading.Thread(target=serve, daemon=True).start()
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(RemoteError, match=LARGE):
+            fetched(HttpTransport(RemoteSettings(url), str(certificate)))
+        assert sent < MOST_SENT
+        assert fetched(HttpTransport(RemoteSettings(f"{url}/good"), str(certificate))) == (True, 2)
+        with pytest.raises(RemoteError, match="no secure connection"):
+            fetched(HttpTransport(RemoteSettings(url)))
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("name", ["silence", "100 Continue", "a header", "a 404"])
+def test_a_proxy_has_the_same_limits(name: str, monkeypatch: pytest.MonkeyPatch, quick: None) -> None:
+    """Before it has connected to anything."""
+    answer, _ = ANSWERS[name]
+    with serving(answer) as server:
+        monkeypatch.setenv("https_proxy", server.url)
+        monkeypatch.setenv("no_proxy", "")
+        with pytest.raises(RemoteError, match=f"{LATE}|{LARGE}|{BROKEN}|404|proxy"):
+            fetched(HttpTransport(RemoteSettings("https://cache.example")))
+        assert server.sent < MOST_SENT
+
+
+def test_a_name_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, quick: None) -> None:
+    """Nothing interrupts it, so it is left behind."""
+    over = threading.Event()
+    monkeypatch.setattr("pipeline.remote.sockets.socket.getaddrinfo", lambda *_, **__: over.wait(60))
+    transport = HttpTransport(RemoteSettings("http://cache.example"))
+    with pytest.raises(RemoteError, match=r"no answer within 0\.3 seconds"):
+        fetched(transport)
+    over.set()
+
+
+def test_a_name_with_many_addresses_that_do_not_answer(monkeypatch: pytest.MonkeyPatch, quick: None) -> None:
+    asked: list[float] = []
+
+    def connect(self: socket.socket, place: object) -> None:
+        asked.append(self.gettimeout() or 99)
+        time.sleep(asked[-1])
+        raise TimeoutError
+
+    place = (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("192.0.2.1", 80))
+    monkeypatch.setattr("pipeline.remote.sockets.CONNECT", 0.2)
+    monkeypatch.setattr("pipeline.remote.sockets.socket.getaddrinfo", lambda *_, **__: [place] * 100)
+    monkeypatch.setattr("pipeline.remote.sockets._Limited.connect", connect, raising=False)
+    with pytest.raises(RemoteError, match=LATE):
+        fetched(HttpTransport(RemoteSettings("http://cache.example")))
+    assert len(asked) <= 3 and max(asked) <= 0.2
+
+
+@pytest.mark.parametrize("what", ["pipe", "folder", "device", "link to a device", "sparse"])
+def test_a_folder_may_have_anything_in_the_place_of_a_file(what: str, tmp_path: Path) -> None:
+    place = tmp_path / "cas/1"
+    place.parent.mkdir()
+    if what == "pipe":
+        os.mkfifo(place)
+    elif what == "folder":
+        place.mkdir()
+    elif what == "device" and os.getuid() == 0:
+        with suppress(PermissionError):
+            os.mknod(place, 0o20666, os.makedev(1, 5))
+    if what == "sparse":
+        with place.open("wb") as stream:
+            stream.truncate(1 << 42)
+    elif not place.exists():
+        place.symlink_to("/dev/zero")
+    transport = FolderTransport(RemoteSettings(f"file://{tmp_path}"))
+    with pytest.raises((RemoteError, TooLarge), match=r"no file|TooLarge"):
+        fetched(transport)
+    assert not bounded(transport).has("cas/1", 10)
+    if what != "folder":
+        # What was made here takes its place.
+        bounded(transport).write("cas/1", b"bytes")
+        assert place.read_bytes() == b"bytes" and [*place.parent.iterdir()] == [place]
+
+
+def test_what_comes_late_is_not_handed_on(quick: None) -> None:
+    """An exchange that was left behind writes nothing into what is gone by then."""
+    gate = threading.Event()
+
+    class Late:
+        def read(self, name: str, take: Callable[[bytes], None]) -> bool:
+            gate.wait(30)
+            take(b"late")
+            return True
+
+    parts: list[bytes] = []
+    with pytest.raises(RemoteError, match="no answer"):
+        bounded(Late()).read("cas/1", parts.append, 10)  # type: ignore[arg-type]
+    gate.set()
+    for thread in threading.enumerate():
+        if thread.name == "firmline-exchange":
+            thread.join(10)
+    assert parts == []
+
+
+def test_time_is_had_by_the_bytes_that_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gigabyte that came at once is no reason to wait for a day for what follows."""
+    now = 100.0
+    monkeypatch.setattr("pipeline.remote.exchange.time.monotonic", lambda: now)
+    one = Exchange(1 << 30)
+    for _ in range(100):
+        now += SECONDS * 0.99
+        one.moved(STEP)
+    one.moved(1 << 30)
+    now += SECONDS * 0.99
+    one.moved(STEP - 1)
+    now += SECONDS * 0.02
+    with pytest.raises(RemoteError, match="fewer than 10,000 bytes a second"):
+        one.moved(STEP)
+
+
+def test_a_store_that_is_slow_each_time_is_given_up(capsys: pytest.CaptureFixture[str]) -> None:
+    """Answers of nine seconds are answers, but a run asks for hundreds."""
+    one = Health(RemoteSettings("http://slow"), print)
+    at = 1000.0
+    # Eight at a time count as one, those within a second do not, nor does what large objects take.
+    for _ in range(100):
+        one.spent(at, at + FREE_SECONDS, 0)
+        one.spent(at, at + 500, 10_000_000)
+    for step in range(4):
+        assert one.reads and one.writes, step
+        for _ in range(8):
+            one.spent(at, at + 9, 0)
+        at += 10
+    assert not one.reads and not one.writes
+    assert capsys.readouterr().out.count("is slow: the run has waited 32 seconds for it, and goes on without it") == 1
+    with pytest.raises(RemoteError, match="given up"):
+        one.check()
+
+
+@pytest.mark.parametrize("name", ["one byte of a header now and then", "a dripping 404", "a 200"])
+def test_a_run_goes_on(
+    name: str, project: FakeProject, quick: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(ANSWERS[name][0]) as server:
+        monkeypatch.setenv("FIRMLINE_REMOTE", server.url)
+        assert how(project) == all_of("ran")
+        told = capsys.readouterr().err
+        assert told.count("warning") <= 2 and f"the remote store {server.url}" in told
+        assert server.requests <= 4 * (MOST_FAILURES + 8)
+
+
+def test_a_run_with_a_pipe_behind_a_folder_goes_on(
+    project: FakeProject, tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FIRMLINE_REMOTE", f"file://{tmp_path}/shared")
+    how(project)
+    for path in (tmp_path / "shared").glob("*/*"):
+        path.unlink()
+        os.mkfifo(path)
+    project.edit("recipes/demo.yaml", "opt: O2", "opt: O3")
+    (project.store / "artifacts").rename(project.store / "before")
+    (project.store / "artifacts").mkdir()
+    assert how(project) == all_of("ran")
+
+
+def test_the_page_says_how_long_silence_takes() -> None:
+    page = (INSTALLATION / "docs/store.md").read_text()
+    assert f"at most {MOST_WAITING + SECONDS:.0f} seconds" in page
+    assert f"{SECONDS:.0f} seconds for each {STEP:,} bytes" in page
+    assert health.SLOWEST == STEP / SECONDS and MOST_FAILURES * SECONDS <= MOST_WAITING
