@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import resource
+import select
+import subprocess
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +23,10 @@ TOOL = Tool(COMMAND, command=COMMAND, minimum="12", install=f"apt-get install {C
 PATIENCE = 15.0
 #: What a slow probe moves.
 BYTES_PER_SECOND = 2_000
-_POLL = 0.05
-# Pieces of what one command prints: compare-sections has a line for each section.
-_MOST_SAID = 100_000
+# Bytes that GDB may print until the next command, and in one line: a server prints by way of it, and may have no end.
+MOST_PRINTED, _MOST_LINE = 4 << 20, 1 << 20
+# Bytes that GDB itself may use: it keeps what a server sends in one answer.
+_MOST_MEMORY = 2 << 30
 # GDB's own, for one answer of a server: of one that may be none, and of one that may be busy.
 _FIRST_SECONDS, _ANSWER_SECONDS = 2, 10
 
@@ -37,6 +43,10 @@ class GdbClosed(Exception):
     """The server closed the connection, or went away."""
 
 
+class GdbFlood(Exception):
+    """More was printed than anybody reads."""
+
+
 # What GDB says then.
 _CLOSED = re.compile("connection closed|target disconnected|reset by peer|broken pipe", re.IGNORECASE)
 # Of one that answers something else, as a page of HTML, or nothing.
@@ -44,21 +54,29 @@ _NO_ANSWER = re.compile("replied unexpectedly")
 
 
 class Gdb:
-    """One GDB with one program. `command` tells it something, `stopped` waits until the target stops."""
+    """One GDB with one program. `command` tells it something, `stopped` waits until the target stops.
+
+    Nothing waits beyond `deadline`, of time.monotonic(), whatever it is given.
+    """
 
     def __init__(self, path: str, folder: Path, elf: Path) -> None:
         """`folder` is its current directory. Raises StageError where it cannot be started."""
-        from pygdbmi.gdbcontroller import GdbController
-
         started = [path, "--nx", "--quiet", "--interpreter=mi3", f"--cd={folder}", str(elf)]
         try:
-            self._controller: Any = GdbController(started, time_to_check_for_additional_output_sec=0.001)
+            self._process = subprocess.Popen(
+                started, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, bufsize=0
+            )
         except (OSError, ValueError) as error:
             raise StageError(f"{path} does not start: {error}", hint=TOOL.install) from None
+        with contextlib.suppress(OSError, ValueError):
+            resource.prlimit(self._process.pid, resource.RLIMIT_DATA, (_MOST_MEMORY, _MOST_MEMORY))
+        self.deadline = inf
         self._token = 0
         self._results: deque[Mapping[str, Any]] = deque()
         self._stops: deque[Mapping[str, Any]] = deque()
-        self._said: deque[str] = deque(maxlen=_MOST_SAID)
+        self._said: list[str] = []
+        self._printed = 0
+        self._line = b""
         for setting in (
             "mi-async on",
             "confirm off",
@@ -78,11 +96,18 @@ class Gdb:
         return said
 
     def command(self, text: str, seconds: float = PATIENCE) -> Mapping[str, Any]:
-        """The result of a command. Raises GdbError with the reason, GdbClosed, GdbSilent after so many seconds."""
+        """The result of a command.
+
+        Raises GdbError with the reason, GdbClosed, GdbSilent after so many seconds, GdbFlood.
+        """
         self._token += 1
         self._said.clear()
-        with self._alive():
-            self._controller.write(f"{self._token}{text}", read_response=False)
+        self._printed = 0
+        try:
+            assert self._process.stdin is not None
+            self._process.stdin.write(f"{self._token}{text}\n".encode())
+        except OSError as error:
+            raise GdbError(f"GDB has ended: {error}") from None
         for result in self._wait(seconds, self._results):
             if result.get("token") == self._token:
                 payload = result.get("payload") or {}
@@ -131,20 +156,19 @@ class Gdb:
     def close(self) -> None:
         """End it; the target stays as it is."""
         with contextlib.suppress(Exception):
-            self._controller.gdb_process.kill()
-            self._controller.gdb_process.communicate(timeout=5)
+            self._process.kill()
+            self._process.communicate(timeout=5)
 
     def _wait(self, seconds: float, queue: deque[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         """What comes to one of the queues, as it comes."""
-        deadline = time.monotonic() + seconds
+        deadline = min(time.monotonic() + seconds, self.deadline)
         while True:
             while queue:
                 yield queue.popleft()
-            if time.monotonic() > deadline:
+            left = deadline - time.monotonic()
+            if left <= 0:
                 return
-            with self._alive():
-                found = self._controller.get_gdb_response(timeout_sec=_POLL, raise_error_on_timeout=False)
-            for record in found:
+            for record in self._records(left):
                 if record["type"] == "result":
                     # What cannot run is told once more, after it was said to run.
                     is_late = queue is self._stops and record["message"] == "error"
@@ -154,16 +178,26 @@ class Gdb:
                 elif record["type"] in ("console", "target", "log", "output"):
                     self._said.append(str(record.get("payload") or ""))
 
-    @contextlib.contextmanager
-    def _alive(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, ValueError) as error:
-            raise GdbError(f"GDB has ended: {error}") from None
-        except Exception as error:
-            if type(error).__module__.startswith("pygdbmi"):
-                raise GdbSilent from None
-            raise
+    def _records(self, seconds: float) -> Iterator[Mapping[str, Any]]:
+        """What GDB prints next, as records; none after so many seconds. Raises GdbError, GdbFlood."""
+        from pygdbmi import gdbmiparser
+
+        output = self._process.stdout
+        assert output is not None
+        if not select.select([output], [], [], seconds)[0]:
+            return
+        printed = os.read(output.fileno(), 1 << 16)
+        if not printed:
+            raise GdbError("GDB has ended")
+        self._printed += len(printed)
+        *lines, self._line = (self._line + printed).split(b"\n")
+        if self._printed > MOST_PRINTED or len(self._line) > _MOST_LINE:
+            raise GdbFlood
+        for line in lines:
+            text = line.decode(errors="replace").rstrip("\r")
+            # `+` tells how far a download is.
+            if text and not text.startswith("+") and not gdbmiparser.response_is_finished(text):
+                yield gdbmiparser.parse_response(text)
 
 
 def _error(payload: Mapping[str, Any]) -> Exception:

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING
 
 from stages.base import StageError
 from stages.hardware.chip import check_chip
-from stages.hardware.gdb import BYTES_PER_SECOND, PATIENCE, Gdb, GdbClosed, GdbError, GdbSilent
+from stages.hardware.gdb import (
+    BYTES_PER_SECOND,
+    MOST_PRINTED,
+    PATIENCE,
+    Gdb,
+    GdbClosed,
+    GdbError,
+    GdbFlood,
+    GdbSilent,
+)
 from stages.hardware.place import address
 from stages.hardware.served import STOP, Served, symbols
 from stages.hardware.taken import taken
@@ -81,7 +90,7 @@ def run_on_board(
             _load(gdb, elf, target, place)
             _start(gdb, target, named)
             served = Served(gdb, folder, named, target.word_bits // 8)
-            deadline = time.monotonic() + timeout
+            gdb.deadline = deadline = time.monotonic() + timeout
             while served.exit_code is None:
                 left = deadline - time.monotonic()
                 bounds = [(stall_seconds, "stall_seconds", "from one layer to the next"), (left, "timeout", "in all")]
@@ -89,9 +98,14 @@ def run_on_board(
                 hint = _LONGER.format(option, of)
                 # With most of the time gone before, it is not this wait that tells of a program that hangs.
                 talked = seconds == left < timeout / 2
-                if left <= 0 or not _goes_on(gdb, elf, target, place, seconds, named):
-                    raise _talked(target, timeout, hint) if talked else _runs_on(gdb, elf, target, seconds, hint)
-                served.serve()
+                try:
+                    if left <= 0 or not _goes_on(gdb, elf, target, place, seconds, named):
+                        raise _talked(target, timeout, hint) if talked else _runs_on(gdb, elf, target, seconds, hint)
+                    served.serve()
+                except GdbSilent:
+                    if time.monotonic() < deadline:
+                        raise
+                    raise _talked(target, timeout, _LONGER.format("timeout", "in all")) from None
                 watch()
         finished = Finished(served.exit_code, served.printed)
         if served.exit_code == _FAULT:
@@ -129,6 +143,8 @@ def _connect(gdb: Gdb, place: str) -> None:
         if reason.endswith("Connection timed out"):  # GDB tries again and again where it is refused
             reason = "nobody listens there, or a firewall is between"
         raise StageError(f"no GDB server answers at {where}: {reason}", hint=hint) from None
+    except GdbFlood:
+        raise _flood(place) from None
     except (GdbSilent, GdbClosed) as error:
         does = "closes the connection" if isinstance(error, GdbClosed) else "does not answer as a GDB server does"
         message = f"what listens at {where} {does}"
@@ -155,10 +171,17 @@ def _answering(place: str) -> Iterator[None]:
         yield
     except GdbError as error:
         raise StageError(f"the GDB server at {place} failed: {error}", hint="its own output says more") from None
+    except GdbFlood:
+        raise _flood(place) from None
     except (GdbSilent, GdbClosed) as error:
         does = "has closed the connection" if isinstance(error, GdbClosed) else "does not answer any more"
         message = f"the GDB server at {place} {does}"
         raise StageError(message, hint="look at the probe and its cable; the server's own output says more") from None
+
+
+def _flood(place: str) -> StageError:
+    message = f"the GDB server at {place} prints without an end: more than {MOST_PRINTED >> 20} MiB for one command"
+    return StageError(message, hint="have it print less (a log level, semihosting), or look for what repeats")
 
 
 def _halt(gdb: Gdb, place: str) -> None:
@@ -262,7 +285,8 @@ def _talked(target: Target, timeout: float, hint: str) -> StageError:
 
 def _runs_on(gdb: Gdb, elf: Path, target: Target, seconds: float, hint: str) -> StageError:
     where = ""
-    with contextlib.suppress(GdbError, GdbClosed, GdbSilent):
+    gdb.deadline = time.monotonic() + 3 * PATIENCE
+    with contextlib.suppress(GdbError, GdbClosed, GdbFlood, GdbSilent):
         gdb.command("-exec-interrupt")
         gdb.stopped(PATIENCE)
         where = f"\nin {source_place(gdb.value('$pc') & (2**target.word_bits - 1), elf, target)}"

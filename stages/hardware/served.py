@@ -17,6 +17,8 @@ _CONSOLE = 1
 _FIRST_FILE = 3
 _MOVED = ".moved.bin"
 _LONGEST_NAME = 64
+# Bytes that a program moves at a time, and that it leaves in all: more is a damaged memory, or has no end.
+_MOST_MOVED, _MOST_WRITTEN = 256 << 20, 1 << 30
 
 
 def symbols(elf: Path) -> dict[str, int]:
@@ -49,6 +51,7 @@ class Served:
         self._word = word_bytes
         self._files: dict[int, BinaryIO] = {}
         self._said = bytearray()
+        self._written = 0
 
     @property
     def printed(self) -> str:
@@ -97,7 +100,7 @@ class Served:
         """The host's bytes into the target's memory."""
         if number not in self._files:
             return -1
-        content = self._files[number].read(count)
+        content = self._files[number].read(min(count, _MOST_MOVED))
         if len(content) != count:
             return -1
         (self._folder / _MOVED).write_bytes(content)
@@ -108,6 +111,10 @@ class Served:
         """The target's bytes into the host's file."""
         if number not in self._files and number != _CONSOLE:
             return -1
+        self._written += count
+        if count > _MOST_MOVED or self._written > _MOST_WRITTEN:
+            message = f"the firmware writes {count:,} bytes, after {self._written - count:,}: its memory is damaged"
+            raise StageError(message, hint="or its output has no end")
         moved = self._folder / _MOVED
         moved.unlink(missing_ok=True)
         self._gdb.console(
