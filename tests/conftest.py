@@ -6,13 +6,16 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-from tests.support.share import left_out
+from tests.support.grid import beside_cover
+from tests.support.optional import why_skipped
 
 # A store that others share is none of a test's.
 for _name in [name for name in os.environ if name.startswith("FIRMLINE_REMOTE")]:
@@ -20,11 +23,23 @@ for _name in [name for name in os.environ if name.startswith("FIRMLINE_REMOTE")]
 
 _OBJECTS = "TEST_OBJECTS"  # names the folder that the processes of a run share
 GOLDEN = Path(__file__).parent / "golden"
+SHARE = 40  # without --all one case in so many runs
+# Folders and files that run with --all only, or where the command line names them: they take long, and what they hold
+# changes rarely or is held by other tests as well.
+RARE = (
+    "unit/calibrate",
+    "unit/measure",
+    "unit/pipeline/commands/test_calibrate.py",
+    "unit/pipeline/commands/test_tune.py",
+)
+_RARE = frozenset(Path(__file__).parent / name for name in RARE)
 
 
-# The same examples in every run, so that what fails is the change. `--hypothesis-profile=search` draws new ones.
-settings.register_profile("repeatable", derandomize=True)
-settings.register_profile("search", derandomize=False)
+# The same examples in every run, so that what fails is the change; `--hypothesis-profile=search` draws new ones. A slow
+# machine is no failure: neither profile has a deadline or a health check, and no test sets its own.
+_ANY_SPEED: dict[str, Any] = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+settings.register_profile("repeatable", derandomize=True, **_ANY_SPEED)
+settings.register_profile("search", derandomize=False, **_ANY_SPEED)
 settings.load_profile("repeatable")
 
 
@@ -32,6 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write the golden files anew; read the diff before you commit"
     )
+    parser.addoption("--all", action="store_true", help="all that is tested, as once a week: several hours")
     parser.addoption(
         "--fuzz", type=int, default=None, metavar="N", help="so many mutants of models, recipes and command lines"
     )
@@ -42,13 +58,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=24,
         help="drawn layers for each module of tests/conformance/operators (24)",
-    )
-    parser.addoption(
-        "--conformance-share",
-        type=int,
-        default=1,
-        metavar="N",
-        help="of each class of cases one in N, of drawn networks and files; of grids each value once (1: all)",
     )
     parser.addoption(
         "--conformance-kernels", default="", metavar="NAMES", help="only these, such as rvp.add_s8,mve.add_s8"
@@ -66,14 +75,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers", "share: a grid; with --conformance-share each value once (tests/support/share.py)"
-    )
-    config.addinivalue_line(
-        "markers", "compiles_anew: no object comes from another test (tests/support/compiled_once.py)"
-    )
+    for line in (
+        "grid: a grid of equal cases; without --all as few as have each value once (tests/support/grid.py)",
+        "rare: runs with --all, or where its file is named",
+        "compiles_anew: no object comes from another test (tests/support/compiled_once.py)",
+    ):
+        config.addinivalue_line("markers", line)
     if not hasattr(config, "workerinput"):
         os.environ[_OBJECTS] = tempfile.mkdtemp(prefix="firmline-objects-")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """No other processes for a few files: starting them takes longer than the tests."""
+    return 0 if config.args_source == pytest.Config.ArgsSource.ARGS else None
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -81,16 +95,28 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         shutil.rmtree(os.environ.pop(_OBJECTS), ignore_errors=True)
 
 
+def _named(config: pytest.Config) -> list[Path]:
+    """Files and folders of the command line."""
+    return [(config.invocation_params.dir / arg.partition("::")[0]).resolve() for arg in config.args]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves out what is in `RARE`, unless --all is given or the command line names it or something in it."""
+    if config.getoption("--all") or collection_path not in _RARE:
+        return None
+    return True if not any(path.is_relative_to(collection_path) for path in _named(config)) else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the rest of grids where a share is asked for; `-m share` is all tests that run a share then."""
-    if config.getoption("--conformance-share") > 1:
-        out = {id(item) for item in left_out(items)}
-        config.hook.pytest_deselected(items=[item for item in items if id(item) in out])
-        items[:] = [item for item in items if id(item) not in out]
-    for item in items:
-        if "every" in getattr(item, "fixturenames", ()):
-            item.add_marker("share")
+    """Leaves out the rest of grids and what is rare, unless --all is given."""
+    if config.getoption("--all"):
+        return
+    named = _named(config)
+    out = beside_cover(items)
+    out |= {id(item) for item in items if item.get_closest_marker("rare") and item.path not in named}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) in out])
+    items[:] = [item for item in items if id(item) not in out]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -104,10 +130,30 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     toolchain.run_tool = run_tool if anew else compiled_once(run_tool, Path(os.environ[_OBJECTS]))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """A file that imports what an optional group of packages has is skipped without it, with the reason."""
+    report = yield
+    if report.failed and (reason := why_skipped(str(report.longrepr))):
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: {reason}")
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A test that fails since an optional group of packages is missing is skipped, with the reason."""
+    try:
+        return (yield)
+    except Exception as error:
+        if reason := why_skipped("".join(traceback.format_exception(error))):
+            pytest.skip(reason)
+        raise
+
+
 @pytest.fixture
 def every(request: pytest.FixtureRequest) -> int:
-    """One case in so many of each class, one drawn network, file or command line in so many; 1 for all."""
-    return int(request.config.getoption("--conformance-share"))
+    """One case in so many of each class, one drawn network, file or command line in so many; 1 with --all."""
+    return 1 if request.config.getoption("--all") else SHARE
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -36,6 +36,15 @@ def load_target(name: str) -> Target:
 
 def kernels(target: Target) -> dict[str, Kernel]:
     """The target's kernels that are held to the suite, by name."""
+    return dict(_kernels(target.name)) if target is load_target(target.name) else _held(target)
+
+
+@cache
+def _kernels(name: str) -> dict[str, Kernel]:
+    return _held(load_target(name))
+
+
+def _held(target: Target) -> dict[str, Kernel]:
     found = kernels_of(target)
     return {name: one for name, one in found.items() if not PROJECT or f"kernels/{one.folder.name}" in target.modules}
 

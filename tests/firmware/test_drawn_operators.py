@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.models.spec import FileModel
@@ -28,7 +28,6 @@ from tests.support.stages_run import run_stages
 
 PLANAR_DEPTHWISE = {"rules": [{"match": {"op": "depthwise_conv2d"}, "data": "NCHW"}]}
 LAYOUTS = {"NHWC": {}, "planar depthwise": PLANAR_DEPTHWISE, "NCHW": {"default": "NCHW"}}
-SLOW = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
 def compare(tflite: bytes, target: str | Target, layout: str) -> dict[str, Any]:
@@ -52,11 +51,11 @@ def compare(tflite: bytes, target: str | Target, layout: str) -> dict[str, Any]:
     return described
 
 
-@pytest.mark.share
+@pytest.mark.grid
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(st.data())
-@settings(max_examples=5, **SLOW)
+@settings(max_examples=5)
 def test_windows_on_the_host(layout: str, dtype: str, data: st.DataObject) -> None:
     names = ("conv2d", "conv2d", "depthwise_conv2d", "depthwise_conv2d", "pool2d", "pool2d")
     compare(model(data.draw, dtype, names), "host", layout)
@@ -64,17 +63,17 @@ def test_windows_on_the_host(layout: str, dtype: str, data: st.DataObject) -> No
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @given(st.data())
-@settings(max_examples=5, **SLOW)
+@settings(max_examples=5)
 def test_other_operators_on_the_host(dtype: str, data: st.DataObject) -> None:
     others = tuple(name for name in OPERATORS if name not in ("conv2d", "depthwise_conv2d", "pool2d"))
     compare(model(data.draw, dtype, others), "host", data.draw(st.sampled_from(list(LAYOUTS))))
 
 
-@pytest.mark.share
+@pytest.mark.grid
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("target", ["rv64-scalar", "rv32-scalar", "rv64-rvp", "rv32-rvp"])
 @given(st.data())
-@settings(max_examples=2, **SLOW)
+@settings(max_examples=2)
 def test_a_sample_on_the_simulator(target: str, dtype: str, data: st.DataObject) -> None:
     compare(model(data.draw, dtype, tuple(OPERATORS)), target, data.draw(st.sampled_from(list(LAYOUTS))))
 

@@ -20,7 +20,7 @@ from tests.fuzz.mutate_model import model_mutant
 from tests.fuzz.mutate_recipe import recipe_mutant
 from tests.fuzz.table import failures, summary
 
-_USUAL = 300  # mutants of a run that asks for no number: about a minute of processor time
+_FEW, _ALL = 60, 300  # mutants of a run that asks for no number: without --all, and with it
 # Of a hundred mutants.
 _SHARES = {"models": 60, "recipes": 30, "commands": 10}
 
@@ -33,7 +33,8 @@ def _workers() -> int:
 @pytest.mark.parametrize("kind", campaign.KINDS)
 def test_mutants_run_exactly_or_are_refused(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     wanted, seed = request.config.getoption("--fuzz"), request.config.getoption("--fuzz-seed")
-    count = _USUAL if wanted is None else wanted
+    usual = _ALL if request.config.getoption("--all") else _FEW
+    count = usual if wanted is None else wanted
     only = request.config.getoption("--fuzz-only")
     if only:
         chosen, _, index = only.partition(":")

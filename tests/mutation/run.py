@@ -19,7 +19,8 @@ from tests.support import processes
 from tests.support.emitted import ROOT
 
 _UNMEASURED = 300.0  # CPU seconds of tests that were not run on unchanged code
-VERDICTS = ("killed", "timeout", "survived")
+VERDICTS = ("killed", "timeout", "survived", "error")
+_NOTHING_RAN = (4, 5)  # exit codes of pytest: wrong usage, no test collected
 _LEFT_OUT = (
     ".git",
     ".venv",
@@ -78,7 +79,17 @@ class Copy:
 
         `seconds`: of CPU time, after which it is a timeout.
         """
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *room.arguments(paths)]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--all",
+            "-x",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *room.arguments(paths),
+        ]
         environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1"}
         child = subprocess.Popen(
             command, cwd=self.root, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -92,6 +103,8 @@ class Copy:
         finally:
             processes.end(child.pid)
             child.wait()
+        if child.returncode in _NOTHING_RAN:
+            return "error"
         return "killed" if child.returncode else "survived"
 
 
@@ -129,13 +142,17 @@ def run_mutant(copy: Copy, mutant: Mutant) -> str:
 
 
 def report(done: Sequence[tuple[Mutant, str]]) -> str:
-    """A table by room, then each survivor with its lines."""
-    lines = ["", "| room | changes | killed | timeout | survived |", "| --- | ---: | ---: | ---: | ---: |"]
+    """A table by room, then each survivor with its lines, and each change with which pytest ran no test."""
+    lines = [
+        "",
+        "| room | changes | killed | timeout | survived | error |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
     for name in dict.fromkeys(mutant.room.name for mutant, _ in done):
         counts = Counter(verdict for mutant, verdict in done if mutant.room.name == name)
         cells = [str(sum(counts.values())), *(str(counts[verdict]) for verdict in VERDICTS)]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     for mutant, verdict in done:
-        if verdict == "survived":
-            lines += ["", f"survived: {mutant}", mutant.diff]
+        if verdict in ("survived", "error"):
+            lines += ["", f"{verdict}: {mutant}", mutant.diff]
     return "\n".join(lines)

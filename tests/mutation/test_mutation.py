@@ -134,6 +134,8 @@ def test_a_change_that_no_test_notices_is_listed(tmp_path: Path, monkeypatch: py
     test = ["from loops import until", "from sums import double", "", "", "def test_all():"]
     test += ["    assert double(3) == 6", "    assert until(0) == 3", ""]
     (project / "test_all.py").write_text("\n".join(test))
+    option = "parser.addoption('--all', action='store_true')"
+    (project / "conftest.py").write_text(f"def pytest_addoption(parser):\n    {option}\n")
     monkeypatch.setattr(run, "ROOT", project)
     monkeypatch.setattr("tests.mutation.rooms.ROOT", project)
     room = Room("all", ("sums.py", "loops.py"), ("test_all.py",))
@@ -144,7 +146,11 @@ def test_a_change_that_no_test_notices_is_listed(tmp_path: Path, monkeypatch: py
     mutants = [next(iter(run.chosen([room], 1, 1, place))) for place in places]
     done = [(mutant, run.run_mutant(copy, mutant)) for mutant in mutants]
     assert [verdict for _, verdict in done] == ["killed", "survived", "timeout"]
+    elsewhere = Room("none", ("sums.py",), ("test_none.py",))  # no such test: neither killed nor survived
+    mutant = run.Mutant(elsewhere, mutants[0].path, mutants[0].text, mutants[0].change)
+    done.append((mutant, run.run_mutant(copy, mutant)))
     text = run.report(done)
-    assert "| all | 3 | 1 | 1 | 1 |" in text
+    assert "| all | 3 | 1 | 1 | 1 | 0 |" in text and "| none | 1 | 0 | 0 | 0 | 1 |" in text
+    assert "error: sums.py:2" in text
     assert "survived: sums.py:6 operator\n-     return x - 1\n+     return x + 1" in text
     assert (copy.root / "sums.py").read_text() == (project / "sums.py").read_text()

@@ -89,7 +89,7 @@ def _running(command: list[str], port: int) -> Iterator[None]:
     """A server, from when it takes connections on."""
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             try:
                 socket.create_connection(("127.0.0.1", port), timeout=1).close()

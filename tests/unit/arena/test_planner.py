@@ -31,7 +31,7 @@ def buffers(draw: st.DrawFn) -> list[Buffer]:
     return out
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(buffers(), st.sampled_from([1, 4, 16, 64]))
 def test_no_two_live_buffers_overlap(drawn: list[Buffer], alignment: int) -> None:
     result = plan(drawn, alignment)

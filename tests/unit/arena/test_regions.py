@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.arena import Buffer, Plan, plan
+from stages.arena.planner import lowest_gap
 from stages.arena.regions import NoRoomError, Room, divide
 from tests.unit.arena.test_planner import assert_sound, buffers, chain
 
@@ -42,7 +44,7 @@ def in_one_room(task: Task) -> str | None:
     return able[0] if able else None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(tasks())
 def test_any_division_is_sound_and_at_least_as_good_as_one_room(task: Task) -> None:
     drawn, rooms, traffic, fixed = task
@@ -147,10 +149,17 @@ def test_too_large_for_any_division() -> None:
         divide([Buffer("x", 80, 0, 0)], [Room("fast", 96), Room("slow", 64)], {}, {"x": "slow"})
 
 
-def test_hundreds_of_buffers_take_no_minutes() -> None:
-    from time import process_time
+def test_hundreds_of_buffers_take_no_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted in searches of a gap, about 12 us each for these buffers."""
+    searches = 0
 
+    def counted(*arguments: Any) -> int:
+        nonlocal searches
+        searches += 1
+        return lowest_gap(*arguments)
+
+    for module in ("planner", "regions"):
+        monkeypatch.setattr(f"stages.arena.{module}.lowest_gap", counted)
     drawn = chain([1000 + 37 * (i * 7919 % 101) for i in range(150)], scratch={i: 500 + i for i in range(149)})
-    began = process_time()
     divide(drawn, [Room("fast", 6000), Room("slow", 20_000)], {b.name: b.bytes for b in drawn})
-    assert process_time() - began < 10
+    assert len(drawn) < searches < 300_000

@@ -24,7 +24,7 @@ def visited(axes: list[Axis], buffer: int) -> list[int]:
 
 
 @given(SHAPES, st.sampled_from(["NHWC", "NCHW"]), st.sampled_from(["NHWC", "NCHW"]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_walk_pairs_the_elements_of_two_layouts(shape: tuple[int, ...], to: str, source: str) -> None:
     x, y = tensor(shape, source), tensor(shape, to)
     numbered = np.arange(x.elements).reshape(shape)
@@ -36,7 +36,7 @@ def test_a_walk_pairs_the_elements_of_two_layouts(shape: tuple[int, ...], to: st
 
 
 @given(SHAPES, st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_broadcast_strides_repeat_like_numpy(shape: tuple[int, ...], data: st.DataObject) -> None:
     small = tuple(data.draw(st.sampled_from([1, n])) for n in shape)[data.draw(st.integers(0, len(shape) - 1)) :]
     x, y = tensor(small, ""), tensor(shape, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
@@ -33,7 +34,12 @@ HOSTILE = (
 )
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+def short(text: str) -> str:
+    """A test's name; some texts are very long."""
+    return ascii(text)[:40]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=short)
 def test_terminal(text: str) -> None:
     for shown in (escape.name(text), escape.line(text), escape.visible(text)):
         assert shown.isprintable()
@@ -53,20 +59,20 @@ def test_terminal(text: str) -> None:
         ("\u202e\u20dd", "\\u202e\\u20dd"),
         ("a" + 6 * "\u0333" + "b", "a" + 4 * "\u0333" + 2 * "\\u0333" + "b"),
     ],
-    ids=ascii,
+    ids=short,
 )
 def test_marks_stay_with_a_letter_and_do_not_pile_up(text: str, shown: str) -> None:
     assert escape.visible(text) == escape.line(text) == shown
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+@pytest.mark.parametrize("text", HOSTILE, ids=short)
 def test_log_line_is_whole(text: str) -> None:
     shown = escape.log_line(text)
     assert shown.isprintable() and len(shown) >= len(text)
     shown.encode()
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=ascii)
+@pytest.mark.parametrize("text", HOSTILE, ids=short)
 def test_markdown_has_no_markup_left(text: str) -> None:
     for shown in (escape.markdown(text), escape.markdown_cell(text.replace("\n", ""))):
         assert shown.isprintable()
@@ -93,6 +99,21 @@ def test_long_names_keep_both_ends() -> None:
     assert escape.name("first" + "x" * 200 + "last").endswith("last")
 
 
+@pytest.mark.parametrize(
+    ("shown", "limit"),
+    [(escape.name, escape.NAME_LIMIT), (escape.line, escape.LINE_LIMIT), (escape.markdown_cell, 600)],
+)
+def test_text_up_to_the_limit_stays_whole_and_longer_text_loses_its_middle(
+    shown: Callable[[str], str], limit: int
+) -> None:
+    text = "a" * (limit // 2) + "b" * (limit - limit // 2)
+    assert shown(text) == text
+    for longer in (text + "b", 100 * text):
+        short = shown(longer)
+        assert len(short) <= limit and "..." in short
+        assert short.startswith("a" * (limit // 3)) and short.endswith("b" * (limit // 5))
+
+
 def test_long_messages_say_how_much_is_left_out() -> None:
     shown = escape.message("\n".join(map(str, range(50))) + "\n").split("\n")
     assert shown[:3] == ["0", "1", "2"] and shown[-1] == "… and 38 more lines"
@@ -101,4 +122,6 @@ def test_long_messages_say_how_much_is_left_out() -> None:
 
 
 def test_rows_and_cells() -> None:
+    each = "y" * escape.LINE_LIMIT  # each line of a cell may have the whole limit
+    assert escape.markdown_cell(f"{each}\n{each}") == f"{each}<br>{each}"
     assert escape.markdown_row(["a|b", "x\ny", "_z_"]) == "| a\\|b | x<br>y | \\_z\\_ |"

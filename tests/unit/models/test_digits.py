@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 from recipes.digits import network, train
 from stages.models import tflite_reader
@@ -33,6 +32,8 @@ def test_classifies_held_out_images_in_litert(dtype: str) -> None:
 
 
 def test_held_out_images_are_the_data_sets_and_were_not_trained_on() -> None:
+    from sklearn.datasets import load_digits
+
     digits = load_digits()
     train_images, _, held_images, held_labels = train.load()
     assert np.array_equal(np.load(FOLDER / "heldout_float32.npy"), held_images)

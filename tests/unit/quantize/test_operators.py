@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stages.models.builder import ModelBuilder, Tensor
@@ -17,7 +17,7 @@ from tests.support.integer import LAYOUTS, Comparison, compare
 
 LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
 ACTIVATIONS = ("none", "relu", "relu6", "relu_n1_to_1")
-some = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=30)
 
 
 @dataclass

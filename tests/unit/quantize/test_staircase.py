@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier
 from stages.quantize.arithmetic import quantize_multiplier
@@ -14,19 +15,74 @@ def test_results_are_products_in_float32_with_halves_to_even() -> None:
     assert scaled(sums, np.float32(0.5)).tolist() == [0, 2, 2, 0, -2, 2**23]
 
 
-def test_a_multiplier_that_is_found_is_exact_for_every_sum() -> None:
-    random = np.random.default_rng(0)
-    ends, sums = np.array([[-60_000], [60_000]]), np.arange(-60_000, 60_001)
-    found = 0
-    for scale in random.uniform(2.0**-11, 2.0**-6, 32).astype(np.float32):
-        made = exact(np.array([scale]), ends, [quantize_multiplier(float(scale))], -128, 127)
-        if made is None:
-            continue
-        rounding, ((multiplier, shift),) = made
+def results(sums: np.ndarray, multipliers: np.ndarray, shift: int, rounding: str) -> np.ndarray:
+    """What each multiplier makes of each sum, [multipliers, sums]."""
+    return np.array([multiply_by_quantized_multiplier(sums, int(each), shift, rounding) for each in multipliers])
+
+
+@pytest.mark.parametrize(
+    ("ends", "scales"),
+    [
+        # Ranges without a tie above zero, so that one multiplier can round all sums: the tie at -0.5 decides.
+        ((-40, 3), [2.0**-3, 2.0**-4, 2.0**-5, 3 * 2.0**-6, 0.75, 0.5]),
+        ((-2, 1), [2.0**-2, 0.5]),
+        ((-8, 0), [2.0**-4, 2.0**-5, 2.0**-3]),
+        ((0, 8), [2.0**-4, 2.0**-3]),
+        ((-1000, 1000), list(np.random.default_rng(0).uniform(2.0**-9, 2.0**-3, 12))),
+    ],
+)
+def test_a_multiplier_is_exact_for_every_sum_and_is_found_where_there_is_one(
+    ends: tuple[int, int], scales: list[float]
+) -> None:
+    sums = np.arange(ends[0], ends[1] + 1)
+    for scale in np.array(scales, np.float32):
+        fixed = quantize_multiplier(float(scale))
+        wanted = np.clip(scaled(sums, scale), -128, 127)
+        found = exact(np.array([scale]), np.array(ends)[:, None], [fixed], -128, 127)
+        if found is None:
+            near = np.linspace(-(2**22), 2**22, 2001).astype(np.int64) + fixed[0]
+            near = np.concatenate([near, fixed[0] + np.arange(-50, 51)]).clip(2**30, 2**31 - 1)
+            for rounding in ("double", "single"):
+                ours = np.clip(results(sums, near, fixed[1], rounding), -128, 127)
+                assert not (ours == wanted).all(axis=1).any(), (scale, rounding)
+        else:
+            rounding, ((multiplier, shift),) = found
+            ours = np.clip(multiply_by_quantized_multiplier(sums, multiplier, shift, rounding), -128, 127)
+            assert np.array_equal(ours, wanted), (scale, rounding)
+
+
+@pytest.mark.parametrize(
+    ("scale", "shift", "most", "expected"),
+    [
+        (1.3, 1, 20, False),
+        (0.93, 0, 20, True),
+        (1.7 * 2.0**-23, -22, 2**24, True),
+        (1.3 * 2.0**-24, -23, 2**24, False),
+    ],
+)
+def test_shifts_to_the_right_by_up_to_22(scale: float, shift: int, most: int, expected: bool) -> None:
+    fixed = quantize_multiplier(scale)
+    assert fixed[1] == shift
+    found = exact(np.array([scale], np.float32), np.array([[-most], [most]]), [fixed], -128, 127)
+    assert (found is not None) == expected
+    if found is not None:
+        rounding, ((multiplier, _),) = found
+        sums = np.unique(np.linspace(-most, most, 20_001).astype(np.int64))
         ours = multiply_by_quantized_multiplier(sums, multiplier, shift, rounding)
-        assert np.array_equal(np.clip(ours, -128, 127), np.clip(scaled(sums, scale), -128, 127))
-        found += 1
-    assert found >= 28
+        assert np.array_equal(ours, scaled(sums, np.float32(scale)))
+
+
+def test_most_scales_of_networks_have_an_exact_multiplier() -> None:
+    random = np.random.default_rng(0)
+    scales = random.uniform(2.0**-11, 2.0**-6, 32).astype(np.float32)
+    fixed = [quantize_multiplier(float(scale)) for scale in scales]
+    ends = np.array([[-60_000], [60_000]])
+    found = [exact(scales[at : at + 1], ends, fixed[at : at + 1], -128, 127) for at in range(32)]
+    assert sum(each is not None for each in found) >= 28
+    # Of several channels each gets its own, all with one rounding.
+    same = [at for at, each in enumerate(found) if each is not None and each[0] == "double"]
+    together = exact(scales[same], np.repeat(ends, len(same), 1), [fixed[at] for at in same], -128, 127)
+    assert together == ("double", [found[at][1][0] for at in same])
 
 
 def test_there_is_none_for_halves_that_go_to_even() -> None:

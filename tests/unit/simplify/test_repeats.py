@@ -18,7 +18,7 @@ from tests.support.constant_channels import QUANT, Drawn, narrowest
 from tests.support.integer import LAYOUTS, compare, integer_graph
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.sampled_from(["int8", "uint8"]), st.sampled_from(sorted(LAYOUTS)), st.data())
 def test_what_is_left_is_litert_s(seed: int, dtype: str, layout: str, data: st.DataObject) -> None:
     """However many of the channels that can go do go, the last of them first."""

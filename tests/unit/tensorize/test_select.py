@@ -55,6 +55,24 @@ def test_a_measured_cost_goes_before_an_estimate() -> None:
     assert [(a.kernel, a.cost, a.cost_source) for a in choice.alternatives] == [("mini.gemm", 1152, "estimated")]
 
 
+@pytest.mark.parametrize("first", KERNELS, ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("cost", [1000, None])
+def test_of_equal_or_unknown_costs_the_first_in_the_order_of_the_targets_kernels_wins(
+    first: PlainGemm, cost: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def same(*_: object) -> int:
+        if cost is None:
+            raise LookupError
+        return cost
+
+    for kernel in KERNELS:
+        monkeypatch.setattr(type(kernel), "cost", same)
+    (other,) = (kernel for kernel in KERNELS if kernel is not first)
+    choice = choose(view(), target_named("host"), [first, other], [], CostTable())
+    assert (choice.kernel.name, choice.cost) == (first.name, cost)
+    assert [alternative.kernel for alternative in choice.alternatives] == [other.name]
+
+
 class Tuned(MiniGemm):
     name = "mini.tuned"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from tests.support.share import covering
+from tests.support.grid import covering
 
 
 def test_each_value_of_a_grid_is_there_in_as_few_cases_as_can_be() -> None:
