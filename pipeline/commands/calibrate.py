@@ -47,7 +47,7 @@ class Calibrate(Command):
     own = (EXECUTOR,)
     doc_purpose = "measure what kernels cost on a target; tensorize chooses by it"
     doc_usage = (
-        "target=NAME [recipes=a,b] [model=… set=…] [executor=dask://…] [--all | --sample | --check] [--cycles] "
+        "target=NAME [recipes=a,b] [model=… set=…] [executor=tls://…] [--all | --sample | --check] [--cycles] "
         "[--json], or target=NAME drawn=200 [seed=1], or target=NAME close=40 [seed=1]"
     )
     doc_description = (

@@ -35,13 +35,13 @@ class Run(Common, DoitRun):  # type: ignore[misc]
     name = "run"
     doc_purpose = "run recipes: from a network to tested firmware"
     doc_usage = (
-        "NAME... | recipe=a,b [target=… model=… set=…] [dry_run=1 | executor=dask://…] [-n JOBS] [-a] [-q] "
+        "NAME... | recipe=a,b [target=… model=… set=…] [dry_run=1 | executor=tls://…] [-n JOBS] [-a] [-q] "
         "[--no-continue] [--json]"
     )
     doc_description = (
         "docs/commands.md has what NAME may be: a glob, NAME:STAGE, a sub-recipe of a matrix. With dry_run=1 "
         "nothing runs; what would is said as `doit explain` says it, with exit code 3 where that is anything. "
-        "executor=dask, or dask://HOST:PORT, runs the stages on other machines (docs/distributed.md)."
+        "executor=dask, or tls://HOST:PORT, runs the stages on other machines (docs/distributed.md)."
     )
     names = "recipes"
     variables = RECIPE_VARIABLES

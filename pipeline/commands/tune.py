@@ -51,7 +51,7 @@ class Tune(Command):
     own = (EXECUTOR,)
     doc_purpose = "measure a network's own layers on the simulator; its recipe then chooses by that"
     doc_usage = (
-        "NAME... | recipe=a,b [target=NAME] [set=stages.tensorize.…] [executor=dask://…] [--all | --check] [--json]"
+        "NAME... | recipe=a,b [target=NAME] [set=stages.tensorize.…] [executor=tls://…] [--all | --check] [--json]"
     )
     doc_description = (
         "Writes NAME.tuning.json beside the recipe: instructions of every kernel for every layer of this network, in "

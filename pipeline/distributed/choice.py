@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from importlib.util import find_spec
 
 from pipeline.errors import PipelineError, RecipeError
@@ -11,26 +10,30 @@ from pipeline.runs.executor import Executor, Local
 from stages.messages import escape
 
 GROUP = "dask"
-_SCHEME = "dask://"
-_ADDRESS = re.compile(r"[\w.-]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}")
+PACKAGES = ("distributed", "cryptography")
+_LOCAL, _CLUSTER = "local", "dask"
 
 
 def executor_of(text: str) -> Executor:
-    """`local`, `dask` (a cluster on this machine) or `dask://HOST:PORT`. Raises PipelineError."""
-    if text == "local":
+    """Return `local`, `dask` (a cluster on this machine), or the scheduler at `dask://HOST:PORT`.
+
+    `tls://` and `tcp://` say how to connect. Raises PipelineError.
+    """
+    if text == _LOCAL:
         return Local()
-    address = text.removeprefix(_SCHEME) if text.startswith(_SCHEME) else ""
-    if text != "dask" and not _ADDRESS.fullmatch(address):
-        raise RecipeError(f"executor={escape.name(text)}: should be local, dask, or dask://HOST:PORT")
+    if text != _CLUSTER and "://" not in text:
+        raise RecipeError(f"executor={escape.name(text)}: should be local, dask, or tls://HOST:PORT")
     ready()
+    from pipeline.distributed.connection import connection_to
     from pipeline.distributed.dask_executor import DaskExecutor
 
-    return DaskExecutor(address)
+    return DaskExecutor(None if text == _CLUSTER else connection_to(text))
 
 
 def ready() -> None:
-    """See to it that dask.distributed is installed. Raises PipelineError."""
-    if find_spec("distributed") is None and not install(GROUP):
+    """Install the Python packages of the group `dask` if they are missing. Raises PipelineError."""
+    missing = [package for package in PACKAGES if find_spec(package) is None]
+    if missing and not install(GROUP):
         raise PipelineError(
-            "executor=dask needs the Python package distributed", hint=f"install it: {how_to_install(GROUP)}"
+            f"executor=dask needs the Python package {missing[0]}", hint=f"install it: {how_to_install(GROUP)}"
         )

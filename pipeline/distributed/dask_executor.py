@@ -25,6 +25,7 @@ from pipeline.artifacts.manifest import ORIGIN
 from pipeline.artifacts.store import Artifact
 from pipeline.distributed import worker
 from pipeline.distributed.code import PIPELINE, own_code, plug_in_code
+from pipeline.distributed.connection import Connection
 from pipeline.distributed.left import left_by
 from pipeline.distributed.local_cluster import LocalCluster
 from pipeline.distributed.request import differences, told
@@ -42,7 +43,6 @@ from stages.base import StageError, Tool
 if TYPE_CHECKING:
     from stages.calibrate.side_work import Begin
 
-SCHEME = "dask://"
 # Seconds to wait for the scheduler, and for a first worker.
 _CONNECT, _WORKERS = 10, 60
 # A worker reads and sends beside computing, and others wait for it: so many tasks for each.
@@ -53,22 +53,22 @@ _FILE = "file"
 
 
 class DaskExecutor:
-    """The workers of a scheduler at `host:port`, or where that is '' `processes` of this machine; 0: of each core."""
+    """The workers of a scheduler, or without one `processes` on this machine (0: one for each core)."""
 
-    def __init__(self, address: str = "", processes: int = 0) -> None:
+    def __init__(self, scheduler: Connection | None = None, processes: int = 0) -> None:
         # What it says of workers that come and go is not for a run's terminal.
         for logger in [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]:
             logging.getLogger(logger).setLevel(logging.CRITICAL + 1)
-        self._cluster = None if address else LocalCluster(processes or os.cpu_count() or 1)
-        where = self._cluster.address if self._cluster is not None else f"tcp://{address}"
-        self._shown = f"{SCHEME}{address}" if address else "the local cluster"
+        self._cluster = None if scheduler is not None else LocalCluster(processes or os.cpu_count() or 1)
+        to = self._cluster.connection if self._cluster is not None else scheduler
+        assert to is not None
+        self._shown = "the local cluster" if scheduler is None else to.text
         try:
-            self._client = Client(where, timeout=_CONNECT, set_as_default=False)
+            self._client = Client(to.address, timeout=_CONNECT, set_as_default=False, security=to.security)
         except Exception as error:
-            raise PipelineError(
-                f"executor={SCHEME}{address}: no Dask scheduler answers there",
-                hint="start one with `dask scheduler`, and workers with `dask worker`: docs/distributed.md",
-            ) from error
+            if self._cluster is not None:
+                self._cluster.close()
+            raise PipelineError(f"executor={to.text}: no Dask scheduler answers there", hint=to.hint) from error
         self._topic = f"firmline-{uuid.uuid4().hex}"
         self._waiting: dict[str, Callable[..., None]] = {}
         self._lock = threading.Lock()

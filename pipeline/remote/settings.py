@@ -90,7 +90,8 @@ def remote_settings(store: RemoteStore | None, environment: Mapping[str, str] = 
         token=token.strip(),
         withheld=withheld and parts.scheme in _TAKE,
     )
-    if parts.scheme == "http" and (found.user or found.password or found.token) and not _is_here(parts.hostname or ""):
+    has_credentials = bool(found.user or found.password or found.token)
+    if parts.scheme == "http" and has_credentials and not is_this_machine(parts.hostname or ""):
         why = f"{found.shown}: no credentials are sent over http://, where anybody may read them; use https://"
         return RemoteSettings(url="", read_only=read_only, wrong=why)
     return found
@@ -102,7 +103,7 @@ def _is(parts: SplitResult, host: str) -> bool:
     return host.strip().lower() in {name, parts.hostname or ""} - {""}
 
 
-def _is_here(name: str) -> bool:
+def is_this_machine(name: str) -> bool:
     """Whether what is sent to a host stays on this machine."""
     try:
         return name == "localhost" or ipaddress.ip_address(name).is_loopback

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pipeline.artifacts.inventory import inventory
 from pipeline.artifacts.store import Store
@@ -54,7 +55,10 @@ def _measured(recipe: str) -> Costs:
             begin = executor.beginning({})
             assert begin is not None
             assert executor._cluster is not None
-            of_scheduler, of_workers = (program.pid for program in executor._cluster._programs)
+            import psutil  # distributed brings it
+
+            of_scheduler = psutil.Process(executor._cluster.process)
+            (of_workers,) = of_scheduler.children()
             scheduler = _computed(of_scheduler)
             for wait in [begin("json:dumps", ([1],)) for _ in range(_TASKS)]:
                 wait()
@@ -64,10 +68,10 @@ def _measured(recipe: str) -> Costs:
                 session = Session(workspace, plan)
                 first, *others = plan
                 session.run(first)  # with it all is imported
-                wall, own, theirs = time.perf_counter(), time.process_time(), _computed(of_workers)
+                wall, own, theirs = time.perf_counter(), time.process_time(), _computed(of_workers, others=True)
                 for action in others:
                     session.run(action)
-                wall, theirs = time.perf_counter() - wall, _computed(of_workers) - theirs
+                wall, theirs = time.perf_counter() - wall, _computed(of_workers, others=True) - theirs
                 session.publish()
                 own = time.process_time() - own
                 session.close()
@@ -80,12 +84,10 @@ def _measured(recipe: str) -> Costs:
             executor.close()
 
 
-def _computed(process: int) -> float:
-    """Seconds of processors that a process has had, with those that it started."""
-    import psutil  # distributed brings it
-
-    found = psutil.Process(process)
-    return sum(sum(one.cpu_times()[:4]) for one in (found, *found.children(recursive=True)))
+def _computed(process: Any, *, others: bool = False) -> float:
+    """Seconds of processors that a process has had; with `others` those too that it started."""
+    every = (process, *process.children(recursive=True)) if others else (process,)
+    return sum(sum(one.cpu_times()[:4] if others else one.cpu_times()[:2]) for one in every)
 
 
 def _moving(folder: Path, keys: list[str]) -> float:

@@ -47,7 +47,7 @@ class Bench(Command):
     own = (EXECUTOR,)
     doc_purpose = "measure instructions, RAM and ROM of the networks in pipeline/commands/bench/suite.yaml"
     doc_usage = (
-        "[suite=layers [drawn=200 [seed=1]] [--peer NAME=PATH]] [executor=dask://…] [--only GLOBS] [--targets NAMES] "
+        "[suite=layers [drawn=200 [seed=1]] [--peer NAME=PATH]] [executor=tls://…] [--only GLOBS] [--targets NAMES] "
         "[--models DIR] [--check | --update | --times]"
     )
     doc_description = (

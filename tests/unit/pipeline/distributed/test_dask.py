@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from pipeline.api import RunResult, run_recipe
 from pipeline.artifacts.inventory import inventory
@@ -24,7 +27,7 @@ from pipeline.artifacts.store import Store
 from pipeline.commands.executing import executing
 from pipeline.distributed.choice import executor_of
 from pipeline.distributed.request import differences, told
-from pipeline.errors import PipelineError, RecipeError
+from pipeline.errors import PipelineError
 from pipeline.remote.entry import read_entry
 from pipeline.remote.health import MOST_FAILURES
 from pipeline.remote.transport import RemoteError
@@ -99,16 +102,44 @@ def process(words: list[str], folder: Path, environment: dict[str, str]) -> Iter
 
 @pytest.fixture
 def cluster(
-    project: FakeProject, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    project: FakeProject,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Cluster]:
+    """A scheduler over plain TCP, or over the protocol that a test's parameter names."""
     folder = tmp_path_factory.mktemp("cluster")
     monkeypatch.setenv("FIRMLINE_REMOTE", f"file://{folder}/shared")
     monkeypatch.setenv("DASK_DISTRIBUTED__ADMIN__LARGE_GRAPH_WARNING_THRESHOLD", "1GB")
-    port = free_port()
-    command = ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard"]
+    protocol = getattr(request, "param", "tcp")
+    if protocol == "tls":
+        request.getfixturevalue("certificates")
+    address = f"{protocol}://127.0.0.1:{free_port()}"
+    command = ["distributed.cli.dask_scheduler", "--host", address, "--no-dashboard"]
     with ExitStack() as stack:
         stack.enter_context(process([*command, "--dashboard-address", "127.0.0.1:0"], folder, {**os.environ}))
-        yield Cluster(f"tcp://127.0.0.1:{port}", folder, project, stack)
+        yield Cluster(address, folder, project, stack)
+
+
+@pytest.fixture
+def certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Dask's settings for TLS, of this process and of those it starts: those of docs/distributed.md."""
+    import dask.config
+    from distributed.security import Security
+
+    page = (INSTALLATION / "docs/distributed.md").read_text()
+    (block,) = re.findall(r"^```yaml\n(distributed:\n.*?)^```", page, re.MULTILINE | re.DOTALL)
+    security = Security.temporary()
+    (tmp_path / "cluster.crt").write_text(security.tls_client_cert)
+    (tmp_path / "cluster.key").write_text(security.tls_client_key)
+    settings = tmp_path / "dask.yaml"
+    settings.write_text(block.replace("/etc/firmline/", f"{tmp_path}/"))
+    monkeypatch.setenv("DASK_CONFIG", str(settings))
+    own, before = dask.config.config, copy.deepcopy(dask.config.config)
+    dask.config.update(own, yaml.safe_load(settings.read_text()))
+    yield
+    own.clear()
+    own.update(before)
 
 
 def test_stages_run_on_workers_and_are_shared(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,6 +167,23 @@ def test_stages_run_on_workers_and_are_shared(cluster: Cluster, monkeypatch: pyt
     own = clone(project, cluster.folder / "own")
     stages = own.run().stages
     assert all(one.remote for one in stages)
+
+
+@pytest.mark.parametrize("cluster", ["tls"], indirect=True)
+def test_stages_run_over_tls(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the settings of docs/distributed.md; nobody without the cluster's certificate gets in."""
+    from distributed import Client
+    from distributed.security import Security
+
+    cluster.worker("a")
+    assert [one.cached for one in cluster.run().stages] == [False] * 4
+    assert sorted(cluster.ran()["a"]) == sorted(ALL)
+    executor_of(cluster.address.replace("tls:", "dask:")).close()
+    with pytest.raises(OSError, match="TLS certificate does not match"):
+        Client(cluster.address, security=Security.temporary(), timeout=10, set_as_default=False)
+    monkeypatch.setattr("pipeline.distributed.dask_executor._CONNECT", 1)
+    with pytest.raises(PipelineError, match="no Dask scheduler answers there"):
+        executor_of(cluster.address.replace("tls:", "tcp:"))
 
 
 def test_errors_arrive_as_from_here(cluster: Cluster) -> None:
@@ -325,8 +373,6 @@ def test_without_a_store_between_them_it_is_said(cluster: Cluster, monkeypatch: 
 
 def test_what_is_no_scheduler_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.distributed.dask_executor._CONNECT", 0.5)
-    with pytest.raises(RecipeError, match="should be local, dask, or dask://HOST:PORT"):
-        executor_of("dask://somewhere")
     with pytest.raises(PipelineError, match="no Dask scheduler answers there"):
         executor_of(f"dask://127.0.0.1:{free_port()}")
 
@@ -384,55 +430,3 @@ def test_differences_name_both() -> None:
         "code b.py: none there, 111111111111 here",
     ]
     assert told([str(number) for number in range(9)]) == "0; 1; 2; and 6 more"
-
-
-_WAITS = """
-import json, os, time
-from pipeline.distributed.dask_executor import DaskExecutor
-from pipeline.process.interruption import guarded
-from pipeline.process.signals import receive_signals
-
-def work():
-    executor = DaskExecutor(processes=2)
-    assert executor.width == 4
-    begin = executor.beginning({})
-    print(begin("json:dumps", ([1],))(), *begin("os:getppid", ())().__class__.__mro__[:1], flush=True)
-    time.sleep(60)
-
-receive_signals()
-guarded(work)
-"""
-
-
-@pytest.fixture
-def heeded() -> Iterator[None]:
-    """Ctrl-C as a terminal has it: programs that a shell runs in the background ignore it, and theirs do."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("heeded")
-def test_a_cluster_of_this_machine_ends_with_its_command(tmp_path: Path) -> None:
-    """Ctrl-C reaches all processes of a terminal: one line, the exit code, and no process that stays."""
-    environment = {**os.environ, "PYTHONPATH": str(INSTALLATION), "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-c", _WAITS]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, start_new_session=True, **pipes) as started:  # type: ignore[call-overload]
-        assert started.stdout.readline() == b"[1] <class 'int'>\n"
-        os.killpg(started.pid, signal.SIGINT)
-        out, err = started.communicate(timeout=120)
-    assert (started.returncode, out, err) == (130, b"", b"interrupted; what is finished is kept\n")
-    for _ in range(100):
-        named = [path for path in Path("/proc").glob("[0-9]*/cmdline") if str(tmp_path).encode() in _read(path)]
-        if not named:
-            break
-        time.sleep(0.1)  # the last ones are ending
-    assert named == []
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""

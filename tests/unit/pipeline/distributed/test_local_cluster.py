@@ -1,0 +1,192 @@
+"""A cluster of this machine: where it listens, who gets in, and that it ends with its command."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from stages.system.installation import INSTALLATION
+from stages.system.scratch import clear_abandoned
+
+pytest.importorskip("distributed", reason="needs the group dask: ./bootstrap --with dask")
+
+import psutil
+from distributed.security import Security
+
+from pipeline.distributed.local_cluster import LocalCluster
+
+# The second measurement starts a program that outlives all of this, unless it is killed.
+_COMMAND = """
+import time
+from pipeline.distributed.dask_executor import DaskExecutor
+from pipeline.process.interruption import guarded
+from pipeline.process.signals import receive_signals
+
+def work():
+    executor = DaskExecutor(processes=2)
+    assert executor.width == 4
+    begin = executor.beginning({})
+    print(begin("json:dumps", ([1],))(), flush=True)
+    waiting = begin("os:system", ("echo > began; sleep 600",))
+    time.sleep(600)
+
+receive_signals()
+guarded(work)
+"""
+# Everything of Dask's that opens a port, leaves TLS out, or runs code of the user's.
+_SETTINGS = """
+distributed:
+  scheduler:
+    preload: [PRELOAD]
+    contact-address: "tcp://192.0.2.1:8786"
+    http: {routes: [distributed.http.scheduler.info]}
+  worker: {preload: [PRELOAD]}
+  nanny: {preload: [PRELOAD]}
+  comm: {default-scheme: tcp, require-encryption: false, tls: {max-version: 1.2, ciphers: NULL}}
+  dashboard: {link: "http://{host}:{port}/"}
+"""
+_PRELOAD = "import socket\nopened = socket.create_server(('', 0))\n"
+
+
+@contextmanager
+def _command(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A command with a cluster whose workers are at work; hostile settings lie around."""
+    (folder / "preload.py").write_text(_PRELOAD)
+    settings = folder / ".config/dask/settings.yaml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(_SETTINGS.replace("PRELOAD", str(folder / "preload.py")))
+    # Modules of a project with the names of Firmline's and Dask's are not those.
+    for name in ("pipeline", "distributed", "dask"):
+        (folder / f"{name}.py").write_text("raise SystemExit(3)\n")
+    environment = {
+        **os.environ,
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "PYTHONPATH": str(INSTALLATION),
+        "DASK_DISTRIBUTED__WORKER__PRELOAD": f"[{str(folder / 'preload.py')!r}]",
+        "DASK_DISTRIBUTED__SCHEDULER__PRELOAD": f"[{str(folder / 'preload.py')!r}]",
+        "DASK_SCHEDULER_ADDRESS": "tcp://192.0.2.1:8786",
+    }
+    command = [sys.executable, "-P", "-c", _COMMAND]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **pipes) as started:  # type: ignore[call-overload]
+        try:
+            assert started.stdout.readline() == b"[1]\n", started.stderr.read()
+            _wait(lambda: (folder / "began").exists())
+            yield started
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGKILL)
+
+
+def test_a_local_cluster_listens_on_loopback_and_ends_when_its_command_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with _command(tmp_path) as started:
+        processes = _processes(tmp_path)
+        sockets = _listening(processes)
+        # A scheduler and two workers: no HTTP server, and nothing of what the user's settings would open.
+        assert len(sockets) == 3 and all(address.is_loopback for address, _ in sockets), sockets
+        for _, port in sockets:
+            _assert_refuses_strangers(port)
+        started.kill()
+        started.wait()
+        _wait(lambda: not _processes(tmp_path))
+    assert len(processes) >= 5, "the command, the scheduler, two workers, and what one of them started"
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    clear_abandoned()
+    assert [*tmp_path.glob("firmline-*")] == []
+
+
+def test_workers_end_with_their_scheduler() -> None:
+    """As when memory is short and the system kills that process."""
+    cluster = LocalCluster(1)
+    try:
+        scheduler = psutil.Process(cluster.process)
+        _wait(lambda: len(scheduler.children()) == 1)
+        (worker,) = scheduler.children()
+        scheduler.kill()
+        _wait(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
+    finally:
+        cluster.close()
+
+
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Ctrl-C as a terminal has it: programs that a shell runs in the background ignore it, and theirs do."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeded")
+def test_a_local_cluster_ends_with_ctrl_c(tmp_path: Path) -> None:
+    """Ctrl-C reaches all processes of a terminal: one line, the exit code, no process and no folder that stays."""
+    with _command(tmp_path) as started:
+        assert len(_processes(tmp_path)) >= 5
+        os.killpg(started.pid, signal.SIGINT)
+        out, err = started.communicate(timeout=120)
+        assert (started.returncode, out, err) == (130, b"", b"interrupted; what is finished is kept\n")
+        _wait(lambda: not _processes(tmp_path))
+    assert [*tmp_path.rglob("firmline-dask*")] == []
+
+
+def _wait(until: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not until():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _processes(folder: Path) -> list[int]:
+    """Those that have the folder as their HOME, and have not ended."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"\0HOME={folder}\0".encode() in b"\0" + (place / "environ").read_bytes():
+                found.append(int(place.name))
+    return found
+
+
+def _listening(processes: list[int]) -> list[tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, int]]:
+    """Address and port of each socket of these processes to which others can connect or send."""
+    links = [str(link.readlink()) for one in processes for link in Path(f"/proc/{one}/fd").iterdir()]
+    inodes = {link.removeprefix("socket:[").rstrip("]") for link in links if link.startswith("socket:")}
+    found = []
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, remote, _, *_, inode = line.split()[:10]
+            if inode in inodes and remote.endswith(":0000"):
+                address, port = local.split(":")
+                words = [bytes.fromhex(address[at : at + 8])[::-1] for at in range(0, len(address), 8)]
+                found.append((ipaddress.ip_address(b"".join(words)), int(port, 16)))
+    return found
+
+
+def _assert_refuses_strangers(port: int) -> None:
+    """Another user of this machine has no certificate, or another."""
+    for role in ("none", "other"):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if role == "other":
+            context = Security.temporary().get_connection_args("client")["ssl_context"]
+            context.verify_mode = ssl.CERT_NONE
+        with (
+            socket.create_connection(("127.0.0.1", port)) as plain,
+            pytest.raises(ssl.SSLError),
+            context.wrap_socket(plain) as secure,
+        ):
+            secure.recv(1)
