@@ -166,9 +166,9 @@ def joined(cases: Sequence[Case]) -> Graph:
         for old, new in names.items():
             tensor = case.view.tensors[old]
             root = case.view.tensors[place(case.view.tensors, old)[0]]
-            graph.tensors[new] = tensor.model_copy(
-                update={"name": new, "alias_of": None, "offset": 0, "tflite_index": None, "constant": root.constant}
-            )
+            changes = {"name": new, "alias_of": None, "offset": 0, "tflite_index": None, "constant": root.constant}
+            changes["state"] = old in layer.state  # a layer that only reads a state gets it as an input
+            graph.tensors[new] = tensor.model_copy(update=changes)
             if root.constant:
                 values = case.view.arrays[root.name]
                 graph.constants[new] = values if tensor.layout.bits else values.reshape(tensor.physical_shape)
