@@ -73,6 +73,9 @@ class Converter(MovingConverter):
     def _made(self, operator: OperatorInfo) -> relax.Expr:
         flat = self.subgraph.Operators(operator.index)
         declared = OPERATORS[operator.op]
+        types = {self.info.tensors[index].dtype for index in (*operator.inputs[:1], *operator.outputs)}
+        if operator.op == "QUANTIZE" and "int32" in types:  # Relax quantizes to 8 and 16 bits
+            return self._opaque(operator)
         if declared.opaque or declared.state or (operator.op not in self.convert_map and declared.body is None):
             return self._opaque(operator)
         if declared.body is not None and self.info.tensors[operator.inputs[0]].dtype != "float32":

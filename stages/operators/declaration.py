@@ -118,7 +118,8 @@ class Operator:
     reference of an operator that LiteRT does not know, a plug-in's mostly: its outputs, from an Operation and arrays in
               the order of its inputs (constants too, None for absent ones), and behind them what it writes to its
               state. What `verify` compares with
-    misjudged types that LiteRT's reference kernel computes wrongly, for which `reference` says what is right
+    misjudged types by input position that LiteRT's reference kernel refuses or computes wrongly; `reference` judges
+              them
     version   the version at which TFLite's converter registers its int8 form; others are version 1
     onnx      of a custom operator: what it is in ONNX files too, `domain.OpType`. Its attributes there are its options,
               a flexbuffer of a dictionary
@@ -157,7 +158,7 @@ class Operator:
     legalize: Callable[[Any, Any], None] | None = None
     optimized: bool = False
     reference: Callable[..., Sequence[Any]] | None = None
-    misjudged: tuple[str, ...] = ()
+    misjudged: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     version: int = 2
     onnx: str = ""
     images: bool = True

@@ -109,6 +109,7 @@ OPERATORS = (
         layout="following",
         layers=(Quantize, Requantize),
         model=OneOperatorModel(_quantize_model, frozenset({"to", "output"})),
-        limits="makes int8, uint8 or int16, of float32 or of one of them; uint8 not of int16",
+        limits="makes int8, uint8 or int16, of float32 or of one of them; uint8 not of int16; "
+        "int16 to and from int32, int32 to int8",
     ),
 )

@@ -301,7 +301,7 @@ OPERATORS = (
         "int16, its scale a power of two; int16 data are computed as by TFLM: LiteRT does not take them",
         check=_check,
         reference=_reference,
-        misjudged=("int16",),
+        misjudged={0: ("int16",)},
         version=3,
     ),
 )

@@ -43,9 +43,10 @@ KINDS = frozenset({
 
 def _reshape(operation: Operation) -> list[Shape]:
     source = operation.input(0)
-    if len(operation.inputs) > 1:
+    stated = operation.inputs[1] if len(operation.inputs) > 1 else None
+    if stated is not None and (len(stated.shape), stated.dtype) == (1, "int32"):
         wanted = operation.integers(1, "the shape")
-    else:
+    else:  # as LiteRT (reshape.cc, GetOutputShape): another shape tensor is ignored
         wanted = list(operation.options(_RESHAPE)["new_shape"])
         wanted = [] if wanted == [0] else wanted  # how old exporters write a scalar
     elements, known = prod(source.shape), prod(size for size in wanted if size != -1)

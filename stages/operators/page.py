@@ -33,6 +33,7 @@ RANGE, ...): that is a constant. Operators of ONNX, which become these, are in `
 | operator | name | int8, uint8 | int16 | float32 | other types | LiteRT | what must hold |
 |---|---|---|---|---|---|---|---|
 """
+_EDGES = ("DEQUANTIZE", "QUANTIZE")  # between types: exact in float32 too
 _REFUSED = "–"
 
 
@@ -45,7 +46,7 @@ def page() -> str:
 
 def described(operator: Operator) -> dict[str, Any]:
     """What the page says of one, by field; `litert` are the types that LiteRT takes, [] of a plug-in's operator."""
-    float32 = "moved" if operator.moves else "exact" if operator.mixed or operator.opaque else "float"
+    float32 = "moved" if operator.moves else "exact" if operator.name in _EDGES or operator.opaque else "float"
     return {
         "name": operator.name,
         "kind": operator.kind,
@@ -93,7 +94,7 @@ def _how(operator: Operator) -> str:
 def _others(operator: Operator) -> str:
     """Types beside 8 bits and float32. What edges between types can have beside them is in their limits."""
     others = [dtype for dtype in MOVED if dtype in operator.types and dtype not in (*INTEGERS, "float32")]
-    if operator.mixed or not others:
+    if operator.name in _EDGES or not others:
         return ""
     return f"{', '.join(others)}: {'moved' if operator.moves else 'exact' if operator.opaque else 'float'}"
 

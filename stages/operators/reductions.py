@@ -251,7 +251,7 @@ OPERATORS = (
     replace(
         _operator("SUM", "following", Sum, model=_reducing(_total), types=(*NUMBERS, "bool")),
         reference=_sum_reference,
-        misjudged=("int8",),
+        misjudged={0: ("int8",)},
         limits="LiteRT's reference kernel reads int8 as uint8: the formula that it has for uint8 is the reference",
     ),
 )

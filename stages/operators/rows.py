@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from stages.messages.naming import named
-from stages.operators.declaration import WIDE, OneOperatorModel, Operator, Table
+from stages.operators.declaration import EIGHT_BITS, WIDE, OneOperatorModel, Operator, Table
 from stages.operators.interpolated import WideSoftmax
 from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Refused, Shape
@@ -25,7 +25,9 @@ def last_axis(operation: Operation) -> list[Shape]:
 
 
 class Softmax(LayerOp):
-    """Softmax over the last axis of an 8-bit tensor; the output has scale 1/256 and the lowest zero point.
+    """Softmax over the last axis of an 8-bit tensor; the output has 8 bits, or 16.
+
+    The output's scale is 1/256 (16 bits: 1/65536), its zero point the lowest of its type.
 
     Constant `exp`, int32[256]: Q0.31 values of exp(-beta * input_scale * d) for d = max(row) - x, 0 below the
     reference's cut-off. With SRDHM (SaturatingRoundingDoublingHighMul) and RDP (RoundingDivideByPOT) as above:
@@ -35,9 +37,9 @@ class Softmax(LayerOp):
       half  = (sum << hz) >> 1, unsigned                           (1 + fraction) / 2, Q0.31
       r     = 1515870810 + SRDHM(half, -1010580540)                48/17 - 32/17 * half, Q2.29
       r     = r + saturate(SRDHM(r, 2^29 - SRDHM(half, r)) << 2)   Newton-Raphson, three times
-      y     = min(lowest + RDP(SRDHM(saturate(r << 1), exp[d]), bits + 23), highest)
+      y     = min(lowest + RDP(SRDHM(saturate(r << 1), exp[d]), bits + 31 - bits of y), highest)
 
-    A shift bits + 23 above 31 (a sum of 512 or more) stops LiteRT's reference with a failed check; here y is the
+    A shift above 31 (for 8 bits a sum of 512 or more) stops LiteRT's reference with a failed check; here y is the
     lowest value then. `lowest` and `highest` are the bounds of the type.
     """
 
@@ -57,14 +59,14 @@ class Softmax(LayerOp):
         )
 
         (x,) = inputs
-        limits, values = np.iinfo(x.dtype), x.astype(np.int64)
+        limits, values = np.iinfo(view.outputs[0].dtype), x.astype(np.int64)
         powers = view.constant("exp").astype(np.int64)[values.max(axis=-1, keepdims=True) - values]
         total = rounding_divide_by_pot(powers, 12).sum(axis=-1, keepdims=True)
         zeros = 32 - np.frexp(total.astype(np.float64))[1]  # leading zeros in 32 bits: total < 2^frexp's exponent
-        shift = 12 - zeros + 23
+        shift = 12 - zeros + 31 - limits.bits
         product = saturating_rounding_doubling_high_mul(reciprocal(total << zeros), powers)
         unit = np.where(shift <= 31, rounding_divide_by_pot(product, np.minimum(shift, 31)), 0)
-        return np.clip(unit + limits.min, limits.min, limits.max).astype(x.dtype)
+        return np.clip(unit + limits.min, limits.min, limits.max).astype(limits.dtype)
 
 
 class L2Normalization(LayerOp):
@@ -104,6 +106,12 @@ class L2Normalization(LayerOp):
         return np.clip(out, limits.min, limits.max).astype(x.dtype).reshape(x.shape)
 
 
+def _softmax_types(operation: Operation) -> None:
+    source, result = operation.input(0), operation.outputs[0]
+    if result.dtype != source.dtype and (source.dtype not in EIGHT_BITS or result.dtype != "int16"):
+        raise Refused(f"mixes {source.dtype} in {named(source)} and {result.dtype} in {named(result)}")
+
+
 def _softmax_model(one: OneOperator, x: FileTensor) -> FileTensor:
     return one.builder.softmax(x, one.spec.beta)
 
@@ -121,10 +129,12 @@ OPERATORS = (
         "SOFTMAX",
         last_axis,
         types=WIDE,
+        mixed=True,
+        check=_softmax_types,
         table=Table("SoftmaxOptions", "beta:float"),
         layers=(Softmax, WideSoftmax),
         model=OneOperatorModel(_softmax_model, frozenset({"beta"})),
         limits="over the last axis; in 8 bits the output's scale is 1/256, its zero point -128 (uint8: 0); "
-        "in 16 bits its scale is 1/32768",
+        "in 16 bits its scale is 1/32768; 8 bits may give int16 of scale 1/65536 and zero point -32768",
     ),
 )

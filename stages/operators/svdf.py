@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
+from stages.arithmetic.multipliers import Fixed, quantize_multiplier
 from stages.messages.naming import named
 from stages.operators.declaration import OneOperatorModel, Operator, Table
 from stages.operators.layer import Clamped, LayerOp, Rounding, Shifted
@@ -13,6 +14,7 @@ from stages.operators.operation import Operation, Refused, Shape, listed
 if TYPE_CHECKING:
     from stages.graph import LayerView, Tensor
     from stages.models.operators import OneOperator
+    from stages.models.tflite_reader import TensorInfo
     from stages.models.tflite_writer import Tensor as FileTensor
     from stages.operators.layer import Array
 
@@ -20,6 +22,7 @@ _TABLE = Table("SVDFOptions", "rank:int activation:byte asymmetric_quantize_inpu
 _RELU = 1
 # Types of the weights of features and of time, of the bias and of the state, by the type of the data.
 _TYPES = {"int8": ("int8", "int16", "int32", "int16"), "float32": ("float32",) * 4}
+_NARROW = ("int8", "int8", "int32", "int8")  # TFLM's form, which LiteRT does not have
 _PARTS = ("the weights of its features", "the weights of time", "its bias", "its state")
 
 
@@ -46,21 +49,28 @@ def _svdf(operation: Operation) -> list[Shape]:
 
 def _check(operation: Operation) -> None:
     """Types that go together, constants that are constant, and scales where there are integers."""
-    data = operation.input(0)
+    data, narrow = operation.input(0), _is_narrow(operation)
     if data.dtype == "int8" and operation.options(_TABLE)["activation"] != _RELU:
         raise Refused("has another fused activation than RELU, which LiteRT demands of it on integers")
-    for position, (what, dtype) in enumerate(zip(_PARTS, _TYPES[data.dtype], strict=True), 1):
+    types = _NARROW if narrow else _TYPES[data.dtype]
+    for position, (what, dtype) in enumerate(zip(_PARTS, types, strict=True), 1):
         tensor = operation.inputs[position]
         if tensor is None:
             continue
         if tensor.dtype != dtype:
-            raise Refused(f"has {what} of {tensor.dtype} in {named(tensor)}; with {data.dtype} data they are {dtype}")
+            others = f"{data.dtype} data" + (" and int8 weights of time" if narrow else "")
+            raise Refused(f"has {what} of {tensor.dtype} in {named(tensor)}; with {others} it takes {dtype}")
         if position < 4 and tensor.data is None:
             raise Refused(f"computes {what} {named(tensor)}; they must be a constant")
         if data.dtype == "int8" and position != 3 and (tensor.scale.size != 1 or not tensor.scale.all()):
             raise Refused(f"has {tensor.scale.size} scales for {what} in {named(tensor)}; it takes one")
-        if tensor.zero_point.any():
+        if tensor.zero_point.any() and not (narrow and position == 4):
             raise Refused(f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; it must be 0")
+
+
+def _is_narrow(operation: Operation) -> bool:
+    """Return whether time weights and state have 8 bits."""
+    return (operation.input(0).dtype, operation.input(2).dtype) == ("int8", "int8")
 
 
 class Svdf(Clamped):
@@ -95,18 +105,49 @@ class Svdf(Clamped):
         return None if any((*inputs, output)) else Shifted(self)
 
     def advance(self, view: LayerView, inputs: Sequence[Array], states: Sequence[Array]) -> tuple[Array, list[Array]]:
+        bias = view.constant("bias") if view.has("bias") else None
+        scaled, state = self.step(inputs[0], view.constant("feature"), view.constant("time"), bias, states[0])
+        return self.clamped(view, scaled), [state]
+
+    def step(self, x: Array, feature: Array, time: Array, bias: Array | None, state: Array) -> tuple[Array, Array]:
+        """Return the output int64[batch, units] before zero point and clamp, and the new state."""
         import numpy as np
 
         from stages.arithmetic.fixed_point import multiply_by_quantized_multiplier, wrap
 
-        feature, time = (view.constant(role).astype(np.int64) for role in ("feature", "time"))
-        sums = wrap((inputs[0].astype(np.int64) - self.input_zero_point) @ feature.T)
-        made = multiply_by_quantized_multiplier(sums, self.feature_multiplier, self.feature_shift, self.rounding)
-        memory = _remembered(states[0], time.shape, np.clip(made, -(1 << 15), (1 << 15) - 1))
-        total = (memory * time).sum(axis=2).reshape(len(memory), -1, self.rank).sum(axis=2)
-        total = wrap(total + (view.constant("bias").astype(np.int64) if view.has("bias") else 0))
-        scaled = multiply_by_quantized_multiplier(total, self.multiplier, self.shift, self.rounding)
-        return self.clamped(view, scaled), [memory.astype(np.int16).reshape(states[0].shape)]
+        feature, time = feature.astype(np.int64), time.astype(np.int64)
+        sums = wrap((x.astype(np.int64) - self.input_zero_point) @ feature.T)
+        scaled = multiply_by_quantized_multiplier(sums, self.feature_multiplier, self.feature_shift, self.rounding)
+        limits, zero = np.iinfo(state.dtype), self.zero_point_of_state
+        newest = (np.clip(scaled, limits.min, limits.max) + zero).astype(state.dtype).astype(np.int64)
+        memory = _remembered(state, time.shape, newest)
+        total = ((memory - zero) * time).sum(axis=2).reshape(len(memory), -1, self.rank).sum(axis=2)
+        total = wrap(total + (bias.astype(np.int64) if bias is not None else 0))
+        result = multiply_by_quantized_multiplier(total, self.multiplier, self.shift, self.rounding)
+        return result, memory.astype(state.dtype).reshape(state.shape)
+
+    @property
+    def zero_point_of_state(self) -> int:
+        """The zero point of the state, 0 in 16 bits."""
+        return 0
+
+
+class NarrowSvdf(Svdf):
+    """As Svdf with state int8 and time int8 (TFLM's svdf_common.cc): s holds values plus `state_zero_point`.
+
+    A new value is saturated to int8 before `state_zero_point` is added, and the sum wraps.
+    """
+
+    op: Literal["narrow_svdf"] = "narrow_svdf"  # type: ignore[assignment]
+    state_zero_point: int
+
+    @property
+    def named(self) -> str:
+        return "svdf"
+
+    @property
+    def zero_point_of_state(self) -> int:
+        return self.state_zero_point
 
 
 class FloatSvdf(LayerOp):
@@ -178,6 +219,53 @@ def _model(one: OneOperator, x: FileTensor) -> FileTensor:
     )
 
 
+def multipliers(x: float, feature: float, time: float, state: float, out: float) -> tuple[Fixed, Fixed]:
+    """Return the multipliers of a feature's sum and of a unit's sum from the scales; float32, as in svdf.cc."""
+    import numpy as np
+
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        first = np.float32(x) * np.float32(feature) / np.float32(state)
+        second = np.float32(state) * np.float32(time) / np.float32(out)
+    return quantize_multiplier(float(first)), quantize_multiplier(float(second))
+
+
+def _narrow(operation: Operation) -> NarrowSvdf:
+    """Return the layer of the int8 form."""
+    x, feature, time, state = (operation.input(position) for position in (0, 1, 2, 4))
+    out = operation.outputs[0]
+    scales = [float(tensor.scale[0]) for tensor in (x, feature, time, state, out)]
+    first, second = multipliers(*scales)
+    return NarrowSvdf(
+        rank=operation.options(_TABLE)["rank"],
+        depth=feature.shape[1],
+        memory=time.shape[1],
+        input_zero_point=_zero_point(x),
+        state_zero_point=_zero_point(state),
+        feature_multiplier=first[0],
+        feature_shift=first[1],
+        multiplier=second[0],
+        shift=second[1],
+        output_zero_point=_zero_point(out),
+        act_min=-128,
+        act_max=127,
+    )
+
+
+def _zero_point(tensor: TensorInfo) -> int:
+    return int(tensor.zero_point[0]) if tensor.zero_point.size else 0
+
+
+def _reference(operation: Operation, *arrays: Array | None) -> Sequence[Array]:
+    """Return the output and the new state of the int8 form, which LiteRT refuses."""
+    import numpy as np
+
+    x, feature, time, bias, state = arrays
+    assert x is not None and feature is not None and time is not None and state is not None
+    op = _narrow(operation)
+    scaled, kept = op.step(x, feature, time, bias, state)
+    return [np.clip(scaled + op.output_zero_point, op.act_min, op.act_max).astype(np.int8), kept]
+
+
 OPERATORS = (
     Operator(
         "SVDF",
@@ -188,12 +276,15 @@ OPERATORS = (
         types=("int8", "float32"),
         own=(1, 2, 3),
         state=(4,),
-        layers=(Svdf, FloatSvdf),
+        layers=(Svdf, NarrowSvdf, FloatSvdf),
         model=OneOperatorModel(
             _model, frozenset({"out_channels", "rank", "memory", "bias", "activation", "output"}), ("out_channels",)
         ),
-        limits="2 axes; with int8 data weights of time and state are int16, and a RELU is fused, which does nothing",
+        limits="2 axes; with int8 data weights of time and state are int16, and a RELU is fused, which does nothing; "
+        "both int8 are computed as by TFLM: LiteRT does not take them",
         check=_check,
+        reference=_reference,
+        misjudged={2: ("int8",)},
         version=3,
     ),
 )

@@ -14,7 +14,12 @@ from stages.arithmetic.multipliers import Fixed as Fixed
 from stages.arithmetic.multipliers import NoMultiplier as NoMultiplier
 from stages.arithmetic.multipliers import quantize_multiplier as quantize_multiplier
 
-LIMITS = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-(1 << 15), (1 << 15) - 1)}
+LIMITS = {
+    "int8": (-128, 127),
+    "uint8": (0, 255),
+    "int16": (-(1 << 15), (1 << 15) - 1),
+    "int32": (-(1 << 31), (1 << 31) - 1),
+}
 
 
 def convolution_multipliers(

@@ -19,6 +19,7 @@ from stages.quantize.patterns import FAMILIES, MOVES, family_of
 from stages.quantize.writer import GraphWriter
 from stages.relax_module import CONSTANT, LAYOUT, OperatorCall, attributes, operator_calls
 
+_EDGES = {("QUANTIZE", "float32"), ("QUANTIZE", "int32"), ("DEQUANTIZE", "float32")}
 _FLOAT_TYPES = {"float32", "int32", "int64", "bool"}
 
 
@@ -165,7 +166,7 @@ class _Lowering:
                     raise operator.error(f"has no scale for {tensor.name!r}")
                 if len(tensor.quant.scale) != 1:
                     raise operator.error(f"has one scale per channel for {tensor.name!r}, which is no constant")
-            elif operator.call.op not in ("QUANTIZE", "DEQUANTIZE") or tensor.dtype != "float32":
+            elif (operator.call.op, tensor.dtype) not in _EDGES:
                 raise operator.error(
                     f"has the type {tensor.dtype} in {tensor.name!r}",
                     "Integer operators take int8, uint8 or int16 tensors.",

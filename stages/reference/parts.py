@@ -51,8 +51,11 @@ def is_judged(operator: OperatorInfo, info: ModelInfo) -> bool:
     """Whether LiteRT says what the operator gives: not of those it lacks, nor of types that its kernel misreads."""
     if not is_known(operator):
         return False
-    misjudged = OPERATORS[operator.op].misjudged if operator.op in OPERATORS else ()
-    return not misjudged or info.tensors[operator.inputs[0]].dtype not in misjudged
+    misjudged = OPERATORS[operator.op].misjudged if operator.op in OPERATORS else {}
+    inputs = dict(enumerate(operator.inputs))
+    return not any(
+        info.tensors[inputs[at]].dtype in types for at, types in misjudged.items() if inputs.get(at, -1) >= 0
+    )
 
 
 def parts(model: bytes, info: ModelInfo) -> list[Part]:
@@ -169,12 +172,13 @@ class PartedReference:
                 reference.reset()
 
     def _beginnings(self) -> dict[int, Array]:
-        """What operators that LiteRT does not judge keep, after a reset: what a variable begins with, or zeros."""
+        """What operators that LiteRT does not judge keep, after a reset: a variable's first value, or real zeros."""
         found: dict[int, Array] = {}
         for operator in self.info.operators:
             for at in () if is_judged(operator, self.info) else OPERATORS[operator.op].state:
                 state = self.info.tensors[operator.inputs[at]]
-                found.setdefault(state.index, np.zeros(state.shape, state.dtype))
+                zero = int(state.zero_point[0]) if state.dtype == "int8" and state.zero_point.size else 0
+                found.setdefault(state.index, np.full(state.shape, zero, state.dtype))
             if operator.op == _ASSIGN and operator.inputs[2:]:
                 found[operator.inputs[0]] = self.info.tensors[operator.inputs[2]].values()
         return found

@@ -23,9 +23,11 @@ def check_quantization(operation: Operation) -> None:
         _zero_points(tensor)
         if tensor.dtype in (*INTEGERS, *NARROW) and declared.scales == "one":
             _scale(tensor)
-            _symmetric(tensor)
+            _symmetric(operation, tensor)
         if operation.op in ("QUANTIZE", "DEQUANTIZE") and not tensor.dtype.startswith("float"):
             _scale(tensor)
+        if operation.op == "QUANTIZE" and tensor.dtype == "int32" and tensor.zero_point.any():
+            raise Refused(f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; of int32 it must be 0")
     if declared.channels is not None:
         _weighted(operation, declared.channels)
     elif declared.scales != "any":
@@ -44,8 +46,10 @@ def _scale(tensor: TensorInfo) -> None:
     raise Refused(f"cannot be computed: tensor {tensor.index} {named(tensor)} is {tensor.dtype} but has {lacks}", _ANEW)
 
 
-def _symmetric(tensor: TensorInfo) -> None:
-    if tensor.dtype == "int16" and tensor.zero_point.any():
+def _symmetric(operation: Operation, tensor: TensorInfo) -> None:
+    """Refused for a zero point in 16 bits, but for those that SOFTMAX and QUANTIZE take beside another type."""
+    alone = {one.dtype for one in (operation.input(0), *operation.outputs)} == {"int16"}
+    if tensor.dtype == "int16" and tensor.zero_point.any() and (alone or operation.op not in ("SOFTMAX", "QUANTIZE")):
         raise Refused(
             f"has the zero point {int(tensor.zero_point[0])} in {named(tensor)}; of int16 it must be 0", _ANEW
         )

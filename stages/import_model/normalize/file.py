@@ -13,6 +13,7 @@ from stages.import_model.normalize.fold import FOLDED, known_results
 from stages.import_model.normalize.graph import one_graph
 from stages.import_model.normalize.variables import OPERATORS as VARIABLES
 from stages.import_model.normalize.variables import plain_variables
+from stages.import_model.normalize.versions import has_newer_versions, lower_versions
 from stages.messages import escape
 from stages.messages.wording import several
 from stages.models.graphs import Graphs, Signature, choose, composites, graphs
@@ -72,6 +73,13 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
                 f"{_listed(misplaced)}: quantized_dimension is an axis that the tensor does not have; "
                 "it is taken as 0, and LiteRT is given the file so changed"
             )
+    if has_newer_versions(data):
+        graph = one_graph(data, name, 0)
+        versions = several(lower_versions(graph.codes))
+        graph.mend_axes()
+        data = graph.pack()
+        info = read(data, name)
+        notes.append(f"operator versions ({versions}) are lowered to those that LiteRT's reference kernels list")
     if any(operator.op in VARIABLES for operator in info.operators):
         graph = one_graph(data, name, 0)
         kept = plain_variables(graph, file, name)

@@ -110,6 +110,31 @@ class Softmax(Kernel):
         return 30.0 * elements + 300 * elements / view.outputs[0].shape[-1]
 
 
+class SoftmaxTo16(Kernel):
+    """8 bits to int16, one row at a time; loops of plain TIR."""
+
+    name = "generic.softmax_to_16"
+    ops: ClassVar[frozenset[str]] = frozenset({"softmax"})
+    sources = ()
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        dtype = view.outputs[0].dtype
+        return "" if dtype == "int16" else f"tensor {view.outputs[0].name} is {dtype}; this kernel writes int16"
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        return {"exp": view.constant("exp")}
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.tir.softmax import softmax
+
+        return softmax(view)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """50 instructions for an element, 500 for a row."""
+        elements = view.outputs[0].elements
+        return 50.0 * elements + 500 * elements / view.outputs[0].shape[-1]
+
+
 class LogSoftmax(Kernel):
     """One row at a time: its maximum, the sum of the exponentials from a table, the sum's logarithm, differences."""
 
@@ -170,4 +195,5 @@ KERNELS: tuple[type[Kernel], ...] = (
     Mean,
     Reduce,
     Softmax,
+    SoftmaxTo16,
 )

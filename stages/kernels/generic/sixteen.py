@@ -136,8 +136,8 @@ class Elementwise16(_Sixteen):
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         types = {tensor.dtype for tensor in (*view.inputs, *view.outputs)}
-        others = {"quantize": {"float32"}, "dequantize": {"float32"}, "requantize": {"int8", "uint8"}}
-        if "int16" not in types or types - {"int16"} - others.get(view.op.op, set()):
+        others = {"quantize": {"float32"}, "dequantize": {"float32"}, "requantize": {"int8", "uint8", "int32"}}
+        if not types & {"int16", "int32"} or types - {"int16"} - others.get(view.op.op, set()):
             return f"tensors are {', '.join(sorted(types))}; this kernel is for int16"
         return "inputs have zero points; this kernel knows none" if any(getattr(view.op, "zero_points", ())) else ""
 

@@ -67,6 +67,33 @@ class Svdf(_Svdf):
         return svdf(view, "fl_svdf_s8", SVDF.shape)
 
 
+class NarrowSvdf(_Svdf):
+    """int8 data and an int8 state; loops of plain TIR."""
+
+    name = "generic.narrow_svdf"
+    ops: ClassVar[frozenset[str]] = frozenset({"narrow_svdf"})
+    sources = ()
+    roundings: ClassVar[frozenset[str]] = frozenset({"double"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        return ""
+
+    def pack(self, view: LayerView, params: Any) -> Mapping[str, np.ndarray]:
+        import numpy as np
+
+        return self._arrays(view, np.int32)
+
+    def cost(self, view: LayerView, params: Any, target: Target) -> float:
+        """7 instructions for a product, 6 for a step of the memory, 40 for a feature, 30 for a unit."""
+        op, out = view.op, view.outputs[0].elements
+        return float(out * (op.rank * (7 * op.depth + 13 * op.memory + 40) + 30))
+
+    def lower(self, view: LayerView, params: Any, target: Target) -> Lowering:
+        from stages.kernels.tir.svdf import narrow_svdf
+
+        return narrow_svdf(view)
+
+
 class FloatSvdf(_Svdf):
     """All in float32."""
 
@@ -94,4 +121,4 @@ class FloatSvdf(_Svdf):
         return float_svdf(view, "fl_svdf_f32", FLOAT_SVDF.shape)
 
 
-KERNELS: tuple[type[Kernel], ...] = (FloatSvdf, Svdf)
+KERNELS: tuple[type[Kernel], ...] = (FloatSvdf, NarrowSvdf, Svdf)

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Lowering
 
 
-def softmax(view: LayerView, function: str) -> Lowering:
-    """Around `function(x, exp, y, count, x_step, y_step)`; exp is int32[256]."""
+def softmax(view: LayerView, function: str = "") -> Lowering:
+    """Around `function(x, exp, y, count, x_step, y_step)`, or loops without a C function; exp is int32[256]."""
     return along_rows(view, _softmax_row(view, function), ("exp", (256,), "int32"))
 
 
 def _softmax_row(view: LayerView, function: str) -> Block:
     """The formula of `stages.operators.rows.Softmax` on one row."""
-    dtype, (count, x_step, y_step) = view.inputs[0].dtype, row_steps(view)
-    lowest = -128 if dtype == "int8" else 0
+    dtype, made, (count, x_step, y_step) = view.inputs[0].dtype, view.outputs[0].dtype, row_steps(view)
+    bits = 16 if made == "int16" else 8
+    lowest, least = (-128 if dtype == "int8" else 0), (0 if made == "uint8" else -(1 << bits - 1))
 
     def meaning(b: Any) -> None:
         store(b.top, lowest, 0)
@@ -42,12 +43,14 @@ def _softmax_row(view: LayerView, function: str) -> Block:
             store(b.scale, b.scale[0] + change, 0)
         store(b.scale, saturated(int64(b.scale[0]) * T.int64(2)), 0)
         with loop(("i", count)) as i, position("d", b.top[0] - widen(b.x[i * x_step])) as d:
-            shift = 35 - b.zeros[0]
+            shift = 43 - bits - b.zeros[0]
             part = divide_by_pot(high_mul(b.scale[0], b.exp[d]), T.min(shift, 31))
             value = select(shift > 31, 0, T.Cast("int32", part))
-            store(b.y, T.Cast(dtype, clamp(value + lowest, lowest, lowest + 255)), i * y_step)
+            store(b.y, T.Cast(made, clamp(value + least, least, least + (1 << bits) - 1)), i * y_step)
 
     source, target = row_operands(view)
     cells = (accumulator(name) for name in ("top", "total", "zeros", "half", "scale"))
     operands = (source, Operand("exp", (256,), "int32"), target, *cells)
+    if not function:
+        return Block("row", operands, meaning)
     return Block("row", operands, meaning, function, lambda b: [b.x, b.exp, b.y, count, x_step, y_step])

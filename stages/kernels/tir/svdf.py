@@ -22,10 +22,10 @@ Expr = Any  # a TIR expression or a Python int
 
 @dataclass(frozen=True)
 class _Call:
-    """The C function, the shape of its structure, what it gets behind the tensors."""
+    """The C function ('' for none), the shape of its structure, what it gets behind the tensors."""
 
-    function: str
-    structure: tuple[int, ...]
+    function: str = ""
+    structure: tuple[int, ...] = ()
     bounds: tuple[Expr, ...] = ()
 
 
@@ -41,10 +41,21 @@ class _Types:
 
 
 _INTEGERS, _FLOATS = _Types("int32", "int8", "int8", "int16", "int16"), _Types(*("float32",) * 5)
+_NARROW = _Types("int32", "int8", "int8", "int8", "int8")
 
 
 def svdf(view: LayerView, function: str, structure: tuple[int, ...]) -> Lowering:
     """int8 data, weights of time and state in int16."""
+    return _svdf(view, _Call(function, structure), _INTEGERS, *_rows(view), *_scaled(view))
+
+
+def narrow_svdf(view: LayerView) -> Lowering:
+    """int8 data, weights of time and state in int8; loops without a C function."""
+    return _svdf(view, _Call(), _NARROW, *_rows(view), *_scaled(view))
+
+
+def _rows(view: LayerView) -> tuple[tuple[Operand, ...], Callable[[Any, Expr], None]]:
+    """Features as rows of their own, and what sums one."""
     zero_point, shape = view.op.input_zero_point, (view.outputs[0].shape[1] * view.op.rank, view.op.depth)
 
     def summed(b: Any, f: Expr) -> None:
@@ -52,8 +63,7 @@ def svdf(view: LayerView, function: str, structure: tuple[int, ...]) -> Lowering
         with loop(("k", view.op.depth)) as k:
             store(b.acc, b.acc[0] + (widen(b.x[k]) - zero_point) * widen(b.feature[f, k]), 0)
 
-    features = (Operand("feature", shape, "int8"),)
-    return _svdf(view, _Call(function, structure), _INTEGERS, features, summed, *_scaled(view))
+    return (Operand("feature", shape, "int8"),), summed
 
 
 def svdf_of_four(view: LayerView, function: str, structure: tuple[int, ...], chunk: int, words: int) -> Lowering:
@@ -78,11 +88,12 @@ def svdf_of_four(view: LayerView, function: str, structure: tuple[int, ...], chu
 
 def _scaled(view: LayerView) -> tuple[Callable[[Expr], Expr], Callable[[Expr], Expr]]:
     """What becomes of the sum of a feature and of that of a unit."""
-    op = view.op
+    op, state = view.op, view.states[0].dtype
+    low, high = (-128, 127) if state == "int8" else (-(1 << 15), (1 << 15) - 1)
 
     def newest(total: Expr) -> Expr:
-        scaled = requantize(total, op.feature_multiplier, op.feature_shift, op.rounding)
-        return T.Cast("int16", clamp(scaled, -(1 << 15), (1 << 15) - 1))
+        scaled = clamp(requantize(total, op.feature_multiplier, op.feature_shift, op.rounding), low, high)
+        return T.Cast(state, scaled + op.zero_point_of_state if op.zero_point_of_state else scaled)
 
     def result(total: Expr) -> Expr:
         return output(view, requantize(total, op.multiplier, op.shift, op.rounding))
@@ -123,7 +134,10 @@ def _svdf(
     filters, last = units * op.rank, op.memory - 1
 
     def wide(value: Expr) -> Expr:
-        return widen(value) if types is _INTEGERS else value
+        return value if types is _FLOATS else widen(value)
+
+    def remembered(value: Expr) -> Expr:
+        return wide(value) - op.zero_point_of_state if types is _NARROW else wide(value)
 
     def meaning(b: Any) -> None:
         with loop(("f", filters)) as f:
@@ -138,7 +152,7 @@ def _svdf(
                 store(b.part, T.Cast(types.sums, 0), 0)
                 with loop(("m", op.memory)) as m:
                     row = u * op.rank + r
-                    store(b.part, b.part[0] + wide(b.state[row * op.memory + m]) * wide(b.time[row, m]), 0)
+                    store(b.part, b.part[0] + remembered(b.state[row * op.memory + m]) * wide(b.time[row, m]), 0)
                 store(b.acc, b.acc[0] + b.part[0], 0)
             store(b.y, result(b.acc[0]), u)
 
@@ -146,7 +160,7 @@ def _svdf(
         *features,
         Operand("time", (filters, op.memory), types.time),
         Operand("bias", (units,), types.sums),
-        Operand("svdf", call.structure, "int32"),
+        *([Operand("svdf", call.structure, "int32")] if call.function else ()),
     )
     cells = tuple(Operand(name, (1,), types.sums, "rw") for name in ("acc", "part"))
     scratch = (Operand("scratch", (words,), "int32", "rw"),) if words else ()
@@ -163,7 +177,7 @@ def _svdf(
         read = [getattr(b, one.name) for one in constants[:-1]]
         return [b.x, *read, b.state, b.y, *([b.scratch] if words else ()), *call.bounds, b.svdf]
 
-    row = Block("row", operands, meaning, call.function, arguments)
+    row = Block("row", operands, meaning, call.function, arguments if call.function else None)
     with StatefulFunction("svdf") as f:
         x = f.input(0, (batch, op.depth), types.data)
         given = {one.name: f.constant(one.name, one.shape, one.dtype) for one in constants}

@@ -11,12 +11,12 @@ from stages.quantize.writer import GraphWriter
 
 
 def quantize(operator: Operator, writer: GraphWriter) -> None:
-    """quantize(x) of a float32 tensor, or quantize(dequantize(x)) of an 8-bit one; its multiplier is in double."""
+    """quantize(x) of float32, or quantize(dequantize(x)) of integers; the multiplier is in double."""
     x, out = wildcard(), operator.outputs[0]
     low, high = LIMITS[out.dtype]
     match = operator.match(quantized(dequantized(x)))
-    if match is not None:
-        source = operator.data(match[x])
+    if match is not None or "int32" in (operator.inputs[0].dtype, out.dtype):
+        source = operator.inputs[0] if match is None else operator.data(match[x])
         multiplier, shift = quantize_multiplier(source.scale / out.scale)
         op = Requantize(
             input_zero_point=source.zero_point,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import isclose, prod
 from typing import Any
 
 from tvm.relax.dpl import is_const, is_op, wildcard
@@ -107,8 +107,12 @@ def softmax(operator: Operator, writer: GraphWriter) -> None:
     if source.dtype == "int16":
         _wide_softmax(operator, writer, source, factor)
         return
-    if out.scale != 1 / 256 or out.zero_point != lowest or out.dtype != source.dtype:
-        wanted = f"1/256 and {lowest}"
+    to_sixteen = out.dtype == "int16"
+    lowest = -(1 << 15) if to_sixteen else lowest
+    # LiteRT's int16 form takes 2^-16 whatever the scale says; TFLite's converter writes 1/65535.
+    fits = isclose(out.scale, 2.0**-16, rel_tol=1e-3) if to_sixteen else out.scale == 1 / 256
+    if not fits or out.zero_point != lowest:
+        wanted = f"{'1/65536' if to_sixteen else '1/256'} and {lowest}"
         raise operator.error(f"has an output with scale {out.scale:g} and zero point {out.zero_point}, not {wanted}")
     try:
         table = exponentials(source.scale, factor)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from stages.arithmetic.activation_bounds import BOUNDS
-from stages.operators.svdf import FloatSvdf, Svdf
-from stages.quantize.arithmetic import float32_product, float32_ratio, quantize_multiplier
+from stages.operators.svdf import FloatSvdf, NarrowSvdf, Svdf, multipliers
 from stages.quantize.operator import Array, Operator
 from stages.quantize.writer import GraphWriter
 
@@ -25,10 +26,9 @@ def svdf(operator: Operator, writer: GraphWriter) -> None:
         writer.layer(FloatSvdf(**sizes, low=low, high=high), [x], out, constants, state=[state])
         return
     feature_scale, time_scale = operator.scale_at(1), operator.scale_at(2)
-    first = quantize_multiplier(float32_ratio(float32_product(x.scale, feature_scale), state.scale))
-    second = quantize_multiplier(float32_ratio(float32_product(state.scale, time_scale), out.scale))
+    first, second = multipliers(x.scale, feature_scale, time_scale, state.scale, out.scale)
     limits = np.iinfo(out.dtype)
-    op = Svdf(
+    fields: dict[str, Any] = dict(
         **sizes,
         input_zero_point=x.zero_point,
         feature_multiplier=first[0],
@@ -39,6 +39,8 @@ def svdf(operator: Operator, writer: GraphWriter) -> None:
         act_min=int(limits.min),
         act_max=int(limits.max),
     )
+    narrow = state.dtype == "int8"
+    op = NarrowSvdf(**fields, state_zero_point=state.zero_point) if narrow else Svdf(**fields)
     writer.layer(op, [x], out, constants, state=[state])
 
 

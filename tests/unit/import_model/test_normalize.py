@@ -11,8 +11,10 @@ from stages.base import StageError
 from stages.import_model.build import build_module
 from stages.import_model.normalize import Normalized, normalized
 from stages.import_model.normalize.graph import one_graph
+from stages.import_model.normalize.versions import VERSIONS
 from stages.models.builder import ModelBuilder
 from stages.models.graphs import UnknownSignature
+from stages.operators.table import OPERATORS
 from stages.reference import Reference, RunError, random_inputs
 from tests.support.edited_models import composite, edited, tensor_named, together
 from tests.support.relax_run import run_relax
@@ -50,6 +52,70 @@ def test_a_file_that_says_everything_is_left_as_it_is() -> None:
     found = normalized(data, "net")
     assert found.data is data
     assert (found.signature, found.notes) == ("", ())
+
+
+# ---- versions and shapes that LiteRT reads otherwise than they stand ---------------------------------------------
+
+
+def with_code(op: str, version: int) -> bytes:
+    """A file that also lists an operator, which it does not use."""
+
+    def add(model: Any, schema: Any) -> None:
+        code = getattr(schema.BuiltinOperator, op)
+        model.operatorCodes.append(
+            schema.OperatorCodeT(builtinCode=code, deprecatedBuiltinCode=min(code, 127), version=version)
+        )
+
+    return edited(layers(), add)
+
+
+def accepts(data: bytes, kernels: Any) -> bool:
+    from ai_edge_litert.interpreter import Interpreter
+
+    try:
+        Interpreter(model_content=data, experimental_op_resolver_type=kernels)
+    except ValueError:
+        return False
+    return True
+
+
+def test_the_newest_versions_are_those_that_litert_lists() -> None:
+    from ai_edge_litert.interpreter import OpResolverType
+
+    for name, operator in OPERATORS.items():
+        if operator.optimized or name.startswith("CUSTOM"):
+            continue
+        version, listed = 1, []
+        for kernels in (OpResolverType.BUILTIN_REF, OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES):
+            while accepts(with_code(name, version + 1), kernels):
+                version += 1
+            listed.append(version)
+        assert VERSIONS.get(name, (listed[0], listed[0])) == tuple(listed), name
+
+
+def test_a_version_that_only_the_usual_kernels_list_is_lowered() -> None:
+    b = ModelBuilder()
+    x = b.input("x", (1, 2, 2, 8), "int8", 0.1, 0)
+    y = b.tensor("y", (1, 4, 4, 2), "int8", 0.1, 0)
+    b.operator("DEPTH_TO_SPACE", [x], [y], "DepthToSpaceOptions", {"blockSize": 2}, version=2)
+    b.output(y)
+    with pytest.raises(RunError, match="version 2 of DEPTH_TO_SPACE"):
+        Reference(b.build())
+    found = normalized(b.build(), "net")
+    assert found.notes == (
+        "operator versions (DEPTH_TO_SPACE 2) are lowered to those that LiteRT's reference kernels list",
+    )
+    outcome(found)
+
+
+@pytest.mark.parametrize("shape", [np.array([[2, 6]], np.int32), np.array([4, 3], np.int64), np.array(12, np.int32)])
+def test_reshape_takes_its_options_unless_the_shape_is_a_list_of_int32(shape: np.ndarray[Any, Any]) -> None:
+    b = ModelBuilder()
+    x = b.input("x", (3, 4), "float32")
+    y = b.tensor("y", (2, 6), "float32")
+    b.operator("RESHAPE", [x, b.constant("shape", shape)], [y], "ReshapeOptions", {"newShape": [2, 6]})
+    b.output(y)
+    assert outcome(normalized(b.build(), "net"))[0].shape == (2, 6)
 
 
 # ---- scales on an axis that the tensor does not have -----------------------------------------------------------

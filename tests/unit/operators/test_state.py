@@ -36,7 +36,10 @@ def svdf(**changes: object) -> bytes:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"time": "narrow"}, "has the weights of time of int8 in 'narrow'; with int8 data they are int16"),
+        (
+            {"time": "narrow"},
+            "has its state of int16 in 'state'; with int8 data and int8 weights of time it takes int8",
+        ),
         ({"time": "state"}, "keeps nothing from one inference to the next"),
         ({"state": "short"}, "has the state 'short' [1, 17]; it remembers [1, 18]"),
         ({"state": "off"}, "has the zero point 3 in 'off'; of int16 it must be 0"),
