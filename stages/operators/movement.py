@@ -43,8 +43,7 @@ KINDS = frozenset({
 
 def _reshape(operation: Operation) -> list[Shape]:
     source = operation.input(0)
-    stated = operation.inputs[1] if len(operation.inputs) > 1 else None
-    if stated is not None and (len(stated.shape), stated.dtype) == (1, "int32"):
+    if any((len(stated.shape), stated.dtype) == (1, "int32") for stated in operation.inputs[1:2] if stated):
         wanted = operation.integers(1, "the shape")
     else:  # as LiteRT (reshape.cc, GetOutputShape): another shape tensor is ignored
         wanted = list(operation.options(_RESHAPE)["new_shape"])
