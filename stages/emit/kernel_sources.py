@@ -14,6 +14,7 @@ from pathlib import Path
 
 from stages.base import StageError
 from stages.kernels.folder import INCLUDE, KernelFolder
+from stages.options.names import why_not
 from stages.system.below import below
 from stages.system.installation import WHOLE
 
@@ -34,6 +35,9 @@ def copy_kernels(files: Iterable[str], out: Path, folders: Mapping[str, KernelFo
         if name in done:
             continue
         done.add(name)
+        for part in name.split("/"):
+            if wrong := why_not(part):
+                raise StageError(f"kernel file {wrong}")
         path = _place(name, folders)
         if path is None:
             raise StageError(

@@ -13,6 +13,7 @@ from stages.codegen.printer import ctype
 from stages.emit.requirement import architecture_flags, requirements
 from stages.emit.reset import reset_of
 from stages.emit.weights import rows
+from stages.messages import templates
 
 if TYPE_CHECKING:
     from stages.codegen.layers import LayerFunction
@@ -73,8 +74,7 @@ def comment(text: str) -> str:
     text = text.partition(";")[0]
     if len(text) > _NAME_LENGTH:
         text = f"...{text[-_NAME_LENGTH:]}"
-    printable = "".join(c if c.isprintable() and c.isascii() and c != "\\" else "?" for c in text)
-    return printable.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
+    return templates.c(text)
 
 
 def _template(name: str) -> Any:
@@ -88,16 +88,9 @@ def _template(name: str) -> Any:
 
 
 def _environment() -> Any:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import FileSystemLoader
 
-    return Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
+    return templates.environment(FileSystemLoader(_TEMPLATES))
 
 
 def _context(model: Model, config: EmitConfig, target: Target, name: str, kernels: KernelFiles) -> dict[str, Any]:
@@ -128,7 +121,7 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "requirements": requirements(kernels.used(), target),
         "flags": architecture_flags(target),
         "ports_bool": any(port["ctype"] == "bool" for port in inputs + outputs),
-        "name": "".join(ch if ch.isalnum() or ch in "_-." else "_" for ch in name),
+        "name": "".join(ch if ch.isascii() and (ch.isalnum() or ch in "_-.") else "_" for ch in name),
         "target": model.plan.target,
         "alignment": config.alignment,
         "arena_bytes": model.placed.arena_bytes,

@@ -12,7 +12,6 @@ from stages.base import StageError
 from stages.export.names import SYMBOLS, renamed
 from stages.export.sample import Sample, rows, sample
 from stages.export.symbols import defined
-from stages.messages import escape
 from stages.system.below import below
 from stages.system.scratch import temporary_folder
 
@@ -83,10 +82,10 @@ class Content:
             "name": self.name,
             "macro": macro,
             "title": self.title,
-            "overrides": escape.visible(self.overrides).replace("`", "'"),
+            "overrides": self.overrides,
             "target": self.target.name,
             "core": self.target.core,
-            "network": "".join(c if c.isalnum() or c in "_-." else "_" for c in model["name"]),
+            "network": model["name"],
             "flags": [] if self.is_plain else self.flags,
             "files": self.compiled,
             "uses_math": any(b"<math.h>" in content for content in self.sources.values()),

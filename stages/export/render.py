@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stages.export.form import SHARED, Files
+from stages.messages import escape
+from stages.messages.templates import c, environment
 from stages.system.installation import INSTALLATION, WHOLE
 
 if TYPE_CHECKING:
@@ -24,7 +26,9 @@ def files_of(form: Form, content: Content) -> Files:
     """All files of the export by their paths, the same bytes whenever the content is the same."""
     facts = facts_of(form, content)
     found: Files = {f"{form.sources}/{content.name}/{path}": data for path, data in content.sources.items()}
-    found[f"{form.sources}/{content.name}.h"] = _HEADER.format(**facts).encode()
+    found[f"{form.sources}/{content.name}.h"] = _HEADER.format(
+        **{key: c(facts[key]) for key in ("title", "target", "name")}
+    ).encode()
     found["LICENSE"] = _licence(facts)
     for path, template in {"README.md": "shared/README.md.j2", **form.templates}.items():
         if text := _rendered(form, template, facts).strip():
@@ -41,9 +45,9 @@ def facts_of(form: Form, content: Content) -> dict[str, Any]:
         "contract_off": form.contract_off,
         **form.facts(content),
     }
-    environment = _environment(form)
     own = {"run": form.run, "note": form.note}
-    return {**facts, **{key: environment.from_string(text).render(facts) for key, text in own.items()}}
+    made = environment(None, "plain")
+    return {**facts, **{key: made.from_string(text).render(facts) for key, text in own.items()}}
 
 
 def _rendered(form: Form, template: str, facts: Mapping[str, Any]) -> str:
@@ -53,16 +57,9 @@ def _rendered(form: Form, template: str, facts: Mapping[str, Any]) -> str:
 
 
 def _environment(form: Form) -> Any:
-    from jinja2 import Environment, FileSystemLoader, PrefixLoader, StrictUndefined
+    from jinja2 import FileSystemLoader, PrefixLoader
 
-    return Environment(
-        loader=PrefixLoader({"shared": FileSystemLoader(SHARED), "own": FileSystemLoader(form.folder)}),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
+    return environment(PrefixLoader({"shared": FileSystemLoader(SHARED), "own": FileSystemLoader(form.folder)}))
 
 
 def _licence(facts: Mapping[str, Any]) -> bytes:
@@ -72,6 +69,6 @@ def _licence(facts: Mapping[str, Any]) -> bytes:
         raise FileNotFoundError(2, WHOLE, str(path))
     weights = (
         f"The sources of {facts['name']} are written by Firmline and licensed under Apache-2.0, below. The numbers of\n"
-        f"the network {facts['network']} (weights) are its author's, and so is their licence.\n"
+        f"the network {escape.visible(facts['network'])} (weights) are its author's, and so is their licence.\n"
     )
     return f"{weights}\n{path.read_text(encoding='utf-8')}".encode()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stages.messages.escape import shortened
+from stages.messages.templates import environment
 
 _WIDTH, _LEFT, _RIGHT = 1000, 60, 990
 _TOP, _ROW, _BAR = 24, 30, 22
@@ -30,12 +31,9 @@ def timeline_svg(report: dict[str, Any]) -> str:
     cycles = report.get("cycles")
     if not cycles or not cycles["timeline"] or not cycles["total"]:
         return ""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import FileSystemLoader
 
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True, autoescape=True,
-    )  # fmt: skip
+    made = environment(FileSystemLoader(Path(__file__).parent / "templates"))
     total = cycles["total"]
     context = {
         "width": _WIDTH, "height": _TOP + len(UNITS) * _ROW + 30,
@@ -45,7 +43,7 @@ def timeline_svg(report: dict[str, Any]) -> str:
         "rows": [_row(number, unit, cycles) for number, unit in enumerate(UNITS)],
         "ticks": _ticks(total),
     }  # fmt: skip
-    return str(environment.get_template("timeline.svg.j2").render(context))
+    return str(made.get_template("timeline.svg.j2").render(context))
 
 
 def _x(cycle: float, total: int) -> float:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 
 from pipeline.commands.compare.difference import Change, Difference, LayerChange
 from stages.messages import escape
+from stages.messages.templates import environment
 
 _TOTALS = ("", "A", "B", "B - A", "%")
 _LAYERS = ("layer", "operator", "A", "B", "B - A", "%", "kernel")
@@ -44,11 +45,11 @@ def page(found: Difference) -> str:
     loader = jinja2.ChoiceLoader(
         [jinja2.PackageLoader("pipeline.commands.compare"), jinja2.PackageLoader("stages.report.html")]
     )
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"name": escape.name, "text": escape.line}
+    made = environment(loader, strict=False)
+    made.filters |= {"name": escape.name, "text": escape.line}
     most = max((abs(one.effect) for one in found.layers), default=0) or 1
     rows = [{"cells": _layer(one), "share": abs(one.effect) / most, "more": one.effect > 0} for one in found.layers]
-    return environment.get_template("compare.html.j2").render(
+    return made.get_template("compare.html.j2").render(
         names=found.names,
         titles=_TOTALS,
         totals=[_total(one) for one in found.totals],

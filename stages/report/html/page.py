@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from stages.messages import escape
+from stages.messages.templates import environment
 from stages.report.board import counted, per_mac
 from stages.report.estimate import in_time
 from stages.report.html import RUN
@@ -30,11 +31,10 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
     """The whole file."""
     import jinja2
 
-    loader = jinja2.PackageLoader("stages.report.html")
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"name": escape.name, "text": escape.line, "number": _number, "pixels": _pixels}
+    made = environment(jinja2.PackageLoader("stages.report.html"), strict=False)
+    made.filters |= {"name": escape.name, "text": escape.line, "number": _number, "pixels": _pixels}
     found = groups(report)
-    return environment.get_template("report.html.j2").render(
+    return made.get_template("report.html.j2").render(
         report=report,
         title=f"{report['model']['name']} on {report['target']}",
         verdict=verdict(report),

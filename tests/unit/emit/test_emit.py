@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from jinja2 import Environment
+from jinja2 import FileSystemLoader
 from pydantic import ValidationError
 
 from stages.base import StageError
@@ -19,6 +19,7 @@ from stages.emit.requirement import requirements
 from stages.graph import Add, Graph, Layer, LayerView, Move, Tensor
 from stages.kernels.kernel import Kernel, Lowering
 from stages.kernels.registry import folders
+from stages.messages.templates import environment
 from stages.simulators.bench import compile_and_run_c
 from stages.targets.spec import Target
 from tests.support.emitted import run_emitted, target_named
@@ -312,8 +313,8 @@ def test_another_compiler_is_told_the_flags_once(tmp_path: Path, word_bits: int,
     (found,) = requirements(folders(["rvp", "generic"]).values(), target_named(f"rv{word_bits}-rvp"))
     assert requirements(folders(["generic"]).values(), target_named("rv64-scalar")) == []
     (tmp_path / "layers.h").write_text(
-        Environment()
-        .from_string((TEMPLATES / "layers.h.j2").read_text())
+        environment(FileSystemLoader(TEMPLATES))
+        .get_template("layers.h.j2")
         .render(macro="MODEL", requirements=[found], functions=[], uses_bool=False)
     )
     for name, (gcc, *flags) in GCCS.items():

@@ -50,7 +50,7 @@ FORM = Form(
     facts=_facts,
     finish=_with_machine,
     run="cmake -B build{{ ' -DCMAKE_TOOLCHAIN_FILE=cmake/toolchain.cmake' if cross }} && cmake --build build"
-    "{{ ' && ctest --test-dir build' if not cross or machine.command and not machine.plugin }}",
+    "{% if not cross or machine.command and not machine.plugin %} && ctest --test-dir build{% endif %}",
     note="{% if cross and machine.plugin %}"
     "The test runs in Spike with Firmline's plug-in for the P extension: add -D{{ machine.plugin }}=PATH to the first "
     "command, with the path that `python -m stages.simulators.spike.build` prints in Firmline's folder, and end with "
