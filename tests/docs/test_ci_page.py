@@ -14,6 +14,7 @@ import yaml
 from pipeline.commands.bench.suite import load_suite
 from pipeline.commands.command import _parsed
 from pipeline.commands.dispatch import _commands, _made
+from pipeline.commands.new_project import new_project
 from pipeline.plugins.registry import default_registry
 from pipeline.recipes.loader import load_recipes
 from stages.system.installation import INSTALLATION as ROOT
@@ -38,8 +39,8 @@ KEYWORDS = {
     "needs",
 }
 GLOBAL = {"stages", "default", "workflow", "variables", "include"}
-# What a workflow puts in for a name.
-RECIPE, TARGET = "kws_rvp", "rv64-rvp"
+# Of variables in commands.
+VALUES = {"recipe": "kws_rvp", "target": "rv64-rvp", "github_base_ref": "main", "github_run_number": "7"}
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -52,19 +53,14 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def commands(values: Any) -> Iterator[list[str]]:
-    """The words of each call of doit behind ./bootstrap, with what a matrix would put in."""
+    """The words of each call of doit behind ./bootstrap, with values for variables."""
     for text in texts(values):
         for line in text.replace("\\\n", " ").splitlines():
             for found in re.findall(r"\./bootstrap(?: --with (\S+))? doit (.*?)(?:\)|\|\||;|$|>>)", line):
                 groups, call = found
                 for group in filter(None, groups.split(",")):
                     assert (ROOT / f"requirements-{group}-lock.txt").is_file(), group
-                call = re.sub(r"\$\{\{ matrix\.(\w+) \}\}|\$([A-Z]+)\b", lambda m: put_in(m[1] or m[2]), call)
-                yield shlex.split(call.replace("$recipe", RECIPE).replace("$GITHUB_BASE_REF", "main"))
-
-
-def put_in(name: str) -> str:
-    return {"recipe": RECIPE, "target": TARGET}[name.lower()]
+                yield shlex.split(re.sub(r"\$(\w+)", lambda m: VALUES[m[1].lower()], call))
 
 
 ALL = [*commands(list(WORKFLOWS.values())), *commands(BLOCKS), *commands(PLAIN)]
@@ -106,7 +102,7 @@ def test_workflows_that_the_page_names_are_files() -> None:
 def test_stale_figures_fail_once_a_week_and_arm_is_measured_on_each_change() -> None:
     steps = WORKFLOWS["figures.yml"]["jobs"]["figures"]["steps"]
     runs = [step["run"] for step in steps if " bench " in step.get("run", "")]
-    drawn = "suite=layers drawn=400 seed=${{ github.run_number }} --check --targets rv64-rvp,rv32-rvp"
+    drawn = 'suite=layers drawn=400 "seed=$GITHUB_RUN_NUMBER" --check --targets rv64-rvp,rv32-rvp'
     assert [run.removeprefix("./bootstrap doit bench ") for run in runs] == [
         "--check -n 2",
         "suite=layers --check",
@@ -114,7 +110,7 @@ def test_stale_figures_fail_once_a_week_and_arm_is_measured_on_each_change() -> 
     ]
     choices = WORKFLOWS["figures.yml"]["jobs"]["choices"]
     assert {*choices["strategy"]["matrix"]["target"]} >= {*load_suite().layers.targets}
-    assert choices["steps"][-1]["run"].endswith(" drawn=200 seed=${{ github.run_number }}")  # others each week
+    assert choices["steps"][-1]["run"].endswith(' drawn=200 "seed=$GITHUB_RUN_NUMBER"')  # others each week
     held = re.findall(r"calibrate target=(\S+) --cycles --check", "".join(step.get("run", "") for step in steps))
     assert {*held} == {file.stem for file in (ROOT / "stages/kernels/costs/cycles").glob("*.json")}
     assert "schedule" in WORKFLOWS["figures.yml"][True]  # YAML's own word for `on`
@@ -125,15 +121,49 @@ def test_stale_figures_fail_once_a_week_and_arm_is_measured_on_each_change() -> 
     assert {(row, target) for row in ("digits", "ds_cnn") for target in ("cortex-m4", "cortex-m55")} <= measured
 
 
-def test_the_remote_store_is_on_the_page_as_in_the_workflows() -> None:
-    (shown,) = [block["env"] for block in BLOCKS if isinstance(block, dict) and "env" in block]
-    assert shown.keys() == {"FIRMLINE_REMOTE", "FIRMLINE_REMOTE_TOKEN", "FIRMLINE_REMOTE_READ_ONLY"}
-    # Of a branch, and of any pull request (refs/pull/…), it is only read.
-    assert shown["FIRMLINE_REMOTE_READ_ONLY"] == "${{ github.ref != 'refs/heads/main' }}"
+def test_only_main_gets_the_token_that_writes() -> None:
+    """By the expression on the page; and by an environment, since a pull request may change the workflow."""
+    (shown,) = [block for block in BLOCKS if isinstance(block, dict) and "env" in block]
+    main = "github.ref == 'refs/heads/main'"
+    assert shown["env"] == {
+        "FIRMLINE_REMOTE": "${{ vars.FIRMLINE_REMOTE }}",
+        "FIRMLINE_REMOTE_TOKEN": (
+            f"${{{{ {main} && secrets.FIRMLINE_REMOTE_TOKEN || secrets.FIRMLINE_REMOTE_READ_TOKEN }}}}"
+        ),
+        "FIRMLINE_REMOTE_READ_ONLY": "${{ github.ref != 'refs/heads/main' }}",
+    }
+    assert shown["jobs"]["recipe"]["environment"] == f"${{{{ {main} && 'main' || '' }}}}"
+    read = {
+        **shown["env"],
+        "FIRMLINE_REMOTE_TOKEN": "${{ secrets.FIRMLINE_REMOTE_READ_TOKEN }}",
+        "FIRMLINE_REMOTE_READ_ONLY": True,
+    }
     for name, workflow in WORKFLOWS.items():
-        assert workflow.get("env", shown) == shown, name
+        # With others, such as pull_request_target, code of a pull request would run with the rights of main.
+        assert {*workflow[True]} <= {"push", "pull_request", "schedule", "workflow_dispatch"}, name
+        assert workflow.get("env", read) in (shown["env"], read), name
         for job in workflow["jobs"].values():
-            assert not [text for text in texts([job.get("env"), job["steps"]]) if "FIRMLINE_REMOTE" in text], name
+            assert "FIRMLINE_REMOTE" not in str(job) and "secrets" not in str(job), name
+            assert job.get("environment", "") in ("", shown["jobs"]["recipe"]["environment"]), name
+    assert WORKFLOWS["compare.yml"]["env"] == read
+    assert "environment" in WORKFLOWS["ci.yml"]["jobs"]["recipe"]
+
+
+def test_no_workflow_expands_a_value_in_a_command(tmp_path: Path) -> None:
+    """A value that is `x;$(id)` would be read by the shell; through `env:` it is only a value."""
+    new_project(tmp_path / "net")
+    own = yaml.safe_load((tmp_path / "net/.github/workflows/firmware.yml").read_text())
+    assert "secrets" not in str(own)
+    snippets = [block for block in BLOCKS if isinstance(block, list)]
+    steps = [step for flow in (*WORKFLOWS.values(), own) for job in flow["jobs"].values() for step in job["steps"]]
+    steps += [step for snippet in snippets for step in snippet]
+    scripts = [str(step.get("run", step.get("with", {}).get("script", ""))) for step in steps]
+    assert sum(map(bool, scripts)) > 20
+    assert [script for script in scripts if "${{" in script] == []
+    # Behind quotes a value is one word.
+    assert [
+        script for script in scripts if re.search(r'(?m)^[^"\n]*("[^"\n]*"[^"\n]*)*\$(RECIPE|TARGET)', script)
+    ] == []
 
 
 def test_gitlab_jobs_are_jobs() -> None:
