@@ -94,10 +94,14 @@ class EmitStage(Stage[EmitConfig]):
         import json
 
         from stages.emit.build import emit
+        from stages.models.index_ranges import imported_rules, index_ranges
+        from stages.models.tflite_reader import read
 
         described = job.inputs["import"] / "import.json"
         name = json.loads(described.read_text())["name"]
-        emit(job.inputs["tensorize"], job.out, job.config, job.target, name=name, progress=job.progress)
+        folder = job.inputs["import"]
+        ranges = index_ranges(read((folder / "model.tflite").read_bytes()), imported_rules(folder))
+        emit(job.inputs["tensorize"], job.out, job.config, job.target, name=name, ranges=ranges, progress=job.progress)
 
 
 STAGE = EmitStage()

@@ -47,12 +47,14 @@ def emit(
     *,
     name: str = "model",
     folders: Mapping[str, KernelFolder] | None = None,
+    ranges: Mapping[int, tuple[int, int]] | None = None,
     progress: Callable[..., None] = no_progress,
 ) -> dict[str, Any]:
     """Emits the tensorize artifact in `source` as `out`/src and `out`/model.json; returns what model.json holds.
 
     `target` is the one that the artifact was made for, `folders` are its kernel folders by name, where they are not
-    those that it names. Raises StageError for an arena that is too large.
+    those that it names; `ranges` are those of inputs of indices, by the tensors' numbers in the imported file. Raises
+    StageError for an arena that is too large.
     """
     made = tensorized.load(source)
     graph = made.graph
@@ -91,6 +93,9 @@ def emit(
     folders = {**registry.folders_of(target), **folders_of(target)} if folders is None else folders
     kernels = copy_kernels(files, src / "kernels", folders) if files else []
     described = render(model, src, config, target, name, KernelFiles(kernels, folders))
+    for port, tensor in zip(described["inputs"], (graph.tensors[name] for name in graph.inputs), strict=True):
+        if ranges and tensor.tflite_index is not None and tensor.tflite_index in ranges:
+            port["range"] = list(ranges[tensor.tflite_index])
     if any(layer.distance for layer in made.plan.layers):
         # What the network means is not in the model's file any more.
         (out / "reference").mkdir()

@@ -94,6 +94,8 @@ class Operator:
     optional  of the least number of inputs those that may be absent
     operands  where weighted operators have their data, weights and bias
     apart     inputs that are data of another type, which the shape rule checks: indices, conditions
+    looks_up  of an operator that reads at places which an input says: that input's position, and how many places
+              there are; 0 to less than these are right
     results   types of the outputs, where they are not those of the data
     mixed     whether the output may have another type than the input
     quantized whether it is imported with scales, as quantize(op(dequantize(x))) or by moving integers; else in float32
@@ -140,6 +142,7 @@ class Operator:
     optional: tuple[int, ...] = ()
     operands: tuple[int, int, int] = (0, 1, 2)
     apart: tuple[int, ...] = ()
+    looks_up: Callable[[Operation], tuple[int, int]] | None = None
     results: tuple[str, ...] = ()
     mixed: bool = False
     quantized: bool = True

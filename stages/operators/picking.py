@@ -64,7 +64,8 @@ class Gather(LayerOp):
     """Rows of the first input by indices that the second holds: y[b, o, r] = x[b, o, index of row r].
 
     x is [batch, outer, *sizes, inner], the indices are [batch, rows, len(sizes)], y is [batch, outer, rows, inner].
-    LiteRT stops at an index outside of its size; here it counts as the nearest that is inside.
+    LiteRT stops at an index outside of its size; here it counts as the nearest that is inside. With `negative`, one
+    below 0 counts from the end, as in ONNX.
     """
 
     op: Literal["gather_rows"] = "gather_rows"
@@ -75,6 +76,7 @@ class Gather(LayerOp):
     sizes: tuple[int, ...]
     inner: int
     rows: int
+    negative: bool = False
 
     @property
     def named(self) -> str:
@@ -94,7 +96,9 @@ class Gather(LayerOp):
         indices = inputs[1].reshape(self.batch, self.rows, len(self.sizes)).astype(np.int64)
         place = np.zeros((self.batch, self.rows), np.int64)
         for number, size in enumerate(self.sizes):
-            place = place * size + np.clip(indices[..., number], 0, size - 1)
+            index = indices[..., number]
+            index = np.where(index < 0, index + size, index) if self.negative else index
+            place = place * size + np.clip(index, 0, size - 1)
         found = [x[batch][:, place[batch]] for batch in range(self.batch)]
         return np.stack(found).reshape(view.outputs[0].shape)
 
@@ -128,6 +132,11 @@ def _embedding_lookup(operation: Operation) -> list[Shape]:
         raise Refused(f"looks up {_shown(ids)} in {_shown(table)}; it takes a list of rows and at least two axes")
     _check_indices(ids, (table.shape[0],))
     return [(*ids.shape, *table.shape[1:])]
+
+
+def _gather_places(operation: Operation) -> tuple[int, int]:
+    shape = operation.input(0).shape
+    return 1, shape[axis_of(operation.options(GATHER)["axis"], shape)]
 
 
 def _check_indices(indices: TensorInfo, sizes: Shape) -> None:
@@ -234,6 +243,7 @@ OPERATORS = (
         (2, 2),
         types=MOVED,
         apart=(0,),
+        looks_up=lambda operation: (0, operation.input(1).shape[0]),
         opaque=True,
         scales="any",
         layers=(Gather,),
@@ -246,6 +256,7 @@ OPERATORS = (
         table=GATHER,
         types=MOVED,
         apart=(1,),
+        looks_up=_gather_places,
         opaque=True,
         scales="any",
         layers=(Pick, Gather, Move),
@@ -257,6 +268,7 @@ OPERATORS = (
         (2, 2),
         types=MOVED,
         apart=(1,),
+        looks_up=lambda operation: (1, min(operation.input(0).shape[: operation.input(1).shape[-1]])),
         opaque=True,
         scales="any",
         layers=(Gather,),

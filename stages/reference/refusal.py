@@ -18,7 +18,7 @@ _PLACE = re.compile(r"\S*\.(?:cc|h):\d+ ")  # the line of LiteRT's source
 _UNKNOWN = re.compile(r"Didn't find op for builtin opcode '(\w+)' version '(\d+)'")
 _INDICES = (
     "Random inputs are no indices: give files with numbers inside of their axis, "
-    "stages: {simulate: {inputs: {random: 0, files: [...]}}}."
+    "stages: {simulate: {inputs: {random: 0, extremes: false, files: [...]}}}."
 )
 _HINT = "LiteRT gives the results that everything is verified with."
 

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 # An entry of `inputs` in model.json: name, dtype, shape, bytes, and scale and zero_point if it has them. `encoded`: the
-# numbers stand otherwise in the file than in the network, as dtype.
+# numbers stand otherwise in the file than in the network, as dtype. `range`: of indices, the least and the greatest.
 Port = Mapping[str, Any]
+RANGE = "range"
 
 _MOST_AXES = 32  # NumPy's own limit is 32 or 64, by version
 _NUMPY_SAVE = "write an array of numbers with numpy.save"
@@ -104,11 +105,11 @@ def _inferences(name: str, path: Path, ports: Sequence[Port], count: int) -> lis
         for at in range(count)
     ]
     for inference in made:
-        _check_finite(inference, ports)
+        _check_values(inference, ports)
     return made
 
 
-def _check_finite(inference: Inference, ports: Sequence[Port]) -> None:
+def _check_values(inference: Inference, ports: Sequence[Port]) -> None:
     import numpy as np
 
     at = 0
@@ -122,6 +123,15 @@ def _check_finite(inference: Inference, ports: Sequence[Port]) -> None:
             raise StageError(
                 f"{escape.name(inference.name, 200)}: {where} is {float(values[first])}; "
                 f"inputs must be finite numbers ({len(wrong):,} of {values.size:,} are not)"
+            )
+        low, high = port.get(RANGE, (-np.inf, np.inf))
+        wrong = np.argwhere((values < low) | (values > high))
+        if len(wrong):
+            first = tuple(int(axis) for axis in wrong[0])
+            where = f"element {list(first)} of the input {escape.name(port['name'])}"
+            raise StageError(
+                f"{escape.name(inference.name, 200)}: {where} is {values[first]}; "
+                f"the network looks up places by it: {low} to {high} ({len(wrong):,} of {values.size:,} are outside)"
             )
 
 
@@ -192,6 +202,8 @@ def _retyped(array: np.ndarray, port: Port) -> str:
         return "write it with array.astype(np.float32)"
     if str(array.dtype) in ("int8", "uint8", "int16") and port["dtype"] == "float32":
         return f"what its numbers stand for says encoding: {{dtype: {array.dtype}, scale: ..., zero_point: ...}}"
+    if array.dtype.kind in "iu" and str(port["dtype"]) in ("int32", "int64"):
+        return f"write it with array.astype(np.{port['dtype']})"
     return ""
 
 

@@ -131,11 +131,16 @@ class SimulateStage(Stage[SimulateConfig]):
         if not files:
             return
         from stages.models.at_hand import model_at_hand
+        from stages.models.index_ranges import imported_rules
+        from stages.models.spec import is_onnx
         from stages.samples.network import inputs_and_classes
         from stages.simulate.inputs import check_files
 
         info = model_at_hand(model, root, made)
-        check_files(config.inputs, files, *((None, None) if info is None else inputs_and_classes(info)))
+        rules = imported_rules(made["import"]) if "import" in made else None
+        if rules is None and is_onnx(model):
+            info = None  # what its indices may be is known once it is imported
+        check_files(config.inputs, files, *((None, None) if info is None else inputs_and_classes(info, rules)))
 
     def run(self, job: Job[SimulateConfig]) -> None:
         from stages.simulate.simulate import simulate

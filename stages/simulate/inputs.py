@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.base import StageError, blaming
 from stages.samples.encoding import fed, stored_as
-from stages.samples.files import Inference, Port, inferences_in, read_inferences, read_labels
+from stages.samples.files import RANGE, Inference, Port, inferences_in, read_inferences, read_labels
 from stages.samples.named import Place, blamed, files_named
 from stages.system.pathname import located
 
@@ -93,7 +93,7 @@ def _read(name: str, path: Path, ports: Sequence[Port], encoding: Encoding | Non
 def check_files(
     config: InputsConfig, files: Mapping[str, Path], ports: Sequence[Port] | None, classes: int | None
 ) -> None:
-    """Raises StageError as `make_inputs` will for a file, as far as that shows without reading inputs.
+    """Raises StageError as `make_inputs` will for a file, as far as that shows without reading inputs but indices.
 
     `ports` and `classes` are None as long as they are not known.
     """
@@ -106,6 +106,8 @@ def check_files(
                 read_labels(config.labels or name, path, count, classes, "simulate.inputs.files")
             else:
                 count += inferences_in(name, path, ports)
+                if ports is not None and config.encoding is None and any(RANGE in port for port in ports):
+                    read_inferences(name, path, ports)
 
 
 def _range(port: Port) -> tuple[Any, Any]:
@@ -113,12 +115,14 @@ def _range(port: Port) -> tuple[Any, Any]:
     import numpy as np
 
     dtype = np.dtype(port["dtype"])
-    if dtype.kind == "f":
-        return -1.0, 1.0
     if dtype.kind == "b":
         return False, True
+    if dtype.kind == "f":
+        low, high = port.get(RANGE, (-1.0, 1.0))
+        return low, high
     limits: Any = np.iinfo(dtype)
-    return limits.min, limits.max
+    low, high = port.get(RANGE, (limits.min, limits.max))
+    return max(low, limits.min), min(high, limits.max)
 
 
 def _random(port: Port, generator: np.random.Generator) -> np.ndarray:

@@ -6,16 +6,11 @@ whether an axis is 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import numpy as np
 import onnx
-from onnx import helper, numpy_helper
-from onnx.reference import ReferenceEvaluator
+from onnx import helper
 
+from stages.import_model.onnx.known_values import known_constants
 from stages.import_model.onnx.subgraphs import all_names, defined, rename, subgraphs
-
-_SHAPES = ("Shape", "Size")
 
 
 def put_in_line(model: onnx.ModelProto) -> bool:
@@ -34,12 +29,10 @@ def put_in_line(model: onnx.ModelProto) -> bool:
 def _known(model: onnx.ModelProto) -> tuple[int, bool] | None:
     """The first If with a known condition: its place in the graph, and the condition."""
     places = [place for place, node in enumerate(model.graph.node) if node.op_type == "If" and not node.domain]
-    if not places:
-        return None
-    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    constants = known_constants(model) if places else {}
     for place in places:
         node = model.graph.node[place]
-        value = _value(inferred, node.input[0])
+        value = constants.get(node.input[0]) if node.input else None
         if value is None or value.size != 1 or any(one.sparse_initializer for one in subgraphs(node)):
             continue
         taken = bool(value.reshape(-1)[0])
@@ -51,62 +44,6 @@ def _known(model: onnx.ModelProto) -> tuple[int, bool] | None:
 def _branch(node: onnx.NodeProto, taken: bool) -> onnx.GraphProto:
     wanted = "then_branch" if taken else "else_branch"
     return next(one.g for one in node.attribute if one.name == wanted)
-
-
-def _value(model: onnx.ModelProto, name: str) -> np.ndarray | None:
-    """What a name stands for, None where that depends on the inputs, or cannot be computed."""
-    graph = model.graph
-    constants = {one.name: one for one in graph.initializer}
-    if name in constants:
-        return np.asarray(numpy_helper.to_array(constants[name]))
-    makers = {out: place for place, node in enumerate(graph.node) for out in node.output}
-    sizes = _sizes(graph)
-    needed, waiting, given = set[int](), [name], dict[str, np.ndarray]()
-    while waiting:
-        one = waiting.pop()
-        if one in constants or one in given:
-            continue
-        if one not in makers:
-            return None
-        node = graph.node[makers[one]]
-        if node.op_type in _SHAPES and not node.domain:
-            if node.input[0] not in sizes:
-                return None
-            given[one] = _asked(node, sizes[node.input[0]])
-        elif makers[one] not in needed:
-            if node.op_type.startswith("Random") or any(True for _ in subgraphs(node)):
-                return None
-            needed.add(makers[one])
-            waiting += [read for read in node.input if read]
-    if name in given:
-        return given[name]
-    nodes = [graph.node[place] for place in sorted(needed)]
-    read = {one for node in nodes for one in node.input}
-    tensors = [constants[one] for one in sorted(read & constants.keys())]
-    tensors += [numpy_helper.from_array(values, one) for one, values in given.items()]
-    part = helper.make_graph(nodes, "condition", [], [helper.make_empty_tensor_value_info(name)], tensors)
-    made = helper.make_model(part, opset_imports=model.opset_import, ir_version=model.ir_version)
-    try:
-        return np.asarray(ReferenceEvaluator(made).run(None, {})[0])
-    except Exception:  # the evaluator raises anything for an operator that contradicts itself
-        return None
-
-
-def _sizes(graph: onnx.GraphProto) -> Mapping[str, tuple[int, ...]]:
-    """The shapes of tensors that are fixed."""
-    found = {one.name: tuple(one.dims) for one in graph.initializer}
-    for one in (*graph.input, *graph.value_info, *graph.output):
-        shape = one.type.tensor_type.shape
-        if one.type.tensor_type.HasField("shape") and all(dim.HasField("dim_value") for dim in shape.dim):
-            found[one.name] = tuple(dim.dim_value for dim in shape.dim)
-    return found
-
-
-def _asked(node: onnx.NodeProto, shape: tuple[int, ...]) -> np.ndarray:
-    if node.op_type == "Size":
-        return np.array(np.prod(shape, dtype=np.int64), np.int64)
-    ends = {one.name: one.i for one in node.attribute}
-    return np.array(shape[ends.get("start", 0) : ends.get("end", len(shape))], np.int64)
 
 
 def _replace(graph: onnx.GraphProto, place: int, taken: bool) -> None:

@@ -42,7 +42,8 @@ _INSTEAD = {
     "Scan": _LOOP,
 }
 _OTHERS = "A plug-in of the project can say what it computes, under this name (docs/extend_operator.md)."
-_TYPES = {"float32": "float32", "int8": "int8", "uint8": "uint8", "bool": "bool"}
+_PLAIN_INPUTS = ("float32", "bool", "int32", "int64")
+_BYTE_INPUTS = ("int8", "uint8")
 
 
 @dataclass(frozen=True)
@@ -97,19 +98,20 @@ def convert(data: bytes, name: str, shapes: Mapping[str, Sequence[int]], layout:
 
 def _input(t: Translation, one: onnx.ValueInfoProto, layout: str) -> None:
     kind = one.type.tensor_type
-    dtype = _TYPES.get(str(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)) if kind.elem_type else "")
+    dtype = str(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)) if kind.elem_type else ""
     shape = tuple(dim.dim_value for dim in kind.shape.dim)
     called = escape.quoted(one.name)
-    if dtype is None:
+    if dtype not in (*_PLAIN_INPUTS, *_BYTE_INPUTS):
         found = onnx.TensorProto.DataType.Name(kind.elem_type).lower()
-        raise StageError(f"input {called} is {found}; float32, int8, uint8 and bool are supported")
+        known = ", ".join((*_PLAIN_INPUTS, "float16", *_BYTE_INPUTS))
+        raise StageError(f"input {called} is {found}; {known} are supported")
     order = image_order(len(shape)) if layout == "nhwc" else plain_order(len(shape))
-    if dtype in ("float32", "bool"):
+    if dtype in _PLAIN_INPUTS:
         made = t.builder.input(one.name, permuted(shape, order), dtype)
     else:
         quant = quantization(t, one.name)
         if quant is None:
-            raise StageError(f"input {called} is {dtype}, and nothing that reads it says its scale")
+            raise StageError(f"input {called} is {dtype}, and neither a DequantizeLinear nor a Cast reads it")
         scale, zero_point = quant
         given = zero_point + LOWERED if dtype == "uint8" else zero_point
         made = t.builder.input(one.name, permuted(shape, order), dtype, scale, given)

@@ -68,6 +68,8 @@ def gather(view: LayerView) -> Lowering:
             place: Any = T.int32(0)
             for number, size in enumerate(op.sizes):
                 index = wide(b.indices[(batch * op.rows + row) * depth + number])
+                if op.negative:
+                    index = T.Select(index < wide(0), index + wide(size), index)
                 place = place * size + T.int32(clamp(index, wide(0), wide(size - 1)))
             store(b.row, place, 0)
             with loop(("e", op.inner)) as e:

@@ -35,6 +35,7 @@ def gather(operator: Operator, writer: GraphWriter) -> None:
         sizes=(shape[axis],),
         inner=prod(shape[axis + 1 :]),
         rows=prod(indices[batch:]),
+        negative=bool(operator.rule.get("negative")),
     )
     writer.layer(op, operands(operator, writer), operator.outputs[0])
 

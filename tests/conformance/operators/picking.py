@@ -31,10 +31,11 @@ def pick(draw: Draw) -> LayerView:
 
 
 def gather(draw: Draw) -> LayerView:
-    """With and without batches and axes in front, by one index or several."""
+    """With and without batches and axes in front, by one index or several, also such that count from the end."""
     sizes = tuple(draw.integer(1, 6) for _ in range(draw.integer(1, 3)))
     batch, outer, inner, rows = (draw.choose(1, 1, 2, 5) for _ in range(4))
-    op = Gather(kind="gather", batch=batch, outer=outer, sizes=sizes, inner=inner, rows=rows)
+    negative = bool(draw.integer(0, 1))
+    op = Gather(kind="gather", batch=batch, outer=outer, sizes=sizes, inner=inner, rows=rows, negative=negative)
     x = image("x", (batch, outer, int(np.prod(sizes)), inner), draw.dtype)
     indices = image("indices", (batch, rows, len(sizes)), draw.choose("int32", "int32", "int16", "int64"))
     return view(op, [x, indices], image("y", (batch, outer, rows, inner), draw.dtype))
@@ -53,7 +54,8 @@ def _inputs(draw: Draw, layer: LayerView) -> tuple[Inputs, ...]:
     if len(layer.inputs) == 1:
         return ((x,), *extremes(layer.inputs)[:2])
     indices = layer.inputs[1]
-    drawn = [draw.rng.integers(0, size, indices.shape[:-1]) for size in layer.op.sizes]
+    least = -1 if layer.op.negative else 0
+    drawn = [draw.rng.integers(least * size, size, indices.shape[:-1]) for size in layer.op.sizes]
     return ((x, np.stack(drawn, axis=-1).astype(indices.dtype)), *extremes(layer.inputs))
 
 

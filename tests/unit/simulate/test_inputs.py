@@ -16,6 +16,7 @@ from stages.simulate.inputs import check_files, external_files, make_inputs
 INT8 = {"name": "x", "dtype": "int8", "shape": [1, 4, 5], "bytes": 20}
 UINT8 = {**INT8, "dtype": "uint8"}
 FLOAT = {**INT8, "dtype": "float32", "bytes": 80}
+IDS = {**INT8, "name": "ids", "dtype": "int64", "bytes": 160, "range": [-20, 19]}
 
 
 def arrays(config: InputsConfig, port: dict, files: dict[str, Path] | None = None) -> list[np.ndarray]:
@@ -42,7 +43,16 @@ def test_order_is_random_then_extremes_then_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("port", "low", "high"), [(INT8, -128, 127), (UINT8, 0, 255), (FLOAT, -1.0, 1.0)], ids=["int8", "uint8", "float32"]
+    ("port", "low", "high"),
+    [
+        (INT8, -128, 127),
+        (UINT8, 0, 255),
+        (FLOAT, -1.0, 1.0),
+        (IDS, -20, 19),
+        ({**INT8, "range": (0, 1000)}, 0, 127),
+        ({**FLOAT, "range": (0, 9)}, 0, 9),
+    ],
+    ids=["int8", "uint8", "float32", "indices", "indices in bytes", "indices as floats"],
 )
 def test_extremes_are_the_ends_of_the_range_and_random_fills_it(port, low, high):
     wide = {**port, "shape": [5000], "bytes": 5000 * np.dtype(port["dtype"]).itemsize}
@@ -125,6 +135,17 @@ def test_an_input_that_is_no_number_is_refused(tmp_path):
     told = r"x\.npy\[2\]: element \[0, 3, 1\] of the input x is nan; .* \(2 of 20 are not\)"
     with pytest.raises(StageError, match=told):
         make_inputs(InputsConfig(files=("x.npy",)), [FLOAT], save(tmp_path, array))
+
+
+def test_an_index_outside_is_refused_before_anything_is_built(tmp_path):
+    given = np.zeros((2, 4, 5), np.int64)
+    np.save(tmp_path / "ids.npy", given)
+    check_files(InputsConfig(), {"ids.npy": tmp_path / "ids.npy"}, [IDS], None)
+    given[1, 3, 2] = 20
+    np.save(tmp_path / "ids.npy", given)
+    expected = r"ids.npy\[1\]: element \[0, 3, 2\] of the input ids is 20; the network looks up places by it: -20 to 19"
+    with pytest.raises(StageError, match=expected):
+        check_files(InputsConfig(), {"ids.npy": tmp_path / "ids.npy"}, [IDS], None)
 
 
 def test_npy_for_a_network_with_two_inputs_is_refused(tmp_path):

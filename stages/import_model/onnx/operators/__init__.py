@@ -9,6 +9,7 @@ from stages.import_model.onnx.operators import (
     elementwise,
     functions,
     images,
+    lookup,
     movement,
     normalization,
     padding,
@@ -23,7 +24,7 @@ from stages.import_model.onnx.operators import (
     windows,
 )
 from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
-from stages.import_model.onnx.values import Held, Real
+from stages.import_model.onnx.values import Held, Real, Stored
 
 MOVES: dict[str, Callable[[Translation, Node, Held], Held | list[Held]]] = {
     **movement.MOVES,
@@ -35,6 +36,7 @@ TRANSLATORS: dict[str, Callable[[Translation, Node], None]] = {
     **choices.TRANSLATORS,
     **elementwise.TRANSLATORS,
     **functions.TRANSLATORS,
+    **lookup.TRANSLATORS,
     **normalization.TRANSLATORS,
     **places.TRANSLATORS,
     **pools.TRANSLATORS,
@@ -54,8 +56,12 @@ FOLDED = ("Constant", "ConstantOfShape", "Range", "Shape", "Size")
 
 
 def translate(t: Translation, node: Node) -> None:
-    """Appends what the operator stands for; raises Refused. It is one of MOVES or TRANSLATORS."""
-    if node.op in TRANSLATORS:
+    """Appends what the operator stands for; raises Refused. It is one of MOVES or TRANSLATORS.
+
+    One of both moves by constants, and is translated where it reads other computed tensors than the first.
+    """
+    constants = all(isinstance(t.values[name], Stored) for name in node.inputs[1:] if name)
+    if node.op in TRANSLATORS and not (node.op in MOVES and constants):
         TRANSLATORS[node.op](t, node)
         return
     value = t.value(node, 0)

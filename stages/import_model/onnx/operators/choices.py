@@ -12,6 +12,7 @@ from stages.import_model.onnx.operators.qlinear import destined, operand
 from stages.import_model.onnx.operators.tables import requantized, requantized_values
 from stages.import_model.onnx.translation import MICROSOFT, Node, Out, Translation, axis_in
 from stages.import_model.onnx.values import Held, Real, Stored, plain_order
+from stages.models.onnx_names import LOWERED
 from stages.models.tflite_writer import Tensor
 from stages.operators.operation import Refused, listed
 
@@ -49,8 +50,16 @@ def logical_not(t: Translation, node: Node) -> None:
 
 
 def cast(t: Translation, node: Node) -> None:
-    """Between float32, bool, int32 and int64."""
-    x, to = t.held(node, 0), node.attributes["to"]
+    """Between float32, bool, int32 and int64, and from bytes."""
+    value, to = t.value(node, 0), node.attributes["to"]
+    if isinstance(value, Held) and value.tensor.scale:
+        lowered = LOWERED if t.integer_type(node.inputs[0]) == np.uint8 else 0
+        if to == onnx.TensorProto.FLOAT and (*value.tensor.scale, *value.tensor.zero_point) == (1.0, -lowered):
+            t.bind(node.outputs[0], Real(value))
+            return
+        x = _as_integers(t, node, value, lowered)
+    else:
+        x = t.held(node, 0)
     if to not in _CAST_TO or x.tensor.dtype not in _CAST_TO.values():
         wanted, known = onnx.TensorProto.DataType.Name(to).lower(), ", ".join(_CAST_TO.values())
         raise Refused(f"makes {wanted} of a computed tensor of {x.tensor.dtype}; {known} are supported")
@@ -65,6 +74,18 @@ def cast(t: Translation, node: Node) -> None:
         made = t.builder.tensor(name, x.tensor.shape, dtype)
         t.builder.operator("CAST", [x.tensor], [made])
     t.bind(name, Held(made, x.base, x.shape, x.order))
+
+
+def _as_integers(t: Translation, node: Node, value: Held, lowered: int) -> Held:
+    """Bytes as ONNX has them, whatever they stand for, in the type of the Cast; the tensor has them less `lowered`."""
+    name, dtype = node.outputs[0], _CAST_TO.get(node.attributes["to"], "int32")
+    dtype = "int32" if dtype == "bool" else dtype
+    made = t.builder.tensor(f"{name}/integers", value.tensor.shape, dtype)
+    t.builder.operator("CAST", [value.tensor], [made])
+    if lowered:
+        offset = t.builder.constant(f"{name}/offset", np.array(lowered, dtype))
+        made = t.builder.emit("ADD", [made, offset], made.shape, None, f"{name}/raised", "AddOptions", {})
+    return Held(made, value.base, value.shape, value.order)
 
 
 def where(t: Translation, node: Node) -> None:

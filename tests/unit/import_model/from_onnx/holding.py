@@ -13,6 +13,7 @@ from stages.import_model.build import build_module
 from stages.import_model.describe import describe, operator_options
 from stages.import_model.onnx import convert
 from stages.layout.apply import lay_out
+from stages.models.index_ranges import index_ranges
 from stages.models.tflite_reader import read
 from stages.quantize.lower import lower_module
 from stages.reference.onnx_runtime import OnnxReference
@@ -38,13 +39,15 @@ def held(proto: Any, folder: Path, layout: str = "NHWC", runs: int = 3, *, twice
     graph.save(folder)
     (folder / "tensors.json").write_text(json.dumps(description))
     layers = OnnxLayers(folder, folder / "tensors.json", theirs)
+    rules = {number: operator.get("rule") or {} for number, operator in enumerate(description["operators"])}
+    ranges = index_ranges(theirs.info, rules)
     for seed in range(runs):
         random = np.random.default_rng(seed)
-        inputs = [
-            random.integers(-128, 128, t.shape).astype(t.dtype)
-            if t.dtype != "float32"
-            else random.uniform(-3, 3, t.shape).astype(np.float32)
-            for t in theirs.inputs
-        ]
+        inputs = []
+        for t in theirs.inputs:
+            low, high = ranges.get(t.index, (-128, 127))
+            floats = random.uniform(-3, 3, t.shape).astype(np.float32)
+            whole = random.integers(low, high + 1, t.shape).astype(t.dtype)
+            inputs.append(floats if t.dtype == "float32" and t.index not in ranges else whole)
         layers.run(inputs)
     return layers

@@ -46,6 +46,19 @@ SHAPED = [
     node("Gather", ["s", "one"], ["n"]),
     node("Equal", ["n", "four"], ["c"]),
 ]
+# The shape behind a Pad by amounts that operators compute of constants, as torch writes them.
+PADDED = [
+    node("ConstantOfShape", ["two"], ["zeros"], value=helper.make_tensor("v", 7, [1], [0])),
+    node("Concat", ["zeros", "amounts"], ["flat"], axis=0),
+    node("Reshape", ["flat", "pairs"], ["rows"]),
+    node("Transpose", ["rows"], ["columns"], perm=[1, 0]),
+    node("Reshape", ["columns", "minus"], ["pads"]),
+    node("Pad", ["x", "pads"], ["p"]),
+    node("Shape", ["p"], ["s"]),
+    node("Gather", ["s", "one"], ["n"]),
+    node("Equal", ["n", "five"], ["c"]),
+]
+PADS = {"two": [2], "amounts": [0, 1], "pairs": [2, 2], "minus": [-1], "one": 1, "five": 5}
 NESTED = branch([either("no", "i", DOUBLED, branch([node("Add", ["x", "z"], ["p"])], "p"))], "i")
 NETWORKS = {
     "taken": ([either("yes", "y", DOUBLED, NEGATED)], {}),
@@ -55,6 +68,10 @@ NETWORKS = {
         {"three": np.float32(3)},
     ),
     "shape": ([*SHAPED, either("c", "y", DOUBLED, NEGATED)], {"one": np.array(1), "four": np.array(4)}),
+    "shape behind computed amounts": (
+        [*PADDED, either("c", "y", DOUBLED, NEGATED)],
+        {name: np.array(value) for name, value in PADS.items()},
+    ),
     "nested": ([*AROUND, either("yes", "y", NESTED, NEGATED)], {"three": np.float32(3)}),
     "passed": (
         [

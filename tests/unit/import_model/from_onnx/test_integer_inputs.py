@@ -1,0 +1,88 @@
+"""ONNX files whose inputs are integers: token ids that a Gather looks up, bytes of images that a Cast makes float32."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto
+
+from stages.models.index_ranges import index_ranges
+from tests.support.onnx_graphs import drawn, model, node
+from tests.unit.import_model.from_onnx.holding import graph_of, held
+
+I32, I64, U8, I8 = TensorProto.INT32, TensorProto.INT64, TensorProto.UINT8, TensorProto.INT8
+TABLE = {"t": drawn(1, 20, 8)}
+BYTES = {"q": np.arange(160).reshape(20, 8).astype(np.uint8), "s": np.float32(0.1), "z": np.array(7, np.uint8)}
+IMAGE = {"w": drawn(2, 4, 3, 3, 3), "k": np.float32(255)}
+DEQUANTIZED = node("DequantizeLinear", ["q", "s", "z"], ["t"])
+EMBED = [node("Gather", ["t", "i"], ["e"]), node("ReduceMean", ["e"], ["y"], axes=[1])]
+SCALED = [node("Cast", ["x"], ["a"], to=1), node("Div", ["a", "k"], ["b"]), node("Conv", ["b", "w"], ["y"])]
+QUANTIZED = [
+    node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+    node("Cast", ["q"], ["a"], to=1),
+    node("Neg", ["a"], ["y"]),
+]
+
+# Operators, inputs, their types, constants, and what the first input may hold.
+Case = tuple[list[Any], dict[str, Any], dict[str, int], dict[str, Any], Any]
+NETWORKS: dict[str, Case] = {
+    "int64 ids": (EMBED, {"i": (1, 6)}, {"i": I64}, TABLE, (-20, 19)),
+    "int32 ids": (EMBED, {"i": (1, 6)}, {"i": I32}, TABLE, (-20, 19)),
+    "one id": ([node("Gather", ["t", "i"], ["e"]), node("Neg", ["e"], ["y"])], {"i": ()}, {"i": I64}, TABLE, (-20, 19)),
+    "ids of a dequantized table": ([DEQUANTIZED, *EMBED], {"i": (2, 3)}, {"i": I64}, BYTES, (-20, 19)),
+    "ids that are moved": (
+        [
+            node("Add", ["i", "one"], ["j"]),
+            node("Transpose", ["j"], ["k"]),
+            node("Gather", ["t", "k"], ["y"], axis=-1),
+        ],
+        {"i": (2, 3)},
+        {"i": I64},
+        TABLE | {"one": np.array(1)},
+        (-9, 6),
+    ),
+    "ids that are cast": (
+        [node("Cast", ["i"], ["j"], to=I64), node("Gather", ["t", "j"], ["y"])],
+        {"i": (5,)},
+        {"i": I32},
+        TABLE,
+        (-20, 19),
+    ),
+    "places of the largest": (
+        [node("ArgMax", ["x"], ["j"], axis=1, keepdims=0), node("Gather", ["x", "j"], ["y"], axis=1)],
+        {"x": (1, 5, 3)},
+        {},
+        {},
+        None,
+    ),
+    "bytes": (SCALED, {"x": (1, 3, 8, 8)}, {"x": U8}, IMAGE, None),
+    "signed bytes": (SCALED, {"x": (1, 3, 8, 8)}, {"x": I8}, IMAGE, None),
+    "bytes, channels last": (
+        [node("Transpose", ["x0"], ["x"], perm=[0, 3, 1, 2]), *SCALED],
+        {"x0": (1, 8, 8, 3)},
+        {"x0": U8},
+        IMAGE,
+        None,
+    ),
+    "bytes as int32": (
+        [node("Cast", ["x"], ["i"], to=I32), node("Cast", ["i"], ["a"], to=1), node("Neg", ["a"], ["y"])],
+        {"x": (2, 5)},
+        {"x": U8},
+        {},
+        None,
+    ),
+    "integers of a QuantizeLinear": (QUANTIZED, {"x": (2, 5)}, {}, {"s": np.float32(0.25), "z": BYTES["z"]}, None),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_as_onnx_runtime(name: str, tmp_path: Path) -> None:
+    nodes, inputs, types, constants, limits = NETWORKS[name]
+    proto = model(nodes, inputs, ["y"], constants, opset=13, types=types)
+    held(proto, tmp_path / "graph")
+    _, theirs, description = graph_of(proto)
+    rules = {number: operator.get("rule") or {} for number, operator in enumerate(description["operators"])}
+    assert index_ranges(theirs.info, rules).get(theirs.inputs[0].index) == limits
