@@ -45,8 +45,8 @@ class Search(Command):
     doc_purpose = "try mixed precisions of a float network within a budget"
     doc_usage = "NAME [target=… model=… set=…] [--json]"
     doc_description = (
-        "The recipe has quantize: {mode: calibrate, search: {max_loss: 1.0, ram: 64K, instructions: 1000000}}. "
-        "Prints loss, signal to noise, instructions, RAM and ROM of all that was tried, and options for the best."
+        "The recipe has quantize: {mode: calibrate, data: …, search: {max_loss: 1.0, ram: 64K, instructions: 1000000}}."
+        " Prints loss, signal to noise, instructions, RAM and ROM of all that was tried, and options for the best."
     )
     cmd_options = (JSON,)
 

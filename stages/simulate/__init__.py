@@ -21,10 +21,11 @@ from stages.targets.spec import Target
 class InputsConfig(StageConfig):
     """What the network is run on, in this order.
 
-    `random` inferences over the full range of the input's type (float32: -1 to 1), drawn from `seed`; with `extremes`
-    one of all minimum and one of all maximum; then `files`, as paths or globs relative to the project's root (`**`: in
-    any folder below; names that begin with a dot are left out): a .bin is the bytes of exactly one inference (all
-    inputs one after the other), a .npy has a leading axis of inferences, float32 also where
+    `random` inferences over the full range of the input's type (float32: -1 to 1; indices: those of the tensor that
+    they look up), drawn from `seed`; with `extremes` one of all minimum and one of all maximum; then `files`, as paths
+    or globs relative to the project's root (`**`: in any folder below; names that begin with a dot are left out): a
+    .bin is the bytes of exactly one inference (all inputs one after the other), a .npy has a leading axis of
+    inferences, float32 also where
     the input is quantized. `encoding` says how numbers stand in the files, if not as the network takes them.
     For a network that keeps state from one inference to the next, each of `random` and `extremes` is a sequence of
     `steps` inferences, and so is a file, as long as it is; the state is reset before each sequence.
@@ -137,9 +138,7 @@ class SimulateStage(Stage[SimulateConfig]):
         from stages.simulate.inputs import check_files
 
         info = model_at_hand(model, root, made)
-        rules = imported_rules(made["import"]) if "import" in made else None
-        if rules is None and is_onnx(model):
-            info = None  # what its indices may be is known once it is imported
+        rules = imported_rules(made["import"]) if is_onnx(model) and "import" in made else None
         check_files(config.inputs, files, *((None, None) if info is None else inputs_and_classes(info, rules)))
 
     def run(self, job: Job[SimulateConfig]) -> None:

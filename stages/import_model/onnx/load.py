@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     import onnx
 
 _OLDEST = 7  # before it, operators broadcast by attributes
+_YAML_WORDS = ("y", "n", "yes", "no", "on", "off", "true", "false", "null", "~")
 _UNTOLD = "Shapes are fixed when the model is imported."
 
 
@@ -37,7 +40,7 @@ def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> tuple[o
     _check_opset(model, name)
     _check_external(model, name)
     try:
-        changed = bool(model.functions)
+        changed = _forget_sizes_below_1(model) | bool(model.functions)
         model = inlined(model)
         changed |= widen(model, name)
         model = _with_shapes(model, name)
@@ -98,24 +101,51 @@ def _fix_shapes(model: onnx.ModelProto, name: str, shapes: Mapping[str, Sequence
             del kind.shape.dim[:]
             for size in wanted:
                 kind.shape.dim.add().dim_value = size
-        dynamic = _dynamic(one)
-        if dynamic or not kind.HasField("shape"):
-            told = f"dynamic axes: {', '.join(dynamic)}" if dynamic else "no shape"
-            raise StageError(
-                f"input {escape.quoted(one.name)} of {name} has {told}",
-                hint=f"{_UNTOLD} Say the sizes in the recipe: model: {{shapes: {{{one.name}: [{_example(one)}]}}}}"
-                ", with numbers in place of names.",
-            )
+    dynamic = {one.name: one for one in inputs if _dynamic(one) or not one.type.tensor_type.HasField("shape")}
+    if dynamic:
+        told = [f"input {escape.quoted(called)} has {_what_is_open(one)}" for called, one in dynamic.items()]
+        sizes = [f"{_yaml(called)}: [{_example(one)}]" for called, one in dynamic.items()]
+        sizes += [f"{_yaml(called)}: {list(given)}" for called, given in shapes.items()]
+        named = any(re.search(r"[a-z]", _example(one)) for one in dynamic.values())
+        where = "" if "://" in name else f"file: {_yaml(name)}, "
+        raise StageError(
+            f"{name}: {'; '.join(told)}",
+            hint=f"{_UNTOLD} Say the sizes in the recipe{', with numbers in place of names' if named else ''}:\n"
+            f"model: {{{where}shapes: {{{', '.join(sizes)}}}}}",
+        )
+
+
+def _what_is_open(one: onnx.ValueInfoProto) -> str:
+    axes = _dynamic(one)
+    return f"dynamic axes: {', '.join(axes)}" if axes else "no shape"
+
+
+def _yaml(text: str) -> str:
+    """A text as YAML has it in a flow mapping: quoted where it would be something else."""
+    plain = re.fullmatch(r"[A-Za-z_./][\w./-]*", text) and text.lower() not in _YAML_WORDS
+    return text if plain else json.dumps(text)
+
+
+def _forget_sizes_below_1(model: onnx.ModelProto) -> bool:
+    """Make the sizes -1 and 0, which some exporters write for dynamic axes, unknown; whether there was one."""
+    changed = False
+    graph = model.graph
+    for one in (*graph.input, *graph.value_info, *graph.output):
+        for dim in one.type.tensor_type.shape.dim:
+            if dim.HasField("dim_value") and dim.dim_value < 1:
+                dim.ClearField("value")
+                changed = True
+    return changed
 
 
 def _check_shape(one: onnx.ValueInfoProto, wanted: Sequence[int], name: str) -> None:
     dims = one.type.tensor_type.shape.dim
-    fixed = [dim.dim_value if dim.HasField("dim_value") else 0 for dim in dims]
+    fixed = [max(dim.dim_value, 0) for dim in dims]  # exporters write -1 for a dynamic axis, too
     fits = not dims or (
         len(wanted) == len(fixed) and all(size in (0, other) for size, other in zip(fixed, wanted, strict=True))
     )
     if not fits:
-        sizes = [str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in dims]
+        sizes = [str(dim.dim_value) if dim.dim_value > 0 else dim.dim_param or "?" for dim in dims]
         raise StageError(
             f"input {escape.quoted(one.name)} of {name} is [{escape.line(', '.join(sizes))}], not {list(wanted)}",
             at=("model", "shapes", one.name),
