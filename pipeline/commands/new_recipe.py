@@ -189,9 +189,9 @@ def _check(data: Mapping[str, Any], project: Project, said: Sequence[Override], 
     try:
         loaded = load_recipe(data, root=project, registry=registry_of(project), said=said)
     except RecipeError as error:
-        if error.file != DICTIONARY:
+        if error.line or not error.file.startswith(DICTIONARY):
             raise
-        message = error.message.split("\n")[0].removeprefix(f"{DICTIONARY}:{error.line}:{error.column}: ")
+        message = error.message.removeprefix(f"{error.file}: ")
         raise PipelineError(f"{escape.name(shown)}: {message}", hint=error.hint) from None
     try:
         _check_model(loaded.recipe.model, project)

@@ -16,21 +16,26 @@ from typing import Any
 from pipeline.documents.remembered import remembered
 from pipeline.documents.shown import LINE_END, Position, error_at
 from pipeline.errors import RecipeError
+from stages.messages import escape
 
 YamlPath = tuple[str | int, ...]
 LARGEST_FILE = 4 << 20
-# The file that messages name of a dictionary.
-DICTIONARY = "(dictionary)"
+# How messages call a recipe that is a dictionary: `recipe['model']['file']`.
+DICTIONARY = "recipe"
 _BYTE_ORDER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
 @dataclass(frozen=True)
 class Document:
-    """One parsed YAML file: `name` is how messages call it (relative to the project when it lies inside)."""
+    """One parsed YAML file, or a dictionary, which has no lines that a message could show.
+
+    `name` is how messages call it (a file relative to the project when it lies inside).
+    """
 
     name: str
     text: str
     data: Any
+    is_file: bool = True
 
     def locate(self, path: YamlPath, *, key: bool = False) -> Position:
         """Where the value at `path` stands (its key when `key`), or the nearest enclosing value that was written."""
@@ -38,9 +43,16 @@ class Document:
 
         return located(self.text, path, key=key)
 
-    def error(self, message: str, position: Position, *, hint: str = "") -> RecipeError:
-        """The error `file:line:column: message`, followed by the line itself and a caret."""
-        return error_at(self.name, self.text, message, position, hint)
+    def error(self, message: str, path: YamlPath, *, key: bool = False, hint: str = "") -> RecipeError:
+        """Return the error for the value at `path` (its key when `key`).
+
+        Of a file it is `file:line:column: message`, followed by the line itself and a caret; of a dictionary
+        `recipe['stages']['emit']: message`.
+        """
+        if self.is_file:
+            return error_at(self.name, self.text, message, self.locate(path, key=key), hint)
+        place = self.name + "".join(f"[{escape.quoted(part) if isinstance(part, str) else part}]" for part in path)
+        return RecipeError(f"{place}: {escape.line(message)}", hint=hint, file=place)
 
 
 def parse_value(text: str) -> Any:
@@ -52,14 +64,16 @@ def parse_value(text: str) -> Any:
 
 def document_of(data: Mapping[str, Any]) -> Document:
     """A dictionary as if it had been written in a file. Raises RecipeError for values that YAML does not have."""
-    from pipeline.documents.parsing import dumped, parsed
+    from pipeline.documents.parsing import dumped, parsed_value
 
-    name = DICTIONARY
     try:
         text = dumped(data)
     except ValueError as error:
-        raise RecipeError(f"{name}: a recipe has YAML's types only: {error}") from None
-    return Document(name, text, parsed(name, text))
+        raise RecipeError(f"{DICTIONARY}: a recipe has YAML's types only: {error}") from None
+    try:
+        return Document(DICTIONARY, text, parsed_value(text), is_file=False)
+    except ValueError as error:
+        raise RecipeError(f"{DICTIONARY}: {error}") from None
 
 
 def load_document(path: Path, name: str) -> Document:

@@ -35,14 +35,15 @@ class Sources:
         for length in range(len(path), -1, -1):
             for document in self.documents:
                 if _contains(document.data, path[:length]):
-                    position = document.locate(path[:length], key=key and length == len(path))
-                    return document.error(message, position, hint=hint)
+                    return document.error(message, path[:length], key=key and length == len(path), hint=hint)
         return RecipeError(message, hint=hint)
 
     def place(self, path: YamlPath) -> str:
         """Where the value at `path` was written, for a message: `recipes/a.yaml:4:8`, or what the user typed."""
         found = self.error("", path)
-        return f"{found.file}:{found.line}:{found.column}" if found.file else found.message.rpartition(":")[0]
+        if found.line:
+            return f"{found.file}:{found.line}:{found.column}"
+        return found.file or found.message.rpartition(":")[0]
 
     def file_place(self, path: YamlPath) -> str:
         """As `place`, '' for a value that is in no file, but typed."""

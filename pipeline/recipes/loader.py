@@ -276,7 +276,7 @@ def _chain(first: Document, path: Path, project: Project) -> list[Document]:
         document = documents[-1]
         if not isinstance(document.data, dict):
             message = "a recipe is a mapping with schema, target, model, stages"
-            raise document.error(message, document.locate(()))
+            raise document.error(message, ())
         parent = document.data.get("extends")
         if not isinstance(parent, str):
             # Absent, or of a wrong type that the recipe model reports.
@@ -286,13 +286,13 @@ def _chain(first: Document, path: Path, project: Project) -> list[Document]:
             known = recipe_names(project, abstract=True)
             raise document.error(
                 f"unknown recipe '{escape.name(parent)}'{did_you_mean(parent, known)}",
-                document.locate(("extends",)),
+                ("extends",),
                 hint=list_known("recipes", known),
             )
         path, name = found, shown_path(found, project)
         if name in seen:
             circle = " -> ".join([*seen[seen.index(name) :], name])
-            raise document.error(f"recipes extend each other in a circle: {circle}", document.locate(("extends",)))
+            raise document.error(f"recipes extend each other in a circle: {circle}", ("extends",))
         seen.append(name)
         documents.append(load_document(path, name))
 

@@ -114,7 +114,7 @@ def check_name(document: Document, path: Path, root: Path | Project) -> None:
     own = default_name(path, root)
     if isinstance(name, str) and name != own and _folder_of(path, root) is not None:
         message = f"name: should be '{own}', as the file is called, or be left out, is '{escape.name(name)}'"
-        raise document.error(message, document.locate(("name",)))
+        raise document.error(message, ("name",))
 
 
 def _folder_of(path: Path, root: Path | Project) -> Path | None:

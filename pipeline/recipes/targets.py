@@ -139,7 +139,7 @@ def _refuse_twice(own: Document, before: Document, built_in: Document) -> None:
                     at = before.locate((other, name), key=True)
                     place = f"{before.name}:{at.line}:{at.column}"
                     message = f"{KINDS[kind]} '{escape.name(name)}' has the name of {a_built_in} {what}, {place}"
-                    raise own.error(message, own.locate((kind, name), key=True), hint="give it another name")
+                    raise own.error(message, (kind, name), key=True, hint="give it another name")
 
 
 def _targets(data: Any, sources: Sources, project: Project) -> dict[str, Target]:

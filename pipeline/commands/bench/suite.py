@@ -132,11 +132,11 @@ def load_suite(path: Path = SUITE) -> Suite:
         place, unknown = detail["loc"], detail["type"] == "extra_forbidden"
         where = ".".join(map(str, place))
         message = f"unknown key '{place[-1]}'" if unknown else f"{where}: {detail['msg'].removeprefix('Input ')}"
-        raise document.error(message, document.locate(place, key=unknown)) from None
+        raise document.error(message, place, key=unknown) from None
 
     def check(wrong: bool, message: str, *place: str | int) -> None:
         if wrong:
-            raise document.error(message, document.locate(place))
+            raise document.error(message, place)
 
     rows: dict[str, Row] = {}
     for index, row in enumerate(suite.rows):

@@ -301,7 +301,8 @@ def test_dictionary(project: FakeProject) -> None:
     emit = load(project, data).recipe.config("emit")
     assert emit is not None and emit.model_dump()["window"] == (2, 3)
     message = refused(project, {**data, "stages": {"emit": {"windw": 1}}})
-    assert message.startswith("(dictionary):7:5: unknown key 'windw'; did you mean 'window'?\n    7 |     windw: 1\n")
+    assert message.startswith("recipe['stages']['emit']['windw']: unknown key 'windw'; did you mean 'window'?\n")
+    assert "recipe: the key 1 is read as a number" in refused(project, {**data, 1: 2})
 
 
 def test_dictionary_with_python_values(project: FakeProject) -> None:
