@@ -8,8 +8,9 @@ from typing import Any
 
 import yaml
 
-from pipeline.documents.shown import LINE_END, Position, error_at
-from pipeline.documents.yaml_subset import MERGE, YamlError, compose, load
+from pipeline.documents.shown import Position, error_at
+from pipeline.documents.yaml_messages import explained
+from pipeline.documents.yaml_subset import MERGE, compose, load
 from pipeline.errors import RecipeError
 
 
@@ -18,8 +19,8 @@ def parsed_value(text: str) -> Any:
     try:
         return load(text)
     except yaml.YAMLError as error:
-        advice = _advice(error, text) if isinstance(error, yaml.MarkedYAMLError) else ""
-        raise ValueError("; ".join(part for part in (_problem(error), advice) if part)) from None
+        found = explained(error, text)
+        raise ValueError("; ".join(part for part in (found.message, found.hint) if part)) from None
 
 
 def dumped(data: Mapping[str, Any]) -> str:
@@ -34,17 +35,11 @@ def parsed(name: str, text: str) -> Any:
     """The value of the document `name`. Raises RecipeError that shows what is wrong."""
     try:
         return load(text)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        position = Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
-        raise error_at(name, text, _problem(error), position, _advice(error, text)) from None
     except yaml.YAMLError as error:
-        # A character that YAML does not allow, of which libyaml tells the offset in bytes.
-        at = getattr(error, "position", None)
-        if at is None:
-            raise RecipeError(f"{name}: {_problem(error)}", file=name) from None
-        lines = LINE_END.split(text.encode()[:at].decode(errors="replace"))
-        raise error_at(name, text, _problem(error), Position(len(lines), len(lines[-1]) + 1)) from None
+        message, position, hint = explained(error, text)
+        if position is None:
+            raise RecipeError(f"{name}: {message}", file=name) from None
+        raise error_at(name, text, message, position, hint) from None
 
 
 def located(text: str, path: Sequence[str | int], *, key: bool) -> Position:
@@ -71,34 +66,6 @@ class _Dumper(yaml.SafeDumper):
 @lru_cache(maxsize=8)
 def _nodes(text: str) -> yaml.Node | None:
     return compose(text)
-
-
-def _problem(error: yaml.YAMLError) -> str:
-    if isinstance(error, YamlError):
-        return str(error.problem)
-    if isinstance(error, yaml.MarkedYAMLError):
-        return "YAML syntax: " + ", ".join(part for part in (error.problem, error.context) if part)
-    return f"YAML syntax: {getattr(error, 'reason', '') or str(error).splitlines()[0]}"
-
-
-def _advice(error: yaml.MarkedYAMLError, text: str) -> str:
-    """What helps where a tab or a letter means something else to YAML than to the writer; '' where nothing is known."""
-    lines = LINE_END.split(text)
-    for mark in (error.problem_mark, error.context_mark):
-        if mark is None or mark.line >= len(lines):
-            continue
-        before, rest = lines[mark.line][: mark.column], lines[mark.line][mark.column :]
-        if rest.startswith("\t"):
-            return "indent with spaces, not with a tab"
-        if rest.startswith("!") and not rest.startswith("!!"):
-            return "a text that begins with ! stands in quotes"
-        if isinstance(error, YamlError):
-            continue
-        if rest.startswith(tuple("*&@`%")):
-            return f"a text that begins with {rest[0]} stands in quotes"
-        if mark is error.problem_mark and rest and before.rstrip().endswith(("}", "]", "$")):
-            return "a text with brackets or braces stands in quotes"
-    return ""
 
 
 def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, yaml.Node | None]:

@@ -31,9 +31,17 @@ MOST_VALUES = 100_000
 _TEXT = "tag:yaml.org,2002:str"
 _INT = "tag:yaml.org,2002:int"
 _FLOAT = "tag:yaml.org,2002:float"
-_TAGS = frozenset(
-    {_TEXT, _INT, _FLOAT, MERGE} | {f"tag:yaml.org,2002:{name}" for name in ("bool", "null", "seq", "map")}
-)
+# The tags of a recipe, by what they stand before.
+_TAGS: dict[str, tuple[type[yaml.Node], str]] = {
+    _TEXT: (yaml.ScalarNode, "a text"),
+    _INT: (yaml.ScalarNode, "a whole number"),
+    _FLOAT: (yaml.ScalarNode, "a number"),
+    "tag:yaml.org,2002:bool": (yaml.ScalarNode, "true or false"),
+    "tag:yaml.org,2002:null": (yaml.ScalarNode, "null"),
+    "tag:yaml.org,2002:seq": (yaml.SequenceNode, "a list"),
+    "tag:yaml.org,2002:map": (yaml.MappingNode, "a mapping"),
+}
+_KINDS = {yaml.ScalarNode: "a single value", yaml.SequenceNode: "a list", yaml.MappingNode: "a mapping"}
 _KIND_OF_KEY = {_INT: "a number", _FLOAT: "a number", "tag:yaml.org,2002:bool": "true or false"}
 # Of the 4,300 digits that Python converts; longer ones are no number of 64 bits in any notation.
 _MOST_DIGITS = 100
@@ -55,18 +63,31 @@ class _Loader(RecipeYaml):
         return super().construct_mapping(node, deep=deep)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        short = node.tag.replace("tag:yaml.org,2002:", "!!")
+        if node.tag == MERGE:
+            raise YamlError("<< is a key that merges a mapping; as a text it stands in quotes", node.start_mark)
         if node.tag not in _TAGS:
-            short = node.tag.replace("tag:yaml.org,2002:", "!!")
             raise YamlError(f"the tag {short} means nothing in a recipe", node.start_mark)
+        wanted, what = _TAGS[node.tag]
+        if not isinstance(node, wanted):
+            kind = next(words for kind, words in _KINDS.items() if isinstance(node, kind))
+            raise YamlError(f"{short} stands before {what}, not before {kind}", node.start_mark)
         try:
-            value = super().construct_object(node, deep=deep)
-        except (ValueError, OverflowError, TypeError):
-            # `!!int four`, `!!bool 7`
-            short = node.tag.replace("tag:yaml.org,2002:", "!!")
-            raise YamlError(f"is no {short}", node.start_mark) from None
-        except KeyError:
-            raise YamlError("is no !!bool", node.start_mark) from None
-        return value
+            if node.tag in (_INT, _FLOAT) and ":" in node.value:  # to the base of 60
+                raise ValueError
+            return super().construct_object(node, deep=deep)
+        except (ValueError, OverflowError, TypeError, LookupError):
+            # `!!int four`, `!!bool 7`, `!!float` before nothing
+            text = escape.quoted(str(node.value))
+            raise YamlError(f"{text} is not {what}, as {short} says: leave {short} out", node.start_mark) from None
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        for key, value in node.value:
+            merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
+            wrong = [one for one in merged if not isinstance(one, yaml.MappingNode)]
+            if key.tag == MERGE and wrong:
+                raise YamlError("<< merges a mapping, or a list of mappings: `<<: *name`", wrong[0].start_mark)
+        super().flatten_mapping(node)
 
 
 def _whole_number(loader: _Loader, node: yaml.ScalarNode) -> int:
@@ -88,7 +109,7 @@ def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
     """PyYAML's without dates and numbers to the base of 60, with floats such as `1e-3`."""
     kept: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
     for letter, found in RecipeYaml.yaml_implicit_resolvers.items():
-        kept[letter] = [(tag, form) for tag, form in found if tag in _TAGS - {_INT, _FLOAT}]
+        kept[letter] = [(tag, form) for tag, form in found if tag in {*_TAGS, MERGE} - {_INT, _FLOAT}]
     numbers = (
         (_INT, r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*)", "-+0123456789"),
         (_FLOAT, r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?", "-+0123456789."),

@@ -13,6 +13,7 @@ from pipeline.artifacts.digest import digest_of
 from pipeline.artifacts.manifest import content_of
 from pipeline.artifacts.store import Store
 from pipeline.keys.planner import Action, Plan
+from stages.messages.wording import as_yaml
 
 # So many changed files of one folder are named.
 _MOST_OF_A_FOLDER = 4
@@ -165,5 +166,5 @@ def _changes(old: Any, new: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[
 
 
 def _short(value: Any) -> str:
-    text = "nothing" if value is None else str(value)
+    text = "nothing" if value is None else value if isinstance(value, str) else as_yaml(value)
     return text if len(text) <= 60 else text[:57] + "..."

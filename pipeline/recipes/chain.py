@@ -23,7 +23,7 @@ from pipeline.plugins.registry import Registry
 from pipeline.recipes.recipe import Recipe
 from stages.base import Stage
 from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.messages.wording import as_yaml, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def _said(name: str, entry: Any) -> _Said:
         value = entry.get(word, "")
         if not isinstance(value, str):
             message = f"stages.{escape.name(name)}.{word}: should be the name of a stage"
-            raise _Misarranged(f"{message}, is {escape.name(repr(value), 60)}", name, word)
+            raise _Misarranged(f"{message}, is {escape.name(as_yaml(value), 60)}", name, word)
     return _Said(name, entry.get("after"), entry.get("use"))
 
 

@@ -42,6 +42,8 @@ from stages.targets.spec import Target
 # Below which of a recipe's keys a matrix may vary a parameter.
 _PARAMETERS = tuple(name for name in Recipe.model_fields if name in ("model", "stages", "memory"))
 
+_MOST_EXTENDED = 16  # recipes, one extending the other
+
 
 class _MatrixEntry(BaseModel):
     model_config = ConfigDict(defer_build=True)
@@ -289,6 +291,9 @@ def _chain(first: Document, path: Path, project: Project) -> list[Document]:
                 ("extends",),
                 hint=list_known("recipes", known),
             )
+        if len(documents) > _MOST_EXTENDED:
+            message = f"more than {_MOST_EXTENDED} recipes extend each other, {first.name} the first"
+            raise document.error(message, ("extends",), hint="extend one of those before it")
         path, name = found, shown_path(found, project)
         if name in seen:
             circle = " -> ".join([*seen[seen.index(name) :], name])

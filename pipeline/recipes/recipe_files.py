@@ -61,13 +61,13 @@ def is_path(name: str) -> bool:
 def find_recipe(name: str, root: Path | Project) -> Path:
     """The file of a recipe given by name, or by path from the project. Raises RecipeError when there is none."""
     project = project_of(root)
-    known = recipe_names(project, nested="/" in name)
     if is_path(name):
         path = project.root / name
         if not _is_file(path):
             there = what_lies_at(path)
             why = f"is {there}" if there else "does not exist"
-            raise RecipeError(f"recipe file {escape.name(name)} {why}", hint=list_known("recipes", known))
+            known = list_known("recipes", recipe_names(project, nested="/" in name))
+            raise RecipeError(f"recipe file {escape.name(name)} {why}", hint=known)
         return path
     for folder in project.recipes:
         path = folder / f"{name}.yaml"
@@ -77,8 +77,9 @@ def find_recipe(name: str, root: Path | Project) -> Path:
             raise RecipeError(f"recipe '{escape.name(name)}': {escape.name(project.shown(path))} is {there}")
     if _is_file(project.root / RECIPES / f"{name}.yml"):
         raise RecipeError(f"unknown recipe '{name}'", hint=f"rename recipes/{name}.yml to {name}.yaml")
-    guess = did_you_mean(name, known)
-    raise RecipeError(f"unknown recipe '{escape.name(name)}'{guess}", hint=list_known("recipes", known))
+    names = recipe_names(project, nested="/" in name)
+    guess = did_you_mean(name, names)
+    raise RecipeError(f"unknown recipe '{escape.name(name)}'{guess}", hint=list_known("recipes", names))
 
 
 def find_parent(name: str, child: Path, root: Path | Project) -> Path | None:

@@ -14,7 +14,7 @@ from pipeline.documents.document import YamlPath
 from pipeline.documents.sources import Sources, has_part
 from pipeline.errors import RecipeError, list_known
 from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.messages.wording import as_yaml, did_you_mean, in_yaml_words
 
 # A limit that pydantic writes with all its digits, 2^-126 and 2^128.
 _DIGITS = re.compile(r"\b0\.0{9}\d+|\b\d{17,}(?:\.\d+)?\b")
@@ -107,7 +107,7 @@ def _describe(
     if kind in ("model_attributes_type", "model_type", "dict_type", "union_tag_not_found"):
         return f"{where or 'the file'}: should be a mapping{_shown_value(detail['input'])}", False, ""
     if kind == "literal_error":
-        expected = detail.get("ctx", {}).get("expected", "")
+        expected = in_yaml_words(detail.get("ctx", {}).get("expected", ""))
         choices = [choice.strip("'") for choice in expected.replace(" or ", ", ").split(", ")]
         if detail["input"] in choices:
             # `schema: "1"`
@@ -128,7 +128,7 @@ def _describe(
         has = limits["actual_length"]
         return f"{where}: should have at {'least' if least else 'most'} {items}, has {has}", False, ""
     # pydantic says "Input should be …", "String should match …", "Value error, …".
-    text = re.sub(r"^([A-Z]\w+ (?=should)|Value error, )", "", detail["msg"])
+    text = in_yaml_words(re.sub(r"^([A-Z]\w+ (?=should)|Value error, )", "", detail["msg"]))
     if kind.startswith(("greater_than", "less_than")):
         text = _DIGITS.sub(lambda number: f"{float(number[0]):.6g}", text)
     told = kind in ("value_error", "model_source", "stage_mapping", "matrix_empty")
@@ -162,7 +162,7 @@ def _unknown_key(name: str, path: YamlPath, schema: dict[str, Any], used: YamlPa
 
 def _shown_value(value: Any) -> str:
     if isinstance(value, str | int | float | bool):
-        return f", is {escape.name(repr(value))}"
+        return f", is {escape.name(as_yaml(value))}"
     if value is None:
         return ", is empty"
     return ", is a list" if isinstance(value, list | tuple) else ", is a mapping" if isinstance(value, dict) else ""

@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 import difflib
+import math
+import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from stages.messages.escape import LINE_LIMIT
 
 SHOWN = 3
 # Longer ones are no misspelt word, and cost seconds to compare.
 _LONGEST_WORD = 100
+
+
+def as_yaml(value: Any) -> str:
+    """Return a value as a recipe has it: `false`, `null`, `.inf`, `'text'`, `[1, 2]`, `{a: 1}`."""
+    if value is None or isinstance(value, bool):
+        return "null" if value is None else str(value).lower()
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if value != value else ".inf" if value > 0 else "-.inf"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}: {as_yaml(one)}' for key, one in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(as_yaml, value))}]"
+    return repr(value)
+
+
+def in_yaml_words(text: str) -> str:
+    """Return a sentence of pydantic's with `true`, `false` and `null` in place of Python's names for them."""
+    names = {"True": "true", "False": "false", "None": "null"}
+    return re.sub(r"(?<!['\w])(True|False|None)(?!['\w])", lambda found: names[found[0]], text)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

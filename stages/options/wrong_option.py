@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from stages.messages import escape
-from stages.messages.wording import did_you_mean
+from stages.messages.wording import as_yaml, did_you_mean, in_yaml_words
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -27,9 +27,9 @@ def first_wrong(error: ValidationError, model: type[BaseModel]) -> WrongOption:
     if first["type"] == "extra_forbidden":
         known = model.model_fields if len(at) == 1 else ()
         return WrongOption(f"unknown key '{where}'{did_you_mean(str(at[-1]), known)}", at, key=True)
-    text = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    text = in_yaml_words(first["msg"].removeprefix("Value error, ").removeprefix("Input "))
     if not isinstance(value, str | int | float):
         return WrongOption(f"{where}: {text}", at, key=False)
     choices = first.get("ctx", {}).get("expected", "").replace(" or ", ", ").split(", ")
     guess = did_you_mean(value, [choice.strip("'") for choice in choices]) if isinstance(value, str) else ""
-    return WrongOption(f"{where}: {text}, is {escape.name(repr(value))}{guess}", at, key=False)
+    return WrongOption(f"{where}: {text}, is {escape.name(as_yaml(value))}{guess}", at, key=False)

@@ -11,17 +11,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stages.messages.wording import did_you_mean
+from stages.messages.wording import as_yaml, did_you_mean
 from stages.options.strict_model import mistake
 
 LIKE = "like"
+MOST_LIKE = 16  # entries, one like the other
 KINDS = {"cores": "core", "boards": "board", "timings": "timing model"}
 
 
 def written_out(data: Any) -> Any:
     """The content of pipeline.yaml without `like`: each entry has all that it is. What is no mapping stays as it is.
 
-    Raises what `mistake` makes, for a name that is unknown or leads back to the entry.
+    Raises what `mistake` makes, for a name that is unknown or leads back to the entry, and for more than MOST_LIKE of
+    them in a row.
     """
     if not isinstance(data, Mapping):
         return data
@@ -40,8 +42,12 @@ def _written_out(kind: str, name: str, entries: Mapping[str, Any]) -> Any:
     seen = {name}
     while isinstance(chain[-1], Mapping) and LIKE in chain[-1]:
         where, at = (kind, at, LIKE), chain[-1][LIKE]
-        if not isinstance(at, str) or at not in entries:
-            raise mistake(f"unknown {KINDS[kind]} '{at}'{did_you_mean(str(at), entries)}", *where)
+        if not isinstance(at, str):
+            raise mistake(f"should be the name of a {KINDS[kind]}, is {as_yaml(at)}", *where)
+        if len(chain) > MOST_LIKE:
+            raise mistake(f"more than {MOST_LIKE} {KINDS[kind]}s are like one another", kind, name, LIKE)
+        if at not in entries:
+            raise mistake(f"unknown {KINDS[kind]} '{at}'{did_you_mean(at, entries)}", *where)
         if at in seen:
             raise mistake(f"{KINDS[kind]} '{at}' is like itself", *where)
         seen.add(at)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.commands.catalogue.listing import Listing, Record
 from pipeline.commands.command import words
 from pipeline.commands.tasks import given_variables
+from stages.messages.wording import as_yaml
 
 if TYPE_CHECKING:
     from stages.kernels.kernel import Kernel
@@ -56,6 +57,10 @@ def _targets() -> Sequence[Target]:
     return list(known.values()) if name is None else [known[name]]
 
 
+def _default(value: Any) -> str:
+    return value if isinstance(value, str) else as_yaml(value)
+
+
 def _record(kernel: Kernel) -> dict[str, Any]:
     """`bits` are those of activations, `code` the files of its C and assembly relative to its folder."""
     return {
@@ -64,7 +69,7 @@ def _record(kernel: Kernel) -> dict[str, Any]:
         "bits": kernel.bits,
         "layouts": list(kernel.layouts),
         "roundings": sorted(kernel.roundings),
-        "parameters": {name: str(field.default) for name, field in kernel.params.model_fields.items()},
+        "parameters": {name: _default(field.default) for name, field in kernel.params.model_fields.items()},
         "in_place": kernel.in_place,
         "code": list(kernel.sources),
         "cores": [],

@@ -54,7 +54,7 @@ def test_merge_key_may_be_overridden_but_no_other_twice(document: Document, tmp_
 
 
 def test_caret_stands_below_a_tab(document: Document) -> None:
-    shown = Document("t", "a:\tx\n", None).error("wrong", Position(1, 4))
+    shown = Document("t", "a:\tx\n", None).error("wrong", ("a",))
     assert str(shown).splitlines()[1:] == ["    1 | a:\tx", "      |   \t^"]
 
 

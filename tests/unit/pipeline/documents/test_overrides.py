@@ -58,7 +58,7 @@ set=extends=base: what a recipe extends is read before its values are set
         ("b=1,b=2", "set=b=2: b is given twice\nthe other is set=b=1"),
         ("c.d=1,c={e: 2}", "set=c={e: 2}: replaces what set=c.d=1 gives\ngive it first, or one of them"),
         ("schema=1", "set=schema=1: the version of the recipe language is the file's\nleave it out"),
-        ("b=[1", "set=b=[1: YAML syntax: did not find expected ',' or ']', while parsing a flow sequence"),
+        ("b=[1", "set=b=[1: YAML syntax: the list that begins here does not end: ] is missing"),
     ],
 )
 def test_wrong_set(text: str, message: str) -> None:

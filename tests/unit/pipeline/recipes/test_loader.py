@@ -121,7 +121,7 @@ recipes/demo.yaml:6:18: stages.emit.unroll: should be a valid integer, is 'four'
             "opt: O2",
             "opt: yes",
             """\
-recipes/demo.yaml:8:10: stages.compile.opt: should be a valid string, is True
+recipes/demo.yaml:8:10: stages.compile.opt: should be a valid string, is true
     8 |     opt: yes
       |          ^""",
             id="a YAML boolean is no string",
@@ -223,7 +223,7 @@ recipes/demo.yaml:2:7: name: should be 'demo', as the file is called, or be left
             "  emit: {unroll: 4}\n",
             "  emit: {unroll: 4\n",
             """\
-recipes/demo.yaml:7:10: YAML syntax: did not find expected ',' or '}', while parsing a flow mapping
+recipes/demo.yaml:7:10: YAML syntax: a comma or } is missing here, in the mapping that begins at 6:9
     7 |   compile:
       |          ^""",
             id="syntax",
@@ -241,7 +241,7 @@ recipes/demo.yaml:9:5: key 'opt' is given twice
             "    opt: O2\n",
             "\topt: O2\n",
             """\
-recipes/demo.yaml:8:1: YAML syntax: found character that cannot start any token, while scanning for the next token
+recipes/demo.yaml:8:1: YAML syntax: a tab does not indent
     8 | \topt: O2
       | ^
 indent with spaces, not with a tab""",

@@ -33,7 +33,7 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
             "a zero point of uint8 is 0 to 255",
         ),
         (f"{{{CONV}, input: {{scale: 1e39}}}}", "model.input.scale: should be less than"),
-        (f"{{{CONV}, input: {{scale: .nan}}}}", "model.input.scale: should be a finite number, is nan"),
+        (f"{{{CONV}, input: {{scale: .nan}}}}", "model.input.scale: should be a finite number, is .nan"),
         (f"{{{CONV}, input: {{scale: 0}}}}", "model.input.scale: should be greater than or equal to 1.17549e-38, is 0"),
         (f"{{{CONV}, input: {{scale: 4e38}}}}", "model.input.scale: should be less than 3.40282e+38, is 4e+38"),
         (f"{{{CONV}, groups: 3}}", "model.groups: groups 3 must divide the input's and the output's channels"),
@@ -49,7 +49,7 @@ CONV = "op: conv2d, shape: [8, 8, 8], out_channels: 4"
             "{op: pad, shape: [4], pads: [[0, 4294967296]]}",
             "model.pads.0.1: should be less than or equal to 2147483647",
         ),
-        ("{op: leaky_relu, shape: [4], alpha: .inf}", "model.alpha: should be a finite number, is inf"),
+        ("{op: leaky_relu, shape: [4], alpha: .inf}", "model.alpha: should be a finite number, is .inf"),
         ("{op: dequantize, shape: [4], dtype: float32}", "4:44: model.dtype: dequantize reads int8, uint8 or int16"),
     ],
 )
