@@ -74,6 +74,9 @@ class Run(Common, DoitRun):  # type: ignore[misc]
         named, pos_args = pos_args, check_named(pos_args)
         if _is_dry(self.given):
             from pipeline.commands.explain import exit_code, print_explanations
+            from pipeline.distributed.choice import check_executor
+
+            check_executor(self.given.get(EXECUTOR, "local"))  # a run would refuse it
 
             return exit_code(print_explanations(named, as_json=opt_values["json"]))
         with ExitStack() as stack:

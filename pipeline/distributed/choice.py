@@ -19,10 +19,9 @@ def executor_of(text: str) -> Executor:
 
     `tls://` and `tcp://` say how to connect. Raises PipelineError.
     """
+    check_executor(text)
     if text == _LOCAL:
         return Local()
-    if text != _CLUSTER and "://" not in text:
-        raise RecipeError(f"executor={escape.name(text)}: should be local, dask, or tls://HOST:PORT")
     ready()
     from pipeline.distributed.connection import connection_to
     from pipeline.distributed.dask_executor import DaskExecutor
@@ -30,9 +29,25 @@ def executor_of(text: str) -> Executor:
     return DaskExecutor(None if text == _CLUSTER else connection_to(text))
 
 
+def check_executor(text: str) -> None:
+    """Raise PipelineError for what names no executor. Nothing is installed, and nothing is connected to."""
+    if text in (_LOCAL, _CLUSTER):
+        return
+    if "://" not in text:
+        raise RecipeError(f"executor={escape.name(text)}: should be local, dask, or tls://HOST:PORT")
+    if not _missing():
+        from pipeline.distributed.connection import connection_to
+
+        connection_to(text)
+
+
+def _missing() -> list[str]:
+    return [package for package in PACKAGES if find_spec(package) is None]
+
+
 def ready() -> None:
     """Install the Python packages of the group `dask` if they are missing. Raises PipelineError."""
-    missing = [package for package in PACKAGES if find_spec(package) is None]
+    missing = _missing()
     if missing and not install(GROUP):
         raise PipelineError(
             f"executor=dask needs the Python package {missing[0]}", hint=f"install it: {how_to_install(GROUP)}"

@@ -97,6 +97,7 @@ class Plan:
     actions: tuple[Action, ...]
     sources: Sources
     changes: tuple[str, ...] = ()
+    loaded: LoadedRecipe | None = None
 
     @property
     def folder(self) -> Path:
@@ -162,9 +163,10 @@ class Planner:
         for link in loaded.chain.until(until):
             inputs = {kind: actions[name].identity for kind, name in link.inputs.items()}
             actions[link.name] = self._action(link, loaded, inputs)
-        given = (override for override in loaded.sources.overrides if not override.place)
+        given = [override for override in loaded.sources.overrides if not override.place]
         changes = dict.fromkeys(override.text for override in given if override.path != ("target",))
-        return Plan(loaded.title, loaded.target.name, tuple(actions.values()), loaded.sources, tuple(changes))
+        done = tuple(actions.values())
+        return Plan(loaded.title, loaded.target.name, done, loaded.sources, tuple(changes), loaded)
 
     def _action(self, link: Link, loaded: LoadedRecipe, inputs: dict[str, str]) -> Action:
         resolved = self._resolved(link, loaded)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
-import shlex
 import sys
 import threading
 import time
@@ -27,6 +26,7 @@ from pipeline.errors import (
     surroundings,
 )
 from pipeline.keys.planner import Action, Plan
+from pipeline.keys.repeating import command_of
 from pipeline.plugins.discovery import outside as plug_ins_of
 from pipeline.plugins.importing import blamed
 from pipeline.runs.elsewhere import Folders, here_or_elsewhere
@@ -220,7 +220,7 @@ class Session:
             "stages": [vars(self.results[action.kind]) for action in self.plan],
             "tools": {name: tool.version for action in self.plan for name, tool in sorted(action.tools.items())},
         }
-        command = " ".join(["doit run", self.plan.recipe, *map(shlex.quote, self.plan.changes)])
+        command = command_of(self.plan.loaded, self.workspace.project) if self.plan.loaded is not None else ""
         try:
             with store.locked(lock):
                 self._build_folder()  # a link may have come meanwhile

@@ -8,6 +8,15 @@ from stages.base import StageError
 
 FILE = ("model", "file")  # where a recipe names what is wrong with it
 _INCOMPLETE = "Check that the download or export is complete."
+# What files of other formats begin with, or have behind four bytes.
+_OTHERS = {
+    b"ET12": "a program of ExecuTorch",
+    b"GGUF": "a GGUF file of llama.cpp",
+    b"LDMK": "a kmodel, compiled for a Kendryte KPU",
+    b"RKNN": "an RKNN file, compiled for a Rockchip NPU",
+    b"\x01HEF": "a HEF file, compiled for a Hailo NPU",
+    b"\x80\x02": "a pickle of Python's, as PyTorch's older files are",
+}
 # The version of the format, one byte, then a producer's name or another field of a ModelProto (onnx.proto).
 _ONNX = re.compile(rb"\x08[\x01-\x20][\x12\x1a\x22\x28\x32\x3a\x42]", re.DOTALL)
 
@@ -23,6 +32,9 @@ def advice(data: bytes, *, wanted: str) -> str:
         return "It is a page of HTML or XML: download the file itself."
     if data.startswith(b"\x89HDF"):
         return "It is an HDF5 file, as Keras writes them: convert it to TFLite."
+    for start, what in _OTHERS.items():
+        if data.startswith(start) or data[4:].startswith(start):
+            return f"It is {what}: convert the model it was made of to TFLite or ONNX."
     if data.startswith(b"PK"):
         return "It is a zip archive, as those of Keras and PyTorch are: convert the model to TFLite or ONNX."
     if wanted != "onnx" and _ONNX.match(data):

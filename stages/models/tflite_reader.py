@@ -21,6 +21,7 @@ from stages.base import StageError
 from stages.graph.packed import widened
 from stages.messages import escape
 from stages.messages.operator_error import called
+from stages.models.compiled import check_not_compiled
 from stages.models.dataflow import check_order
 from stages.models.flatbuffer import Corrupt, Table
 from stages.models.operator_options import Options, read_options
@@ -131,6 +132,7 @@ class ModelInfo:
 def read(data: bytes, name: str = "model", subgraph: int = 0) -> ModelInfo:
     """Checks and reads a graph of a TFLite file. Raises StageError, naming the file as `name`, when it is not sound."""
     with opened(data, name) as model:
+        check_not_compiled((table.string(1) for table in model.tables(1, "operator code")), name)
         info = _graph(model, subgraph)
         _check_unused(model)
         return info

@@ -9,9 +9,10 @@ from signal import Signals
 import numpy as np
 
 from stages.base import StageError
-from stages.messages.naming import sides
+from stages.messages.naming import named, sides
 from stages.messages.operator_error import called
-from stages.models.tflite_reader import ModelInfo, OperatorInfo
+from stages.messages.wording import several
+from stages.models.tflite_reader import ModelInfo, OperatorInfo, TensorInfo
 
 _NODE = re.compile(r"Node number (\d+) \(\w+\) failed to (?:prepare|invoke)\.?")
 _PLACE = re.compile(r"\S*\.(?:cc|h):\d+ ")  # the line of LiteRT's source
@@ -20,6 +21,9 @@ _INDICES = (
     "Random inputs are no indices: give files with numbers inside of their axis, "
     "stages: {simulate: {inputs: {random: 0, extremes: false, files: [...]}}}."
 )
+# The two sides of a condition that does not hold: floats come out as other integers each time.
+_PRINTED = re.compile(r"\s*\([-+.\w]+ [!=<>]+ [-+.\w]+\)$")
+_ONE_SCALE = ("CONCATENATION", "PACK")
 _HINT = "LiteRT gives the results that everything is verified with."
 
 
@@ -41,11 +45,37 @@ def refusal(info: ModelInfo, name: str, message: str) -> RunError:
     if found is None or int(found[1]) >= len(info.operators):
         return RunError(f"LiteRT refuses {name}: {reason or 'it does not say why'}", hint=_HINT)
     operator = info.operators[int(found[1])]
+    if "scale" in reason or "zero_point" in reason:
+        return _scales(operator, info, _PRINTED.sub("", reason))
     who = called(operator.index, operator.op)
     return RunError(
         f"{who} is refused by LiteRT: {reason or 'it does not say why'}\n  {sides(operator, info)}",
         hint=_INDICES if "index out of bounds" in reason else _HINT,
     )
+
+
+def _scales(operator: OperatorInfo, info: ModelInfo, condition: str) -> RunError:
+    """The error for a condition on scales, which LiteRT prints as integers, with the scales that the file has."""
+    given, gives = (
+        several([_quantized(info.tensors[index]) for index in indices if index >= 0], 4)
+        for indices in (operator.inputs, operator.outputs)
+    )
+    what = "takes one scale and zero point for all int8 tensors"
+    if operator.op not in _ONE_SCALE:
+        what = f"does not take these scales (LiteRT: {condition})"
+    return RunError(
+        f"{called(operator.index, operator.op)} {what}\n  {given} -> {gives}",
+        hint=f"Quantize the model anew, or put a QUANTIZE before the operator. {_HINT}",
+    )
+
+
+def _quantized(tensor: TensorInfo) -> str:
+    """`'x' (scale 0.5, zero point 3)`."""
+    if not tensor.scale.size:
+        return named(tensor)
+    scales = str(tensor.scale[0]) if tensor.scale.size == 1 else f"{tensor.scale.min()} to {tensor.scale.max()}"
+    ends = sorted({int(tensor.zero_point.min()), int(tensor.zero_point.max())})
+    return f"{named(tensor)} (scale {scales}, zero point {' to '.join(map(str, ends))})"
 
 
 def _unknown(info: ModelInfo, op: str, version: str) -> RunError:

@@ -62,7 +62,8 @@ class Verify(Stage[VerifyConfig]):
         result = judge_in_child(model, quantized, emitted, simulated, job.config.tolerance, job.progress)
         distance = result["distance"]
         if distance is not None:
-            check_bounds(distance, job.config.max_difference, job.config.max_share)
+            near_ties = result.get("near_ties") is not None
+            check_bounds(distance, job.config.max_difference, job.config.max_share, near_ties=near_ties)
         (job.out / "verify.json").write_text(json.dumps(result, indent=1) + "\n")
         job.log(
             f"{result['inputs']} inferences, {result['outputs_checked']} output values and {result['layers_checked']} "

@@ -12,6 +12,7 @@ from stages.models.builder import ModelBuilder
 from stages.models.complexity import macs, operator_macs, parameters
 from stages.models.flatbuffer import Table
 from stages.models.tflite_reader import read
+from stages.operators.declaration import CUSTOM
 from tests.support.shared_models import shared_models
 
 
@@ -135,3 +136,26 @@ def test_reads_every_real_model() -> None:
 
 def test_zoo_files_pass_too() -> None:
     assert len(read(zoo.build("resnet_8")).operators) == 16
+
+
+@pytest.mark.parametrize(
+    ("code", "compiler"),
+    [
+        ("ethos-u", "Arm's Vela, for an Ethos-U NPU"),
+        ("edgetpu-custom-op", "Google's edgetpu_compiler, for an Edge TPU"),
+        ("XC_conv2d_v2", "XMOS' xcore optimizer, for an xcore.ai"),
+    ],
+)
+def test_a_file_that_was_compiled_for_an_accelerator_is_named_as_such(code: str, compiler: str) -> None:
+    """Its scratch tensors are written by nothing: it is not corrupt for that."""
+    b = ModelBuilder()
+    x, scratch = b.input("x", (1, 4), "int8", 0.5), b.tensor("scratch", (64,), "uint8")
+    y = b.tensor("y", (1, 4), "int8", 0.5)
+    b.operator(f"{CUSTOM}{code}", [x, scratch], [y], custom=b"code")
+    b.output(y)
+    with pytest.raises(StageError) as caught:
+        read(b.build(), "net.tflite")
+    assert str(caught.value) == (
+        f"net.tflite was compiled by {compiler} (custom operator '{code}')\n"
+        "Its layers are that machine's code. Give the .tflite file from before that compilation."
+    )

@@ -10,6 +10,7 @@ from stages.models.builder import ModelBuilder
 from stages.models.tflite_reader import read
 from stages.reference import Reference, RunError, random_inputs, run
 from stages.reference.probe import check_loads, operator_that_ends
+from stages.reference.refusal import refusal
 from tests.support.malformed import altered
 from tests.support.shared_models import shared_models
 
@@ -90,6 +91,26 @@ def test_what_litert_refuses_is_told_with_the_operator_and_its_reason() -> None:
     assert second == "  'relu', 'y' -> 'z'"
     with pytest.raises(RunError, match=r"operator 1 \(CONCATENATION\) is refused by LiteRT"):
         Reference(b.build())
+
+
+def test_scales_that_litert_refuses_are_those_of_the_file() -> None:
+    """LiteRT prints both scales as integers, other ones each time."""
+    b = ModelBuilder()
+    x, y = b.input("x", (1, 4), "int8", 0.5), b.input("y", (1, 4), "int8", 0.25, 3)
+    z = b.tensor("z", (1, 8), "int8", 0.5)
+    b.operator("CONCATENATION", [x, y], [z], "ConcatenationOptions", {"axis": 1}, version=2)
+    b.output(z)
+    with pytest.raises(RunError) as caught:
+        loaded(b)
+    tensors = "'x' (scale 0.5, zero point 0), 'y' (scale 0.25, zero point 3) -> 'z' (scale 0.5, zero point 0)"
+    hint = "Quantize the model anew, or put a QUANTIZE before the operator."
+    told = "operator 0 (CONCATENATION) takes one scale and zero point for all int8 tensors"
+    assert str(caught.value).startswith(f"{told}\n  {tensors}\n{hint}")
+    b = ModelBuilder()
+    b.output(b.relu(b.input("x", (1, 4), "int8", 0.5)))
+    said = "tensorflow/a.cc:1 input.scale == 0.1 (-44 != 7)Node number 0 (RELU) failed to prepare."
+    told = "operator 0 (RELU) does not take these scales (LiteRT: input.scale == 0.1)"
+    assert str(refusal(read(b.build()), "m", said)).splitlines()[0] == told
 
 
 def test_a_version_that_litert_does_not_know_is_told() -> None:

@@ -53,6 +53,8 @@ LINES = (
         "explain kws_rvp zzz",
         "explain kws_rvp:nope",
         "run kws_rvp dry_run=2",
+        "run kws_rvp dry_run=1 executor=nope",
+        "run kws_rvp dry_run=1 executor=dask://host:65536",
         "explain kws_rvp dry_run=1",
         "list kws_rvp target=zzz",
         "list target=host",

@@ -316,3 +316,6 @@ def test_an_engines_arithmetic_is_not_called_litert() -> None:
     verify["distance"] = {"outputs": {"share": 0.0321, "largest": 2.0}}
     expected = "exact in the engine's arithmetic, 3.2 % unlike LiteRT, 4,800 values, 13 layers"
     assert verdict_of(verify) == expected
+    verify["near_ties"] = {"near": 3, "values": 100, "differing": 1, "layers": {}}
+    expected = "exact but for near ties, 3.2 % unlike ONNX Runtime, 4,800 values, 13 layers"
+    assert verdict_of(verify) == expected
