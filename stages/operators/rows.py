@@ -10,6 +10,7 @@ from stages.operators.declaration import EIGHT_BITS, WIDE, OneOperatorModel, Ope
 from stages.operators.interpolated import WideSoftmax
 from stages.operators.layer import LayerOp, Shifted
 from stages.operators.operation import Operation, Refused, Shape
+from stages.operators.shares import FloatSoftmax, NearestSoftmax
 
 if TYPE_CHECKING:
     from stages.graph import LayerView
@@ -132,7 +133,7 @@ OPERATORS = (
         mixed=True,
         check=_softmax_types,
         table=Table("SoftmaxOptions", "beta:float"),
-        layers=(Softmax, WideSoftmax),
+        layers=(Softmax, WideSoftmax, NearestSoftmax, FloatSoftmax),
         model=OneOperatorModel(_softmax_model, frozenset({"beta"})),
         limits="over the last axis; in 8 bits the output's scale is 1/256, its zero point -128 (uint8: 0); "
         "in 16 bits its scale is 1/32768; 8 bits may give int16 of scale 1/65536 and zero point -32768",

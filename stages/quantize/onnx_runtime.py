@@ -8,6 +8,7 @@ beside.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict
 from math import prod
@@ -19,6 +20,7 @@ from tvm.relax.dpl import is_op, wildcard
 from stages.arithmetic.pairs import LEFT_SHIFT, Pair, exact_halves, nearest_multipliers
 from stages.graph import Activation, Add, Mean, Mul, Quantize, Tensor
 from stages.operators.even import Even
+from stages.operators.shares import EXP_BITS, FACTOR_BITS, FloatSoftmax, NearestSoftmax
 from stages.quantize.arithmetic import LIMITS
 from stages.quantize.operator import Operator, activated, dequantized, quantized
 from stages.quantize.patterns.operand import operand
@@ -114,11 +116,29 @@ def mean(operator: Operator, writer: GraphWriter) -> None:
     writer.layer(op, [source], out)
 
 
+def softmax(operator: Operator, writer: GraphWriter) -> None:
+    """Of real numbers in between the nearest integers to the shares; a QLinearSoftmax by its own table."""
+    source, out, rule = operator.inputs[0], operator.outputs[0], operator.rule
+    if source.layout == "NCHW":
+        raise operator.error("is not over the last axis")
+    low, high = LIMITS[out.dtype]
+    clamp: dict[str, Any] = {"output_zero_point": out.zero_point, "act_min": low, "act_max": high}
+    if "exp" in rule:
+        table = np.array(rule["exp"], np.float32)
+        writer.layer(FloatSoftmax(factor=rule["factor"], **clamp), [source], out, {"exp": table})
+        return
+    fraction, exponent = math.frexp(1 / out.scale)
+    nearest = NearestSoftmax(factor=int(math.ldexp(fraction, FACTOR_BITS)), shift=FACTOR_BITS - exponent, **clamp)
+    powers = np.exp(-np.float64(source.scale) * np.arange(256))
+    writer.layer(nearest, [source], out, {"exp": np.rint(powers * 2.0**EXP_BITS).astype(np.int32)})
+
+
 FAMILIES: dict[str, Callable[[Operator, GraphWriter], None]] = {
     "ADD": combine,
     "MEAN": mean,
     "MUL": combine,
     "QUANTIZE": quantize,
+    "SOFTMAX": softmax,
     "SUB": combine,
 }
 """Operators of which ONNX Runtime's integers are others than LiteRT's, beside those that `requantization` serves."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,8 @@ from stages.base import no_progress
 from stages.messages import escape
 from stages.offload.attach import attachment
 from stages.tensorize.artifact import Tensorized
+from stages.tensorize.float_cost import float_cost
+from stages.tensorize.float_layers import float_warnings
 from stages.tensorize.narrow import narrowed_layer
 from stages.tensorize.plan import LayerPlan, TensorizePlan
 
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
     from stages.graph import Layer
     from stages.kernels.kernel import Lowering
-    from stages.targets.spec import Target
     from stages.tensorize.choices import Chosen
     from stages.tensorize.setting import Setting
 
@@ -28,10 +29,12 @@ def pack_and_lower(chosen: Chosen, setting: Setting, progress: Callable[..., Non
     graph, plans = chosen.graph, []
     functions: dict[str, Any] = {}
     weights: dict[str, np.ndarray] = {}
+    soft: dict[int, float] = {}
     for layer in graph.layers:
         progress(f"layer {layer.index} {layer.kind}", layer.index / len(graph.layers))
         if layer.op.op == "float":
             plan, made, constants = _float_layer(layer, setting)
+            soft[layer.index] = float_cost(made.values(), setting.target.model_copy(update={"fpu": False}))
         elif layer.index in chosen.offload.programs:
             plan, made, constants = _offloaded_layer(layer, chosen)
         elif layer.index in chosen.choices:
@@ -42,7 +45,7 @@ def pack_and_lower(chosen: Chosen, setting: Setting, progress: Callable[..., Non
         plans.append(plan.model_copy(update={"predicted": chosen.offload.times.get(layer.index)}))
         functions |= made
         weights |= {plan.constants[key]: array for key, array in constants.items()}
-    warnings = (*chosen.warnings, *_soft_float(plans, setting.target))
+    warnings = (*chosen.warnings, *float_warnings(graph, soft, setting.target))
     machine = None if setting.offload is None or not chosen.offload.programs else setting.offload.machine
     plan_of_all = TensorizePlan(
         target=setting.target.core,
@@ -104,8 +107,6 @@ def _offloaded_layer(layer: Layer, chosen: Chosen) -> Made:
 
 
 def _float_layer(layer: Layer, setting: Setting) -> Made:
-    from stages.tensorize.float_cost import float_cost
-
     lowered = setting.lowerings.of_float(layer)
     plan = _plan(
         layer,
@@ -141,13 +142,3 @@ def _check_roles(lowering: Lowering, packed: Mapping[str, np.ndarray], kernel: s
         if str(packed[key].dtype) != str(buffer.dtype) or packed[key].size != elements:
             found = f"{packed[key].dtype}[{packed[key].size}]"
             raise RuntimeError(f"{where}: constant {key} is {found}, its buffer {buffer.dtype}[{elements}]")
-
-
-def _soft_float(plans: Iterable[LayerPlan], target: Target) -> tuple[str, ...]:
-    """A sentence where float layers run on a core without a floating-point unit: what they will take."""
-    soft = [plan.cost or 0 for plan in plans if plan.kernel == "tvm"]
-    if target.fpu or not soft:
-        return ()
-    layers = "1 float layer" if len(soft) == 1 else f"{len(soft)} float layers"
-    cost = f"{float(f'{sum(soft):.2g}'):,.0f}"
-    return (f"{target.core} has no floating-point unit: {layers} will take some {cost} instructions per inference",)

@@ -20,6 +20,10 @@ of a half: a near tie. The last term is of layers that round twice, first to a 2
 near ties they differ by one at most, as long as e is below a half.
 
 Of sums of integers (QLinearConv) V is T as float32 times a float32 multiplier: g is 4 * u, and A is |T|.
+
+Of a Softmax V is the share of a row of n, p / scale_y. Its exponents differ by 4 * u * R at most, where R is the row's
+largest magnitude, exponentials by 8 units each, sums and quotients by n + 4: g = u * (8 * R + n + 24). Ours is within
+2^-27 and n * 2^-31 of p, and 2^-30 / scale_y.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ import numpy as np
 
 from stages.arithmetic.pairs import Pair
 from stages.graph import LayerView
+from stages.operators.shares import NearestSoftmax
 from stages.verify.records import Array
 
 _UNIT = 2.0**-24
@@ -60,9 +65,16 @@ def other_pairs(view: LayerView, inputs: Sequence[Array], ours: Array, rule: Map
     return np.asarray(pair.wanted(a, b) != ours)
 
 
-def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any]) -> Array:
-    """Whether each element of the layer's output is a near tie. `rule`: the operator's in import's tensors.json."""
+def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any]) -> Array | None:
+    """Whether each element of the layer's output is a near tie; None of a layer without sums that may round otherwise.
+
+    rule: the operator's in import's tensors.json.
+    """
     op = view.op
+    if rule.get("sums") == "shares":
+        return _of_shares(view, inputs[0]) if isinstance(op, NearestSoftmax) else None
+    if "sums" not in rule or not hasattr(op, "sums"):
+        return None
     bias = view.constant("bias").astype(np.int64) if view.has("bias") else 0
     total = op.sums(view, *inputs) + bias
     multiplier, shift = (np.asarray(part, np.float64) for part in op.scaling(view))
@@ -78,6 +90,18 @@ def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any])
     error = (reach + np.abs(total) * 2.0**-30 + (0.5 if rule.get("rounded_bias") else 0.0)) * real + first
     fraction = scaled - np.floor(scaled)
     return np.asarray(np.abs(fraction - 0.5) <= error).reshape(view.outputs[0].shape)
+
+
+def _of_shares(view: LayerView, x: Array) -> Array:
+    """Of a Softmax over the last axis."""
+    source, out = view.inputs[0], view.outputs[0]
+    reals = (x.astype(np.float64) - source.zero_point) * source.scale
+    powers = np.exp(reals - reals.max(axis=-1, keepdims=True))
+    shares = powers / powers.sum(axis=-1, keepdims=True) / out.scale
+    count, largest = x.shape[-1], np.abs(reals).max(axis=-1, keepdims=True)
+    growth = _UNIT * (8 * largest + count + 24) + 2.0**-27 + count * 2.0**-31
+    fraction = shares - np.floor(shares)
+    return np.asarray(np.abs(fraction - 0.5) <= growth * shares + 2.0**-30 / out.scale)
 
 
 def _absolute(view: LayerView, inputs: Sequence[Array]) -> Array:

@@ -133,8 +133,9 @@ class OnnxLayers:
         None for a layer without such sums. What is copied from tensors that ONNX does not have is where it was.
         """
         rule = self._rule(layer)
-        if "sums" in rule and hasattr(layer.op, "sums"):
-            return near_ties(view, given, rule), rule["sums"] == "float"
+        near = near_ties(view, given, rule)
+        if near is not None:
+            return near, rule["sums"] != "integer"
         before = [self._near.get(name) for name in layer.inputs]
         copies = layer.op.op == "concatenation" or getattr(layer.op, "kind", "") in _COPIES
         if not copies or not any(before):

@@ -35,8 +35,6 @@ _LOOP = (
 _INSTEAD = {
     "DynamicQuantizeLinear": "Dynamic quantization finds scales at run time. Take the float network, and in the recipe"
     " quantize: {mode: calibrate, data: ...}; or quantize_static.",
-    f"{MICROSOFT}.QLinearSoftmax": "Its tables are ONNX Runtime's own. Write the network with quant_format=QDQ, or"
-    " leave Softmax out of op_types_to_quantize.",
     "If": "Export each branch as a model of its own, between which your code chooses, or compute both and take Where.",
     "Loop": _LOOP,
     "Scan": _LOOP,

@@ -11,11 +11,13 @@ from stages.arithmetic.fixed_point import rounding_divide_by_pot
 from stages.graph import L2Normalization, LayerOp, LayerView, Layout, Mean, Softmax
 from stages.operators.log_softmax import LogSoftmax
 from stages.operators.reductions import ReduceExtremum, ReduceProd, Sum
+from stages.operators.shares import EXP_BITS, FACTOR_BITS, FloatSoftmax, NearestSoftmax
 from stages.quantize.softmax import differences, exponentials
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, bounds, image, middle, view, with_op
 
 OPS = ("mean", "softmax", "l2_normalization", "sum", "reduce_max", "reduce_min", "reduce_prod", "log_softmax")
+OPS += ("nearest_softmax", "float_softmax")
 SCALES = (0.0004, 0.004, 0.05, 0.3, 1.0)
 
 
@@ -98,7 +100,21 @@ def log_softmax(draw: Draw, length: int = 0) -> LayerView:
     return view(LogSoftmax(), tensors[:1], tensors[1], {"exp": powers_of_sums, "difference": differences(scale)})
 
 
-MAKERS: tuple[Callable[[Draw], LayerView], ...] = (mean, softmax, l2_normalization, reducing, log_softmax)
+def shares(draw: Draw, length: int = 0) -> LayerView:
+    """Softmax of ONNX Runtime: in integers, or in float32."""
+    size = rows(draw, length or draw.choose(1, 2, 10, 300, draw.integer(1, 40)))
+    tensors = [image(name, size, draw.dtype, draw.layout() if len(size) == 4 else "") for name in "xy"]
+    exponentials_of = np.exp(-draw.choose(*SCALES) * np.arange(256))
+    inverse = draw.choose(256.0, 255.0, 900.0, 3.7)
+    if draw.integer(0, 1):
+        table = (exponentials_of * 2.0 ** draw.integer(0, 100)).astype(np.float32)
+        return view(FloatSoftmax(**draw.clamped(), factor=np.floor(inverse)), tensors[:1], tensors[1], {"exp": table})
+    fraction, exponent = np.frexp(inverse)
+    op = NearestSoftmax(**draw.clamped(), factor=int(fraction * 2.0**FACTOR_BITS), shift=FACTOR_BITS - int(exponent))
+    return view(op, tensors[:1], tensors[1], {"exp": np.rint(exponentials_of * 2.0**EXP_BITS).astype(np.int32)})
+
+
+MAKERS: tuple[Callable[[Draw], LayerView], ...] = (mean, softmax, l2_normalization, reducing, log_softmax, shares)
 
 
 def drawn(draw: Draw) -> LayerView:
@@ -203,7 +219,7 @@ def _averaging(draw: Draw, axes: tuple[int, ...], count: int) -> Mean:
 def _lengths() -> Iterator[Case]:
     """Rows of all short lengths and of some long ones; values that differ little, much, and not at all."""
     for length in (*range(1, 19), 31, 64, 200, 511, 512, 600, 3000, 40000):
-        for make in (softmax, l2_normalization):
+        for make in (softmax, l2_normalization, shares):
             dtype = ("int8", "uint8")[length % 2]
             draw = Draw(length, dtype)
             layer = make(draw, length)

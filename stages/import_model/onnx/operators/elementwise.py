@@ -321,7 +321,12 @@ def joined(t: Translation, node: Node, parts: list[Held | None]) -> tuple[list[T
 
 def softmax(t: Translation, node: Node) -> None:
     """Softmax and LogSoftmax over one axis, which is brought to the end, or all from one on before opset 13."""
-    x, shape = rows_of(t, node, t.held(node, 0), t.opset)
+    value, out, default = t.value(node, 0), t.quantized(node.outputs[0]), -1 if t.opset >= 13 else 1
+    has_scale = out is not None and out.quant is not None and _SMALLEST_SHARE <= out.quant[0] <= 1
+    if node.op == "Softmax" and isinstance(value, Real) and out is not None and has_scale:
+        shares(t, *rows_of(t, node, value.held, default, t.opset), out, sums="shares")
+        return
+    x, shape = rows_of(t, node, t.held(node, 0), default, t.opset)
     if node.op == "Softmax":
         made = t.builder.softmax(x.tensor, name=node.outputs[0])
     else:
@@ -329,10 +334,23 @@ def softmax(t: Translation, node: Node) -> None:
     t.bind(node.outputs[0], replace(Held.of(made, x.order), shape=shape))
 
 
-def rows_of(t: Translation, node: Node, x: Held, opset: int) -> tuple[Held, tuple[int, ...]]:
-    """A tensor whose last axis in memory are the rows of a Softmax, and the shape that it has in ONNX."""
+_SMALLEST_SHARE = 2.0**-24  # of the scale of a Softmax between integers
+
+
+def shares(t: Translation, x: Held, shape: tuple[int, ...], out: Out, **rule: Any) -> None:
+    """A Softmax between integers of what `rows_of` gives."""
+    made = t.builder.emit("SOFTMAX", [x.tensor], x.tensor.shape, out.quant, out.name, "SoftmaxOptions", {"beta": 1.0})
+    t.rule(**rule)
+    t.finish(out, replace(Held.of(made, x.order), shape=shape))
+
+
+def rows_of(t: Translation, node: Node, x: Held, axis: int, opset: int) -> tuple[Held, tuple[int, ...]]:
+    """A tensor whose last axis in memory are the rows of a Softmax, and the shape that it has in ONNX.
+
+    axis: where the operator names none; opset: before 13 it is over all axes from that one on.
+    """
     rank = len(x.shape)
-    axis = axis_in(int(node.attributes.get("axis", -1 if opset >= 13 else 1)), rank)
+    axis = axis_in(int(node.attributes.get("axis", axis)), rank)
     if opset < 13 and any(size != 1 for size in x.shape[axis + 1 :]):
         plain = t.plain(x)
         rows = (prod(x.shape[:axis]), prod(x.shape[axis:]))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from stages.import_model.onnx.operators.elementwise import concat_held, of_integers
+from stages.import_model.onnx.operators.elementwise import concat_held, of_integers, rows_of, shares
 from stages.import_model.onnx.operators.matrices import product
 from stages.import_model.onnx.operators.pools import average_integers
 from stages.import_model.onnx.operators.products import connect
@@ -140,6 +140,24 @@ def function(t: Translation, node: Node) -> None:
     t.finish(out, Held(made, x.base, x.shape, x.order))
 
 
+def softmax(t: Translation, node: Node) -> None:
+    """QLinearSoftmax(x, scale, zero, scale, zero) by the table that ONNX Runtime makes of exponentials.
+
+    Entry d of it is exp(bits - d * scale), where `bits` keeps the sum of a row within float32.
+    """
+    x, opset = _read(t, node, 0), int(node.attributes.get("opset", 1))
+    out = destined(t, node, 3)
+    rows, shape = rows_of(t, node, x, -1, opset)
+    scale, count = float(np.float32(x.tensor.scale[0])), rows.tensor.shape[-1]
+    most = np.log(np.finfo(np.float32).max / np.float32(count))
+    bits = max(0.0, float(most) - 5.0)
+    powers = np.exp((np.arange(255, -1, -1, dtype=np.float64) - 255 + bits / scale) * scale).astype(np.float32)
+    factor = float(np.floor(np.float32(1.0) / np.float32(t.stored(node, 3, "the scale").reshape(-1)[0])))
+    if float(powers[0]) * factor > float(np.finfo(np.float32).max):
+        raise Refused(f"has the scale {1 / factor:g}: what it multiplies leaves float32", _OTHER_FORM.format("Softmax"))
+    shares(t, rows, shape, out, exp=[float(power) for power in powers], factor=factor)
+
+
 TRANSLATORS: dict[str, Translator] = {
     "QLinearConv": conv,
     "QLinearMatMul": matmul,
@@ -151,4 +169,5 @@ TRANSLATORS: dict[str, Translator] = {
     f"{MICROSOFT}.QLinearLeakyRelu": function,
     f"{MICROSOFT}.QLinearSigmoid": function,
     f"{MICROSOFT}.QLinearMul": _binary("MUL"),
+    f"{MICROSOFT}.QLinearSoftmax": softmax,
 }

@@ -1,4 +1,4 @@
-"""ConvTranspose, MatMul of two tensors and AveragePool between integers, held to ONNX Runtime layer by layer."""
+"""ConvTranspose, MatMul of two tensors, AveragePool and Softmax between integers, held to ONNX Runtime by layer."""
 
 from __future__ import annotations
 
@@ -83,6 +83,21 @@ def qlinear_average(kind: str, shape: Shape = SHAPE, **more: Any) -> Any:
     return net.model(shape)
 
 
+def softmax(kind: str, shape: Shape, scale: float = 1 / 256, opset: int = 21, **more: Any) -> Any:
+    net = Net(kind)
+    x = net.dequantize(net.quantize("x", "q", 0.05, 4))
+    net.quantize(net.op("Softmax", [x], "v", **more), "y", scale, -128)
+    return net.model(shape, opset=opset)
+
+
+def qlinear_softmax(kind: str, shape: Shape, scale: float = 0.05, opset: int = 13, **more: Any) -> Any:
+    net = Net(kind)
+    net.quantize("x", "q", scale, 4)
+    inputs = ["q", "q_s", "q_z", *net.quant("y", 1 / 256, -128)]
+    net.op("QLinearSoftmax", inputs, "y", "com.microsoft", opset=opset, **more)
+    return net.model(shape)
+
+
 CASES = {
     "conv transpose": conv_transpose("int8", "int8", (6, 4, 3, 3), bias="int", strides=[2, 2], output_padding=[1, 1]),
     "conv transpose, a scale for each channel": conv_transpose(
@@ -118,6 +133,16 @@ CASES = {
     "qlinear average pool, pads count, ceil": qlinear_average(
         "int8", kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4, ceil_mode=1, count_include_pad=1
     ),
+    "softmax": softmax("int8", (40, 10)),
+    "softmax of long rows": softmax("uint8", (2, 2000)),
+    "softmax over channels, another scale": softmax("int8", (1, 6, 5, 4), 0.0011, axis=1),
+    "softmax over several axes, old": softmax("int8", (2, 3, 4), opset=11),
+    "qlinear softmax": qlinear_softmax("uint8", (200, 10)),
+    "qlinear softmax of long rows": qlinear_softmax("int8", (4, 2000)),
+    "qlinear softmax, shares of 1": qlinear_softmax("int8", (200, 5), 0.3),
+    "qlinear softmax over several axes, old": qlinear_softmax("int8", (2, 3, 4), opset=11, axis=1),
+    "qlinear softmax, old, of no axis": qlinear_softmax("uint8", (2, 3, 4), opset=11),
+    "qlinear softmax over channels": qlinear_softmax("uint8", (1, 6, 5, 4), axis=-3),
 }  # fmt: skip
 
 

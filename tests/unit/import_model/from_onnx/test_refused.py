@@ -168,12 +168,12 @@ def test_where_those_that_are_known_are_named() -> None:
     assert escape.message(text) == text
 
 
-def test_what_to_do_about_scales_that_are_found_at_run_time_and_tables_of_onnx_runtime() -> None:
+def test_what_to_do_about_scales_that_are_found_at_run_time_and_shares_beyond_float32() -> None:
     dynamic = node("DynamicQuantizeLinear", ["x"], ["y", "s", "z"])
     assert "quantize: {mode: calibrate" in refused(model([dynamic], {"x": (1, 4)}, ["s"], {}))
     integers = node("QuantizeLinear", ["x", "s", "z"], ["q"])
     table = node("QLinearSoftmax", ["q", "s", "z", "s", "z"], ["y"], "com.microsoft", opset=13)
-    given = model([integers, table], {"x": (1, 4)}, ["y"], {"s": np.float32(1), "z": np.int8(0)}, types={"y": 3})
+    given = model([integers, table], {"x": (1, 4)}, ["y"], {"s": np.float32(1e-3), "z": np.int8(0)}, types={"y": 3})
     assert "quant_format=QDQ" in refused(given)
 
 

@@ -1,0 +1,54 @@
+"""Warnings that name the layers of real numbers, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from stages.messages import escape
+from stages.messages.wording import several
+
+if TYPE_CHECKING:
+    from stages.graph import Graph, Layer
+    from stages.targets.spec import Target
+
+_SHOWN = 4
+
+
+def float_warnings(graph: Graph, soft: Mapping[int, float], target: Target) -> tuple[str, ...]:
+    """A sentence where float layers run without a floating-point unit, or lie between layers of integers.
+
+    soft: for each float layer, by index, the instructions of an inference on a core without floating-point unit.
+    """
+    layers = [layer for layer in graph.layers if layer.index in soft]
+    if target.fpu:
+        layers = _between_integers(graph, layers)
+    if not layers:
+        return ()
+    count = "1 float layer" if len(layers) == 1 else f"{len(layers)} float layers"
+    total = _rounded(sum(soft[layer.index] for layer in layers))
+    costly = sorted(layers, key=lambda layer: -soft[layer.index])
+    named = several([f"{escape.quoted(layer.name)} ({layer.kind})" for layer in costly], _SHOWN)
+    if not target.fpu:
+        what = f"{target.core} has no floating-point unit: {count} will take some {total} instructions per inference"
+    else:
+        what = f"{count} between integers: a core without floating-point unit takes some {total} instructions for them"
+    return (f"{what}: {named}",)
+
+
+def _between_integers(graph: Graph, layers: Sequence[Layer]) -> list[Layer]:
+    """Those behind a DEQUANTIZE and before a QUANTIZE of real numbers."""
+    behind: set[str] = set()
+    for layer in graph.layers:
+        if layer.op.op == "dequantize" or (layer.op.op != "quantize" and behind.intersection(layer.inputs)):
+            behind.update(layer.outputs)
+    before: set[str] = set()
+    for layer in reversed(graph.layers):
+        if layer.op.op == "quantize" or (layer.op.op != "dequantize" and before.intersection(layer.outputs)):
+            before.update(layer.inputs)
+    return [layer for layer in layers if behind.intersection(layer.inputs) and before.intersection(layer.outputs)]
+
+
+def _rounded(cost: float) -> str:
+    """Two digits that mean something, with commas."""
+    return f"{float(f'{cost:.2g}'):,.0f}"
