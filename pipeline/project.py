@@ -10,15 +10,21 @@ boards add to the built-in ones.
 
 from __future__ import annotations
 
+import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import PipelineError
+from stages.messages import escape
 from stages.system.installation import INSTALLATION, is_clone
+from stages.system.ownership import VARIABLE, foreign, user_name
 
 PROJECT_FILE = "pipeline.yaml"
 RECIPES = "recipes"
 DODO = "dodo.py"
+# What of a project is read as code or as settings, or run: the store has programs.
+_LOADED = (PROJECT_FILE, RECIPES, "plugins", DODO, "costs", ".firmline")
 # What the one line of a project's dodo.py imports.
 _OURS = "firmline.dodo"
 # How messages call the installation's folder.
@@ -74,13 +80,27 @@ def find_project(start: Path) -> Project:
 
 
 def here() -> Project:
-    """The project of the current directory. Raises PipelineError when that is gone."""
+    """The project of the current directory. Raises PipelineError when that is gone, or is another user's."""
     try:
-        return find_project(Path.cwd())
+        return checked(find_project(Path.cwd()))
     except FileNotFoundError:
         if is_clone():
             return Project(INSTALLATION)
         raise PipelineError("the current folder is gone", hint="change to another one") from None
+
+
+def checked(project: Project) -> Project:
+    """The project as it is. Raises PipelineError, before anything of it is loaded, where it is another user's."""
+    found = None if project.alone else foreign(project.root, _LOADED)
+    if found is None:
+        return project
+    path, owner = found
+    raise PipelineError(
+        f"{escape.name(str(path), 200)} belongs to {owner}, not to {user_name(os.geteuid())}; "
+        "a project has code that would run as you",
+        hint=f"if you trust it: {VARIABLE}={shlex.quote(str(project.root))}\n"
+        "(containers often mount folders of another owner; docs/project.md)",
+    )
 
 
 def _is_project(folder: Path) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from pipeline.api import run_recipe
+from pipeline.commands.dispatch import run
+from pipeline.commands.new_project import new_project
 from pipeline.errors import PipelineError, RecipeError
 from pipeline.keys.planner import Planner
 from pipeline.plugins.registry import default_registry
@@ -251,4 +254,73 @@ def test_a_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert here() == Project(ROOT)
     monkeypatch.setattr("pipeline.project.is_clone", lambda folder=ROOT: False)
     with pytest.raises(PipelineError, match=r"^the current folder is gone\n"):
+        here()
+
+
+SAFE = "FIRMLINE_SAFE_DIRECTORY"
+
+
+@pytest.fixture
+def foreign(own: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project of this user's as another user sees it, with a plug-in that leaves a file when it runs."""
+    plugin = own.root / "plugins/stages/evil.py"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text(f"open({str(own.root / 'ran')!r}, 'w')\n")
+    (own.root / "sub").mkdir()
+    uid = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: uid)
+    for name in (SAFE, "SUDO_UID"):
+        monkeypatch.delenv(name, raising=False)
+    return own
+
+
+@pytest.mark.parametrize("words", [["list"], ["q"], ["run", "q"], ["matrix-json"], ["doctor"], ["completion", "bash"]])
+def test_the_code_of_another_users_project_does_not_run(
+    foreign: Project, words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(foreign.root / "sub")
+    assert run(words) == 1
+    told = capsys.readouterr().err
+    assert "belongs to" in told and f"{SAFE}={foreign.root}" in told and len(told.splitlines()) <= 5
+    assert not (foreign.root / "ran").exists()
+    with pytest.raises(PipelineError, match="belongs to"):
+        new_project(foreign.root)
+    assert not (foreign.root / "ran").exists()
+
+
+def test_a_project_that_is_named_runs(foreign: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(foreign.root)
+    root, others = str(foreign.root), f"relative:/nowhere:{foreign.root.parent}:{foreign.root}x/*:{foreign.root}/sub"
+    for value in (root, f"{others}:{root}/", "*", f"{foreign.root.parent}/*", f"{root}/../{foreign.root.name}"):
+        monkeypatch.setenv(SAFE, value)
+        assert here() == foreign
+    for value in ("", others, ".", "**", "~"):
+        monkeypatch.setenv(SAFE, value)
+        with pytest.raises(PipelineError, match="belongs to"):
+            here()
+
+
+def test_root_by_sudo(foreign: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who became root by sudo has the projects that were the user's; nobody else has by that variable."""
+    monkeypatch.chdir(foreign.root)
+    owner, uid = foreign.root.stat().st_uid, os.geteuid()
+    monkeypatch.setenv("SUDO_UID", str(owner))
+    if uid != 0:
+        with pytest.raises(PipelineError, match="belongs to"):
+            here()
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert here() == foreign
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("name", ["plugins", "pipeline.yaml", "recipes", ".firmline", "dodo.py"])
+def test_a_folder_that_all_may_write(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As /tmp: it is root's, and what lies there is not."""
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "pipeline.yaml").write_text("schema: 1\n")
+    if not (tmp_path / name).exists():
+        (tmp_path / name).mkdir()
+    os.chown(tmp_path / name, 4321, -1)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PipelineError, match=rf"{name} belongs to uid 4321"):
         here()
