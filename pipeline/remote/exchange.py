@@ -1,9 +1,10 @@
 """Limits of one exchange with a remote store: seconds, bytes, and a thread that can be left behind.
 
-One rule holds for every way to a store. An exchange has SECONDS, and SECONDS again each time that STEP more bytes of
-the object have moved; nothing else extends it. So headers, small answers and silence have SECONDS in all, and a large
-object may be as slow as STEP / SECONDS bytes a second. Bytes that are not the object's (headers, redirections, pages of
-errors, what encloses chunks) are at most OVERHEAD, and as many again as the object may have.
+One rule holds for every way to a store. An exchange has SECONDS, and SECONDS again each time that STEP more bytes of a
+file have moved; nothing else extends it. So connecting, headers, small answers and silence have SECONDS in all, and a
+file may be as slow as STEP / SECONDS bytes a second, for SLOW_SECONDS beyond what it takes at FAST bytes a second.
+Bytes that are not the file's (headers, redirections, pages of errors, frames of chunks) are at most OVERHEAD, and as many
+again as the file may have.
 
 The exchange runs in a thread. Sockets ask it before each wait (pipeline.remote.sockets). What cannot be interrupted,
 such as a name server or a mounted disk, is left behind in its thread.
@@ -24,6 +25,8 @@ from pipeline.remote.transport import RemoteError, Transport
 
 SECONDS = 10.0
 STEP = 100_000
+SLOW_SECONDS = 900.0
+FAST = 1_000_000
 OVERHEAD = 1 << 20
 # Bytes that are read or sent at a time.
 BLOCK = 1 << 16
@@ -34,13 +37,18 @@ _current: ContextVar[Exchange] = ContextVar("exchange")
 
 
 class Exchange:
-    """What one exchange may still do. `most` is how many bytes the object may have that it reads."""
+    """What one exchange may still do.
 
-    def __init__(self, most: int = 0) -> None:
+    most       bytes that the object may have which it reads
+    is_small   whether that object is no file of an artifact but what describes it: it has SECONDS, however it moves
+    """
+
+    def __init__(self, most: int = 0, *, is_small: bool = False) -> None:
         self.began = self._step_began = time.monotonic()
         self.moved_bytes = 0
         self._step_bytes = 0
         self._most = most
+        self._is_small = is_small
         self._received = 0
         self._receives = OVERHEAD
         self._lock = threading.Lock()
@@ -48,7 +56,8 @@ class Exchange:
 
     def left(self) -> float:
         """Seconds until it is over."""
-        return self._step_began + SECONDS - time.monotonic()
+        end = min(self._step_began + SECONDS, self.began + SLOW_SECONDS + self.moved_bytes / FAST)
+        return end - time.monotonic()
 
     def patience(self) -> float:
         """Seconds that the next step may wait, more than 0. Raises RemoteError where there are none."""
@@ -62,7 +71,7 @@ class Exchange:
         self.patience()
         self.moved_bytes += count
         self._step_bytes += count
-        if self._step_bytes >= STEP:
+        if self._step_bytes >= STEP and not self._is_small:
             self._step_bytes, self._step_began = 0, time.monotonic()
 
     def received(self, count: int) -> None:
@@ -89,6 +98,10 @@ class Exchange:
 
     def late(self) -> RemoteError:
         """Why it ends before it is done."""
+        if self._is_small and self.moved_bytes:
+            return RemoteError(f"it moves {self.moved_bytes:,} bytes of an entry in {SECONDS:g} seconds, and not all")
+        if time.monotonic() - self.began > SLOW_SECONDS:
+            return RemoteError(f"an object takes longer than {SLOW_SECONDS / 60:g} minutes")
         if self.moved_bytes:
             return RemoteError(f"it moves fewer than {STEP / SECONDS:,.0f} bytes a second")
         what = "its answer does not end" if self._received else "no answer"
@@ -122,9 +135,10 @@ class Bounded:
         self._alone: AbstractContextManager[object] = getattr(transport, "alone", nullcontext())
         self._abort: Callable[[], None] = getattr(transport, "abort", lambda: None)
 
-    def read(self, name: str, take: Callable[[bytes], None], most: int) -> bool:
+    def read(self, name: str, take: Callable[[bytes], None], most: int, *, is_small: bool = False) -> bool:
         """As Transport.read, of an object that may have `most` bytes; `take` refuses what is more."""
-        return self._run(lambda exchange: self._transport.read(name, exchange.handing(take)), most)
+        read = self._transport.read
+        return self._run(lambda exchange: read(name, exchange.handing(take)), most, is_small=is_small)
 
     def has(self, name: str, size: int | None = None) -> bool:
         """As Transport.has."""
@@ -134,10 +148,10 @@ class Bounded:
         """As Transport.write."""
         self._run(lambda _: self._transport.write(name, content))
 
-    def _run(self, call: Callable[[Exchange], Result], most: int = 0) -> Result:
+    def _run(self, call: Callable[[Exchange], Result], most: int = 0, *, is_small: bool = False) -> Result:
         with self._alone:
             self._allowed()
-            exchange = Exchange(most)
+            exchange = Exchange(most, is_small=is_small)
             answer: Future[Result] = Future()
 
             def work() -> None:

@@ -10,23 +10,38 @@ import threading
 import time
 from collections.abc import Callable
 
-from pipeline.remote.exchange import SECONDS, STEP
+from pipeline.remote.exchange import FAST, SECONDS, SLOW_SECONDS, STEP
 from pipeline.remote.settings import RemoteSettings
 from pipeline.remote.transport import Denied, RemoteError, Unusable
 from stages.messages import escape
 
 # So many failures one after another are the last.
 MOST_FAILURES = 3
-# Seconds of waiting that a run spends on a store: what an exchange takes beyond FREE_SECONDS, and beyond what its bytes
-# take at SLOWEST bytes a second. What is waited for at the same time counts once.
+# Seconds that a run spends on waiting: what exchanges take beyond what their bytes take at SLOWEST bytes a second. With
+# FAST in its place, a slow link has SLOW_SECONDS.
 MOST_WAITING = 30.0
-FREE_SECONDS = 1.0
 SLOWEST = STEP / SECONDS
+# Of each exchange these are free.
+FREE_SECONDS = 1.0
 # Seconds after which a process that outlives many runs tries one again.
 _REST = 60.0
 
 _known: dict[RemoteSettings, Health] = {}
 _lock = threading.Lock()
+
+
+class _Spent:
+    """Seconds that exchanges took beyond what their bytes take at `rate` a second; simultaneous ones count once."""
+
+    def __init__(self, most: float, rate: float) -> None:
+        self.most, self._rate = most, rate
+        self.seconds = self._until = 0.0
+
+    def add(self, began: float, ended: float, moved: int) -> None:
+        since = max(began + FREE_SECONDS + moved / self._rate, self._until)
+        if ended > since:
+            self.seconds += ended - since
+            self._until = ended
 
 
 class Health:
@@ -39,7 +54,7 @@ class Health:
         self._failures = 0
         self._told: set[str] = set()
         self._failed_at = 0.0
-        self._waited, self._waited_until = 0.0, 0.0
+        self._waited = [_Spent(MOST_WAITING, SLOWEST), _Spent(SLOW_SECONDS, FAST)]
         self.reads = not settings.wrong
         self.writes = not settings.wrong and not settings.read_only
         if settings.wrong:
@@ -80,15 +95,16 @@ class Health:
     def spent(self, began: float, ended: float, moved: int) -> None:
         """Note an exchange by when it began and ended, of time.monotonic(), and the bytes that it moved."""
         with self._lock:
-            since = max(began + FREE_SECONDS + moved / SLOWEST, self._waited_until)
-            if ended > since:
-                self._waited += ended - since
-                self._waited_until = ended
-            if self._waited <= MOST_WAITING or not (self.reads or self.writes):
+            for one in self._waited:
+                one.add(began, ended, moved)
+            over = [one for one in self._waited if one.seconds > one.most]
+            if not over or not (self.reads or self.writes):
                 return
             self._failed_at = ended
             self.reads = self.writes = False
-        text = f"the remote store {self._settings.shown} is slow: the run has waited {self._waited:.0f} seconds for it"
+        text = (
+            f"the remote store {self._settings.shown} is slow: the run has waited {over[0].seconds:.0f} seconds for it"
+        )
         self.warn("failed", f"{text}, and goes on without it")
 
     @property

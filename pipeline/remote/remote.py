@@ -287,10 +287,12 @@ class Remote:
         if blob is not None and blob.size > most:
             raise _Altered(name)
         parts: list[bytes] = []
-        there = self._read(name, parts.append, most if blob is None else blob.size, blob)
+        there = self._read(name, parts.append, most if blob is None else blob.size, blob, is_small=True)
         return b"".join(parts) if there else None
 
-    def _read(self, name: str, take: Callable[[bytes], object], most: int, blob: Blob | None) -> bool:
+    def _read(
+        self, name: str, take: Callable[[bytes], object], most: int, blob: Blob | None, *, is_small: bool = False
+    ) -> bool:
         """Hand an object's bytes on, which are those of `blob` where one is given; False where there is none."""
         digest, size = hashlib.sha256(), 0
 
@@ -302,7 +304,7 @@ class Remote:
             digest.update(block)
             take(block)
 
-        if not self._transport.read(name, checked, most):
+        if not self._transport.read(name, checked, most, is_small=is_small):
             return False
         if blob is not None and (digest.hexdigest(), size) != (blob.sha256, blob.size):
             raise _Altered(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import stat
 import threading
 import uuid
@@ -17,11 +18,12 @@ import paramiko
 from pipeline.remote.exchange import current
 from pipeline.remote.folder import blocks
 from pipeline.remote.settings import RemoteSettings
-from pipeline.remote.sockets import CONNECT
 from pipeline.remote.transport import Denied, RemoteError, Unusable
 
 # Beside ~/.ssh/known_hosts.
 _SYSTEM = "/etc/ssh/ssh_known_hosts"
+# What it logs of a connection that fails is an error here, with a message of its own.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
 # Bytes of one request of SFTP.
 _REQUEST = 1 << 15
 
@@ -114,14 +116,14 @@ class SshTransport:
             with contextlib.suppress(OSError):
                 client.load_system_host_keys(_SYSTEM)
             client.set_missing_host_key_policy(_Refuse())
-            # The exchange ends before they do.
-            patience = {name: current().left() for name in ("banner_timeout", "auth_timeout", "channel_timeout")}
+            # Each step has a time of its own there; the exchange ends all of them.
+            steps = ("timeout", "banner_timeout", "auth_timeout", "channel_timeout")
+            patience = dict.fromkeys(steps, current().patience() + 1)
             client.connect(
                 parts.hostname or "",
                 port=parts.port or paramiko.config.SSH_PORT,
                 username=self._settings.user or None,
                 password=self._settings.password or None,
-                timeout=CONNECT,
                 **patience,
             )
             self._files = client.open_sftp()

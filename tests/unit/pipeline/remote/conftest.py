@@ -88,7 +88,11 @@ def how(project: FakeProject) -> dict[str, str]:
 
 
 def found_elsewhere(
-    project: FakeProject, server: Server, files: dict[str, bytes], sizes: dict[str, object] | None = None
+    project: FakeProject,
+    server: Server,
+    files: dict[str, bytes],
+    sizes: dict[str, object] | None = None,
+    seconds: object = 1,
 ) -> Artifact | None:
     """What a project takes of an artifact that somebody else has put on the server."""
 
@@ -98,14 +102,14 @@ def found_elsewhere(
         (server.data / "cas" / blob.sha256).write_bytes(data)
         return blob
 
-    ingredients = {"stage": "emit", "files": [*files, *map(str, (sizes or {}).values())]}
+    ingredients = {"stage": "emit", "files": [*files, *map(str, (sizes or {}).values()), str(seconds)]}
     key = digest_of(ingredients)
     blobs = {name: put(data) for name, data in files.items()}
     listed = {
         name: {"sha256": blob.sha256, **({"size": blob.size} if sizes is None else sizes)}
         for name, blob in blobs.items()
     }
-    manifest = {"format": 1, "key": key, "stage": "emit", "recipe": "x", "created": "", "seconds": 1}
+    manifest = {"format": 1, "key": key, "stage": "emit", "recipe": "x", "created": "", "seconds": seconds}
     text = json.dumps({**manifest, "ingredients": ingredients, "files": listed}).encode()
     entry = {"manifest.json": put(text), "log.txt": put(b"")} | {f"files/{name}": blob for name, blob in blobs.items()}
     (server.data / "ac").mkdir(exist_ok=True)

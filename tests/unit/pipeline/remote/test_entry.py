@@ -9,7 +9,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.remote.entry import Blob, read_entry, write_entry
+from pipeline.remote.entry import MOST_FILES, Blob, read_entry, write_entry
 
 FILES = {
     "manifest.json": Blob("a" * 64, 1 << 33),
@@ -77,3 +77,27 @@ def test_a_part_is_refused_or_lacks_files(cut: int) -> None:
     data = write_entry(FILES)
     with pytest.raises(ValueError, match=r"ends in the middle|no digest"):
         read_entry(data[:-cut])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\x08\x00" * 5_000_000, "more than 200,000 fields"),
+        (b"\x12\x00" * 5_000_000, "no digest"),
+        (write_entry({"a": Blob("a" * 64, 1, executable=True)})[:2] + b"\x08\x00" * 5_000_000, "middle|fields"),
+        (write_entry({"a": Blob("a" * 64, 1 << 50)}), "no size"),
+        # A negative number is one of 64 bits.
+        (write_entry({"a": Blob("a" * 64, (1 << 64) - 1)}), "no size"),
+        (write_entry({str(n): Blob("a" * 64, 1) for n in range(MOST_FILES + 1)}), "more than 20,000 files"),
+        (b"\x12" + b"\xff" * 9 + b"\x01", "middle"),
+    ],
+    ids=["fields", "files without a digest", "fields of a file", "2^50 bytes", "-1 bytes", "files", "a long field"],
+)
+def test_more_than_an_artifact_has_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_entry(data)
+
+
+def test_the_most_files_are_read() -> None:
+    files = {f"files/{'x' * 60}/{n}": Blob("a" * 64, n) for n in range(MOST_FILES)}
+    assert read_entry(write_entry(files)) == files and len(write_entry(files)) < 4 << 20

@@ -21,6 +21,15 @@ from tests.unit.pipeline.remote.conftest import Server, all_of, bounded, found_e
 Capture = pytest.CaptureFixture[str]
 
 
+@pytest.mark.parametrize("seconds", [10**400, float("inf"), float("nan"), -1, True, "1"], ids=lambda one: str(one)[:9])
+def test_numbers_that_nobody_wrote_do_not_enter_the_store(
+    seconds: object, other: FakeProject, server: Server, capsys: Capture
+) -> None:
+    assert found_elsewhere(other, server, {"a": b"1"}, seconds=seconds) is None
+    assert "is no entry of an artifact; what needs" in capsys.readouterr().err
+    assert [*other.store.glob("artifacts/*/*")] == []
+
+
 @pytest.mark.parametrize(
     ("files", "sizes"),
     [
@@ -32,8 +41,21 @@ Capture = pytest.CaptureFixture[str]
         ({"a": b"1"}, {}),
         ({"a": b"1"}, {"size": "1"}),
         ({"a": b"1"}, {"size": 7}),
+        ({"a": b"1"}, {"size": True}),
+        ({"a": b"1"}, {"size": 2**80}),
     ],
-    ids=["file and folder", "file and folders", "long", "long folder", "long path", "no size", "text", "other size"],
+    ids=[
+        "file and folder",
+        "file and folders",
+        "long",
+        "long folder",
+        "long path",
+        "no size",
+        "text",
+        "other size",
+        "true",
+        "2^80",
+    ],
 )
 def test_an_entry_that_nobody_wrote_is_none(
     files: dict[str, bytes], sizes: dict[str, object] | None, other: FakeProject, server: Server, capsys: Capture

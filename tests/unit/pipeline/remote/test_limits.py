@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.remote import exchange, health
-from pipeline.remote.exchange import SECONDS, STEP, Exchange
+from pipeline.remote.exchange import FAST, SECONDS, SLOW_SECONDS, STEP, Exchange
 from pipeline.remote.folder import FolderTransport
 from pipeline.remote.health import FREE_SECONDS, MOST_FAILURES, MOST_WAITING, Health
 from pipeline.remote.http import HttpTransport
@@ -412,7 +412,7 @@ def test_time_is_had_by_the_bytes_that_move(monkeypatch: pytest.MonkeyPatch) -> 
     now = 100.0
     monkeypatch.setattr("pipeline.remote.exchange.time.monotonic", lambda: now)
     one = Exchange(1 << 30)
-    for _ in range(100):
+    for _ in range(80):
         now += SECONDS * 0.99
         one.moved(STEP)
     one.moved(1 << 30)
@@ -430,7 +430,7 @@ def test_a_store_that_is_slow_each_time_is_given_up(capsys: pytest.CaptureFixtur
     # Eight at a time count as one, those within a second do not, nor does what large objects take.
     for _ in range(100):
         one.spent(at, at + FREE_SECONDS, 0)
-        one.spent(at, at + 500, 10_000_000)
+        one.spent(at, at + 500, 500_000_000)
     for step in range(4):
         assert one.reads and one.writes, step
         for _ in range(8):
@@ -440,6 +440,32 @@ def test_a_store_that_is_slow_each_time_is_given_up(capsys: pytest.CaptureFixtur
     assert capsys.readouterr().out.count("is slow: the run has waited 32 seconds for it, and goes on without it") == 1
     with pytest.raises(RemoteError, match="given up"):
         one.check()
+
+
+def test_a_slow_link_has_minutes_and_not_days(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever sends 12,000 bytes a second may say that a file has 2^40."""
+    now = 100.0
+    monkeypatch.setattr("pipeline.remote.exchange.time.monotonic", lambda: now)
+    slow, small = Exchange(1 << 40), Exchange(1 << 22, is_small=True)
+    with pytest.raises(RemoteError, match="of an entry in 10 seconds, and not all"):
+        for _ in range(20):
+            now += 1
+            small.moved(12_000)
+    slow = Exchange(1 << 40)
+    with pytest.raises(RemoteError, match="longer than 15 minutes"):
+        for _ in range(1000):
+            now += 1
+            slow.moved(12_000)
+    fast = Exchange(1 << 40)
+    for _ in range(1000):
+        now += 1
+        fast.moved(FAST)
+    one = Health(RemoteSettings("http://slow"), print)
+    for step in range(10):
+        assert one.reads == (step < 10)
+        one.spent(now, now + 100, 1_000_000)
+        now += 100
+    assert not one.reads
 
 
 @pytest.mark.parametrize("name", ["one byte of a header now and then", "a dripping 404", "a 200"])
@@ -472,4 +498,5 @@ def test_the_page_says_how_long_silence_takes() -> None:
     page = (INSTALLATION / "docs/store.md").read_text()
     assert f"at most {MOST_WAITING + SECONDS:.0f} seconds" in page
     assert f"{SECONDS:.0f} seconds for each {STEP:,} bytes" in page
+    assert f"at most {SLOW_SECONDS / 60:.0f} minutes" in page and f"{FAST / 1e6:.0f} MB a second" in page
     assert health.SLOWEST == STEP / SECONDS and MOST_FAILURES * SECONDS <= MOST_WAITING
