@@ -29,26 +29,50 @@ class ResizeBilinear(LayerOp):
 
     op: Literal["resize_bilinear"] = "resize_bilinear"
 
-    def compute(self, view: LayerView, *inputs: Array) -> Array:
-        import numpy as np
-
-        (x,), whole = inputs, _one(view)
+    def weighted(self, view: LayerView, x: Array) -> Array:
+        """The sum of four products: of int8 an int64 in 2^-20, of uint8 a float32."""
+        whole = _one(view)
         (above, below), (left, right) = (view.constant(name).T for name in ("rows", "columns"))
         p = view.constant("row_shares").astype(whole.dtype)[:, None, None]
         q = view.constant("column_shares").astype(whole.dtype)[:, None]
         wide = x.astype(whole.dtype)
 
         def at(rows: Array, columns: Array) -> Array:
-            found: Array = wide[:, rows][:, :, columns]
-            return found
+            corner: Array = wide[:, rows][:, :, columns]
+            return corner
 
         total = at(above, left) * (whole - p) * (whole - q) + at(below, left) * p * (whole - q)
-        total = total + at(above, right) * (whole - p) * q + at(below, right) * p * q
+        found: Array = total + at(above, right) * (whole - p) * q + at(below, right) * p * q
+        return found
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        total = self.weighted(view, inputs[0])
         if view.inputs[0].dtype == "uint8":
             return (total + np.float32(0.5)).astype(np.int32).astype(np.uint8)
         half = np.where(total > 0, 1, -1) << 2 * FRACTION_BITS - 1
-        found = np.sign(total + half) * (np.abs(total + half) >> 2 * FRACTION_BITS)
-        return found.astype(np.int8)
+        nearest = np.sign(total + half) * (np.abs(total + half) >> 2 * FRACTION_BITS)
+        return nearest.astype(np.int8)
+
+
+class EvenResize(ResizeBilinear):
+    """Of int8 on one scale, as ONNX Runtime has it: with the sum less the zero point, halves go to the even number."""
+
+    op: Literal["even_resize_bilinear"] = "even_resize_bilinear"  # type: ignore[assignment]
+    zero_point: int
+
+    @property
+    def named(self) -> str:
+        return "resize_bilinear"
+
+    def compute(self, view: LayerView, *inputs: Array) -> Array:
+        import numpy as np
+
+        from stages.arithmetic.pairs import halves_to_even
+
+        total = self.weighted(view, inputs[0]) - (self.zero_point << 2 * FRACTION_BITS)
+        return np.asarray(halves_to_even(total, 2 * FRACTION_BITS, 0) + self.zero_point).astype(np.int8)
 
 
 def _one(view: LayerView) -> Array:
@@ -75,7 +99,7 @@ OPERATORS = (
         table=RESIZE_BILINEAR_OPTIONS,
         indices=(1,),
         layout="following",
-        layers=(ResizeBilinear,),
+        layers=(ResizeBilinear, EvenResize),
         model=OneOperatorModel(_model, frozenset({"size", "align_corners", "half_pixel_centers"}), ("size",)),
         limits=f"{RESIZED_SIZES}; of 8 bits the integers themselves, whatever the scales",
     ),

@@ -24,6 +24,8 @@ Of sums of integers (QLinearConv) V is T as float32 times a float32 multiplier: 
 Of a Softmax V is the share of a row of n, p / scale_y. Its exponents differ by 4 * u * R at most, where R is the row's
 largest magnitude, exponentials by 8 units each, sums and quotients by n + 4: g = u * (8 * R + n + 24). Ours is within
 2^-27 and n * 2^-31 of p, and 2^-30 / scale_y.
+
+A linear Resize on one scale has four products of numbers below 2^8 by shares that are exact: 16 * u * 2^8 is enough.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ import numpy as np
 
 from stages.arithmetic.pairs import Pair
 from stages.graph import LayerView
+from stages.operators.interpolation import FRACTION_BITS, ResizeBilinear
 from stages.operators.shares import NearestSoftmax
 from stages.verify.records import Array
 
@@ -73,6 +76,8 @@ def near_ties(view: LayerView, inputs: Sequence[Array], rule: Mapping[str, Any])
     op = view.op
     if rule.get("sums") == "shares":
         return _of_shares(view, inputs[0]) if isinstance(op, NearestSoftmax) else None
+    if rule.get("sums") == "resize":
+        return _of_resize(view, inputs[0]) if isinstance(op, ResizeBilinear) else None
     if "sums" not in rule or not hasattr(op, "sums"):
         return None
     bias = view.constant("bias").astype(np.int64) if view.has("bias") else 0
@@ -102,6 +107,12 @@ def _of_shares(view: LayerView, x: Array) -> Array:
     growth = _UNIT * (8 * largest + count + 24) + 2.0**-27 + count * 2.0**-31
     fraction = shares - np.floor(shares)
     return np.asarray(np.abs(fraction - 0.5) <= growth * shares + 2.0**-30 / out.scale)
+
+
+def _of_resize(view: LayerView, x: Array) -> Array:
+    """Of a linear Resize of int8."""
+    total = view.op.weighted(view, x) / 2.0 ** (2 * FRACTION_BITS)
+    return np.asarray(np.abs(total - np.floor(total) - 0.5) <= 16 * _UNIT * 2**8)
 
 
 def _absolute(view: LayerView, inputs: Sequence[Array]) -> Array:

@@ -40,4 +40,15 @@ class ResizeBilinear(Kernel):
         return each * view.outputs[0].elements
 
 
-KERNELS: tuple[type[Kernel], ...] = (ResizeBilinear,)
+class EvenResize(ResizeBilinear):
+    """The same, with halves to the even number; of int8."""
+
+    name = "generic.even_resize_bilinear"
+    ops: ClassVar[frozenset[str]] = frozenset({"even_resize_bilinear"})
+
+    def why_not_layer(self, view: LayerView, target: Target) -> str:
+        dtype = view.inputs[0].dtype
+        return "" if dtype == "int8" else f"{dtype}; this kernel is for int8"
+
+
+KERNELS: tuple[type[Kernel], ...] = (ResizeBilinear, EvenResize)

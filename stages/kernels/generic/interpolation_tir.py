@@ -47,6 +47,8 @@ def resize_bilinear(view: LayerView) -> Lowering:
     def element(b: Any, channel: Any) -> Any:
         corners = [T.Cast(kind, b.x[getattr(b, corner)[0] + channel * source[3]]) for corner in _CORNERS]
         weights = [getattr(b, weight)[0] for weight in _WEIGHTS]
+        if hasattr(view.op, "zero_point"):
+            return _to_even(corners, weights, view.op.zero_point)
         return _rounded(corners, weights) if integer else _cut_off(corners, weights)
 
     def meaning(b: Any) -> None:
@@ -69,7 +71,7 @@ def resize_bilinear(view: LayerView) -> Lowering:
         Operand("y", (y.elements,), y.dtype, "w"),
         *cells,
     )
-    with Function("resize_bilinear") as f:
+    with Function(view.op.op) as f:
         given = f.input(0, (x.elements,), x.dtype)
         constants = {name: f.constant(name, operand.shape, operand.dtype) for name, operand in tables.items()}
         out = f.output(0, (y.elements,), y.dtype)
@@ -82,6 +84,13 @@ def _rounded(corners: Sequence[Any], weights: Sequence[Any]) -> Any:
     total = sum((corner * weight for corner, weight in zip(corners, weights, strict=True)), start=T.int32(0))
     # Adding half rounds halves up; for a negative total, one less rounds them down, away from zero.
     return T.Cast("int8", (total + (total >> T.int32(31)) + T.int32(1 << 19)) >> T.int32(20))
+
+
+def _to_even(corners: Sequence[Any], weights: Sequence[Any], zero_point: int) -> Any:
+    """Half less one is added, and one more in front of an odd difference to the zero point."""
+    total = sum((corner * weight for corner, weight in zip(corners, weights, strict=True)), start=T.int32(0))
+    odd = T.bitwise_and((total >> T.int32(20)) - zero_point, T.int32(1))
+    return T.Cast("int8", (total + ((1 << 19) - 1) + odd) >> T.int32(20))
 
 
 def _cut_off(corners: Sequence[Any], weights: Sequence[Any]) -> Any:

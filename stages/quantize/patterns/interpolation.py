@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tvm.relax.dpl import is_op, wildcard
 
-from stages.operators.interpolation import ResizeBilinear
+from stages.operators.interpolation import EvenResize, ResizeBilinear
 from stages.quantize.operator import Operator, dequantized, quantized
 from stages.quantize.resize import bilinear
 from stages.quantize.writer import GraphWriter
@@ -26,7 +26,8 @@ def resize_bilinear(operator: Operator, writer: GraphWriter) -> None:
             raise operator.error(f"cannot be computed as the reference does: {error}") from None
         constants[whole] = np.array(found, np.int32)
         constants[share] = np.array(shares, np.int32 if integer else np.float32)
-    writer.layer(ResizeBilinear(), [source], out, constants)
+    op = EvenResize(zero_point=source.zero_point) if operator.rule.get("sums") == "resize" else ResizeBilinear()
+    writer.layer(op, [source], out, constants)
 
 
 FAMILY = {"RESIZE_BILINEAR": resize_bilinear}

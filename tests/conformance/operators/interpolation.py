@@ -1,4 +1,4 @@
-"""Cases of RESIZE_BILINEAR."""
+"""Cases of RESIZE_BILINEAR, with halves away from zero or to the even number."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from stages.graph import LayerView
-from stages.operators.interpolation import ResizeBilinear
+from stages.operators.interpolation import EvenResize, ResizeBilinear
 from stages.quantize.resize import bilinear
 from tests.conformance.case import Case, drawn_inputs
 from tests.conformance.draw import Draw, image, view
 
-OPS = ("resize_bilinear",)
+OPS = ("even_resize_bilinear", "resize_bilinear")
 
 
 def resize(draw: Draw, size: tuple[int, int], out: tuple[int, int], mode: int, channels: int = 0) -> LayerView:
@@ -25,7 +25,9 @@ def resize(draw: Draw, size: tuple[int, int], out: tuple[int, int], mode: int, c
     layouts = ("NHWC", "NHWC") if channels else (draw.layout(), draw.layout())
     batch, channels = draw.integer(1, 2), channels or draw.choose(1, 2, 3, 8, 17)
     x = image("x", (batch, *size, channels), draw.dtype, layouts[0])
-    return view(ResizeBilinear(), [x], image("y", (batch, *out, channels), draw.dtype, layouts[1]), constants)
+    even = integer and draw.integer(0, 1)
+    op = EvenResize(zero_point=draw.zero_point()) if even else ResizeBilinear()
+    return view(op, [x], image("y", (batch, *out, channels), draw.dtype, layouts[1]), constants)
 
 
 def drawn(draw: Draw) -> LayerView:

@@ -23,8 +23,8 @@ from tests.support.integer import integer_graph
         (
             "host",
             (
-                "1 float layer between integers: a core without floating-point unit takes some 230 instructions for them: "
-                "'inside' (exp)"
+                "1 float layer between integers: a core without floating-point unit takes some 230 instructions "
+                "for them: 'inside' (exp)"
             ),
         ),
     ],

@@ -7,7 +7,7 @@ import numpy as np
 from stages.import_model.onnx.operators.evaluated import evaluated
 from stages.import_model.onnx.operators.movement import Mover
 from stages.import_model.onnx.translation import Node, Translation, check_rank
-from stages.import_model.onnx.values import Array, Held, image_order, permuted
+from stages.import_model.onnx.values import Array, Held, Real, image_order, permuted
 from stages.operators.operation import Refused, listed
 
 
@@ -28,9 +28,10 @@ def resize(t: Translation, node: Node, x: Held) -> Held:
     if shape[:2] != x.shape[:2]:
         raise Refused(f"resizes {listed(x.shape)} to {listed(shape)}: height and width are supported")
     linear, name = mode in ("linear", "bilinear"), node.outputs[0]
-    if linear and x.tensor.scale:  # doubled images are full of ties, which no two float32 sums round alike
+    if linear and x.tensor.scale and not isinstance(t.value(node, 0), Real):
         raise Refused("resizes integers in the mode linear; nearest is supported")
-    image = t.ordered(x, image_order(4)).tensor
+    integers = not linear or (bool(x.tensor.scale) and _stays(t, node, x))
+    image = t.ordered(x if integers else t.held(node, 0), image_order(4)).tensor
     for align, half in ((False, False), (True, False), (False, True)):
         if any(
             not np.allclose(
@@ -44,12 +45,29 @@ def resize(t: Translation, node: Node, x: Held) -> Held:
                 image, shape[2:], align_corners=align, half_pixel_centers=half, name=name
             )
             return Held.of(made, image_order(4))
+        sides = zip(x.shape[2:], shape[2:], strict=True)
+        if image.scale and not all(_in_1024ths(before, after, align=align, half=half) for before, after in sides):
+            image = t.ordered(t.held(node, 0), image_order(4)).tensor
         fields = {"alignCorners": align, "halfPixelCenters": half}
         inputs = [image, t.builder.constant(f"{name}/size", np.array(shape[2:], np.int32))]
         laid = permuted(shape, image_order(4))
         made = t.builder.emit("RESIZE_BILINEAR", inputs, laid, None, name, "ResizeBilinearOptions", fields)
+        if made.scale:
+            t.rule(sums="resize")
         return Held.of(made, image_order(4))
     raise Refused(f"takes other places than TFLite's resize does, from {listed(x.shape)} to {listed(shape)}")
+
+
+def _stays(t: Translation, node: Node, x: Held) -> bool:
+    """Whether the result becomes integers on the scale of x."""
+    out = t.quantized(node.outputs[0])
+    return out is not None and out.quant == (x.tensor.scale[0], x.tensor.zero_point[0])
+
+
+def _in_1024ths(before: int, after: int, *, align: bool, half: bool) -> bool:
+    """Whether TFLite's places between integers, which are multiples of 1/1024, are the real ones."""
+    span, steps = (before - 1, after - 1) if align and after > 1 else (before, after)
+    return (1024 * span) % steps == 0 and not (half and 1024 * span // steps % 2)
 
 
 def _sources(t: Translation, node: Node, x: Held) -> tuple[tuple[int, ...], list[Array]]:

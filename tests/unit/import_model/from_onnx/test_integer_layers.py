@@ -16,7 +16,7 @@ from stages.base import StageError
 from stages.verify.onnx_layers import OnnxLayers
 from stages.verify.records import Port
 from tests.support.onnx_graphs import drawn, model
-from tests.support.onnx_integers import SHAPE, TYPES, Net, qdq
+from tests.support.onnx_integers import SCALE, SHAPE, TYPES, Net, qdq
 from tests.unit.import_model.from_onnx.holding import graph_of, held
 
 Shape = tuple[int, ...]
@@ -98,6 +98,19 @@ def qlinear_softmax(kind: str, shape: Shape, scale: float = 0.05, opset: int = 1
     return net.model(shape)
 
 
+def resize(kind: str, sizes: tuple[float, float], how: str, scale: float = SCALE) -> Any:
+    net = Net(kind)
+    net.op(
+        "Resize",
+        [net.dequantize(net.quantize("x", "q", scale)), "", net.number("sizes", [1, 1, *sizes])],
+        "v",
+        mode="linear",
+        coordinate_transformation_mode=how,
+    )
+    net.quantize("v", "y", scale)
+    return net.model()
+
+
 CASES = {
     "conv transpose": conv_transpose("int8", "int8", (6, 4, 3, 3), bias="int", strides=[2, 2], output_padding=[1, 1]),
     "conv transpose, a scale for each channel": conv_transpose(
@@ -164,6 +177,21 @@ def test_near_ties_are_known_behind_the_copies_of_a_transposed_convolution(tmp_p
     net.quantize(net.op("ConvTranspose", [x, w], "v", strides=[2, 2], pads=[1] * 4), "y", 0.004, 3)
     (ties,) = held(net.model(), tmp_path).ties.values()
     assert ties.near > ties.values / 60 > 0 < ties.differing
+
+
+@pytest.mark.parametrize("how", ["half_pixel", "asymmetric"])
+def test_linear_resize_is_exact_where_float32_is(how: str, tmp_path: Path) -> None:
+    """Many sums are halves: with a scale that is a power of two ONNX Runtime's float32 has them, and takes the even."""
+    exact = held(resize("uint8", (2, 4), how, 2.0**-7), tmp_path / "exact")
+    (ties,) = exact.ties.values()
+    assert ties.near > ties.values / 40 and not ties.differing
+    (ties,) = held(resize("int8", (1, 2), how), tmp_path / "near").ties.values()
+    assert ties.differing <= ties.near / 2
+
+
+def test_linear_resize_between_other_places_stays_in_float32(tmp_path: Path) -> None:
+    layers = held(resize("int8", (3, 2), "half_pixel"), tmp_path)
+    assert [layer.kind for layer in layers.graph.layers if layer.op.op == "float"] == ["resize_bilinear"]
 
 
 def _behind_floats(folder: Path) -> tuple[OnnxLayers, int]:
