@@ -3,8 +3,8 @@
 One rule holds for every way to a store. An exchange has SECONDS, and SECONDS again each time that STEP more bytes of a
 file have moved; nothing else extends it. So connecting, headers, small answers and silence have SECONDS in all, and a
 file may be as slow as STEP / SECONDS bytes a second, for SLOW_SECONDS beyond what it takes at FAST bytes a second.
-Bytes that are not the file's (headers, redirections, pages of errors, frames of chunks) are at most OVERHEAD, and as many
-again as the file may have.
+Bytes that are not the file's (headers, redirections, pages of errors, frames of chunks) are at most OVERHEAD, and as
+many again as the file may have.
 
 The exchange runs in a thread. Sockets ask it before each wait (pipeline.remote.sockets). What cannot be interrupted,
 such as a name server or a mounted disk, is left behind in its thread.
