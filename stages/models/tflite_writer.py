@@ -237,8 +237,11 @@ class TFLiteWriter:
         return finished(operator_codes, graph, list(known))
 
 
-def finished(codes: list[Any], graph: Any, constants: Sequence[bytes]) -> bytes:
-    """The file of one graph (`SubGraphT`) whose tensors have the numbers, from 1, of their `constants`, or 0."""
+def finished(codes: list[Any], graph: Any, constants: Sequence[bytes], **fields: Any) -> bytes:
+    """The file of one graph (`SubGraphT`) whose tensors have the numbers, from 1, of their `constants`, or 0.
+
+    fields: others of the schema's `ModelT`.
+    """
     import flatbuffers
     from ai_edge_litert import schema_py_generated as schema
 
@@ -248,6 +251,7 @@ def finished(codes: list[Any], graph: Any, constants: Sequence[bytes]) -> bytes:
         operatorCodes=codes,
         subgraphs=[graph],
         buffers=[schema.BufferT(), *(aligned_buffer(schema, data) for data in constants)],
+        **fields,
     )
     builder = flatbuffers.Builder(sum(map(len, constants)) + 65536)
     builder.Finish(model.Pack(builder), file_identifier=b"TFL3")

@@ -57,7 +57,7 @@ def quantize(
     graph.inputs = list(info.inputs)
     for code in graph.codes:
         code.builtinCode = max(code.builtinCode, code.deprecatedBuiltinCode)
-    numbered = graph.pack()
+    numbered = graph.pack(signatureDefs=[])  # the library fails without a list where an output changes its type
     header = json.dumps(request(len(numbered), info, ranges, wanted, per_channel)).encode() + b"\n"
     child = subprocess.run([sys.executable, str(_REQUEST)], input=header + numbered, capture_output=True, check=False)
     if child.returncode:

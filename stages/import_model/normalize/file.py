@@ -11,6 +11,7 @@ from stages.import_model.checks import check_all_counts
 from stages.import_model.normalize.dilate import dilate, dilated
 from stages.import_model.normalize.fold import FOLDED, known_results
 from stages.import_model.normalize.graph import one_graph
+from stages.import_model.normalize.unused import about_unused, unused
 from stages.import_model.normalize.variables import OPERATORS as VARIABLES
 from stages.import_model.normalize.variables import plain_variables
 from stages.import_model.normalize.versions import has_newer_versions, lower_versions
@@ -44,7 +45,7 @@ class Normalized:
 def normalized(data: bytes, name: str, signature: str | None = None) -> Normalized:
     """The graph of `signature` (by default of the first) in the file `data`, with everything said.
 
-    Composites become the operators that they stand for, resource variables variable tensors, scales on an axis that
+    Operators that no output needs are left out, composites become the operators that they stand for, resource variables variable tensors, scales on an axis that
     their tensor does not have go to the only one that they can mean, shapes that the file leaves out are those that
     LiteRT infers (not where an operator is unsupported: LiteRT may not know it either), and results that are known are
     constants. Raises StageError for a corrupt file or an unknown signature, RunError when LiteRT cannot infer the
@@ -73,6 +74,7 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
                 f"{_listed(misplaced)}: quantized_dimension is an axis that the tensor does not have; "
                 "it is taken as 0, and LiteRT is given the file so changed"
             )
+    data, info = _without_unused(data, info, name, notes)
     if has_newer_versions(data):
         graph = one_graph(data, name, 0)
         versions = several(lower_versions(graph.codes))
@@ -99,6 +101,7 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
         data = graph.pack()
         info = read(data, name)
         notes.append(_about_known(operators))
+        data, info = _without_unused(data, info, name, notes)
     three = dilated(info)
     if three:
         graph = one_graph(data, name, 0)
@@ -110,6 +113,19 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
             f"{len(three)} x SPACE_TO_BATCH_ND, convolution, BATCH_TO_SPACE_ND: imported as dilated convolutions"
         )
     return Normalized(data, info, chosen.name if chosen is not None else "", tuple(notes))
+
+
+def _without_unused(data: bytes, info: ModelInfo, name: str, notes: list[str]) -> tuple[bytes, ModelInfo]:
+    """The file without operators that no output needs; its inputs stay."""
+    operators = unused(info)
+    if not operators:
+        return data, info
+    graph = one_graph(data, name, 0)
+    graph.remove({operator.index for operator in operators})
+    graph.mend_axes()
+    notes.append(about_unused(operators))
+    data = graph.pack()
+    return data, read(data, name)
 
 
 def _shaped(data: bytes, info: ModelInfo, name: str, notes: list[str]) -> tuple[bytes, ModelInfo]:

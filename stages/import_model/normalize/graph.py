@@ -60,8 +60,8 @@ class OneGraph:
         """Takes operators, by number, out."""
         self.operators = [operator for number, operator in enumerate(self.operators) if number not in operators]
 
-    def pack(self) -> bytes:
-        """The graph as a TFLite file, with the buffers it uses."""
+    def pack(self, **fields: Any) -> bytes:
+        """The graph as a TFLite file, with the buffers it uses; `fields` are others of the schema's `ModelT`."""
         from ai_edge_litert import schema_py_generated as schema
 
         used = sorted({tensor.buffer for tensor in self.tensors if len(self.buffers[tensor.buffer])})
@@ -75,7 +75,7 @@ class OneGraph:
             outputs=np.asarray(self.outputs, dtype=np.int32),
             operators=self.operators,
         )
-        data = finished(self.codes, graph, [bytes(self.buffers[number]) for number in used])
+        data = finished(self.codes, graph, [bytes(self.buffers[number]) for number in used], **fields)
         for tensor, number in zip(self.tensors, numbers, strict=True):
             tensor.buffer = number
         return data

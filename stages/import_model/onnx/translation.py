@@ -117,7 +117,7 @@ class Translation:
     def __init__(self, model: onnx.ModelProto) -> None:
         self.model = model
         self.builder = ModelBuilder()
-        self.nodes = [Node(index, proto) for index, proto in enumerate(model.graph.node)]
+        self.nodes = _needed(model.graph)
         self.opset = max((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), default=1)
         self.values: dict[str, Value] = {}
         self.names: dict[int, Traced] = {}
@@ -319,6 +319,17 @@ def as_text(value: bytes) -> str | bytes:
         return value.decode()
     except UnicodeDecodeError:
         return value
+
+
+def _needed(graph: onnx.GraphProto) -> list[Node]:
+    """Return the nodes that an output depends on, with their numbers in the file."""
+    needed, found = {one.name for one in graph.output}, []
+    for index, proto in reversed(list(enumerate(graph.node))):
+        node = Node(index, proto)
+        if needed & set(node.outputs):
+            needed |= set(node.read)
+            found.append(node)
+    return found[::-1]
 
 
 def axis_in(axis: int, rank: int) -> int:
