@@ -129,6 +129,8 @@ def _context(model: Model, config: EmitConfig, target: Target, name: str, kernel
         "state": state,
         "memories": [*arenas, *state],
         "arena_parameters": ", ".join(f"void *{one['memory']}, size_t {one['count']}" for one in [*arenas, *state]),
+        "arena_handed": ", ".join(f"{one['memory']}, {one['count']}" for one in [*arenas, *state]),
+        "symbols": [one["symbol"] for one in [*arenas, *state]],
         "arena_arguments": ", ".join(f"{one['symbol']}, {one['macro']}_BYTES" for one in [*arenas, *state]),
         "arena_example": ", ".join(f"{one['name']}, sizeof {one['name']}" for one in [*arenas, *state]),
         "caller": config.arena == "caller",
@@ -252,7 +254,7 @@ def _traces(model: Model, prefix: str) -> list[dict[str, Any]]:
         {
             "layer": layer.index,
             "tensor": name,
-            "place": _trace_place(*model.where(name), prefix),
+            **_trace_place(*model.where(name), prefix),
             "bytes": model.graph.tensors[name].bytes,
             "comment": comment(name),
         }
@@ -262,8 +264,8 @@ def _traces(model: Model, prefix: str) -> list[dict[str, Any]]:
     ]
 
 
-def _trace_place(block: Block, offset: int, prefix: str) -> str:
-    return f"{prefix}_{block.part}{block.suffix} + {offset}"
+def _trace_place(block: Block, offset: int, prefix: str) -> dict[str, Any]:
+    return {"symbol": f"{prefix}_{block.part}{block.suffix}", "offset": offset}
 
 
 def _shape(tensor: Tensor) -> str:

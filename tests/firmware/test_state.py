@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,68 @@ def litert(data: bytes) -> Any:
 
 def sequence_of(model: Path, count: int) -> list[list[np.ndarray]]:
     return [random_inputs(read(model.read_bytes()), seed) for seed in range(count)]
+
+
+TWO_STREAMS = r"""
+#include <stdio.h>
+#include <string.h>
+
+#include "model.h"
+#include "model_trace.h"
+
+#define ALIGNED(bytes) (((bytes) + KWS_ARENA_ALIGNMENT - 1) / KWS_ARENA_ALIGNMENT * KWS_ARENA_ALIGNMENT)
+static _Alignas(KWS_ARENA_ALIGNMENT) uint8_t arena[2][ALIGNED(KWS_ARENA_BYTES)], state[2][ALIGNED(KWS_STATE_BYTES)];
+static unsigned traces, wrong;
+
+/* The trace of the last layer is the output, wherever the memory is. */
+void kws_layer_done(unsigned layer)
+{
+    for (unsigned i = 0; i < model_trace_count; i++)
+        if (model_traces[i].layer == layer && layer == KWS_LAYER_COUNT - 1)
+            traces += model_trace_data(&model_traces[i]) == kws_output(0);
+}
+
+static void step(int8_t stream, int8_t number, int8_t *out)
+{
+    int8_t x[KWS_INPUT0_BYTES];
+    for (unsigned i = 0; i < sizeof x; i++)
+        x[i] = (int8_t)((stream ? 31 : 71) * number + 29 * (int)i + 5);
+    kws_run((const void *[]){x}, (void *[]){out});
+}
+
+int main(void)
+{
+    int8_t expected[2][6][KWS_OUTPUT0_BYTES], out[KWS_OUTPUT0_BYTES];
+    for (int8_t s = 0; s < 2; s++) {
+        kws_init(arena[s], sizeof arena[s], state[s], sizeof state[s]);
+        for (int8_t k = 0; k < 6; k++)
+            step(s, k, expected[s][k]);
+        kws_reset();
+    }
+    wrong += kws_attach(arena[0] + 1, sizeof arena[0], state[0], sizeof state[0]) != -1;
+    for (int8_t k = 0; k < 6; k++)
+        for (int8_t s = 0; s < 2; s++) {
+            wrong += kws_attach(arena[k % 2], sizeof arena[s], state[s], sizeof state[s]) != 0;
+            step(s, k, out);
+            wrong += memcmp(out, expected[s][k], sizeof out) != 0;
+        }
+    printf("%u wrong, %u traces\n", wrong, traces);
+    return 0;
+}
+"""
+
+
+def test_two_states_alternate_and_traces_follow_the_memory(tmp_path: Path) -> None:
+    made = emitted(tmp_path, network(), arena="caller", prefix="kws", weights="c")
+    described, src = json.loads((made / "model.json").read_text()), made / "src"
+    (tmp_path / "main.c").write_text(TWO_STREAMS)
+    files = [
+        one if isinstance(one, str) else one["path"] for kind in ("c", "trace") for one in described["sources"][kind]
+    ]
+    command = ["gcc", "-std=c11", "-Wall", "-Werror", "-DMODEL_HOOK", f"-I{src}", str(tmp_path / "main.c")]
+    subprocess.run([*command, *(str(src / file) for file in files), "-o", str(tmp_path / "a.out"), "-lm"], check=True)
+    told = subprocess.run([str(tmp_path / "a.out")], check=True, capture_output=True, text=True).stdout
+    assert told == "0 wrong, 24 traces\n"
 
 
 def test_state_lies_in_memory_of_its_own(tmp_path: Path) -> None:

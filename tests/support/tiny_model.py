@@ -63,6 +63,7 @@ void model_run(const void *const inputs[], void *const outputs[])
 
 TRACE_H = """
 struct model_trace { unsigned layer; const void *data; unsigned bytes; };
+static inline const void *model_trace_data(const struct model_trace *trace) { return trace->data; }
 extern const struct model_trace model_traces[];
 extern const unsigned model_trace_count;
 """

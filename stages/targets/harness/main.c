@@ -56,7 +56,7 @@ static void arm_watchdog(uint64_t used)
 static void write_traces(unsigned layer)
 {
     for (; next_trace < model_trace_count && model_traces[next_trace].layer == layer; next_trace++)
-        check(board_write(trace_file, model_traces[next_trace].data, model_traces[next_trace].bytes), CANNOT_WRITE);
+        check(board_write(trace_file, model_trace_data(&model_traces[next_trace]), model_traces[next_trace].bytes), CANNOT_WRITE);
 }
 
 /* Called by model.c after each layer. The counter is read first and last, so what happens in between is not counted. */
