@@ -1,39 +1,33 @@
 """Floats in C: literals, and the functions of <math.h>.
 
-A float32 needs up to nine digits; and TVM has no C name for a few functions.
+A float32 needs up to nine digits. This is the only list of C's mathematical functions: what is not in it has no
+declaration in the emitted C, and printing fails.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from typing import Any
 
-_NAMED_HERE = {"tirx.fabs": "fabsf", "tirx.exp2": "exp2f"}
-_MATH = {"acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "sin", "sinh", "tan", "tanh"} | {
-    *("ceil", "floor", "nearbyint", "trunc", "erf", "exp", "exp2", "fabs", "fmod", "log", "log10", "log1p", "log2"),
-    *("pow", "sqrt"),
+# C11 7.12: functions of floating-point arguments and results. Those of float32 end in `f`.
+_MATH = {
+    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "ceil", "copysign", "cos", "cosh"),
+    *("erf", "erfc", "exp", "exp2", "expm1", "fabs", "fdim", "floor", "fma", "fmax", "fmin", "fmod", "hypot"),
+    *("ldexp", "lgamma", "log", "log10", "log1p", "log2", "logb", "nearbyint", "nextafter", "pow", "remainder"),
+    *("rint", "round", "sin", "sinh", "sqrt", "tan", "tanh", "tgamma", "trunc"),
 }
 
 
 def is_in_math_header(name: str) -> bool:
-    """Whether a name of C is one of <math.h>: of functions that TIR has, their float32 form, or a constant."""
+    """Return whether a C name is declared in <math.h>: a function, its float32 form, or a constant."""
     return bool({name, name.removesuffix("f")} & _MATH) or name in ("INFINITY", "NAN")
 
 
-def name_functions(func: Any) -> Any:
-    """The function with calls of the C library for float32 operations that TVM's C printer does not know."""
-    import tvm_ffi
-    from tvm import tirx
-    from tvm.ir import Call
-
-    def replace(call: Any) -> Any:
-        name = getattr(call.op, "name", "")
-        if name not in _NAMED_HERE:
-            return call
-        return tirx.call_pure_extern("float32", _NAMED_HERE[name], *call.args)
-
-    return tirx.PrimFunc(func.params, tvm_ffi.structural_map(func.body, (Call, replace)))
+def math_function(operation: str, dtype: str) -> str | None:
+    """Return the C function of a TIR operation (`tirx.fabs`) on `dtype`, None if <math.h> has none."""
+    name = operation.removeprefix("tirx.")
+    suffix = {"float32": "f", "float64": ""}.get(dtype)
+    return None if suffix is None or name not in _MATH else name + suffix
 
 
 def literal(value: float, dtype: str = "float32") -> str:

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stages.codegen.floats import name_functions
 from stages.codegen.printer import Body, print_function
 
 SCALARS_AT_MOST = 64
@@ -60,7 +59,7 @@ def to_c(functions: Mapping[str, Any], roles: Mapping[str, Sequence[str]]) -> di
     out = {}
     for name, lowered in _lower(functions, target).items():
         func, params = _raw_pointers(lowered, name, roles[name])
-        module = tvm.IRModule({"main": name_functions(func).with_attr("target", target)})
+        module = tvm.IRModule({"main": func.with_attr("target", target)})
         made = print_function(tirx.transform.LowerIntrin()(module)["main"])
         named = tuple(Param(n, p.role, p.dtype, p.bytes) for n, p in zip(made.parameters, params, strict=True))
         out[name] = CFunction(name, named, made.body, made.used, made.headers)

@@ -14,7 +14,7 @@ from typing import Any
 
 from stages.codegen import expression as c
 from stages.codegen.expression import C
-from stages.codegen.floats import is_in_math_header, literal
+from stages.codegen.floats import is_in_math_header, literal, math_function
 from stages.codegen.names import Names
 from stages.codegen.scalars import Element, Scalars
 from stages.codegen.temporaries import Scope, Temporary
@@ -359,6 +359,10 @@ class _Printer:
             function = str(node.args[0].value)
             if is_in_math_header(function):
                 self.headers.add("<math.h>")
+            elif name == "tirx.call_pure_extern":  # call_extern: a micro-kernel, which its header declares
+                raise RuntimeError(
+                    f"internal error: the C function {function} is not declared in stages/codegen/floats.py"
+                )
             return c.call(function, [self._expr(argument) for argument in node.args[1:]])
         if name == "tirx.address_of":
             load = node.args[0]
@@ -367,6 +371,9 @@ class _Printer:
             return C(self._array(node))
         if name == "prim.if_then_else":
             return self._choice(*node.args, dtype=node.ty.dtype)
+        if (of_c := math_function(name, str(node.ty.dtype))) is not None:
+            self.headers.add("<math.h>")
+            return c.call(of_c, [self._expr(argument) for argument in node.args])
         raise RuntimeError(f"internal error: no C for the TIR operation {name}")
 
     def _choice(self, condition: Any, yes: Any, no: Any, *, dtype: Any) -> C:

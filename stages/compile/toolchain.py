@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stages.targets.runtime import Runtime
     from stages.targets.spec import Target
 
-WARNINGS = ("-Wall", "-Wextra", "-Werror")
+WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Werror=implicit-function-declaration")
 #: Each function and object in a section of its own, so that the linker drops what nothing calls.
 SECTIONS = ("-ffunction-sections", "-fdata-sections")
 # What GCC and ld print where only the C library's package is missing: picolibc, newlib and the GNU C library.

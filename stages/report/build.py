@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stages.report.board import board
 from stages.report.classes import check_classes
-from stages.report.cycles import PICTURE, cycles
+from stages.report.cycles import PICTURE, cycles, far_off
 from stages.report.estimate import chosen_by, estimated_cycles, of_layer
 from stages.report.quantization import FILE, RANGES, quantization
 from stages.report.ranges_svg import ranges_svg
@@ -85,6 +85,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         for position, layer in enumerate(model["layers"])
     ]
     laid_out = Graph.load(Path(artifacts["tensorize"]), constants=False)
+    measured = cycles(counts, tensorized, target_fields)
     return {
         "format": FORMAT,
         "model": {
@@ -104,7 +105,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             "macs": sum(graph.macs(layer) for layer in graph.layers),
             "rewrites": tensorized.get("rewrites", []),
         },
-        "cycles": cycles(counts, tensorized, target_fields),
+        "cycles": measured,
         "estimated_cycles": estimated_cycles(counts, target_fields),
         "chosen_by": chosen_by(tensorized, target_fields),
         "tuning": tensorized.get("tuning"),
@@ -136,6 +137,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
             *tensorized.get("warnings", []),
             *model.get("warnings", []),
             *counts.get("warnings", []),
+            *(far_off(measured) if measured else ()),
             *_doubts(verified, model),
             *kept_from_better(layers, laid_out, _engine(target_fields)),
         ],

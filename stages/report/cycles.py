@@ -9,6 +9,7 @@ PICTURE = "timeline.svg"
 """Beside report.md."""
 
 UNITS = ("total", "engine", "dma", "core", "waiting")
+_FAR = 2  # a prediction that is off by more than this factor is a warning
 _GAP = 64  # cycles between operations of a unit for a layer that are shown as one
 _COLUMNS = 96
 _SHADES = " .:-=+*#"
@@ -41,6 +42,23 @@ def cycles(counts: dict[str, Any], plan: dict[str, Any], target: dict[str, Any])
         "assumptions": _assumptions(plan, target["accelerator"]),
         "timeline": _merged(counts.get("timeline", []), kind),
     }
+
+
+def far_off(found: dict[str, Any]) -> list[str]:
+    """Return a warning if measured and predicted cycles (of `cycles`) differ by more than a factor of 2."""
+    measured, predicted = found["total"], found["predicted"]["total"]
+    if max(measured, predicted) <= _FAR * min(measured, predicted):
+        return []
+
+    def apart(layer: dict[str, Any]) -> int:
+        told: int = layer["predicted"]["total"] if layer["predicted"] else 0
+        return abs(int(layer["total"]) - told)
+
+    worst = max(found["layers"], key=apart)
+    expected = f"{worst['predicted']['total']:,}" if worst["predicted"] else "none"
+    most = f"the largest difference is in layer {worst['index']}, {worst['total']:,} cycles ({expected} predicted)"
+    both = f"{measured:,} cycles, {predicted:,} predicted: off by more than a factor of {_FAR}"
+    return [f"{both}, so kernels and tiles may be badly chosen; {most}"]
 
 
 def searched(search: dict[str, Any]) -> str:

@@ -120,10 +120,14 @@ class SimulateStage(Stage[SimulateConfig]):
     def foresee(
         self, config: SimulateConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """No input; files of inputs and labels of a wrong kind, or of another size or type than the network's."""
+        """An accelerator that the simulator lacks; no input; inputs and labels that do not fit the network."""
         if config.run_on is not None and target.memory is None:
             message = f"{target.name} is no board: its programs run on an operating system"
             raise StageError(message, at=("stages", "simulate", "run_on"))
+        if config.run_on is None:
+            from stages.simulators.needed import check_devices
+
+            check_devices(target)
         files = self.files(config, model, root)
         given = config.inputs
         if not files and not given.random and not given.extremes:

@@ -48,8 +48,8 @@ def normalized(data: bytes, name: str, signature: str | None = None) -> Normaliz
     Operators that no output needs are left out, composites become the operators that they stand for, resource
     variables variable tensors, scales on an axis that their tensor does not have go to the only one that they can
     mean, shapes that the file leaves out are those that LiteRT infers (not where an operator is unsupported: LiteRT may
-    not know it either), and results that are known are constants. Raises StageError for a corrupt file or an unknown signature, RunError when LiteRT cannot infer the
-    shapes.
+    not know it either), and results that are known are constants. Raises StageError for a corrupt file or an unknown
+    signature, RunError when LiteRT cannot infer the shapes.
     """
     found, file = graphs(data, name), data
     chosen = choose(found, signature, name)

@@ -1,11 +1,18 @@
 """Literals read back as the very same float32; the C library is found where it is used."""
 
 import struct
+import subprocess
+from collections.abc import Callable
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tvm import tirx
 
 from stages.codegen.floats import is_in_math_header, literal
+from stages.codegen.lower import CFunction, to_c
+from stages.kernels.tir.block import Block, Function, Operand, store
 
 
 def read_back(text: str) -> bytes:
@@ -33,3 +40,39 @@ def test_what_needs_the_math_header() -> None:
         assert is_in_math_header(name)
     for name in ("fl_exp", "layer_001_logistic", "my_sqrt", "x"):
         assert not is_in_math_header(name)
+
+
+def of_float(value: Callable[[Any], Any]) -> CFunction:
+    """The function y[0] = value(x[0]) of float32."""
+    operands = (Operand("x", (1,), "float32"), Operand("y", (1,), "float32", "w"))
+    block = Block("all", operands, lambda b: store(b.y, value(b.x[0]), 0))
+    with Function("layer") as f:
+        f.place(block, x=f.input(0, (1,), "float32"), y=f.output(0, (1,), "float32"))
+    made = f.lowering()
+    return to_c({"layer": made.workload}, {"layer": made.roles})["layer"]
+
+
+FUNCTIONS = {
+    "fabsf": tirx.abs,
+    "exp2f": tirx.exp2,
+    "atan2f": lambda x: tirx.atan2(x, x),
+    "copysignf": lambda x: tirx.copysign(x, x),
+    "hypotf": lambda x: tirx.hypot(x, x),
+    "expm1f": lambda x: tirx.call_pure_extern("float32", "expm1f", x),
+}
+
+
+def test_every_function_of_c_is_declared(tmp_path: Any) -> None:
+    """No operator's function is implicit: layers.c includes what declares it."""
+    for name, value in FUNCTIONS.items():
+        made = of_float(value)
+        assert f"{name}(" in made.body, made.body
+        assert made.headers == {"<math.h>"}, name
+        code = f"#include <math.h>\nvoid f(const float *input, float *output)\n{{\n{made.body}}}\n"
+        command = ["gcc", "-std=c11", "-Werror", "-Wall", "-xc", "-c", "-", "-o", str(tmp_path / "x.o")]
+        subprocess.run(command, input=code, text=True, check=True)
+
+
+def test_a_function_that_nothing_declares_fails() -> None:
+    with pytest.raises(RuntimeError, match="the C function besselj0f is not declared"):
+        of_float(lambda x: tirx.call_pure_extern("float32", "besselj0f", x))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from stages.report.cycles import cycles, drawn, searched
+from stages.report.cycles import cycles, drawn, far_off, searched
 
 SEARCH: dict[str, Any] = {
     "status": "optimum", "taken": "solver", "cycles": 2000, "bound": 2000, "gap": 0.001, "nodes": 1,
@@ -42,6 +42,20 @@ COUNTS: dict[str, Any] = {
         ["toy", 2, 100, 160, 9, "job 2"],
     ],
 }
+
+
+def test_a_prediction_that_is_off_by_more_than_2_is_a_warning() -> None:
+    def warned(total: int, *layers: int) -> list[str]:
+        first = COUNTS["inferences"][0] | {"total": total, "layers": list(layers)}
+        found = cycles({**COUNTS, "inferences": [first]}, PLAN, TARGET)
+        assert found is not None
+        return far_off(found)
+
+    assert warned(360, 100, 160, 100) == [] == warned(90, 40, 4, 46)
+    (told,) = warned(361, 100, 161, 100)
+    assert told.startswith("361 cycles, 180 predicted: off by more than a factor of 2, ")
+    assert told.endswith("the largest difference is in layer 1, 161 cycles (none predicted)")
+    assert len(warned(89, 40, 4, 45)) == 1
 
 
 def test_measured_beside_predicted() -> None:

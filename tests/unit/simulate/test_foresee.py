@@ -46,6 +46,18 @@ def foresee(root: Path, *files: str, labels: str | None = None, model: ModelSour
     STAGE.foresee(config, model, load_target("host"), root, made or {})
 
 
+def test_an_accelerator_that_the_simulator_lacks_is_refused_before_anything_runs(root: Path) -> None:
+    board = load_target("rv32-ne16")
+    STAGE.foresee(SimulateConfig(), FILE, board, root, {})
+    elsewhere = load_target("cortex-m4").model_copy(update={"accelerator": board.accelerator, "name": "mine"})
+    with pytest.raises(StageError, match=r"target mine has the accelerator ne16.* core is simulated on qemu"):
+        STAGE.foresee(SimulateConfig(), FILE, elsewhere, root, {})
+    assert board.accelerator is not None
+    lacking = board.model_copy(update={"accelerator": board.accelerator.model_copy(update={"kind": "lacks"})})
+    with pytest.raises(StageError, match="accelerator lacks has no device for Spike"):
+        STAGE.foresee(SimulateConfig(), FILE, lacking, root, {})
+
+
 def test_right_files_pass(root: Path) -> None:
     foresee(root)
     foresee(root, "right.bin", "right.npy")
