@@ -118,6 +118,25 @@ def test_reshape_takes_its_options_unless_the_shape_is_a_list_of_int32(shape: np
     assert outcome(normalized(b.build(), "net"))[0].shape == (2, 6)
 
 
+# ---- operators that no output needs ------------------------------------------------------------------------------
+
+
+def test_what_no_output_needs_is_left_out() -> None:
+    """Whatever it is, here an operator that is not supported; inputs stay, and the operator in use is as it was."""
+    b = ModelBuilder()
+    x, spare = b.input("x", (1, 4), "float32"), b.input("spare", (1, 2), "float32")
+    used = b.relu(x, name="used")
+    taps = b.emit("COMPLEX_ABS", [b.logistic(used, name="tap")], (1, 4), None, "unknown")
+    b.reshape(taps, (4, 1), name="last")
+    b.relu(spare, name="other")
+    b.output(used)
+    found = normalized(b.build(), "net")
+    assert [operator.op for operator in found.info.operators] == ["RELU"]
+    assert [found.info.tensors[index].name for index in found.info.inputs] == ["x", "spare"]
+    told = "no output needs 1 x COMPLEX_ABS, 1 x LOGISTIC, 1 x RELU, 1 x RESHAPE: left out"
+    assert found.notes == (told,)
+
+
 # ---- scales on an axis that the tensor does not have -----------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from stages.import_model.onnx import convert
+from stages.models.tflite_reader import read
 from stages.reference.onnx_runtime import OnnxReference
 from tests.support.onnx_graphs import drawn, model, node
 from tests.unit.import_model.from_onnx.holding import graph_of
@@ -140,3 +141,14 @@ def test_the_judge_of_a_float16_file_has_its_layers() -> None:
     theirs = OnnxReference(made.data, made.original, made.names)
     theirs.run([np.float32([-1, 0, 1, 2])])
     assert [array.tolist() for array in theirs.computed().values()] == [[0, 0, 1, 2], [0, 0, -1, -2]]
+
+
+def test_what_no_output_needs_is_left_out() -> None:
+    """Whatever it is: here NonZero, which is not supported, behind a branch that shares the input."""
+    nodes = [
+        node("Relu", ["x"], ["y"]),
+        node("Sigmoid", ["x"], ["tap"]),
+        node("NonZero", ["tap"], ["places"]),
+    ]
+    made = convert(model(nodes, {"x": [1, 4]}, ["y"]).SerializeToString(), "net.onnx", {}, "nchw")
+    assert [operator.op for operator in read(made.data).operators] == ["RELU"]
