@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support.grid import beside_cover
 from tests.support.optional import why_skipped
+from tests.support.selection import is_rare, left_out
 
 # A store that others share is none of a test's.
 for _name in [name for name in os.environ if name.startswith("FIRMLINE_REMOTE")]:
@@ -24,15 +24,6 @@ for _name in [name for name in os.environ if name.startswith("FIRMLINE_REMOTE")]
 _OBJECTS = "TEST_OBJECTS"  # names the folder that the processes of a run share
 GOLDEN = Path(__file__).parent / "golden"
 SHARE = 40  # without --all one case in so many runs
-# Folders and files that run with --all only, or where the command line names them: they take long, and what they hold
-# changes rarely or is held by other tests as well.
-RARE = (
-    "unit/calibrate",
-    "unit/measure",
-    "unit/pipeline/commands/test_calibrate.py",
-    "unit/pipeline/commands/test_tune.py",
-)
-_RARE = frozenset(Path(__file__).parent / name for name in RARE)
 
 
 # The same examples in every run, so that what fails is the change; `--hypothesis-profile=search` draws new ones. A slow
@@ -75,12 +66,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    for line in (
-        "grid: a grid of equal cases; without --all as few as have each value once (tests/support/grid.py)",
-        "rare: runs with --all, or where its file is named",
-        "compiles_anew: no object comes from another test (tests/support/compiled_once.py)",
-    ):
-        config.addinivalue_line("markers", line)
+    config.addinivalue_line(
+        "markers", "compiles_anew: no object comes from another test (tests/support/compiled_once.py)"
+    )
     if not hasattr(config, "workerinput"):
         os.environ[_OBJECTS] = tempfile.mkdtemp(prefix="firmline-objects-")
 
@@ -101,22 +89,19 @@ def _named(config: pytest.Config) -> list[Path]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves out what is in `RARE`, unless --all is given or the command line names it or something in it."""
-    if config.getoption("--all") or collection_path not in _RARE:
+    """Leaves out files of rare tests alone, unless --all is given or the command line names them."""
+    if config.getoption("--all") or not is_rare(collection_path):
         return None
     return True if not any(path.is_relative_to(collection_path) for path in _named(config)) else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the rest of grids and what is rare, unless --all is given."""
-    if config.getoption("--all"):
-        return
-    named = _named(config)
-    out = beside_cover(items)
-    out |= {id(item) for item in items if item.get_closest_marker("rare") and item.path not in named}
-    config.hook.pytest_deselected(items=[item for item in items if id(item) in out])
-    items[:] = [item for item in items if id(item) not in out]
+    """Leaves out what only --all runs."""
+    if not config.getoption("--all"):
+        out = left_out(items, _named(config))
+        config.hook.pytest_deselected(items=[item for item in items if id(item) in out])
+        items[:] = [item for item in items if id(item) not in out]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -152,8 +137,9 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture
 def every(request: pytest.FixtureRequest) -> int:
-    """One case in so many of each class, one drawn network, file or command line in so many; 1 with --all."""
-    return 1 if request.config.getoption("--all") else SHARE
+    """One case in so many of each class, one drawn network, file or command line in so many; 1 for all."""
+    named = request.config.getoption("--conformance-kernels")
+    return 1 if named or request.config.getoption("--all") else SHARE
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

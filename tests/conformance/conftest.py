@@ -1,30 +1,46 @@
-"""`--conformance-kernels` selects the tests that hold the named kernels, or is an error of its own."""
+"""Which tests of the suite run: those of named kernels, all, or those where a kernel has its first target."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.conformance.suite import kernels_of, rank
+from tests.conformance.targets import kernels, load_target, target_names
+
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out groups without a named kernel. Raises UsageError for unknown names and where no case is left."""
+    """Leaves out the rest. Raises UsageError for unknown names and where no case of the named kernels is left."""
     names = set(filter(None, config.getoption("--conformance-kernels").split(",")))
-    if not names:
+    if config.getoption("--all") and not names:
         return
+    if names:
+        _refuse_unknown(names)
+    cases = [item for item in items if getattr(item, "originalname", "") in ("test_kernels", "test_meanings")]
+    idle = {id(item) for item in cases if not (_holds(item, names) if names else _is_first(item))}
+    if names and cases and len(idle) == len(cases):
+        raise pytest.UsageError(f"--conformance-kernels: no selected test has a case of {', '.join(sorted(names))}")
+    config.hook.pytest_deselected(items=[item for item in items if id(item) in idle])
+    items[:] = [item for item in items if id(item) not in idle]
+
+
+def _refuse_unknown(names: set[str]) -> None:
     from stages.messages.wording import did_you_mean
-    from tests.conformance.suite import kernels_of, rank
-    from tests.conformance.targets import kernels, load_target, target_names
 
     known = sorted({name for target in target_names() for name in kernels(load_target(target))})
     for name in sorted(names - {*known}):
         raise pytest.UsageError(f"--conformance-kernels: no kernel '{name}'{did_you_mean(name, known)}")
-    cases = [item for item in items if getattr(item, "originalname", "") in ("test_kernels", "test_meanings")]
-    idle = []
-    for item in cases:
-        target, group = load_target(item.callspec.params["name"]), item.callspec.params["group"]
-        held = [kernel for operator in group for kernel in kernels_of(target, operator) if kernel.name in names]
-        if not any(item.originalname == "test_kernels" or rank(kernel, target) < 2 for kernel in held):
-            idle.append(item)
-    if cases and len(idle) == len(cases):
-        raise pytest.UsageError(f"--conformance-kernels: no selected test has a case of {', '.join(sorted(names))}")
-    config.hook.pytest_deselected(items=idle)
-    items[:] = [item for item in items if item not in idle]
+
+
+def _holds(item: pytest.Item, names: set[str]) -> bool:
+    """Whether the test has cases of a named kernel; a kernel's meaning is held on its first targets alone."""
+    ranks = [rank for name, rank in _ranks(item) if name in names]
+    return bool(ranks) and (item.originalname == "test_kernels" or min(ranks) < 2)
+
+
+def _is_first(item: pytest.Item) -> bool:
+    return item.originalname == "test_kernels" and min(rank for _, rank in _ranks(item)) == 0
+
+
+def _ranks(item: pytest.Item) -> list[tuple[str, int]]:
+    target, group = load_target(item.callspec.params["name"]), item.callspec.params["group"]
+    return [(kernel.name, rank(kernel, target)) for operator in group for kernel in kernels_of(target, operator)]

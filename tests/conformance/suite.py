@@ -95,14 +95,19 @@ def groups(target: Target) -> list[tuple[str, ...]]:
 
 def rank(kernel: Kernel, target: Target) -> int:
     """0: the kernel's first target, 1: its first of another word size, 2: one of the rest."""
+    return _rank(kernel.name, target.name)
+
+
+@cache
+def _rank(kernel: str, target: str) -> int:
     seen: list[int] = []
     for name in target_names():
         other = load_target(name)
-        if kernel.name in kernels(other):
-            if name == target.name:
+        if kernel in kernels(other):
+            if name == target:
                 break
             seen.append(other.word_bits)
-    return 0 if not seen else 2 if target.word_bits in seen else 1
+    return 0 if not seen else 2 if load_target(target).word_bits in seen else 1
 
 
 def accepted(kernel: Kernel, target: Target, cases: Sequence[Case]) -> list[Case]:
@@ -141,10 +146,13 @@ def trials(
 ) -> list[Trial]:
     """What runs on the target: each kernel on its share of the cases, parameters in turn, in place where it may.
 
-    `only` names kernels; all of the target's where it is empty. `every` leaves one case in so many of that share.
+    `only` names kernels; all of the target's where it is empty. `every` leaves one case in so many of that share, and
+    none where the kernel has had some on an earlier target.
     """
     made: list[Trial] = []
     for kernel in chosen(target, operator, only):
+        if every > 1 and rank(kernel, target):
+            continue
         cases = [*cases_of(kernel, target, operator, every), *accepted(kernel, target, drawn(operator, seed, count))]
         for number, case in enumerate(_share(cases, every * EVERY[rank(kernel, target)])):
             made.append(Trial(case, kernel, parameters(kernel, case, target, number)))

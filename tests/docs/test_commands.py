@@ -1,7 +1,7 @@
 """Commands on the pages mean something, and those in blocks run.
 
 Every `doit …` of every page is parsed: the command, its options and arguments, the recipes that it names. Blocks run
-with `FIRMLINE_DOCS=all pytest tests/docs`, which takes some minutes; sessions of test_pages.py run always.
+with `FIRMLINE_DOCS=all pytest --all tests/docs`, which takes some minutes and runs the sessions of test_pages.py.
 """
 
 from __future__ import annotations

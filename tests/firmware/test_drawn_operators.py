@@ -51,7 +51,6 @@ def compare(tflite: bytes, target: str | Target, layout: str) -> dict[str, Any]:
     return described
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(st.data())
@@ -69,7 +68,6 @@ def test_other_operators_on_the_host(dtype: str, data: st.DataObject) -> None:
     compare(model(data.draw, dtype, others), "host", data.draw(st.sampled_from(list(LAYOUTS))))
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("target", ["rv64-scalar", "rv32-scalar", "rv64-rvp", "rv32-rvp"])
 @given(st.data())

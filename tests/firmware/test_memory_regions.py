@@ -49,7 +49,6 @@ def with_memory(name: str, origins: dict[str, int], *without: str, **dtcm: Any) 
     return target.model_copy(update={"memory": Memory.model_validate({**placed, "stack": 4096})})
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("arena", ["static", "caller"])
 @pytest.mark.parametrize(("name", "origins"), [("rv32-rvp", RISCV), ("cortex-m7", ARM)])
 def test_every_byte_of_a_network_over_four_memories(
@@ -99,7 +98,6 @@ int main(void)
 """
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("weights", ["incbin", "c"])
 @pytest.mark.parametrize(("name", "origins"), [("rv32-rvp", RISCV), ("rv64-scalar", RISCV), ("cortex-m7", ARM)])
 def test_weights_that_rules_put_into_ram_are_copied_there_at_start(

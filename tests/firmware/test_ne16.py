@@ -26,7 +26,6 @@ LAYERS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("target", ["rv32-ne16", "rv32-ne16x"])
 def test_a_layer_is_exact(tmp_path: Path, name: str, target: str) -> None:

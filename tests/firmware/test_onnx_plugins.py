@@ -145,7 +145,6 @@ def test_firmware_of_drawn_networks(project: Project, target: str) -> None:
     assert theirs == "plugins/operators/gate.py for 3 x acme.Gate"
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", [between, plain])
 def test_both_forms_of_both_types(project: Project, form: Any, kind: str) -> None:

@@ -16,7 +16,6 @@ MODELS: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model["op"])
 @pytest.mark.parametrize("target", ["rv32-scalar", "cortex-m33"])
 def test_soft_float_is_foreseen_and_no_hang(

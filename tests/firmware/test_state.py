@@ -100,7 +100,6 @@ def differing(
     return wrong
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("options", [{}, {"arena": "caller", "prefix": "kws"}], ids=["static", "caller's memory"])
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 @pytest.mark.parametrize("network", [network, lstm_network], ids=["svdf", "lstm"])

@@ -15,7 +15,7 @@ from stages.base import StageError
 from stages.import_model.build import build_module
 from stages.models.tflite_reader import read
 from stages.reference.parts import reference_of
-from tests.support.grid import covering
+from tests.support.selection import covering
 from tests.support.stages_run import run_tflite
 from tests.tflm.case import Case, files, load, model
 

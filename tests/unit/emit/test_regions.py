@@ -52,7 +52,6 @@ def assert_exact(emitted: Path) -> None:
     np.testing.assert_array_equal(found.traces["dense_0"], first)
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("arena", ["static", "caller"])
 @pytest.mark.parametrize("weights", ["c", "incbin"])
 @pytest.mark.parametrize("prefix", ["model", "kws"])

@@ -162,7 +162,6 @@ def test_moved_data_is_exact(name: str, dtype: str) -> None:
     assert difference(case.build(*(made if isinstance(made, list) else [made]))) == 0
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize(
     ("op", "many"),

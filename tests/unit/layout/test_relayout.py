@@ -99,7 +99,6 @@ POOLS = {
 }
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("data", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("after", ["NHWC", "NCHW"])
 @pytest.mark.parametrize(("pool", "dtype"), [("avg_pool2d", "int8"), ("max_pool2d", "int8"), ("avg_pool2d", "float32")])
@@ -111,7 +110,6 @@ def test_pool_reads_one_layout_and_writes_the_other(pool: str, after: str, data:
     assert (report["operators"][1]["data"], report["operators"][1]["out"]) == (data, after)
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("data", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("dtype", ["int8", "float32"])
 def test_convolution_in_every_layout(data: str, dtype: str) -> None:
@@ -128,7 +126,6 @@ def test_convolution_in_every_layout(data: str, dtype: str) -> None:
     assert (row["data"], row["why"]) == (data, "rule 1")
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "float32"])
 @pytest.mark.parametrize("data", ["NHWC", "NCHW"])
 @pytest.mark.parametrize("channels", [1, 6])

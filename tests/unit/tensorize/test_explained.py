@@ -42,7 +42,6 @@ def chosen(name: str, board: str, requantize: str) -> tuple[Chosen, Setting]:
 FORMS = [("rv32-ne16", "core"), ("rv32-ne16", "engine"), ("rv32-ne16x", "engine")]
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize(("board", "requantize"), FORMS)
 @pytest.mark.parametrize("name", ["ds_cnn", "resnet_8"])
 def test_no_layout_is_changed_and_types_are_at_the_ends_alone(name: str, board: str, requantize: str) -> None:

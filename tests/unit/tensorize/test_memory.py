@@ -85,6 +85,9 @@ def test_the_parameters_that_do_not_fit_are_told_apart_and_a_rule_says_that_it_l
     assert choice.params.rows == 2
     assert choice.why == "rule 1 of the recipe, with its cheapest parameters that keep to the arena's limit"
     assert choice.instead == "mini.tuned rows=2 instead of mini.tuned rows=4"
+    # Of several that do not fit the cheapest is named.
+    choice = choose(view(), HOST, [PlainGemm(), MiniGemm(), Tuned()], [], CostTable(), Large("mini.gemm", "mini.tuned"))
+    assert choice.instead == "mini.plain rows=4 instead of mini.gemm rows=4"
 
 
 class NoScratch(MiniGemm):

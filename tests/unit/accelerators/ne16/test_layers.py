@@ -120,7 +120,6 @@ WINDOWS = {
 }
 
 
-@pytest.mark.grid
 @every_engine
 @pytest.mark.parametrize("window", WINDOWS)
 def test_windows_that_networks_have(name: str, window: str) -> None:
@@ -132,7 +131,6 @@ def test_windows_that_networks_have(name: str, window: str) -> None:
         check(engine, view, seed)
 
 
-@pytest.mark.grid
 @every_engine
 @pytest.mark.parametrize("bits", range(1, 9))
 def test_weights_take_as_few_bits_as_hold_them(name: str, bits: int) -> None:

@@ -133,6 +133,22 @@ def test_files_that_go_with_a_target_are_in_the_keys_of_that_target_alone(projec
     assert keys(project, "tuned")["emit"] not in (without["emit"], measured["emit"])
 
 
+def test_a_field_of_the_target_is_in_the_key_where_an_option_makes_the_stage_read_it(project: FakeProject) -> None:
+    class EmitTimed(FakeEmit):
+        def option_fields(self, config: EmitConfig) -> tuple[str, ...]:
+            return ("fpu",) if config.unroll > 4 else ()
+
+    project.registry = Registry([FakeImport(), EmitTimed()])
+    project.recipe("schema: 1\ntarget: rv64-rvp\nmodel: {file: model.txt}\n", "timed")
+    with project.workspace() as workspace:
+        targets = [
+            workspace.plan("timed", {"set": f"stages.emit.unroll={unroll}"})["emit"].ingredients["target"]
+            for unroll in (4, 8)
+        ]
+    assert targets[0] == {"word_bits": 64}
+    assert targets[1].keys() == {"word_bits", "fpu"}
+
+
 def test_memory_limits_reach_the_stages_that_have_them(project: FakeProject) -> None:
     class Limited(EmitConfig):
         arena_limit: Size | None = None

@@ -1,10 +1,10 @@
-"""A share of a grid has each of its values."""
+"""What a run without --all leaves out: the rest of grids, and tests that exist."""
 
 from __future__ import annotations
 
 from itertools import product
 
-from tests.support.grid import covering
+from tests.support.selection import TESTS, covering, rare
 
 
 def test_each_value_of_a_grid_is_there_in_as_few_cases_as_can_be() -> None:
@@ -16,3 +16,10 @@ def test_each_value_of_a_grid_is_there_in_as_few_cases_as_can_be() -> None:
 def test_cases_that_have_a_value_alone_all_stay() -> None:
     assert covering([{"a"}, {"b"}, {"a", "c"}, {"d"}]) == {1, 2, 3}
     assert covering([]) == covering([set()]) == set()
+
+
+def test_what_is_rare_exists() -> None:
+    for prefix in rare():
+        path, _, test = prefix.partition("::")
+        assert (TESTS / path).exists(), prefix
+        assert f"def {test}" in (TESTS / path).read_text() if test else True, prefix
