@@ -230,6 +230,10 @@ class Store:
             for name in names:
                 fsync(Path(folder, name))
             fsync(Path(folder))
+        # A link in an artifact's place is damage, and may lead anywhere: the link goes, and nothing that it leads to.
+        for place in (self.folder / "artifacts" / key[:2], self.folder / "artifacts" / key[:2] / key):
+            if place.is_symlink():
+                place.unlink()
         place = self.path(key)
         make_folder(place.parent)
         if place.exists() or place.is_symlink():
@@ -328,10 +332,11 @@ class Store:
 
     def _lock_file(self, name: str) -> TextIO:
         try:
-            path = below(self.folder, "locks", f"{name}.lock")
-            if name != _STORE and path.is_dir():
+            path = below(self.folder, "locks") / f"{name}.lock"
+            if name != _STORE and path.name == f"{name}.lock" and (path.is_dir() or path.is_symlink()):
                 # Nobody holds it: a lock is a file.
                 remove(path)
+            below(self.folder, "locks", f"{name}.lock")
             return path.open("a", encoding="utf-8")
         except OSError as error:
             raise _store_error(error, self.folder) from error

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.artifacts.folders import remove
 from pipeline.artifacts.inventory import damages, inventory
 from pipeline.artifacts.manifest import MOST_BYTES
 from pipeline.artifacts.store import Artifact, Store
@@ -128,6 +129,23 @@ def test_link_is_no_content(store: Store) -> None:
 
     with pytest.raises(StoreError, match="link is something else"):
         store.make(ingredients(), link, recipe="demo")
+
+
+@pytest.mark.parametrize("place", ["artifact", "two digits", "lock"])
+def test_a_link_that_leads_out_of_the_store_is_replaced(store: Store, tmp_path: Path, place: str) -> None:
+    """Damage as any other: the artifact is made again, and nothing outside changes."""
+    artifact = make(store)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("kept")
+    lock = store.folder / "locks" / f"{artifact.key}.lock"
+    link = {"artifact": artifact.folder, "two digits": artifact.folder.parent, "lock": lock}[place]
+    remove(link)
+    link.symlink_to(outside / "kept.lock" if place == "lock" else outside)
+    if place == "lock":
+        remove(artifact.folder)
+    assert store.find(make(store).key) is not None and not link.is_symlink()
+    assert {path.name: path.read_text() for path in outside.iterdir()} == {"kept": "kept"}
 
 
 def test_store_that_cannot_be_written(tmp_path: Path) -> None:
