@@ -30,12 +30,12 @@ def quantization(t: Translation, name: str) -> tuple[float, int] | None:
         places = [at for at, given in enumerate(node.inputs) if given == name]
         if node.op == "DequantizeLinear" and places[0] == 0:
             return t.parameters(node, 1, 2)
-        if node.op == "Cast" and places[0] == 0:  # the integers themselves, as with a scale of 1
-            return 1.0, -LOWERED if t.integer_type(name) == np.uint8 else 0
         if node.op in SCALED and (at := places[0]) in SCALED[node.op]:
             return t.parameters(node, at + 1, at + 2)
         if node.op in MOVES and (found := quantization(t, node.outputs[0])):
             return found
+    if any(node.op == "Cast" for node in t.readers[name]):  # the integers themselves, as with a scale of 1
+        return 1.0, -LOWERED if t.integer_type(name) == np.uint8 else 0
     return None
 
 

@@ -51,13 +51,14 @@ def logical_not(t: Translation, node: Node) -> None:
 
 def cast(t: Translation, node: Node) -> None:
     """Between float32, bool, int32 and int64, and from bytes."""
-    value, to = t.value(node, 0), node.attributes["to"]
+    value, to, lowered = t.value(node, 0), node.attributes["to"], 0
     if isinstance(value, Held) and value.tensor.scale:
         lowered = LOWERED if t.integer_type(node.inputs[0]) == np.uint8 else 0
         if to == onnx.TensorProto.FLOAT and (*value.tensor.scale, *value.tensor.zero_point) == (1.0, -lowered):
             t.bind(node.outputs[0], Real(value))
             return
         x = _as_integers(t, node, value, lowered)
+        lowered = lowered if to == onnx.TensorProto.BOOL else 0
     else:
         x = t.held(node, 0)
     if to not in _CAST_TO or x.tensor.dtype not in _CAST_TO.values():
@@ -68,7 +69,7 @@ def cast(t: Translation, node: Node) -> None:
         t.bind(name, x)
         return
     if dtype == "bool":
-        zero = t.builder.constant(f"{name}/zero", np.zeros((), x.tensor.dtype))
+        zero = t.builder.constant(f"{name}/zero", np.array(-lowered, x.tensor.dtype))
         made = _truth(t, "NOT_EQUAL", [x.tensor, zero], name)
     else:
         made = t.builder.tensor(name, x.tensor.shape, dtype)
@@ -77,12 +78,15 @@ def cast(t: Translation, node: Node) -> None:
 
 
 def _as_integers(t: Translation, node: Node, value: Held, lowered: int) -> Held:
-    """Bytes as ONNX has them, whatever they stand for, in the type of the Cast; the tensor has them less `lowered`."""
+    """Bytes as ONNX has them, whatever they stand for, in the type of the Cast; the tensor has them less `lowered`.
+
+    For truth values they stay so, in int32.
+    """
     name, dtype = node.outputs[0], _CAST_TO.get(node.attributes["to"], "int32")
-    dtype = "int32" if dtype == "bool" else dtype
+    dtype, truth = ("int32", True) if dtype == "bool" else (dtype, False)
     made = t.builder.tensor(f"{name}/integers", value.tensor.shape, dtype)
     t.builder.operator("CAST", [value.tensor], [made])
-    if lowered:
+    if lowered and not truth:
         offset = t.builder.constant(f"{name}/offset", np.array(lowered, dtype))
         made = t.builder.emit("ADD", [made, offset], made.shape, None, f"{name}/raised", "AddOptions", {})
     return Held(made, value.base, value.shape, value.order)

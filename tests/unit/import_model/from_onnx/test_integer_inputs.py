@@ -74,6 +74,24 @@ NETWORKS: dict[str, Case] = {
         {},
         None,
     ),
+    "bytes as truth values": (
+        [node("Cast", ["x"], ["i"], to=TensorProto.BOOL), node("Cast", ["i"], ["y"], to=1)],
+        {"x": (40, 50)},
+        {"x": U8},
+        {},
+        None,
+    ),
+    "bytes that are dequantized as well": (
+        [
+            node("Cast", ["x"], ["a"], to=1),
+            node("DequantizeLinear", ["x", "s", "z"], ["d"]),
+            node("Add", ["a", "d"], ["y"]),
+        ],
+        {"x": (2, 5)},
+        {"x": U8},
+        {"s": np.float32(0.5), "z": BYTES["z"]},
+        None,
+    ),
     "integers of a QuantizeLinear": (QUANTIZED, {"x": (2, 5)}, {}, {"s": np.float32(0.25), "z": BYTES["z"]}, None),
 }
 
