@@ -29,7 +29,7 @@ def session(model: onnx.ModelProto, name: str) -> Any:
         return onnxruntime.InferenceSession(exact.SerializeToString(), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # its exceptions have no common base but this one
         reason = " ".join(str(error).split())[:300]
-        raise RunError(f"ONNX Runtime refuses {name}: {reason}") from None
+        raise RunError(f"ONNX Runtime refuses the model {name}: {reason}") from None
 
 
 def part_of(model: onnx.ModelProto, goals: Sequence[str], ends: Mapping[str, Array]) -> onnx.ModelProto:

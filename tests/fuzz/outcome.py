@@ -72,7 +72,7 @@ def message_class(message: str) -> str:
     """The message's first line without what differs from mutant to mutant: numbers, names, places."""
     lines = [line for line in message.splitlines() if line.strip()]
     text = lines[0] if lines else "(empty)"
-    text = re.sub(r"\S*\.(?:yaml|tflite|npy|bin)\b(?::\d+:\d+)?", "FILE", text)
+    text = re.sub(r"\S*\.(?:yaml|tflite|onnx|npy|bin)\b(?::\d+:\d+)?", "FILE", text)
     text = re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", "'…'", text)
     text = re.sub(r"(nothing computes the output|operator \d+ \(\w+\) (?:reads|overwrites)) [^,]*", r"\1 …", text)
     text = re.sub(r"\b(tensor \d+) \(.*?\) (?=of|has|refers)", r"\1 ", text)

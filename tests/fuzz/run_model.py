@@ -23,7 +23,8 @@ from tests.fuzz.outcome import Outcome, has_control_characters, message_faults
 
 TARGETS = ("host", "rv64-rvp", "rv32-scalar", "cortex-m4", "cortex-m55", "aarch64-dotprod")
 _PLACE = re.compile(
-    r"\b(the model|operator|operators|tensor|tensors|layer|layers|input|output|subgraph|signature)\b|\.tflite\b"
+    r"\b(the model|operator|operators|tensor|tensors|layer|layers|input|output|subgraph|signature)\b|"
+    r"\.(?:tflite|onnx)\b"
 )
 _SHARE = 8  # one of so many mutants that get that far is built, run and compared
 
@@ -42,7 +43,8 @@ class Bench:
         keys = [path.name for path in (self.store / "artifacts").glob("*/*")]
         if any(store.find(key) is None for key in keys) or any((self.store / "building").iterdir()):
             found.append("half artifact")
-        if any(self.temporary.iterdir()):
+        # ONNX Runtime writes a number of its own there when it is imported.
+        if any(path.name != ".ses" for path in self.temporary.iterdir()):
             found.append("temporary files left")
         for folder in (self.store / "artifacts", self.store / "building", self.build, self.temporary):
             _empty(folder)
@@ -58,12 +60,22 @@ class Bench:
 
 def run_model(bench: Bench, seed: int, index: int) -> Outcome:
     """Mutant `index`: to tensorize for one of several targets, and a share of them to the end on the host."""
-    mutant = model_mutant(seed, index)
+    return _run(bench, seed, index, model_mutant(seed, index).data, "tflite")
+
+
+def run_onnx(bench: Bench, seed: int, index: int) -> Outcome:
+    """As run_model, of an ONNX file."""
+    from tests.fuzz.mutate_onnx import onnx_mutant
+
+    return _run(bench, seed, index, onnx_mutant(seed, index).data, "onnx")
+
+
+def _run(bench: Bench, seed: int, index: int, data: bytes, ending: str) -> Outcome:
     rng = Random(f"run {seed} {index}")
     target = rng.choice(TARGETS)
     whole = rng.randrange(_SHARE) == 0
-    path = bench.folder / f"m{index}.tflite"
-    path.write_bytes(mutant.data)
+    path = bench.folder / f"m{index}.{ending}"
+    path.write_bytes(data)
     recipe = {
         "schema": 1,
         "name": "fuzzed",

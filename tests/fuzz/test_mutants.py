@@ -1,4 +1,6 @@
-"""Mutants of models, recipes and command lines: each runs exactly as LiteRT says, or is refused in one to five lines.
+"""Mutants of TFLite and ONNX files, recipes and command lines.
+
+Each runs exactly as LiteRT or ONNX Runtime says, or is refused in one to five lines.
 
     pytest tests/fuzz --fuzz 1000 --fuzz-seed 7               that many, of another seed
     pytest tests/fuzz --fuzz-only models:421 --fuzz-seed 7    one of them again, with what it said
@@ -22,7 +24,7 @@ from tests.fuzz.table import failures, summary
 
 _FEW, _ALL = 60, 300  # mutants of a run that asks for no number: without --all, and with it
 # Of a hundred mutants.
-_SHARES = {"models": 60, "recipes": 30, "commands": 10}
+_SHARES = {"models": 50, "onnx": 10, "recipes": 30, "commands": 10}
 
 
 def _workers() -> int:
@@ -33,6 +35,8 @@ def _workers() -> int:
 @pytest.mark.parametrize("kind", campaign.KINDS)
 def test_mutants_run_exactly_or_are_refused(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     wanted, seed = request.config.getoption("--fuzz"), request.config.getoption("--fuzz-seed")
+    if kind == "onnx":
+        pytest.importorskip("onnx")
     usual = _ALL if request.config.getoption("--all") else _FEW
     count = usual if wanted is None else wanted
     only = request.config.getoption("--fuzz-only")
@@ -59,8 +63,11 @@ def _kept(job: campaign.Job, folder: Path) -> str:
     """What the mutant is; a file is kept in `folder`."""
     if job.kind == "commands":
         return command_mutant(job.seed, job.index).made
-    if job.kind == "models":
-        model, path = model_mutant(job.seed, job.index), folder / f"m{job.index}.tflite"
+    if job.kind in ("models", "onnx"):
+        from tests.fuzz.mutate_onnx import onnx_mutant
+
+        make, ending = (model_mutant, "tflite") if job.kind == "models" else (onnx_mutant, "onnx")
+        model, path = make(job.seed, job.index), folder / f"m{job.index}.{ending}"
         path.write_bytes(model.data)
         return f"{model.made}\n{path}"
     recipe, path = recipe_mutant(job.seed, job.index), folder / f"r{job.index}.yaml"

@@ -16,7 +16,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from tests.fuzz.outcome import Outcome
-from tests.fuzz.run_model import Bench, as_json, captured, run_model
+from tests.fuzz.run_model import Bench, as_json, captured, run_model, run_onnx
 
 
 @cache
@@ -31,7 +31,7 @@ def _runner(kind: str, folder: Path) -> Callable[[int, int], Outcome]:
         return cause
     from tests.fuzz.run_recipe import run_recipe
 
-    return partial(run_model if kind == "models" else run_recipe, _bench(folder))
+    return partial({"models": run_model, "onnx": run_onnx, "recipes": run_recipe}[kind], _bench(folder))
 
 
 @cache

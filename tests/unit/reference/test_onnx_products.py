@@ -130,5 +130,5 @@ def test_an_operator_of_another_domain_is_another_one() -> None:
 
 def test_a_model_that_is_none_is_refused() -> None:
     made = model("MatMulInteger", X, WHOLE, ["x"], onnx.TensorProto.INT32)
-    with pytest.raises(RunError, match="ONNX Runtime refuses net"):
+    with pytest.raises(RunError, match="ONNX Runtime refuses the model net"):
         session(made, "net")
