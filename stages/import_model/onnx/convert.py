@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
 
 from stages.base import StageError
 from stages.import_model.checks.values import check_finite
@@ -17,6 +16,7 @@ from stages.import_model.onnx.fold import fold
 from stages.import_model.onnx.gelu import fuse_gelus
 from stages.import_model.onnx.load import graph_inputs, load
 from stages.import_model.onnx.operators import FOLDED, MOVES, TRANSLATORS, translate
+from stages.import_model.onnx.tensor_values import tensor_values
 from stages.import_model.onnx.translation import MICROSOFT, Node, Translation
 from stages.import_model.onnx.values import Held, Real, Stored, image_order, permuted, plain_order
 from stages.messages import escape
@@ -25,7 +25,7 @@ from stages.messages.wording import several
 from stages.models.onnx_names import LOWERED, Traced
 from stages.models.tflite_writer import BuildError
 from stages.operators.declaration import MOVED
-from stages.operators.operation import Refused, listed
+from stages.operators.operation import Refused
 
 _LOOP = (
     "Export the steps of the loop one after the other (torch.onnx.export does so of Python's loops), or the body as a "
@@ -57,16 +57,6 @@ class Converted:
     rules: Mapping[int, Mapping[str, Any]]
 
 
-def _values(constant: Any, name: str) -> Any:
-    """An initializer's values. Raises StageError where it has more or fewer bytes than its shape takes."""
-    try:
-        return numpy_helper.to_array(constant)
-    except (ValueError, TypeError, KeyError):
-        of = f"the constant {escape.quoted(constant.name)} {listed(constant.dims)}"
-        message = f"{name} is corrupt: {of} has more or fewer bytes than its shape and type take"
-        raise StageError(message, hint="Check that the download or export is complete.") from None
-
-
 def check_known(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> None:
     """Raises StageError as `convert` does, for what is corrupt and for operators that nobody knows."""
     model, _ = load(data, name, shapes)
@@ -83,7 +73,7 @@ def convert(data: bytes, name: str, shapes: Mapping[str, Sequence[int]], layout:
     original = model.SerializeToString() if changed else data
     t = Translation(model)
     for one in model.graph.initializer:
-        t.bind(one.name, Stored(_values(one, name)))
+        t.bind(one.name, Stored(tensor_values(one, name)))
     for one in graph_inputs(model):
         _input(t, one, layout)
     _walk(t)

@@ -11,8 +11,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from stages.base import StageError
-from stages.messages import escape
+from stages.import_model.onnx.tensor_values import tensor_values
 from stages.models.onnx_external import messages_in
 
 _NARROW = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
@@ -30,7 +29,7 @@ def widen(model: onnx.ModelProto, name: str) -> bool:
         part = waiting.pop()
         if isinstance(part, TensorProto):
             if part.data_type in _NARROW:
-                _widen_tensor(part, name)
+                part.CopyFrom(numpy_helper.from_array(tensor_values(part, name).astype("float32"), part.name))
                 changed = True
             continue
         if isinstance(part, onnx.TypeProto.Tensor | onnx.TypeProto.SparseTensor) and part.elem_type in _NARROW:
@@ -41,12 +40,3 @@ def widen(model: onnx.ModelProto, name: str) -> bool:
             changed = True
         waiting += messages_in(part)
     return changed
-
-
-def _widen_tensor(tensor: TensorProto, name: str) -> None:
-    try:
-        values = numpy_helper.to_array(tensor).astype("float32")
-    except (ValueError, TypeError) as error:
-        called = escape.quoted(tensor.name)
-        raise StageError(f"{name} is corrupt: the constant {called}: {escape.line(str(error))}") from None
-    tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))

@@ -47,7 +47,8 @@ def load(data: bytes, name: str, shapes: Mapping[str, Sequence[int]]) -> tuple[o
         onnx.checker.check_model(for_checker(model))
     except (onnx.checker.ValidationError, RuntimeError) as error:
         refuse_unregistered(model)
-        reason = escape.line(" ".join(str(error).split()))[:300]
+        said = re.sub(r"^/\S+:\d+: \w+: (Assertion `.*?` failed: )?", "", " ".join(str(error).split()))
+        reason = escape.line(said)[:300]
         raise StageError(f"{name} is a corrupt ONNX file: {reason}", hint="Export it again.", at=FILE) from None
     _fix_shapes(model, name, shapes)
     changed |= put_in_line(model)
