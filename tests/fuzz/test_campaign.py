@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 
@@ -24,10 +26,11 @@ from tests.fuzz.run_model import Bench, judged
 from tests.fuzz.table import failures, summary, table
 from tests.support import processes
 
+ONNX = [import_module("tests.fuzz.mutate_onnx")] if find_spec("onnx") else []  # of an optional group
 PLACE = re.compile(r"operator \d+")
 
 
-@pytest.mark.parametrize("make", [model_mutant, recipe_mutant, command_mutant])
+@pytest.mark.parametrize("make", [model_mutant, recipe_mutant, command_mutant, *(one.onnx_mutant for one in ONNX)])
 def test_the_same_numbers_make_the_same_mutant(make) -> None:
     made = [make(1, index) for index in range(20)]
     assert made == [make(1, index) for index in range(20)]
@@ -38,6 +41,7 @@ def test_the_same_numbers_make_the_same_mutant(make) -> None:
     ("make", "mutations"),
     [
         (model_mutant, mutate_model.MUTATIONS),
+        *((one.onnx_mutant, one.MUTATIONS) for one in ONNX),
         (recipe_mutant, mutate_recipe.TREE_MUTATIONS + mutate_recipe.TEXT_MUTATIONS),
     ],
 )
