@@ -67,6 +67,8 @@ def _syntax(error: yaml.MarkedYAMLError, text: str) -> tuple[str, yaml.Mark | No
     before, rest = _around(text, error.problem_mark)
     if rest.startswith("\t"):
         return "a tab does not indent", mark, _advice(error, text)
+    if rest.startswith(("}", "]")) and context not in _OPEN:
+        return f"nothing is open that this {rest[0]} could end", mark, _advice(error, text)
     if rest.startswith(":") and len(re.split(r"[{\[,]", before)[-1].strip()) > _LONGEST_KEY:
         return f"a key has more than {_LONGEST_KEY:,} characters, the most that YAML allows", mark, "shorten the key"
     if context in _OPEN and error.context_mark is not None:

@@ -36,6 +36,7 @@ from pipeline.plugins.discovery import Found
 from pipeline.plugins.registry import PLACEMENT, Registry
 from stages.base import Stage, StageConfig
 from stages.messages import escape
+from stages.messages.wording import several
 from stages.models.spec import FileModel, ModelSource, OpModel, PluginModel, UrlModel, ZooModel
 from stages.models.zoo.names import check
 from stages.options.names import RecipeName
@@ -62,7 +63,8 @@ def _one_source(value: Any) -> Any:
         raise PydanticCustomError("model_source", "should be a mapping with one of file, url, zoo, op")
     given = _given_sources(value)
     if len(given) != 1:
-        found = " and ".join(given) if given else "none of them"
+        others = several([escape.quoted(str(key)) for key in value]) if isinstance(value, Mapping) and value else ""
+        found = " and ".join(given) or (f"{others} instead" if others else "none of them")
         raise PydanticCustomError(
             "model_source", "give exactly one of file, url, zoo, op; here is {found}", {"found": found}
         )

@@ -82,7 +82,7 @@ class Match(StrictModel):
     @classmethod
     def _known(cls, op: str | None) -> str | None:
         if op is not None and not class_of(op):
-            guess = did_you_mean(op.lower(), kinds()) or f"; known are {', '.join(kinds())}"
+            guess = did_you_mean(op.lower(), kinds()) or "; `doit operators` lists them"
             raise ValueError(f"no operator is called {escape.quoted(op)}{guess}")
         return op
 

@@ -19,6 +19,9 @@ _OTHERS = {
 }
 # The version of the format, one byte, then a producer's name or another field of a ModelProto (onnx.proto).
 _ONNX = re.compile(rb"\x08[\x01-\x20][\x12\x1a\x22\x28\x32\x3a\x42]", re.DOTALL)
+_C_SOURCE = re.compile(
+    rb"//|/\*|#(?:include|if|define|pragma)|(?:(?:static|extern|alignas\(\d+\)) )*(?:const|unsigned) "
+)
 
 
 def advice(data: bytes, *, wanted: str) -> str:
@@ -32,9 +35,13 @@ def advice(data: bytes, *, wanted: str) -> str:
         return "It is a page of HTML or XML: download the file itself."
     if data.startswith(b"\x89HDF"):
         return "It is an HDF5 file, as Keras writes them: convert it to TFLite."
-    for start, what in _OTHERS.items():
-        if data.startswith(start) or data[4:].startswith(start):
+    for mark, what in _OTHERS.items():
+        if data.startswith(mark) or data[4:].startswith(mark):
             return f"It is {what}: convert the model it was made of to TFLite or ONNX."
+    if data.startswith(b"\x1f\x8b"):
+        return "It is a gzip archive: unpack it first."
+    if _C_SOURCE.match(start):
+        return "It is C source: the file that it was made of is needed."
     if data.startswith(b"PK"):
         return "It is a zip archive, as those of Keras and PyTorch are: convert the model to TFLite or ONNX."
     if wanted != "onnx" and _ONNX.match(data):

@@ -132,7 +132,8 @@ class Quantization(StrictModel):
 def _known(op: str) -> str:
     declared = operator_of(op)
     if declared is None:
-        raise mistake(f"unknown operator {escape.quoted(op)}{did_you_mean(op, _alone())}\n{all_known(_alone())}")
+        guess = did_you_mean(op, _alone())
+        raise mistake(f"unknown operator {escape.quoted(op)}{guess}" + ("" if guess else f"\n{all_known(_alone())}"))
     if declared.model is None:
         raise mistake(
             f"{escape.name(op)} is computed in networks, and cannot stand alone as a model\n{all_known(_alone())}"

@@ -42,8 +42,7 @@ class LayerMatch(StrictModel):
         from stages.graph.kinds import is_kernel_kind, kernel_kinds
 
         if not is_kernel_kind(op):
-            known = kernel_kinds()
-            guess = did_you_mean(op.lower(), sorted(known)) or f"; known are {', '.join(sorted(known))}"
+            guess = did_you_mean(op.lower(), sorted(kernel_kinds())) or "; `doit kernels` lists them"
             raise ValueError(f"kernels are for no operator called {escape.quoted(op)}{guess}")
         return op
 

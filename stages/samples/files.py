@@ -202,6 +202,8 @@ def _retyped(array: np.ndarray, port: Port) -> str:
         return "write it with array.astype(np.float32)"
     if str(array.dtype) in ("int8", "uint8", "int16") and port["dtype"] == "float32":
         return f"what its numbers stand for says encoding: {{dtype: {array.dtype}, scale: ..., zero_point: ...}}"
+    if array.dtype.kind in "iub" and port["dtype"] != "float32":
+        return f"write the network's own integers with array.astype(np.{port['dtype']}), or real numbers as float32"
     if array.dtype.kind in "iu" and str(port["dtype"]) in ("int32", "int64"):
         return f"write it with array.astype(np.{port['dtype']})"
     return ""

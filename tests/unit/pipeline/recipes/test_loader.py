@@ -178,7 +178,7 @@ recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op; here is fi
             "file: model.txt",
             "dtype: int8",
             """\
-recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op; here is none of them
+recipes/demo.yaml:4:8: model: give exactly one of file, url, zoo, op; here is 'dtype' instead
     4 | model: {dtype: int8}
       |        ^""",
             id="no model",
