@@ -17,19 +17,22 @@ from pipeline.commands.reported import reported
 from pipeline.errors import PipelineError
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
+from stages.options.names import RECIPE_PATTERN, why_not
 
-# `:` and `=` divide words of bash: what is offered is the rest of the word behind the last of them.
+# `:` and `=` divide words of bash: what is offered is the rest of the word behind the last of them. bash inserts it as
+# it is, so it is quoted here; zsh (compadd without -Q) and fish quote what they insert.
 _BASH = """\
 _firmline() {
-    local line=${COMP_LINE:0:COMP_POINT} word
+    local line=${COMP_LINE:0:COMP_POINT} word found quoted
     local -a words
-    read -ra words <<<"$line"
+    read -a words <<<"$line" # without -r: `\\;` was typed, `;` is meant
     [[ $line == *[[:space:]] ]] && words+=("")
     word=${words[-1]}
     local before=${word%"${word##*[:=]}"}
     COMPREPLY=()
     while IFS= read -r found; do
-        COMPREPLY+=("${found#"$before"}")
+        printf -v quoted %q "${found#"$before"}"
+        COMPREPLY+=("$quoted")
     done < <("${words[0]}" completion words "${words[@]:1}" 2>/dev/null)
     [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[:=] ]] && compopt -o nospace
 }
@@ -119,14 +122,14 @@ def _recipes() -> list[str]:
     from pipeline.project import here
     from pipeline.recipes.recipe_files import recipe_names
 
-    return recipe_names(here(), nested=True)
+    return [name for name in recipe_names(here(), nested=True) if not why_not(name, RECIPE_PATTERN)]
 
 
 def _bases() -> list[str]:
     from pipeline.project import here
     from pipeline.recipes.recipe_files import recipe_names
 
-    return recipe_names(here(), abstract=True, nested=True)
+    return [name for name in recipe_names(here(), abstract=True, nested=True) if not why_not(name, RECIPE_PATTERN)]
 
 
 def _targets() -> list[str]:

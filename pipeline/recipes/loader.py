@@ -189,7 +189,7 @@ def describe(name: str, root: Path | Project) -> Description:
 def model_shown(model: Any) -> str:
     """What a list shows of a recipe's `model`: the file without its folder, or the name; '' where there is none."""
     sources = [str(model[key]) for key in MODEL_SOURCES if model.get(key)] if isinstance(model, dict) else []
-    return sources[0].rpartition("/")[2] if sources else ""
+    return sources[0].partition("?")[0].rpartition("/")[2] if sources else ""
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,9 @@ def _reason(error: Exception) -> str:
         error = error.reason
     if isinstance(error, SSLError):
         return f"no secure connection: {error}"
+    if isinstance(error, UnicodeError) or (isinstance(error, ValueError) and "header" in str(error)):
+        # Python shows the header's value: a credential.
+        return "a credential has a character that no header can have"
     if isinstance(error, ProtocolError):
         return "the connection broke off"
     return f"{type(error).__name__}: {error}"

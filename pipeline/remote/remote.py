@@ -162,7 +162,7 @@ class Remote:
             try:
                 return THERE if self._is_whole(key) else LACKING
             except Exception as error:
-                self._health.failed(_failure(error))
+                self._health.failed(self._failure(error))
                 return FAILED
 
         return self._senders.submit(ask)
@@ -198,7 +198,7 @@ class Remote:
             if self._transport.has(f"ac/{secrets.token_hex(32)}"):
                 return "has whatever it is asked for: it is no store"
         except Exception as error:
-            return f"cannot be read: {_failure(error)}"
+            return f"cannot be read: {self._failure(error)}"
         if self.settings.read_only or reads_only:
             return ""
         try:
@@ -207,8 +207,15 @@ class Remote:
         except _Altered:
             back = None
         except Exception as error:
-            return f"cannot be written: {_failure(error)}"
+            return f"cannot be written: {self._failure(error)}"
         return "" if back == _PROBE else "does not give back what was written"
+
+    def _failure(self, error: Exception) -> RemoteError:
+        """Whatever the way to a remote store raises, without credentials: its libraries raise more than they say."""
+        if isinstance(error, RemoteError):
+            return type(error)(self.settings.redacted(str(error)))
+        lines = str(error).strip().splitlines()
+        return RemoteError(self.settings.redacted(": ".join([type(error).__name__, *lines[:1]])))
 
     def close(self) -> None:
         """Send nothing more."""
@@ -233,7 +240,7 @@ class Remote:
             # The machine's own store.
             raise
         except Exception as error:
-            self._health.failed(_failure(error))
+            self._health.failed(self._failure(error))
 
     def _entry(self, key: str) -> tuple[dict[str, Any], dict[str, Blob]] | None:
         """An artifact's manifest and files."""
@@ -351,7 +358,7 @@ class Remote:
             # Somebody took it away meanwhile: whoever needs it next makes it, and sends it.
             return GONE
         except Exception as error:
-            self._health.failed(_failure(error), writing=True)
+            self._health.failed(self._failure(error), writing=True)
             return FAILED
         self._health.worked()
         self._wrong.pop(key, None)
@@ -373,11 +380,3 @@ def _names_that_can_be(manifest: Mapping[str, Any]) -> Iterator[None]:
         if error.errno in _NO_FILES:
             raise _Altered(f"ac/{manifest['key']}") from error
         raise
-
-
-def _failure(error: Exception) -> RemoteError:
-    """Whatever the way to a remote store raises: its libraries raise more than they say."""
-    if isinstance(error, RemoteError):
-        return error
-    lines = str(error).strip().splitlines()
-    return RemoteError(": ".join([type(error).__name__, *lines[:1]]))

@@ -10,11 +10,12 @@ FIRMLINE_REMOTE_HOST        where these go, as `name` or `name:port`, if pipelin
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from stages.messages import escape
 from stages.options.remote_store import RemoteStore, masked, wrong_remote
@@ -58,6 +59,14 @@ class RemoteSettings:
         """`https`, `s3`, …"""
         return self.url.partition("://")[0]
 
+    def redacted(self, text: str) -> str:
+        """The text without these credentials, and without those of any URL, in the forms that libraries show."""
+        for secret in (self.token, self.password):
+            pair = base64.b64encode(f"{self.user}:{secret}".encode()).decode()
+            for form in (pair, secret, repr(secret)[1:-1], repr(secret.encode())[2:-1], quote(secret, safe="")):
+                text = text.replace(form, "***") if secret else text
+        return escape.without_credentials(text)
+
     @property
     def shown(self) -> str:
         """What messages and manifests call it."""
@@ -78,7 +87,12 @@ def remote_settings(store: RemoteStore | None, environment: Mapping[str, str] = 
     if wrong:
         return RemoteSettings(url="", read_only=read_only, wrong=wrong)
     parts = urlsplit(url)
-    user, password, token = (environment.get(name, "") for name in _NAMES)
+    user, password, token = (environment.get(name, "").strip("\r\n") for name in _NAMES)
+    for name, value in zip(_NAMES, (user, password, token), strict=True):
+        if not value.isprintable():
+            # Libraries would show the value.
+            why = f"{name} has a line end, or another character that is not printed; it is one line"
+            return RemoteSettings(url="", read_only=read_only, wrong=why)
     withheld = not given and bool(user or password or token) and not _is(parts, environment.get(HOST, ""))
     if withheld:
         user = password = token = ""

@@ -79,6 +79,8 @@ class ImportStage(Stage[ImportConfig]):
                 del entry[key]
         if "file" in entry:
             entry["file"] = Path(entry["file"]).name
+        if "url" in entry:
+            entry["url"] = getattr(model, "source", "")  # without a query, which may be a key
         return entry
 
     def model_code(self, model: ModelSource) -> dict[str, Path]:

@@ -24,12 +24,23 @@ LINE_LIMIT = 600
 # Lines of a message: what a compiler says may be longer, and is in log.txt.
 MESSAGE_LINES = 12
 
+# User and password of a URL, also where a password has an @.
+_USER_INFO = re.compile(r"(?<=://)[^\s/?#]*@")
 # Of ASCII punctuation, what begins markup inside a line of Markdown, GitHub's additions included.
 _MARKUP = re.compile(r"[\\`*\[\]<|&~$]|(?<![^\W_])_|_(?![^\W_])|(?<=\bwww)\.|:(?=//)", re.IGNORECASE)
 
 
+def without_credentials(text: str) -> str:
+    """The text with `***` in place of user and password of each URL."""
+    return _USER_INFO.sub("***@", text) if "://" in text and "@" in text else text
+
+
 def visible(text: str) -> str:
-    """On one line, with an escape for each character that is not printed, and for marks that belong to none."""
+    """On one line, with an escape for each character that is not printed, and for marks that belong to none.
+
+    Of URLs without user and password: whatever is shown goes through here.
+    """
+    text = without_credentials(text)
     if text.isascii():
         return text if text.isprintable() else "".join(map(_visible, text))
     shown, marks = [], _MARKS  # as if there were enough of them before the first letter
@@ -42,6 +53,7 @@ def visible(text: str) -> str:
 
 def shortened(text: str, limit: int = NAME_LIMIT) -> str:
     """The text, without its middle when it has more than `limit` characters; names of a network differ at the end."""
+    text = without_credentials(text)  # before a part of them is all that is left
     return text if len(text) <= limit else f"{text[: limit * 2 // 3]}...{text[-limit // 4 :]}"
 
 

@@ -101,11 +101,11 @@ def _download(source: UrlModel, folder: Path) -> bytes:
             return data
     except OSError:
         pass
-    data = _fetch(source.url)
+    data = _fetch(source.url, source.source)
     digest = hashlib.sha256(data).hexdigest()
     if digest != source.sha256:
         raise StageError(
-            f"{source.url} has another sha256 than the recipe says ({len(data)} bytes)\n"
+            f"{source.source} has another sha256 than the recipe says ({len(data)} bytes)\n"
             f"  recipe:   {source.sha256}\n  download: {digest}",
             hint="If you trust the download, put its sha256 into the recipe.",
             at=("model", "sha256"),
@@ -120,7 +120,8 @@ def _kept(folder: Path, source: UrlModel) -> Path:
     return folder / f"{source.sha256}.tflite"
 
 
-def _fetch(url: str) -> bytes:
+def _fetch(url: str, shown: str) -> bytes:
+    """The bytes at an address; `shown` is what messages call it. Raises StageError."""
     # Here, as each run imports this module, and few download.
     import http.client
     import urllib.error
@@ -128,18 +129,20 @@ def _fetch(url: str) -> bytes:
 
     scheme = url.split(":", 1)[0].lower()
     if scheme not in ("http", "https", "file"):
-        raise StageError(f"cannot download {url}: only http, https and file addresses are supported")
+        raise StageError(f"cannot download {shown}: only http, https and file addresses are supported")
     try:
         with urllib.request.urlopen(url, timeout=DOWNLOAD_TIMEOUT) as response:
             data: bytes = response.read(LARGEST_FILE + 1)
     except urllib.error.HTTPError as error:
-        raise StageError(f"cannot download {url}: the server answers {error.code} {error.reason}") from None
+        raise StageError(f"cannot download {shown}: the server answers {error.code} {error.reason}") from None
     except (OSError, ValueError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
+        # What is wrong with an address itself has it, with the query that may be a key.
+        wrong = isinstance(error, ValueError | http.client.InvalidURL)
+        reason = "is no address" if wrong else getattr(error, "reason", None) or error
         raise StageError(
-            f"cannot download {url}: {reason}",
+            f"cannot download {shown}: {reason}",
             hint="Without a network, give the model as `file:` instead.",
         ) from None
     if len(data) > LARGEST_FILE:
-        raise StageError(f"{url} is larger than a TFLite file can be")
+        raise StageError(f"{shown} is larger than a TFLite file can be")
     return data

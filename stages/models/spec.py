@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -65,10 +66,21 @@ class FileModel(_WholeModel):
         return self.file
 
 
+def _without_user(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        wrong = "@" in parts.netloc or parts.port == 0
+    except ValueError:  # a password with a / looks like a port
+        wrong = True
+    if wrong:
+        raise mistake("is no address without user and password, which reports would show; give the file by `file:`")
+    return url
+
+
 class UrlModel(_WholeModel):
     """A download, cached by its sha256."""
 
-    url: str
+    url: Annotated[str, AfterValidator(_without_user)]
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
     @property

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 from stages.options.strict_model import StrictModel, mistake
 
 SCHEMES = ("https", "http", "s3", "gs", "file", "ssh")
+_PERCENT = "in a password / is written %2F, ? %3F, # %23 and @ %40"
 _CREDENTIALS = "FIRMLINE_REMOTE_USER and FIRMLINE_REMOTE_PASSWORD, or FIRMLINE_REMOTE_TOKEN"
 
 
@@ -35,12 +36,15 @@ def wrong_remote(text: str) -> str:
     try:
         parts = urlsplit(text)
         port = parts.port
-    except ValueError as error:
-        return f"is no URL: {error}"
+    except ValueError:
+        # What Python says has a part of the URL in it, which may be one of a password.
+        return f"is no URL; {_PERCENT}"
     if parts.scheme not in SCHEMES:
         return f"a remote store begins with one of {forms}"
     if parts.query or parts.fragment:
-        return "the URL of a remote store has no ? and no #"
+        return f"the URL of a remote store has no ? and no #; {_PERCENT}"
+    if "@" in parts.path and parts.scheme in ("https", "http", "ssh"):
+        return f"has an @ behind its host; {_PERCENT}"
     if parts.scheme == "file":
         return (
             "" if not parts.netloc and parts.path.startswith("/") else "file:// is followed by a whole path: file:///…"

@@ -88,3 +88,42 @@ def test_scripts_parse(shell: str, capsys: pytest.CaptureFixture[str], tmp_path:
         assert "completion words" in script.read_text()
         return
     assert subprocess.run([shell, "-n", script], check=False).returncode == 0
+
+
+HOSTILE = ["x;touch PWNED", "$(touch PWNED)", "`touch PWNED`", "a b", "a'b", 'a"b', "a\\b", "*", "~", "a|b", "<a>"]
+
+
+def test_bash_inserts_what_is_offered_as_one_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What bash puts on the line is read as the same word again, and runs nothing."""
+    assert Completion().execute({}, ["bash"]) == 0
+    (tmp_path / "completion").write_text(capsys.readouterr().out)
+    words = [*HOSTILE, *(f"recipe={one}" for one in HOSTILE)]
+    (tmp_path / "offered").write_text("".join(f"{word}\n" for word in words))
+    (tmp_path / "doit").write_text(f"#!/bin/sh\ncat {tmp_path}/offered\n")
+    (tmp_path / "doit").chmod(0o755)
+    script = """
+        PATH=$PWD:$PATH
+        source ./completion
+        COMP_LINE="doit run $1"
+        COMP_POINT=${#COMP_LINE}
+        _firmline 2>/dev/null
+        for word in "${COMPREPLY[@]}"; do
+            eval "set -- $word"
+            [ $# = 1 ] && printf '%s\\n' "$1"
+        done
+    """
+    for typed, expected in (("", HOSTILE), ("recipe=", HOSTILE)):
+        done = subprocess.run(
+            ["bash", "-c", script, "bash", typed], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.splitlines()[-len(expected) if typed else None :][: len(expected)] == expected
+    assert not (tmp_path / "PWNED").exists()
+
+
+def test_recipes_whose_names_are_none_are_not_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / "pipeline.yaml").write_text("schema: 1\n")
+    for name in ("mine", "mine;touch PWNED", "mine$(id)", "mine\nb"):
+        (tmp_path / "recipes" / f"{name}.yaml").write_text("schema: 1\n")
+    monkeypatch.chdir(tmp_path)
+    assert offered(["run", "mi"]) == ["mine"]
