@@ -26,15 +26,13 @@ _EXPONENTS = range(31)
 Packed = tuple[str, bytes]
 
 
-def bound_cases(
-    kernel: Kernel, target: Target, plain: Callable[[Draw, str], LayerView], every: int = 1
-) -> Iterator[Case]:
-    """Cases beside each bound of the kernel, at one shift in `every`.
+def bound_cases(kernel: Kernel, target: Target, plain: Callable[[Draw, str], LayerView]) -> Iterator[Case]:
+    """Cases beside each bound of the kernel.
 
     `plain(draw, rounding)` is a layer of which most weights are 0.
     """
     for rounding, shifts in SHIFTS.items():
-        for number, shift in list(enumerate(shifts))[::every]:
+        for number, shift in enumerate(shifts):
             draw = Draw(number, ("int8", "uint8")[number % 2])
             layer = _uniform(
                 plain(draw, rounding), shift, draw.choose(1 << 30, 3 << 29, draw.integer(1 << 30, (1 << 31) - 1))

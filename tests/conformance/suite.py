@@ -126,9 +126,9 @@ def _accepted_mandatory(kernel: str, target: str, operator: str, every: int) -> 
     chosen = load_target(target)
     found = kernels(chosen)[kernel]
     cases = accepted(found, chosen, mandatory(operator))
-    if rank(found, chosen) < 2:
+    if every == 1 and rank(found, chosen) < 2:
         for plain in getattr(operator_modules()[operator], "PLAIN", ()):
-            beside = list(bound_cases(found, chosen, plain, every))
+            beside = list(bound_cases(found, chosen, plain))
             cases += beside[:: -(-len(beside) // MOST_BOUNDS) or 1]
     return tuple(cases)
 
@@ -136,7 +136,7 @@ def _accepted_mandatory(kernel: str, target: str, operator: str, every: int) -> 
 def cases_of(kernel: Kernel, target: Target, operator: str, every: int = 1) -> tuple[Case, ...]:
     """The mandatory cases that the kernel takes on the target, those at the bounds of its modes among them.
 
-    `every`: the bounds at one shift in so many, since finding them is most of the work.
+    `every`: above 1 without the cases at bounds, since finding them is most of the work.
     """
     return _accepted_mandatory(kernel.name, target.name, operator, every)
 

@@ -1,4 +1,8 @@
-"""Which tests run without --all: grids as few cases as have each value once, rare risks not at all (tests/rare.txt)."""
+"""Which tests run without --all.
+
+Of a grid as few cases as have each value once, of tests with a parameter `target` those of the first one, of rare risks
+none (tests/rare.txt).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
 _ALL_CASES = ("conformance/",)  # selects its own cases
+_ALL_TARGETS = ("unit/targets/", "unit/simulators/", "unit/timing/")  # their subject
 
 
 @cache
@@ -36,10 +41,17 @@ def left_out(items: Iterable[pytest.Item], named: Sequence[Path]) -> set[int]:
         if one_in != 1 and those[0].path not in named:
             out |= {id(item) for number, item in enumerate(those) if not one_in or number % one_in}
         elif one_in == 1 and not test.startswith(_ALL_CASES):
-            params = [getattr(getattr(item, "callspec", None), "params", {}) for item in those]
-            kept = covering([{(name, repr(value)) for name, value in one.items()} or {""} for one in params])
+            if not test.startswith(_ALL_TARGETS):
+                first = _params(those[0]).get("target")
+                out |= {id(item) for item in those if _params(item).get("target") != first}
+                those = [item for item in those if id(item) not in out]
+            kept = covering([{(name, repr(value)) for name, value in _params(item).items()} or {""} for item in those])
             out |= {id(item) for number, item in enumerate(those) if number not in kept}
     return out
+
+
+def _params(item: pytest.Item) -> dict[str, object]:
+    return getattr(getattr(item, "callspec", None), "params", {})
 
 
 def covering(values: Sequence[Iterable[Hashable]]) -> set[int]:
