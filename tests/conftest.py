@@ -119,7 +119,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
     """A file that imports what an optional group of packages has is skipped without it, with the reason."""
     report = yield
-    if report.failed and (reason := why_skipped(str(report.longrepr))):
+    if not report.passed and (reason := why_skipped(str(report.longrepr))):
         report.outcome, report.longrepr = "skipped", (str(collector.path), 0, f"Skipped: {reason}")
     return report
 

@@ -25,7 +25,7 @@ _GROUPS = {
     "moto": "servers",
     "flask": "servers",
 }
-_MISSING = re.compile(r"No module named '(\w+)")
+_MISSING = re.compile(r"(?:No module named|could not import) '(\w+)")
 _ADVICE = re.compile(r"--with ([a-z]+)|firmline\[([a-z]+)\]")  # as the product's messages name a missing group
 
 
