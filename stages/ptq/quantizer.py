@@ -22,6 +22,7 @@ from stages.messages import escape
 from stages.models.tflite_reader import ModelInfo, TensorInfo, read
 from stages.ptq.observe import Range
 from stages.ptq.precision import Precision, Precisions
+from stages.ptq.remaining import FAILING, alike_ranges, to_integers
 from stages.reference.probe import check_loads, operator_that_ends
 
 _NAMES = re.compile(r"t(\d+)(\D.*)?")
@@ -46,9 +47,10 @@ def quantize(
 ) -> Quantized:
     """Quantizes the operators of a float file; those of which `wanted` is None stay float.
 
-    `ranges`: of all tensors that are fed or computed. So do operators that the library has no integers for. Raises
-    StageError when the library fails.
+    `ranges`: of all tensors that are fed or computed. Operators that neither the library nor stages.ptq.remaining has
+    integers for stay float too. Raises StageError when the library fails.
     """
+    ranges = alike_ranges(info, ranges)
     graph = one_graph(data, "the float network", 0)
     for index, tensor in enumerate(graph.tensors):
         tensor.name = f"t{index}".encode()
@@ -64,6 +66,7 @@ def quantize(
         said = child.stderr.decode("utf-8", errors="replace").strip().rpartition("\n")[2]
         raise StageError(f"ai-edge-quantizer cannot quantize the network: {escape.name(said, 300)}")
     made = one_graph(child.stdout, "the quantized network", 0)
+    to_integers(made, info, ranges, wanted)
     places: dict[int, int] = {}
     for index, tensor in enumerate(made.tensors):
         match = _NAMES.fullmatch(tensor.name.decode())
@@ -85,7 +88,7 @@ def request(
     usual = max(dict.fromkeys(given), key=given.count) if given else Precision(8, 8)
     rules: list[dict[str, Any]] = [{"scope": ".*", "activations": usual.activations, "weights": 8}]
     for operator in info.operators:
-        one = wanted[operator.index]
+        one = None if operator.op in FAILING else wanted[operator.index]
         if one != Precision(usual.activations, 8):
             scope = ";".join(f"t{index}" for index in operator.outputs)
             activations, weights = (None, None) if one is None else (one.activations, one.weights)

@@ -159,7 +159,7 @@ def _ruined(found: Comparison, layers: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _left_float(model: FloatModel, quantized: Quantized, wanted: Any) -> list[str]:
-    """A sentence on operators that the library has no integers for."""
+    """A sentence on operators without integers."""
     left = [
         operator.op
         for operator in model.info.operators
@@ -171,7 +171,7 @@ def _left_float(model: FloatModel, quantized: Quantized, wanted: Any) -> list[st
     if not left:
         return []
     counted = several([f"{count} x {op}" for op, count in sorted(Counter(left).items())])
-    return [f"ai-edge-quantizer has no integers for {counted}: they stay float"]
+    return [f"there are no integers for {counted}: they stay float"]
 
 
 def _always_zero(model: FloatModel, seen: Any) -> list[str]:

@@ -1,0 +1,142 @@
+"""Operators with int8 kernels are integers after calibration, whether or not ai-edge-quantizer knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stages.base import StageError
+from stages.import_model.build import build_module
+from stages.models.builder import ModelBuilder
+from stages.models.tflite_reader import TensorInfo, read
+from stages.models.tflite_writer import BuildError
+from stages.operators.table import OPERATORS
+from stages.options.quantization import QuantizeOptions
+from stages.ptq.observe import Range
+from stages.ptq.precision import precisions
+from stages.ptq.quantizer import Quantized, check_runs, quantize
+from stages.ptq.remaining import REMAINING
+from stages.reference.integer import run_graph
+from stages.reference.interpreter import random_inputs
+from stages.reference.parts import reference_of
+from tests.support.integer import integer_graph
+from tests.support.optional import needs
+from tests.tflm.case import Case, files, load, model
+from tests.tflm.litert_types import _cases, _data_type, _retyped
+
+pytestmark = needs("ai_edge_quantizer", "ptq")
+
+# What has no real numbers to quantize, or state that wants ranges of its own.
+APART = {
+    *("CAST", "DEQUANTIZE", "EMBEDDING_LOOKUP", "FILL", "FLOOR_DIV", "FLOOR_MOD", "ONE_HOT", "QUANTIZE"),
+    *("ASSIGN_VARIABLE", "READ_VARIABLE", "SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"),
+}
+
+
+def of_float(name: str) -> Case:
+    """A case of the operator in float32 that LiteRT runs and import takes."""
+    more = load(name.lower()) if name.lower() in files() else []
+    usable = (one for one in (*more, *_cases(OPERATORS[name])) if one.data and not one.impossible)
+    for case in (one for one in usable if _data_type(one) != "bool"):
+        for version in (1, 2, 3):
+            try:
+                made = replace(_retyped(case, "float32", None), version=version)
+                if name == "TRANSPOSE_CONV":  # the library takes no bias of 4 axes, which this case has
+                    made = replace(made, inputs=made.inputs[:3])
+                if name == "SQUEEZE":  # this one declares the shape of its input
+                    made = replace(made, outputs=(replace(made.outputs[0], shape=(2, 2, 4)),))
+                reference = reference_of(model([made]))
+                build_module(model([made]), reference.info)
+                reference.run([np.zeros(one.shape, one.dtype) for one in reference.inputs])
+            except (BuildError, StageError, ValueError, IndexError, RuntimeError):
+                continue
+            return made
+    raise AssertionError(f"no case of {name}")
+
+
+def calibrated(data: bytes, **options: Any) -> tuple[Quantized, list[np.ndarray], dict[int, np.ndarray]]:
+    """The quantized network, its calibration inputs and the values of the float network's tensors on them."""
+    info, reference = read(data), reference_of(data)
+    inputs = [np.abs(one) + np.float32(0.1) if one.dtype == np.float32 else one * 0 for one in random_inputs(info, 1)]
+    inputs = [one.astype(info.tensors[at].dtype) for one, at in zip(inputs, info.inputs, strict=True)]
+    reference.run(inputs)
+    values = {**dict(zip(info.inputs, inputs, strict=True)), **reference.computed()}
+    ranges = {at: Range(float(one.min()), float(one.max())) for at, one in values.items() if one.dtype == np.float32}
+    wanted, _ = precisions(
+        info, QuantizeOptions.model_validate({"mode": "calibrate", "data": {"random": {}}, **options})
+    )
+    return quantize(data, info, ranges, wanted, per_channel=True), inputs, values
+
+
+def floats(made: Quantized) -> Iterator[str]:
+    for operator in made.info.operators:
+        tensors = [made.info.tensors[index] for index in (*operator.inputs, *operator.outputs) if index >= 0]
+        if any(one.dtype == "float32" for one in tensors):
+            yield operator.op
+
+
+def test_every_operator_with_an_int8_kernel_is_integer() -> None:
+    """All of the table in one network, which LiteRT runs and whose integer graph gives the same."""
+    names = [
+        name
+        for name, operator in OPERATORS.items()
+        if name not in APART and operator.layers and {"int8", "float32"} <= {*operator.types}
+    ]
+    assert {*names} >= REMAINING
+    data = model([of_float(name) for name in names])
+    made, inputs, values = calibrated(data)
+    assert list(floats(made)) == []
+    check_runs(made)
+    graph, reference = integer_graph(made.data), reference_of(made.data)
+    given = [_in(made.info.tensors[at], one) for at, one in zip(made.info.inputs, inputs, strict=True)]
+    expected = reference.run(given)
+    found = run_graph(graph, given)
+    for name, theirs in zip(graph.outputs, expected, strict=True):
+        np.testing.assert_array_equal(found[name], theirs, name)
+    for operator in read(data).operators:
+        out = made.tensor(operator.outputs[0])
+        assert out is not None
+        if operator.op in REMAINING and values[operator.outputs[0]].dtype == np.float32:
+            real = (reference.tensor(out.index).astype(float) - out.zero_point) * out.scale
+            worst = np.abs(real - values[operator.outputs[0]]).max() / (255 * out.scale[0])
+            assert worst < 0.03, (operator.op, worst)
+
+
+def _in(tensor: TensorInfo, values: np.ndarray) -> np.ndarray:
+    if tensor.dtype != "int8":
+        return values
+    return np.clip(np.rint(values / tensor.scale) + tensor.zero_point, -128, 127).astype(np.int8)
+
+
+def chain() -> bytes:
+    b, rng = ModelBuilder(), np.random.default_rng(2)
+    y = b.conv2d(
+        b.input("x", (1, 4, 4, 3), "float32"), rng.normal(0, 0.3, (4, 3, 3, 3)).astype(np.float32), name="conv"
+    )
+    y = b.emit("LEAKY_RELU", [y], (1, 4, 4, 4), None, "leaky", "LeakyReluOptions", {"alpha": 0.1})
+    axes = b.constant("axes", np.array([1, 2], np.int32))
+    y = b.emit("REDUCE_MAX", [y, axes], (1, 4), None, "most", "ReducerOptions", {"keepDims": False})
+    y = b.emit("ABS", [y], (1, 4), None, "abs")
+    b.output(b.fully_connected(y, rng.normal(0, 0.3, (2, 4)).astype(np.float32), name="dense"))
+    return b.build()
+
+
+OPERATORS_OF_CHAIN = ["CONV_2D", "LEAKY_RELU", "REDUCE_MAX", "ABS", "FULLY_CONNECTED"]
+
+
+@pytest.mark.parametrize("activations", ["int8", "int16"])
+def test_nothing_stands_between_neighbours(activations: str) -> None:
+    """No conversion is left: operators that pick values have the scale of what they read."""
+    made, *_ = calibrated(chain(), activations=activations)
+    assert [operator.op for operator in made.info.operators] == OPERATORS_OF_CHAIN
+    assert {made.info.tensors[operator.outputs[0]].dtype for operator in made.info.operators} == {activations}
+
+
+def test_what_the_recipe_keeps_in_float_stays() -> None:
+    made, *_ = calibrated(chain(), keep_float=[{"op": "leaky_relu"}])
+    assert [*floats(made)] == ["DEQUANTIZE", "LEAKY_RELU", "QUANTIZE"]
+    check_runs(made)
