@@ -46,7 +46,7 @@ def _is_named(root: Path) -> bool:
             return True
         if not name.startswith("/"):
             continue
-        folder = os.path.realpath(name.removesuffix("/*"))
+        folder = os.path.realpath(name.removesuffix("*"))
         if real == folder or (name.endswith("/*") and os.path.commonpath([real, folder]) == folder):
             return True
     return False

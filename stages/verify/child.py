@@ -92,7 +92,8 @@ def _run_child(job: dict[str, Any], progress: Callable[[int], None]) -> dict[str
     """The child's last words: {result}, {error, hint}, or {signal, inference} when a signal ended it."""
     last: dict[str, Any] = {}
     with tempfile.TemporaryFile("w+") as complaints:
-        command = [sys.executable, "-m", "stages.verify.child"]
+        # -P: a folder `stages` of the project is not this one.
+        command = [sys.executable, "-P", "-m", "stages.verify.child"]
         with subprocess.Popen(
             command,
             env=with_modules(dict(os.environ)),

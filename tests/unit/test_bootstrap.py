@@ -38,17 +38,17 @@ COMPILER = """
 if [ -e "$here/with-library" ]; then echo "$here/with-library"; else echo "${1#*=}"; fi
 """
 
-# Makes an environment whose Python is this script too.
+# Makes an environment whose Python is this script too. -P: without it Python would load modules of the current folder.
 PYTHON = """
 case "$*" in
     *version_info*) [ ! -e "$here/old-python" ] ;;
-    *'import ensurepip, venv'*) [ ! -e "$here/without-venv" ] ;;
-    '-m venv '*)
+    '-P -c import ensurepip, venv') [ ! -e "$here/without-venv" ] ;;
+    '-P -m venv '*)
         note "python -m venv"
-        /bin/mkdir -p "$3/bin" "$3/lib/python3.11/site-packages"
-        /bin/cp "$0" "$3/bin/python" ;;
-    *sysconfig*) echo "${0%/bin/python}/lib/python3.11/site-packages" ;;
-    '-m pip install '*)
+        /bin/mkdir -p "$4/bin" "$4/lib/python3.11/site-packages"
+        /bin/cp "$0" "$4/bin/python" ;;
+    '-P -c import sysconfig'*) echo "${0%/bin/python}/lib/python3.11/site-packages" ;;
+    '-P -m pip install '*)
         group=${!#} group=${group##*/requirements-} group=${group%lock.txt}
         note "pip install${group:+ ${group%-}}"
         if [ -e "$here/broken-pip" ]; then echo 'ERROR: no network' >&2; exit 1; fi ;;

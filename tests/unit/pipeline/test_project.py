@@ -289,9 +289,9 @@ def test_the_code_of_another_users_project_does_not_run(
 
 
 def test_a_project_that_is_named_runs(foreign: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(foreign.root)
+    monkeypatch.chdir(foreign.root / "sub")
     root, others = str(foreign.root), f"relative:/nowhere:{foreign.root.parent}:{foreign.root}x/*:{foreign.root}/sub"
-    for value in (root, f"{others}:{root}/", "*", f"{foreign.root.parent}/*", f"{root}/../{foreign.root.name}"):
+    for value in (root, f"{others}:{root}/", "*", "/*", f"{foreign.root.parent}/*", f"{root}/../{foreign.root.name}"):
         monkeypatch.setenv(SAFE, value)
         assert here() == foreign
     for value in ("", others, ".", "**", "~"):
