@@ -17,11 +17,10 @@ from stages.messages import escape
 
 # So many failures one after another are the last.
 MOST_FAILURES = 3
-# Seconds that a run spends on waiting: what exchanges take beyond what their bytes take at SLOWEST bytes a second. With
-# FAST in its place, a slow link has SLOW_SECONDS.
+# Seconds that a run spends on waiting: what exchanges take beyond FREE_SECONDS each and what their bytes take at
+# SLOWEST bytes a second. A slow link, or many late answers, has SLOW_SECONDS: with FAST in its place, and nothing free.
 MOST_WAITING = 30.0
 SLOWEST = STEP / SECONDS
-# Of each exchange these are free.
 FREE_SECONDS = 1.0
 # Seconds after which a process that outlives many runs tries one again.
 _REST = 60.0
@@ -31,14 +30,17 @@ _lock = threading.Lock()
 
 
 class _Spent:
-    """Seconds that exchanges took beyond what their bytes take at `rate` a second; simultaneous ones count once."""
+    """Seconds that exchanges took beyond `free` and what their bytes take at `rate` a second.
 
-    def __init__(self, most: float, rate: float) -> None:
-        self.most, self._rate = most, rate
+    Simultaneous ones count once.
+    """
+
+    def __init__(self, most: float, rate: float, free: float) -> None:
+        self.most, self._rate, self._free = most, rate, free
         self.seconds = self._until = 0.0
 
     def add(self, began: float, ended: float, moved: int) -> None:
-        since = max(began + FREE_SECONDS + moved / self._rate, self._until)
+        since = max(began + self._free + moved / self._rate, self._until)
         if ended > since:
             self.seconds += ended - since
             self._until = ended
@@ -54,7 +56,7 @@ class Health:
         self._failures = 0
         self._told: set[str] = set()
         self._failed_at = 0.0
-        self._waited = [_Spent(MOST_WAITING, SLOWEST), _Spent(SLOW_SECONDS, FAST)]
+        self._waited = [_Spent(MOST_WAITING, SLOWEST, FREE_SECONDS), _Spent(SLOW_SECONDS, FAST, 0.0)]
         self.reads = not settings.wrong
         self.writes = not settings.wrong and not settings.read_only
         if settings.wrong:

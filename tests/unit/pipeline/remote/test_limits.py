@@ -466,6 +466,12 @@ def test_a_slow_link_has_minutes_and_not_days(monkeypatch: pytest.MonkeyPatch) -
         one.spent(now, now + 100, 1_000_000)
         now += 100
     assert not one.reads
+    late = Health(RemoteSettings("http://late"), print)
+    for step in range(1000):
+        # Each answer in time, of an artifact with thousands of files.
+        assert late.reads == (step <= SLOW_SECONDS / 0.95)
+        late.spent(now, now + 0.95, 0)
+        now += 0.95
 
 
 @pytest.mark.parametrize("name", ["one byte of a header now and then", "a dripping 404", "a 200"])
