@@ -35,8 +35,10 @@ class Tool:
 
     `command` is looked up on PATH (or is an absolute path); `package` is a Python distribution. With `c_flags`,
     `command` is a compiler and the tool is the C library whose headers it finds with these flags. `minimum` is the
-    lowest version that works; `install` is the command that installs it, shown when it is missing or too old. A package
-    that only some recipes need is in a `group` of pyproject.toml's optional dependencies, which `doit run` installs.
+    lowest version that works; `install` is the command that installs it, shown when it is missing or too old. In a
+    clone `doit run` installs it if that is `apt-get install …`. A package that only some recipes need is in a `group`
+    of pyproject.toml's optional dependencies, which `doit run` installs. `platform` is the only one that has builds of
+    it, such as "linux x86_64" ('': any); `install` then says what to do elsewhere.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Tool:
     minimum: str = ""
     install: str = ""
     group: str = ""
+    platform: str = ""
 
 
 @dataclass(frozen=True)

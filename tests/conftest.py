@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.optional import why_skipped
 from tests.support.selection import is_rare, left_out
+from tests.support.tools import install_missing
 
 # A store that others share is none of a test's.
 for _name in [name for name in os.environ if name.startswith("FIRMLINE_REMOTE")]:
@@ -71,6 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     if not hasattr(config, "workerinput"):
         os.environ[_OBJECTS] = tempfile.mkdtemp(prefix="firmline-objects-")
+        install_missing()
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -14,7 +14,7 @@ from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.pyproject import in_pyproject
 from pipeline.commands.reported import reported
 from pipeline.errors import ToolError
-from pipeline.keys.groups import how_to_install
+from pipeline.keys.groups import how_to_install, install
 from pipeline.runs.workspace import Workspace
 from stages.base import StageError, Tool
 from stages.messages import escape
@@ -22,8 +22,9 @@ from stages.messages import escape
 if TYPE_CHECKING:
     from stages.targets.spec import Target
 
-# Of pyproject.toml's optional dependencies those that only tests need.
-_OF_TESTS = ("docs", "browser", "servers")
+# Groups of pyproject.toml that only tests need, and the one of a simulator, which is among the tools.
+_SHOWN_ELSEWHERE = ("docs", "browser", "servers", "riscv")
+_OF_RECIPES = ("ptq", "onnx")
 # Programs that bootstrap installs with the group hardware.
 _DEBUGGERS = ("gdb-multiarch", "openocd")
 _TURNS = 1000
@@ -51,24 +52,34 @@ class Doctor(Command):
     name = "doctor"
     names = "targets"
     doc_purpose = "look at this machine: tools, versions, whether simulators count, what to install"
-    doc_usage = "[TARGET...] [--json]"
+    doc_usage = "[TARGET...] [--install] [--json]"
     doc_description = (
         "For all cores, or those of the targets named. Each simulator runs a program of known length. "
         "Exit code 3 where something is missing or fails."
     )
-    cmd_options = (JSON,)
+    cmd_options = (
+        {
+            "name": "install",
+            "long": "install",
+            "type": bool,
+            "default": False,
+            "help": "first install what is missing, in a clone: Debian packages and Spike",
+        },
+        JSON,
+    )
 
     def execute(self, opt_values: dict[str, Any], pos_args: list[str]) -> int:
         """Print what was found. Returns the exit code."""
-        return reported(lambda: self._look(opt_values["json"], pos_args))
+        return reported(lambda: self._look(opt_values, pos_args))
 
-    def _look(self, as_json: bool, named: Sequence[str]) -> int:
-        with Workspace() as workspace:
-            targets = _targets(workspace, named)
+    def _look(self, options: Mapping[str, Any], named: Sequence[str]) -> int:
+        with Workspace(install=install if options["install"] else None) as workspace:
+            targets = targets_of(workspace, named)
+            install_tools(workspace, targets)
             tools = _tools(workspace, targets)
             tests = [_self_test(target, tools) for target in targets]
             optional = _optional()
-        if as_json:
+        if options["json"]:
             print(json.dumps({"tools": tools, "optional": optional, "self_tests": tests}, indent=1))
         else:
             for line in _lines(tools, optional, tests):
@@ -76,7 +87,7 @@ class Doctor(Command):
         return PENDING if any(one["problem"] for one in (*tools, *tests)) else 0
 
 
-def _targets(workspace: Workspace, named: Sequence[str]) -> list[Target]:
+def targets_of(workspace: Workspace, named: Sequence[str]) -> list[Target]:
     """One target for each core: the core by itself."""
     from pipeline.recipes.targets import load_targets, unknown_target
 
@@ -92,16 +103,24 @@ def _tools(workspace: Workspace, targets: Sequence[Target]) -> list[dict[str, An
     """What the stages of the usual chain need on the targets: each tool once, with the cores that need it."""
     found: dict[str, dict[str, Any]] = {}
     for target in targets:
-        for kind in workspace.registry.chain:
-            stage = workspace.registry[kind]
-            for tool in stage.tools(stage.config(), target):
-                if tool.group:
-                    continue
-                record = _identified(workspace, tool)
-                cores = found.setdefault(json.dumps(record), {**record, "cores": []})["cores"]
-                if target.core not in cores:
-                    cores.append(target.core)
+        for tool in _tools_of(workspace, target):
+            record = _identified(workspace, tool)
+            cores = found.setdefault(json.dumps(record), {**record, "cores": []})["cores"]
+            if target.core not in cores:
+                cores.append(target.core)
     return list(found.values())
+
+
+def install_tools(workspace: Workspace, targets: Sequence[Target]) -> None:
+    """Install the Debian packages of programs that the targets lack, if the workspace may."""
+    workspace.planner.tools.install_missing(tool for target in targets for tool in _tools_of(workspace, target))
+
+
+def _tools_of(workspace: Workspace, target: Target) -> list[Tool]:
+    """What the stages of the usual chain need on a target."""
+    stages = [workspace.registry[kind] for kind in workspace.registry.chain]
+    tools = [tool for stage in stages for tool in stage.tools(stage.config(), target)]
+    return [tool for tool in tools if tool.group not in _OF_RECIPES]
 
 
 def _optional() -> list[dict[str, Any]]:
@@ -110,7 +129,7 @@ def _optional() -> list[dict[str, Any]]:
 
     found = []
     for group, packages in in_pyproject("project", "optional-dependencies").items():
-        for package in (re.split(r"[<>=~! ]", one)[0] for one in packages if group not in _OF_TESTS):
+        for package in (re.split(r"[<>=~!; ]", one)[0] for one in packages if group not in _SHOWN_ELSEWHERE):
             try:
                 version = metadata.version(package)
             except metadata.PackageNotFoundError:

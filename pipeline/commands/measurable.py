@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import PipelineError, list_known
+from pipeline.keys.groups import install
 from pipeline.keys.tools import Tools
 from pipeline.plugins.registry import default_registry
+from pipeline.project import here
 from pipeline.recipes.targets import load_targets, unknown_target
 from stages.base import Tool
 
@@ -52,11 +54,14 @@ def versions(target: Target, root: Path) -> dict[str, str]:
 
 
 def tools_of(target: Target) -> dict[str, Tool]:
-    """The tools that instruction counts depend on, by name."""
+    """The tools that instruction counts depend on, by name. Whatever the target lacks is installed if possible."""
     registry = default_registry()
-    return {
-        tool.name: tool
-        for kind in ("tensorize", "compile", "simulate")
-        for tool in registry[kind].tools(registry[kind].config(), target)
-        if tool.name in ("tvm", "compiler", "spike", target.simulator.command)
-    }
+    kinds = ("tensorize", "compile", "simulate")
+    wanted = [tool for kind in kinds for tool in registry[kind].tools(registry[kind].config(), target)]
+    tools = Tools(here().root / ".firmline" / "tools.json", install)
+    tools.install_missing(wanted)
+    names = ("tvm", "compiler", "spike", target.simulator.command)
+    counted = {tool.name: tool for tool in wanted if tool.name in names}
+    for tool in counted.values():
+        tools.identify(tool)
+    return counted

@@ -1,14 +1,18 @@
-"""Python packages that only some recipes need: groups of pyproject.toml's optional dependencies.
+"""What a run installs when it first needs it: groups of Python packages, and Debian packages of its tools.
 
-In a clone `bootstrap` installs a group, by its lock file, into the environment that it made; elsewhere pip does.
+In a clone `bootstrap` does it: groups are pyproject.toml's optional dependencies, in the versions of constraints.txt.
+Elsewhere the user does, with pip and apt-get.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 
@@ -28,23 +32,33 @@ def install(group: str) -> bool:
     """
     if not _bootstrapped():
         return False
-    command = [str(INSTALLATION / "bootstrap"), "--with", group, "true"]
-    with (Path(sys.prefix) / ".firmline-installing").open("w") as lock:
-        flock(lock, LOCK_EX)  # processes of one bench come to it at the same time
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
-    if done.returncode:
+    if _bootstrap("--with", group):
         message = f"the Python packages of the group {group} cannot be installed, see above"
         raise ToolError(message, hint=f"install them when there is a way: {how_to_install(group)}")
     importlib.invalidate_caches()
     return True
 
 
-def promised(group: str, package: str) -> str:
-    """The version of a package that `install` would install, by the group's lock file; '' where it installs nothing."""
+def install_debian(packages: Sequence[str]) -> bool:
+    """Install Debian packages with the clone's `bootstrap`; False where this process may not, or bootstrap fails."""
+    allowed = shutil.which("apt-get") and (os.geteuid() == 0 or shutil.which("sudo"))
+    return bool(allowed) and _bootstrapped() and not _bootstrap("--debian", ",".join(packages))
+
+
+def _bootstrap(option: str, names: str) -> int:
+    """The exit code of bootstrap with an option. It reports on stderr."""
+    command = [str(INSTALLATION / "bootstrap"), option, names, "true"]
+    with (Path(sys.prefix) / ".firmline-installing").open("w") as lock:
+        flock(lock, LOCK_EX)  # processes of one bench come to it at the same time
+        return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False).returncode
+
+
+def promised(package: str) -> str:
+    """The version of a package that `install` would install, by constraints.txt; '' where it installs nothing."""
     if not _bootstrapped():
         return ""
-    lock = INSTALLATION / f"requirements-{group}-lock.txt"
-    found = re.search(rf"^{re.escape(package)}==(\S+)", lock.read_text(encoding="utf-8"), re.MULTILINE)
+    text = (INSTALLATION / "constraints.txt").read_text(encoding="utf-8")
+    found = re.search(rf"^{re.escape(package)}==(\S+)", text, re.MULTILINE)
     return found[1] if found else ""
 
 

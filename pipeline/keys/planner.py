@@ -12,6 +12,7 @@ known before anything runs is an action's identity: all that its key follows fro
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from glob import glob
 from pathlib import Path
@@ -21,7 +22,7 @@ from pydantic import ValidationError
 
 from pipeline.artifacts.digest import DigestCache, digest_of
 from pipeline.documents.sources import Sources
-from pipeline.errors import PipelineError
+from pipeline.errors import PipelineError, ToolError
 from pipeline.keys.imports import Imports
 from pipeline.keys.tools import Tools
 from pipeline.plugins.discovery import outside
@@ -157,8 +158,17 @@ class Planner:
     def plan(self, loaded: LoadedRecipe, until: str = "") -> Plan:
         """The actions of a recipe, as far as the stage `until` if that is given, so that later stages' tools may lack.
 
+        Compilers and simulators that are missing are installed where that is possible.
         Raises RecipeError, ToolError, StageFailed.
         """
+        try:
+            return self._plan(loaded, until)
+        except ToolError:
+            if not self.tools.install_missing(_tools(loaded, until)):
+                raise
+            return self._plan(loaded, until)
+
+    def _plan(self, loaded: LoadedRecipe, until: str) -> Plan:
         actions: dict[str, Action] = {}
         for link in loaded.chain.until(until):
             inputs = {kind: actions[name].identity for kind, name in link.inputs.items()}
@@ -331,6 +341,16 @@ class Planner:
 def _named(link: Link) -> str:
     """The name under which the recipe has a stage's options."""
     return link.stage.options_of or link.name
+
+
+def _tools(loaded: LoadedRecipe, until: str) -> list[Tool]:
+    """What the stages of a recipe need."""
+    tools: list[Tool] = []
+    for link in loaded.chain.until(until):
+        config = loaded.recipe.config(_named(link)) or _defaults(link, loaded)
+        with suppress(Exception):  # the plan reports what a stage raises
+            tools += [*link.stage.tools(config, loaded.target), *link.stage.model_tools(loaded.recipe.model)]
+    return tools
 
 
 def _defaults(link: Link, loaded: LoadedRecipe) -> StageConfig:

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 import re
 import shutil
 import subprocess
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from pipeline.errors import ToolError
-from pipeline.keys.groups import how_to_install
+from pipeline.keys.groups import how_to_install, install_debian
 from stages.base import Tool, ToolIdentity
 from stages.system.caches import read_cache, write_cache
 from stages.system.programs import ended_by
@@ -28,6 +30,7 @@ from stages.system.system_limits import system_limit
 _FORMAT = 3
 # How often a program is asked that is replaced meanwhile.
 _ATTEMPTS = 3
+_APT = "apt-get install "
 # With dots if any, and never a number inside a word: riscv64-unknown-elf-gcc is no version 64.
 _VERSIONS = (re.compile(r"(?<![\w.-])\d+(?:\.\d+)+(?:[\w.+-]*\w)?"), re.compile(r"(?<![\w.-])\d+(?![\w.])"))
 
@@ -43,15 +46,15 @@ _HEADER = re.compile(r'^# 1 "(/[^"]*/stdlib\.h)"', re.MULTILINE)
 class Tools:
     """Looks tools up; `cache` is the file in which the versions of programs are remembered.
 
-    `install` is asked to install the group of a missing Python package, and says whether it did. `promised` is asked,
-    by who runs nothing, which version of a group's package `install` would bring; `to_install` has those.
+    `install` installs the group of a missing Python package, and returns whether it did. `promised`, of commands that
+    run nothing, returns the version of a group's package that `install` would bring; `to_install` has those.
     """
 
     def __init__(
         self,
         cache: Path,
         install: Callable[[str], bool] | None = None,
-        promised: Callable[[str, str], str] | None = None,
+        promised: Callable[[str], str] | None = None,
     ) -> None:
         self._cache = cache
         self._install = install
@@ -84,6 +87,25 @@ class Tools:
             self._found[tool] = identity
         return self._found[tool]
 
+    def install_missing(self, tools: Iterable[Tool]) -> bool:
+        """Install the Debian packages of the programs and C libraries that are missing, all at once.
+
+        Return whether any was installed. Nothing is where `install` is None, or this process may not.
+        """
+        if self._install is None:
+            return False
+        missing = [tool for tool in tools if tool.command and tool.install.startswith(_APT) and self._is_missing(tool)]
+        packages = dict.fromkeys(name for tool in missing for name in tool.install.removeprefix(_APT).split())
+        return bool(packages) and install_debian(list(packages))
+
+    def _is_missing(self, tool: Tool) -> bool:
+        if shutil.which(tool.command) is None:
+            return True
+        try:
+            return tool.c_flags is not None and not self._c_library(tool, tool.c_flags)
+        except ToolError:
+            return True
+
     def replaced(self, tool: Tool) -> str:
         """What is not as it was when `identify` looked: the path of a file, or a package's name; '' when all is."""
         before = self._states[tool]
@@ -95,10 +117,13 @@ class Tools:
 
     def _package(self, tool: Tool) -> ToolIdentity:
         version = self._package_version(tool.package)
+        here = f"{sys.platform} {platform.machine().lower()}"
+        if not version and tool.platform not in ("", here):
+            raise ToolError(f"{tool.name} runs on {tool.platform} only, and this is {here}", hint=tool.install)
         if not version and tool.group and self._install is not None and self._install(tool.group):
             version = self._package_version(tool.package)
-        if not version and tool.group and self._promised is not None and self._promised(tool.group, tool.package):
-            identity = ToolIdentity(tool.name, "", self._promised(tool.group, tool.package))
+        if not version and tool.group and self._promised is not None and self._promised(tool.package):
+            identity = ToolIdentity(tool.name, "", self._promised(tool.package))
             return self.to_install.setdefault(tool, identity)
         if not version:
             message = f"Python package {tool.package} is not installed{_needed(tool)}"
@@ -139,6 +164,8 @@ class Tools:
 
         def ask() -> tuple[str, list[str]]:
             version, header = _ask_c_library(path, flags)
+            if not header and not _has_headers(path, flags):
+                raise ToolError(f"{tool.name} of {tool.command} is missing", hint=_install(tool))
             return version, [real, header] if header else []
 
         return ToolIdentity(tool.name, "", self._remembered(tool, path, " ".join([path, *flags]), real, ask))
@@ -216,6 +243,13 @@ def _ask_c_library(compiler: str, flags: Sequence[str]) -> tuple[str, str]:
         if found and header:
             return f"{name} {'.'.join(found.groups())}", header[1]
     return "", ""
+
+
+def _has_headers(compiler: str, flags: Sequence[str]) -> bool:
+    """Whether a compiler finds a C library of any kind."""
+    command = [compiler, *flags, "-E", "-include", "stdlib.h", "-x", "c", os.devnull]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False)
+    return done.returncode == 0
 
 
 def _does_not_run(command: str, error: Exception) -> ToolError:

@@ -42,7 +42,7 @@ class Workspace:
         store: Path | None = None,
         build: Path | None = None,
         install: Callable[[str], bool] | None = None,
-        promised: Callable[[str, str], str] | None = None,
+        promised: Callable[[str], str] | None = None,
         executor: Executor | None = None,
     ) -> None:
         self.project = here() if root is None else project_of(root)

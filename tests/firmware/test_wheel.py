@@ -72,8 +72,8 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the wheel in it, and the packages of this one, but not this clone, within reach."""
     folder = tmp_path_factory.mktemp("environment")
     done(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
-    options = ("--no-deps", "--no-index", "--disable-pip-version-check")
-    done(sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", *options, wheel, cwd=folder)
+    uv = Path(sys.executable).with_name("uv")
+    done(uv, "pip", "install", "--python", folder / "bin/python", "--no-deps", "--no-index", wheel, cwd=folder)
     packages(folder).joinpath("present.pth").write_text(sysconfig.get_path("purelib"))
     return folder
 

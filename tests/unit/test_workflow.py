@@ -64,7 +64,7 @@ def test_store_is_the_cache() -> None:
     (cache,) = [step["with"] for step in JOBS["recipe"]["steps"] if step.get("uses", "").startswith("actions/cache@")]
     assert cache["path"] == ".firmline/store"
     prefixes = cache["restore-keys"].split("\n")
-    assert cache["key"].endswith("-${{ hashFiles('requirements*-lock.txt') }}-${{ github.sha }}")
+    assert cache["key"].endswith("-${{ hashFiles('constraints.txt') }}-${{ github.sha }}")
     assert all(cache["key"].startswith(prefix) for prefix in prefixes)
 
 

