@@ -16,6 +16,7 @@ from stages.calibrate.grid import grid
 from stages.calibrate.measure import batches, joined, measure
 from stages.calibrate.table import Table
 from stages.graph import LayerView
+from stages.import_model.normalize import normalized
 from stages.kernels import registry
 from stages.models.operators import build
 from stages.models.spec import OpModel
@@ -23,6 +24,7 @@ from stages.tensorize.costs import CostTable, estimated, of_kind, quantities, si
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
 from tests.support.kernels.mini import MiniGemm, MiniParams, mini_graph
+from tests.support.variables import frames
 
 RV32 = target_named("rv32-rvp")
 
@@ -81,6 +83,15 @@ def test_joined_layers_share_nothing(small: list[Case]) -> None:
     assert not set(first.inputs + first.outputs) & set(second.inputs + second.outputs)
     assert sorted((*graph.inputs, *graph.outputs)) == sorted(graph.tensors)
     assert signature(graph.view(first)) == small[0].signature
+
+
+def test_a_state_that_a_layer_only_reads_is_an_input() -> None:
+    """So concatenations of streaming networks are measured; a layer that writes its state keeps it."""
+    found = cases([integer_graph(normalized(frames("int8"), "frames").data)], RV32)
+    graph = joined(found)
+    assert not any(graph.tensors[name].state for name in graph.inputs)
+    states = {name for layer in graph.layers for name in layer.state}
+    assert states == {name for name, tensor in graph.tensors.items() if tensor.state} and states
 
 
 def test_batches_keep_the_order_and_the_limits(small: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:
