@@ -73,7 +73,8 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("environment")
     done(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
     uv = Path(sys.executable).with_name("uv")
-    done(uv, "pip", "install", "--python", folder / "bin/python", "--no-deps", "--no-index", wheel, cwd=folder)
+    options = ("--no-deps", "--no-index", "--compile-bytecode")  # as pip
+    done(uv, "pip", "install", "--python", folder / "bin/python", *options, wheel, cwd=folder)
     packages(folder).joinpath("present.pth").write_text(sysconfig.get_path("purelib"))
     return folder
 
