@@ -28,17 +28,22 @@ MESSAGE_LINES = 12
 _USER_INFO = re.compile(r"(?<=://)[^\s/?#]*@")
 # Of ASCII punctuation, what begins markup inside a line of Markdown, GitHub's additions included.
 _MARKUP = re.compile(r"[\\`*\[\]<|&~$]|(?<![^\W_])_|_(?![^\W_])|(?<=\bwww)\.|:(?=//)", re.IGNORECASE)
+# Signed URLs have their token there. A URL without one matches too: so no text is read twice.
+_QUERY = re.compile(r"(://[^\s?\"'<>]*)(\?[^\s\"'<>]+)?")
 
 
 def without_credentials(text: str) -> str:
-    """The text with `***` in place of user and password of each URL."""
-    return _USER_INFO.sub("***@", text) if "://" in text and "@" in text else text
+    """The text with `***` in place of user and password of each URL, and of what follows its `?`."""
+    if "://" not in text:
+        return text
+    text = _USER_INFO.sub("***@", text) if "@" in text else text
+    return _QUERY.sub(lambda url: url[1] + "?***" * bool(url[2]), text) if "?" in text else text
 
 
 def visible(text: str) -> str:
     """On one line, with an escape for each character that is not printed, and for marks that belong to none.
 
-    Of URLs without user and password: whatever is shown goes through here.
+    Of URLs without user, password and what follows a `?`: whatever is shown goes through here.
     """
     text = without_credentials(text)
     if text.isascii():

@@ -125,3 +125,10 @@ def test_rows_and_cells() -> None:
     each = "y" * escape.LINE_LIMIT  # each line of a cell may have the whole limit
     assert escape.markdown_cell(f"{each}\n{each}") == f"{each}<br>{each}"
     assert escape.markdown_row(["a|b", "x\ny", "_z_"]) == "| a\\|b | x<br>y | \\_z\\_ |"
+
+
+def test_what_follows_the_question_mark_of_a_url_is_not_shown() -> None:
+    """As in the line of a recipe that a message shows."""
+    text = 'model: {url: "https://host/net.tflite?token=abc#d", sha256: 1}, what?'
+    shown = 'model: {url: "https://host/net.tflite?***", sha256: 1}, what?'
+    assert escape.line(text) == escape.log_line(text) == shown
