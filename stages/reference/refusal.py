@@ -45,7 +45,7 @@ def refusal(info: ModelInfo, name: str, message: str) -> RunError:
     if found is None or int(found[1]) >= len(info.operators):
         return RunError(f"LiteRT refuses {name}: {reason or 'it does not say why'}", hint=_HINT)
     operator = info.operators[int(found[1])]
-    if "scale" in reason or "zero_point" in reason:
+    if "scale" in reason or "params.zero_point" in reason:
         return _scales(operator, info, _PRINTED.sub("", reason))
     who = called(operator.index, operator.op)
     return RunError(

@@ -21,7 +21,7 @@ from pipeline.recipes.targets import load_targets, remote_store
 from stages.system.installation import INSTALLATION as ROOT
 
 BLOCK = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_ELSEWHERE = ("accelerator", "ci", "extend_")
+_ELSEWHERE = ("accelerator", "ci", "distributed", "extend_")
 _OF_RECIPES = {"stages", "memory", "matrix", "extends", "model"}
 _OF_PROJECTS = {"boards", "cores", "timings", "store", "accelerator"}
 # What a part of a recipe is a part of; its rules name regions of a board that the page has before.

@@ -244,3 +244,9 @@ def _lengths() -> Iterator[Case]:
             layer = softmax(draw, 40)
             layer = LayerView(layer.layer, layer.tensors, {name: powers(scale) for name in layer.arrays})
             yield Case(f"softmax of {scale} {dtype}", ("scales",), layer, drawn_inputs(draw, layer))
+    for length in (1, 2, 10, 40, 300):
+        draw = Draw(length, "int8")
+        x, y = (image(name, (3, length), dtype) for name, dtype in (("x", "int8"), ("y", "int16")))
+        layer = view(Softmax(), [x], y, {"exp": powers(draw.choose(*SCALES))})
+        classes = ("shapes", "tails: length", "extremes")
+        yield Case(f"softmax of {length} to int16", classes, layer, drawn_inputs(draw, layer))

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from stages.graph import LayerView
-from stages.operators.svdf import FloatSvdf, Svdf
+from stages.operators.svdf import FloatSvdf, NarrowSvdf, Svdf
 from tests.conformance.case import Case, drawn_inputs, whole
 from tests.conformance.draw import Draw, bounds, image, view, with_constants, with_op
 from tests.conformance.sums import tie_constants, ties
 
-OPS = ("svdf", "float_svdf")
+OPS = ("svdf", "float_svdf", "narrow_svdf")
 
 
 def svdf(draw: Draw, batch: int, depth: int, units: int, rank: int, memory: int, **fields: Any) -> LayerView:
@@ -39,6 +39,22 @@ def svdf(draw: Draw, batch: int, depth: int, units: int, rank: int, memory: int,
         "bias": draw.rng.integers(-(1 << 24), 1 << 24, units).astype(np.int32),
     }
     state = image("s", (batch, filters * memory), "int16")
+    return view(op, [image("x", (batch, depth), "int8")], image("y", (batch, units), "int8"), constants, (state,))
+
+
+def narrow_svdf(draw: Draw, batch: int, depth: int, units: int, rank: int, memory: int, **fields: Any) -> LayerView:
+    """On int8 with a state of int8; features of about a quarter of its range."""
+    draw = Draw(draw.seed)
+    wide = svdf(draw, batch, depth, units, rank, memory)
+    first, second = draw.multiplier(-9, -4), draw.multiplier(-16, -10)
+    scales = {"multiplier": second[0], "shift": second[1], "feature_multiplier": first[0], "feature_shift": first[1]}
+    op = NarrowSvdf(**{**wide.op.model_dump(exclude={"op"}), **scales, "state_zero_point": draw.zero_point(), **fields})
+    constants = {
+        "feature": wide.constant("feature"),
+        "time": draw.array((units * rank, memory), "int8"),
+        "bias": draw.rng.integers(-(1 << 14), 1 << 14, units).astype(np.int32),
+    }
+    state = image("s", (batch, units * rank * memory), "int8")
     return view(op, [image("x", (batch, depth), "int8")], image("y", (batch, units), "int8"), constants, (state,))
 
 
@@ -79,7 +95,7 @@ def _tails() -> Iterator[Case]:
     for axis, most in (("batch", 3), ("depth", 9), ("units", 5), ("rank", 4), ("memory", 9)):
         for size in range(1, most + 1):
             sizes = usual | {axis: size}
-            for maker in (svdf, float_svdf):
+            for maker in (svdf, float_svdf, narrow_svdf):
                 draw = Draw(size)
                 layer = maker(draw, **sizes)
                 layer = without_bias(layer) if size == 2 else layer
@@ -124,3 +140,6 @@ def _extremes() -> Iterator[Case]:
         layer = with_constants(layer, feature=ends.astype(np.int8), time=old.astype(np.int16))
         layer = with_op(layer, feature_shift=(7, -4)[number // 4])
         yield Case(f"svdf extremes {number}", ("extremes", "zero points"), layer, drawn_inputs(draw, layer))
+        fields |= {"act_min": low, "act_max": high, "feature_shift": (3, -8)[number // 4]}
+        layer = narrow_svdf(draw, 2, 16, 5, 2, 6, **fields, state_zero_point=(high, low)[number % 2])
+        yield Case(f"narrow_svdf extremes {number}", ("extremes", "zero points"), layer, drawn_inputs(draw, layer))

@@ -344,19 +344,6 @@ def test_unknown_operators_are_all_named() -> None:
         (resized(scales=1.7, nearest=True), "(Resize) 'y_node' takes other places than TFLite's resize does"),
         (resized(scales=0.1, nearest=True), "(Resize) 'y_node' resizes [1, 2, 5, 5] to [1, 2, 0, 0]"),
         (resized(scales=0.5, antialias=1), "operator 0 (Resize) 'y_node' is antialiased"),
-        (
-            model(
-                [
-                    node("QuantizeLinear", ["x", "s"], ["q"]),
-                    node("DequantizeLinear", ["q", "s"], ["r"]),
-                    node("Resize", ["r", "", "f"], ["y"], mode="linear"),
-                ],
-                {"x": (1, 2, 5, 5)},
-                ["y"],
-                {"s": np.float32(0.1), "f": np.float32([1, 1, 2, 2])},
-            ),
-            "operator 2 (Resize) 'y_node' resizes integers in the mode linear; nearest is supported",
-        ),
         (resized(sizes=4, coordinate_transformation_mode="what"), "(Resize) 'y_node' is not computed by ONNX Runtime"),
         (
             model([node("Reshape", ["x", "s"], ["y"])], {"x": (1, 6), "s": (2,)}, ["y"], types={"s": 11}),
