@@ -67,6 +67,9 @@ def no_progress(message: str, fraction: float | None = None) -> None:
 class Cache(Protocol):
     """Results that stages share with other recipes and other runs: the artifact store, as a stage sees it."""
 
+    def find(self, ingredients: Mapping[str, Any]) -> Path | None:
+        """As `get`; None where there is no result."""
+
     def get(self, ingredients: Mapping[str, Any], write: Callable[[Path], None]) -> Path:
         """The folder with the result of these ingredients, read-only; `write(folder)` makes it where there is none.
 

@@ -108,13 +108,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """What several tests compile is compiled once in a run."""
+    """What several tests compile or count is compiled and counted once in a run."""
     from stages.compile import toolchain
     from stages.system.programs import run_tool
     from tests.support.compiled_once import compiled_once
+    from tests.support.shared_results import keep_apart, share_results
 
-    anew = item.get_closest_marker("compiles_anew")
-    toolchain.run_tool = run_tool if anew else compiled_once(run_tool, Path(os.environ[_OBJECTS]))
+    folder = Path(os.environ[_OBJECTS])
+    if item.get_closest_marker("compiles_anew"):
+        toolchain.run_tool = run_tool
+        keep_apart()
+    else:
+        toolchain.run_tool = compiled_once(run_tool, folder)
+        share_results(folder)
 
 
 @pytest.hookimpl(wrapper=True)

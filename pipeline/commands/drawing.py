@@ -14,7 +14,7 @@ _MOST = 2_000
 
 @dataclass(frozen=True)
 class Draw:
-    """So many layers (`stages.calibrate.drawn`), asked for by `way`; without a seed others each time."""
+    """So many layers (`stages.bench.drawn`), asked for by `way`; without a seed others each time."""
 
     way: str
     count: int

@@ -23,7 +23,6 @@ from pipeline.recipes.loader import LoadedRecipe, load_recipe
 from pipeline.recipes.recipe_files import find_parent, recipe_names
 from pipeline.recipes.targets import load_targets, unknown_target
 from stages.base import StageError
-from stages.measure.measurable import why_not_measured
 from stages.messages import escape
 from stages.messages.wording import did_you_mean
 from stages.models.spec import ModelSource, OpModel
@@ -101,8 +100,6 @@ def new_recipe(
         Override(f"{key}={text}", ("model" if key == _LAYER else key,), None) for key, text in given.items() if text
     ]
     loaded = _check(data, project, [*said, *overrides], shown)
-    if not why_not_measured(loaded.target):
-        data["stages"] = _with_measuring(data["stages"])
     entry = data["model"]
     title = f"A {entry['op']} by itself" if layer else Path(*map(str, entry.values())).name
     text = _head(project, path, f"{title} on {loaded.target.name}.")
@@ -146,14 +143,6 @@ def _recipe(
         "model": _layer(layer) if layer else _model(model, project),
         "stages": {"simulate": {"inputs": dict(_INPUTS)}},
     }
-
-
-def _with_measuring(stages: Any) -> Any:
-    """With what costs leave open measured, where the options of tensorize do not say whether."""
-    given = stages.get("tensorize") if isinstance(stages, dict) else None
-    if not isinstance(stages, dict) or not isinstance(given or {}, dict) or "measure" in (given or {}):
-        return stages
-    return {"tensorize": {"measure": "close", **(given or {})}, **{k: v for k, v in stages.items() if k != "tensorize"}}
 
 
 def _layer(text: str) -> Mapping[str, Any]:

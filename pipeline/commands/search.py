@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import glob
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from doit import doit_cmd
 
 from pipeline.api import RunResult, run_recipe
-from pipeline.commands.calibrating import displayed
 from pipeline.commands.command import JSON, Command, the_recipe
 from pipeline.commands.exit_codes import PENDING
 from pipeline.commands.reported import reported
@@ -28,6 +29,7 @@ from pipeline.plugins.registry import registry_of
 from pipeline.project import Project, here, project_of
 from pipeline.recipes.loader import load_recipe
 from pipeline.runs.session import Display
+from pipeline.terminal.progress import ProgressDisplay
 from pipeline.terminal.table import Table, render
 from stages.messages import escape
 
@@ -236,7 +238,7 @@ def table(found: Sequence[Measured], budget: Budget) -> Table:
 def _run(given: dict[str, str], named: Sequence[str], *, as_json: bool) -> int:
     check_assignments(given.items(), RECIPE_VARIABLES)
     name = the_recipe("search", given, named)
-    with displayed(as_json=as_json) as display:
+    with closing(ProgressDisplay(sys.stderr if as_json else None)) as display:
         found, budget = search(name, given, display=display, install=install)
         if not as_json:
             shown = table(found, budget)

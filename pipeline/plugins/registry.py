@@ -20,7 +20,7 @@ from stages.models.zoo.names import NAMES
 from stages.options.names import why_not
 
 _PACKAGES = (
-    *("ptq", "import_model", "layout", "quantize", "measure", "tensorize"),
+    *("ptq", "import_model", "layout", "quantize", "count", "tensorize"),
     *("emit", "compile", "simulate", "verify", "report"),
 )
 # What a recipe says of any stage, beside its options.

@@ -105,7 +105,8 @@ def chain_of(stages: Any, registry: Registry, error: Callable[..., RecipeError])
 
 def _is_wanted(stage: Stage[Any], stages: Any) -> bool:
     """Whether a stage whose options are among those of another is part of the chain."""
-    entry = stages.get(stage.options_of) if isinstance(stages, dict) else None
+    entry = stages.get(stage.options_of, {}) if isinstance(stages, dict) else {}
+    entry = {} if entry is None or entry is True else entry
     return isinstance(entry, dict) and entry.get("use", stage.options_of) == stage.options_of and stage.wanted(entry)
 
 

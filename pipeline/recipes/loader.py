@@ -70,11 +70,6 @@ class LoadedRecipe:
     path: Path | None = None
 
     @property
-    def tuning(self) -> Path | None:
-        """The file beside the recipe in which `doit tune` keeps measurements; None of a recipe that is no file."""
-        return None if self.path is None else self.path.with_suffix(".tuning.json")
-
-    @property
     def title(self) -> str:
         """The recipe's name; with its variant, as in `tiny_matrix:ds_cnn-cortex-m4`."""
         return f"{self.recipe.name}:{self.variant}" if self.variant else self.recipe.name

@@ -19,12 +19,20 @@ class StoreCache:
         self._workspace = workspace
         self._recipe = recipe
 
-    def get(self, ingredients: Mapping[str, Any], write: Callable[[Path], None]) -> Path:
-        """As stages.base.Cache says. Raises StoreError, DiskFullError too."""
-        store = self._workspace.store
+    def find(self, ingredients: Mapping[str, Any]) -> Path | None:
+        """As stages.base.Cache says."""
         artifact = self._workspace.brought(digest_of(ingredients))
         if artifact is None:
-            artifact, _ = store.make(ingredients, lambda folder, log: write(folder), recipe=self._recipe)
-            self._workspace.share(artifact)
-        store.mark_used(artifact)
+            return None
+        self._workspace.store.mark_used(artifact)
+        return artifact.files
+
+    def get(self, ingredients: Mapping[str, Any], write: Callable[[Path], None]) -> Path:
+        """As stages.base.Cache says. Raises StoreError, DiskFullError too."""
+        found = self.find(ingredients)
+        if found is not None:
+            return found
+        store = self._workspace.store
+        artifact, _ = store.make(ingredients, lambda folder, log: write(folder), recipe=self._recipe)
+        self._workspace.share(artifact)
         return artifact.files

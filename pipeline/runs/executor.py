@@ -23,7 +23,7 @@ from stages.messages import escape
 
 if TYPE_CHECKING:
     from pipeline.runs.workspace import Workspace
-    from stages.calibrate.side_work import Begin
+    from stages.count.side_work import Begin
 
 # Held by a running stage that is `exclusive`.
 _EXCLUSIVE = threading.Lock()
@@ -76,7 +76,7 @@ class Executor(Protocol):
         """
 
     def beginning(self, tools: Mapping[str, Tool]) -> Begin | None:
-        """Begins to call functions of the stages elsewhere (stages.calibrate.side_work), where these tools are as here.
+        """Begins to call functions of the stages elsewhere (stages.count.side_work), where these tools are as here.
 
         None where they are to be called in this process. What it gives raises PipelineError, and StageError.
         """

@@ -64,7 +64,11 @@ def compile_firmware(
         places = ((src, "src"), (HARNESS.parent, "targets"), (build, "build"))
         shown = [f"-f{what}-prefix-map={folder}={short}" for folder, short in places for what in ("file", "debug")]
         shared = (config.optimize, *WARNINGS, *config.flags, *shown)
-        kept = None if cache is None else ObjectCache(cache, tools or {}, (src / KERNELS, HARNESS.parent), places)
+        kept = (
+            None
+            if cache is None
+            else ObjectCache(cache, _compiler(tools or {}), (src / KERNELS, HARNESS.parent), places)
+        )
         groups = (
             (model_sources(src, model["sources"], own_sections(model, target)), ("-std=c11", "-DMODEL_HOOK"), "model"),
             (harness_sources(src, model, target, runtime), ("-std=gnu11",), "harness"),
@@ -100,6 +104,11 @@ def compile_firmware(
             _link_for_simulation(target, model, objects, build / SIMULATED, out, log)
     (out / "sizes.json").write_text(json.dumps(sizes, indent=1) + "\n")
     return sizes
+
+
+def _compiler(tools: Mapping[str, str]) -> dict[str, str]:
+    """Of a stage's tools those that objects are made with: other stages that compile have more."""
+    return {name: tools[name] for name in ("compiler", "C library") if name in tools}
 
 
 def _link(

@@ -79,6 +79,8 @@ class Kernel(ABC):
               "steps" alone is for no other layers
     lowers    whether `lower` tells what computes a layer; other kernels leave programs (`stages.offload`)
     bits      of the activations that it is for, where those of 16 bits have other kernels
+    estimate_error  by which factor `cost` may be above the instructions that are counted: what was not counted may be
+              the best where its estimate, divided by this, is less than the count of another
     in_place  element i of the output depends on element i of each input alone, and is written after they are read: the
               output may take the memory of an input of the same size that nothing reads afterwards. Tensors of one
               shape may lie in any blocks then, all in the same (`seen`)
@@ -94,6 +96,7 @@ class Kernel(ABC):
     lowers: ClassVar[bool] = True
     bits: ClassVar[int] = 8
     in_place: ClassVar[bool] = False
+    estimate_error: ClassVar[float] = 2.0
 
     @property
     def folder(self) -> KernelFolder:
@@ -158,7 +161,7 @@ class Kernel(ABC):
     def candidates(self, view: LayerView, target: Target) -> Sequence[KernelParams]:
         """Parameters worth comparing for a layer that the kernel can compute; the first are the defaults.
 
-        `doit calibrate` measures each, and tensorize takes the cheapest unless a rule gives parameters.
+        tensorize takes the cheapest unless a rule gives parameters.
         """
         return (self.params(),)
 
@@ -174,5 +177,5 @@ class Kernel(ABC):
         """The layer as TIR with named blocks. Imports tvm."""
 
     def cost(self, view: LayerView, params: Any, target: Target) -> float:
-        """Estimated instructions of one call, used to choose when no measured cost is there."""
+        """Estimated instructions of one call, which tells what is worth counting."""
         raise LookupError(f"{self.name} states no cost")

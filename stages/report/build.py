@@ -108,8 +108,7 @@ def build_report(artifacts: Any, target: str, target_fields: dict[str, Any]) -> 
         "cycles": measured,
         "estimated_cycles": estimated_cycles(counts, target_fields),
         "chosen_by": chosen_by(tensorized, target_fields),
-        "tuning": tensorized.get("tuning"),
-        "measured": tensorized.get("measured"),
+        "counted": tensorized.get("counted", 0),
         "instructions": {
             "total": totals[0] if counted and totals else None,
             "minimum": min(totals) if counted and totals else None,

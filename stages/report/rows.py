@@ -85,12 +85,6 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         lines.append(("simplify", _simplified(rewrites, report["simplify"]["macs"], report["model"]["macs"])))
     if report.get("chosen_by", {}).get("unit") == "cycles":
         lines.append(("chosen by", choice_line(report["chosen_by"])))
-    chosen = [layer.get("cost_source") for layer in report["layers"] if layer.get("cost_source")]
-    if tuned := chosen.count("tuned"):
-        told = f"{tuned} of {len(chosen)} kernels chosen by measurements of this network's layers"
-        lines.append(("tuned", told + _saved(report)))
-    if report.get("measured"):
-        lines.append(("measured", f"{report['measured']} kernels, where costs left open which is best"))
     accuracy = verify.get("accuracy")
     if accuracy:
         called = {"litert": oracle(verify["reference"])}
@@ -125,15 +119,6 @@ def summary(report: dict[str, Any]) -> list[tuple[str, str]]:
         )
     )
     return lines
-
-
-def _saved(report: dict[str, Any]) -> str:
-    """`, 9,876 instructions (1.2 %) less than by costs alone`."""
-    found = report.get("tuning")
-    if not found or not found["before"]:
-        return ""
-    saved, unit = found["before"] - found["now"], report["chosen_by"]["unit"]
-    return f", {saved:,} {unit} ({100 * saved / found['before']:.1f} %) less than by costs alone"
 
 
 def _verdict(verify: dict[str, Any]) -> str:

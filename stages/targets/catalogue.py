@@ -135,7 +135,7 @@ def _on_board(name: str, board: Board, core: Core) -> Target:
     fields |= {"memory": board.memory, "simulator": simulator, "simulated": simulated, "board": facts}
     fields |= {"timing": board.timing or core.timing, "flash": board.flash, "chip": (*core.chip, *board.chip)}
     attached = None if board.accelerator is None else engine(board.accelerator, board.memory)
-    return Target(name=name, core=board.core, accelerator=attached, **fields)
+    return Target(name=name, core=board.core, accelerator=attached, alone=core, **fields)
 
 
 def moved(memory: Memory, core: Core) -> Memory | None:

@@ -158,6 +158,7 @@ class Target(Core):
     timing_model what `timing` names, None where it is ''
     flash        the board's memory with wait states, None where none is known
     chip       the core's numbers, and those of the board
+    alone      the core by itself, for a board: kernels are counted on its machine
     places     where what is not Firmline's own lies on this machine: plug-ins of the simulator by their paths as
                written, kernel folders and simulators as `kernels/acme` and `simulators/renode`; in no key
     modules    the modules of those, by the same names
@@ -170,6 +171,7 @@ class Target(Core):
     accelerator: Engine | None = None
     timing_model: TimingModel | None = None
     flash: Flash | None = None
+    alone: Core | None = None
     places: dict[str, Path] = Field(default_factory=dict, exclude=True, repr=False)
     modules: dict[str, str] = Field(default_factory=dict, exclude=True, repr=False)
 
@@ -187,6 +189,14 @@ class Target(Core):
     def is_timed(self) -> bool:
         """Whether its cycles are estimated by a timing model: those of an accelerator are counted by its own."""
         return self.timing_model is not None and self.accelerator is None
+
+    @property
+    def by_itself(self) -> Target:
+        """The target's core without its board, for which kernels are counted."""
+        if self.alone is None:
+            return self
+        fields = {name: getattr(self.alone, name) for name in Core.model_fields}
+        return Target(name=self.core, core=self.core, places=self.places, modules=self.modules, **fields)
 
     @property
     def in_simulator(self) -> Target:

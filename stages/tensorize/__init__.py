@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -11,31 +11,8 @@ from pydantic import Field
 from stages.base import Job, Stage, StageConfig, Tool
 from stages.models.spec import ModelSource
 from stages.options.layer_rules import LayerMatch
-from stages.system.pathname import Pathname, located
 from stages.targets.memory import Size
 from stages.targets.spec import Target
-
-
-def cost_table(core: str, root: Path) -> Path:
-    """Where the measured costs of a core are, if it has any (stages.tensorize.costs), below a project or Firmline."""
-    kernels = root / "stages" / "kernels"
-    return (kernels if kernels.is_dir() else root) / "costs" / f"{core}.json"
-
-
-def cycle_table(name: str, root: Path) -> Path:
-    """Where the measured cycles of a core or board are, if it has any (stages.tensorize.cycles)."""
-    return cost_table("any", root).parent / "cycles" / f"{name}.json"
-
-
-def cycle_files(target: Target, folders: Iterable[Path]) -> dict[str, Path]:
-    """The tables of cycles that may be the target's, of which there are in these folders, the first of a name."""
-    from stages.tensorize.cycles import names_of
-
-    found: dict[str, Path] = {}
-    for folder in folders:
-        paths = {name: cycle_table(name.partition("/")[2], folder) for name in names_of(target)}
-        found = {name: path for name, path in paths.items() if path.is_file()} | found
-    return found
 
 
 class TensorizeRule(StageConfig):
@@ -55,10 +32,9 @@ class TensorizeConfig(StageConfig):
     engine; without it the accelerator's default. With `narrow_weights` those that fit 4, 2 or 1 bits take no more in
     ROM, and are widened into scratch before their layer; without it so do, for `optimize_for: rom`, those for which
     that saves more than it takes, as long as the arena stays within its limit, or without one does not grow.
-    `tuning` has measurements of the network's own layers, which count before all others; with `measure` the stage of
-    that name runs before this one, and measures the kernels between which costs leave it open which is best.
-    `optimize_for` is what counts beside instructions (stages.tensorize.objective), or cycles of the target's timing
-    model instead of them (stages.tensorize.cycles).
+    With `count` the stage of that name runs before this one, and counts the kernels that may be the best; without it
+    the kernels' own estimates decide. `optimize_for` is what counts beside instructions, or instead of them: cycles of
+    the target's timing model (stages.tensorize.objective). `tuning` and `measure` were options of earlier versions.
     """
 
     rules: tuple[TensorizeRule, ...] = ()
@@ -75,15 +51,12 @@ class TensorizeConfig(StageConfig):
         description="what kernels are chosen for: fewest instructions; fewest cycles by the target's timing model; "
         "few bytes of weights and code; a small arena",
     )
-    tuning: Pathname | Literal[False] | None = Field(
-        default=None,
-        description="a file of `doit tune`, by default NAME.tuning.json beside the recipe if there is one; `off`: none",
+    count: bool = Field(
+        default=True,
+        description="count on the simulator what kernels take for the network's layers; `off`: choose by estimates",
     )
-    measure: Literal["worth", "close", False] = Field(
-        default=False,
-        description="measure on the simulator what costs leave open, before kernels are chosen: `worth`, where "
-        "two percent of the network may be saved; `close`, all of it; `off`: choose by costs",
-    )
+    tuning: Any = Field(default=None, description="ignored: kernels are counted", deprecated=True, exclude=True)
+    measure: Any = Field(default=None, description="ignored: kernels are counted", deprecated=True, exclude=True)
     simplify: bool = Field(default=True, description="take out work that changes nothing; `off`: compute all of it")
 
 
@@ -92,7 +65,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
     exclusive = True
     config = TensorizeConfig
     consumes = ("quantize",)
-    may_consume: ClassVar[tuple[str, ...]] = ("measure",)
+    may_consume: ClassVar[tuple[str, ...]] = ("count",)
     sources: ClassVar[tuple[str, ...]] = ("stages/tensorize/*.py", "stages/targets/spec.py")
     target_fields: ClassVar[tuple[str, ...]] = (
         "core",
@@ -106,12 +79,8 @@ class TensorizeStage(Stage[TensorizeConfig]):
     )
 
     def parameters(self, config: TensorizeConfig) -> dict[str, Any]:
-        """Without the name of the tuning, whose content counts, and whether was measured: what it left is consumed."""
-        own = super().parameters(config)
-        return {name: value for name, value in own.items() if name not in ("tuning", "measure")}
-
-    def files(self, config: TensorizeConfig, model: ModelSource, root: Path) -> dict[str, Path]:
-        return {"tuning": located(config.tuning, root)} if config.tuning else {}
+        """Without whether is counted: what that left is consumed."""
+        return {name: value for name, value in super().parameters(config).items() if name != "count"}
 
     def target_code(self, target: Target) -> dict[str, Path]:
         from stages.targets.places import accelerator_code, kernel_code
@@ -128,39 +97,20 @@ class TensorizeStage(Stage[TensorizeConfig]):
         tvm = (Tool("tvm", package="apache-tvm"), Tool("tvm-ffi", package="apache-tvm-ffi"))
         return tvm if target.accelerator is None else (*tvm, Tool("scipy", package="scipy"))
 
-    def with_files_beside(self, config: TensorizeConfig, recipe: Path) -> TensorizeConfig:
-        from stages.tensorize.beside import tuning_beside
-
-        tuning = tuning_beside(recipe)
-        if config.tuning is not None or not tuning.is_file():
-            return config
-        return config.model_copy(update={"tuning": str(tuning)})
-
-    def target_files(self, target: Target, root: Path) -> dict[str, Path]:
-        path = cost_table(target.core, root)
-        return {"costs": path} if path.is_file() else {}
-
     def option_fields(self, config: TensorizeConfig) -> tuple[str, ...]:
         return ("name", "timing_model", "flash") if config.optimize_for == "cycles" else ()
-
-    def option_files(self, config: TensorizeConfig, target: Target, root: Path) -> dict[str, Path]:
-        return cycle_files(target, [root]) if config.optimize_for == "cycles" else {}
 
     def foresee(
         self, config: TensorizeConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """Cycles wanted on a target without a timing model; rules for kernels that there are not; a damaged tuning."""
+        """Cycles wanted on a target without a timing model; rules for kernels that there are not."""
         from stages.tensorize.rules import check_names
 
         check_names(config.rules, target)
         if config.optimize_for == "cycles":
-            from stages.tensorize.cycles import check_timed
+            from stages.tensorize.objective import check_timed
 
             check_timed(target)
-        for tuning in self.files(config, model, root).values():
-            from stages.tensorize.tuning import read_targets
-
-            read_targets(tuning)
 
     def run(self, job: Job[TensorizeConfig]) -> None:
         from stages.tensorize.build import tensorize

@@ -26,23 +26,20 @@ from stages.simplify.rewrites import Rewrite
 from stages.simplify.simplify import simplified
 from stages.tensorize.artifact import Tensorized, save
 from stages.tensorize.channels import without_channels
-from stages.tensorize.choices import choose_kernels
-from stages.tensorize.costs import CostTable, least_per_product
-from stages.tensorize.cycles import check_timed, cycle_tables
+from stages.tensorize.choices import choose_kernels, with_estimates
+from stages.tensorize.costs import Costs
+from stages.tensorize.counts import load as load_counts
 from stages.tensorize.forms import with_cheapest_forms
-from stages.tensorize.found import found
-from stages.tensorize.layouts import weighed, with_cheapest_layouts
-from stages.tensorize.objective import with_objective
+from stages.tensorize.layouts import with_cheapest_layouts
+from stages.tensorize.objective import check_timed, with_objective
 from stages.tensorize.own_arithmetic import with_own_arithmetic
 from stages.tensorize.packing import pack_and_lower
 from stages.tensorize.placement import place_parts
 from stages.tensorize.programs import plan_programs
 from stages.tensorize.rom import Rom
 from stages.tensorize.setting import Setting
-from stages.tensorize.settled import load as load_settled
 from stages.tensorize.signs import with_cheapest_signs
 from stages.tensorize.spare import within_ram
-from stages.tensorize.tuning import tuned_table
 
 if TYPE_CHECKING:
     from stages.base import Job
@@ -50,27 +47,21 @@ if TYPE_CHECKING:
     from stages.targets.spec import Target
     from stages.tensorize import TensorizeConfig
     from stages.tensorize.choices import Chosen
-    from stages.tensorize.plan import Found
 
 
 def tensorize(job: Job[TensorizeConfig]) -> None:
     """Writes the stage's artifact into the job's folder."""
-    setting, doubts = setting_of(job)
-    settled = load_settled(job.inputs["measure"]) if "measure" in job.inputs else None
-    setting = replace(setting, costs=replace(setting.costs, settled=settled or {}))
+    costs = load_counts(job.inputs["count"]) if "count" in job.inputs else Costs()
+    setting = replace(setting_of(job), costs=costs)
     graph = Graph.load(job.inputs["quantize"])
     placed, rewrites = decide(graph, setting)
-    planned = plan_programs(with_own_arithmetic(placed, setting), setting)
+    planned = plan_programs(with_own_arithmetic(with_estimates(placed, setting), setting), setting)
     made = pack_and_lower(planned, setting, job.progress)
-    kernels = registry.kernels_of(job.target)
-    reach = least_per_product(job.files["costs"], kernels) if "costs" in job.files else {}
     fields = {
         "rewrites": tuple(rewrites) if job.config.simplify else None,
-        "reach": reach,
         "unit": setting.unit,
-        "tuning": None if setting.costs.tuned is None else _found(graph, placed, setting),
-        "measured": None if settled is None else sum(map(len, settled.values())),
-        "warnings": (*made.plan.warnings, *doubts),
+        "counted": sum(map(len, costs.counts.values())),
+        "warnings": (*made.plan.warnings, *_ignored(job.config)),
     }
     made = replace(made, plan=made.plan.model_copy(update=fields))
 
@@ -79,21 +70,18 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
     save(made, job.out)
 
 
-def setting_of(job: Job[TensorizeConfig]) -> tuple[Setting, list[str]]:
-    """What the passes are told by a job's files and options, and sentences on what its costs are not.
-
-    Raises StageError for a damaged table or tuning.
-    """
-    costs = CostTable.read(job.files["costs"]) if "costs" in job.files else CostTable()
-    in_cycles, doubts = job.config.optimize_for == "cycles", list[str]()
-    if in_cycles:
+def setting_of(job: Job[TensorizeConfig]) -> Setting:
+    """What the passes are told by a job's files and options, with estimates as costs."""
+    if job.config.optimize_for == "cycles":
         check_timed(job.target)
-        cycles, doubt = cycle_tables(job.files, job.target)
-        costs, doubts = replace(costs, cycles=cycles), [doubt] if doubt else []
-    if "tuning" in job.files:
-        costs = replace(costs, tuned=tuned_table(job.files["tuning"], job.target, in_cycles=in_cycles))
     kernels = registry.kernels_of(job.target).values()
-    return Setting.of(job.target, job.config, kernels, costs, _float_module(job.inputs["quantize"])), doubts
+    return Setting.of(job.target, job.config, kernels, float_module=_float_module(job.inputs["quantize"]))
+
+
+def _ignored(config: TensorizeConfig) -> list[str]:
+    """A sentence for each option of an earlier version that a recipe still has."""
+    names = [name for name in ("tuning", "measure") if name in config.model_fields_set]
+    return [f"tensorize.{name} is ignored: kernels are counted in every run" for name in names]
 
 
 def reduced(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrite]]:
@@ -135,23 +123,16 @@ def tensorize_graph(
     config: TensorizeConfig,
     kernels: Iterable[Kernel],
     *,
-    costs: CostTable | None = None,
+    costs: Costs | None = None,
     float_module: Any = None,
     progress: Callable[..., None] = no_progress,
 ) -> Tensorized:
-    """The graph as it is, in its forms and with all its copies: for calibration and tests.
+    """The graph as it is, in its forms and with all its copies: for counting and tests.
 
     Raises StageError for a layer that nothing can compute.
     """
     setting = Setting.of(target, config, kernels, costs, float_module)
     return pack_and_lower(plan_programs(choose_kernels(graph, setting), setting), setting, progress)
-
-
-def _found(graph: Graph, chosen: Chosen, setting: Setting) -> Found:
-    """What the tuning changed."""
-    before, _ = decide(graph, replace(setting, costs=replace(setting.costs, tuned=None)))
-    formed = with_cheapest_forms(reduced(graph, setting)[0], setting)
-    return found(before, chosen, setting, weighed(formed, setting))
 
 
 def _float_module(source: Path) -> Any:

@@ -3,8 +3,8 @@
 Kernels work on 4, 8 or 16 channels at once, and 17 can cost more than 24: of each family of tensors so many channels
 stay that their number is a multiple that pays best, over the whole graph. All stay where that promises little.
 
-What a run has measured of the network (stages.measure) does not count here: only the graph that was chosen is measured,
-and a count beside estimates of the others would tell against it wherever estimates are low.
+Estimates alone decide here: only the graph that was chosen is counted (stages.count), and a count beside estimates of
+the others would tell against it wherever estimates are low.
 """
 
 from __future__ import annotations
@@ -43,19 +43,18 @@ def without_channels(graph: Graph, setting: Setting) -> tuple[Graph, list[Rewrit
     if not found:
         return graph, []
     choices = [_choices(family) for family in found]
-    setting = replace(setting, costs=setting.costs.of_table())
+    setting = replace(setting, costs=setting.costs.estimates())
     costs = [
         cost
         for layer in graph.layers
         if not renames_only(graph, layer) and (cost := _cost(graph, layer, found, choices, setting))
     ]
     numbers = cheapest({index: len(own) for index, own in enumerate(choices)}, costs)
-    worth = _WORTH if setting.costs.tuned is None else 1.0  # what is tuned is known exactly
     for index in numbers:
         own = [cost for cost in costs if index in cost.variables]
-        if _total(own, numbers) > worth * _total(own, {**numbers, index: 0}):
+        if _total(own, numbers) > _WORTH * _total(own, {**numbers, index: 0}):
             numbers = {**numbers, index: 0}
-    if _total(costs, numbers) > worth * _total(costs, dict.fromkeys(numbers, 0)):
+    if _total(costs, numbers) > _WORTH * _total(costs, dict.fromkeys(numbers, 0)):
         return graph, []
     staying = [own[numbers[index]] for index, own in enumerate(choices)]
     made = Narrowing(graph, found, staying).graph_without()

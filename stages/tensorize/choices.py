@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from stages.graph import Graph
@@ -15,6 +15,7 @@ from stages.tensorize.sharing import renames_only
 from stages.tensorize.slow_layers import slow_layers
 
 if TYPE_CHECKING:
+    from stages.tensorize.plan import Alternative
     from stages.tensorize.rom import Rom
     from stages.tensorize.setting import Setting
 
@@ -25,7 +26,7 @@ class Chosen:
 
     choices       by layer index; float layers have none, nor have those whose inputs and outputs share memory
     unused_rules  numbers, from 1, of the recipe's rules that decided for no layer
-    warnings      sentences about rules, the arena's limit, outdated costs and slow layers
+    warnings      sentences about rules, the arena's limit and slow layers
     offload       programs of the layers that the target's accelerator computes, once they are planned
     rom           what bytes were worth, where the recipe wants few
     """
@@ -62,46 +63,23 @@ def choose_kernels(graph: Graph, setting: Setting) -> Chosen:
         (
             *about_rules,
             *limited,
-            *_outdated(choices, setting),
-            *_untuned(choices, setting),
             *slow_layers(graph, choices, setting),
         ),
         rom=setting.rom,
     )
 
 
-def _outdated(choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...]:
-    """Sentences when layers had a choice of kernels and the measurements of one are of another version of it."""
-    compared: set[str] = set()
-    for choice in choices.values():
-        others = {other.kernel for other in choice.alternatives if not other.reason}
-        compared |= {choice.kernel.name, *others} if others else set()
-    kernels, costs = setting.kernels, setting.costs
-    told = []
-    names = sorted(kernel.name for kernel in kernels if kernel.name in compared and costs.outdated(kernel))
-    if names:
-        command = f"doit calibrate target={setting.target.core}"
-        told.append(f"{_changed(names)} since measured, so costs are estimated: {command}")
-    cycles = costs.cycles
-    names = sorted(one.name for one in kernels if cycles and one.name in compared and cycles.outdated(one))
-    if names:
-        command = f"doit calibrate target={setting.target.name} --cycles"
-        told.append(f"{_changed(names)} since cycles were measured, so those of all kernels count: {command}")
-    return tuple(told)
+def with_estimates(chosen: Chosen, setting: Setting) -> Chosen:
+    """The same choices, with the kernels' estimates in place of lower bounds: for the plan, which people read."""
+    kernels = {kernel.name: kernel for kernel in setting.kernels}
 
+    def shown(one: Alternative) -> Alternative:
+        kernel = kernels.get(one.kernel)
+        cost = one.cost if kernel is None else setting.costs.estimate(kernel, one.cost, one.cost_source)
+        return one.model_copy(update={"cost": cost})
 
-def _changed(names: Sequence[str]) -> str:
-    return f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} changed"
-
-
-def _untuned(choices: Mapping[int, Choice], setting: Setting) -> tuple[str, ...]:
-    """A sentence when the recipe's tuning has measurements of a kernel that was in question, of another version."""
-    tuned = setting.costs.tuned
-    if tuned is None:
-        return ()
-    compared = {choice.kernel.name for choice in choices.values()}
-    compared |= {one.kernel for choice in choices.values() for one in choice.alternatives if not one.reason}
-    names = sorted(one.name for one in setting.kernels if one.name in compared and tuned.outdated(one))
-    if not names:
-        return ()
-    return (f"{_changed(names)} since the recipe was tuned: doit tune measures it again",)
+    choices = {
+        index: replace(choice, alternatives=tuple(map(shown, choice.alternatives)))
+        for index, choice in chosen.choices.items()
+    }
+    return replace(chosen, choices=choices)

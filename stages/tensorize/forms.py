@@ -76,7 +76,7 @@ def _cheaper_form(graph: Graph, given: Layer, price: Price, is_ruled: Callable[[
 
 
 def with_other_forms(graph: Graph) -> Graph:
-    """The graph with all other forms, whatever they cost: what `doit calibrate` measures beside the graph itself."""
+    """The graph with all other forms, whatever they cost: for judging choices."""
     return cheapest_forms(graph, lambda _graph, _layer: 0.0, lambda _graph, _layer: False)
 
 

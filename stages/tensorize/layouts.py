@@ -77,8 +77,7 @@ def with_cheapest_layouts(graph: Graph, setting: Setting) -> Graph:
     sizes |= dict.fromkeys((one for cost in costs for one in cost.variables if isinstance(one, _Copy)), 2)
     numbers = cheapest(sizes, costs)
     first = dict.fromkeys(numbers, 0)
-    worth = _WORTH if setting.costs.tuned is None else 1.0  # what is tuned is known exactly
-    if _total(costs, numbers) > worth * _total(costs, first):
+    if _total(costs, numbers) > _WORTH * _total(costs, first):
         numbers = first
     layouts = {variable: domain[numbers[variable]] for variable, domain in domains.items()}
     if all(layout == choices.now(variable) for variable, layout in layouts.items()):
@@ -223,9 +222,11 @@ class _Choices:
             choice = self.setting.choose(view, None)
         except StageError:
             return on_engine
-        is_known = choice.cost_source in ("tuned", "measured", "modelled") or choice.kernel.in_place
+        # A lower bound is no guess: what is chosen by it is counted.
+        is_guess = choice.cost_source == "estimated" and not self.setting.costs.lower_bounds
+        is_guess = is_guess and not choice.kernel.in_place
         is_other = any(self.now(variable) != layout for variable, layout in layouts.items())
-        return min((choice.price or 0.0) * (_GUESS if is_other and not is_known else 1), on_engine)
+        return min((choice.price or 0.0) * (_GUESS if is_other and is_guess else 1), on_engine)
 
     def _transform(self, name: str, home: Layout, layout: Layout) -> float:
         tensor = self.given.graph.tensors[name].model_copy(update={"layout": home})

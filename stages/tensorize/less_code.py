@@ -7,7 +7,7 @@ such exchange is no more than
 
     a quarter of a percent of the network's instructions,
     of a network with many constants half of the part that 1,600 bytes have in them, where that is less, or
-    a hundredth of those layers', where these are measured.
+    a hundredth of those layers', where these are counted.
 
 A layer that a rule of the recipe is for keeps its kernel.
 """
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from stages.tensorize.setting import Setting
 
 _OF_NETWORK, _OF_BYTES, _OF_LAYERS = 0.0025, 0.5, 0.01
-_KNOWN = ("measured", "tuned")
 _CONSTANTS = 256  # bytes more: no kernel has less code
 
 
@@ -117,7 +116,7 @@ class _AtHand:
         for index, choice in own.items():
             view = self.graph.view(self.graph.layers[index])
             for one in () if self.setting.is_ruled(view) else _rivals(choice, able):
-                known = choice.cost_source in _KNOWN and one.cost_source in _KNOWN
+                known = choice.cost_source == one.cost_source == "counted"
                 may_lose = max(self.may_lose, _OF_LAYERS * cost if known else 0.0)
                 more = (one.cost or 0.0) - (choice.cost or 0.0)
                 if lost + more > may_lose or not self.memory.has_room(view, one, choice):

@@ -1,6 +1,6 @@
 """What a recipe wants little of beside instructions (or instead of them): `optimize_for: cycles`, `rom` or `ram`.
 
-cycles  Costs are cycles of the target's timing model then (stages.tensorize.cycles); all else is as for speed.
+cycles  Kernels are counted in cycles of the target's timing model (stages.count); all else is as for speed.
 rom     A kernel's constants count, those of few bits as they are kept (stages.tensorize.rom), and the code of each
         kernel that is used. One percent of the network's bytes is worth five times the instructions that all of it
         takes when nothing but speed counts. Kernels are left out, one after another, as long as that makes the sum of
@@ -27,10 +27,32 @@ from stages.tensorize.sharing import renames_only
 
 if TYPE_CHECKING:
     from stages.graph import Graph, LayerView
+    from stages.targets.spec import Target
     from stages.tensorize.select import Offer
     from stages.tensorize.setting import Setting
 
 _WORTH = 500  # times the instructions of the network, for as many bytes as it has
+
+
+def check_timed(target: Target) -> None:
+    """Raises StageError, which names Firmline's targets that have one, for a target without a timing model."""
+    at = ("stages", "tensorize", "optimize_for")
+    if target.accelerator is not None:
+        raise StageError(
+            f"optimize_for: cycles is of a core alone: on {target.name} the accelerator's own model counts cycles",
+            hint="speed, the default, chooses by it",
+            at=at,
+        )
+    if target.timing_model is None:
+        from stages.messages.wording import in_lines
+        from stages.targets.load import load_targets
+
+        timed = [name for name, one in load_targets().items() if one.is_timed]
+        raise StageError(
+            f"optimize_for: cycles needs a timing model, and none is known of {target.name}",
+            hint=in_lines(f"Targets with one: {', '.join(timed)}; docs/timing.md says how a core gets its own"),
+            at=at,
+        )
 
 
 def with_objective(graph: Graph, setting: Setting) -> Setting:

@@ -54,8 +54,7 @@ class LayerPlan(_Model):
 
     kernel       the kernel's name; 'tvm' for a float operator, 'alias' for a layer that only renames its input's memory
     cost         instructions (or the plan's `unit`), None when nobody knows them; `cost_source` says whether they are
-                 measured (a layer like this one), fitted (to measurements of the kernel), modelled (cycles of an
-                 accelerator) or estimated (by the kernel)
+                 counted, modelled (cycles of an accelerator) or estimated (by the kernel)
     sources      kernel files relative to stages/kernels that are compiled; `headers` declare what the functions call
     may_overlay  the output may take the memory of an input that dies here
     constants    keys of weights.npz by constant key
@@ -83,43 +82,14 @@ class LayerPlan(_Model):
     distance: Distance | None = None
 
 
-class TriedLayout(_Model):
-    """The best kernel for a layer that reads and writes so, and what it takes."""
-
-    layout: str
-    kernel: str
-    cost: float | None = None
-
-
-class FoundLayer(_Model):
-    """A layer as costs alone would have it computed `before` ('': it was not there), and as it is `now`."""
-
-    name: str
-    before: str = ""
-    before_cost: float | None = None
-    now: str = ""
-    now_cost: float | None = None
-    layouts: tuple[TriedLayout, ...] = ()
-
-
-class Found(_Model):
-    """What tuning found: totals of the choices without and with it, both as measured, and each layer."""
-
-    before: int
-    now: int
-    layers: tuple[FoundLayer, ...]
-
-
 class TensorizePlan(_Model):
     """One entry for each layer of the graph, in order.
 
     `unused_rules` are numbers, from 1, of the recipe's rules that decided for no layer; `warnings` say what they match.
     `rewrites` are what the graph of the quantize stage has more; None where the recipe has all of it computed.
     `attachment` is there where an accelerator computes a layer, with a predicted `timeline` and `search`,
-    which tells how tiles and places were found. `reach` has the fewest instructions for a product that were measured on
-    the core, by operator and type, `conv2d of int8`. `unit` is what costs are in: instructions, or cycles.
-    `tuning` is what measurements of the network's own layers changed, None without any. `measured` is how many calls of
-    kernels the stage `measure` measured, None where the recipe does not have it.
+    which tells how tiles and places were found. `unit` is what costs are in: instructions, or cycles. `counted` is how
+    many calls of kernels were counted.
     """
 
     format: int = FORMAT
@@ -131,10 +101,8 @@ class TensorizePlan(_Model):
     attachment: Attachment | None = None
     timeline: tuple[Stretch, ...] = ()
     search: Search | None = None
-    reach: dict[str, float] = Field(default_factory=dict)
     unit: Literal["instructions", "cycles"] = "instructions"
-    tuning: Found | None = None
-    measured: int | None = None
+    counted: int = 0
 
     def save(self, folder: Path) -> None:
         (folder / "plan.json").write_text(self.model_dump_json(indent=1) + "\n")

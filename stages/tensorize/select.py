@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from stages.kernels.kernel import Kernel
     from stages.targets.spec import Target
     from stages.tensorize import TensorizeRule
-    from stages.tensorize.costs import CostTable, Price
+    from stages.tensorize.costs import Costs, Price
     from stages.tensorize.memory import ArenaBound
     from stages.tensorize.rom import Rom
 
 ONLY = "the only kernel that can"
+_AS_GOOD = 1.01
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def choose(
     target: Target,
     kernels: Iterable[Kernel],
     rules: Sequence[TensorizeRule],
-    costs: CostTable,
+    costs: Costs,
     bound: ArenaBound | None = None,
     rom: Rom | None = None,
 ) -> Choice:
@@ -121,16 +122,15 @@ def choose(
             if rule.params
             else [offer for offer in offers if offer.kernel is kernel]
         )
-        taken, refused = _cheapest(allowed, view, bound, rom)
+        taken, refused = _cheapest(allowed, view, costs, bound, rom)
         why = f"rule {number + 1} of the recipe"
         if refused:
             why += ", with its cheapest parameters that keep to the arena's limit"
     else:
         if not offers:
             raise _nothing_can(view, target, reasons)
-        taken, refused = _cheapest(offers, view, bound, rom)
-        in_cycles, of_rom = costs.cycles is not None, rom is not None
-        why = _reason(len(offers), taken.price, limited=bool(refused), of_rom=of_rom, in_cycles=in_cycles)
+        taken, refused = _cheapest(offers, view, costs, bound, rom)
+        why = _reason(len(offers), taken.price, limited=bool(refused), of_rom=rom is not None)
     return Choice(
         taken.kernel,
         taken.params,
@@ -143,7 +143,7 @@ def choose(
     )
 
 
-def offers_of(view: LayerView, target: Target, able: Iterable[Kernel], costs: CostTable) -> list[Offer]:
+def offers_of(view: LayerView, target: Target, able: Iterable[Kernel], costs: Costs) -> list[Offer]:
     """The kernels that can compute the layer, `able`, with all of their parameters."""
     return [
         Offer(kernel, params, costs.price(kernel, view, params, target))
@@ -153,13 +153,19 @@ def offers_of(view: LayerView, target: Target, able: Iterable[Kernel], costs: Co
 
 
 def _cheapest(
-    offers: Sequence[Offer], view: LayerView, bound: ArenaBound | None, rom: Rom | None
+    offers: Sequence[Offer], view: LayerView, costs: Costs, bound: ArenaBound | None, rom: Rom | None
 ) -> tuple[Offer, list[tuple[Offer, str]]]:
     """The cheapest within the bound, and the cheaper ones that are not, with the reason.
 
-    Among equal or unknown costs the first: the target's kernel folders are in order of preference. Raises StageError.
+    Where costs are counted, the first of those that cost up to a percent more: choices do not hang on a few
+    instructions. Among equal or unknown costs the first: the target's kernel folders are in order of preference. Raises
+    StageError.
     """
     refused: list[tuple[Offer, str]] = []
+    if rom is None and costs.lower_bounds and bound is None:
+        prices = [float("inf") if one.price.cost is None else one.price.cost for one in offers]
+        limit = _AS_GOOD * min(prices, default=0.0)
+        return next(one for one, price in zip(offers, prices, strict=True) if price <= limit), refused
 
     def order(one: Offer) -> tuple[bool, float]:
         cost = float("inf") if one.price.cost is None else one.price.cost
@@ -202,7 +208,7 @@ def _nothing_can(view: LayerView, target: Target, reasons: dict[str, str]) -> St
     return StageError("\n".join(lines))
 
 
-def _reason(able: int, price: Price, *, limited: bool, of_rom: bool, in_cycles: bool) -> str:
+def _reason(able: int, price: Price, *, limited: bool, of_rom: bool) -> str:
     """`limited` tells that the cheaper ones of all `able` need too much scratch, `of_rom` that bytes count as well."""
     if able == 1:
         return ONLY
@@ -211,7 +217,7 @@ def _reason(able: int, price: Price, *, limited: bool, of_rom: bool, in_cycles: 
         return f"first of the target's kernels that {which}; no costs are known"
     keeps = " that keeps to the arena's limit" if limited else ""
     keeps += " with its bytes of ROM" if of_rom else ""
-    return f"{'fewest cycles' if in_cycles else 'cheapest'} of {able}{keeps} ({price.source})"
+    return f"cheapest of {able}{keeps} ({price.source})"
 
 
 def _named(rule: TensorizeRule, target: Target, known: dict[str, Kernel]) -> Kernel:

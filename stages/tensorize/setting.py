@@ -10,7 +10,7 @@ from stages.base import StageError
 from stages.offload.attach import machine_of
 from stages.offload.kernel import OffloadKernel, offload_kernel
 from stages.tensor_layout import Layout
-from stages.tensorize.costs import CostTable
+from stages.tensorize.costs import Costs
 from stages.tensorize.lowering import Lowerings
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.select import Choice, choose
@@ -35,7 +35,7 @@ class Setting:
     target: Target
     config: TensorizeConfig
     kernels: tuple[Kernel, ...]
-    costs: CostTable
+    costs: Costs
     lowerings: Lowerings
     offload: OffloadKernel | None = None
     rom: Rom | None = None
@@ -48,19 +48,19 @@ class Setting:
         target: Target,
         config: TensorizeConfig,
         kernels: Iterable[Kernel],
-        costs: CostTable | None = None,
+        costs: Costs | None = None,
         float_module: Any = None,
     ) -> Setting:
         """Without `costs` the kernels' own estimates decide. The target's accelerator is one of the kernels."""
         machine = machine_of(target, config.requantize)
         offload = None if machine is None else offload_kernel(machine)
         kernels = (*kernels, offload) if offload is not None else tuple(kernels)
-        return cls(target, config, kernels, costs or CostTable(), Lowerings(target, float_module), offload)
+        return cls(target, config, kernels, costs or Costs(), Lowerings(target, float_module), offload)
 
     @property
     def unit(self) -> str:
         """What costs are in, for messages."""
-        return "instructions" if self.costs.cycles is None else "cycles"
+        return "cycles" if self.config.optimize_for == "cycles" else "instructions"
 
     def bound(self, graph: Graph) -> ArenaBound | None:
         """The bound on the arena, the recipe's or its objective's, for choosing the kernels of one graph."""

@@ -15,8 +15,6 @@ from pipeline.commands.compare import shown
 from pipeline.commands.compare.difference import difference
 from pipeline.terminal.matrix_page import matrix_page
 from pipeline.terminal.matrix_run import MatrixRow
-from stages.report.html.extras import Extras
-from stages.report.html.page import page as report_page
 
 playwright = pytest.importorskip("playwright.sync_api", reason="./bootstrap --with browser pytest runs them")
 CHROMIUM = shutil.which("chromium")
@@ -39,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
 
 @pytest.fixture(scope="module")
 def pages(run: RunResult, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A report, that of a tuned recipe, a comparison and a matrix."""
+    """A report, a comparison and a matrix."""
     folder = tmp_path_factory.mktemp("pages")
     report = json.loads((run.folder / "report.json").read_text())
     half = {**report, "layers": [{**one, "instructions": one["instructions"] // 2} for one in report["layers"]]}
@@ -47,18 +45,13 @@ def pages(run: RunResult, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     axes = [("a model with a long name", f"target-{number}") for number in range(12)]
     rows = [MatrixRow("m", b, {"model": a, "target": b}, "exact", 10**8, 10**6, 10**6, "") for a, b in axes]
     (folder / "matrix.html").write_text(matrix_page("many", "", rows, folder))
-    found = {"before": "k.a mr=4", "before_cost": 3000.0, "now": "k.b (NCHW16c)", "now_cost": 2000.0}
-    tried = [{"layout": "NHWC -> NCHW16c", "kernel": "k.b with_a_parameter=4", "cost": 2000.0}] * 4
-    layers = [{"name": "a/long/name/of/a/layer" * 4, **found, "layouts": tried}] * 8
-    tuned = {**report, "tuning": {"before": 24_000, "now": 16_000, "layers": layers}}
-    (folder / "tuned.html").write_text(report_page(tuned, Extras()))
-    made = {name: folder / f"{name}.html" for name in ("tuned", "compare", "matrix")}
+    made = {name: folder / f"{name}.html" for name in ("compare", "matrix")}
     return {"report": run.folder / "report.html", **made}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1400])
-@pytest.mark.parametrize("which", ["report", "tuned", "compare", "matrix"])
+@pytest.mark.parametrize("which", ["report", "compare", "matrix"])
 def test_nothing_fails_and_nothing_overflows(
     browser: Any, pages: dict[str, Path], which: str, width: int, scheme: str
 ) -> None:

@@ -112,9 +112,7 @@ def test_stale_figures_fail_once_a_week_and_arm_is_measured_on_each_change() -> 
     ]
     choices = WORKFLOWS["figures.yml"]["jobs"]["choices"]
     assert {*choices["strategy"]["matrix"]["target"]} >= {*load_suite().layers.targets}
-    assert choices["steps"][-1]["run"].endswith(' drawn=200 "seed=$GITHUB_RUN_NUMBER"')  # others each week
-    held = re.findall(r"calibrate target=(\S+) --cycles --check", "".join(step.get("run", "") for step in steps))
-    assert {*held} == {file.stem for file in (ROOT / "stages/kernels/costs/cycles").glob("*.json")}
+    assert 'drawn=200 "seed=$GITHUB_RUN_NUMBER" --targets "$TARGET" --check' in choices["steps"][-1]["run"]
     assert "schedule" in WORKFLOWS["figures.yml"][True]  # YAML's own word for `on`
     each = (ROOT / ".ci/run").read_text()
     (targets,) = re.findall(r"bench --check .*--targets (\S+)", each)

@@ -108,21 +108,6 @@ def test_the_page_of_kernels_says_what_layers_take(pattern: str, layer: str, tar
         assert number(said) == pytest.approx(each(layer, target), rel=0.02, abs=0.51 * 10**-digits), (said, target)
 
 
-def test_the_page_of_kernels_says_what_svdf_takes() -> None:
-    """Layers that are measured for the tables of costs: 96 units for 40 elements, 8 for 392."""
-    targets = {"mve": "cortex-m55", "arm_dsp": "cortex-m4", "rvp RV64": "rv64-rvp", "rvp RV32": "rv32-rvp"}
-    found = rows(KERNELS, "kernel | steps of a memory")
-    assert len(found) == len(targets)
-    for name, _, first, second, generic in found:
-        kernel, _, width = name.replace("`", "").partition(", ")
-        target = targets[f"{kernel.partition('.')[0]} {width}".strip()]
-        plain = generic.split(" and ")
-        for shape, ours, others in (("1x40] -> int8[1x96", first, plain[0]), ("1x392] -> int8[1x8", second, plain[1])):
-            layer = table(f"stages/kernels/costs/{target}.json")["layers"][f"svdf int8[{shape}]"]
-            assert number(ours) == pytest.approx(layer[kernel][0], rel=0.02)
-            assert number(others) == pytest.approx(layer["generic.svdf"][0], rel=0.02)
-
-
 def test_tables_are_written_cell_by_cell() -> None:
     page = "\n| a | b |\n|---|--:|\n| x | 1,000 |\n| | 2 |\n\nrest 3\n"
     assert rows(page, "a") == [["x", "1,000"], ["", "2"]]

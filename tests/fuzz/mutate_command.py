@@ -8,7 +8,7 @@ from random import Random
 from tests.fuzz import hostile
 
 VERBS = (
-    "run", "run", "run", "run", "list", "explain", "explain", "gc", "matrix-json", "schema", "bench", "calibrate",
+    "run", "run", "run", "run", "list", "explain", "explain", "gc", "matrix-json", "schema", "bench",
     "help", "runn", "lst", "explian", "", "clean", "forget", "ignore", "info", "reset-dep", "dumpdb", "tabcompletion",
     "strace",
 )  # fmt: skip
@@ -88,8 +88,8 @@ def command_mutant(seed: int, index: int) -> Mutant:
             words.append(rng.choice(RECIPES) if rng.random() < 0.9 else hostile.text(rng))
         else:
             words.append(_variable(rng))
-    if verb in ("bench", "calibrate"):
-        # Their whole work takes minutes.
+    if verb == "bench":
+        # Its whole work takes minutes.
         words.append(rng.choice(["--nope", "target=nope", "recipe=nope", "--only=nope", "--targets=nope", "nope"]))
     stream = rng.choice(STREAMS)
     return Mutant(tuple(word.replace("\0", "") for word in ([verb, *words] if verb else words)), stream)

@@ -2,7 +2,7 @@
 
 A scheduler, workers and the machine that one is at, each in a clone of its own with a store of its own, and a folder as
 the remote store between them. A matrix of recipes runs while one worker is killed with -9 and another comes; then `doit
-tune`, `calibrate` and `bench`. What they leave has to be, byte for byte, what a fifth clone makes alone. Minutes.
+bench`. What they leave has to be, byte for byte, what a fifth clone makes alone. Minutes.
 """
 
 from __future__ import annotations
@@ -30,15 +30,8 @@ _WORKER = "distributed.cli.dask_worker"
 _FILES = ("firmware.elf", "model.c", "weights.c")
 
 
-# Commands that measure, and the file that each writes.
-_MEASURED = {
-    "tune": (["tune", "digits_rvp"], "recipes/digits_rvp.tuning.json"),
-    "calibrate": (
-        ["calibrate", "target=rv64-rvp", "recipes=conv2d_rvp", "--all"],
-        "stages/kernels/costs/rv64-rvp.json",
-    ),
-    "bench": (["bench", "--only=digits", "--targets=rv64-rvp", "--json=figures.json"], "figures.json"),
-}
+# The command that measures, and the file that it writes.
+_BENCH = ["bench", "--only=digits", "--targets=rv64-rvp", "--json=figures.json"], "figures.json"
 
 
 class _Failed(Exception):
@@ -93,9 +86,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--recipe", default="tiny_matrix", help="the matrix [tiny_matrix]")
     parser.add_argument("--target", default="rv64-rvp", help="on which targets, with commas [rv64-rvp]")
     parser.add_argument("--after", type=int, default=12, help="kill a worker when so many artifacts are there [12]")
-    parser.add_argument("--only", default="", help="run, tune, calibrate or bench alone, with commas")
+    parser.add_argument("--only", default="", help="run or bench alone, with commas")
     given = parser.parse_args(words)
-    wanted = [word for word in given.only.split(",") if word] or ["run", "tune", "calibrate", "bench"]
+    wanted = [word for word in given.only.split(",") if word] or ["run", "bench"]
     with tempfile.TemporaryDirectory(prefix="firmline-machines-") as name, ExitStack() as stack:
         folder = Path(name)
         remote = {"FIRMLINE_REMOTE": f"file://{folder}/shared"}
@@ -119,27 +112,23 @@ def main(words: list[str] | None = None) -> int:
                 alone.doit("run", *recipes)
                 _compare_runs(here, alone, [a, b])
             stack.enter_context(c.started(*common, "--name", "c"))
-            for what in ("tune", "calibrate", "bench"):
-                if what in wanted:
-                    _measured(what, here, alone, executor)
+            if "bench" in wanted:
+                _measured(here, alone, executor)
         except _Failed as error:
             sys.stderr.write(f"ERROR: {error}\n")
             return 1
     return 0
 
 
-def _measured(what: str, here: Machine, alone: Machine, executor: str) -> None:
-    """One command that measures, in both, and the file that it writes compared."""
-    words, name = _MEASURED[what]
+def _measured(here: Machine, alone: Machine, executor: str) -> None:
+    """`doit bench` in both, and the file that it writes compared."""
+    words, name = _BENCH
     files = []
     for machine, more in ((here, [executor]), (alone, [])):
         place = machine.root / name
-        if what != "calibrate":
-            place.unlink(missing_ok=True)
+        place.unlink(missing_ok=True)
         machine.doit(*words, *more)
         files.append(place.read_bytes())
-        # Another cost table is other code, which workers refuse.
-        subprocess.run(["git", "checkout", "-q", "--", "stages"], cwd=machine.root, check=True)
     if files[0] != files[1]:
         raise _Failed(f"{' '.join(words)}: {name} differs")
     print(f"{' '.join(words)}: {name}, {len(files[0]):,} bytes, is the same", flush=True)

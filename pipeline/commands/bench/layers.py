@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.bench.check import Verdict
+from pipeline.commands.bench.choices import report_choices
 from pipeline.commands.bench.files import writing
 from pipeline.commands.bench.layer_figures import (
     Figure,
@@ -25,13 +26,16 @@ from pipeline.commands.bench.layer_figures import (
 from pipeline.commands.bench.layer_page import family_table, layer_table, peer_tables, section, update_page
 from pipeline.commands.bench.peer import AskedPeer, asked_peer
 from pipeline.commands.bench.suite import Layers
+from pipeline.commands.counting import counter_of, tools_of
 from pipeline.commands.executing import chosen
-from pipeline.commands.measurable import tools_of
+from pipeline.commands.exit_codes import PENDING
 from pipeline.errors import PipelineError, list_known
+from pipeline.keys.groups import install
 from pipeline.plugins.registry import registry_of
 from pipeline.project import Project
 from pipeline.recipes.loader import load_recipes
 from pipeline.recipes.targets import load_targets, unknown_target
+from pipeline.runs.workspace import Workspace
 from pipeline.terminal.table import Table, render
 from stages.base import StageError
 from stages.messages import escape
@@ -40,7 +44,8 @@ from stages.system.asides import check_writable
 if TYPE_CHECKING:
     from pipeline.commands.drawing import Draw
     from pipeline.terminal.progress import ProgressDisplay
-    from stages.calibrate.side_by_side import Network
+    from stages.bench.judge import Judged
+    from stages.bench.side_by_side import Network
     from stages.layout.rules import LayoutConfig
     from stages.models.spec import OpModel
     from stages.targets.spec import Target
@@ -78,6 +83,7 @@ def bench_layers(
     chosen = _selected(names, options["only"])
     _check_places(options, project)
     rows: dict[str, LayerRow] = {}
+    judged: dict[str, Sequence[Judged]] = {}
     peer = asked_peer(options["peer"])
     if peer is not None and not any(load_targets(project)[name].family in peer.families for name in wanted):
         fitting = [name for name in layers.targets if load_targets(project)[name].family in peer.families]
@@ -85,15 +91,20 @@ def bench_layers(
             f"--peer {peer.name}: it has no functions for {', '.join(wanted)}", hint=f"--targets {','.join(fitting)}"
         )
     for target, found in members.items():
-        for row in _counted(target, [one for one in found if one.name in chosen], project, display, peer):
+        for row in _counted(
+            target, [one for one in found if one.name in chosen], project, display, peer, judged if draw else None
+        ):
             before = rows.get(row.name)
             rows[row.name] = (
                 row if before is None else LayerRow(row.name, row.macs, row.elements, {**before.figures, **row.figures})
             )
-    if draw is not None:
-        print(f"layers of {draw}")
     asked = "" if peer is None else peer.title
-    return _finish(options, layers, project, rows, names, display, stored=draw is None, asked=asked)
+    code = _finish(options, layers, project, rows, names, display, stored=draw is None, asked=asked)
+    if draw is None:
+        return code
+    print(f"layers of {draw}")
+    behind = report_choices(judged)
+    return code or (PENDING if behind else 0)
 
 
 def _check_places(options: Mapping[str, Any], project: Project) -> None:
@@ -135,7 +146,7 @@ def _members(layers: Layers, target: str, project: Project, draw: Draw | None) -
     from stages.tensorize import TensorizeConfig
 
     if draw is not None:
-        from stages.calibrate.drawn import described, drawn
+        from stages.bench.drawn import described, drawn
 
         for spec in drawn(draw.seed, draw.count):
             name = f"{_DRAWN}{described(spec)}"
@@ -162,25 +173,35 @@ def _selected(names: Sequence[str], only: str) -> set[str]:
 
 
 def _counted(
-    name: str, members: Sequence[Member], project: Project, display: ProgressDisplay, peer: AskedPeer | None
+    name: str,
+    members: Sequence[Member],
+    project: Project,
+    display: ProgressDisplay,
+    peer: AskedPeer | None,
+    judged: dict[str, Sequence[Judged]] | None,
 ) -> Iterator[LayerRow]:
-    """With the figures of a peer that is for the target. What its memory does not hold is told, and left out."""
+    """With the figures of a peer that is for the target. What its memory does not hold is reported, and left out.
+
+    Choices of kernels are judged where `judged` is there, by the target's name.
+    """
     if not members:
         return
-    from stages.calibrate.side_by_side import count
-    from stages.tensorize import cost_table
-    from stages.tensorize.costs import CostTable
+    from stages.bench.judge import judge
+    from stages.bench.side_by_side import count, setting_of
 
     def progress(message: str, fraction: float | None = None) -> None:
         display.progress("", name, message, fraction)
 
     target = members[0].target
     try:
-        table = cost_table(target.core, project.root)
-        costs = CostTable.read(table) if table.is_file() else None
         networks = list(_networks(members))
         begin = chosen().beginning(tools_of(target))
-        counted = list(count(networks, target, costs, progress=progress, begin=begin))
+        with Workspace(root=project, install=install) as workspace:
+            counter = counter_of(target, workspace, progress)
+            counted = list(count(networks, target, counter, progress=progress, begin=begin))
+            if judged is not None:
+                settings = [(one.name, one.graph, setting_of(target, one.tensorize)) for one in networks]
+                judged[name] = judge(settings, counter)
         measured = {one.network.name for one in counted}
         others: dict[str, int] = {}
         if peer is not None and target.family in peer.families:
@@ -201,7 +222,7 @@ def _counted(
 
 def _networks(members: Iterable[Member]) -> Iterator[Network]:
     """Of each member; of drawn ones those whose options go together: a window may not fit its image."""
-    from stages.calibrate.side_by_side import Network
+    from stages.bench.side_by_side import Network
 
     for one in members:
         try:

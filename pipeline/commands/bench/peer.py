@@ -12,7 +12,7 @@ from stages.messages import escape
 from stages.messages.wording import did_you_mean
 
 if TYPE_CHECKING:
-    from stages.calibrate.side_by_side import Network
+    from stages.bench.side_by_side import Network
     from stages.targets.spec import Target
 
 _CHECKOUT = "it is a checkout of the peer's own repository; docs/layers.md says where one is to be had"
@@ -41,8 +41,8 @@ class AskedPeer:
         tell: Callable[[str], None],
     ) -> dict[str, int]:
         """Instructions by the network's name; what computes something else is told, and left out. Raises StageError."""
-        from stages.calibrate.peers import PEERS
-        from stages.calibrate.peers.count import count_peer
+        from stages.bench.peers import PEERS
+        from stages.bench.peers.count import count_peer
 
         found = {}
         counts = count_peer(
@@ -73,7 +73,7 @@ def asked_peer(text: str) -> AskedPeer | None:
     """What `--peer` says, None where it is not given. Raises PipelineError."""
     if not text:
         return None
-    from stages.calibrate.peers import PEERS
+    from stages.bench.peers import PEERS
 
     name, separator, place = text.partition("=")
     if not separator or not place:

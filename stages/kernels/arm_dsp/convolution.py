@@ -37,6 +37,7 @@ class Conv2d(Kernel):
     """
 
     name = "arm_dsp.gemm_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("gemm.S", "panel.c", "panel.S")
     headers: ClassVar[tuple[str, ...]] = ("gemm.h", "panel.h")

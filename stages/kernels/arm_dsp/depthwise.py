@@ -98,6 +98,7 @@ class DepthwiseConv2dAny(_Planes):
     """
 
     name = "arm_dsp.depthwise_s8"
+    estimate_error = 1.25
     sources = ("depthwise_any.c", "depthwise.c", "widen.S")
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h", "depthwise_any.h")
 
@@ -139,6 +140,7 @@ class DepthwiseConv2dRows(_Planes):
     """
 
     name = "arm_dsp.depthwise_rows_s8"
+    estimate_error = 1.5
     sources = ("depthwise_rows.S", "depthwise.c", "widen.S")
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h", "depthwise_rows.h")
 
@@ -187,6 +189,7 @@ class DepthwiseConv2dChannels(Kernel):
     """
 
     name = "arm_dsp.depthwise_channels_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     sources = ("depthwise_channels.S", "depthwise_channels.c")
     headers: ClassVar[tuple[str, ...]] = ("depthwise_channels.h",)

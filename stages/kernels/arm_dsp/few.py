@@ -27,6 +27,7 @@ class FewChannels(Kernel):
     """
 
     name = "arm_dsp.few_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d", "fully_connected"})
     sources = ("few.S", "few.c")
     headers: ClassVar[tuple[str, ...]] = ("few.h",)

@@ -27,6 +27,7 @@ class FullyConnected(Kernel):
     """
 
     name = "arm_dsp.dot_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
     sources = ("dot.S", "rows.c")
     headers: ClassVar[tuple[str, ...]] = ("dot.h",)

@@ -15,6 +15,7 @@ class ArmLstm(Lstm8):
     """Four elements of a row with SMLAD, from a copy in halves."""
 
     name = "arm_dsp.lstm"
+    estimate_error = 1.25
     sources = ("lstm.c",)
     headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
     function = "arm_dsp_lstm_s8"

@@ -14,6 +14,7 @@ class ArmMatmul(Matmul8):
     """Two rows times two units with SMLAD, in halves."""
 
     name = "arm_dsp.matmul_s8"
+    estimate_error = 1.25
     function = "arm_dsp_matmul_s8"
     prices = (3.0, 14.0, 3.5)
 

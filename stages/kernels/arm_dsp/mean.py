@@ -31,6 +31,7 @@ class Mean(Kernel):
     """Channels that are neighbours, four at a time, or pixels that are: what means of the last axis are, too."""
 
     name = "arm_dsp.mean_s8"
+    estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
     sources = ("mean.c",)
     headers: ClassVar[tuple[str, ...]] = ("mean.h",)

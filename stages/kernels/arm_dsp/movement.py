@@ -40,6 +40,7 @@ class Move(_Rows, WordMove):
     """Slices and the like are one copy; a pad fills what is around it."""
 
     name = "arm_dsp.move"
+    estimate_error = 1.25
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:
         return "a resize copies pixels" if view.op.kind == RESIZE else super().why_not_layer(view, target)
@@ -49,6 +50,7 @@ class Concatenation(_Rows, WordConcatenation):
     """One copy for each input."""
 
     name = "arm_dsp.concatenation"
+    estimate_error = 1.5
 
 
 def _copied(copy: Copy, item_bytes: int) -> float:

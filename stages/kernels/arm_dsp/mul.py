@@ -26,6 +26,7 @@ class Mul(Kernel):
     """Products of halves of words, requantized by two multiplications."""
 
     name = "arm_dsp.mul_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
     sources = ("mul.c",)
     headers: ClassVar[tuple[str, ...]] = ("mul.h",)

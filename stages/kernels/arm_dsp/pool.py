@@ -26,6 +26,7 @@ class Pool2d(Kernel):
     """Any window: the largest bytes of 16 or 4 channels at a time, or their sums in halves of words."""
 
     name = "arm_dsp.pool2d"
+    estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
     sources = ("pool.c",)
     headers: ClassVar[tuple[str, ...]] = ("pool.h",)
@@ -64,6 +65,7 @@ class AveragePool(Kernel):
     """One window that is the image, planes: four neighbours are added at once."""
 
     name = "arm_dsp.average_s8"
+    estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
     sources = ("averages.c",)
     headers: ClassVar[tuple[str, ...]] = ("averages.h",)

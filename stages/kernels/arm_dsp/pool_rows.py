@@ -17,6 +17,7 @@ class ArmPoolRows(PoolRows):
     """Four maxima or sums at a time."""
 
     name = "arm_dsp.pool_rows"
+    estimate_error = 1.25
     family = "arm_dsp"
     sources = ("pool_rows.c",)
     headers: ClassVar[tuple[str, ...]] = ("arm_dsp_pool_rows.h",)

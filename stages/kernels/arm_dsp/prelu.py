@@ -18,6 +18,7 @@ class Prelu(TablePrelu):
     """One element at a time."""
 
     name = "arm_dsp.prelu"
+    estimate_error = 1.25
     sources = ("prelu.c",)
     function = "arm_dsp_prelu"
     structure = Structure("arm_dsp_prelu", FIELDS)

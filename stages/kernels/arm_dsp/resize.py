@@ -14,6 +14,7 @@ class ArmResize(HalvingResize):
     """Half sums of 16-bit lanes with SHADD16."""
 
     name = "arm_dsp.resize_bilinear_s8"
+    estimate_error = 1.25
     function = "arm_dsp_resize_bilinear_s8"
     prices = (4.8, 3.7, 22.0)
     parts = 1.6

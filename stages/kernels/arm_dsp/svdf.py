@@ -14,6 +14,7 @@ class ArmSvdf(Svdf8):
     """Four elements of a row, two steps of a memory with SMLAD."""
 
     name = "arm_dsp.svdf_s8"
+    estimate_error = 1.25
     function = "arm_dsp_svdf_s8"
     wide = 2
     prices = (1.3, 3.5, 45.0, 40.0)

@@ -49,6 +49,7 @@ class Transpose(Kernel):
     """Matrices whose rows are neighbours in one of the tensors and whose columns are in the other."""
 
     name = "arm_dsp.transpose"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"move"})
     sources = ("transpose.c",)
     headers: ClassVar[tuple[str, ...]] = ("transpose.h",)

@@ -44,6 +44,7 @@ class Conv2d(Kernel):
     """
 
     name = "generic.conv2d"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("gemm.c", "im2col.c")
     headers: ClassVar[tuple[str, ...]] = ("gemm.h", "im2col.h")
@@ -85,6 +86,7 @@ class FullyConnected(Kernel):
     """Rows of x times rows of w, two by eight at once. uint8 inputs become int8 in a scratch row first."""
 
     name = "generic.fully_connected"
+    estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
     sources = ("gemm.c", "im2col.c")
     headers: ClassVar[tuple[str, ...]] = ("gemm.h", "im2col.h")

@@ -26,6 +26,7 @@ class DepthwiseConv2d(Kernel):
     """
 
     name = "generic.depthwise_conv2d"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     sources = ("depthwise.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)

@@ -46,6 +46,7 @@ class Add(_Elementwise):
     """Sums and differences: three requantizations for an element."""
 
     name = "generic.add"
+    estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
     sources = ("add.c",)
     headers: ClassVar[tuple[str, ...]] = ("add.h",)
@@ -71,6 +72,7 @@ class Mul(_Elementwise):
     """Products."""
 
     name = "generic.mul"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
     sources = ("mul.c",)
     headers: ClassVar[tuple[str, ...]] = ("mul.h",)
@@ -95,6 +97,7 @@ class Prelu(_Elementwise):
     """Values, and products with their slopes."""
 
     name = "generic.prelu"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"prelu"})
     sources = ("prelu.c",)
     headers: ClassVar[tuple[str, ...]] = ("prelu.h",)
@@ -151,6 +154,7 @@ class Table(Kernel):
     """One table look-up for each element; the input and the output may be of either 8-bit type."""
 
     name = "generic.table"
+    estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"activation"})
     sources = ("table.c",)
     headers: ClassVar[tuple[str, ...]] = ("table.h",)
@@ -180,6 +184,7 @@ class Requantize(_Elementwise):
     """QUANTIZE between 8-bit types; words at a time where it is but the top bit of each byte that changes."""
 
     name = "generic.requantize"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"requantize"})
     sources = ("requantize_elements.c", "top_bits.c")
     headers: ClassVar[tuple[str, ...]] = ("requantize_elements.h", "top_bits.h")
@@ -247,6 +252,7 @@ class QuantizeEven(Quantize):
     """The same, where halves go to the even number, as in ONNX Runtime."""
 
     name = "generic.quantize_even"
+    estimate_error = 1.25
     sources = ("quantize_even.c",)
     headers: ClassVar[tuple[str, ...]] = ("quantize_even.h",)
     halves: ClassVar[str] = "even"
@@ -256,6 +262,7 @@ class Dequantize(Kernel):
     """An 8-bit type to float32, at a model's edge."""
 
     name = "generic.dequantize"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"dequantize"})
     sources = ("dequantize.c",)
     headers: ClassVar[tuple[str, ...]] = ("dequantize.h",)

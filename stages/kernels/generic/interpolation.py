@@ -20,6 +20,7 @@ class ResizeBilinear(Kernel):
     """A pixel at a time: its four shares, then its channels."""
 
     name = "generic.resize_bilinear"
+    estimate_error = 4
     ops: ClassVar[frozenset[str]] = frozenset({"resize_bilinear"})
     sources = ()
 

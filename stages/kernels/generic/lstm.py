@@ -111,6 +111,7 @@ class Lstm(Lstm8):
     """In plain C."""
 
     name = "generic.lstm"
+    estimate_error = 1.5
     sources = ("lstm.c",)
     headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
     function = "fl_lstm_s8"

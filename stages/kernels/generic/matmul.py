@@ -63,6 +63,7 @@ class BatchMatmul(_Product):
     """A row of the output at a time, four sums together."""
 
     name = "generic.batch_matmul"
+    estimate_error = 1.25
     sources = ("matmul.c",)
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:

@@ -67,6 +67,7 @@ class Move(_Copying):
     """Slices, transposes and the like are one copy, resizing takes its sources from tables. A pad fills its output."""
 
     name = "generic.move"
+    estimate_error = 8
     ops: ClassVar[frozenset[str]] = frozenset({"move"})
 
     def why_not_layouts(self, view: LayerView) -> str:
@@ -117,6 +118,7 @@ class Concatenation(_Copying):
     """One copy for each input."""
 
     name = "generic.concatenation"
+    estimate_error = 6
     ops: ClassVar[frozenset[str]] = frozenset({"concatenation"})
 
     def why_not_layer(self, view: LayerView, target: Target) -> str:

@@ -23,6 +23,7 @@ class Pool2d(Kernel):
     """One image at a time; input and output may each be NHWC or NCHW."""
 
     name = "generic.pool2d"
+    estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
     sources = ("pool.c",)
     headers: ClassVar[tuple[str, ...]] = ("pool.h",)

@@ -22,6 +22,7 @@ class Mean(Kernel):
     """A run of means at a time; any axes that are at most two runs in memory, any layouts."""
 
     name = "generic.mean"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
     sources = ("mean.c",)
     headers: ClassVar[tuple[str, ...]] = ("mean.h",)
@@ -89,6 +90,7 @@ class Softmax(Kernel):
     """One row at a time: its maximum, the sum of the exponentials from a table, the quotients."""
 
     name = "generic.softmax"
+    estimate_error = 3
     ops: ClassVar[frozenset[str]] = frozenset({"softmax"})
     sources = ("softmax.c",)
     headers: ClassVar[tuple[str, ...]] = ("softmax.h",)

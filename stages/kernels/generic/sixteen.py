@@ -59,6 +59,7 @@ class Conv16(_Products):
     """Convolutions of all kinds, an image at a time, straight from the image."""
 
     name = "generic.conv16"
+    estimate_error = 3
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d", "depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"wide"})
 

@@ -34,6 +34,7 @@ class Svdf(_Svdf):
     """int8 data and an int16 state."""
 
     name = "generic.svdf"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"svdf"})
     sources = ("svdf.c",)
     headers: ClassVar[tuple[str, ...]] = ("svdf.h",)

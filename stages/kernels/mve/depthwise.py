@@ -106,6 +106,7 @@ class Depthwise3x3(DepthwiseInTurns):
     """Strides of 1 and 2 columns, in assembly."""
 
     name = "mve.depthwise3x3_s8"
+    estimate_error = 1.25
     sources = ("depthwise3x3.S", "depthwise3x3.c")
 
     def why_not_window(self, view: LayerView) -> str:
@@ -126,6 +127,7 @@ class DepthwiseWide(DepthwiseInTurns):
     """Any window; weights are each the sum of two int8 numbers: those that fit none, and pairs that fit no int16."""
 
     name = "mve.depthwise_wide_s8"
+    estimate_error = 1.25
     sources = ("depthwise.c",)
     prefers_lowered = True
     parts = 2
@@ -145,6 +147,7 @@ class Depthwise(DepthwiseKernel):
     """Any window, stride and dilation; 16 channels at a time, or four where fewer are left."""
 
     name = "mve.depthwise_s8"
+    estimate_error = 1.25
     sources = ("lanes.S", "quads.S", "lanes.c")
     headers: ClassVar[tuple[str, ...]] = ("lanes.h",)
 

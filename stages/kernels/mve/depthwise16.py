@@ -15,6 +15,7 @@ class MveDepthwise16(Depthwise16):
     """Products by VMULLB and VMULLT."""
 
     name = "mve.depthwise16"
+    estimate_error = 1.25
     sources = ("depthwise16.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
     function = "mve_depthwise16"

@@ -83,6 +83,7 @@ class Add(_Elementwise):
     """Sums and differences, where one input has the larger scale."""
 
     name = "mve.add_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
     structure = ADD
     vector = 35.0
@@ -127,6 +128,7 @@ class Mul(_Elementwise):
     """Products."""
 
     name = "mve.mul_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
     structure = MUL
     vector = 17.0

@@ -94,6 +94,7 @@ class Conv2d(_Gemm):
     """Pointwise layers read their rows in place; windows are gathered into scratch, about 1 KB at a time."""
 
     name = "mve.gemm_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
 
 
@@ -101,6 +102,7 @@ class FullyConnected(_Gemm):
     """Rows of x times all units; a single row streams its weights through, four units at once."""
 
     name = "mve.dot_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
 
 

@@ -14,6 +14,7 @@ class MveLstm(Lstm8):
     """Vectors: sixteen elements of a row, four gates, eight cells."""
 
     name = "mve.lstm"
+    estimate_error = 1.25
     sources = ("lstm.c",)
     headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
     function = "mve_lstm_s8"

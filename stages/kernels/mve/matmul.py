@@ -25,6 +25,7 @@ class MveMatmul(Matmul8):
     """Two rows times four units by gemm.S, sixteen elements at a time."""
 
     name = "mve.matmul_s8"
+    estimate_error = 1.25
     sources = ("matmul.c", "gemm.S")  # type: ignore[assignment]
     function = "mve_matmul_s8"
     prices = (2.0, 5.0, 0.8)

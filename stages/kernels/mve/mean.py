@@ -32,6 +32,7 @@ class Mean(Kernel):
     """Eight means at a time."""
 
     name = "mve.mean_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
     sources = ("mean.c",)
     headers: ClassVar[tuple[str, ...]] = ("mean.h",)

@@ -87,6 +87,7 @@ class Move(_Rows):
     """Slices, transposes and the like are one copy. A pad fills its output before."""
 
     name = "mve.move"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"move"})
 
     def why_not_layouts(self, view: LayerView) -> str:
@@ -113,6 +114,7 @@ class Concatenation(_Rows):
     """One copy for each input."""
 
     name = "mve.concatenation"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"concatenation"})
 
     def why_not_copies(self, view: LayerView) -> str:

@@ -20,6 +20,7 @@ class MvePoolRows(PoolRows):
     """16 maxima or 8 sums at a time."""
 
     name = "mve.pool_rows"
+    estimate_error = 1.25
     family = "mve"
     sources = ("pool_rows.c",)
     headers: ClassVar[tuple[str, ...]] = ("mve_pool_rows.h",)

@@ -18,6 +18,7 @@ class MvePrelu(TablePrelu):
     """Eight elements at a time."""
 
     name = "mve.prelu"
+    estimate_error = 1.25
     sources = ("prelu.S",)
     function = "mve_prelu"
     structure = Structure("mve_prelu", FIELDS)

@@ -15,6 +15,7 @@ class MveProducts16(Products16):
     """Sums by VMLADAVA: eight products an instruction."""
 
     name = "mve.products16"
+    estimate_error = 1.25
     sources = ("products16.c", "products16_tile.S")
     headers: ClassVar[tuple[str, ...]] = ("products16.h",)
     function = "mve_products16"

@@ -15,6 +15,7 @@ class MveResize(Resize8):
     """Four channels at a time, on 32 bits: any shares."""
 
     name = "mve.resize_bilinear_s8"
+    estimate_error = 1.25
     function = "mve_resize_bilinear_s8"
     whole = 1024
     prices = (2.3, 1.6, 18.0)

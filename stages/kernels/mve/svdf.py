@@ -14,6 +14,7 @@ class MveSvdf(Svdf8):
     """Vectors: sixteen elements of a row, eight steps of a memory."""
 
     name = "mve.svdf_s8"
+    estimate_error = 1.5
     function = "mve_svdf_s8"
     prices = (0.2, 0.7, 45.0, 40.0)
 

@@ -15,6 +15,7 @@ class Table(ByteTable):
     """16 elements at a time."""
 
     name = "mve.table"
+    estimate_error = 1.25
     sources = ("table.S",)
     headers: ClassVar[tuple[str, ...]] = ("table.h",)
     function = "mve_table"

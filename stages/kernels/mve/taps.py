@@ -34,6 +34,7 @@ class DepthwiseTaps(SingleChannel, MveKernel):
     """
 
     name = "mve.depthwise_taps_s8"
+    estimate_error = 1.25
     sources = ("taps.S", "taps.c")
     headers: ClassVar[tuple[str, ...]] = ("taps.h",)
 

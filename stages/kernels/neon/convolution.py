@@ -17,6 +17,7 @@ class Gemm4x4(MatrixKernel):
     """Four rows times four columns, 16 products in three instructions."""
 
     name = "neon.gemm_4x4"
+    estimate_error = 4
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d", "fully_connected"})
     sources = ("gemm_4x4.S", "gemm.c", "windows.c")
     headers: ClassVar[tuple[str, ...]] = ("matrix.h",)

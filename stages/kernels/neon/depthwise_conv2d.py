@@ -156,6 +156,7 @@ class Depthwise3x3(InPairs):
     """Columns of the window stay in registers from one output to the next."""
 
     name = "neon.depthwise3x3"
+    estimate_error = 1.25
     sources = ("depthwise3x3.c",)
     group = 16
     per_output, per_row = (78, 84), 60
@@ -168,6 +169,7 @@ class Depthwise3x3Pairs(InPairs):
     """Two neighbouring outputs in a register, for images of few channels."""
 
     name = "neon.depthwise3x3_pairs"
+    estimate_error = 1.25
     sources = ("depthwise3x3_pairs.c",)
     group = 8
     per_output, per_row = (45, 53), 200
@@ -180,6 +182,7 @@ class Depthwise(DepthwiseKernel):
     """Any window, stride and dilation."""
 
     name = "neon.depthwise"
+    estimate_error = 1.5
     sources = ("depthwise.c",)
     group = 8
     weight_type = "int16"

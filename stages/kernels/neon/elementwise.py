@@ -25,6 +25,7 @@ class Add(NeonKernel):
     """Sixteen elements at a time."""
 
     name = "neon.add"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
     sources = ("add.c",)
     headers: ClassVar[tuple[str, ...]] = ("elementwise.h",)

@@ -26,6 +26,7 @@ class Pool2d(NeonKernel):
     """Sixteen channels at a time; the last of them overlap those before where channels are left over."""
 
     name = "neon.pool2d"
+    estimate_error = 4
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
     sources = ("pool.c",)
     headers: ClassVar[tuple[str, ...]] = ("pool.h",)

@@ -25,6 +25,7 @@ class Hybrid4x16(DotProductKernel):
     """Four rows as they are times 16 columns."""
 
     name = "neon_dotprod.hybrid_4x16"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d", "fully_connected"})
     sources = ("gemm_4x16.S", "hybrid.c", "../neon/windows.c")
     format = Format(width=16, chunks=(4,))
@@ -48,6 +49,7 @@ class Interleaved8x12(DotProductKernel):
     """Eight interleaved rows times 12 columns."""
 
     name = "neon_dotprod.interleaved_8x12"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("gemm_8x12.S", "interleaved.c", "../neon/windows.c")
     format = Format(width=12, chunks=(4,), interleaved=True)

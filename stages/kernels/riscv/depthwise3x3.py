@@ -38,6 +38,7 @@ class Depthwise3x3(Kernel):
     """
 
     name = "riscv.depthwise3x3"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("depthwise3x3.c",)

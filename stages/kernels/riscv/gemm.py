@@ -37,6 +37,7 @@ class Gemm(Kernel):
     """
 
     name = "riscv.gemm"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     roundings: ClassVar[frozenset[str]] = frozenset({"double"})
     sources = ("gemm.c",)

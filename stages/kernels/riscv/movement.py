@@ -11,6 +11,7 @@ class Move(WordMove):
     """Slices, transposes and the like are one copy; a pad fills what is around it; a resize copies pixels, or rows."""
 
     name = "riscv.move"
+    estimate_error = 1.25
     prefix: ClassVar[str] = "riscv"
     block: ClassVar[float] = 53.0
 
@@ -19,5 +20,6 @@ class Concatenation(WordConcatenation):
     """One copy for each input."""
 
     name = "riscv.concatenation"
+    estimate_error = 1.25
     prefix: ClassVar[str] = "riscv"
     block: ClassVar[float] = 53.0

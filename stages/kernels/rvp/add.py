@@ -34,6 +34,7 @@ class Add(Kernel):
     """Four elements of each 32-bit lane at a time: 32x16-bit products, kadd32, and the output's two roundings."""
 
     name = "rvp.add_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"add", "sub"})
     sources = ("add.c", SOURCE)
     headers: ClassVar[tuple[str, ...]] = ("add.h", HEADER)

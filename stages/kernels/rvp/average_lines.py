@@ -27,6 +27,7 @@ class AveragePoolLines(Kernel):
     """Rows of pixels as long vectors: the sums of a window's rows, then of columns along that, in 16 bits."""
 
     name = "rvp.average_pool_lines"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d"})
     sources = ("average_lines.c",)
     headers: ClassVar[tuple[str, ...]] = ("average_lines.h",)

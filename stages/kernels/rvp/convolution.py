@@ -97,6 +97,7 @@ class Conv2d(_Gemm):
     """
 
     name = "rvp.gemm_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
 
     def why_not_shape(self, view: LayerView) -> str:
@@ -114,6 +115,7 @@ class FullyConnected(_Gemm):
     """Rows of x times all units; one row is a dot product over streamed weights, 4 * lanes units at once."""
 
     name = "rvp.dot_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
 
     def why_not_shape(self, view: LayerView) -> str:

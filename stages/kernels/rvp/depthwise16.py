@@ -15,6 +15,7 @@ class RvpDepthwise16(Depthwise16):
     """Products by KMABB and KMATT."""
 
     name = "rvp.depthwise16"
+    estimate_error = 1.25
     sources = ("depthwise16.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise16.h",)
     function = "rvp_depthwise16"

@@ -39,6 +39,7 @@ class DepthwiseConv2d(Kernel):
     """
 
     name = "rvp.depthwise3x3_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     sources = ("depthwise3x3_s8.S", "depthwise.c")
     headers: ClassVar[tuple[str, ...]] = ("depthwise.h",)

@@ -28,6 +28,7 @@ class DepthwisePlanes(Kernel):
     """
 
     name = "rvp.depthwise_planes_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     sources = ("depthwise_planes_s8.S", "depthwise_planes.c")
     headers: ClassVar[tuple[str, ...]] = ("depthwise_planes.h",)

@@ -28,6 +28,7 @@ class DepthwiseWindow(Kernel):
     """
 
     name = "rvp.depthwise_s8"
+    estimate_error = 1.5
     ops: ClassVar[frozenset[str]] = frozenset({"depthwise_conv2d"})
     sources = ("depthwise_window.c",)
     headers: ClassVar[tuple[str, ...]] = ("depthwise_window.h",)

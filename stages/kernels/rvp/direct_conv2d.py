@@ -25,6 +25,7 @@ class DirectConv2d(Kernel):
     """Windows of 3, 5 or 7 taps along one axis, any along the other, on NHWC int8 images."""
 
     name = "rvp.direct_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("direct_s8.S", "direct.c")
     headers: ClassVar[tuple[str, ...]] = ("direct.h",)

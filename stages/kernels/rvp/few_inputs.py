@@ -29,6 +29,7 @@ class FewInputs(Kernel):
     """
 
     name = "rvp.few_inputs_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("pointwise_s8.S", "few_inputs.c", "panel.c", "join_rows.c")
     headers: ClassVar[tuple[str, ...]] = ("pointwise.h", "few_inputs.h", "join_rows.h")

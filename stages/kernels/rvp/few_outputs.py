@@ -36,6 +36,7 @@ class FewOutputs(Kernel):
     """
 
     name = "rvp.few_outputs_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("few_outputs.c",)
     headers: ClassVar[tuple[str, ...]] = ("few_outputs.h",)

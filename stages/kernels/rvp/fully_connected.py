@@ -27,6 +27,7 @@ class FullyConnectedRows(Kernel):
     """
 
     name = "rvp.dot_rows_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"fully_connected"})
     sources = ("dot_rows.S", "gathered_rows.c")
     headers: ClassVar[tuple[str, ...]] = ("dot_rows.h", "gathered_rows.h")

@@ -15,6 +15,7 @@ class RvpLstm(Lstm8):
     """A register of a row with SMAQA; on RV64 the functions of two cells at a time."""
 
     name = "rvp.lstm"
+    estimate_error = 1.25
     sources = ("lstm.c",)
     headers: ClassVar[tuple[str, ...]] = ("lstm.h",)
     function = "rvp_lstm_s8"

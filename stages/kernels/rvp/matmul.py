@@ -33,6 +33,7 @@ class RvpMatmul(Matmul8):
     """Four rows times four units with SMAQA; one row or two without packing what they are multiplied by."""
 
     name = "rvp.matmul_s8"
+    estimate_error = 1.25
     function = "rvp_matmul_s8"
 
     def tile(self, target: Target) -> MatrixTile:

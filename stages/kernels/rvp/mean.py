@@ -32,6 +32,7 @@ class Mean(Kernel):
     """
 
     name = "rvp.mean_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mean"})
     sources = ("mean.c", "mean_groups.c")
     headers: ClassVar[tuple[str, ...]] = ("mean.h",)

@@ -11,6 +11,7 @@ class Move(WordMove):
     """Slices, transposes and the like are one copy; a pad fills what is around it; a resize copies pixels, or rows."""
 
     name = "rvp.move"
+    estimate_error = 1.25
     prefix: ClassVar[str] = "rvp"
     block: ClassVar[float] = 41.0
 
@@ -19,5 +20,6 @@ class Concatenation(WordConcatenation):
     """One copy for each input."""
 
     name = "rvp.concatenation"
+    estimate_error = 1.25
     prefix: ClassVar[str] = "rvp"
     block: ClassVar[float] = 41.0

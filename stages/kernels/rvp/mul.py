@@ -29,6 +29,7 @@ class Mul(Kernel):
     """Four elements of each 32-bit lane at a time: 16x16-bit products, and the output's two roundings."""
 
     name = "rvp.mul_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"mul"})
     sources = ("mul.c", SOURCE)
     headers: ClassVar[tuple[str, ...]] = ("mul.h", HEADER)

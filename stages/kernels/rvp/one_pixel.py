@@ -85,6 +85,7 @@ class OnePixel(Kernel):
     """
 
     name = "rvp.one_pixel_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("gathered_rows.c", "dot_rows.S")
     headers: ClassVar[tuple[str, ...]] = ("gathered_rows.h",)

@@ -27,6 +27,7 @@ class Pointwise(Kernel):
     """Few inputs, of which a panel would be read once for each block: pixels are read where they are."""
 
     name = "rvp.pointwise_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("pointwise_s8.S",)
     headers: ClassVar[tuple[str, ...]] = ("pointwise.h",)

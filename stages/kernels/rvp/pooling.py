@@ -30,6 +30,7 @@ class Pool2d(Kernel):
     """
 
     name = "rvp.pool2d"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"avg_pool2d", "max_pool2d"})
     sources = ("pool.c",)
     headers: ClassVar[tuple[str, ...]] = ("pool.h",)

@@ -30,6 +30,7 @@ class Prelu(Kernel):
     """Four elements of each 32-bit lane at a time: 16x16-bit products with a slope or one, and two roundings."""
 
     name = "rvp.prelu_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"prelu"})
     sources = ("prelu.c", SOURCE)
     headers: ClassVar[tuple[str, ...]] = ("prelu.h", HEADER)

@@ -21,6 +21,7 @@ class RvpProducts16(Products16):
     """Sums of 64 bits by SMALDA on RV64, four products an instruction, of 32 by KMADA on RV32, two."""
 
     name = "rvp.products16"
+    estimate_error = 1.5
     sources = ("products16.c",)
     headers: ClassVar[tuple[str, ...]] = ("products16.h",)
     function = "rvp_products16"

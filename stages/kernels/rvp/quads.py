@@ -30,6 +30,7 @@ class Quads(Kernel):
     """
 
     name = "rvp.quads_s8"
+    estimate_error = 1.25
     ops: ClassVar[frozenset[str]] = frozenset({"conv2d"})
     sources = ("quads.c",)
     headers: ClassVar[tuple[str, ...]] = ("quads.h",)

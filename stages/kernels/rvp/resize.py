@@ -15,6 +15,7 @@ class RvpResize(HalvingResize):
     """Half sums of 16-bit lanes with RADD16."""
 
     name = "rvp.resize_bilinear_s8"
+    estimate_error = 1.5
     function = "rvp_resize_bilinear_s8"
     prices = (3.6, 3.4, 28.0)
     parts = 2.0

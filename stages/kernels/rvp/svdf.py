@@ -15,6 +15,7 @@ class RvpSvdf(Svdf8):
     """A register of a row with SMAQA, two steps of a memory with KMDA."""
 
     name = "rvp.svdf_s8"
+    estimate_error = 1.5
     function = "rvp_svdf_s8"
     prices = (0.55, 4.0, 45.0, 40.0)
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stages.graph import Graph
     from stages.report.html.samples import Shown
 
 
 @dataclass(frozen=True)
 class Extras:
-    """What the page shows beside the report: edges between layers, the first inference, pictures as SVG.
-
-    `reach` has, by position of a layer, the fewest instructions per multiply-accumulate that were measured on the core
-    for its operator and type.
-    """
+    """What the page shows beside the report: edges between layers, the first inference, pictures as SVG."""
 
     edges: Sequence[tuple[int, int]] = ()
     inputs: Sequence[Shown] = ()
@@ -27,7 +21,6 @@ class Extras:
     fed: str = ""
     timeline: str = ""
     ranges: str = ""
-    reach: Mapping[int, float] = field(default_factory=dict)
 
 
 def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str, classes: Sequence[str] = ()) -> Extras:
@@ -37,7 +30,7 @@ def gathered(artifacts: Mapping[str, Path], timeline: str, ranges: str, classes:
 
     graph = Graph.load(Path(artifacts["tensorize"]), constants=False)
     inputs, outputs, fed = _first(artifacts, classes) if {"emit", "simulate"} <= artifacts.keys() else ((), (), "")
-    return Extras(edges(graph), inputs, outputs, fed, timeline, ranges, _reach(graph, Path(artifacts["tensorize"])))
+    return Extras(edges(graph), inputs, outputs, fed, timeline, ranges)
 
 
 def _first(artifacts: Mapping[str, Path], classes: Sequence[str]) -> tuple[Sequence[Shown], Sequence[Shown], str]:
@@ -61,15 +54,3 @@ def _first(artifacts: Mapping[str, Path], classes: Sequence[str]) -> tuple[Seque
     if label is not None:
         fed += f", labelled {classes[label] if classes else label}"
     return inputs, outputs, fed
-
-
-def _reach(graph: Graph, tensorized: Path) -> dict[int, float]:
-    from stages.tensorize.costs import reach_of
-
-    least = json.loads((tensorized / "plan.json").read_text()).get("reach", {})
-    keys = {
-        position: reach_of(layer.kind, graph.tensors[layer.inputs[0]].dtype)
-        for position, layer in enumerate(graph.layers)
-        if layer.inputs
-    }
-    return {position: least[key] for position, key in keys.items() if key in least}

@@ -18,7 +18,6 @@ from stages.report.html.network import WIDTH as NODE_WIDTH
 from stages.report.html.rom import HEIGHT as ROM_HEIGHT
 from stages.report.html.rom import WIDTH as ROM_WIDTH
 from stages.report.html.rom import boxes, groups
-from stages.report.html.tuning import tuning
 from stages.report.rows import shape, summary
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
         verdict=verdict(report),
         cards=_cards(report),
         facts=summary(dict(report)),
-        rows=_rows(report, extras.reach),
+        rows=_rows(report),
         network=drawing(report, extras.edges),
         node={"height": NODE, "width": NODE_WIDTH},
         arenas=list(arenas(report)),
@@ -52,7 +51,6 @@ def page(report: Mapping[str, Any], extras: Extras) -> str:
         samples=[*extras.inputs, *extras.outputs],
         run=RUN,
         counted=counted(report),
-        tuning=tuning(report),
     )
 
 
@@ -130,14 +128,13 @@ def _seconds(cycles: int, clock: int) -> str:
     return f"{1000 * cycles / clock:,.3g} ms at {clock / 1e6:g} MHz"
 
 
-def _rows(report: Mapping[str, Any], reach: Mapping[int, float]) -> list[dict[str, Any]]:
+def _rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     total = report["instructions"]["total"] or 0
     most = max((layer["instructions"] or 0 for layer in report["layers"]), default=0)
     rows = []
-    for position, layer in enumerate(report["layers"]):
+    for layer in report["layers"]:
         count, macs = layer["instructions"], layer["macs"]
         ratio = per_mac(report, count, macs)
-        best = reach.get(position)
         rows.append(
             {
                 **layer,
@@ -146,8 +143,6 @@ def _rows(report: Mapping[str, Any], reach: Mapping[int, float]) -> list[dict[st
                 "share": count / total if count and total else 0.0,
                 "bar": count / most if count and most else 0.0,
                 "per_mac": ratio,
-                "reach": best,
-                "reached": min(1.0, best / ratio) if best and ratio else None,
             }
         )
     return rows

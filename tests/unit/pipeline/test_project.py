@@ -20,7 +20,6 @@ from pipeline.recipes.recipe_files import hidden, is_built_in, recipe_names
 from pipeline.recipes.targets import load_targets
 from pipeline.runs.workspace import Workspace
 from stages.system.installation import INSTALLATION as ROOT
-from stages.tensorize import cost_table
 from tests.unit.pipeline.conftest import FakeProject
 
 FLASH = "{region: flash, wait_states: 5, line: 16, source: x}"
@@ -188,21 +187,6 @@ def test_keys_do_not_depend_on_the_project(own: Project, tmp_path: Path) -> None
         with Workspace(root=project, store=tmp_path / "store") as workspace:
             keys.append([action.identity for action in workspace.plan("kws_rvp", until="emit")])
     assert keys[0] == keys[1]
-
-
-def test_measured_costs_are_the_projects_where_it_has_some(own: Project) -> None:
-    stage = default_registry()["tensorize"]
-    target = load_targets(own)["cortex-m4"]
-    assert cost_table("cortex-m4", ROOT) == ROOT / "stages/kernels/costs/cortex-m4.json"
-    assert cost_table("cortex-m4", own.root) == own.root / "costs/cortex-m4.json"
-    with Workspace(root=own, store=own.root / "store") as workspace:
-        planned = workspace.plan("kws_cortex_m4", until="tensorize")["tensorize"]
-        assert planned.files["costs"] == cost_table(target.core, ROOT)
-        write(own, "costs/cortex-m4.json", "{}")
-        planner = Planner(own, workspace.store.digests, workspace.planner.tools, workspace.planner.imports)
-        loaded = load_recipe("kws_cortex_m4", root=own, registry=default_registry())
-        assert planner.plan(loaded, "tensorize")["tensorize"].files["costs"] == own.root / "costs/cortex-m4.json"
-    assert stage.target_files(target, own.root) == {"costs": own.root / "costs/cortex-m4.json"}
 
 
 def test_paths_as_messages_call_them(own: Project) -> None:

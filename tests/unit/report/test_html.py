@@ -23,7 +23,6 @@ from stages.report.html.page import _cards, page, verdict
 from stages.report.html.rom import HEIGHT, WIDTH, boxes, groups
 from stages.report.html.samples import image_of, png, shown_input, shown_output
 from stages.report.html.treemap import Rectangle, squarified
-from stages.report.html.tuning import tuning
 from stages.report.rows import columns, summary
 
 _BLOCK = {"part": "weights", "symbol": "model_weights", "region": "rom", "bytes": 600, "loaded_from": ""}
@@ -40,7 +39,7 @@ def layer(index: int, **changes: Any) -> dict[str, Any]:
         "kernel": "generic.conv2d",
         "layout": "NHWC",
         "instructions": 500 * (index + 1),
-        "why": "cheapest of 2 (measured)",
+        "why": "cheapest of 2 (counted)",
         "alternatives": [],
         "distance": None,
     }
@@ -202,55 +201,6 @@ def test_memory_seen_at_two_addresses_is_room_once() -> None:
     ]
     board = {"title": "B", "clock": None, "source": "", "core": "rv32imc-scalar", "machine": "m", "moved": []}
     assert "50.0 % of 1,800" in page(report(board=board, memory={**report()["memory"], "regions": regions}), Extras())
-
-
-def test_layers_stand_against_the_least_of_their_own() -> None:
-    given = report(layers=[layer(0, name="a", instructions=800), layer(1, name="b", instructions=800)])
-    made = page(given, Extras(reach={0: 0.4}))
-    assert made.count("the least measured on this core for conv2d of this type: 0.400") == 1
-    assert "width:50%" in made[: made.index('id="layer-1"')]
-    assert "the least measured" not in page(given, Extras())
-
-
-def tuned(**changes: Any) -> dict[str, Any]:
-    layers = [
-        {"name": "same", "before": "k.a", "before_cost": 600.0, "now": "k.a", "now_cost": 600.0, "layouts": []},
-        {"name": "small", "before": "k.a", "before_cost": 500.0, "now": "k.b", "now_cost": 450.0, "layouts": []},
-        {
-            "name": "large",
-            "before": "k.a mr=4",
-            "before_cost": 2900.0,
-            "now": "k.b (NCHW16c)",
-            "now_cost": 1900.0,
-            "layouts": [
-                {"layout": "NHWC", "kernel": "k.a mr=4", "cost": 2900.0},
-                {"layout": "NHWC -> NCHW16c", "kernel": "k.b", "cost": 1900.0},
-            ],
-        },
-        {"name": "x/NCHW16c", "before": "", "before_cost": None, "now": "k.move", "now_cost": 50.0, "layouts": []},
-    ]
-    return {"tuning": {"before": 4000, "now": 3000, "layers": layers}, "chosen_by": {"unit": "instructions"}, **changes}
-
-
-def test_what_tuning_found_is_there_for_tuned_recipes_alone() -> None:
-    for bare in (report(), report(tuning=None, chosen_by={"unit": "instructions"})):
-        assert "What tuning found" not in page(bare, Extras()) and tuning(bare) is None
-    made = page(report(**tuned()), Extras())
-    Page(made)
-    section = made[made.index('<section id="tuning">') :].partition("</section>")[0]
-    assert "4,000 instructions by costs alone, 3,000 by what was measured of these layers: 25.0 % less." in section
-    assert "3 of 4 layers are computed otherwise" in section
-    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in section.split("<tr>")[2:]]
-    assert [row[0] for row in rows] == ["large", "small", "x/NCHW16c", "same"]
-    assert rows[0][1:6] == ["k.a mr=4", "2,900", "k.b (NCHW16c)", "1,900", "1,000"]
-    assert "<li>NHWC: k.a mr=4 2,900</li><li>NHWC -&gt; NCHW16c: k.b 1,900</li>" in rows[0][6]
-    assert rows[2][1:6] == ["not there", "", "k.move", "50", "-50"] and rows[3][3:6] == ["the same", "600", ""]
-    assert "900 cycles" not in section
-    by_cycles = {"unit": "cycles", "model": "m", "memory": "none"}
-    assert "4,000 cycles by costs alone" in page(report(**tuned(chosen_by=by_cycles)), Extras())
-    hostile = tuned()
-    hostile["tuning"]["layers"][2] |= {"name": HOSTILE, "now": HOSTILE}
-    assert "<script>alert" not in page(report(**hostile), Extras())
 
 
 def test_most_alive_is_marked() -> None:

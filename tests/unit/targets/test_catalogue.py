@@ -47,7 +47,7 @@ def test_core_is_a_target_with_the_memory_of_its_machine() -> None:
 def test_board_has_all_of_its_core_but_the_memory() -> None:
     board, core = BOARDS["rpi-pico"], CATALOGUE.targets()["cortex-m0plus"]
     assert board.core == "cortex-m0plus" and board.name == "rpi-pico"
-    own = {"name", "board", "memory", "simulated", "chip"}
+    own = {"name", "board", "memory", "simulated", "chip", "alone"}
     assert board.model_dump(exclude=own) == core.model_dump(exclude=own)
     assert board.memory == CATALOGUE.boards["rpi-pico"].memory
 

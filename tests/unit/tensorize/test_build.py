@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 
 from stages.graph import Layer, Move, Tensor
-from stages.kernels.digest import kernel_digest
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.artifact import load, save
-from stages.tensorize.build import tensorize_graph
-from stages.tensorize.costs import CostTable
+from stages.tensorize.build import _ignored, tensorize_graph
 from tests.support.emitted import target_named
 from tests.support.kernels.mini import MiniGemm, PlainGemm, mini_graph
 
@@ -112,9 +110,10 @@ def test_many_rules_of_one_fate_are_one_warning() -> None:
     )
 
 
-def test_a_choice_between_kernels_that_changed_since_they_were_measured_is_told() -> None:
-    digests = {"mini.gemm": "0" * 16, "mini.plain": kernel_digest(PlainGemm())}
-    (warning,) = made(costs=CostTable(digests)).plan.warnings
-    assert warning == "mini.gemm has changed since measured, so costs are estimated: doit calibrate target=host"
-    assert made(costs=CostTable(digests), kernels=[MiniGemm()]).plan.warnings == ()  # nothing to choose
-    assert made(costs=CostTable({**digests, "mini.gemm": kernel_digest(MiniGemm())})).plan.warnings == ()
+def test_options_of_earlier_versions_are_reported_as_ignored() -> None:
+    ignored = _ignored(TensorizeConfig.model_validate({"measure": "close", "tuning": False}))
+    assert ignored == [
+        "tensorize.tuning is ignored: kernels are counted in every run",
+        "tensorize.measure is ignored: kernels are counted in every run",
+    ]
+    assert _ignored(TensorizeConfig()) == []

@@ -8,14 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stages.calibrate.doubt import DoubtedCosts
 from stages.graph import LayerView
 from stages.models.builder import ModelBuilder
 from stages.models.spec import FileModel
 from stages.reference.interpreter import Reference, random_inputs
 from stages.tensorize import TensorizeConfig
 from stages.tensorize.channels import without_channels
-from stages.tensorize.costs import CostTable
+from stages.tensorize.costs import Costs
 from stages.tensorize.setting import Setting
 from tests.support.constant_channels import Drawn
 from tests.support.emitted import run_emitted, target_named
@@ -86,19 +85,17 @@ def test_each_family_has_to_be_worth_it(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_counts_of_the_chosen_graph_do_not_tell_against_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor do doubts choose another graph than the one that is measured (stages.calibrate.settle)."""
-    seen: list[bool] = []
+    seen: list[Costs] = []
 
     def cost(self: Setting, view: LayerView) -> float:
-        seen.append(bool(self.costs.settled) or isinstance(self.costs, DoubtedCosts))
+        seen.append(self.costs)
         return float(view.tensors["first"].shape[-1])
 
     monkeypatch.setattr(Setting, "cost", cost)
-    costs = CostTable(settled={"conv2d": {"generic.conv2d": 10_000}})
-    for given in (costs, DoubtedCosts.of(costs, frozenset(), frozenset())):
-        setting = Setting.of(target_named("host"), TensorizeConfig(), (), given)
-        without_channels(integer_graph(two_convolutions(30, 5)), setting)
-    assert seen and not any(seen)
+    costs = Costs({"conv2d": {"generic.conv2d": 10_000}}, lower_bounds=True)
+    setting = Setting.of(target_named("host"), TensorizeConfig(), (), costs)
+    without_channels(integer_graph(two_convolutions(30, 5)), setting)
+    assert seen and all(one == Costs() for one in seen)
 
 
 @pytest.mark.parametrize("repeated", [False, True])

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from stages.graph import Graph
 from stages.kernels import registry
 from stages.models.zoo import build
-from stages.tensorize import TensorizeConfig, cost_table
+from stages.tensorize import TensorizeConfig
 from stages.tensorize.choices import Chosen, choose_kernels
-from stages.tensorize.costs import CostTable
 from stages.tensorize.forms import with_cheapest_forms
 from stages.tensorize.layouts import with_cheapest_layouts
 from stages.tensorize.placement import place_parts
@@ -20,8 +18,6 @@ from stages.tensorize.setting import Setting
 from stages.tensorize.signs import TYPES, flip, in_types, with_cheapest_signs
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
-
-ROOT = Path(__file__).parents[3]
 
 
 @cache
@@ -33,8 +29,7 @@ def network(name: str) -> Graph:
 def chosen(name: str, board: str, requantize: str) -> tuple[Chosen, Setting]:
     target = target_named(board)
     config = TensorizeConfig.model_validate({"requantize": requantize})
-    costs = CostTable.read(cost_table(target.core, ROOT))
-    setting = Setting.of(target, config, registry.kernels_of(target).values(), costs)
+    setting = Setting.of(target, config, registry.kernels_of(target).values())
     laid_out = with_cheapest_layouts(with_cheapest_forms(network(name), setting), setting)
     return place_parts(choose_kernels(with_cheapest_signs(laid_out, setting.cost), setting), setting), setting
 

@@ -6,30 +6,26 @@ from dataclasses import replace
 
 import pytest
 
-from stages.calibrate.cases import Case, cases
-from stages.calibrate.close import graph_of
-from stages.calibrate.measure import joined
-from stages.calibrate.tuning import setting_for
+from stages.bench.side_by_side import setting_of
+from stages.count.call import KernelCall
+from stages.count.firmware import joined
 from stages.graph import Graph, LayerView
 from stages.kernels.kernel import Kernel
-from stages.models.spec import OpModel
 from stages.options.layer_rules import LayerMatch
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
-from stages.tensorize.costs import CostTable
 from stages.tensorize.less_code import with_less_code
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.setting import Setting
+from tests.support.counting import calls_of, costs_of, layer_graph
 from tests.support.emitted import target_named
 
 M55 = target_named("cortex-m55")
 
 
-def layer(**options: object) -> list[Case]:
-    graph = graph_of(OpModel.model_validate(options))
-    assert graph is not None
-    return cases([graph], M55)
+def layer(**options: object) -> list[KernelCall]:
+    return calls_of(layer_graph(**options), M55)
 
 
 CONVOLUTION = layer(op="conv2d", shape=(8, 8, 16), out_channels=16)
@@ -37,17 +33,16 @@ WIDE = layer(op="conv2d", shape=(3, 3, 80), out_channels=512, kernel=(3, 3))
 CONNECTED = layer(op="fully_connected", shape=(24,), out_channels=2)
 
 
-def network(convolution: list[Case] = CONVOLUTION) -> Graph:
+def network(convolution: list[KernelCall] = CONVOLUTION) -> Graph:
     return joined([convolution[0], CONNECTED[0]])
 
 
 def setting(convolution: int, mve: int, dsp: int, **options: object) -> Setting:
     """All kernels but those that are named take ten million."""
     of = {"mve.gemm_s8": convolution, "mve.dot_s8": mve, "arm_dsp.dot_s8": dsp}
-    figures: dict[str, dict[str, int]] = {}
-    for case in (*CONVOLUTION, *WIDE, *CONNECTED):
-        figures.setdefault(case.signature, {})[case.variant] = of.get(case.kernel.name, 10_000_000)
-    return setting_for(M55, TensorizeConfig.model_validate(options), CostTable(settled=figures), None)
+    costs = costs_of((*CONVOLUTION, *WIDE, *CONNECTED), lambda call: of.get(call.kernel.name, 10_000_000))
+    exact = replace(costs, lower_bounds=False)  # no kernel is taken since it is within a percent of the cheapest
+    return replace(setting_of(M55, TensorizeConfig.model_validate(options)), costs=exact)
 
 
 def kernels(setting: Setting) -> tuple[str, str]:
@@ -63,7 +58,7 @@ def test_code_that_other_layers_have_wins_where_it_is_within_a_hundredth() -> No
     near = setting(5_000, 1009, 1000)
     assert kernels(near) == ("mve.gemm_s8", "mve.dot_s8")
     choice = decided(near).choices[1]
-    assert choice.why == "0.9 % dearer than arm_dsp.dot_s8, whose code no other layer needs (measured)"
+    assert choice.why == "0.9 % dearer than arm_dsp.dot_s8, whose code no other layer needs (counted)"
     assert choice.cost == 1009
     assert next((one.kernel, one.cost) for one in choice.alternatives) == ("arm_dsp.dot_s8", 1000)
     assert kernels(replace(near, less_code=False))[1] == "arm_dsp.dot_s8"
@@ -112,13 +107,13 @@ def test_more_scratch_is_no_matter_where_another_layer_needs_as_much(
     assert kernels(setting(5_000, 1009, 1000))[1] == ("mve.dot_s8" if goes else "arm_dsp.dot_s8")
 
 
-@pytest.mark.parametrize(("source", "goes"), [("measured", True), ("tuned", True), ("fitted", False)])
+@pytest.mark.parametrize(("source", "goes"), [("counted", True), ("estimated", False)])
 def test_a_hundredth_is_lost_only_where_costs_are_known(source: str, *, goes: bool) -> None:
     """Nine of a thousand instructions are more than a quarter of a percent of the network's, which takes 3,000."""
     near = setting(2_000, 1009, 1000)
     before = decided(replace(near, less_code=False))
     rivals = tuple(one.model_copy(update={"cost_source": source}) for one in before.choices[1].alternatives)
-    for own, others in ((source, before.choices[1].alternatives), ("measured", rivals)):
+    for own, others in ((source, before.choices[1].alternatives), ("counted", rivals)):
         choice = replace(before.choices[1], cost_source=own, alternatives=others)
         after = with_less_code(before.graph, before.choices | {1: choice}, near)
         assert after[1].kernel.name == ("mve.dot_s8" if goes else "arm_dsp.dot_s8")

@@ -11,7 +11,7 @@ from stages.options.layer_rules import LayerMatch
 from stages.targets.spec import Target
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import tensorize_graph
-from stages.tensorize.costs import CostTable
+from stages.tensorize.costs import Costs
 from stages.tensorize.lowering import Lowerings
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.select import choose
@@ -57,11 +57,11 @@ class Large(ArenaBound):
 
 
 def test_a_kernel_above_the_bound_is_passed_over_and_listed_with_the_reason() -> None:
-    choice = choose(view(), HOST, [MiniGemm(), PlainGemm()], [], CostTable(), Large("mini.gemm"))
+    choice = choose(view(), HOST, [MiniGemm(), PlainGemm()], [], Costs(), Large("mini.gemm"))
     assert choice.kernel.name == "mini.plain"
     assert [(other.kernel, other.reason) for other in choice.alternatives] == [("mini.gemm", "too large")]
     assert choice.why == "cheapest of 2 that keeps to the arena's limit (estimated)"
-    fits = choose(view(), HOST, [MiniGemm(), PlainGemm()], [], CostTable(), Large("mini.plain"))
+    fits = choose(view(), HOST, [MiniGemm(), PlainGemm()], [], Costs(), Large("mini.plain"))
     assert fits.why == "cheapest of 2 (estimated)"  # what the limit excludes is dearer anyway
 
 
@@ -75,18 +75,18 @@ class Tuned(MiniGemm):
 def test_the_parameters_that_do_not_fit_are_told_apart_and_a_rule_says_that_it_left_them() -> None:
     rule = TensorizeRule(match=LayerMatch(), kernel="mini.tuned")
     with pytest.raises(StageError, match=r"mini\.tuned rows=4: too large\nmini\.tuned rows=2: too large$"):
-        choose(view(), HOST, [Tuned()], [rule], CostTable(), Large("mini.tuned"))
+        choose(view(), HOST, [Tuned()], [rule], Costs(), Large("mini.tuned"))
 
     class Rows(Large):
         def why_not(self, view: LayerView, kernel: Kernel, params: Any) -> str:
             return "too large" if params.rows == 4 else ""
 
-    choice = choose(view(), HOST, [Tuned()], [rule], CostTable(), Rows())
+    choice = choose(view(), HOST, [Tuned()], [rule], Costs(), Rows())
     assert choice.params.rows == 2
     assert choice.why == "rule 1 of the recipe, with its cheapest parameters that keep to the arena's limit"
     assert choice.instead == "mini.tuned rows=2 instead of mini.tuned rows=4"
     # Of several that do not fit the cheapest is named.
-    choice = choose(view(), HOST, [PlainGemm(), MiniGemm(), Tuned()], [], CostTable(), Large("mini.gemm", "mini.tuned"))
+    choice = choose(view(), HOST, [PlainGemm(), MiniGemm(), Tuned()], [], Costs(), Large("mini.gemm", "mini.tuned"))
     assert choice.instead == "mini.plain rows=4 instead of mini.gemm rows=4"
 
 
@@ -135,7 +135,7 @@ def test_the_plan_warns_of_layers_that_lost_their_cheapest_kernel() -> None:
 def test_a_rule_cannot_go_above_the_bound() -> None:
     rule = TensorizeRule(match=LayerMatch(), kernel="mini.gemm")
     with pytest.raises(StageError) as caught:
-        choose(view(), HOST, [MiniGemm(), PlainGemm()], [rule], CostTable(), Large("mini.gemm"))
+        choose(view(), HOST, [MiniGemm(), PlainGemm()], [rule], Costs(), Large("mini.gemm"))
     assert str(caught.value).splitlines() == [
         "no kernel for layer 0 (fully_connected dense_0, input 8x12 int8) keeps to the recipe's arena_limit",
         "mini.gemm rows=4: too large",

@@ -13,10 +13,9 @@ from stages.graph import Graph
 from stages.kernels import registry
 from stages.models.operators import build
 from stages.models.spec import OpModel
-from stages.tensorize import TensorizeConfig, TensorizeRule, cost_table
+from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.build import decide
 from stages.tensorize.choices import Chosen
-from stages.tensorize.costs import CostTable
 from stages.tensorize.memory import ArenaBound
 from stages.tensorize.rom import Kept, Rom
 from stages.tensorize.setting import Setting
@@ -33,8 +32,7 @@ def graph_of(**options: Any) -> Graph:
 
 def setting(target: str, **options: Any) -> Setting:
     core = target_named(target)
-    costs = CostTable.read(cost_table(target, ROOT))
-    return Setting.of(core, TensorizeConfig(**options), registry.kernels_of(core).values(), costs)
+    return Setting.of(core, TensorizeConfig(**options), registry.kernels_of(core).values())
 
 
 def decided(graph: Graph, target: str, **options: Any) -> tuple[Chosen, Setting]:

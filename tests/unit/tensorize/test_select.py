@@ -6,14 +6,13 @@ from pydantic import ValidationError
 from stages.base import StageError
 from stages.graph import LayerView
 from stages.kernels import registry
-from stages.kernels.digest import kernel_digest
 from stages.models.resolve import resolve
 from stages.models.spec import OpModel
 from stages.options.layer_rules import LayerMatch
 from stages.targets.spec import Target
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.choices import choose_kernels
-from stages.tensorize.costs import CostTable, signature
+from stages.tensorize.costs import Costs, signature
 from stages.tensorize.select import choose, unused_rules
 from stages.tensorize.setting import Setting
 from tests.conformance.draw import Draw
@@ -31,10 +30,9 @@ def view(batch: int = 8) -> LayerView:
     return graph.view(graph.layers[0])
 
 
-def table(measured: dict[str, int], factors: dict[str, dict[str, float]] | None = None) -> CostTable:
-    """A table of the mini layer, measured with the kernels as they are."""
-    digests = {kernel.name: kernel_digest(kernel) for kernel in (*KERNELS, Tuned())}
-    return CostTable(digests, {signature(view()): measured}, factors or {})
+def table(counts: dict[str, int]) -> Costs:
+    """Counts of the mini layer."""
+    return Costs({signature(view()): counts})
 
 
 def rule(kernel: str, match: LayerMatch | None = None, **params: object) -> TensorizeRule:
@@ -42,16 +40,16 @@ def rule(kernel: str, match: LayerMatch | None = None, **params: object) -> Tens
 
 
 def test_the_cheapest_kernel_wins_and_the_others_are_listed_with_their_cost() -> None:
-    choice = choose(view(), target_named("host"), KERNELS, [], CostTable())
+    choice = choose(view(), target_named("host"), KERNELS, [], Costs())
     assert choice.kernel.name == "mini.gemm"
     assert (choice.cost, choice.cost_source) == (2 * 8 * 12 * 6, "estimated")
     assert [(a.kernel, a.cost, a.reason) for a in choice.alternatives] == [("mini.plain", 8 * 8 * 12 * 6, "")]
 
 
-def test_a_measured_cost_goes_before_an_estimate() -> None:
+def test_a_count_goes_before_an_estimate() -> None:
     choice = choose(view(), target_named("host"), KERNELS, [], table({"mini.plain rows=4": 10}))
     assert choice.kernel.name == "mini.plain"
-    assert choice.why == "cheapest of 2 (measured)"
+    assert choice.why == "cheapest of 2 (counted)"
     assert [(a.kernel, a.cost, a.cost_source) for a in choice.alternatives] == [("mini.gemm", 1152, "estimated")]
 
 
@@ -68,7 +66,7 @@ def test_of_equal_or_unknown_costs_the_first_in_the_order_of_the_targets_kernels
     for kernel in KERNELS:
         monkeypatch.setattr(type(kernel), "cost", same)
     (other,) = (kernel for kernel in KERNELS if kernel is not first)
-    choice = choose(view(), target_named("host"), [first, other], [], CostTable())
+    choice = choose(view(), target_named("host"), [first, other], [], Costs())
     assert (choice.kernel.name, choice.cost) == (first.name, cost)
     assert [alternative.kernel for alternative in choice.alternatives] == [other.name]
 
@@ -81,13 +79,13 @@ class Tuned(MiniGemm):
 
 
 def test_the_cheapest_of_a_kernels_candidates_wins_and_the_others_are_listed() -> None:
-    costs = table({"mini.tuned rows=2": 10, "mini.tuned rows=8": 20}, {"mini.tuned rows=4": {"call": 15.0}})
+    costs = table({"mini.tuned rows=2": 10, "mini.tuned rows=8": 20, "mini.tuned rows=4": 15})
     choice = choose(view(), target_named("host"), [PlainGemm(), Tuned()], [], costs)
-    assert (choice.params.rows, choice.cost, choice.cost_source) == (2, 10, "measured")
+    assert (choice.params.rows, choice.cost, choice.cost_source) == (2, 10, "counted")
     assert [(a.kernel, a.params["rows"], a.cost, a.cost_source) for a in choice.alternatives] == [
         ("mini.plain", 4, 8 * 8 * 12 * 6, "estimated"),
-        ("mini.tuned", 4, 15, "fitted"),
-        ("mini.tuned", 8, 20, "measured"),
+        ("mini.tuned", 4, 15, "counted"),
+        ("mini.tuned", 8, 20, "counted"),
     ]
 
 
@@ -99,7 +97,7 @@ def test_a_rule_without_parameters_gets_the_kernels_cheapest_and_with_them_exact
 
 
 def test_a_rule_goes_before_the_cost() -> None:
-    choice = choose(view(), target_named("host"), KERNELS, [rule("mini.plain")], CostTable())
+    choice = choose(view(), target_named("host"), KERNELS, [rule("mini.plain")], Costs())
     assert choice.kernel.name == "mini.plain"
     assert choice.why == "rule 1 of the recipe"
 
@@ -110,7 +108,7 @@ def test_the_first_matching_rule_decides() -> None:
         rule("mini.plain", LayerMatch(name="dense_*")),
         rule("mini.gemm"),
     ]
-    assert choose(view(), target_named("host"), KERNELS, rules, CostTable()).why == "rule 2 of the recipe"
+    assert choose(view(), target_named("host"), KERNELS, rules, Costs()).why == "rule 2 of the recipe"
 
 
 @pytest.mark.parametrize(
@@ -151,7 +149,7 @@ def test_a_kernel_without_costs_is_taken_when_nothing_else_can() -> None:
         def cost(self, view: object, params: object, target: object) -> float:
             raise LookupError
 
-    choice = choose(view(), target_named("host"), [Silent()], [], CostTable())
+    choice = choose(view(), target_named("host"), [Silent()], [], Costs())
     assert (choice.kernel.name, choice.cost, choice.why) == ("mini.silent", None, "the only kernel that can")
 
 
@@ -164,24 +162,24 @@ def failure(*args: object) -> str:
 
 
 def test_no_kernel_can() -> None:
-    text = failure(view(batch=3), target_named("host"), KERNELS, [], CostTable())
+    text = failure(view(batch=3), target_named("host"), KERNELS, [], Costs())
     assert "layer 0 (fully_connected dense_0, input 3x12 int8)" in text
     assert "mini.gemm: 3 rows are not a multiple of 4" in text
 
 
 def test_a_rule_with_a_misspelled_kernel() -> None:
     assert "does not have; did you mean 'mini.gemm'?" in failure(
-        view(), target_named("host"), KERNELS, [rule("mini.gem")], CostTable()
+        view(), target_named("host"), KERNELS, [rule("mini.gem")], Costs()
     )
 
 
 def test_a_rule_with_a_kernel_that_cannot() -> None:
-    text = failure(view(batch=3), target_named("host"), KERNELS, [rule("mini.gemm")], CostTable())
+    text = failure(view(batch=3), target_named("host"), KERNELS, [rule("mini.gemm")], Costs())
     assert text.endswith("3 rows are not a multiple of 4")
 
 
 def test_a_rule_with_a_parameter_the_kernel_does_not_have() -> None:
-    text = failure(view(), target_named("host"), KERNELS, [rule("mini.gemm", nr=4)], CostTable())
+    text = failure(view(), target_named("host"), KERNELS, [rule("mini.gemm", nr=4)], Costs())
     assert "nr" in text
     assert "Parameters of mini.gemm: rows" in text
 
@@ -191,20 +189,20 @@ def test_a_rule_with_a_kernel_for_another_operator() -> None:
         name = "mini.pool"
         ops = frozenset({"max_pool2d"})
 
-    text = failure(view(), target_named("host"), [*KERNELS, Pool()], [rule("mini.pool")], CostTable())
+    text = failure(view(), target_named("host"), [*KERNELS, Pool()], [rule("mini.pool")], Costs())
     assert "is for max_pool2d, not for layer 0" in text
 
 
 def test_a_rule_with_the_kernel_for_layers_that_no_multiplier_rounds() -> None:
     layer = fully_connected.fully_connected(Draw(1), 1, 16, 4, rounding="single")
     kernels = list(registry.kernels(("generic",)).values())
-    taken = choose(layer, target_named("host"), kernels, [], CostTable())
+    taken = choose(layer, target_named("host"), kernels, [], Costs())
     assert "generic.stepped_fully_connected" not in [taken.kernel.name, *(other.kernel for other in taken.alternatives)]
     with pytest.raises(
         StageError, match=r"is for fully_connected that no multiplier .* rounds as LiteRT does, not for"
     ):
-        choose(layer, target_named("host"), kernels, [rule("generic.stepped_fully_connected")], CostTable())
-    looked_up = choose(fully_connected.stepped(layer), target_named("host"), kernels, [], CostTable())
+        choose(layer, target_named("host"), kernels, [rule("generic.stepped_fully_connected")], Costs())
+    looked_up = choose(fully_connected.stepped(layer), target_named("host"), kernels, [], Costs())
     assert looked_up.kernel.name == "generic.stepped_fully_connected"
     assert [other.kernel for other in looked_up.alternatives] == ["generic.fully_connected"]
 
@@ -214,7 +212,7 @@ ENGINE = ne16_target()
 
 def engine_says(layer: LayerView, *rules: TensorizeRule) -> str:
     setting = Setting.of(ENGINE, TensorizeConfig(rules=rules), registry.kernels_of(ENGINE).values())
-    return failure(layer, ENGINE, setting.kernels, list(rules), CostTable())
+    return failure(layer, ENGINE, setting.kernels, list(rules), Costs())
 
 
 def test_an_engine_that_reads_uint8_says_what_else_keeps_it_from_a_layer_on_int8() -> None:

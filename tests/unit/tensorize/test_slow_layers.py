@@ -15,7 +15,7 @@ from stages.models.spec import OpModel
 from stages.options.layer_rules import LayerMatch
 from stages.tensorize import TensorizeConfig, TensorizeRule
 from stages.tensorize.choices import choose_kernels
-from stages.tensorize.costs import CostTable
+from stages.tensorize.costs import Costs
 from stages.tensorize.setting import Setting
 from tests.support.emitted import target_named
 from tests.support.integer import integer_graph
@@ -41,7 +41,7 @@ def changed(model: dict[str, Any], weights: str = "", **fields: Any) -> Graph:
 
 def told(graph: Graph, target: str, **options: Any) -> list[str]:
     place = target_named(target)
-    setting = Setting.of(place, TensorizeConfig(**options), registry.kernels_of(place).values(), CostTable())
+    setting = Setting.of(place, TensorizeConfig(**options), registry.kernels_of(place).values(), Costs())
     return [line for line in choose_kernels(graph, setting).warnings if line.startswith("slow: ")]
 
 

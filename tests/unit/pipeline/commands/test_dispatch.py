@@ -20,7 +20,7 @@ from stages.system.installation import INSTALLATION as ROOT
 from tests.support.command_lines import run_all
 
 VERBS = (
-    *("run", "list", "explain", "gc", "matrix-json", "schema", "calibrate", "bench", "search"),
+    *("run", "list", "explain", "gc", "matrix-json", "schema", "bench", "search"),
     *("targets", "boards", "kernels", "operators", "store", "doctor", "completion"),
 )
 # None of these names a recipe, an option or a number.
@@ -60,12 +60,8 @@ LINES = (
         "list target=host",
     ),
     *("bench --check --update", "bench -n 0", "bench --json /nonexistent/x --only nothing", "run -c --no-continue x"),
-    *("run -n 1 -n 2 kws_rvp", "calibrate target=host", "calibrate target=rv64-rvp,host", "matrix-json kws_rvp"),
-    *(
-        "calibrate target=rv64-rvp -n 4",
-        "calibrate target=rv64-rvp target=host recipes=kws_rvp",
-        "run kws_rvp recipe=ad_rvp",
-    ),
+    *("run -n 1 -n 2 kws_rvp", "matrix-json kws_rvp"),
+    *("run kws_rvp recipe=ad_rvp",),
 )
 
 
@@ -114,7 +110,6 @@ def test_what_is_right_is_not_refused(tmp_path: Path) -> None:
         ("list zzz", "ERROR: unknown recipe 'zzz'\n"),
         ("run -n 65 kws_rvp", f"ERROR: -n 65: should be at most {MOST_JOBS}; "),
         ("bench -n 65", f"ERROR: -n 65: should be at most {MOST_JOBS}; "),
-        ("calibrate target=rv64-rvp -n 65", "ERROR: unknown option -n\n"),
         ("run -o /nonexistent/x kws_rvp", "ERROR: /nonexistent/x cannot be written: No such file or directory\n"),
         ("run -f /dev/null kws_rvp", "ERROR: -f is no option here: the tasks are those of the recipes\n"),
         ("run --db-file=x kws_rvp", "ERROR: --db-file is no option here: doit keeps no state here; FIRMLINE_STORE "),

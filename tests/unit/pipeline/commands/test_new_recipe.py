@@ -65,25 +65,6 @@ def test_an_editor_finds_the_schema_and_a_list_what_it_is_for(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("given", "stages"),
-    [
-        ({"target": "cortex-m4"}, "  tensorize: {measure: close}\n"),
-        ({"target": "cortex-m4", "set": "stages.tensorize.simplify=off"}, "{measure: close, simplify: false}"),
-        ({"target": "cortex-m4", "set": "stages.tensorize.measure=off"}, "  tensorize: {measure: false}\n"),
-        ({"target": "host"}, ""),
-        ({"target": "rv32-ne16"}, ""),
-    ],
-)
-def test_what_costs_leave_open_is_measured_where_the_target_counts(
-    tmp_path: Path, given: dict[str, str], stages: str
-) -> None:
-    new_recipe("act", Project(tmp_path), layer=LAYER, **given)
-    text = (tmp_path / "recipes/act.yaml").read_text()
-    assert stages in text and ("measure: " in text) == bool(stages)
-    load_recipe("act", root=Project(tmp_path), registry=default_registry())
-
-
-@pytest.mark.parametrize(
     ("given", "target"),
     [
         ({"extends": "ne16_base"}, "rv32-ne16"),

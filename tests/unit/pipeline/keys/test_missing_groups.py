@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.commands import calibrate, explain, search
+from pipeline.commands import explain, search
 from pipeline.commands.bench import run as bench
 from pipeline.commands.bench.cases import Case
 from pipeline.commands.exit_codes import PENDING
@@ -28,18 +28,12 @@ def run_bench() -> None:
 
 
 COMMANDS: dict[str, Callable[[], object]] = {
-    "calibrate": lambda: calibrate._run(
-        {"target": "rv32-rvp", "recipes": "digits_onnx"},
-        dict.fromkeys(("all", "sample", "cycles", "json"), False) | {"check": True},
-    ),
     "search": lambda: search._run({"recipe": "digits_onnx_ptq"}, [], as_json=False),
     "bench": run_bench,
 }
 
 
-@pytest.mark.parametrize(
-    "command", ["calibrate", pytest.param("search", marks=needs("ai_edge_quantizer", "ptq")), "bench"]
-)
+@pytest.mark.parametrize("command", [pytest.param("search", marks=needs("ai_edge_quantizer", "ptq")), "bench"])
 def test_a_missing_group_is_asked_for(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     found = tools._package_state
@@ -49,7 +43,7 @@ def test_a_missing_group_is_asked_for(command: str, monkeypatch: pytest.MonkeyPa
         return False
 
     monkeypatch.setattr(tools, "_package_state", lambda name: [] if name.startswith("onnx") else found(name))
-    for module in (calibrate, search, bench):
+    for module in (search, bench):
         monkeypatch.setattr(module, "install", install)
     with pytest.raises(ToolError, match="Python package onnx is not installed"):
         COMMANDS[command]()

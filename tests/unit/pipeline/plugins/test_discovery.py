@@ -105,7 +105,7 @@ def test_bytes_of_plug_ins_are_in_the_keys_of_what_uses_them(project: Project) -
     write(project.root, "plugins/stages/say/words.py", "WORDS = 'no'\n")
     assert changed(before, said := plan(project, stages=stages)) == {"say"}
     write(project.root, "plugins/kernels/acme/__init__.py", KERNELS + "# changed\n")
-    following = {"tensorize", "emit", "compile", "simulate", "verify", "report"}
+    following = {"count", "tensorize", "emit", "compile", "simulate", "verify", "report"}
     assert changed(said, plan(project, stages=stages)) == following
     moved = Project(project.root.rename(project.root.with_name("moved")))
     assert changed(plan(moved, stages=stages), plan(moved, stages=stages)) == set()
@@ -296,7 +296,7 @@ def test_a_run_with_a_plug_in_starts_without_heavy_imports(project: Project) -> 
         (
             "quantize",
             "(job.out / 'other').write_text('')",
-            "tensorize: stage 'say' left no graph.json\nwho provides 'quantize' leaves all files that",
+            "count: stage 'say' left no graph.json\nwho provides 'quantize' leaves all files that",
         ),
     ],
 )

@@ -13,8 +13,8 @@ from stages.system.installation import INSTALLATION as ROOT
 from tests.unit.pipeline.fake_stages import FakeCompile, FakeEmit, FakeImport
 
 
-def test_the_nine_stages_in_order() -> None:
-    assert default_registry().kinds == ("ptq", *default_registry().named[:3], "measure", *default_registry().named[3:])
+def test_the_stages_in_order() -> None:
+    assert default_registry().kinds == ("ptq", *default_registry().named[:3], "count", *default_registry().named[3:])
     assert default_registry().named == (
         "import",
         "layout",
@@ -51,7 +51,7 @@ from pipeline.errors import ToolError
 from pipeline.runs.workspace import Workspace
 with tempfile.TemporaryDirectory() as folder, Workspace(store=Path(folder)) as workspace:
     try:
-        assert len(workspace.plan("mobilenet_rvp").actions) == 9
+        assert len(workspace.plan("mobilenet_rvp").actions) == 10
     except ToolError as error:
         print(error, file=sys.stderr)
 print(sorted({"tvm", "numpy", "jinja2", "rich", "ai_edge_litert", "elftools"} & set(sys.modules)))

@@ -1,0 +1,30 @@
+"""What commands need to count kernels outside of a run: the tools that figures depend on, and the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pipeline.plugins.registry import default_registry
+from pipeline.runs.cache import StoreCache
+
+if TYPE_CHECKING:
+    from pipeline.runs.workspace import Workspace
+    from stages.base import Tool
+    from stages.count.counter import Counter
+    from stages.targets.spec import Target
+
+
+def tools_of(target: Target) -> dict[str, Tool]:
+    """The tools of the stage `count`, by name."""
+    stage = default_registry()["count"]
+    return {tool.name: tool for tool in stage.tools(stage.config(), target)}
+
+
+def counter_of(target: Target, workspace: Workspace, progress: Callable[..., None]) -> Counter:
+    """Counts kernels as the stage `count` of a recipe for this target does. Raises ToolError."""
+    from stages.count.counter import Counter
+
+    tools = workspace.planner.tools
+    versions = {name: tools.identify(tool).version for name, tool in tools_of(target).items()}
+    return Counter(target.by_itself, StoreCache(workspace, "bench"), versions, progress=progress)

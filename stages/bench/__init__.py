@@ -1,0 +1,1 @@
+"""What `doit bench suite=layers` needs; no part of a run."""

@@ -1,0 +1,62 @@
+"""count: how many instructions kernels take for a network's layers, counted on the simulator; tensorize reads it.
+
+Artifact: counts.json (stages.tensorize.counts), empty for targets on which nothing is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stages.base import Job, Tool
+from stages.compile import STAGE as COMPILE
+from stages.compile.config import CompileConfig
+from stages.simulate import STAGE as SIMULATE
+from stages.simulate import SimulateConfig
+from stages.tensorize import TensorizeConfig, TensorizeStage
+
+if TYPE_CHECKING:
+    from stages.targets.spec import Target
+
+
+class CountStage(TensorizeStage):
+    """Reads what tensorize reads, and what a firmware is made, compiled and simulated with."""
+
+    kind = "count"
+    options_of = "tensorize"
+    may_consume = ()
+    sources = (
+        *TensorizeStage.sources,
+        *("stages/count/__init__.py", "stages/count/run.py", "stages/emit/templates/*.j2", "stages/targets/memory.py"),
+    )
+    target_fields = (*TensorizeStage.target_fields, "abi", "compiler", "simulator", "counter", "alone")
+
+    def wanted(self, options: Mapping[str, Any]) -> bool:
+        return options.get("count", True) is not False
+
+    def target_code(self, target: Target) -> dict[str, Path]:
+        return super().target_code(target) | SIMULATE.target_code(target)
+
+    def target_sources(self, target: Target) -> tuple[str, ...]:
+        theirs = (*COMPILE.target_sources(target), *SIMULATE.target_sources(target))
+        return tuple(dict.fromkeys((*super().target_sources(target), *theirs)))
+
+    def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
+        if target.counter == "none":
+            return super().tools(config, target)
+        timed = SimulateConfig(cycles=config.optimize_for == "cycles")
+        theirs = (*COMPILE.tools(CompileConfig(), target), *SIMULATE.tools(timed, target))
+        return (*super().tools(config, target), Tool("jinja2", package="jinja2"), *theirs)
+
+    def option_fields(self, config: TensorizeConfig) -> tuple[str, ...]:
+        timed = ("memory", "simulated", "board") if config.optimize_for == "cycles" else ()
+        return (*super().option_fields(config), *timed)
+
+    def run(self, job: Job[TensorizeConfig]) -> None:
+        from stages.count.run import run
+
+        run(job)
+
+
+STAGE = CountStage()

@@ -1,0 +1,114 @@
+"""Counts of calls, each an artifact of its own: every network, recipe, board and machine uses it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache as remembered
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stages.base import no_progress
+from stages.count.call import KernelCall
+from stages.count.canonical import canonical, description
+from stages.count.firmware import counted
+from stages.kernels.digest import kernel_digest
+
+if TYPE_CHECKING:
+    from stages.base import Cache
+    from stages.targets.spec import Target
+    from stages.tensorize.costs import Call
+
+_FILE = "count.json"
+_STAGES = Path(__file__).resolve().parents[1]
+# Beside a kernel, what makes the code of its layer, and what counts it.
+_CODE = (
+    *("codegen/*.py", "tensorize/schedule.py", "tensorize/lowering.py"),
+    *("count/canonical.py", "count/firmware.py"),
+)
+# Of the tools, those that no count depends on.
+_NO_MATTER = frozenset({"jinja2", "pyelftools", "linker", "scipy"})
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Counts calls on the simulator of `target`, a core by itself, or for cycles a board.
+
+    cache  where counts and objects are kept; None: nowhere
+    tools  versions of the tools of tensorize, compile and simulate, by name
+    """
+
+    target: Target
+    cache: Cache | None
+    tools: Mapping[str, str]
+    in_cycles: bool = False
+    log: Callable[[str], None] = lambda line: None
+    progress: Callable[..., None] = no_progress
+
+    def __call__(self, calls: Sequence[KernelCall]) -> dict[Call, int]:
+        """The counts of these calls, by their keys; without those that fit no memory or come to no end.
+
+        Raises StageError for a kernel whose output is not the reference's.
+        """
+        counts: dict[Call, int] = {}
+        missing: dict[int, tuple[KernelCall, KernelCall]] = {}
+        keys = [self._ingredients(one) for one in (canonical(call, self.target) for call in calls)]
+        for number, call in enumerate(calls):
+            kept = None if self.cache is None else self.cache.find(keys[number])
+            if kept is None:
+                missing[number] = call, canonical(call, self.target)
+            else:
+                counts[call.key] = int(json.loads((kept / _FILE).read_text())["count"])
+        numbers = {id(one): number for number, (_, one) in missing.items()}
+        found = counted(
+            [one for _, one in missing.values()],
+            self.target,
+            in_cycles=self.in_cycles,
+            cache=self.cache,
+            tools=self.tools,
+            log=self.log,
+            progress=self.progress,
+        )
+        for one, count in found:
+            number = numbers[id(one)]
+            counts[missing[number][0].key] = count
+            self._keep(keys[number], one, count)
+        return counts
+
+    def _keep(self, ingredients: Mapping[str, Any], call: KernelCall, count: int) -> None:
+        content = {"kernel": call.variant, "layer": call.signature, "count": count}
+
+        def write(folder: Path) -> None:
+            (folder / _FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+        if self.cache is not None:
+            self.cache.get(ingredients, write)
+
+    def _ingredients(self, call: KernelCall) -> dict[str, Any]:
+        target = self.target
+        core = target.model_dump(
+            mode="json",
+            include={"family", "isa", "abi", "word_bits", "fpu", "extensions", "compiler", "simulator"},
+        )
+        if self.in_cycles:
+            core |= target.model_dump(mode="json", include={"timing_model", "flash", "memory"})
+        return {
+            "stage": "kernel count",
+            "kernel": call.variant,
+            "code": {"kernel": kernel_digest(call.kernel), "shared": _shared_code(target.simulator.kind)},
+            "layer": description(call.view),
+            "core": core,
+            "unit": "cycles" if self.in_cycles else "instructions",
+            "tools": {name: version for name, version in sorted(self.tools.items()) if name not in _NO_MATTER},
+        }
+
+
+@remembered
+def _shared_code(simulator: str) -> str:
+    """sha256 of the code that all counts on a simulator depend on."""
+    patterns = (*_CODE, f"simulators/{simulator}/plugin/*")
+    paths = sorted(path for pattern in patterns for path in _STAGES.glob(pattern) if path.is_file())
+    text = "\0".join(f"{path.relative_to(_STAGES)}\0{path.read_text(encoding='utf-8')}" for path in paths)
+    return hashlib.sha256(text.encode()).hexdigest()

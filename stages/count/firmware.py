@@ -1,0 +1,271 @@
+"""Counts calls on the simulator of a target: many in one firmware, made by the same stages as any other.
+
+The firmware's network is a graph of layers that have nothing to do with each other: each reads inputs of its own and
+writes an output of its own, and a rule for each names its kernel. So what is counted is what a recipe gets, and every
+output byte is compared with the integer reference in the same run. Cycles are those of the target's timing model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stages.base import StageError, no_progress
+from stages.compile.firmware import DoesNotFit, compile_firmware
+from stages.count.call import Memory, memory_for, memory_of
+from stages.count.side_work import results
+from stages.emit import EmitConfig
+from stages.emit.build import emit_model
+from stages.graph import Graph, place
+from stages.graph.packed import limits
+from stages.kernels import registry
+from stages.options.layer_rules import LayerMatch
+from stages.reference.integer import run_layer, to_logical, to_physical
+from stages.samples.files import Inference
+from stages.simulate.cycles import layer_intervals
+from stages.simulate.firmware import run_firmware
+from stages.system.scratch import temporary_folder
+from stages.tensorize import TensorizeConfig, TensorizeRule
+from stages.tensorize.build import tensorize_graph
+from stages.timing.table import timing_table
+
+if TYPE_CHECKING:
+    from stages.base import Cache
+    from stages.count.call import KernelCall
+    from stages.targets.spec import Target
+
+# Of one firmware: layers, bytes of activations and packed weights, and estimated instructions.
+_LAYERS, _BYTES, _INSTRUCTIONS = 64, 12_000_000, 1_500_000_000
+_ASSUMED = 10_000_000  # instructions of a layer whose kernel states no estimate
+_PLACES = re.compile(r"^enum \{\n(.*?)^\};\n", re.MULTILINE | re.DOTALL)  # of model.c: where tensors lie
+_PLACE = re.compile(r"^ +(\w+) = (\d+),", re.MULTILINE)
+_CALL = re.compile(r"^(    \w+\([^;]*\);\n)    MODEL_LAYER_DONE\((\d+)\);", re.MULTILINE)
+_NO_RELAXATION = '#ifdef __riscv\n__asm__(".option norelax");\n#endif\n'
+_TVM = Lock()  # held while TVM works, which may not do two things at once (stages.base.Stage.exclusive)
+
+
+class NotRun(StageError):
+    """A firmware in which kernels are measured came to no end: a fault, no time left, a simulator that died."""
+
+
+def counted(
+    calls: Sequence[KernelCall],
+    target: Target,
+    *,
+    in_cycles: bool = False,
+    cache: Cache | None = None,
+    tools: Mapping[str, str] | None = None,
+    log: Callable[[str], None] = lambda line: None,
+    progress: Callable[..., None] = no_progress,
+) -> Iterator[tuple[KernelCall, int]]:
+    """Each call with its instructions, or estimated cycles, a firmware's at a time, in their order.
+
+    Without those that do not fit the target's memory or come to no end, which are logged: a firmware of several is
+    halved until they are known. `cache` and `tools` as of compile_firmware. Raises StageError for an output that is not
+    the reference's.
+    """
+    rest = list(calls)
+    while rest:
+        done = 0
+        groups = list(batches(rest, memory_of(target)))
+        try:
+            work = [(group, target, in_cycles, cache, tools) for group in groups]
+            with closing(results(count_batch, work, None)) as counts:
+                for group, figures in zip(groups, counts, strict=True):
+                    yield from zip(group, figures, strict=True)
+                    done += len(group)
+                    progress(f"counted {done} of {len(rest)} kernels", done / len(rest))
+            return
+        except DoesNotFit:
+            reason = "it does not fit the target"
+        except NotRun as error:
+            reason = error.message.splitlines()[0]
+        rest = rest[done:]
+        group = next(batches(rest, memory_of(target)))
+        if len(group) == 1:
+            log(f"not counted, {reason}: {group[0].variant}: {group[0].signature}")
+        else:
+            half = len(group) // 2
+            for part in (group[:half], group[half:]):
+                yield from counted(part, target, in_cycles=in_cycles, cache=cache, tools=tools, log=log)
+        rest = rest[len(group) :]
+
+
+def batches(calls: Sequence[KernelCall], memory: Memory) -> Iterator[list[KernelCall]]:
+    """The calls, in order, in groups that fit one firmware on a target with this memory.
+
+    A call that takes more than a quarter of it is alone.
+    """
+    most = memory.half  # `count_batch` adds one of them
+    group: list[KernelCall] = []
+    size, work = Memory(0, 0), 0.0
+    for call in calls:
+        own, instructions = memory_for(call.view), call.estimate or _ASSUMED
+        both = size + own
+        fits = both <= most and both.activations + both.weights <= _BYTES and work + instructions <= _INSTRUCTIONS
+        large = not all(memory_for(one.view) <= most.half for one in (call, *group[:1]))
+        if group and (len(group) == _LAYERS or not fits or large):
+            yield group
+            group, size, work = [], Memory(0, 0), 0.0
+        group.append(call)
+        size, work = size + own, work + instructions
+    if group:
+        yield group
+
+
+def count_batch(
+    batch: Sequence[KernelCall],
+    target: Target,
+    in_cycles: bool = False,
+    cache: Cache | None = None,
+    tools: Mapping[str, str] | None = None,
+) -> list[int]:
+    """Instructions, or cycles, of each call, all in one firmware. Raises StageError, DoesNotFit and NotRun."""
+    target = target.in_simulator
+    # What model_run does about its arguments is counted with the first layer: a few instructions for each input and
+    # output. So the first is one that nobody asked for, but for a large call, which is alone.
+    small = memory_for(batch[0].view) <= memory_of(target).half.half
+    first = [min(batch, key=lambda call: call.estimate or _ASSUMED)] if small else []
+    calls = [*first, *batch]
+    graph = joined(calls)
+    rules = tuple(
+        TensorizeRule(
+            match=LayerMatch(name=layer.name), kernel=call.kernel.name, params=call.params.model_dump(mode="json")
+        )
+        for layer, call in zip(graph.layers, calls, strict=True)
+    )
+    kernels = {call.kernel.name: call.kernel for call in calls}
+    with temporary_folder("count") as folder:
+        emitted, built = folder / "emitted", folder / "built"
+        for part in (emitted, built):
+            part.mkdir()
+        folders = registry.folders_of(target) | {kernel.folder.name: kernel.folder for kernel in kernels.values()}
+        with _TVM:
+            made = tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values())
+            described = emit_model(made, emitted, EmitConfig(), target, name="count", folders=folders)
+            _make_calls_alike(emitted / "src", described)
+        compile_firmware(emitted / "src", described, target, built, cache=cache, tools=tools)
+        elf, inputs = built / "firmware.elf", dict[str, NDArray[np.generic]]()
+        for layer in graph.layers:
+            inputs |= random_inputs(graph, [name for name in layer.inputs if name in graph.inputs])
+        timing = timing_table(elf, target) if in_cycles else b""
+        try:
+            run = run_firmware(
+                elf,
+                target,
+                [one_inference(graph, inputs)],
+                layers=len(graph.layers),
+                output_bytes=sum(graph.tensors[n].bytes for n in graph.outputs),
+                timing=timing,
+            )
+        except StageError as error:
+            raise NotRun(error.message, hint=error.hint) from error
+        cycles = [one.cycles[1] for one in layer_intervals(run, elf, target)[0]] if in_cycles else []
+    _compare(graph, calls, inputs, run.outputs)
+    return list(cycles or run.counts[0])[len(first) :]
+
+
+def _make_calls_alike(src: Path, described: dict[str, Any]) -> None:
+    """Let the call of each layer take as many instructions whatever else is counted in the firmware.
+
+    What a pointer takes depends on its offset, and on what the compiler has in registers from the call before. So
+    offsets are read from memory, and each call is in a function of its own. Layers of equal code stay apart. RISC-V's
+    linker must not make one instruction of two where data lie near to others.
+    """
+    sources = described["sources"]
+    sources["c"] = [{"path": one, "flags": ["-fno-ipa-icf"]} if one == "layers.c" else one for one in sources["c"]]
+    path, prefix = src / "model.c", described["prefix"]
+    text = path.read_text(encoding="utf-8")
+    text = _PLACES.sub(lambda block: _PLACE.sub(r"static const volatile size_t \1 = \2;", block[1]), text)
+    calls: list[str] = []
+
+    def apart(match: re.Match[str]) -> str:
+        calls.append(f"static __attribute__((noinline)) void call_{match[2]}(void)\n{{\n{match[1]}}}\n\n")
+        return f"    call_{match[2]}();\n    MODEL_LAYER_DONE({match[2]});"
+
+    text = _NO_RELAXATION + _CALL.sub(apart, text)
+    path.write_text(text.replace(f"void {prefix}_run(", "".join(calls) + f"void {prefix}_run(", 1), encoding="utf-8")
+
+
+def joined(calls: Sequence[KernelCall]) -> Graph:
+    """One graph with a layer for each call, `call0`, `call1`, ..., that shares nothing with the others."""
+    graph = Graph()
+    for index, call in enumerate(calls):
+        layer = call.view.layer
+        names = {name: f"call{index}.{name}" for name in (*layer.inputs, *layer.outputs, *layer.state)}
+        for old, new in names.items():
+            tensor = call.view.tensors[old]
+            root = call.view.tensors[place(call.view.tensors, old)[0]]
+            changes = {"name": new, "alias_of": None, "offset": 0, "tflite_index": None, "constant": root.constant}
+            changes["state"] = old in layer.state  # a layer that only reads a state gets it as an input
+            graph.tensors[new] = tensor.model_copy(update=changes)
+            if root.constant:
+                values = call.view.arrays[root.name]
+                graph.constants[new] = values if tensor.layout.bits else values.reshape(tensor.physical_shape)
+            elif old in layer.inputs:
+                graph.inputs.append(new)
+            elif old in layer.outputs:
+                graph.outputs.append(new)
+        constants = {role: f"call{index}.{name}" for role, name in layer.constants.items()}
+        graph.constants.update({constants[role]: call.view.constant(role) for role in constants})
+        graph.layers.append(
+            layer.model_copy(
+                update={
+                    "index": index,
+                    "name": f"call{index}",
+                    "inputs": tuple(names[n] for n in layer.inputs),
+                    "outputs": tuple(names[n] for n in layer.outputs),
+                    "state": tuple(names[n] for n in layer.state),
+                    "constants": constants,
+                }
+            )
+        )
+    return graph
+
+
+def random_inputs(graph: Graph, names: Iterable[str]) -> dict[str, NDArray[np.generic]]:
+    """Random values over the whole range of each input's type (float32: -1 to 1), in logical order.
+
+    They depend on the input's type, shape and place among `names` alone.
+    """
+    inputs: dict[str, NDArray[np.generic]] = {}
+    for seed, name in enumerate(names):
+        tensor, random = graph.tensors[name], np.random.default_rng(seed)
+        if tensor.dtype == "float32":
+            inputs[name] = random.uniform(-1, 1, tensor.shape).astype(np.float32)
+        else:
+            bits, signed = tensor.layout.bits or 8 * np.dtype(tensor.dtype).itemsize, tensor.dtype.startswith("int")
+            inputs[name] = random.integers(*limits(bits, signed=signed), tensor.shape, tensor.dtype, endpoint=True)
+    return inputs
+
+
+def one_inference(graph: Graph, inputs: Mapping[str, NDArray[np.generic]]) -> bytes:
+    """The graph's inputs, arrays in logical order, as its firmware reads them; state begins as after a reset."""
+    data = b"".join(to_physical(inputs[name], graph.tensors[name]).tobytes() for name in graph.inputs)
+    inference = Inference(data, "count")
+    return inference.fed if any(tensor.state for tensor in graph.tensors.values()) else inference.data
+
+
+def _compare(graph: Graph, calls: Sequence[KernelCall], inputs: dict[str, NDArray[np.generic]], outputs: bytes) -> None:
+    """Raises StageError for the first layer whose output is not that of the integer reference."""
+    position = 0
+    for layer, call in zip(graph.layers, calls, strict=True):
+        view = graph.view(layer)
+        out = view.outputs[0]
+        raw = np.frombuffer(outputs, np.uint8, out.bytes, position)
+        got = to_logical(raw if out.layout.bits else raw.view(out.dtype), out)
+        position += out.bytes
+        values = [to_logical(graph.constants[t.name], t) if t.constant else inputs[t.name] for t in view.inputs]
+        wrong = int((got != run_layer(view, values)).sum())
+        if wrong:
+            raise StageError(
+                f"kernel {call.variant} computes {wrong} of {out.elements} elements wrongly\n{call.signature}",
+                hint=f"layer {call.view.layer.name}",
+            )

@@ -1,0 +1,40 @@
+"""Runs the stage: the graph of quantize in; counts.json out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stages.tensorize.counts import save
+
+if TYPE_CHECKING:
+    from stages.base import Job
+    from stages.tensorize import TensorizeConfig
+
+
+def run(job: Job[TensorizeConfig]) -> None:
+    """Writes the stage's artifact into the job's folder."""
+    from stages.tensorize.costs import Costs
+
+    if job.target.counter == "none":
+        job.log(f"nothing is counted: target {job.target.name} counts no instructions")
+        save(Costs(), job.out)
+        return
+    from stages.count.counter import Counter
+    from stages.count.search import counted_costs
+    from stages.graph import Graph
+    from stages.tensorize.build import setting_of
+
+    in_cycles = job.config.optimize_for == "cycles"
+    counter = Counter(
+        target=job.target if in_cycles else job.target.by_itself,
+        cache=job.cache,
+        tools={name: tool.version for name, tool in job.tools.items()},
+        in_cycles=in_cycles,
+        log=job.log,
+        progress=job.progress,
+    )
+    job.progress("choosing which kernels to count")
+    costs = counted_costs([(Graph.load(job.inputs["quantize"]), setting_of(job))], counter)
+    calls = sum(map(len, costs.counts.values()))
+    job.log(f"{calls} kernels of {len(costs.counts)} layers are counted")
+    save(costs, job.out)

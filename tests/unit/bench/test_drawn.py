@@ -1,0 +1,62 @@
+"""Drawn layers, and how far what is chosen is from the best."""
+
+from collections.abc import Iterable
+from itertools import islice
+
+import pytest
+import yaml
+
+from stages.bench.drawn import described, drawn
+from stages.bench.judge import TOLERANCE, judge
+from stages.bench.side_by_side import setting_of
+from stages.count.counter import Counter
+from stages.graph import Graph
+from stages.kernels import registry
+from stages.models.operators import build
+from stages.models.spec import OpModel
+from stages.targets.spec import Target
+from stages.tensorize import TensorizeConfig
+from stages.tensorize.setting import Setting
+from tests.support.emitted import target_named
+from tests.support.integer import integer_graph
+
+RV64 = target_named("rv64-rvp")
+
+
+def test_the_same_seed_draws_the_same_layers() -> None:
+    first = [*drawn(3, 300)]
+    assert [*drawn(3, 300)] == first != [*drawn(4, 300)]
+    kinds = {spec.op for spec in first}
+    assert {"conv2d", "depthwise_conv2d", "fully_connected", "max_pool2d", "mul", "mean", "transpose"} <= kinds
+    assert {"prelu", "batch_matmul", "lstm"} <= kinds
+    assert {spec.op for spec in first if spec.dtype == "int16"} >= {"conv2d", "depthwise_conv2d", "fully_connected"}
+    assert any(spec.groups > 1 for spec in first) and any(spec.depth_multiplier > 1 for spec in first)
+    assert any(spec.dilation != (1, 1) for spec in first) and any(spec.out_channels == 1 for spec in first)
+    assert any(spec.kernel == spec.shape[:2] != (1, 1) for spec in first if spec.op == "depthwise_conv2d")
+
+
+def networks(specs: Iterable[OpModel], target: Target) -> list[tuple[str, Graph, Setting]]:
+    setting = setting_of(target, TensorizeConfig())
+    return [(described(spec), integer_graph(build(spec)), setting) for spec in specs]
+
+
+def test_what_is_chosen_is_near_the_best() -> None:
+    """A few layers of each run's many (`doit bench suite=layers drawn=200`)."""
+    found = judge(networks(islice(drawn(12, 20), 6), RV64), Counter(RV64, None, {}))
+    assert all(one.best > 0 for one in found)
+    assert [one for one in found if one.behind > TOLERANCE] == []
+
+
+def test_a_wrong_choice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a kernel whose estimate is off by more than it states."""
+    for kernel in registry.kernels_of(RV64).values():
+        if kernel.name.startswith("rvp."):
+            monkeypatch.setattr(type(kernel), "cost", lambda *_: 1e9)
+    (one,) = judge(networks([OpModel(op="conv2d", shape=(8, 8, 32), out_channels=32)], RV64), Counter(RV64, None, {}))
+    assert one.behind > 1 and one.calls[0].startswith("generic.conv2d") and one.best_calls[0].startswith("rvp.")
+    assert one.name == "op: conv2d, shape: [8, 8, 32], out_channels: 32"
+
+
+def test_a_drawn_layer_is_printed_as_a_recipe_takes_it() -> None:
+    for spec in drawn(7, 100):
+        assert OpModel.model_validate(yaml.safe_load(f"{{{described(spec)}}}")) == spec

@@ -1,0 +1,227 @@
+"""Counting a peer's functions, held against a stand-in for its library that lies in tests/support/peer."""
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.commands.bench.command import bench
+from pipeline.commands.bench.layer_figures import read_rows
+from pipeline.errors import PipelineError
+from stages.base import StageError
+from stages.bench.peers import PEERS
+from stages.bench.peers.count import PeerCount, count_peer, program
+from stages.bench.side_by_side import Network
+from stages.compile.defined import Symbols
+from stages.layout.rules import LayoutConfig
+from stages.models.spec import OpModel
+from stages.tensorize import TensorizeConfig
+from tests.support.emitted import target_named
+
+ROOT = Path(__file__).resolve().parents[3]
+STANDIN = ROOT / "tests/support/peer"
+PEER = PEERS["cmsis-nn"]
+M4 = target_named("cortex-m4")
+
+
+def network(name: str, **model: Any) -> Network:
+    return Network.of(name, OpModel.model_validate(model), LayoutConfig(), TensorizeConfig())
+
+
+def test_functions_are_counted_and_compared() -> None:
+    networks = [
+        network("strided", op="conv2d", shape=(9, 7, 5), out_channels=6, kernel=(3, 2), stride=(2, 1)),
+        network("relu6", op="conv2d", shape=(5, 5, 8), out_channels=3, activation="relu6"),
+        network("gate", op="mul", shape=(4, 4, 12), other_shape=(1, 1, 12)),
+        network("const", op="mul", shape=(4, 4, 12), other_shape=(1, 1, 12), constant=True),
+        network("pixels", op="mul", shape=(4, 4, 12), other_shape=(4, 4, 1)),
+        network("pool", op="max_pool2d", shape=(7, 7, 6), kernel=(3, 3), stride=(2, 2)),
+        network("pad", op="pad", shape=(4, 4, 3), pads=((0, 0), (1, 0), (0, 1), (0, 0))),
+        network("unsigned", op="max_pool2d", shape=(7, 7, 6), kernel=(3, 3), dtype="uint8"),
+        network("lacking", op="softmax", shape=(10,)),  # CMSIS-NN has it, this checkout does not
+    ]
+    found = {one.network.name: one for one in count_peer(PEER, STANDIN, networks, M4)}
+    assert [*found] == ["strided", "relu6", "gate", "const", "pool", "pad"]  # of the others it has no function
+    assert all(one.differing == 0 and one.instructions > one.outputs for one in found.values() if one != found["pad"])
+    pad = found["pad"]
+    assert (pad.outputs, pad.differing, pad.largest) == (75, 27, 40)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"op": "depthwise_conv2d", "shape": (9, 9, 8), "kernel": (3, 3), "depth_multiplier": 2, "dilation": (2, 1)},
+        {"op": "fully_connected", "shape": (16,), "out_channels": 3},
+        {"op": "add", "shape": (4, 4, 4)},
+        {"op": "avg_pool2d", "shape": (8, 8, 4), "kernel": (2, 2)},
+        {"op": "softmax", "shape": (10,)},
+        {"op": "transpose", "shape": (4, 4, 4), "permutation": (0, 3, 1, 2)},
+    ],
+    ids=lambda model: str(model["op"]),
+)
+def test_calls_of_other_functions(model: dict[str, Any]) -> None:
+    """The stand-in lacks these: what is said to them."""
+    one = network("layer", **model)
+    (made, *_) = PEER.calls(one)
+    text, blob = program([(one, made)], "arm_nnfunctions.h")
+    (counted,) = re.findall(r'BENCH\("0", (.*)\);', text)
+    assert re.fullmatch(r"(status \|?= )?arm_\w+_s8\(.*\)", counted)
+    named = set(re.findall(r"&(\w+)", counted)) | {"output"}
+    assert all(re.search(rf"\b{name}\b(\[\d+\])? ?[=;]", text) for name in named), text
+    assert len(blob) >= one.expected[0].size // 8
+
+
+def test_softmax_gets_the_reference_parameters() -> None:
+    (made,) = PEER.calls(network("s", op="softmax", shape=(10,), input={"scale": 0.05, "zero_point": 0}))
+    # 0.05 * 2^26 = 0.8 * 2^22; 31 * 2^26 / 2^22 = 496
+    assert made.counted.startswith("arm_softmax_s8(x0, 1, 10, 1717986944, 22, -496, output)")
+
+
+def test_what_a_function_refuses_is_left_out_and_the_others_counted() -> None:
+    grouped = network("grouped", op="conv2d", shape=(5, 5, 8), out_channels=4, groups=2)
+    large = network("large", op="conv2d", shape=(2, 2, 65), out_channels=4)
+    plain = network("plain", op="conv2d", shape=(5, 5, 8), out_channels=4)
+    found = {one.network.name: one for one in count_peer(PEER, STANDIN, [grouped, large, plain], M4)}
+    assert found["grouped"].refused == "returned -1"
+    assert found["large"].refused == "wants more scratch than 98,304 bytes"
+    assert (found["plain"].refused, found["plain"].differing) == ("", 0)
+    assert found["plain"].instructions > 0
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of the stand-in, to break."""
+    return Path(shutil.copytree(STANDIN, tmp_path / "checkout"))
+
+
+TWO = {
+    "pool": {"op": "max_pool2d", "shape": (7, 7, 6), "kernel": (3, 3)},
+    "gate": {"op": "mul", "shape": (4, 4, 12)},
+}
+
+
+def counted(checkout: Path) -> tuple[dict[str, PeerCount], list[str]]:
+    """Both layers on the stand-in, and what is told."""
+    told: list[str] = []
+    networks = [network(name, **model) for name, model in TWO.items()]
+    return {one.network.name: one for one in count_peer(PEER, checkout, networks, M4, tell=told.append)}, told
+
+
+def test_a_file_that_does_not_compile_is_told_and_left_out(checkout: Path) -> None:
+    (checkout / "Source/Standin/other.c").write_text("int arm_softmax_s8(void) { return nothing; }\n")
+    found, told = counted(checkout)
+    assert [*found] == ["pool", "gate"]
+    (line,) = told
+    assert line.startswith("other.c does not compile and is left out: ")
+    assert "'nothing' undeclared" in line
+
+
+def test_where_no_file_compiles_it_is_said_where_headers_are_searched(checkout: Path) -> None:
+    (checkout / "Include/arm_nnfunctions.h").write_text('#include "cmsis_compiler.h"\n')
+    with pytest.raises(StageError, match=r"no file of the peer compiles: (?s:.*)cmsis_compiler\.h") as raised:
+        counted(checkout)
+    assert raised.value.hint.endswith("beside the checkout in Core/Include and cmsis_core/Include")
+
+
+def test_functions_that_need_what_is_not_there_are_not_called(checkout: Path) -> None:
+    source = checkout / "Source/Standin/standin.c"
+    whole = source.read_text()
+    pool = whole.index("int arm_max_pool_s8(")
+    rest = f'#include "arm_nnfunctions.h"\nint arm_gone(void);\n{whole[pool:].replace("{", "{ arm_gone();", 1)}'
+    (checkout / "Source/Standin/pool.c").write_text(f"#include <string.h>\n{rest}")
+    source.write_text(whole[:pool])
+    found, told = counted(checkout)
+    assert [*found] == ["gate"]
+    assert told == ["it has no function for 1 of 2 layers"]
+
+
+def test_a_function_that_crashes_costs_its_own_layer_only(checkout: Path) -> None:
+    source = checkout / "Source/Standin/standin.c"
+    head, name, tail = source.read_text().partition("int arm_max_pool_s8(")
+    source.write_text(head + name + tail.replace("{", "{ __builtin_trap();", 1))
+    found, _ = counted(checkout)
+    assert found["pool"].refused.startswith("does not come to its end: ")
+    assert found["gate"].instructions > 0
+
+
+def test_a_fully_connected_layer_is_called_as_the_version_has_it() -> None:
+    """From version 6 on with a scale for each channel; before that with one, and not where channels differ."""
+    one = network("layer", op="fully_connected", shape=(16,), out_channels=3)
+    newer, older = PEER.calls(one)
+    assert {"arm_fully_connected_wrapper_s8", "arm_vector_sum_s8"} < newer.functions("arm_")
+    assert any(line.endswith("(int32_t *)shift, 0};") for line in newer.before)
+    assert older.functions("arm_") == {"arm_fully_connected_s8", "arm_fully_connected_s8_get_buffer_size"}
+    view = one.graph.view(one.graph.layers[0])
+    view.constant("multiplier")[1] -= 1
+    (only,) = PEER.calls(one)
+    assert any(line.endswith("(int32_t *)shift, 1};") for line in only.before)
+    assert "arm_fully_connected_wrapper_s8" in only.functions("arm_")
+
+
+def test_headers_that_older_versions_need_are_found_beside_the_checkout(tmp_path: Path) -> None:
+    checkout, core = tmp_path / "NN", tmp_path / "Core/Include"
+    assert PEER.include_folders(checkout) == [checkout / "Include"]
+    core.mkdir(parents=True)
+    assert PEER.include_folders(checkout) == [checkout / "Include", core]
+
+
+def test_the_smaller_count_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = network("gate", op="mul", shape=(4, 4, 4))
+    counts = iter([500, 400])
+    monkeypatch.setattr("stages.bench.peers.count._run", lambda *_: [PeerCount(one, next(counts), 64)])
+    monkeypatch.setattr("stages.bench.peers.count.compile_sources", lambda *_, **__: [Path("peer.o")])
+    symbols = Symbols(frozenset({"arm_elementwise_mul_s8"}), frozenset())
+    monkeypatch.setattr("stages.bench.peers.count.Symbols.of", lambda _: symbols)
+    assert [count.instructions for count in count_peer(PEER, STANDIN, [one], M4)] == [400]
+
+
+OPTIONS: dict[str, Any] = {
+    **dict.fromkeys(("only", "targets", "models", "recipe", "peer", "json", "markdown"), ""),
+    **dict.fromkeys(("check", "update", "times"), False),
+    "jobs": 1,
+}
+
+
+def test_the_command_shows_ratios(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = tmp_path / "figures.json"
+    asked = {"peer": f"cmsis-nn={STANDIN}", "only": "pooling/lenet_max_2x2,movement/pad_causal"}
+    options = {**OPTIONS, **asked, "targets": "cortex-m4,rv64-rvp", "json": str(made)}
+    assert bench(options, root=ROOT, suite_name="layers") == 0
+    rows = read_rows(made)
+    assert [*rows["pooling/lenet_max_2x2"].figures["cortex-m4"].peers] == ["cmsis-nn (header 11.2.0)"]
+    assert not rows["pooling/lenet_max_2x2"].figures["rv64-rvp"].peers
+    shown = capsys.readouterr().out
+    assert "movement/pad_causal on cortex-m4: cmsis-nn differs from LiteRT in" in shown and "; left out" in shown
+    assert not rows["movement/pad_causal"].figures["cortex-m4"].peers
+    assert "cmsis-nn (header 11.2.0) by ours on cortex-m4: 1 layer," in shown
+
+
+@pytest.mark.parametrize(
+    ("peer", "says"),
+    [
+        ("cmsis-nn", r"--peer cmsis-nn: write NAME=PATH"),
+        ("cmsis=x", r"--peer: unknown peer 'cmsis'; did you mean 'cmsis-nn'\?"),
+        ("cmsis-nn=/nowhere", r"--peer cmsis-nn: /nowhere is not there"),
+        (f"cmsis-nn={ROOT}/README.md", r"--peer cmsis-nn: .*README.md is no folder"),
+        (f"cmsis-nn={ROOT}/docs", r"--peer cmsis-nn: there is no Include/arm_nnfunctions.h in .*docs"),
+    ],
+)
+def test_wrong_peers(peer: str, says: str) -> None:
+    with pytest.raises(PipelineError, match=says):
+        bench({**OPTIONS, "peer": peer, "only": "pooling/*"}, root=ROOT, suite_name="layers")
+
+
+def test_a_folder_without_sources_and_targets_of_others(tmp_path: Path) -> None:
+    shutil.copytree(STANDIN / "Include", tmp_path / "Include")
+    with pytest.raises(PipelineError, match=r"there are no Source/\*/\*.c in"):
+        bench({**OPTIONS, "peer": f"cmsis-nn={tmp_path}"}, root=ROOT, suite_name="layers")
+    with pytest.raises(PipelineError, match="--peer cmsis-nn: it has no functions for rv64-rvp") as raised:
+        bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN}", "targets": "rv64-rvp"}, root=ROOT, suite_name="layers")
+    assert raised.value.hint == "--targets cortex-m4,cortex-m55"
+    with pytest.raises(PipelineError, match="there is no Include/arm_nnfunctions") as raised:
+        bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN.parent}"}, root=ROOT, suite_name="layers")
+    assert raised.value.hint == f"did you mean {STANDIN}?"
+    with pytest.raises(PipelineError, match="--peer goes with suite=layers"):
+        bench({**OPTIONS, "peer": f"cmsis-nn={STANDIN}"}, root=ROOT)

@@ -1,0 +1,120 @@
+"""Counts are what a recipe's layer takes, are kept, and are shared by all networks that have the call."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.api import run_recipe
+from stages.count import firmware
+from stages.count.call import KernelCall
+from stages.count.counter import Counter
+from tests.support.counting import calls_of, layer_graph
+from tests.support.emitted import target_named
+
+RV64 = target_named("rv64-rvp")
+CONV: dict[str, Any] = {"op": "conv2d", "shape": (6, 6, 16), "out_channels": 8}
+
+
+class Folders:
+    """stages.base.Cache in a folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def find(self, ingredients: Mapping[str, Any]) -> Path | None:
+        folder = self._place(ingredients)
+        return folder if folder.is_dir() else None
+
+    def get(self, ingredients: Mapping[str, Any], write: Callable[[Path], None]) -> Path:
+        folder = self._place(ingredients)
+        if not folder.is_dir():
+            folder.mkdir(parents=True)
+            write(folder)
+        return folder
+
+    def _place(self, ingredients: Mapping[str, Any]) -> Path:
+        return self.root / sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()
+
+
+def gemm_calls(**options: Any) -> list[KernelCall]:
+    return [call for call in calls_of(layer_graph(**CONV | options), RV64) if call.kernel.name == "rvp.gemm_s8"][:2]
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many calls each firmware has that is simulated."""
+    sizes: list[int] = []
+    count_batch = firmware.count_batch
+
+    def noted(batch: Any, *rest: Any) -> list[int]:
+        sizes.append(len(batch))
+        return count_batch(batch, *rest)
+
+    monkeypatch.setattr(firmware, "count_batch", noted)
+    return sizes
+
+
+def test_a_count_is_that_of_the_layer_in_a_recipe(tmp_path: Path) -> None:
+    recipe = {"schema": 1, "name": "one", "target": "rv64-rvp", "model": CONV}
+    result = run_recipe(recipe, build=tmp_path / "build", store=tmp_path / "store")
+    assert result.report is not None
+    (layer,) = result.report["layers"]
+    assert layer["cost_source"] == "counted"
+    assert abs(layer["instructions"] - layer["cost"]) < 60  # for the call, and the model's arguments
+    assert layer["cost"] == min(one["cost"] for one in [layer, *layer["alternatives"]] if one["cost"])
+
+
+def test_a_count_is_kept_and_holds_for_other_weights_scales_and_company(tmp_path: Path, simulated: list[int]) -> None:
+    counter = Counter(RV64, Folders(tmp_path), {"compiler": "12"})
+    first, second = gemm_calls()
+    counts = counter([first])
+    assert simulated == [1]
+    again = gemm_calls(seed=5, input={"scale": 0.1, "zero_point": 7})[0]
+    assert counter([again]) == counts and simulated == [1]
+    both = counter([second, first])
+    assert both[first.key] == counts[first.key] and simulated == [1, 1]
+
+
+@pytest.mark.parametrize("name", ["rv64-rvp", "rv32-scalar", "cortex-m4", "cortex-m55", "aarch64-dotprod"])
+def test_a_count_does_not_depend_on_what_else_is_in_the_firmware(name: str) -> None:
+    target = target_named(name)
+    layers = (
+        CONV,
+        {"op": "depthwise_conv2d", "shape": (9, 9, 24), "kernel": (3, 3)},
+        {"op": "softmax", "shape": (10,)},
+    )
+    calls = [call for layer in layers for call in calls_of(layer_graph(**layer), target)]
+    together = Counter(target, None, {})(calls)
+    assert together == Counter(target, None, {})(calls[::-2]) | Counter(target, None, {})(calls[-2::-2])
+    assert together.items() >= Counter(target, None, {})(calls[3:4]).items()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"activation": "relu6", "output": {"scale": 0.05, "zero_point": -20}}, {"shape": (6, 7, 16)}, {"dtype": "uint8"}],
+)
+def test_another_call_has_a_count_of_its_own(tmp_path: Path, simulated: list[int], change: dict[str, Any]) -> None:
+    counter = Counter(RV64, Folders(tmp_path), {})
+    counter(gemm_calls()[:1])
+    counter(gemm_calls(**change)[:1])
+    assert simulated == [1, 1]
+
+
+def test_other_tools_count_anew(tmp_path: Path, simulated: list[int]) -> None:
+    for version in ("12", "13", "12"):
+        Counter(RV64, Folders(tmp_path), {"compiler": version, "jinja2": version})(gemm_calls()[:1])
+    assert simulated == [1, 1]
+
+
+def test_a_board_is_counted_on_its_core(tmp_path: Path) -> None:
+    board = target_named("longan-nano")
+    assert board.by_itself == target_named("rv32-scalar")
+    calls = calls_of(layer_graph(op="fully_connected", shape=(700,), out_channels=300), board.by_itself)
+    counts = Counter(board.by_itself, None, {})(calls)  # 210,000 weights: more than the board's flash
+    assert counts.keys() == {one.key for one in calls}
