@@ -93,7 +93,7 @@ class GsTransport(_Bucket):
         from google.auth.exceptions import DefaultCredentialsError, RefreshError
         from google.auth.transport.urllib3 import Request
 
-        asks: Any = Request(self._pool)  # type: ignore[no-untyped-call]
+        asks: Any = Request(self._pool)
         with self._lock:
             try:
                 if not self._is_found:
