@@ -36,10 +36,15 @@ class CountStage(TensorizeStage):
         return options.get("count", True) is not False
 
     def target_code(self, target: Target) -> dict[str, Path]:
-        return super().target_code(target) | SIMULATE.target_code(target)
+        if target.counter == "none":
+            return super().target_code(target)
+        return super().target_code(target) | SIMULATE.target_code(target.by_itself)
 
     def target_sources(self, target: Target) -> tuple[str, ...]:
-        theirs = (*COMPILE.target_sources(target), *SIMULATE.target_sources(target))
+        if target.counter == "none":
+            return super().target_sources(target)
+        core = target.by_itself  # on which kernels are counted
+        theirs = (*COMPILE.target_sources(core), *SIMULATE.target_sources(core))
         return tuple(dict.fromkeys((*super().target_sources(target), *theirs)))
 
     def tools(self, config: TensorizeConfig, target: Target) -> tuple[Tool, ...]:
