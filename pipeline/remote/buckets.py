@@ -1,4 +1,4 @@
-"""Remote stores in buckets, s3:// and gs://: plain HTTP, with what their libraries say of who asks.
+"""Remote stores in buckets, s3:// and gs://: plain HTTP, signed by their libraries.
 
 The libraries find the credentials and sign; they move no bytes, so that an exchange has the limits of any other.
 """

@@ -22,7 +22,7 @@ from stages.count.firmware import one_inference, random_inputs
 from stages.count.search import counted_costs
 from stages.count.side_work import results
 from stages.emit import EmitConfig
-from stages.emit.build import emit_model
+from stages.emit.build import emit
 from stages.graph import Graph
 from stages.import_model.build import build_module
 from stages.import_model.describe import describe, operator_options
@@ -141,7 +141,7 @@ def count(
 
 
 def setting_of(target: Target, config: TensorizeConfig) -> Setting:
-    """What tensorize is told of a network for this target, with estimates as costs."""
+    """The setting of tensorize for a network on this target, with estimates as costs."""
     return Setting.of(target, config, registry.kernels_of(target).values())
 
 
@@ -185,7 +185,7 @@ def run_group(group: Sequence[tuple[Network, Chosen]], setting: Setting) -> list
             part.mkdir()
         with _TVM:
             made = pack_and_lower(plan_programs(joined, setting), setting)
-            described = emit_model(made, emitted, EmitConfig(), target, name="layers")
+            described = emit(made, emitted, EmitConfig(), target, name="layers")
         compile_firmware(emitted / "src", described, target, built)
         run = run_firmware(
             built / "firmware.elf",

@@ -22,7 +22,7 @@ from stages.compile.firmware import DoesNotFit, compile_firmware
 from stages.count.call import Memory, memory_for, memory_of
 from stages.count.side_work import results
 from stages.emit import EmitConfig
-from stages.emit.build import emit_model
+from stages.emit.build import emit
 from stages.graph import Graph, place
 from stages.graph.packed import limits
 from stages.kernels import registry
@@ -149,7 +149,7 @@ def count_batch(
         folders = registry.folders_of(target) | {kernel.folder.name: kernel.folder for kernel in kernels.values()}
         with _TVM:
             made = tensorize_graph(graph, target, TensorizeConfig(rules=rules), kernels.values())
-            described = emit_model(made, emitted, EmitConfig(), target, name="count", folders=folders)
+            described = emit(made, emitted, EmitConfig(), target, name="count", folders=folders)
             _make_calls_alike(emitted / "src", described)
         compile_firmware(emitted / "src", described, target, built, cache=cache, tools=tools)
         elf, inputs = built / "firmware.elf", dict[str, NDArray[np.generic]]()

@@ -40,7 +40,7 @@ _LARGEST_ARENA = 2**31
 
 
 def emit(
-    source: Path,
+    source: Path | Tensorized,
     out: Path,
     config: EmitConfig,
     target: Target,
@@ -50,29 +50,13 @@ def emit(
     ranges: Mapping[int, tuple[int, int]] | None = None,
     progress: Callable[..., None] = no_progress,
 ) -> dict[str, Any]:
-    """As `emit_model`, of the tensorize artifact in `source`."""
-    return emit_model(
-        tensorized.load(source), out, config, target, name=name, folders=folders, ranges=ranges, progress=progress
-    )
-
-
-def emit_model(
-    made: Tensorized,
-    out: Path,
-    config: EmitConfig,
-    target: Target,
-    *,
-    name: str = "model",
-    folders: Mapping[str, KernelFolder] | None = None,
-    ranges: Mapping[int, tuple[int, int]] | None = None,
-    progress: Callable[..., None] = no_progress,
-) -> dict[str, Any]:
-    """Emits what tensorize made as `out`/src and `out`/model.json; returns what model.json holds.
+    """Emit what tensorize made, or its artifact in a folder, as `out`/src and `out`/model.json; return the latter.
 
     `target` is the one that the artifact was made for, `folders` are its kernel folders by name, where they are not
     those that it names; `ranges` are those of inputs of indices, by the tensors' numbers in the imported file. Raises
     StageError for an arena that is too large.
     """
+    made = tensorized.load(source) if isinstance(source, Path) else source
     graph = made.graph
     progress("lowering to C", 0.1)
     steps = [step for layer in made.plan.layers for step in layer.steps]

@@ -37,7 +37,7 @@ COMPARED = frozenset({"ARG_MAX", "ARG_MIN", "GREATER", "GREATER_EQUAL", "LESS", 
 FREE = frozenset({
     "ABS", "ELU", "EXP", "LEAKY_RELU", "LOG", "NEG", "PRELU", "REDUCE_PROD", "RELU6", "RELU_N1_TO_1",
 })  # fmt: skip
-# The library fails on these: it is told to leave them.
+# The library fails on these, so they are left out of what it quantizes.
 FAILING = frozenset({"PADV2"})
 REMAINING = ALIKE | FIXED.keys() | SAME | COMPARED | FREE
 
@@ -126,7 +126,7 @@ class _Work:
             operator.inputs[at] = source
         for place, (index, quant) in enumerate(zip(outputs, made, strict=False)):
             operator.outputs[place] = self._dequantized(index, dtype, quant, behind=operator)
-            if known.op in FAILING:  # outputs of the network that it was told to leave are float32
+            if known.op in FAILING:  # left out of quantization: outputs of the network are float32
                 integers = int(operator.outputs[place])
                 self.graph.outputs = [integers if one == index else one for one in self.graph.outputs]
 

@@ -103,7 +103,7 @@ class TensorizeStage(Stage[TensorizeConfig]):
     def foresee(
         self, config: TensorizeConfig, model: ModelSource, target: Target, root: Path, made: Mapping[str, Path]
     ) -> None:
-        """Cycles wanted on a target without a timing model; rules for kernels that there are not."""
+        """Refuse cycles on a target without a timing model, and rules for unknown kernels."""
         from stages.tensorize.rules import check_names
 
         check_names(config.rules, target)

@@ -71,7 +71,7 @@ def tensorize(job: Job[TensorizeConfig]) -> None:
 
 
 def setting_of(job: Job[TensorizeConfig]) -> Setting:
-    """What the passes are told by a job's files and options, with estimates as costs."""
+    """The setting of the passes for a job's files and options, with estimates as costs."""
     if job.config.optimize_for == "cycles":
         check_timed(job.target)
     kernels = registry.kernels_of(job.target).values()
